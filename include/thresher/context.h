@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * context.h - where memory, threads and the CPU level come from.
+ *
+ * A context is made first and freed last; everything else is made from one and must be freed before it.
+ *
+ * Threads: a context may be used from several threads at once.
+ */
+#ifndef THRESHER_CONTEXT_H
+#define THRESHER_CONTEXT_H
+
+#include <thresher/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct thr_context thr_context;
+
+/* Both functions or neither; they must be thread-safe. allocate returns NULL when there is no memory. */
+typedef struct thr_allocator {
+    void *(*allocate)(void *user, size_t size); /* aligned as malloc aligns */
+    void (*release)(void *user, void *memory);  /* never called with NULL */
+    void *user;
+} thr_allocator;
+
+/*
+ * Called during long work, from the thread that started it, a few times a second at most.
+ * what is a word ("encode"), done and total count items; total is 0 while unknown.
+ * Returns true to go on; false stops the work cleanly, which then answers THR_ECANCELED.
+ */
+typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
+
+/* CPU levels, each containing those before it. The best one the machine has is used unless lowered. */
+typedef enum thr_isa {
+    THR_ISA_SCALAR = 0, /* plain C, the specification */
+    THR_ISA_AVX2 = 1,   /* AVX2, F16C, BMI2 */
+    THR_ISA_AVX512 = 2, /* AVX-512 F, BW, DQ, VL, VBMI, VPOPCNTDQ, BITALG */
+    THR_ISA_BEST = 100
+} thr_isa;
+
+typedef struct thr_context_options {
+    size_t size;             /* sizeof(thr_context_options), set by _init */
+    thr_allocator allocator; /* all NULL: malloc and free */
+    uint32_t n_threads;      /* 0: as many as the process may use */
+    thr_isa isa; /* the level wanted; the environment variable THR_ISA=scalar|avx2|avx512 lowers it further */
+    thr_progress_fn progress;
+    void *progress_user;
+} thr_context_options;
+
+/* Fill with defaults: malloc, all CPUs, the best level, no progress. */
+THR_API void thr_context_options_init(thr_context_options *options);
+
+/*
+ * Make a context. options may be NULL for the defaults.
+ *
+ * Returns THR_OK; THR_EINVAL for a wrong size field, half an allocator, an unknown THR_ISA or more than 1,024 threads;
+ * THR_EUNSUPPORTED for a level this CPU has not; THR_ENOMEM.
+ */
+THR_API thr_status thr_context_create(const thr_context_options *options, thr_context **context, thr_error *err);
+
+/* Free a context; NULL is allowed. Everything made from it must have been freed before. */
+THR_API void thr_context_free(thr_context *context);
+
+/* The level in use, and its name ("avx512"). */
+THR_API thr_isa thr_context_isa(const thr_context *context);
+THR_API const char *thr_isa_name(thr_isa isa);
+
+/* Threads that work at once, the calling one included. */
+THR_API uint32_t thr_context_threads(const thr_context *context);
+
+/* Optional parts this library was built with, separated by spaces: "gz xz hdf5". Never NULL. */
+THR_API const char *thr_build_features(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

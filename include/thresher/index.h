@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index.h - build a directory of plane codes, open it by mmap, search it.
+ *
+ * A search screens every item with its plane code (a few bits a dimension), keeps the best candidates, and refines
+ * those with the exact vectors kept beside the codes. XFBQ section 4 is the model; docs/format.md describes the files.
+ *
+ * Scores are always "larger is better": cosine; inner product; or, for L2, minus the squared distance.
+ * Equal scores are ordered by the smaller row number.
+ *
+ * Threads: an open index is immutable and may be searched from many threads at once.
+ */
+#ifndef THRESHER_INDEX_H
+#define THRESHER_INDEX_H
+
+#include <thresher/matrix.h>
+#include <thresher/metric.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum thr_metric {
+    THR_METRIC_COSINE = 0, /* zero vectors have cosine 0 with everything */
+    THR_METRIC_IP = 1,
+    THR_METRIC_L2 = 2
+} thr_metric;
+
+/* "cosine", "ip", "l2". Never NULL. */
+THR_API const char *thr_metric_name(thr_metric metric);
+
+/* ------------------------------------------------------------------------------------------------ build */
+
+typedef struct thr_index_build_options {
+    size_t size; /* sizeof(thr_index_build_options), set by _init */
+    thr_metric metric;
+    uint32_t item_bits;  /* planes a dimension, 1 to 8 */
+    thr_dtype keep;      /* the copy for refine: F32, F16, I8 (a scale an item), or NONE for codes only */
+    const uint64_t *ids; /* one an item, each once; NULL: ids are row numbers from 0. Needs n_ids */
+    uint64_t n_ids;
+    const char
+        *ids_path; /* or a file: integers (.ibin .npy .ivecs of one column), or .txt of one id or one name a line */
+    bool replace;  /* an index that is already there is replaced, at the moment the new one is complete */
+    uint32_t sample_rows;  /* rows the quantiser's scales are calibrated on */
+    uint64_t segment_rows; /* at most so many items a segment file; 0: chosen by size */
+} thr_index_build_options;
+
+/* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows. */
+THR_API void thr_index_build_options_init(thr_index_build_options *options);
+
+/*
+ * Build an index in directory dir (made if missing) from all rows of vectors.
+ *
+ * Rows are streamed: memory is needed for one segment's codes and some MiB. Nothing is visible at dir until the
+ * manifest is renamed into place at the end; an error, a cancelled or a killed build leaves what was there before.
+ *
+ * Returns THR_OK; THR_EEXIST when dir holds an index and replace is false, or holds other things; THR_EDIM for no rows,
+ * or a number of ids that is not the number of rows; THR_ERANGE for NaN, infinity or a row longer than 2^120 (err names
+ * the row); THR_EDUPLICATE (err names the id and both rows); THR_ENOSPACE; THR_ECANCELED; and what the reader returns.
+ */
+THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
+                                   const thr_index_build_options *options, thr_error *err);
+
+/* ------------------------------------------------------------------------------------------------ open */
+
+typedef struct thr_index thr_index;
+
+/*
+ * Open an index by mmap; reads headers only, checks sizes and the manifest's checksum (thr_index_verify checks all).
+ *
+ * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT for a directory that is no index; THR_EVERSION for a newer format;
+ * THR_ECORRUPT for files that are damaged, cut or missing; THR_EIO; THR_ENOMEM.
+ */
+THR_API thr_status thr_index_open(thr_context *context, const char *dir, thr_index **index, thr_error *err);
+
+/* Close; NULL is allowed. No search may be running. */
+THR_API void thr_index_free(thr_index *index);
+
+typedef struct thr_index_info {
+    uint64_t n_items;
+    uint32_t n_dims;
+    thr_metric metric;
+    uint32_t item_bits;
+    thr_dtype keep;
+    uint32_t n_segments;
+    uint32_t format_version;
+    uint64_t code_bytes;   /* all planes of all items, block padding included */
+    uint64_t vector_bytes; /* the copy for refine */
+    uint64_t file_bytes;   /* all files together */
+    bool has_ids;
+    bool has_names;
+} thr_index_info;
+
+THR_API thr_index_info thr_index_get_info(const thr_index *index);
+
+/* Read every byte and compare all checksums. THR_OK, or THR_ECORRUPT naming the file, section and offset. */
+THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
+
+/* The name of the item with this id, NULL when the index has no names or no such id. Lives as long as the index. */
+THR_API const char *thr_index_name(const thr_index *index, uint64_t id);
+
+/* The id that has this name. THR_OK or THR_ENOTFOUND. Cost: one pass over the names. */
+THR_API thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id, thr_error *err);
+
+/*
+ * The vector of an item, from the copy kept for refine (as it was given, up to the kept dtype's rounding), n_dims floats.
+ * THR_OK; THR_ENOTFOUND for an id that is not there; THR_EUNSUPPORTED for an index of codes only.
+ */
+THR_API thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err);
+
+/* ------------------------------------------------------------------------------------------------ search */
+
+typedef struct thr_search_options {
+    size_t size;           /* sizeof(thr_search_options), set by _init */
+    uint32_t query_bits;   /* 1 to 8 */
+    uint64_t n_candidates; /* how many of the best by code are refined; 0: thr_search_candidates(k) */
+    float extra; /* instead of n_candidates, when >= 0: refine all whose estimated score is within extra of the k-th
+                    best estimate (XFBQ 3.6); in units of the score. Negative: off */
+    bool exact;  /* score every kept vector exactly, without the codes */
+    const uint64_t *filter; /* bit (row % 64) of word row / 64 set: the item may be returned. NULL: all may */
+    uint64_t filter_bits;   /* must be n_items when filter is given */
+} thr_search_options;
+
+/* Defaults: 4 query bits, the default number of candidates, no filter. */
+THR_API void thr_search_options_init(thr_search_options *options);
+
+/* The number of candidates refined for k when the options do not say: enough for recall 0.99 on the data of docs/benchmarks.md. */
+THR_API uint64_t thr_search_candidates(uint64_t k);
+
+/*
+ * Search all queries; queries->n_dims must be the index's. ids and scores have room for n_rows x k; scores may be NULL.
+ *
+ * Row q gets the best k items, best first; where fewer than k items exist or pass the filter, the rest of the row is
+ * THR_NO_ID with score -infinity. An index of codes only returns estimated scores. Answers do not depend on the number
+ * of threads or the CPU level. After a first search of the same shape nothing is allocated.
+ *
+ * Returns THR_OK; THR_EINVAL for k = 0, options out of range or a filter of the wrong length; THR_EDIM; THR_ERANGE for a
+ * query with NaN or infinity (err names the row); THR_EUNSUPPORTED for exact on an index of codes only; THR_ECHANGED when
+ * a segment file was changed or cut since it was opened; THR_ENOMEM.
+ */
+THR_API thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k,
+                                    const thr_search_options *options, uint64_t *ids, float *scores, thr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thresher.h - everything: score all items cheaply, a few exactly, and return them ranked.
+ *
+ * Start at index.h: thr_context_create, thr_reader_open, thr_index_build, thr_index_open, thr_index_search.
+ */
+#ifndef THRESHER_THRESHER_H
+#define THRESHER_THRESHER_H
+
+#include <thresher/codes.h>
+#include <thresher/context.h>
+#include <thresher/index.h>
+#include <thresher/matrix.h>
+#include <thresher/metric.h>
+#include <thresher/status.h>
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checksum.h - XXH3-64 over one or many pieces. xxHash is compiled in, so nothing is linked. */
+#ifndef THR_BASE_CHECKSUM_H
+#define THR_BASE_CHECKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct thr_checksum thr_checksum; /* a running sum */
+
+/* Room for a thr_checksum, 64-byte aligned. */
+enum { THR_CHECKSUM_SIZE = 640 };
+typedef struct thr_checksum_room {
+    _Alignas(64) unsigned char bytes[THR_CHECKSUM_SIZE];
+} thr_checksum_room;
+
+thr_checksum *thr_checksum_start(thr_checksum_room *room);
+void thr_checksum_add(thr_checksum *sum, const void *data, size_t size);
+uint64_t thr_checksum_end(const thr_checksum *sum);
+
+/* All at once. */
+uint64_t thr_checksum_of(const void *data, size_t size);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+thr_status thr_fail(thr_error *err, thr_status status, const char *format, ...) {
+    if (err == NULL)
+        return status;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    err->status = status;
+    for (char *p = err->text; *p != '\0'; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    return status;
+}
+
+thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, const char *path) {
+    thr_status status = THR_EIO;
+    if (error_number == ENOENT || error_number == ENOTDIR)
+        status = THR_ENOTFOUND;
+    else if (error_number == ENOSPC || error_number == EDQUOT)
+        status = THR_ENOSPACE;
+    else if (error_number == ENOMEM)
+        status = THR_ENOMEM;
+    char text[128];
+    if (strerror_r(error_number, text, sizeof text) != 0)
+        (void)snprintf(text, sizeof text, "error %d", error_number);
+    return thr_fail(err, status, "%s: cannot %s: %s", path, verb, text);
+}
+
+const char *thr_status_name(thr_status status) {
+    switch (status) {
+#define NAME(number, name, text)                                                                                       \
+    case THR_##name:                                                                                                   \
+        return #name;
+        THR_STATUS_LIST(NAME)
+#undef NAME
+    }
+    return "E?";
+}
+
+const char *thr_status_text(thr_status status) {
+    switch (status) {
+#define TEXT(number, name, text)                                                                                       \
+    case THR_##name:                                                                                                   \
+        return text;
+        THR_STATUS_LIST(TEXT)
+#undef TEXT
+    }
+    return "unknown status";
+}
+
+const char *thr_version(void) {
+    return THR_VERSION_STRING;
+}

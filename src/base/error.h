@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* error.h - filling a thr_error, and returning early. */
+#ifndef THR_BASE_ERROR_H
+#define THR_BASE_ERROR_H
+
+#include <thresher/status.h>
+
+/*
+ * Write a sentence into err (NULL is allowed) and return status. A newline or other control byte in the arguments, a
+ * file's name for instance, comes out as '?', so that an error is always one line.
+ */
+__attribute__((format(printf, 3, 4))) thr_status thr_fail(thr_error *err, thr_status status, const char *format, ...);
+
+/* Like thr_fail, for a failed system call on path: adds strerror(errno) and picks ENOTFOUND, ENOSPACE, ENOMEM or EIO. */
+thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, const char *path);
+
+#define THR_TRY(expr)                                                                                                  \
+    do {                                                                                                               \
+        thr_status try_status_ = (expr);                                                                               \
+        if (try_status_ != THR_OK)                                                                                     \
+            return try_status_;                                                                                        \
+    } while (0)
+
+/* The same in functions with an out: label and a variable status. */
+#define THR_TRY_OUT(expr)                                                                                              \
+    do {                                                                                                               \
+        status = (expr);                                                                                               \
+        if (status != THR_OK)                                                                                          \
+            goto out;                                                                                                  \
+    } while (0)
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.h - the context's memory: 64-byte aligned, sizes checked, through the caller's allocator.
+ */
+#ifndef THR_BASE_MEMORY_H
+#define THR_BASE_MEMORY_H
+
+#include <thresher/context.h>
+
+struct thr_kernels;
+struct thr_pool;
+
+/* What everything is made from. The tables it points to belong to the rooms kernel and parallel. */
+struct thr_context {
+    thr_allocator allocator;
+    const struct thr_kernels *kernels;
+    struct thr_pool *pool;
+    uint32_t n_threads;
+    thr_isa isa;
+    thr_progress_fn progress;
+    void *progress_user;
+};
+
+/* a * b, or false when that is more than SIZE_MAX. */
+static inline bool thr_mul_size(size_t a, size_t b, size_t *product) {
+    return !__builtin_mul_overflow(a, b, product);
+}
+
+/* Uninitialised memory for count values of size bytes, 64-byte aligned; at least one byte. what names it in err. */
+thr_status thr_alloc(thr_context *context, size_t count, size_t size, void *memory_out, const char *what,
+                     thr_error *err);
+
+/* The same, zeroed. */
+thr_status thr_alloc_zero(thr_context *context, size_t count, size_t size, void *memory_out, const char *what,
+                          thr_error *err);
+
+/* Grow *memory from used to at least wanted values of size bytes, keeping the contents; *capacity is in values. */
+thr_status thr_grow(thr_context *context, void *memory_inout, size_t *capacity, size_t used, size_t wanted, size_t size,
+                    const char *what, thr_error *err);
+
+/* Free; NULL is allowed. */
+void thr_release(thr_context *context, void *memory);
+
+#endif
