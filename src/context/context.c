@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "base/error.h"
+#include "base/memory.h"
+#include "kernel/kernel.h"
+#include "parallel/pool.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_THREADS = 1024 };
+
+static void *default_allocate(void *user, size_t size) {
+    (void)user;
+    return malloc(size);
+}
+
+static void default_release(void *user, void *memory) {
+    (void)user;
+    free(memory);
+}
+
+void thr_context_options_init(thr_context_options *options) {
+    *options = (thr_context_options){.size = sizeof *options, .isa = THR_ISA_BEST};
+}
+
+/* CPUs this process may use. */
+static uint32_t count_cpus(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (uint32_t)CPU_COUNT(&set);
+    return 1;
+}
+
+static thr_status choose_isa(thr_isa wanted, thr_isa *isa, thr_error *err) {
+    const thr_isa best = thr_isa_best();
+    *isa = wanted == THR_ISA_BEST ? best : wanted;
+    if (*isa < THR_ISA_SCALAR || (*isa > THR_ISA_AVX512))
+        return thr_fail(err, THR_EINVAL, "isa %d is no CPU level", (int)wanted);
+    if (*isa > best)
+        return thr_fail(err, THR_EUNSUPPORTED, "this CPU has no %s, only %s", thr_isa_name(*isa), thr_isa_name(best));
+    const char *lower = getenv("THR_ISA");
+    if (lower == NULL || *lower == '\0')
+        return THR_OK;
+    for (int level = THR_ISA_SCALAR; level <= THR_ISA_AVX512; level++)
+        if (strcmp(lower, thr_isa_name((thr_isa)level)) == 0) {
+            *isa = (int)*isa < level ? *isa : (thr_isa)level;
+            return THR_OK;
+        }
+    return thr_fail(err, THR_EINVAL, "THR_ISA=%s is no CPU level: use scalar, avx2 or avx512", lower);
+}
+
+thr_status thr_context_create(const thr_context_options *options, thr_context **context_out, thr_error *err) {
+    thr_context_options defaults;
+    *context_out = NULL;
+    if (options == NULL) {
+        thr_context_options_init(&defaults);
+        options = &defaults;
+    }
+    if (options->size != sizeof *options)
+        return thr_fail(err, THR_EINVAL, "context options have size %zu, not %zu: call thr_context_options_init",
+                        options->size, sizeof *options);
+    thr_context made = {.allocator = options->allocator,
+                        .n_threads = options->n_threads,
+                        .progress = options->progress,
+                        .progress_user = options->progress_user};
+    if ((made.allocator.allocate == NULL) != (made.allocator.release == NULL))
+        return thr_fail(err, THR_EINVAL, "an allocator needs both its functions, allocate and release");
+    if (made.allocator.allocate == NULL)
+        made.allocator = (thr_allocator){default_allocate, default_release, NULL};
+    if (made.n_threads == 0)
+        made.n_threads = count_cpus();
+    if (made.n_threads > MAX_THREADS)
+        return thr_fail(err, THR_EINVAL, "%u threads are more than %d", made.n_threads, MAX_THREADS);
+    THR_TRY(choose_isa(options->isa, &made.isa, err));
+    made.kernels = thr_kernels_get(made.isa);
+
+    thr_context *context = NULL;
+    THR_TRY(thr_alloc(&made, 1, sizeof made, &context, "a context", err));
+    *context = made;
+    thr_status status = thr_pool_create(context, made.n_threads, &context->pool, err);
+    if (status != THR_OK) {
+        thr_release(context, context);
+        return status;
+    }
+    *context_out = context;
+    return THR_OK;
+}
+
+void thr_context_free(thr_context *context) {
+    if (context == NULL)
+        return;
+    thr_pool_free(context, context->pool);
+    thr_context copy = *context;
+    thr_release(&copy, context);
+}
+
+thr_isa thr_context_isa(const thr_context *context) {
+    return context->isa;
+}
+
+uint32_t thr_context_threads(const thr_context *context) {
+    return context->n_threads;
+}
+
+const char *thr_build_features(void) {
+    return "plane-codes"
+#if THR_WITH_GZ
+           " gz"
+#endif
+#if THR_WITH_XZ
+           " xz"
+#endif
+#if THR_WITH_HDF5
+           " hdf5"
+#endif
+        ;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel.h - the table of leaf kernels: everything hot, nothing else.
+ *
+ * scalar.c fills every slot and is the specification; x86/ files overwrite slots with faster ones. Every slot gives the
+ * same bits at every level: integers are exact, floats are added in the order stated here, every operation correctly
+ * rounded, nothing contracted. kcheck holds each slot to that.
+ *
+ * Kernels take whole blocks of 64 items (codes.h) and may read all of them; they write exactly what they say.
+ */
+#ifndef THR_KERNEL_KERNEL_H
+#define THR_KERNEL_KERNEL_H
+
+#include <thresher/context.h>
+
+/*
+ * One to four bits of a query code, ready for the distance kernels. A longer query is two parts: with v = 16 hi + lo,
+ * D(v) = 16 D(hi) + D(lo).
+ *
+ * Of dimension d the part holds a number v_d < 2^bits; its planes are the digits of v_d, plane 0 the most significant.
+ */
+typedef struct thr_query_part {
+    uint32_t bits;      /* 1 to 4 */
+    uint32_t item_bits; /* 1 to 8 */
+    uint32_t n_rows;    /* ceil(n_dims / 8) */
+    /* Row r, plane j, its byte four times over: planes[r * bits + j]. */
+    const uint32_t *planes;
+    /* Row r, low then high half: 32 bytes at 32 * r. Entry m of a half is sum over its 4 dimensions of v_d, or of
+     * 2^bits - 1 - v_d where m's bit is set: the XOR distance of m to the part, at most 60. 64-byte aligned. */
+    const uint8_t *nibbles;
+    /* Rows 3t to 3t + 2, four tables of 64 entries at 256 * t: the same sums over dimensions 0-5 of each row, then
+     * over the six dimensions 6-7 of all three rows. Only whole triples of rows are there. 64-byte aligned. */
+    const uint8_t *sextets;
+} thr_query_part;
+
+/* Rows of numbers against one float query: out[i] for row i at rows + i * stride. Rows may be unaligned. */
+typedef void (*thr_rows_kernel)(float *out, const float *query, const void *rows, size_t stride, size_t n_rows,
+                                size_t n_dims);
+
+typedef void (*thr_distance_kernel)(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
+                                    const thr_query_part *part);
+
+/* name, type, arguments. One list: the table, the check of completeness and kcheck are made from it. */
+#define THR_KERNEL_LIST(X)                                                                                               \
+    /* sum of q[d] * x[d]: 16 partial sums by d mod 16, each in order of d, then added in halves 8, 4, 2, 1 */           \
+    X(dot_f32, thr_rows_kernel)                                                                                          \
+    X(dot_f16, thr_rows_kernel)                                                                                          \
+    X(dot_i8, thr_rows_kernel)                                                                                           \
+    /* sum of (q[d] - x[d])^2 in the same order */                                                                       \
+    X(l2_f32, thr_rows_kernel)                                                                                           \
+    X(l2_f16, thr_rows_kernel)                                                                                           \
+    X(sum_squares, thr_sum_squares_kernel)                                                                               \
+    X(f32_to_f16, thr_f32_to_f16_kernel)                                                                                 \
+    X(f16_to_f32, thr_f16_to_f32_kernel)                                                                                 \
+    X(quantise, thr_quantise_kernel)                                                                                     \
+    /* D of XFBQ (10) for every item: sum over item planes i and part planes j of popcount(x_i XOR q_j) 2^(i' + j'),   \
+     * i' and j' counted from the least significant plane. Two ways to the same number: */ \
+    X(distance_xor, thr_distance_kernel)   /* XOR and popcount */                                                        \
+    X(distance_table, thr_distance_kernel) /* look-ups in registers */                                                   \
+    X(code_squares, thr_code_squares_kernel)                                                                             \
+    X(block_bounds, thr_block_bounds_kernel)                                                                             \
+    X(screen_distances, thr_screen_distances_kernel)                                                                     \
+    X(screen_cosine, thr_screen_cosine_kernel)                                                                           \
+    X(screen_factors, thr_screen_factors_kernel)                                                                         \
+    X(screen_scores, thr_screen_scores_kernel)
+
+/* Sum of squares in double: 8 partial sums by d mod 8, then halves 4, 2, 1. Not finite exactly if some x is not. */
+typedef double (*thr_sum_squares_kernel)(const float *x, size_t n);
+
+typedef void (*thr_f32_to_f16_kernel)(uint16_t *out, const float *in, size_t n);
+typedef void (*thr_f16_to_f32_kernel)(float *out, const uint16_t *in, size_t n);
+
+/*
+ * XFBQ (3): out[r * bits + p] is plane p of the 8 dimensions of row r. The cell of x is
+ * u = floor(x * scale), held to [-2^(bits-1), 2^(bits-1) - 1], plus 2^(bits-1). n finite floats, ceil(n / 8) rows.
+ */
+typedef void (*thr_quantise_kernel)(uint8_t *out, const float *x, size_t n, float scale, uint32_t bits);
+
+/* |b|^2 of every item's integer code: n_dims (2^B - 1)^2 - 4 sum over plane pairs i < j of popcount(p_i XOR p_j) 2^(i'+j'). */
+typedef void (*thr_code_squares_kernel)(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
+                                        uint32_t bits);
+
+/*
+ * The largest distance that can still reach a cosine score: an item with |b|^2 >= floors[i] and
+ * (total - 2 D) / |b| >= threshold has D <= bounds[i]. Loose by a few parts in a million, never tight; threshold > 0.
+ */
+typedef void (*thr_block_bounds_kernel)(int32_t *bounds, const uint32_t *floors, size_t n_blocks, float threshold,
+                                        int32_t total);
+
+/* Bit i of masks[b]: distance i of block b is at most bounds[b]. */
+typedef void (*thr_screen_distances_kernel)(uint64_t *masks, const uint32_t *distances, size_t n_blocks,
+                                            const int32_t *bounds);
+
+/* scores[i] = (float)(total - 2 distances[i]) / sqrt((float)squares[i]) for one block; returns bits scores[i] >= threshold. */
+typedef uint64_t (*thr_screen_cosine_kernel)(float *scores, const uint32_t *distances, const uint32_t *squares,
+                                             int32_t total, float threshold);
+
+/*
+ * scores[i] = ((float)(total - 2 distances[i]) * factors[i]) * gain - squares[i] for one block (squares NULL: 0);
+ * returns bits scores[i] >= threshold.
+ */
+typedef uint64_t (*thr_screen_factors_kernel)(float *scores, const uint32_t *distances, const float *factors,
+                                              const float *squares, int32_t total, float gain, float threshold);
+
+/* Bits scores[i] >= threshold for 64 scores. */
+typedef uint64_t (*thr_screen_scores_kernel)(const float *scores, float threshold);
+
+typedef struct thr_kernels {
+#define THR_KERNEL_SLOT(name, type) type name;
+    THR_KERNEL_LIST(THR_KERNEL_SLOT)
+#undef THR_KERNEL_SLOT
+} thr_kernels;
+
+/* The table of a level, filled from scalar upward; never changes. The level must be one the CPU has. */
+const thr_kernels *thr_kernels_get(thr_isa isa);
+
+/* The best level of this CPU. */
+thr_isa thr_isa_best(void);
+
+/* Each level overwrites what it does faster. */
+void thr_kernels_fill_scalar(thr_kernels *kernels);
+void thr_kernels_fill_avx2(thr_kernels *kernels);
+void thr_kernels_fill_avx512(thr_kernels *kernels);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AVX2 kernels over floats and scores: two registers are the specification's sixteen partial sums.
+ */
+#include "kernel/kernel.h"
+#include "kernel/x86/avx2_codes.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+enum { ITEMS = 64 };
+
+typedef struct lanes16 {
+    __m256 low, high;
+} lanes16;
+
+static inline lanes16 load_f32(const void *row) {
+    return (lanes16){_mm256_loadu_ps(row), _mm256_loadu_ps((const float *)row + 8)};
+}
+
+static inline lanes16 load_f16(const void *row) {
+    return (lanes16){_mm256_cvtph_ps(_mm_loadu_si128(row)), _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)row + 1))};
+}
+
+static inline lanes16 load_i8(const void *row) {
+    __m128i bytes = _mm_loadu_si128(row);
+    return (lanes16){_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+                     _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
+}
+
+static inline __m256 step_dot(__m256 sum, __m256 q, __m256 x) {
+    return _mm256_add_ps(sum, _mm256_mul_ps(q, x));
+}
+
+static inline __m256 step_l2(__m256 sum, __m256 q, __m256 x) {
+    __m256 d = _mm256_sub_ps(q, x);
+    return _mm256_add_ps(sum, _mm256_mul_ps(d, d));
+}
+
+static inline float add_lanes(lanes16 v) {
+    __m256 a = _mm256_add_ps(v.low, v.high);
+    __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+/* Rows' last, incomplete sixteen values are copied beside zeros first: +0 added to a sum that is never -0. */
+#define ROWS_KERNEL(name, load, step, size)                                                                            \
+    static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
+        const char *row = rows;                                                                                        \
+        const size_t whole = n_dims & ~(size_t)15, rest = n_dims - whole;                                              \
+        float query_rest[16] = {0};                                                                                    \
+        memcpy(query_rest, query + whole, rest * sizeof(float));                                                       \
+        for (size_t i = 0; i < n_rows; i++, row += stride) {                                                           \
+            lanes16 sum = {_mm256_setzero_ps(), _mm256_setzero_ps()};                                                  \
+            for (size_t d = 0; d < whole; d += 16) {                                                                   \
+                lanes16 q = load_f32(query + d), x = load(row + d * (size));                                           \
+                sum.low = step(sum.low, q.low, x.low);                                                                 \
+                sum.high = step(sum.high, q.high, x.high);                                                             \
+            }                                                                                                          \
+            if (rest > 0) {                                                                                            \
+                char row_rest[16 * (size)] = {0};                                                                      \
+                memcpy(row_rest, row + whole * (size), rest * (size));                                                 \
+                lanes16 q = load_f32(query_rest), x = load(row_rest);                                                  \
+                sum.low = step(sum.low, q.low, x.low);                                                                 \
+                sum.high = step(sum.high, q.high, x.high);                                                             \
+            }                                                                                                          \
+            out[i] = add_lanes(sum);                                                                                   \
+        }                                                                                                              \
+    }
+
+ROWS_KERNEL(dot_f32, load_f32, step_dot, 4)
+ROWS_KERNEL(dot_f16, load_f16, step_dot, 2)
+ROWS_KERNEL(dot_i8, load_i8, step_dot, 1)
+ROWS_KERNEL(l2_f32, load_f32, step_l2, 4)
+ROWS_KERNEL(l2_f16, load_f16, step_l2, 2)
+
+static double sum_squares(const float *x, size_t n) {
+    __m256d low = _mm256_setzero_pd(), high = low;
+    for (size_t d = 0; d < n; d += 8) {
+        float rest[8] = {0};
+        const float *at = x + d;
+        if (n - d < 8)
+            at = memcpy(rest, at, (n - d) * sizeof(float));
+        __m256d a = _mm256_cvtps_pd(_mm_loadu_ps(at)), b = _mm256_cvtps_pd(_mm_loadu_ps(at + 4));
+        low = _mm256_add_pd(low, _mm256_mul_pd(a, a));
+        high = _mm256_add_pd(high, _mm256_mul_pd(b, b));
+    }
+    __m256d a = _mm256_add_pd(low, high);
+    __m128d b = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(b, _mm_unpackhi_pd(b, b)));
+}
+
+static void f32_to_f16(uint16_t *out, const float *in, size_t n) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(void *)(out + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
+    if (i < n) {
+        float rest[8] = {0};
+        uint16_t half[8];
+        memcpy(rest, in + i, (n - i) * sizeof(float));
+        _mm_storeu_si128((__m128i *)(void *)half, _mm256_cvtps_ph(_mm256_loadu_ps(rest), _MM_FROUND_TO_NEAREST_INT));
+        memcpy(out + i, half, (n - i) * sizeof(uint16_t));
+    }
+}
+
+static void f16_to_f32(float *out, const uint16_t *in, size_t n) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + i))));
+    if (i < n) {
+        uint16_t half[8] = {0};
+        float rest[8];
+        memcpy(half, in + i, (n - i) * sizeof(uint16_t));
+        _mm256_storeu_ps(rest, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)half)));
+        memcpy(out + i, rest, (n - i) * sizeof(float));
+    }
+}
+
+/* A plane's bit is shifted to the sign of its lane and gathered by MOVMSKPS: one row of eight dimensions at a time. */
+static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32_t bits) {
+    const int32_t half = 1 << (bits - 1);
+    const __m256 low = _mm256_set1_ps((float)-half), high = _mm256_set1_ps((float)(half - 1));
+    for (size_t d = 0; d < n; d += 8) {
+        float rest[8] = {0};
+        const float *at = x + d;
+        uint32_t present = 0xff;
+        if (n - d < 8) {
+            at = memcpy(rest, at, (n - d) * sizeof(float));
+            present = (1u << (n - d)) - 1;
+        }
+        __m256 cell = _mm256_floor_ps(_mm256_mul_ps(_mm256_loadu_ps(at), _mm256_set1_ps(scale)));
+        cell = _mm256_min_ps(_mm256_max_ps(cell, low), high);
+        __m256i u = _mm256_add_epi32(_mm256_cvttps_epi32(cell), _mm256_set1_epi32(half));
+        u = _mm256_sll_epi32(u, _mm_cvtsi32_si128((int)(32 - bits)));
+        for (uint32_t p = 0; p < bits; p++, u = _mm256_add_epi32(u, u))
+            *out++ = (uint8_t)((uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(u)) & present);
+    }
+}
+
+/* --------------------------------------------------------------------------------------------- screening */
+
+static void screen_distances(uint64_t *masks, const uint32_t *distances, size_t n_blocks, const int32_t *bounds) {
+    for (size_t b = 0; b < n_blocks; b++, distances += ITEMS) {
+        __m256i bound = _mm256_set1_epi32(bounds[b]);
+        uint64_t above = 0;
+        for (int i = 0; i < ITEMS; i += 8) {
+            __m256i d = _mm256_loadu_si256((const __m256i *)(const void *)(distances + i));
+            __m256i more = _mm256_cmpgt_epi32(d, bound);
+            above |= (uint64_t)(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(more)) << i;
+        }
+        masks[b] = ~above;
+    }
+}
+
+static inline __m256 products(const uint32_t *distances, int32_t total) {
+    __m256i d = _mm256_loadu_si256((const __m256i *)(const void *)distances);
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_set1_epi32(total), _mm256_add_epi32(d, d)));
+}
+
+static inline uint64_t at_least(__m256 score, float threshold) {
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(score, _mm256_set1_ps(threshold), _CMP_GE_OQ));
+}
+
+static uint64_t screen_cosine(float *scores, const uint32_t *distances, const uint32_t *squares, int32_t total,
+                              float threshold) {
+    uint64_t mask = 0;
+    for (int i = 0; i < ITEMS; i += 8) {
+        __m256i square = _mm256_loadu_si256((const __m256i *)(const void *)(squares + i));
+        __m256 score = _mm256_div_ps(products(distances + i, total), _mm256_sqrt_ps(_mm256_cvtepi32_ps(square)));
+        _mm256_storeu_ps(scores + i, score);
+        mask |= at_least(score, threshold) << i;
+    }
+    return mask;
+}
+
+static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *squares,
+                               int32_t total, float gain, float threshold) {
+    uint64_t mask = 0;
+    for (int i = 0; i < ITEMS; i += 8) {
+        __m256 score = _mm256_mul_ps(products(distances + i, total), _mm256_loadu_ps(factors + i));
+        score = _mm256_mul_ps(score, _mm256_set1_ps(gain));
+        if (squares != NULL)
+            score = _mm256_sub_ps(score, _mm256_loadu_ps(squares + i));
+        _mm256_storeu_ps(scores + i, score);
+        mask |= at_least(score, threshold) << i;
+    }
+    return mask;
+}
+
+static uint64_t screen_scores(const float *scores, float threshold) {
+    uint64_t mask = 0;
+    for (int i = 0; i < ITEMS; i += 8)
+        mask |= at_least(_mm256_loadu_ps(scores + i), threshold) << i;
+    return mask;
+}
+
+void thr_kernels_fill_avx2(thr_kernels *kernels) {
+#define FILL(name) kernels->name = name;
+    FILL(dot_f32)
+    FILL(dot_f16)
+    FILL(dot_i8)
+    FILL(l2_f32)
+    FILL(l2_f16)
+    FILL(sum_squares)
+    FILL(f32_to_f16)
+    FILL(f16_to_f32)
+    FILL(quantise)
+    FILL(screen_distances)
+    FILL(screen_cosine)
+    FILL(screen_factors)
+    FILL(screen_scores)
+#undef FILL
+    kernels->distance_xor = thr_distance_xor_avx2;
+    kernels->distance_table = thr_distance_table_avx2;
+    kernels->code_squares = thr_code_squares_avx2;
+}

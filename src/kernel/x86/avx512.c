@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AVX-512 kernels over floats and scores: sixteen lanes are the specification's sixteen partial sums, so one register
+ * is one row's accumulator and four rows go side by side to hide the adder's latency.
+ */
+#include "kernel/kernel.h"
+#include "kernel/x86/avx512_codes.h"
+
+#include <immintrin.h>
+
+enum { ITEMS = 64, SIDE_BY_SIDE = 4 };
+
+static inline __m512 load_f32(const char *row, size_t d, __mmask16 lanes) {
+    return _mm512_maskz_loadu_ps(lanes, (const float *)(const void *)row + d);
+}
+
+static inline __m512 load_f16(const char *row, size_t d, __mmask16 lanes) {
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, (const uint16_t *)(const void *)row + d));
+}
+
+static inline __m512 load_i8(const char *row, size_t d, __mmask16 lanes) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(lanes, row + d)));
+}
+
+static inline __m512 step_dot(__m512 sum, __m512 q, __m512 x) {
+    return _mm512_add_ps(sum, _mm512_mul_ps(q, x));
+}
+
+static inline __m512 step_l2(__m512 sum, __m512 q, __m512 x) {
+    __m512 d = _mm512_sub_ps(q, x);
+    return _mm512_add_ps(sum, _mm512_mul_ps(d, d));
+}
+
+static inline float add_lanes(__m512 v) {
+    __m256 a = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+/* Lanes past the row's end add +0 to a sum that is never -0: no change. */
+#define ROWS_KERNEL(name, load, step)                                                                                  \
+    static inline __attribute__((always_inline)) void name##_some(float *out, const float *query, const char *rows,    \
+                                                                  size_t stride, size_t n_dims, size_t count) {        \
+        __m512 sums[SIDE_BY_SIDE];                                                                                     \
+        for (size_t i = 0; i < count; i++)                                                                             \
+            sums[i] = _mm512_setzero_ps();                                                                             \
+        for (size_t d = 0; d < n_dims; d += 16) {                                                                      \
+            __mmask16 lanes = n_dims - d >= 16 ? 0xffff : (__mmask16)((1u << (n_dims - d)) - 1);                       \
+            __m512 q = _mm512_maskz_loadu_ps(lanes, query + d);                                                        \
+            for (size_t i = 0; i < count; i++)                                                                         \
+                sums[i] = step(sums[i], q, load(rows + i * stride, d, lanes));                                         \
+        }                                                                                                              \
+        for (size_t i = 0; i < count; i++)                                                                             \
+            out[i] = add_lanes(sums[i]);                                                                               \
+    }                                                                                                                  \
+    static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
+        const char *row = rows;                                                                                        \
+        size_t i = 0;                                                                                                  \
+        for (; i + SIDE_BY_SIDE <= n_rows; i += SIDE_BY_SIDE, row += SIDE_BY_SIDE * stride)                            \
+            name##_some(out + i, query, row, stride, n_dims, SIDE_BY_SIDE);                                            \
+        for (; i < n_rows; i++, row += stride)                                                                         \
+            name##_some(out + i, query, row, stride, n_dims, 1);                                                       \
+    }
+
+ROWS_KERNEL(dot_f32, load_f32, step_dot)
+ROWS_KERNEL(dot_f16, load_f16, step_dot)
+ROWS_KERNEL(dot_i8, load_i8, step_dot)
+ROWS_KERNEL(l2_f32, load_f32, step_l2)
+ROWS_KERNEL(l2_f16, load_f16, step_l2)
+
+static double sum_squares(const float *x, size_t n) {
+    __m512d sum = _mm512_setzero_pd();
+    for (size_t d = 0; d < n; d += 8) {
+        __mmask8 lanes = n - d >= 8 ? 0xff : (__mmask8)((1u << (n - d)) - 1);
+        __m512d v = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(lanes, x + d));
+        sum = _mm512_add_pd(sum, _mm512_mul_pd(v, v));
+    }
+    __m256d a = _mm256_add_pd(_mm512_castpd512_pd256(sum), _mm512_extractf64x4_pd(sum, 1));
+    __m128d b = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(b, _mm_unpackhi_pd(b, b)));
+}
+
+static void f32_to_f16(uint16_t *out, const float *in, size_t n) {
+    for (size_t i = 0; i < n; i += 16) {
+        __mmask16 lanes = n - i >= 16 ? 0xffff : (__mmask16)((1u << (n - i)) - 1);
+        __m256i h = _mm512_cvtps_ph(_mm512_maskz_loadu_ps(lanes, in + i), _MM_FROUND_TO_NEAREST_INT);
+        _mm256_mask_storeu_epi16(out + i, lanes, h);
+    }
+}
+
+static void f16_to_f32(float *out, const uint16_t *in, size_t n) {
+    for (size_t i = 0; i < n; i += 16) {
+        __mmask16 lanes = n - i >= 16 ? 0xffff : (__mmask16)((1u << (n - i)) - 1);
+        _mm512_mask_storeu_ps(out + i, lanes, _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, in + i)));
+    }
+}
+
+static inline __attribute__((always_inline)) void quantise_bits(uint8_t *out, const float *x, size_t n, float scale,
+                                                                uint32_t bits) {
+    const int32_t half = 1 << (bits - 1);
+    const __m512 scales = _mm512_set1_ps(scale);
+    const __m512 low = _mm512_set1_ps((float)-half), high = _mm512_set1_ps((float)(half - 1));
+    for (size_t d = 0; d < n; d += 16) {
+        __mmask16 lanes = n - d >= 16 ? 0xffff : (__mmask16)((1u << (n - d)) - 1);
+        __m512 cell = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + d), scales);
+        cell = _mm512_roundscale_ps(cell, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+        cell = _mm512_min_ps(_mm512_max_ps(cell, low), high);
+        __m512i u = _mm512_add_epi32(_mm512_cvttps_epi32(cell), _mm512_set1_epi32(half));
+        for (uint32_t p = 0; p < bits; p++) {
+            uint32_t plane = _mm512_mask_test_epi32_mask(lanes, u, _mm512_set1_epi32(1 << (bits - 1 - p)));
+            out[d / 8 * bits + p] = (uint8_t)plane;
+            if (n - d > 8)
+                out[(d / 8 + 1) * bits + p] = (uint8_t)(plane >> 8);
+        }
+    }
+}
+
+static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32_t bits) {
+    switch (bits) {
+#define CASE(b)                                                                                                        \
+    case b:                                                                                                            \
+        quantise_bits(out, x, n, scale, b);                                                                            \
+        break;
+        CASE(1)
+        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+#undef CASE
+            default : break;
+    }
+}
+
+/* --------------------------------------------------------------------------------------------- screening */
+
+static void block_bounds(int32_t *bounds, const uint32_t *floors, size_t n_blocks, float threshold, int32_t total) {
+    const __m512 t = _mm512_set1_ps(threshold), shrink = _mm512_set1_ps(1.0f - 0x1p-19f);
+    const __m512 half = _mm512_set1_ps(0.5f), more = _mm512_set1_ps(0x1p-22f), all = _mm512_set1_ps((float)total);
+    for (size_t b = 0; b < n_blocks; b += 16) {
+        __mmask16 lanes = n_blocks - b >= 16 ? 0xffff : (__mmask16)((1u << (n_blocks - b)) - 1);
+        __m512 root = _mm512_sqrt_ps(_mm512_cvtepu32_ps(_mm512_maskz_loadu_epi32(lanes, floors + b)));
+        __m512 needed = _mm512_mul_ps(_mm512_mul_ps(t, root), shrink);
+        __m512 slack = _mm512_mul_ps(_mm512_sub_ps(all, needed), half);
+        slack = _mm512_add_ps(slack, _mm512_mul_ps(_mm512_abs_ps(slack), more));
+        __m512i bound = _mm512_add_epi32(_mm512_cvttps_epi32(slack), _mm512_set1_epi32(1));
+        __mmask16 huge = _mm512_cmp_ps_mask(slack, _mm512_set1_ps(0x1p30f), _CMP_GE_OQ);
+        bound = _mm512_mask_mov_epi32(bound, huge, _mm512_set1_epi32(INT32_MAX));
+        __mmask16 below = _mm512_cmp_ps_mask(slack, _mm512_setzero_ps(), _CMP_LT_OQ);
+        bound = _mm512_mask_mov_epi32(bound, below, _mm512_set1_epi32(-1));
+        _mm512_mask_storeu_epi32(bounds + b, lanes, bound);
+    }
+}
+
+static void screen_distances(uint64_t *masks, const uint32_t *distances, size_t n_blocks, const int32_t *bounds) {
+    for (size_t b = 0; b < n_blocks; b++, distances += ITEMS) {
+        __m512i bound = _mm512_set1_epi32(bounds[b]);
+        uint64_t mask = 0;
+        for (int i = 0; i < 4; i++)
+            mask |= (uint64_t)_mm512_cmple_epi32_mask(_mm512_loadu_si512(distances + 16 * i), bound) << (16 * i);
+        masks[b] = mask;
+    }
+}
+
+static inline __m512 products(const uint32_t *distances, int32_t total) {
+    __m512i d = _mm512_loadu_si512(distances);
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_set1_epi32(total), _mm512_add_epi32(d, d)));
+}
+
+static uint64_t screen_cosine(float *scores, const uint32_t *distances, const uint32_t *squares, int32_t total,
+                              float threshold) {
+    uint64_t mask = 0;
+    for (int i = 0; i < ITEMS; i += 16) {
+        __m512 length = _mm512_sqrt_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(squares + i)));
+        __m512 score = _mm512_div_ps(products(distances + i, total), length);
+        _mm512_storeu_ps(scores + i, score);
+        mask |= (uint64_t)_mm512_cmp_ps_mask(score, _mm512_set1_ps(threshold), _CMP_GE_OQ) << i;
+    }
+    return mask;
+}
+
+static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *squares,
+                               int32_t total, float gain, float threshold) {
+    uint64_t mask = 0;
+    for (int i = 0; i < ITEMS; i += 16) {
+        __m512 score = _mm512_mul_ps(products(distances + i, total), _mm512_loadu_ps(factors + i));
+        score = _mm512_mul_ps(score, _mm512_set1_ps(gain));
+        if (squares != NULL)
+            score = _mm512_sub_ps(score, _mm512_loadu_ps(squares + i));
+        _mm512_storeu_ps(scores + i, score);
+        mask |= (uint64_t)_mm512_cmp_ps_mask(score, _mm512_set1_ps(threshold), _CMP_GE_OQ) << i;
+    }
+    return mask;
+}
+
+static uint64_t screen_scores(const float *scores, float threshold) {
+    uint64_t mask = 0;
+    for (int i = 0; i < ITEMS; i += 16)
+        mask |= (uint64_t)_mm512_cmp_ps_mask(_mm512_loadu_ps(scores + i), _mm512_set1_ps(threshold), _CMP_GE_OQ) << i;
+    return mask;
+}
+
+void thr_kernels_fill_avx512(thr_kernels *kernels) {
+#define FILL(name) kernels->name = name;
+    FILL(dot_f32)
+    FILL(dot_f16)
+    FILL(dot_i8)
+    FILL(l2_f32)
+    FILL(l2_f16)
+    FILL(sum_squares)
+    FILL(f32_to_f16)
+    FILL(f16_to_f32)
+    FILL(quantise)
+    FILL(block_bounds)
+    FILL(screen_distances)
+    FILL(screen_cosine)
+    FILL(screen_factors)
+    FILL(screen_scores)
+#undef FILL
+    kernels->distance_xor = thr_distance_xor_avx512;
+    kernels->distance_table = thr_distance_table_avx512;
+    kernels->code_squares = thr_code_squares_avx512;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * XOR and popcount over byte rows: one register is 64 items' byte of one plane, VPOPCNTB counts all 64 at once.
+ *
+ * Pairs of planes of equal weight share an 8-bit accumulator, a "level" (level l has weight 2^l): that leaves one XOR,
+ * one popcount and one add a pair. A level grows by at most 8 a pair and row, so after some rows the levels are emptied
+ * into 32-bit sums, from the heaviest down: sum = 2 sum + level.
+ */
+#include "kernel/x86/avx512_codes.h"
+
+#include <immintrin.h>
+
+enum { ITEMS = 64, MAX_LEVELS = 14 };
+
+static inline __attribute__((always_inline)) void empty_levels(__m512i sums[4], __m512i *levels, uint32_t n_levels) {
+    for (int quarter = 0; quarter < 4; quarter++) {
+        __m512i sum = _mm512_setzero_si512();
+        for (uint32_t l = n_levels; l-- > 0;) {
+            __m128i bytes = quarter == 0   ? _mm512_castsi512_si128(levels[l])
+                            : quarter == 1 ? _mm512_extracti32x4_epi32(levels[l], 1)
+                            : quarter == 2 ? _mm512_extracti32x4_epi32(levels[l], 2)
+                                           : _mm512_extracti32x4_epi32(levels[l], 3);
+            sum = _mm512_add_epi32(_mm512_add_epi32(sum, sum), _mm512_cvtepu8_epi32(bytes));
+        }
+        sums[quarter] = _mm512_add_epi32(sums[quarter], sum);
+    }
+    for (uint32_t l = 0; l < n_levels; l++)
+        levels[l] = _mm512_setzero_si512();
+}
+
+static inline __attribute__((always_inline)) void distance_xor(uint32_t *distances, const uint8_t *blocks,
+                                                               size_t n_blocks, const thr_query_part *part,
+                                                               const uint32_t item_bits, const uint32_t query_bits) {
+    const uint32_t pairs = item_bits < query_bits ? item_bits : query_bits; /* most pairs in one level */
+    const uint32_t rows_a_round = 255 / (8 * pairs);
+    const uint32_t n_levels = item_bits + query_bits - 1;
+    for (size_t b = 0; b < n_blocks; b++, distances += ITEMS) {
+        __m512i levels[MAX_LEVELS], sums[4];
+        for (int i = 0; i < 4; i++)
+            sums[i] = _mm512_setzero_si512();
+        for (uint32_t l = 0; l < n_levels; l++)
+            levels[l] = _mm512_setzero_si512();
+        const uint32_t *query = part->planes;
+        for (uint32_t r = 0; r < part->n_rows;) {
+            uint32_t end = r + rows_a_round < part->n_rows ? r + rows_a_round : part->n_rows;
+            for (; r < end; r++, blocks += (size_t)ITEMS * item_bits, query += query_bits)
+                for (uint32_t i = 0; i < item_bits; i++) {
+                    __m512i x = _mm512_loadu_si512(blocks + (size_t)ITEMS * i);
+                    for (uint32_t j = 0; j < query_bits; j++) {
+                        __m512i bits = _mm512_xor_si512(x, _mm512_set1_epi32((int)query[j]));
+                        uint32_t l = item_bits - 1 - i + query_bits - 1 - j;
+                        levels[l] = _mm512_add_epi8(levels[l], _mm512_popcnt_epi8(bits));
+                    }
+                }
+            empty_levels(sums, levels, n_levels);
+        }
+        for (int i = 0; i < 4; i++)
+            _mm512_storeu_si512(distances + 16 * i, sums[i]);
+    }
+}
+
+void thr_distance_xor_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part) {
+    switch (part->item_bits * 8 + part->bits) {
+#define CASE(item, query)                                                                                              \
+    case item * 8 + query:                                                                                             \
+        distance_xor(distances, blocks, n_blocks, part, item, query);                                                  \
+        break;
+#define CASES(item) CASE(item, 1) CASE(item, 2) CASE(item, 3) CASE(item, 4)
+        CASES(1)
+        CASES(2) CASES(3) CASES(4) CASES(5) CASES(6) CASES(7) CASES(8)
+#undef CASES
+#undef CASE
+            default : break;
+    }
+}
+
+static inline __attribute__((always_inline)) void code_squares(uint32_t *squares, const uint8_t *blocks,
+                                                               size_t n_blocks, uint32_t n_dims, const uint32_t bits) {
+    const uint32_t n_rows = (n_dims + 7) / 8, top = (1u << bits) - 1;
+    const uint32_t rows_a_round = 255 / (8 * (bits / 2 + (bits < 2)));
+    const uint32_t n_levels = 2 * bits - 2; /* level 0 stays empty: two different planes weigh 2 at least */
+    for (size_t b = 0; b < n_blocks; b++, squares += ITEMS) {
+        __m512i levels[MAX_LEVELS], sums[4];
+        for (int i = 0; i < 4; i++)
+            sums[i] = _mm512_setzero_si512();
+        for (uint32_t l = 0; l < n_levels; l++)
+            levels[l] = _mm512_setzero_si512();
+        for (uint32_t r = 0; r < n_rows;) {
+            uint32_t end = r + rows_a_round < n_rows ? r + rows_a_round : n_rows;
+            for (; r < end; r++, blocks += (size_t)ITEMS * bits)
+                for (uint32_t i = 0; i < bits; i++)
+                    for (uint32_t j = i + 1; j < bits; j++) {
+                        __m512i x = _mm512_xor_si512(_mm512_loadu_si512(blocks + (size_t)ITEMS * i),
+                                                     _mm512_loadu_si512(blocks + (size_t)ITEMS * j));
+                        uint32_t l = 2 * bits - 2 - i - j;
+                        levels[l] = _mm512_add_epi8(levels[l], _mm512_popcnt_epi8(x));
+                    }
+            empty_levels(sums, levels, n_levels);
+        }
+        for (int i = 0; i < 4; i++) {
+            __m512i square =
+                _mm512_sub_epi32(_mm512_set1_epi32((int)(n_dims * top * top)), _mm512_slli_epi32(sums[i], 2));
+            _mm512_storeu_si512(squares + 16 * i, square);
+        }
+    }
+}
+
+void thr_code_squares_avx512(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
+                             uint32_t bits) {
+    switch (bits) {
+#define CASE(b)                                                                                                        \
+    case b:                                                                                                            \
+        code_squares(squares, blocks, n_blocks, n_dims, b);                                                            \
+        break;
+        CASE(1)
+        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+#undef CASE
+            default : break;
+    }
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* avx512_codes.h - the plane code kernels of this level, defined in avx512_codes.c and avx512_table.c. */
+#ifndef THR_KERNEL_X86_AVX512_CODES_H
+#define THR_KERNEL_X86_AVX512_CODES_H
+
+#include "kernel/kernel.h"
+
+void thr_distance_xor_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part);
+void thr_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part);
+void thr_code_squares_avx512(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims, uint32_t bits);
+
+#endif
