@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows into blocks. A piece of work is one block: 64 rows are widened to float32 where they are not, measured, and
+ * quantised one by one into a small buffer whose bytes then go to their places, 64 bytes apart.
+ */
+#include "code/encode.h"
+
+#include "base/error.h"
+#include "kernel/kernel.h"
+#include "parallel/pool.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double SHORTEST = 0x1p-100; /* shorter rows count as zero */
+static const double LONGEST = 0x1p120;
+
+typedef struct encoding {
+    thr_context *context;
+    const thr_quantiser *quantiser;
+    const thr_matrix *rows;
+    uint8_t *codes;
+    float *norms, *residuals;
+    uint32_t *code_squares;
+    uint8_t *scratch; /* a part for each worker */
+    size_t scratch_size;
+} encoding;
+
+static size_t row_floats(uint32_t n_dims) {
+    return ((size_t)n_dims + 15) & ~(size_t)15;
+}
+
+/* One row as floats: in place where it is float32 and aligned. */
+static const float *row_as_floats(const thr_matrix *rows, uint64_t row, float *room) {
+    const char *data = (const char *)rows->data + row * rows->stride;
+    if (rows->dtype == THR_DTYPE_F32 && (uintptr_t)data % sizeof(float) == 0)
+        return (const float *)(const void *)data;
+    (void)thr_matrix_to_f32(rows, row, 1, room);
+    return room;
+}
+
+/* x - centre, or x / |x| - centre (a zero row has no direction: just -centre), in room; returns its length. */
+static double take_centre_off(const encoding *e, const float *x, double norm, float *room) {
+    const float *centre = e->quantiser->centre;
+    const float scale = !e->quantiser->unit ? 1.0f : norm < SHORTEST ? 0.0f : (float)(1 / norm);
+    for (uint32_t d = 0; d < e->rows->n_dims; d++)
+        room[d] = x[d] * scale - centre[d];
+    return sqrt(e->context->kernels->sum_squares(room, e->rows->n_dims));
+}
+
+static void encode_block(void *arg, size_t block, uint32_t worker) {
+    const encoding *e = arg;
+    const thr_kernels *kernels = e->context->kernels;
+    const uint32_t n_dims = e->rows->n_dims, bits = e->quantiser->item_bits;
+    const size_t code_size = (size_t)bits * thr_code_rows(n_dims);
+    const double half = (double)(1u << (bits - 1)) / (double)e->quantiser->ranges[bits - 1];
+    float *room = (float *)(void *)(e->scratch + worker * e->scratch_size);
+    uint8_t *code = (uint8_t *)(room + row_floats(n_dims));
+    uint8_t *out = e->codes + block * THR_BLOCK_ITEMS * code_size;
+    const uint64_t first = (uint64_t)block * THR_BLOCK_ITEMS;
+    const uint64_t left = e->rows->n_rows - first;
+    const size_t n = left < THR_BLOCK_ITEMS ? (size_t)left : THR_BLOCK_ITEMS;
+    if (n < THR_BLOCK_ITEMS)
+        memset(out, 0, THR_BLOCK_ITEMS * code_size);
+    for (size_t i = 0; i < n; i++) {
+        const float *row = row_as_floats(e->rows, first + i, room);
+        const double norm = sqrt(kernels->sum_squares(row, n_dims));
+        e->norms[first + i] = norm < SHORTEST ? 0.0f : (float)norm; /* NaN and infinity stay what they are */
+        double length = norm;
+        if (e->quantiser->centre != NULL && norm <= LONGEST) {
+            length = take_centre_off(e, row, norm, room);
+            row = room;
+        }
+        if (length >= SHORTEST && length <= LONGEST)
+            kernels->quantise(code, row, n_dims, (float)(half / length), bits);
+        else
+            memset(code, 0, code_size);
+        if (e->residuals != NULL)
+            e->residuals[first + i] = length < SHORTEST                                    ? 0.0f
+                                      : e->quantiser->unit && e->quantiser->centre == NULL ? 1.0f
+                                                                                           : (float)length;
+        for (size_t b = 0; b < code_size; b++)
+            out[b * THR_BLOCK_ITEMS + i] = code[b];
+    }
+    if (e->code_squares != NULL) {
+        uint32_t squares[THR_BLOCK_ITEMS];
+        kernels->code_squares(squares, out, 1, n_dims, bits);
+        memcpy(e->code_squares + first, squares, n * sizeof *squares);
+    }
+}
+
+static thr_status check_norms(const thr_matrix *rows, uint64_t first_row, const float *norms, thr_error *err) {
+    for (uint64_t r = 0; r < rows->n_rows; r++) {
+        if (norms[r] <= (float)LONGEST)
+            continue;
+        for (uint32_t d = 0; d < rows->n_dims; d++) {
+            const thr_matrix value = {.data =
+                                          (const char *)rows->data + r * rows->stride + d * thr_dtype_size(rows->dtype),
+                                      .n_rows = 1,
+                                      .n_dims = 1,
+                                      .dtype = rows->dtype,
+                                      .stride = rows->stride};
+            float x = 0;
+            (void)thr_matrix_to_f32(&value, 0, 1, &x);
+            if (!isfinite(x))
+                return thr_fail(err, THR_ERANGE, "row %llu, dimension %u is %s: remove or mend the row",
+                                (unsigned long long)(first_row + r), d, isnan(x) ? "not a number" : "infinite");
+        }
+        return thr_fail(err, THR_ERANGE, "row %llu is longer than 2^120: scale the vectors down",
+                        (unsigned long long)(first_row + r));
+    }
+    return THR_OK;
+}
+
+thr_status thr_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
+                             uint64_t first_row, uint8_t *codes, float *norms, uint32_t *code_squares, thr_error *err) {
+    return thr_encode_residuals(context, quantiser, rows, first_row, codes, norms, NULL, code_squares, err);
+}
+
+thr_status thr_encode_residuals(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
+                                uint64_t first_row, uint8_t *codes, float *norms, float *residuals,
+                                uint32_t *code_squares, thr_error *err) {
+    const size_t n_blocks = (size_t)((rows->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
+    encoding e = {context, quantiser, rows, codes, norms, residuals, code_squares, NULL, 0};
+    e.scratch_size = row_floats(rows->n_dims) * sizeof(float) +
+                     (((size_t)quantiser->item_bits * thr_code_rows(rows->n_dims) + 63) & ~(size_t)63);
+    THR_TRY(thr_alloc(context, context->n_threads, e.scratch_size, &e.scratch, "encoding", err));
+    thr_parallel_for(context, n_blocks, encode_block, &e);
+    thr_release(context, e.scratch);
+    return check_norms(rows, first_row, norms, err);
+}
+
+size_t thr_codes_size(const thr_quantiser *quantiser, uint64_t n_rows) {
+    return (size_t)((n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS) *
+           thr_block_size(quantiser->n_dims, quantiser->item_bits);
+}
+
+thr_status thr_quantiser_encode(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
+                                void *codes, float *norms, thr_error *err) {
+    if (rows->n_dims != quantiser->n_dims)
+        return thr_fail(err, THR_EDIM, "the rows have %u dimensions, the quantiser %u", rows->n_dims,
+                        quantiser->n_dims);
+    float *own = NULL;
+    if (norms == NULL)
+        THR_TRY(thr_alloc(context, rows->n_rows, sizeof *own, &own, "lengths", err));
+    thr_status status = thr_encode_blocks(context, quantiser, rows, 0, codes, norms != NULL ? norms : own, NULL, err);
+    thr_release(context, own);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "code/query.h"
+
+#include "code/encode.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PART_BITS = 4, NIBBLES_A_ROW = 32, SEXTETS_A_TRIPLE = 256 };
+
+static size_t round_up_64(size_t n) {
+    return (n + 63) & ~(size_t)63;
+}
+
+static size_t planes_size(uint32_t n_rows) {
+    return round_up_64(sizeof(uint32_t) * PART_BITS * n_rows);
+}
+
+static size_t nibbles_size(uint32_t n_rows) {
+    return round_up_64((size_t)NIBBLES_A_ROW * n_rows);
+}
+
+static size_t sextets_size(uint32_t n_rows) {
+    return (size_t)SEXTETS_A_TRIPLE * (n_rows / 3);
+}
+
+size_t thr_query_code_size(uint32_t n_dims) {
+    uint32_t n_rows = thr_code_rows(n_dims);
+    return 2 * (planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows)) + 8 * (size_t)n_rows;
+}
+
+/* table[m] = sum over i of values[i], or of top - values[i] where bit i of m is set; one addition an entry. */
+static void fill_table(uint8_t *table, const uint8_t *values, const uint8_t *present, uint32_t n_bits, uint8_t top) {
+    uint32_t base = 0;
+    for (uint32_t i = 0; i < n_bits; i++)
+        base += values[i];
+    table[0] = (uint8_t)base;
+    for (uint32_t i = 0; i < n_bits; i++) {
+        int step = present[i] ? top - 2 * values[i] : 0;
+        for (uint32_t m = 0; m < 1u << i; m++)
+            table[(1u << i) + m] = (uint8_t)(table[m] + step);
+    }
+}
+
+/* values: one byte a dimension, 8 a row, 0 past the last dimension. */
+static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_dims, uint32_t bits, uint32_t shift,
+                      uint32_t item_bits, uint8_t *memory) {
+    const uint32_t n_rows = thr_code_rows(n_dims);
+    const uint8_t top = (uint8_t)((1u << bits) - 1);
+    uint32_t *planes = (uint32_t *)(void *)memory;
+    uint8_t *nibbles = memory + planes_size(n_rows), *sextets = nibbles + nibbles_size(n_rows);
+    for (uint32_t r = 0; r < n_rows; r++) {
+        uint8_t v[8], present[8];
+        for (uint32_t i = 0; i < 8; i++) {
+            v[i] = (uint8_t)(values[8 * r + i] >> shift & top);
+            present[i] = 8 * r + i < n_dims;
+        }
+        for (uint32_t j = 0; j < bits; j++) {
+            uint32_t byte = 0;
+            for (uint32_t i = 0; i < 8; i++)
+                byte |= (uint32_t)(v[i] >> (bits - 1 - j) & 1) << i;
+            planes[r * bits + j] = byte * 0x01010101u;
+        }
+        fill_table(nibbles + (size_t)NIBBLES_A_ROW * r, v, present, 4, top);
+        fill_table(nibbles + (size_t)NIBBLES_A_ROW * r + 16, v + 4, present + 4, 4, top);
+    }
+    for (uint32_t t = 0; t < n_rows / 3; t++) {
+        uint8_t rest[6], rest_present[6];
+        for (uint32_t k = 0; k < 3; k++) {
+            uint8_t v[8], present[8];
+            for (uint32_t i = 0; i < 8; i++) {
+                v[i] = (uint8_t)(values[8 * (3 * t + k) + i] >> shift & top);
+                present[i] = 8 * (3 * t + k) + i < n_dims;
+            }
+            fill_table(sextets + (size_t)SEXTETS_A_TRIPLE * t + 64 * k, v, present, 6, top);
+            memcpy(rest + 2 * k, v + 6, 2);
+            memcpy(rest_present + 2 * k, present + 6, 2);
+        }
+        fill_table(sextets + (size_t)SEXTETS_A_TRIPLE * t + 192, rest, rest_present, 6, top);
+    }
+    *part = (thr_query_part){.bits = bits,
+                             .item_bits = item_bits,
+                             .n_rows = n_rows,
+                             .planes = planes,
+                             .nibbles = nibbles,
+                             .sextets = sextets};
+}
+
+void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, const float *query, double norm,
+                         uint32_t query_bits, void *memory) {
+    const uint32_t n_dims = quantiser->n_dims, n_rows = thr_code_rows(n_dims);
+    const size_t part_size = planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows);
+    const uint32_t item_top = (1u << quantiser->item_bits) - 1, query_top = (1u << query_bits) - 1;
+    const int half = 1 << (query_bits - 1);
+    const float scale = (float)(half / (norm * (double)quantiser->ranges[query_bits - 1]));
+    uint8_t *values = (uint8_t *)memory + 2 * part_size;
+    memset(values, 0, 8 * (size_t)n_rows);
+    uint64_t square = 0;
+    for (uint32_t d = 0; d < n_dims; d++) {
+        float cell = floorf(query[d] * scale);
+        int u = cell < (float)-half ? 0 : cell > (float)(half - 1) ? 2 * half - 1 : (int)cell + half;
+        values[d] = (uint8_t)u;
+        int v = 2 * u + 1 - 2 * half;
+        square += (uint64_t)(v * v);
+    }
+    *code = (thr_query_code){.n_parts = query_bits > PART_BITS ? 2 : 1,
+                             .shifts = {0, PART_BITS},
+                             .n_dims = n_dims,
+                             .item_bits = quantiser->item_bits,
+                             .query_bits = query_bits,
+                             .total = (int32_t)(n_dims * item_top * query_top),
+                             .gain = (float)(1.0 / sqrt((double)square))};
+    for (uint32_t p = 0; p < code->n_parts; p++) {
+        uint32_t bits = query_bits - p * PART_BITS > PART_BITS ? PART_BITS : query_bits - p * PART_BITS;
+        make_part(&code->parts[p], values, n_dims, bits, code->shifts[p], quantiser->item_bits,
+                  (uint8_t *)memory + p * part_size);
+    }
+}
+
+void thr_query_distances(const thr_query_code *code, thr_distance_kernel kernel, const uint8_t *blocks, size_t n_blocks,
+                         uint32_t *distances, uint32_t *scratch) {
+    kernel(distances, blocks, n_blocks, &code->parts[0]);
+    if (code->n_parts == 1)
+        return;
+    kernel(scratch, blocks, n_blocks, &code->parts[1]);
+    for (size_t i = 0; i < n_blocks * THR_BLOCK_ITEMS; i++)
+        distances[i] += scratch[i] << code->shifts[1];
+}

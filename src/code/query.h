@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query.h - a query's code in the forms the distance kernels read.
+ */
+#ifndef THR_CODE_QUERY_H
+#define THR_CODE_QUERY_H
+
+#include "kernel/kernel.h"
+
+#include <thresher/codes.h>
+
+typedef struct thr_query_code {
+    thr_query_part parts[2]; /* the low four bits, then the others */
+    uint32_t n_parts;
+    uint32_t shifts[2]; /* D = sum of D(part) << shift */
+    uint32_t n_dims, item_bits, query_bits;
+    int32_t total; /* n_dims (2^Bx - 1)(2^By - 1): inner product of the codes = total - 2 D, XFBQ (7) */
+    float gain;    /* 1 / |query code| */
+} thr_query_code;
+
+/* Bytes of memory a query code of so many dimensions needs. */
+size_t thr_query_code_size(uint32_t n_dims);
+
+/*
+ * Make the code of a finite query of length norm > 0 in memory (64-byte aligned, thr_query_code_size bytes), which
+ * must live as long as the code.
+ */
+void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, const float *query, double norm,
+                         uint32_t query_bits, void *memory);
+
+/* Distances of n_blocks blocks, 64 each, by the table kernel or by XOR. scratch has n_blocks * 64 places. */
+void thr_query_distances(const thr_query_code *code, thr_distance_kernel kernel, const uint8_t *blocks, size_t n_blocks,
+                         uint32_t *distances, uint32_t *scratch);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Exact scores from the kept vectors: of a few candidates (refine), or of every row (the exact scan).
+ *
+ * Both use the same kernels on the same values, so a row's score has the same bits either way.
+ */
+#include "scan/lane.h"
+
+enum { AHEAD = 6, LINE = 64 }; /* candidates whose vectors are being fetched while one is scored */
+
+static size_t row_size(const thr_scan_target *target) {
+    return target->quantiser->n_dims * thr_dtype_size(target->keep);
+}
+
+/* Raw kernel values of n rows from one on, before item factors. */
+static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
+                       size_t n, float *scores) {
+    const thr_scan_target *target = query->target;
+    const thr_kernels *kernels = query->kernels;
+    const uint32_t n_dims = target->quantiser->n_dims;
+    const size_t size = row_size(target);
+    const char *rows = (const char *)segment->vectors + first * size;
+    const bool l2 = target->metric == THR_METRIC_L2;
+    switch (target->keep) {
+    case THR_DTYPE_F32:
+        (l2 ? kernels->l2_f32 : kernels->dot_f32)(scores, query->vector, rows, size, n, n_dims);
+        break;
+    case THR_DTYPE_F16:
+        (l2 ? kernels->l2_f16 : kernels->dot_f16)(scores, query->vector, rows, size, n, n_dims);
+        break;
+    default:
+        if (!l2) {
+            kernels->dot_i8(scores, query->vector, rows, size, n, n_dims);
+            for (size_t i = 0; i < n; i++)
+                scores[i] *= segment->scales[first + i];
+            break;
+        }
+        /* (q - scale x)^2 wants the row's own values. */
+        for (size_t i = 0; i < n; i++) {
+            float *row = lane->vector + n_dims;
+            for (uint32_t d = 0; d < n_dims; d++)
+                row[d] = segment->scales[first + i] * (float)(int8_t)rows[i * size + d];
+            kernels->l2_f32(&scores[i], query->vector, row, 0, 1, n_dims);
+        }
+    }
+    if (target->metric == THR_METRIC_COSINE)
+        for (size_t i = 0; i < n; i++)
+            scores[i] *= segment->inverse_norms[first + i];
+    if (l2)
+        for (size_t i = 0; i < n; i++)
+            scores[i] = -scores[i];
+}
+
+void thr_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks) {
+    for (; blocks.first < blocks.end; blocks.first++) {
+        const uint64_t row = blocks.first * THR_BLOCK_ITEMS;
+        const thr_segment *segment = thr_segment_of(query->target, row);
+        const uint64_t first = row - segment->first_row, left = segment->n_items - first;
+        uint64_t mask = thr_block_rows(query, segment, first / THR_BLOCK_ITEMS);
+        if (mask == 0)
+            continue;
+        float scores[THR_BLOCK_ITEMS] = {0};
+        score_rows(query, lane, segment, first, left < THR_BLOCK_ITEMS ? (size_t)left : THR_BLOCK_ITEMS, scores);
+        mask &= query->kernels->screen_scores(scores, lane->collector.threshold);
+        if (mask != 0)
+            thr_collector_push_block(&lane->collector, row, mask, scores);
+    }
+}
+
+static void fetch(const thr_scan_target *target, uint64_t row) {
+    const thr_segment *segment = thr_segment_of(target, row);
+    const size_t size = row_size(target);
+    const char *at = (const char *)segment->vectors + (row - segment->first_row) * size;
+    for (size_t i = 0; i < size; i += LINE)
+        __builtin_prefetch(at + i);
+    if (segment->inverse_norms != NULL)
+        __builtin_prefetch(segment->inverse_norms + (row - segment->first_row));
+}
+
+void thr_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n) {
+    for (size_t i = 0; i < n && i < AHEAD; i++)
+        fetch(query->target, items[i].row);
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            fetch(query->target, items[i + AHEAD].row);
+        const thr_segment *segment = thr_segment_of(query->target, items[i].row);
+        score_rows(query, lane, segment, items[i].row - segment->first_row, 1, &items[i].score);
+    }
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cheap pass: distances of a tile of blocks, then only what can reach the threshold is looked at closer.
+ *
+ * For cosine the item's code length is needed too, and costs popcounts between its own planes. It is computed only for
+ * blocks in which a distance reaches the bound that the block's shortest code allows; with a threshold that few items
+ * reach, that is a small part of them.
+ */
+#include "code/encode.h"
+#include "scan/lane.h"
+
+#include <math.h>
+
+const thr_segment *thr_segment_of(const thr_scan_target *target, uint64_t row) {
+    size_t low = 0, high = target->n_segments;
+    while (high - low > 1) {
+        const size_t mid = low + (high - low) / 2;
+        if (target->segments[mid].first_row <= row)
+            low = mid;
+        else
+            high = mid;
+    }
+    return &target->segments[low];
+}
+
+static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
+                          size_t n_blocks) {
+    const thr_query_code *code = &query->code;
+    const size_t block_size = thr_block_size(code->n_dims, code->item_bits);
+    int32_t bounds[THR_TILE_BLOCKS] = {0};
+    uint64_t masks[THR_TILE_BLOCKS];
+    float threshold = lane->collector.threshold;
+    if (threshold > 0)
+        query->kernels->block_bounds(bounds, segment->block_norms + first, n_blocks, threshold, code->total);
+    else
+        for (size_t b = 0; b < n_blocks; b++)
+            bounds[b] = INT32_MAX;
+    query->kernels->screen_distances(masks, lane->distances, n_blocks, bounds);
+    for (size_t b = 0; b < n_blocks; b++) {
+        if (masks[b] == 0 || (masks[b] &= thr_block_rows(query, segment, first + b)) == 0)
+            continue;
+        uint32_t squares[THR_BLOCK_ITEMS];
+        float scores[THR_BLOCK_ITEMS];
+        query->kernels->code_squares(squares, segment->codes + (first + b) * block_size, 1, code->n_dims,
+                                     code->item_bits);
+        masks[b] &= query->kernels->screen_cosine(scores, lane->distances + b * THR_BLOCK_ITEMS, squares, code->total,
+                                                  lane->collector.threshold);
+        if (masks[b] != 0)
+            thr_collector_push_block(&lane->collector, segment->first_row + (first + b) * THR_BLOCK_ITEMS, masks[b],
+                                     scores);
+    }
+}
+
+static void screen_factors(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
+                           size_t n_blocks) {
+    for (size_t b = 0; b < n_blocks; b++) {
+        uint64_t mask = thr_block_rows(query, segment, first + b);
+        if (mask == 0)
+            continue;
+        float scores[THR_BLOCK_ITEMS];
+        const uint64_t at = (first + b) * THR_BLOCK_ITEMS;
+        mask &= query->kernels->screen_factors(scores, lane->distances + b * THR_BLOCK_ITEMS, segment->factors + at,
+                                               segment->offsets == NULL ? NULL : segment->offsets + at,
+                                               query->code.total, query->gain, lane->collector.threshold);
+        if (mask != 0)
+            thr_collector_push_block(&lane->collector, segment->first_row + at, mask, scores);
+    }
+}
+
+void thr_screen_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks) {
+    const size_t block_size = thr_block_size(query->code.n_dims, query->code.item_bits);
+    while (blocks.first < blocks.end) {
+        const thr_segment *segment = thr_segment_of(query->target, blocks.first * THR_BLOCK_ITEMS);
+        const uint64_t first = blocks.first - segment->first_row / THR_BLOCK_ITEMS;
+        const uint64_t in_segment = (segment->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS - first;
+        uint64_t n = blocks.end - blocks.first;
+        n = n < in_segment ? n : in_segment;
+        n = n < THR_TILE_BLOCKS ? n : THR_TILE_BLOCKS;
+        thr_query_distances(&query->code, query->distance, segment->codes + first * block_size, (size_t)n,
+                            lane->distances, lane->more_distances);
+        if (segment->factors == NULL)
+            screen_cosine(query, lane, segment, first, (size_t)n);
+        else
+            screen_factors(query, lane, segment, first, (size_t)n);
+        blocks.first += n;
+    }
+}
+
+float thr_estimate_score(const thr_scan_query *query, float score) {
+    return score * (query->target->segments->factors == NULL ? query->code.gain : 1.0f) + query->bias;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment.h - one segment's sections as plain pointers, as the scan reads them. Owns nothing.
+ *
+ * All arrays of "an item" are padded with zeros to whole blocks of 64 items, except vectors.
+ */
+#ifndef THR_SCAN_SEGMENT_H
+#define THR_SCAN_SEGMENT_H
+
+#include <thresher/index.h>
+
+typedef struct thr_segment {
+    uint32_t n_items;
+    uint64_t first_row;   /* row number of its first item in the index */
+    const uint8_t *codes; /* blocks, as codes.h says */
+
+    /* Estimated score of an item, with s the integer inner product of the codes and g = 1 / |query code|. Without
+     * factors (cosine without a centre) it is g * s / |b|, and |b| comes from the planes' own popcounts: no byte is
+     * stored. Otherwise, with r the item's and p the query's residual (codes.h) and c the centre, 0 when there is none:
+     *   cosine  g |p| s factors - offsets + <c, q>      offsets = -<r, c>
+     *   ip      g |q| s factors           + <c, q>
+     *   l2    2 g |p| s factors - offsets - |p|^2       offsets = |r|^2 */
+    const uint32_t *block_norms; /* without factors: smallest |b|^2 of each block's codes */
+    const float *factors;        /* |r| / |b| an item */
+    const float *offsets;        /* NULL: 0 */
+
+    const void *vectors;        /* keep values a row, dense; NULL for codes only */
+    const float *scales;        /* keep = I8: value = scale * integer, an item; else NULL */
+    const float *inverse_norms; /* cosine with vectors: 1 / |kept vector|, 0 for zero vectors; else NULL */
+} thr_segment;
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select/candidates.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 64, SMALL = 16 };
+
+static void swap(thr_candidate *a, thr_candidate *b) {
+    thr_candidate t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static void insertion_sort(thr_candidate *items, size_t n) {
+    for (size_t i = 1; i < n; i++) {
+        thr_candidate x = items[i];
+        size_t j = i;
+        for (; j > 0 && thr_candidate_before(x, items[j - 1]); j--)
+            items[j] = items[j - 1];
+        items[j] = x;
+    }
+}
+
+static void sift_down(thr_candidate *items, size_t root, size_t n) {
+    for (size_t child; (child = 2 * root + 1) < n; root = child) {
+        if (child + 1 < n && thr_candidate_before(items[child], items[child + 1]))
+            child++;
+        if (!thr_candidate_before(items[root], items[child]))
+            return;
+        swap(&items[root], &items[child]);
+    }
+}
+
+static void heap_sort(thr_candidate *items, size_t n) {
+    for (size_t root = n / 2; root-- > 0;)
+        sift_down(items, root, n);
+    for (size_t last = n; last-- > 1;) {
+        swap(&items[0], &items[last]);
+        sift_down(items, 0, last);
+    }
+}
+
+/* Hoare partition around the median of three: returns m with items[0..m) before or equal to items[m..n), 0 < m < n. */
+static size_t partition(thr_candidate *items, size_t n) {
+    thr_candidate *mid = &items[n / 2], *last = &items[n - 1];
+    if (thr_candidate_before(*mid, items[0]))
+        swap(mid, &items[0]);
+    if (thr_candidate_before(*last, *mid))
+        swap(last, mid);
+    if (thr_candidate_before(*mid, items[0]))
+        swap(mid, &items[0]);
+    const thr_candidate pivot = *mid;
+    size_t i = 0, j = n - 1;
+    for (;;) {
+        while (thr_candidate_before(items[i], pivot))
+            i++;
+        while (thr_candidate_before(pivot, items[j]))
+            j--;
+        if (i >= j)
+            return j + 1 < n ? j + 1 : n - 1;
+        swap(&items[i++], &items[j--]);
+    }
+}
+
+/* Rounds of partitioning before giving up on luck: 2 log2 n. */
+static unsigned patience(size_t n) {
+    unsigned rounds = 2;
+    for (; n > 1; n /= 2)
+        rounds += 2;
+    return rounds;
+}
+
+static void sort_some(thr_candidate *items, size_t n, unsigned rounds) {
+    while (n > SMALL) {
+        if (rounds-- == 0) {
+            heap_sort(items, n);
+            return;
+        }
+        size_t m = partition(items, n);
+        sort_some(items, m, rounds);
+        items += m;
+        n -= m;
+    }
+    insertion_sort(items, n);
+}
+
+void thr_candidates_sort(thr_candidate *items, size_t n) {
+    sort_some(items, n, patience(n));
+}
+
+void thr_candidates_split(thr_candidate *items, size_t n, size_t first) {
+    unsigned rounds = patience(n);
+    while (first > 0 && first < n) {
+        if (n <= SMALL || rounds-- == 0) {
+            thr_candidates_sort(items, n);
+            return;
+        }
+        size_t m = partition(items, n);
+        if (first < m) {
+            n = m;
+        } else {
+            items += m;
+            n -= m;
+            first -= m;
+        }
+    }
+}
+
+void thr_collector_free(thr_collector *collector) {
+    if (collector->context != NULL)
+        thr_release(collector->context, collector->items);
+    *collector = (thr_collector){0};
+}
+
+thr_status thr_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float margin,
+                               float threshold, thr_error *err) {
+    collector->context = context;
+    collector->n = 0;
+    collector->wanted = wanted;
+    collector->margin = margin;
+    collector->threshold = threshold;
+    collector->status = THR_OK;
+    if (collector->capacity / 2 >= wanted && collector->capacity >= 4 * BLOCK)
+        return THR_OK;
+    if (wanted > SIZE_MAX / 4)
+        wanted = SIZE_MAX / 4; /* thr_grow refuses it */
+    return thr_grow(context, &collector->items, &collector->capacity, 0, 2 * wanted + 4 * BLOCK,
+                    sizeof *collector->items, "candidates", err);
+}
+
+/* Drop what cannot be in the answer any more, and raise the threshold. */
+static void tighten(thr_collector *collector) {
+    if (collector->n <= collector->wanted)
+        return;
+    thr_candidates_split(collector->items, collector->n, collector->wanted);
+    float worst = collector->items[0].score;
+    for (size_t i = 1; i < collector->wanted; i++)
+        worst = collector->items[i].score < worst ? collector->items[i].score : worst;
+    if (collector->margin == 0) {
+        collector->n = collector->wanted;
+        collector->threshold = worst > collector->threshold ? worst : collector->threshold;
+        return;
+    }
+    const float threshold = worst - collector->margin;
+    collector->threshold = threshold > collector->threshold ? threshold : collector->threshold;
+    size_t n = 0;
+    for (size_t i = 0; i < collector->n; i++)
+        if (collector->items[i].score >= collector->threshold)
+            collector->items[n++] = collector->items[i];
+    collector->n = n;
+}
+
+void thr_collector_reserve(thr_collector *collector) {
+    if (collector->n + BLOCK <= collector->capacity)
+        return;
+    tighten(collector);
+    /* With a margin most may stay: keep room for as much again, so that the work stays in proportion. */
+    if (collector->margin > 0 && collector->n > collector->capacity / 2 && collector->status == THR_OK)
+        collector->status = thr_grow(collector->context, &collector->items, &collector->capacity, collector->n,
+                                     2 * collector->n + 4 * BLOCK, sizeof *collector->items, "candidates", NULL);
+    if (collector->n + BLOCK > collector->capacity)
+        collector->n = 0; /* no memory: the answer is lost, status says so */
+}
+
+void thr_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores) {
+    thr_collector_reserve(collector);
+    for (; mask != 0; mask &= mask - 1) {
+        const unsigned i = (unsigned)__builtin_ctzll(mask);
+        if (scores[i] >= collector->threshold)
+            thr_collector_push(collector, first + i, scores[i]);
+    }
+}
+
+void thr_collector_merge(thr_collector *collector, const thr_collector *other) {
+    if (other->status != THR_OK)
+        collector->status = other->status;
+    for (size_t i = 0; i < other->n; i++) {
+        if (i % BLOCK == 0)
+            thr_collector_reserve(collector);
+        thr_collector_push(collector, other->items[i].row, other->items[i].score);
+    }
+}
+
+void thr_collector_finish(thr_collector *collector) {
+    tighten(collector);
+}
