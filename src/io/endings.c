@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/endings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* The one table: a new format is one line here and one file beside this one. */
+static const thr_ending endings[] = {
+    {".npy", thr_npy_open, THR_DTYPE_NONE, false, false},  {".fvecs", thr_vecs_open, THR_DTYPE_F32, false, false},
+    {".bvecs", thr_vecs_open, THR_DTYPE_U8, false, false}, {".ivecs", thr_vecs_open, THR_DTYPE_I32, false, false},
+    {".fbin", thr_bin_open, THR_DTYPE_F32, false, false},  {".f16bin", thr_bin_open, THR_DTYPE_F16, false, false},
+    {".u8bin", thr_bin_open, THR_DTYPE_U8, false, false},  {".i8bin", thr_bin_open, THR_DTYPE_I8, false, false},
+    {".ibin", thr_bin_open, THR_DTYPE_I32, true, false},   {".hdf5", thr_hdf5_open, THR_DTYPE_NONE, true, true},
+    {".h5", thr_hdf5_open, THR_DTYPE_NONE, true, true},    {".txt", thr_text_open, THR_DTYPE_NONE, false, false},
+};
+enum { N_ENDINGS = sizeof endings / sizeof endings[0], GUESS_MAX = 16 };
+
+static const char *const packings[] = {[THR_PACKING_GZ] = ".gz", [THR_PACKING_XZ] = ".xz"};
+
+static bool ends_with(const char *text, size_t length, const char *ending) {
+    size_t n = strlen(ending);
+    return length > n && memcmp(text + length - n, ending, n) == 0;
+}
+
+/* Cuts .gz or .xz off. */
+static thr_packing cut_packing(const char *path, size_t *length) {
+    for (thr_packing packing = THR_PACKING_GZ; packing <= THR_PACKING_XZ; packing++) {
+        if (ends_with(path, *length, packings[packing])) {
+            *length -= strlen(packings[packing]);
+            return packing;
+        }
+    }
+    return THR_PACKING_NONE;
+}
+
+static const thr_ending *match(const char *path, size_t length, bool with_part, thr_packing *packing) {
+    *packing = cut_packing(path, &length);
+    for (size_t i = 0; i < N_ENDINGS; i++)
+        if ((!with_part || endings[i].has_parts) && ends_with(path, length, endings[i].text))
+            return &endings[i];
+    return NULL;
+}
+
+/* Levenshtein's distance between a (n bytes, at most GUESS_MAX) and b (shorter than GUESS_MAX). */
+static size_t distance(const char *a, size_t n, const char *b) {
+    size_t m = strlen(b);
+    size_t row[GUESS_MAX + 1];
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+/* A known ending at most two edits away from the name's own, NULL when there is none. */
+static const char *guess(const char *path) {
+    size_t length = strcspn(path, ":");
+    (void)cut_packing(path, &length);
+    size_t start = length;
+    while (start > 0 && path[start - 1] != '.' && path[start - 1] != '/')
+        start--;
+    if (start == 0 || path[start - 1] != '.' || length - start + 1 > GUESS_MAX)
+        return NULL;
+    char own[GUESS_MAX];
+    size_t n = length - start + 1;
+    for (size_t i = 0; i < n; i++) {
+        char c = path[start - 1 + i];
+        own[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    const char *nearest = NULL;
+    size_t least = 2;
+    for (size_t i = 0; i < N_ENDINGS; i++) {
+        size_t d = distance(own, n, endings[i].text);
+        if (d <= least && d + 1 < n) {
+            least = d;
+            nearest = endings[i].text;
+        }
+    }
+    return nearest;
+}
+
+static thr_status unknown(const char *name, thr_error *err) {
+    char known[160] = "";
+    for (size_t i = 0, n = 0; i < N_ENDINGS && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, " %s", endings[i].text);
+    const char *nearest = guess(name);
+    return thr_fail(
+        err, THR_EINVAL,
+        "%s: the ending says nothing known%s%s%s: rename the file to end in one of%s (.gz or .xz may follow)", name,
+        nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "", known);
+}
+
+thr_status thr_ending_find(const char *name, char *path, thr_source *source, const thr_ending **ending,
+                           thr_error *err) {
+    size_t length = strlen(name);
+    *source = (thr_source){.path = path};
+    *ending = match(name, length, false, &source->packing);
+    /* The first colon that stands behind an ending with parts: data sets may have colons in their names. */
+    for (const char *colon = strchr(name, ':'); *ending == NULL && colon != NULL; colon = strchr(colon + 1, ':')) {
+        *ending = match(name, (size_t)(colon - name), true, &source->packing);
+        if (*ending != NULL) {
+            length = (size_t)(colon - name);
+            source->part = colon + 1;
+        }
+    }
+    if (*ending == NULL)
+        return unknown(name, err);
+    memcpy(path, name, length);
+    path[length] = '\0';
+    source->dtype = (*ending)->dtype;
+    source->ending = (*ending)->text;
+    if (name[0] == '-' && strncmp(name + 1, source->ending, strlen(source->ending)) == 0)
+        source->path = NULL;
+    return THR_OK;
+}

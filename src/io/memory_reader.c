@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory_reader.c - readers over rows that are in memory, or that a function makes. */
+#include "base/error.h"
+#include "io/reader.h"
+
+typedef struct matrix_state {
+    thr_matrix rows;
+    uint64_t cursor;
+} matrix_state;
+
+typedef struct function_state {
+    thr_rows_fn fn;
+    void *user;
+    float *buffer;
+    uint64_t capacity; /* rows */
+    uint64_t cursor;
+} function_state;
+
+enum { BUFFER_BYTES = 1 << 20 };
+
+/* A reader whose state is size bytes of zeros. */
+static thr_status make(thr_context *context, const char *name, const thr_reader_ops *ops, thr_reader_shape shape,
+                       size_t size, thr_reader **reader, thr_error *err) {
+    THR_TRY(thr_reader_make(context, name, reader, err));
+    (*reader)->shape = shape;
+    thr_status status = thr_alloc_zero(context, 1, size, &(*reader)->state, "a reader", err);
+    if (status == THR_OK) {
+        (*reader)->ops = ops;
+    } else {
+        thr_reader_free(*reader);
+        *reader = NULL;
+    }
+    return status;
+}
+
+static thr_status check_dims(const char *name, uint32_t n_dims, thr_error *err) {
+    if (n_dims != 0 && n_dims <= THR_MAX_DIMS)
+        return THR_OK;
+    return thr_fail(err, THR_EINVAL, "%s: rows of %u dimensions: 1 to %d are possible", name, n_dims, THR_MAX_DIMS);
+}
+
+static thr_status matrix_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
+    (void)err;
+    matrix_state *s = reader->state;
+    uint64_t left = s->rows.n_rows - s->cursor;
+    *rows = s->rows;
+    rows->n_rows = left < max_rows ? left : max_rows;
+    if (rows->n_rows != 0)
+        rows->data = (const char *)s->rows.data + s->cursor * s->rows.stride;
+    s->cursor += rows->n_rows;
+    return THR_OK;
+}
+
+static void matrix_seek(thr_reader *reader, uint64_t row) {
+    matrix_state *s = reader->state;
+    s->cursor = row;
+}
+
+static void matrix_close(thr_reader *reader) {
+    thr_release(reader->context, reader->state);
+}
+
+thr_status thr_reader_from_matrix(thr_context *context, const thr_matrix *rows, thr_reader **reader, thr_error *err) {
+    static const thr_reader_ops ops = {.next = matrix_next, .seek = matrix_seek, .close = matrix_close};
+    *reader = NULL;
+    THR_TRY(check_dims("memory", rows->n_dims, err));
+    size_t value = thr_dtype_size(rows->dtype), bytes = 0;
+    if (value == 0)
+        return thr_fail(err, THR_EINVAL, "memory: %d is no thr_dtype", (int)rows->dtype);
+    if (rows->stride < rows->n_dims * value)
+        return thr_fail(err, THR_EINVAL, "memory: a stride of %zu bytes, but a row of %u %s is %zu", rows->stride,
+                        rows->n_dims, thr_dtype_name(rows->dtype), rows->n_dims * value);
+    if ((rows->n_rows != 0 && rows->data == NULL) || rows->n_rows > SIZE_MAX ||
+        !thr_mul_size((size_t)rows->n_rows, rows->stride, &bytes))
+        return thr_fail(err, THR_EINVAL, "memory: %llu rows cannot be there", (unsigned long long)rows->n_rows);
+    thr_reader_shape shape = {.n_rows = rows->n_rows, .n_dims = rows->n_dims, .dtype = rows->dtype, .seekable = true};
+    THR_TRY(make(context, "memory", &ops, shape, sizeof(matrix_state), reader, err));
+    matrix_state *s = (*reader)->state;
+    s->rows = *rows;
+    return THR_OK;
+}
+
+static thr_status function_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
+    function_state *s = reader->state;
+    uint64_t left = reader->shape.n_rows - s->cursor;
+    uint64_t want = max_rows < s->capacity ? max_rows : s->capacity;
+    want = want < left ? want : left;
+    uint64_t n = want != 0 ? s->fn(s->user, s->cursor, want, s->buffer) : 0;
+    if (n > want)
+        return thr_fail(err, THR_EINVAL, "function: gave %llu rows from row %llu on, where %llu were asked for",
+                        (unsigned long long)n, (unsigned long long)s->cursor, (unsigned long long)want);
+    *rows = thr_matrix_f32(s->buffer, n, reader->shape.n_dims);
+    s->cursor += n;
+    return THR_OK;
+}
+
+static void function_seek(thr_reader *reader, uint64_t row) {
+    function_state *s = reader->state;
+    s->cursor = row;
+}
+
+static void function_close(thr_reader *reader) {
+    function_state *s = reader->state;
+    thr_release(reader->context, s->buffer);
+    thr_release(reader->context, s);
+}
+
+thr_status thr_reader_from_function(thr_context *context, uint64_t n_rows, uint32_t n_dims, thr_rows_fn fn, void *user,
+                                    thr_reader **reader, thr_error *err) {
+    static const thr_reader_ops ops = {.next = function_next, .seek = function_seek, .close = function_close};
+    *reader = NULL;
+    THR_TRY(check_dims("function", n_dims, err));
+    if (fn == NULL)
+        return thr_fail(err, THR_EINVAL, "function: there is none: give a function that writes rows");
+    thr_reader_shape shape = {.n_rows = n_rows, .n_dims = n_dims, .dtype = THR_DTYPE_F32, .seekable = true};
+    THR_TRY(make(context, "function", &ops, shape, sizeof(function_state), reader, err));
+    function_state *s = (*reader)->state;
+    s->fn = fn;
+    s->user = user;
+    s->capacity = BUFFER_BYTES / (n_dims * sizeof(float));
+    thr_status status = thr_alloc(context, (size_t)s->capacity, n_dims * sizeof(float), &s->buffer, "rows", err);
+    if (status != THR_OK) {
+        thr_reader_free(*reader);
+        *reader = NULL;
+    }
+    return status;
+}

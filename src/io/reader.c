@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/reader.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "io/endings.h"
+
+/* Large enough that system calls cost nothing beside the copy. */
+enum { BUFFER_BYTES = 4 << 20 };
+
+thr_status thr_reader_make(thr_context *context, const char *name, thr_reader **reader, thr_error *err) {
+    *reader = NULL;
+    thr_reader *made = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a reader", err));
+    made->context = context;
+    made->stream.fd = -1;
+    made->buffer_bytes = BUFFER_BYTES;
+    size_t length = strlen(name);
+    thr_status status = thr_alloc(context, length + 1, 1, &made->name, "a file name", err);
+    if (status != THR_OK) {
+        thr_reader_free(made);
+        return status;
+    }
+    memcpy(made->name, name, length + 1);
+    *reader = made;
+    return THR_OK;
+}
+
+/* image NULL: open the file or standard input. */
+static thr_status open_any(thr_context *context, const char *name, const thr_image *image, thr_reader **reader,
+                           thr_error *err) {
+    *reader = NULL;
+    thr_reader *made = NULL;
+    char *path = NULL;
+    thr_source source;
+    const thr_ending *ending = NULL;
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_alloc(context, strlen(name) + 1, 1, &path, "a file name", err));
+    THR_TRY_OUT(thr_ending_find(name, path, &source, &ending, err));
+    THR_TRY_OUT(thr_reader_make(context, name, &made, err));
+    if (ending->by_name && (source.path == NULL || source.packing != THR_PACKING_NONE || image != NULL)) {
+        status = thr_fail(err, THR_EUNSUPPORTED,
+                          "%s: %s is read from plain files only: write it to a file that is not compressed", name,
+                          source.ending);
+        goto out;
+    }
+    if (image != NULL && image->buffer_bytes != 0)
+        made->buffer_bytes = image->buffer_bytes;
+    if (image != NULL)
+        THR_TRY_OUT(thr_stream_open_memory(context, image->data, image->size, image->sized, made->name, source.packing,
+                                           &made->stream, err));
+    else if (!ending->by_name)
+        THR_TRY_OUT(thr_stream_open(context, source.path, made->name, source.packing, &made->stream, err));
+    if (made->stream.size == 0 && !ending->by_name) {
+        status = thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", name);
+        goto out;
+    }
+    THR_TRY_OUT(ending->open(made, &source, err));
+    *reader = made;
+    made = NULL;
+out:
+    thr_reader_free(made);
+    thr_release(context, path);
+    return status;
+}
+
+thr_status thr_reader_open(thr_context *context, const char *path, thr_reader **reader, thr_error *err) {
+    return open_any(context, path, NULL, reader, err);
+}
+
+thr_status thr_reader_open_memory(thr_context *context, const char *name, const thr_image *image, thr_reader **reader,
+                                  thr_error *err) {
+    return open_any(context, name, image, reader, err);
+}
+
+thr_reader_shape thr_reader_get_shape(const thr_reader *reader) {
+    return reader->shape;
+}
+
+const char *thr_reader_name(const thr_reader *reader) {
+    return reader->name;
+}
+
+static thr_status fail_broken(const thr_reader *reader, thr_error *err) {
+    return thr_fail(err, reader->broken, "%s: nothing more is read after an error: open it again", reader->name);
+}
+
+thr_status thr_reader_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
+    *rows = (thr_matrix){.n_dims = reader->shape.n_dims, .dtype = reader->shape.dtype};
+    if (reader->ops->next == NULL)
+        return thr_fail(err, THR_EINVAL, "%s: is a text of lines, not rows of numbers: give a file of vectors",
+                        reader->name);
+    if (max_rows == 0)
+        return thr_fail(err, THR_EINVAL, "%s: 0 rows were asked for: ask for at least 1", reader->name);
+    if (reader->broken != THR_OK)
+        return fail_broken(reader, err);
+    reader->broken = reader->ops->next(reader, max_rows, rows, err);
+    if (reader->broken != THR_OK)
+        *rows = (thr_matrix){.n_dims = reader->shape.n_dims, .dtype = reader->shape.dtype};
+    return reader->broken;
+}
+
+thr_status thr_reader_next_line(thr_reader *reader, const char **line, size_t *length, thr_error *err) {
+    *line = NULL;
+    *length = 0;
+    if (reader->ops->next_line == NULL)
+        return thr_fail(err, THR_EINVAL, "%s: holds rows of numbers, not lines: give a .txt file", reader->name);
+    if (reader->broken != THR_OK)
+        return fail_broken(reader, err);
+    reader->broken = reader->ops->next_line(reader, line, length, err);
+    return reader->broken;
+}
+
+thr_status thr_reader_seek(thr_reader *reader, uint64_t row, thr_error *err) {
+    if (!reader->shape.seekable)
+        return thr_fail(
+            err, THR_EUNSUPPORTED,
+            "%s: rows can only be read in order: use a plain file of vectors, not a pipe, compressed or text",
+            reader->name);
+    if (row > reader->shape.n_rows)
+        return thr_fail(err, THR_EINVAL, "%s: row %llu is past the end: there are %llu rows", reader->name,
+                        (unsigned long long)row, (unsigned long long)reader->shape.n_rows);
+    reader->ops->seek(reader, row);
+    reader->broken = THR_OK;
+    return THR_OK;
+}
+
+void thr_reader_free(thr_reader *reader) {
+    if (reader == NULL)
+        return;
+    if (reader->ops != NULL && reader->ops->close != NULL)
+        reader->ops->close(reader);
+    thr_stream_close(&reader->stream);
+    thr_release(reader->context, reader->name);
+    thr_release(reader->context, reader);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/rows.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+/*
+ * After a seek the buffer is filled for what is asked only, then FILL_GROWTH times more with every fill, so that rows
+ * read here and there do not cost whole buffers.
+ */
+enum { FILL_GROWTH = 8 };
+
+typedef struct rows_state {
+    thr_rows_layout layout;
+    size_t record; /* prefix and values */
+    uint8_t *buffer;
+    uint64_t capacity; /* rows the buffer holds */
+    uint64_t fill;     /* rows the next fill reads, at least what is asked */
+    uint64_t first;    /* the row the buffer starts with */
+    uint64_t count;    /* rows in the buffer */
+    uint64_t cursor;   /* of those, given out */
+} rows_state;
+
+static unsigned long long offset_of(const rows_state *s, uint64_t row) {
+    return s->layout.offset + row * s->record;
+}
+
+static thr_status fail_cut(const thr_reader *reader, uint64_t row, thr_error *err) {
+    const rows_state *s = reader->state;
+    return thr_fail(err, THR_ECORRUPT, "%s: cut short in row %llu at byte %llu: write or fetch it again", reader->name,
+                    (unsigned long long)row, offset_of(s, row));
+}
+
+static thr_status check_prefixes(const thr_reader *reader, const rows_state *s, thr_error *err) {
+    uint32_t n_dims = reader->shape.n_dims;
+    for (uint64_t r = 0; r < s->count; r++) {
+        uint32_t found = thr_load_u32(s->buffer + r * s->record);
+        if (found != n_dims)
+            return thr_fail(
+                err, THR_ECORRUPT,
+                "%s: row %llu at byte %llu says it has %ld dimensions, row 0 has %u: every row must have as many",
+                reader->name, (unsigned long long)(s->first + r), offset_of(s, s->first + r), (long)(int32_t)found,
+                n_dims);
+    }
+    return THR_OK;
+}
+
+/* Nothing may follow the last row but what the layout allows. A plain file's size was checked when it was opened. */
+static thr_status check_end(thr_reader *reader, thr_error *err) {
+    const rows_state *s = reader->state;
+    if (reader->stream.size != THR_SIZE_UNKNOWN)
+        return THR_OK;
+    uint64_t more = 0;
+    THR_TRY(thr_stream_skip(&reader->stream, s->layout.after + 1, &more, err));
+    if (more == 0 || more == s->layout.after)
+        return THR_OK;
+    unsigned long long end = offset_of(s, reader->shape.n_rows);
+    if (more <= s->layout.after)
+        return thr_fail(err, THR_ECORRUPT, "%s: cut short at byte %llu, behind the last row: write or fetch it again",
+                        reader->name, (unsigned long long)reader->stream.position);
+    return thr_fail(err, THR_ECORRUPT,
+                    "%s: longer than its header says, which is %llu rows, %llu bytes: write or fetch it again",
+                    reader->name, (unsigned long long)reader->shape.n_rows, end + s->layout.after);
+}
+
+static thr_status fill(thr_reader *reader, uint64_t max_rows, thr_error *err) {
+    rows_state *s = reader->state;
+    s->first += s->count;
+    s->count = 0;
+    s->cursor = 0;
+    bool counted = reader->shape.n_rows != THR_ROWS_UNKNOWN;
+    uint64_t want = max_rows > s->fill ? max_rows : s->fill;
+    want = want < s->capacity ? want : s->capacity;
+    if (counted && want > reader->shape.n_rows - s->first)
+        want = reader->shape.n_rows - s->first;
+    if (want == 0)
+        return check_end(reader, err);
+    s->fill = s->fill * FILL_GROWTH < s->capacity ? s->fill * FILL_GROWTH : s->capacity;
+
+    size_t got = 0;
+    THR_TRY(thr_stream_read(&reader->stream, s->buffer, (size_t)want * s->record, &got, err));
+    uint64_t whole = got / s->record;
+    if (got % s->record != 0 || (counted && whole < want))
+        return fail_cut(reader, s->first + whole, err);
+    s->count = whole;
+    if (s->layout.prefix != 0)
+        THR_TRY(check_prefixes(reader, s, err));
+    if (counted && s->first + s->count == reader->shape.n_rows)
+        THR_TRY(check_end(reader, err));
+    return THR_OK;
+}
+
+static thr_status rows_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
+    rows_state *s = reader->state;
+    if (s->cursor == s->count)
+        THR_TRY(fill(reader, max_rows, err));
+    uint64_t n = s->count - s->cursor < max_rows ? s->count - s->cursor : max_rows;
+    rows->data = s->buffer + s->cursor * s->record + s->layout.prefix;
+    rows->n_rows = n;
+    rows->stride = s->record;
+    s->cursor += n;
+    return THR_OK;
+}
+
+static void rows_seek(thr_reader *reader, uint64_t row) {
+    rows_state *s = reader->state;
+    if (reader->broken == THR_OK && row >= s->first && row < s->first + s->count) {
+        s->cursor = row - s->first;
+        return;
+    }
+    thr_stream_seek(&reader->stream, s->layout.offset + row * s->record);
+    s->first = row;
+    s->count = 0;
+    s->cursor = 0;
+    s->fill = 1;
+}
+
+static void rows_close(thr_reader *reader) {
+    rows_state *s = reader->state;
+    if (s == NULL)
+        return;
+    thr_release(reader->context, s->buffer);
+    thr_release(reader->context, s);
+}
+
+static const thr_reader_ops rows_ops = {.next = rows_next, .seek = rows_seek, .close = rows_close};
+
+/* The size of a plain file against its header; the number of rows from the size where there is no header. */
+static thr_status check_size(thr_reader *reader, const rows_state *s, thr_error *err) {
+    uint64_t size = reader->stream.size, n_rows = reader->shape.n_rows, expected = 0;
+    const char *mistake = s->layout.mistake != NULL ? s->layout.mistake : "";
+    if (n_rows == THR_ROWS_UNKNOWN) {
+        if (size == THR_SIZE_UNKNOWN)
+            return THR_OK;
+        n_rows = (size - s->layout.offset) / s->record;
+        uint64_t rest = (size - s->layout.offset) % s->record;
+        if (rest != 0)
+            return thr_fail(
+                err, THR_ECORRUPT,
+                "%s: %llu bytes are not whole rows of %zu bytes (%u dimensions): row %llu at byte %llu is cut "
+                "short%s: write or fetch it again",
+                reader->name, (unsigned long long)size, s->record, reader->shape.n_dims, (unsigned long long)n_rows,
+                offset_of(s, n_rows), mistake);
+        reader->shape.n_rows = n_rows;
+        return THR_OK;
+    }
+    if (__builtin_mul_overflow(n_rows, s->record, &expected) ||
+        __builtin_add_overflow(expected, s->layout.offset, &expected) || expected > INT64_MAX)
+        return thr_fail(err, THR_EFORMAT, "%s: the header says %llu rows of %u dimensions, more than any file holds",
+                        reader->name, (unsigned long long)n_rows, reader->shape.n_dims);
+    if (size == THR_SIZE_UNKNOWN || size == expected || (size > expected && size - expected == s->layout.after))
+        return THR_OK;
+    return thr_fail(
+        err, THR_ECORRUPT,
+        "%s: is %llu bytes; its header says %llu rows of %u %s, which is %llu bytes%s: write or fetch it again",
+        reader->name, (unsigned long long)size, (unsigned long long)n_rows, reader->shape.n_dims,
+        thr_dtype_name(reader->shape.dtype), (unsigned long long)expected, mistake);
+}
+
+thr_status thr_rows_start(thr_reader *reader, const thr_rows_layout *layout, thr_error *err) {
+    if (reader->shape.n_dims == 0 || reader->shape.n_dims > THR_MAX_DIMS)
+        return thr_fail(err, THR_EFORMAT, "%s: rows of %u dimensions: 1 to %d are possible", reader->name,
+                        reader->shape.n_dims, THR_MAX_DIMS);
+    rows_state *s = NULL;
+    THR_TRY(thr_alloc_zero(reader->context, 1, sizeof *s, &s, "a reader", err));
+    reader->state = s;
+    reader->ops = &rows_ops;
+    s->layout = *layout;
+    s->record = layout->prefix + reader->shape.n_dims * thr_dtype_size(reader->shape.dtype);
+    THR_TRY(check_size(reader, s, err));
+    reader->shape.seekable = reader->stream.seekable;
+
+    s->capacity = reader->buffer_bytes > s->record ? reader->buffer_bytes / s->record : 1;
+    if (reader->shape.n_rows < s->capacity)
+        s->capacity = reader->shape.n_rows != 0 ? reader->shape.n_rows : 1;
+    s->fill = s->capacity;
+    return thr_alloc(reader->context, (size_t)s->capacity, s->record, &s->buffer, "rows of a file", err);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream.h - bytes in, from a plain file, standard input, a pipe or memory, and through gzip or xz.
+ *
+ * A stream counts two offsets: position, in the bytes it gives, and raw_position, in the file. They differ only behind
+ * a decoder. Plain regular files know their size and can be sought in; nothing else can.
+ */
+#ifndef THR_IO_STREAM_H
+#define THR_IO_STREAM_H
+
+#include "base/memory.h"
+
+typedef enum thr_packing { THR_PACKING_NONE, THR_PACKING_GZ, THR_PACKING_XZ } thr_packing;
+
+#define THR_SIZE_UNKNOWN UINT64_MAX
+
+enum { THR_STREAM_PEEK_MAX = 16 };
+
+struct thr_decoder;
+
+typedef struct thr_stream {
+    thr_context *context;
+    const char *name;      /* for messages; belongs to whoever opened the stream */
+    int fd;                /* -1: none */
+    bool owns_fd;          /* standard input stays open */
+    bool seekable;         /* a plain regular file, or sized memory */
+    const uint8_t *memory; /* where fd is -1 */
+    uint64_t memory_size;
+    uint64_t size;         /* bytes the stream will give, or THR_SIZE_UNKNOWN */
+    uint64_t position;     /* of the next byte given */
+    uint64_t raw_position; /* of the next byte of the file */
+    uint8_t peeked[THR_STREAM_PEEK_MAX];
+    size_t n_peeked; /* bytes of peeked that come before all others; position does not count them */
+    const struct thr_decoder *decoder;
+    void *decoder_state;
+} thr_stream;
+
+/*
+ * What a decoder does: start sets decoder_state; read gives at least one byte unless size is 0 or the data ends, which
+ * it may only say after every checksum has been compared; end frees a started decoder.
+ */
+typedef struct thr_decoder {
+    thr_status (*start)(thr_stream *stream, thr_error *err);
+    thr_status (*read)(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
+    void (*end)(thr_stream *stream);
+} thr_decoder;
+
+extern const thr_decoder thr_decoder_gz;
+extern const thr_decoder thr_decoder_xz;
+
+/*
+ * Open path, or standard input where path is NULL. On failure the stream is closed.
+ *
+ * Returns THR_OK; THR_ENOTFOUND; THR_EIO; THR_EFORMAT for a directory; THR_EUNSUPPORTED for a packing that this build
+ * cannot read; THR_ENOMEM.
+ */
+thr_status thr_stream_open(thr_context *context, const char *path, const char *name, thr_packing packing,
+                           thr_stream *stream, thr_error *err);
+
+/* The same over memory. sized: it behaves as a plain file; otherwise as a pipe. */
+thr_status thr_stream_open_memory(thr_context *context, const void *data, size_t size, bool sized, const char *name,
+                                  thr_packing packing, thr_stream *stream, thr_error *err);
+
+/* Fill out; *got is less than size only at the end. */
+thr_status thr_stream_read(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
+
+/* What is there without waiting for more: *got is 0 only at the end. */
+thr_status thr_stream_read_some(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
+
+/* Like thr_stream_read of at most THR_STREAM_PEEK_MAX bytes, which the next read gives again. Once, at the start. */
+thr_status thr_stream_peek(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
+
+/* Read and drop count bytes; *skipped is less only at the end. */
+thr_status thr_stream_skip(thr_stream *stream, uint64_t count, uint64_t *skipped, thr_error *err);
+
+/* Go to a position of a seekable stream. Nothing is checked before the next read. */
+void thr_stream_seek(thr_stream *stream, uint64_t position);
+
+/* Free everything; a zeroed or closed stream is allowed. */
+void thr_stream_close(thr_stream *stream);
+
+/* For decoders: bytes of the file itself. *got is 0 only at its end. */
+thr_status thr_stream_read_raw(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vecs.c - fvecs, bvecs, ivecs: int32 dimension before every row (the TEXMEX corpora). There is no header. */
+#include "base/error.h"
+#include "io/rows.h"
+
+enum { DIMENSION_BYTES = 4 };
+
+thr_status thr_vecs_open(thr_reader *reader, const thr_source *source, thr_error *err) {
+    uint8_t first[DIMENSION_BYTES];
+    size_t got = 0;
+    THR_TRY(thr_stream_peek(&reader->stream, first, sizeof first, &got, err));
+    if (got == 0)
+        return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", reader->name);
+    if (got < sizeof first)
+        return thr_fail(err, THR_ECORRUPT,
+                        "%s: is %zu bytes, less than the first row's dimension: write or fetch it again", reader->name,
+                        got);
+    uint32_t n_dims = thr_load_u32(first);
+    if (n_dims == 0 || n_dims > THR_MAX_DIMS)
+        return thr_fail(err, THR_EFORMAT,
+                        "%s: row 0 says it has %ld dimensions, 1 to %d are possible: is it really %s?", reader->name,
+                        (long)(int32_t)n_dims, THR_MAX_DIMS, source->ending);
+    reader->shape.n_rows = THR_ROWS_UNKNOWN;
+    reader->shape.n_dims = n_dims;
+    reader->shape.dtype = source->dtype;
+    if (reader->stream.seekable)
+        thr_stream_seek(&reader->stream, 0);
+    thr_rows_layout layout = {.prefix = DIMENSION_BYTES, .mistake = ", or rows differ in their dimensions"};
+    return thr_rows_start(reader, &layout, err);
+}

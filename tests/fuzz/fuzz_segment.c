@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as a segment file. The manifest that is needed beside it says what the file's own header says, and the
+ * header's checksum is mended, so that everything behind these two doors is reached.
+ */
+#include "base/checksum.h"
+#include "index/segment_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Everything that reads contents; sums, so that nothing is optimised away. */
+static size_t use(const thr_segment_view *view) {
+    size_t sum = 0;
+    uint32_t item;
+    (void)thr_segment_check_contents(view, NULL);
+    for (uint32_t i = 0; i < view->shape.n_items; i++) {
+        const char *name = thr_segment_item_name(view, i);
+        sum += name != NULL ? strlen(name) : 0;
+        if (view->ids != NULL)
+            sum += thr_segment_find_id(view, view->ids[i], &item) ? item : 1;
+    }
+    for (uint32_t s = 0; s < view->n_sections; s++)
+        for (uint64_t i = 0; i < view->sections[s].size; i++)
+            sum += view->data[view->sections[s].offset + i];
+    return sum;
+}
+
+static void mend(uint8_t *bytes, size_t size, thr_segment_header *header) {
+    memcpy(header, bytes, sizeof *header);
+    uint64_t table = (uint64_t)header->n_sections * sizeof(thr_section);
+    if (header->table_offset > size || size - header->table_offset != table)
+        return;
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    thr_checksum_add(sum, header, offsetof(thr_segment_header, checksum));
+    thr_checksum_add(sum, bytes + header->table_offset, (size_t)table);
+    header->checksum = thr_checksum_end(sum);
+    memcpy(bytes, header, sizeof *header);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static volatile size_t sink;
+    thr_segment_header header = {.n_items = 1, .n_dims = 1, .bits = 1};
+    void *memory = NULL;
+    if (posix_memalign(&memory, THR_SECTION_ALIGN, size > 0 ? size : 1) != 0)
+        return 0;
+    uint8_t *bytes = memory;
+    if (size > 0)
+        memcpy(bytes, data, size);
+    if (size >= sizeof header)
+        mend(bytes, size, &header);
+    /* A manifest's numbers are in range before a segment is looked at. */
+    if (header.n_items >= 1 && header.n_items <= THR_MAX_SEGMENT_ITEMS && header.n_dims >= 1 &&
+        header.n_dims <= THR_MAX_DIMS && header.bits >= 1 && header.bits <= THR_MAX_BITS &&
+        header.metric <= THR_METRIC_L2 && thr_keep_is_known((thr_dtype)header.keep))
+        for (int flags = 0; flags < 4; flags++) {
+            thr_segment_shape shape = {.n_items = header.n_items,
+                                       .n_dims = header.n_dims,
+                                       .bits = header.bits,
+                                       .metric = (thr_metric)header.metric,
+                                       .keep = (thr_dtype)header.keep,
+                                       .has_ids = (flags & 1) != 0,
+                                       .has_names = (flags & 2) != 0};
+            thr_manifest_segment listed = {.build = header.build,
+                                           .n_items = header.n_items,
+                                           .file_bytes = size,
+                                           .header_checksum = header.checksum};
+            thr_segment_view view;
+            if (thr_segment_parse("segment", bytes, size, &shape, &listed, &view, NULL) == THR_OK)
+                sink += use(&view);
+        }
+    free(bytes);
+    return 0;
+}

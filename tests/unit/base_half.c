@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_half.c - float16: all 65,536 values against arithmetic in double, and rounding at every boundary. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "base/half.h"
+
+/* The definition: sign, exponent, fraction. */
+static double model(uint16_t half) {
+    double sign = (half & 0x8000) != 0 ? -1 : 1;
+    int exponent = (half >> 10) & 0x1f, fraction = half & 0x3ff;
+    if (exponent == 0x1f)
+        return fraction != 0 ? NAN : sign * INFINITY;
+    if (exponent == 0)
+        return sign * ldexp(fraction, -24);
+    return sign * ldexp(1024 + fraction, exponent - 25);
+}
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void every_half_widens_exactly_and_narrows_back(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h <= 0xffff; h++) {
+        float wide = thr_half_to_f32((uint16_t)h);
+        double expected = model((uint16_t)h);
+        if (isnan(expected)) {
+            /* Sign and payload are kept, and the quiet bit is set. */
+            assert_int_equal(bits_of(wide), (h & 0x8000u) << 16 | 0x7fc00000u | (h & 0x3ffu) << 13);
+            assert_int_equal(thr_half_from_f32(wide), h | 0x200u);
+        } else {
+            assert_int_equal(bits_of(wide), bits_of((float)expected));
+            assert_int_equal(thr_half_from_f32(wide), h);
+        }
+    }
+}
+
+static void ties_go_to_the_even_half(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h < 0x7bff; h++) { /* up to the largest finite one */
+        double low = model((uint16_t)h), high = model((uint16_t)(h + 1));
+        float middle = (float)((low + high) / 2); /* exact: one bit more than a half has */
+        uint32_t even = (h & 1) != 0 ? h + 1 : h;
+        assert_int_equal(thr_half_from_f32(middle), even);
+        assert_int_equal(thr_half_from_f32(-middle), even | 0x8000);
+        assert_int_equal(thr_half_from_f32(nextafterf(middle, -1)), h);
+        assert_int_equal(thr_half_from_f32(nextafterf(middle, 1e9f)), h + 1);
+        assert_int_equal(thr_half_from_f32(nextafterf((float)low, 1e9f)), h);
+        assert_int_equal(thr_half_from_f32(nextafterf((float)high, -1)), h + 1);
+    }
+}
+
+static void what_is_out_of_range_becomes_infinity_or_zero(void **state) {
+    (void)state;
+    assert_int_equal(thr_half_from_f32(65504.0f), 0x7bff);
+    assert_int_equal(thr_half_from_f32(nextafterf(65520.0f, 0)), 0x7bff);
+    assert_int_equal(thr_half_from_f32(65520.0f), 0x7c00); /* the tie goes up, out of range */
+    assert_int_equal(thr_half_from_f32(-3e38f), 0xfc00);
+    assert_int_equal(thr_half_from_f32(INFINITY), 0x7c00);
+    assert_int_equal(thr_half_from_f32(0x1p-25f), 0); /* the tie goes to zero */
+    assert_int_equal(thr_half_from_f32(nextafterf(0x1p-25f, 1)), 1);
+    assert_int_equal(thr_half_from_f32(-0.0f), 0x8000);
+    assert_int_equal(thr_half_from_f32(float_of(1)), 0);
+    assert_int_equal(thr_half_from_f32(float_of(0x80000001)), 0x8000);
+}
+
+static void nan_becomes_quiet_and_keeps_its_upper_payload(void **state) {
+    (void)state;
+    assert_int_equal(thr_half_from_f32(float_of(0x7f800001)), 0x7e00);
+    assert_int_equal(thr_half_from_f32(float_of(0x7f802000)), 0x7e01);
+    assert_int_equal(thr_half_from_f32(float_of(0xffffffff)), 0xffff);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_half_widens_exactly_and_narrows_back),
+        cmocka_unit_test(ties_go_to_the_even_half),
+        cmocka_unit_test(what_is_out_of_range_becomes_infinity_or_zero),
+        cmocka_unit_test(nan_becomes_quiet_and_keeps_its_upper_payload),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io_memory.c - readers over a matrix and over a function. */
+#include "unit/io_files.h"
+
+static void a_matrix_reads_back_in_every_piece_size(void **state) {
+    (void)state;
+    float data[7 * 5];
+    for (int i = 0; i < 35; i++)
+        data[i] = (float)i;
+    thr_matrix rows = {.data = data, .n_rows = 7, .n_dims = 3, .dtype = THR_DTYPE_F32, .stride = 5 * sizeof(float)};
+    for (uint64_t piece = 1; piece <= 8; piece++) {
+        thr_reader *reader = NULL;
+        thr_error err;
+        bytes got = {0};
+        uint64_t n = 0;
+        assert_ok(thr_reader_from_matrix(test_context, &rows, &reader, &err), err);
+        assert_string_equal(thr_reader_name(reader), "memory");
+        assert_true(thr_reader_get_shape(reader).seekable);
+        assert_ok(read_rows(reader, piece, &got, &n, &err), err);
+        assert_int_equal(n, 7);
+        for (size_t i = 0; i < 21; i++)
+            assert_true(((float *)(void *)got.data)[i] == (float)(i / 3 * 5 + i % 3));
+        assert_ok(thr_reader_seek(reader, 4, &err), err);
+        thr_matrix rest;
+        assert_ok(thr_reader_next(reader, 100, &rest, &err), err);
+        assert_ptr_equal(rest.data, data + 4 * 5); /* not copied */
+        assert_int_equal(rest.n_rows, 3);
+        assert_int_equal(thr_reader_seek(reader, 8, &err), THR_EINVAL);
+        thr_reader_free(reader);
+        drop(&got);
+    }
+}
+
+static void an_impossible_matrix_is_refused(void **state) {
+    (void)state;
+    float data[4] = {0};
+    thr_matrix good = thr_matrix_f32(data, 2, 2), bad;
+    thr_reader *reader = NULL;
+    thr_error err;
+#define CHECK_BAD(change)                                                                                              \
+    bad = good;                                                                                                        \
+    change;                                                                                                            \
+    assert_int_equal(thr_reader_from_matrix(test_context, &bad, &reader, &err), THR_EINVAL);                           \
+    assert_null(reader)
+    CHECK_BAD(bad.n_dims = 0);
+    CHECK_BAD(bad.n_dims = THR_MAX_DIMS + 1);
+    CHECK_BAD(bad.dtype = THR_DTYPE_NONE);
+    CHECK_BAD(bad.dtype = (thr_dtype)50);
+    CHECK_BAD(bad.stride = 7);
+    CHECK_BAD(bad.data = NULL);
+    CHECK_BAD(bad.n_rows = UINT64_MAX);
+#undef CHECK_BAD
+    bad = thr_matrix_f32(NULL, 0, 2);
+    assert_ok(thr_reader_from_matrix(test_context, &bad, &reader, &err), err);
+    assert_ok(thr_reader_next(reader, 1, &bad, &err), err);
+    assert_int_equal(bad.n_rows, 0);
+    thr_reader_free(reader);
+}
+
+enum { FN_DIMS = 4 };
+
+/* user: at most so many rows a call; 0: more than asked for. */
+static uint64_t make_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
+    uint64_t most = *(const uint64_t *)user;
+    uint64_t n = max_rows < most ? max_rows : most;
+    for (uint64_t r = 0; r < n; r++)
+        for (uint64_t d = 0; d < FN_DIMS; d++)
+            out[r * FN_DIMS + d] = (float)((first + r) * FN_DIMS + d);
+    return most != 0 ? n : max_rows + 1;
+}
+
+static void a_function_is_asked_for_rows(void **state) {
+    (void)state;
+    enum { N_ROWS = 200000 }; /* more than its buffer holds */
+    static const uint64_t mosts[] = {UINT64_MAX, 1000, 7};
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t most = mosts[i], n = 0;
+        thr_reader *reader = NULL;
+        thr_error err;
+        bytes got = {0};
+        assert_ok(thr_reader_from_function(test_context, N_ROWS, FN_DIMS, make_rows, &most, &reader, &err), err);
+        assert_string_equal(thr_reader_name(reader), "function");
+        assert_ok(read_rows(reader, 100000, &got, &n, &err), err);
+        assert_int_equal(n, N_ROWS);
+        for (size_t j = 0; j < N_ROWS * FN_DIMS; j += 101)
+            assert_true(((float *)(void *)got.data)[j] == (float)j);
+        thr_matrix rows;
+        assert_ok(thr_reader_seek(reader, 12345, &err), err);
+        assert_ok(thr_reader_next(reader, 2, &rows, &err), err);
+        assert_true(*(const float *)rows.data == 12345 * FN_DIMS);
+        assert_ok(thr_reader_seek(reader, N_ROWS, &err), err);
+        assert_ok(thr_reader_next(reader, 2, &rows, &err), err);
+        assert_int_equal(rows.n_rows, 0);
+        thr_reader_free(reader);
+        drop(&got);
+    }
+}
+
+static uint64_t no_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
+    (void)user;
+    (void)max_rows;
+    (void)out;
+    return first < 10 ? 10 - first : 0;
+}
+
+static void a_function_may_end_early_but_not_give_too_much(void **state) {
+    (void)state;
+    thr_reader *reader = NULL;
+    thr_error err;
+    bytes got = {0};
+    uint64_t n = 0, most = 0;
+    assert_ok(thr_reader_from_function(test_context, 100, FN_DIMS, no_rows, NULL, &reader, &err), err);
+    assert_ok(read_rows(reader, 10, &got, &n, &err), err);
+    assert_int_equal(n, 10);
+    thr_reader_free(reader);
+    drop(&got);
+    assert_ok(thr_reader_from_function(test_context, 100, FN_DIMS, make_rows, &most, &reader, &err), err);
+    assert_int_equal(read_rows(reader, 10, &got, &n, &err), THR_EINVAL);
+    assert_contains(err.text, "gave 11 rows");
+    thr_reader_free(reader);
+    drop(&got);
+    assert_int_equal(thr_reader_from_function(test_context, 1, 0, make_rows, &most, &reader, &err), THR_EINVAL);
+    assert_int_equal(thr_reader_from_function(test_context, 1, 1, NULL, NULL, &reader, &err), THR_EINVAL);
+}
+
+static void freeing_nothing_is_allowed(void **state) {
+    (void)state;
+    thr_reader_free(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        io_test(a_matrix_reads_back_in_every_piece_size),
+        io_test(an_impossible_matrix_is_refused),
+        io_test(a_function_is_asked_for_rows),
+        io_test(a_function_may_end_early_but_not_give_too_much),
+        io_test(freeing_nothing_is_allowed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io_names.c - from names to readers: endings, parts, guesses, things that are no files, and standard input. */
+#include "unit/io_files.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "io/endings.h"
+
+/* "-" for standard input, else the path; then the part. */
+static void check_name(const char *name, const char *path, const char *part, thr_packing packing, const char *ending) {
+    char *room = malloc(strlen(name) + 1); /* exactly, so that a sanitizer sees one byte more */
+    assert_non_null(room);
+    thr_source source;
+    const thr_ending *found = NULL;
+    thr_error err;
+    assert_ok(thr_ending_find(name, room, &source, &found, &err), err);
+    assert_string_equal(source.path != NULL ? source.path : "-", path);
+    assert_int_equal(source.part != NULL, part != NULL);
+    if (part != NULL)
+        assert_string_equal(source.part, part);
+    assert_int_equal(source.packing, packing);
+    assert_string_equal(source.ending, ending);
+    free(room);
+}
+
+static void names_are_taken_apart(void **state) {
+    (void)state;
+    check_name("a.npy", "a.npy", NULL, THR_PACKING_NONE, ".npy");
+    check_name("dir.txt/a.b.fvecs.gz", "dir.txt/a.b.fvecs.gz", NULL, THR_PACKING_GZ, ".fvecs");
+    check_name("a.f16bin.xz", "a.f16bin.xz", NULL, THR_PACKING_XZ, ".f16bin");
+    check_name("-.npy", "-", NULL, THR_PACKING_NONE, ".npy");
+    check_name("-.txt.gz", "-", NULL, THR_PACKING_GZ, ".txt");
+    check_name("-.ibin:distances", "-", "distances", THR_PACKING_NONE, ".ibin");
+    check_name("./-.npy", "./-.npy", NULL, THR_PACKING_NONE, ".npy");
+    check_name("-a.npy", "-a.npy", NULL, THR_PACKING_NONE, ".npy");
+    check_name("--.npy", "--.npy", NULL, THR_PACKING_NONE, ".npy");
+    check_name("t.ibin:distances", "t.ibin", "distances", THR_PACKING_NONE, ".ibin");
+    check_name("t.ibin.gz:distances", "t.ibin.gz", "distances", THR_PACKING_GZ, ".ibin");
+    check_name("x:y.h5:a:b/c.d", "x:y.h5", "a:b/c.d", THR_PACKING_NONE, ".h5");
+    check_name("a.hdf5", "a.hdf5", NULL, THR_PACKING_NONE, ".hdf5");
+    check_name("a.hdf5:", "a.hdf5", "", THR_PACKING_NONE, ".hdf5");
+}
+
+static void check_unknown(const char *name, const char *nearest) {
+    thr_reader *reader = NULL;
+    thr_error err;
+    assert_int_equal(thr_reader_open(test_context, name, &reader, &err), THR_EINVAL);
+    assert_null(reader);
+    assert_contains(err.text, ".npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .hdf5 .h5 .txt");
+    if (nearest != NULL)
+        assert_contains(err.text, nearest);
+    else
+        assert_null(strstr(err.text, "did you mean"));
+}
+
+static void unknown_endings_list_the_known_and_the_nearest(void **state) {
+    (void)state;
+    check_unknown("a.npz", "did you mean .npy?");
+    check_unknown("a.fvec", "did you mean .fvecs?");
+    check_unknown("a.NPY", "did you mean .npy?");
+    check_unknown("a.i32bin.gz", "did you mean .ibin?");
+    check_unknown("a.hdf", "did you mean .hdf5?");
+    check_unknown("a.parquet", NULL);
+    check_unknown("a.text", "did you mean .txt?");
+    check_unknown("a", NULL);
+    check_unknown("", NULL);
+    check_unknown("-", NULL);
+    check_unknown(".npy", "did you mean .npy?"); /* an ending alone is no name */
+    check_unknown("a.gz", NULL);
+    check_unknown("a.fbin:distances", "did you mean .fbin?");
+    check_unknown("a.0123456789012345678901234567890123456789", NULL);
+    check_unknown("a.b/c", NULL);
+    check_unknown(":", NULL);
+}
+
+static void what_is_no_file_is_refused(void **state) {
+    (void)state;
+    thr_reader *reader = NULL;
+    thr_error err;
+    const char *missing = in_dir("missing.npy");
+    assert_int_equal(thr_reader_open(test_context, missing, &reader, &err), THR_ENOTFOUND);
+    assert_contains(err.text, missing);
+    static const char *const names[] = {"dir.npy", "dir.fvecs", "dir.ibin", "dir.txt", "dir.npy.gz", "dir.hdf5"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *dir = in_dir(names[i]);
+        assert_int_equal(mkdir(dir, 0777), 0);
+        thr_status status = thr_reader_open(test_context, dir, &reader, &err);
+        assert_true(status == THR_EFORMAT || status == THR_EUNSUPPORTED); /* unsupported in builds without HDF5 or gz */
+        assert_null(reader);
+    }
+    assert_int_equal(thr_reader_open(test_context, in_dir("none/a.npy"), &reader, &err), THR_ENOTFOUND);
+}
+
+static void empty_files_are_refused(void **state) {
+    (void)state;
+    static const char *const names[] = {"e.npy", "e.fvecs", "e.fbin", "e.ibin", "e.txt"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bytes none = {0}, got = {0};
+        thr_error err;
+        const char *path = write_file(names[i], &none);
+        assert_int_equal(read_all(test_context, path, 1, &got, &err), THR_ECORRUPT);
+        assert_contains(err.text, "empty");
+        assert_contains(err.text, path);
+        assert_int_equal(read_all_memory(test_context, names[i], "", 0, false, 1, &got, &err), THR_ECORRUPT);
+        assert_contains(err.text, "empty");
+    }
+}
+
+static void a_name_with_control_bytes_stays_one_line(void **state) {
+    (void)state;
+    thr_reader *reader = NULL;
+    thr_error err;
+    assert_int_equal(thr_reader_open(test_context, "a\nb\x1b[2J.npy", &reader, &err), THR_ENOTFOUND);
+    assert_null(strpbrk(err.text, "\n\x1b"));
+    assert_int_equal(thr_reader_open(test_context, "a.fvecs", &reader, NULL), THR_ENOTFOUND);
+}
+
+static void a_very_long_name_is_no_harm(void **state) {
+    (void)state;
+    enum { N = 10000 };
+    char *name = malloc(N + 5);
+    assert_non_null(name);
+    memset(name, 'a', N);
+    memcpy(name + N, ".npy", 5);
+    thr_reader *reader = NULL;
+    thr_error err;
+    assert_int_equal(thr_reader_open(test_context, name, &reader, &err), THR_EIO);
+    name[N] = 'x';
+    assert_int_equal(thr_reader_open(test_context, name, &reader, &err), THR_EINVAL);
+    free(name);
+}
+
+/* Put a file where standard input is, and give the old one back. */
+static int replace_stdin(int fd) {
+    int before = dup(STDIN_FILENO);
+    assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+    (void)close(fd);
+    return before;
+}
+
+static void restore_stdin(int before) {
+    if (before < 0) {
+        (void)close(STDIN_FILENO); /* there was none */
+        return;
+    }
+    (void)dup2(before, STDIN_FILENO);
+    (void)close(before);
+}
+
+static void standard_input_is_read_in_order(void **state) {
+    (void)state;
+    bytes file = {0};
+    put_npy(&file, "<f4", 4, 50, 3);
+    for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
+        int ends[2];
+        assert_int_equal(pipe(ends), 0);
+        if (nonblocking)
+            assert_int_not_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), -1);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) { /* slowly, in pieces */
+            for (size_t i = 0; i < file.size; i += 100) {
+                size_t n = file.size - i < 100 ? file.size - i : 100;
+                if (write(ends[1], file.data + i, n) != (ssize_t)n)
+                    _exit(1);
+                (void)poll(NULL, 0, 2); /* milliseconds */
+            }
+            _exit(0);
+        }
+        (void)close(ends[1]);
+        int before = replace_stdin(ends[0]);
+        thr_reader *reader = NULL;
+        thr_error err;
+        thr_status status = thr_reader_open(test_context, "-.npy", &reader, &err);
+        bytes got = {0};
+        uint64_t n = 0;
+        if (status == THR_OK) {
+            assert_false(thr_reader_get_shape(reader).seekable);
+            assert_int_equal(thr_reader_get_shape(reader).n_rows, 50);
+            status = read_rows(reader, 7, &got, &n, &err);
+        }
+        thr_reader_free(reader);
+        assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* it stays open */
+        restore_stdin(before);
+        (void)waitpid(child, NULL, 0);
+        assert_ok(status, err);
+        assert_int_equal(n, 50);
+        assert_memory_equal(got.data, file.data + file.size - got.size, got.size);
+        drop(&got);
+    }
+    drop(&file);
+}
+
+static void a_file_as_standard_input_is_read_from_where_it_stands(void **state) {
+    (void)state;
+    bytes file = {0}, got = {0};
+    put_text(&file, "skipped\nread\n");
+    int fd = open(write_file("in.txt", &file), O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(lseek(fd, 8, SEEK_SET), 8);
+    int before = replace_stdin(fd);
+    thr_error err;
+    thr_status status = read_all(test_context, "-.txt", 1, &got, &err);
+    restore_stdin(before);
+    assert_ok(status, err);
+    assert_int_equal(got.size, 5);
+    drop(&file);
+    drop(&got);
+}
+
+static void a_fifo_is_read_in_order(void **state) {
+    (void)state;
+    bytes file = {0}, got = {0};
+    put_vecs(&file, 4, 2000, 30);
+    const char *path = in_dir("fifo.fvecs");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int fd = open(path, O_WRONLY);
+        for (size_t i = 0; i < file.size;) {
+            ssize_t n = write(fd, file.data + i, file.size - i);
+            if (n <= 0)
+                _exit(1);
+            i += (size_t)n;
+        }
+        _exit(0);
+    }
+    thr_error err;
+    assert_ok(read_all(test_context, path, 100, &got, &err), err);
+    (void)waitpid(child, NULL, 0);
+    assert_int_equal(got.size, 2000 * 120);
+    for (size_t i = 0; i < got.size; i++)
+        assert_int_equal(got.data[i], pattern(i));
+    drop(&file);
+    drop(&got);
+}
+
+static void hdf5_is_not_read_through_pipes_or_packings(void **state) {
+    (void)state;
+    static const char *const names[] = {"-.hdf5:train", "a.hdf5.gz:train", "a.h5.xz"};
+    for (size_t i = 0; i < 3; i++) {
+        thr_reader *reader = NULL;
+        thr_error err;
+        assert_int_equal(thr_reader_open(test_context, names[i], &reader, &err), THR_EUNSUPPORTED);
+        assert_contains(err.text, names[i]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        io_test(names_are_taken_apart),
+        io_test(unknown_endings_list_the_known_and_the_nearest),
+        io_test(what_is_no_file_is_refused),
+        io_test(empty_files_are_refused),
+        io_test(a_name_with_control_bytes_stays_one_line),
+        io_test(a_very_long_name_is_no_harm),
+        io_test(standard_input_is_read_in_order),
+        io_test(a_file_as_standard_input_is_read_from_where_it_stands),
+        io_test(a_fifo_is_read_in_order),
+        io_test(hdf5_is_not_read_through_pipes_or_packings),
+    };
+    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
+}
