@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * build.c - an index from a stream of rows.
+ *
+ * A sample gives the quantiser its ranges. Then rows come in chunks of a few MiB: encoded to memory, and their kept
+ * copy written to the segment's file at once. When a segment is full its codes are written behind its vectors and the
+ * file is published; the manifest comes last. Memory: a segment's codes and a few chunks.
+ */
+#include <thresher/index.h>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "code/encode.h"
+#include "index/build_dir.h"
+#include "index/gather.h"
+#include "index/ids.h"
+#include "index/keep.h"
+#include "index/row_source.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK_BYTES = 4 << 20, SEGMENT_CODE_BYTES = 1 << 30 };
+
+typedef struct builder {
+    thr_context *context;
+    const thr_index_build_options *options;
+    thr_build_dir dir;
+    thr_ids ids;
+    thr_row_source source;
+    thr_gather gather;
+    thr_keeper keeper;
+    thr_segment_writer writer;
+    thr_progress progress;
+    thr_manifest manifest;
+    size_t segments_capacity;
+    uint64_t segment_items; /* at most so many a segment, a multiple of 64 */
+} builder;
+
+static thr_status check_options(const thr_index_build_options *o, thr_error *err) {
+    if (o->size != sizeof *o)
+        return thr_fail(err, THR_EINVAL, "thr_index_build_options has size %zu instead of %zu: call _init first",
+                        o->size, sizeof *o);
+    if ((unsigned)o->metric > THR_METRIC_L2)
+        return thr_fail(err, THR_EINVAL, "the metric %d is not known: use cosine, ip or l2", (int)o->metric);
+    if (o->item_bits < 1 || o->item_bits > THR_MAX_BITS)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " bits a dimension: 1 to %d are possible", o->item_bits,
+                        THR_MAX_BITS);
+    if (!thr_keep_is_known(o->keep))
+        return thr_fail(err, THR_EINVAL, "vectors cannot be kept as %s: use f32, f16, i8 or none",
+                        thr_dtype_name(o->keep));
+    if (o->sample_rows == 0)
+        return thr_fail(err, THR_EINVAL, "0 sample rows: at least 1 is needed");
+    return THR_OK;
+}
+
+static uint64_t round_to_blocks(uint64_t rows) {
+    return rows / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
+}
+
+static uint64_t at_least_a_block(uint64_t rows) {
+    return rows < THR_BLOCK_ITEMS ? THR_BLOCK_ITEMS : round_to_blocks(rows);
+}
+
+/* The wish for segment_rows is rounded up to whole blocks, the limits are rounded down. */
+static uint64_t choose_segment_items(const thr_index_build_options *o, uint32_t n_dims) {
+    uint64_t blocks = SEGMENT_CODE_BYTES / thr_block_size(n_dims, o->item_bits);
+    uint64_t items = blocks * THR_BLOCK_ITEMS;
+    if (items > THR_MAX_SEGMENT_ITEMS)
+        items = THR_MAX_SEGMENT_ITEMS;
+    if (o->segment_rows != 0 && o->segment_rows <= items - THR_BLOCK_ITEMS)
+        items = round_to_blocks(o->segment_rows + THR_BLOCK_ITEMS - 1);
+    return items;
+}
+
+/* Rows of the sample are told by their number in the file. */
+static thr_status name_bad_row(const builder *b, const thr_matrix *sample, const thr_error *why, thr_error *err) {
+    float *row = NULL;
+    THR_TRY(thr_alloc(b->context, sample->n_dims, sizeof *row, &row, "a row", err));
+    thr_status status = thr_fail(err, THR_ERANGE, "%s: %s", b->source.name, why->text);
+    for (uint64_t r = 0; r < sample->n_rows; r++) {
+        (void)thr_matrix_to_f32(sample, r, 1, row);
+        for (uint32_t d = 0; d < sample->n_dims; d++)
+            if (!isfinite(row[d])) {
+                status = thr_fail(err, THR_ERANGE,
+                                  "%s: row %" PRIu64 ", dimension %" PRIu32
+                                  " is NaN, infinity or beyond float32: repair or leave out the row",
+                                  b->source.name, thr_row_source_sampled_row(&b->source, r), d);
+                goto out;
+            }
+    }
+out:
+    thr_release(b->context, row);
+    return status;
+}
+
+static thr_status train(builder *b, thr_error *err) {
+    thr_matrix sample;
+    thr_error why = {0};
+    THR_TRY(thr_row_source_sample(&b->source, b->options->sample_rows, &sample, err));
+    thr_status status = thr_quantiser_train(b->context, &sample, b->options->item_bits, &b->manifest.quantiser, &why);
+    if (status == THR_ERANGE)
+        return name_bad_row(b, &sample, &why, err);
+    if (status != THR_OK)
+        return thr_fail(err, status, "%s", why.text);
+    for (int i = 0; i < THR_MAX_BITS; i++)
+        if (!isnormal(b->manifest.quantiser.ranges[i]) || b->manifest.quantiser.ranges[i] < 0)
+            return thr_fail(err, THR_ERANGE, "%s: the sample of %" PRIu64 " rows gives no scale for codes of %d bits",
+                            b->source.name, sample.n_rows, i + 1);
+    return THR_OK;
+}
+
+static thr_status prepare(builder *b, thr_error *err) {
+    const thr_index_build_options *o = b->options;
+    const thr_reader_shape *rows = &b->source.shape;
+    b->segment_items = choose_segment_items(o, rows->n_dims);
+    uint64_t segments = rows->n_rows / b->segment_items;
+    if (rows->n_rows != THR_ROWS_UNKNOWN && segments >= THR_MAX_SEGMENTS)
+        return thr_fail(err, THR_EINVAL,
+                        "%" PRIu64 " rows in segments of %" PRIu64 " are too many files: raise segment_rows",
+                        rows->n_rows, b->segment_items);
+    uint64_t chunk = at_least_a_block(CHUNK_BYTES / (rows->n_dims * sizeof(float)));
+    if (chunk > rows->n_rows)
+        chunk = round_to_blocks(rows->n_rows + THR_BLOCK_ITEMS - 1);
+    thr_segment_shape shape = {.n_dims = rows->n_dims,
+                               .bits = o->item_bits,
+                               .metric = o->metric,
+                               .keep = o->keep,
+                               .has_ids = b->ids.n != 0 && b->ids.offsets == NULL,
+                               .has_names = b->ids.offsets != NULL};
+    b->manifest.metric = o->metric;
+    b->manifest.keep = o->keep;
+    b->manifest.has_ids = shape.has_ids;
+    b->manifest.has_names = shape.has_names;
+    THR_TRY(thr_gather_open(b->context, &shape, chunk, rows->n_rows, &b->gather, err));
+    return thr_keeper_open(b->context, b->source.name, o->keep, rows->n_dims, chunk, &b->keeper, err);
+}
+
+/* Encode and keep one chunk of the segment. slab has room for it. */
+static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, uint64_t first_row, thr_error *err) {
+    thr_error why = {0};
+    thr_gather *gather = &b->gather;
+    size_t block = thr_block_size(gather->shape.n_dims, gather->shape.bits);
+    uint64_t at = slab->n_items;
+    thr_status status =
+        thr_encode_blocks(b->context, &b->manifest.quantiser, rows, first_row,
+                          slab->codes + at / THR_BLOCK_ITEMS * block, gather->norms, gather->code_squares, &why);
+    if (status != THR_OK)
+        return thr_fail(err, status, "%s: %s", b->source.name, why.text);
+    THR_TRY(thr_gather_add(gather, slab, rows->n_rows, b->source.name, first_row, err));
+    if (gather->shape.keep == THR_DTYPE_NONE)
+        return THR_OK;
+    const void *kept;
+    float *scales = slab->scales == NULL ? NULL : slab->scales + at;
+    float *inverse_norms = slab->inverse_norms == NULL ? NULL : slab->inverse_norms + at;
+    THR_TRY(thr_keep_rows(&b->keeper, rows, first_row, gather->norms, scales, inverse_norms, &kept, err));
+    size_t row_bytes = gather->shape.n_dims * thr_dtype_size(gather->shape.keep);
+    return thr_segment_write(&b->writer, kept, (size_t)rows->n_rows * row_bytes, err);
+}
+
+/* Rows until the segment is full or there are no more. *n_items of 0: the stream had ended before. */
+static thr_status fill_segment(builder *b, uint32_t number, uint64_t *n_items, thr_error *err) {
+    char *path = NULL;
+    thr_status status = THR_OK;
+    *n_items = 0;
+    while (*n_items < b->segment_items) {
+        thr_slab *slab;
+        thr_matrix rows;
+        uint64_t room, left = b->segment_items - *n_items, first_row = b->manifest.n_items + *n_items;
+        THR_TRY_OUT(thr_gather_room(&b->gather, &slab, &room, err));
+        THR_TRY_OUT(thr_row_source_next(&b->source, room < left ? room : left, &rows, err));
+        if (rows.n_rows == 0)
+            break;
+        if (*n_items == 0) {
+            if (number == THR_MAX_SEGMENTS) {
+                status = thr_fail(err, THR_EINVAL, "%s: too many rows for segments of %" PRIu64 ": raise segment_rows",
+                                  b->source.name, b->segment_items);
+                goto out;
+            }
+            THR_TRY_OUT(thr_build_dir_segment_path(&b->dir, number, &path, err));
+            THR_TRY_OUT(thr_segment_write_open(b->context, path, &b->writer, err));
+            if (b->gather.shape.keep != THR_DTYPE_NONE)
+                THR_TRY_OUT(thr_segment_write_begin(&b->writer, THR_SECTION_VECTORS, err));
+        }
+        if (b->ids.n != 0 && first_row + rows.n_rows > b->ids.n)
+            THR_TRY_OUT(thr_ids_check_count(&b->ids, first_row + rows.n_rows, b->source.name, err));
+        THR_TRY_OUT(add_rows(b, slab, &rows, first_row, err));
+        *n_items += rows.n_rows;
+        THR_TRY_OUT(thr_progress_step(&b->progress, first_row + rows.n_rows, err));
+    }
+out:
+    thr_release(b->context, path);
+    return status;
+}
+
+/* What stands behind the vectors, and the segment's line in the manifest. */
+static thr_status end_segment(builder *b, uint32_t number, uint32_t n_items, thr_error *err) {
+    thr_manifest *m = &b->manifest;
+    thr_manifest_segment listed = {.number = number, .build = b->dir.build};
+    thr_segment_shape shape = b->gather.shape;
+    shape.n_items = n_items;
+    if (shape.keep != THR_DTYPE_NONE)
+        thr_segment_write_end(&b->writer);
+    THR_TRY(thr_gather_write(&b->gather, &b->writer, err));
+    THR_TRY(thr_ids_write(&b->ids, m->n_items, n_items, &b->writer, err));
+    THR_TRY(thr_segment_write_finish(&b->writer, &shape, &listed, err));
+    THR_TRY(thr_grow(b->context, &m->segments, &b->segments_capacity, m->n_segments, m->n_segments + 1,
+                     sizeof *m->segments, "the manifest's segments", err));
+    m->segments[m->n_segments++] = listed;
+    m->n_items += n_items;
+    thr_gather_restart(&b->gather);
+    return THR_OK;
+}
+
+static thr_status write_segments(builder *b, thr_error *err) {
+    uint64_t total = b->source.shape.n_rows == THR_ROWS_UNKNOWN ? 0 : b->source.shape.n_rows;
+    b->progress = thr_progress_start(b->context, "build", total);
+    for (uint32_t number = 0;; number++) {
+        uint64_t n_items;
+        THR_TRY(fill_segment(b, number, &n_items, err));
+        if (n_items == 0)
+            break;
+        THR_TRY(end_segment(b, number, (uint32_t)n_items, err));
+        if (n_items < b->segment_items)
+            break;
+    }
+    THR_TRY(thr_ids_check_count(&b->ids, b->manifest.n_items, b->source.name, err));
+    return thr_progress_end(&b->progress, b->manifest.n_items, err);
+}
+
+thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
+                           const thr_index_build_options *options, thr_error *err) {
+    thr_index_build_options defaults;
+    thr_index_build_options_init(&defaults);
+    builder b = {.context = context, .options = options != NULL ? options : &defaults};
+    b.dir.fd = b.writer.out.fd = -1;
+    b.source.context = b.ids.context = b.gather.context = b.keeper.context = b.writer.out.context = context;
+    thr_status status = THR_OK;
+    if (context == NULL || vectors == NULL)
+        return thr_fail(err, THR_EINVAL, "a build needs a context and a reader of vectors");
+    THR_TRY(check_options(b.options, err));
+    THR_TRY_OUT(thr_row_source_open(context, vectors, &b.source, err));
+    THR_TRY_OUT(thr_build_dir_open(context, dir, b.options->replace, &b.dir, err));
+    THR_TRY_OUT(thr_ids_open(context, b.options, &b.ids, err));
+    if (b.source.shape.n_rows != THR_ROWS_UNKNOWN)
+        THR_TRY_OUT(thr_ids_check_count(&b.ids, b.source.shape.n_rows, b.source.name, err));
+    THR_TRY_OUT(prepare(&b, err));
+    THR_TRY_OUT(train(&b, err));
+    THR_TRY_OUT(write_segments(&b, err));
+    THR_TRY_OUT(thr_build_dir_publish(&b.dir, &b.manifest, err));
+out:
+    thr_segment_write_drop(&b.writer);
+    if (b.dir.context != NULL)
+        thr_build_dir_close(&b.dir);
+    thr_keeper_close(&b.keeper);
+    thr_gather_close(&b.gather);
+    thr_row_source_close(&b.source);
+    thr_ids_close(&b.ids);
+    thr_manifest_free(context, &b.manifest);
+    return status;
+}

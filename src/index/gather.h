@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gather.h - what a build keeps in memory of the segment it is writing: all sections but the vectors.
+ *
+ * The number of rows of a stream is not known beforehand, so memory is added slab by slab and never copied. Slabs are
+ * used again for the next segment. Every slab but the last is full.
+ */
+#ifndef THR_INDEX_GATHER_H
+#define THR_INDEX_GATHER_H
+
+#include "index/segment_write.h"
+
+/* One slab: arrays are of slab_items, NULL where the index has no such section. */
+typedef struct thr_slab {
+    uint8_t *codes;
+    uint32_t *block_norms;
+    float *factors, *squares, *scales, *inverse_norms;
+    uint64_t n_items;
+} thr_slab;
+
+typedef struct thr_gather {
+    thr_context *context;
+    thr_segment_shape shape; /* n_items is not used */
+    uint64_t slab_items;     /* a multiple of 64 */
+    thr_slab *slabs;
+    size_t n_slabs, capacity; /* allocated ones, and room for pointers */
+    size_t n_full;            /* slabs[n_full] is being filled */
+    float *norms;             /* scratch: chunk_items lengths and squared code lengths */
+    uint32_t *code_squares;
+    uint64_t chunk_items;
+} thr_gather;
+
+/* At most chunk_items rows (a multiple of 64) are added at once, and at most most_items, if that is known, in all. */
+thr_status thr_gather_open(thr_context *context, const thr_segment_shape *shape, uint64_t chunk_items,
+                           uint64_t most_items, thr_gather *gather, thr_error *err);
+void thr_gather_close(thr_gather *gather);
+
+/* A new segment. */
+void thr_gather_restart(thr_gather *gather);
+
+/* The slab to add to and how many rows it takes now: at least 64, at most chunk_items. */
+thr_status thr_gather_room(thr_gather *gather, thr_slab **slab, uint64_t *rows, thr_error *err);
+
+/*
+ * Add n rows whose codes were written behind those of slab, and whose norms and code_squares stand in the gather's
+ * scratch. name and first_row are for messages. THR_ERANGE when a squared length is too large for float32 (L2).
+ */
+thr_status thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n, const char *name, uint64_t first_row,
+                          thr_error *err);
+
+/* Write the sections from codes to inverse norms. */
+thr_status thr_gather_write(thr_gather *gather, thr_segment_writer *writer, thr_error *err);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* index_impl.h - what an open index is made of. */
+#ifndef THR_INDEX_INDEX_IMPL_H
+#define THR_INDEX_INDEX_IMPL_H
+
+#include "base/file.h"
+#include "index/segment_file.h"
+#include "scan/scan.h"
+
+#include <pthread.h>
+
+/* A mapped segment. */
+typedef struct thr_mapped {
+    char *path;
+    thr_map map;
+    thr_segment_view view;
+} thr_mapped;
+
+struct thr_index {
+    thr_context *context;
+    char *manifest_path;
+    thr_manifest manifest;
+    uint64_t manifest_checksum; /* of all its bytes */
+    thr_index_info info;
+    uint32_t n_segments; /* mapped ones */
+    thr_mapped *mapped;
+    thr_segment *segments; /* the same, as the scan reads them */
+    thr_scan_target target;
+
+    /* Scans that are not in use. A search takes one, makes one when there is none, and puts it back. */
+    pthread_mutex_t mutex;
+    thr_scan **idle;
+    size_t n_idle, n_scans, idle_capacity; /* n_idle <= n_scans <= idle_capacity, so putting back never allocates */
+};
+
+/* The segment that holds a row below n_items. */
+uint32_t thr_index_segment_of(const thr_index *index, uint64_t row);
+
+/* The row of an id, or false. */
+bool thr_index_row_of(const thr_index *index, uint64_t id, uint64_t *row);
+
+/* THR_ECHANGED when a segment file is not what it was. */
+thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err);
+
+#endif

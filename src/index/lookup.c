@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookup.c - from ids to rows, names and vectors, and from names to ids. Contents of the files are checked at use. */
+#include "index/index_impl.h"
+
+#include "base/error.h"
+#include "kernel/convert.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool thr_index_row_of(const thr_index *index, uint64_t id, uint64_t *row) {
+    if (!index->manifest.has_ids) {
+        *row = id;
+        return id < index->manifest.n_items;
+    }
+    for (uint32_t i = 0; i < index->n_segments; i++) {
+        uint32_t item;
+        if (thr_segment_find_id(&index->mapped[i].view, id, &item)) {
+            *row = index->segments[i].first_row + item;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *thr_index_name(const thr_index *index, uint64_t id) {
+    uint64_t row;
+    if (!index->manifest.has_names || !thr_index_row_of(index, id, &row))
+        return NULL;
+    const thr_mapped *mapped = &index->mapped[thr_index_segment_of(index, row)];
+    if (thr_map_check(&mapped->map, mapped->path, NULL) != THR_OK)
+        return NULL;
+    return thr_segment_item_name(&mapped->view, (uint32_t)(row - mapped->view.scan.first_row));
+}
+
+/* In an index without names, an id in decimal is the item's name. */
+static thr_status find_decimal(const thr_index *index, const char *name, uint64_t *id, thr_error *err) {
+    uint64_t value = 0, row;
+    bool good = name[0] != '\0';
+    for (const char *p = name; good && *p != '\0'; p++)
+        good = *p >= '0' && *p <= '9' && !__builtin_mul_overflow(value, (uint64_t)10, &value) &&
+               !__builtin_add_overflow(value, (uint64_t)(*p - '0'), &value);
+    if (!good)
+        return thr_fail(err, THR_ENOTFOUND,
+                        "%s: has no names, so '%.200s' cannot be looked up: give the number of an id",
+                        index->manifest_path, name);
+    if (!thr_index_row_of(index, value, &row))
+        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, value);
+    *id = value;
+    return THR_OK;
+}
+
+thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id, thr_error *err) {
+    if (index == NULL || name == NULL || id == NULL)
+        return thr_fail(err, THR_EINVAL, "a name is looked up in an index, with a place for its id");
+    THR_TRY(thr_index_check_unchanged(index, err));
+    if (!index->manifest.has_names)
+        return find_decimal(index, name, id, err);
+    uint64_t size = strlen(name) + 1;
+    for (uint32_t s = 0; s < index->n_segments; s++) {
+        const thr_segment_view *view = &index->mapped[s].view;
+        for (uint32_t i = 0; i < view->shape.n_items; i++) {
+            if (view->name_offsets[i + 1] - view->name_offsets[i] != size)
+                continue;
+            const char *candidate = thr_segment_item_name(view, i);
+            if (candidate == NULL || memcmp(candidate, name, size) != 0)
+                continue;
+            *id = view->ids != NULL ? view->ids[i] : index->segments[s].first_row + i;
+            return THR_OK;
+        }
+    }
+    return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the name '%.200s'", index->manifest_path, name);
+}
+
+thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err) {
+    uint64_t row;
+    if (index == NULL || out == NULL)
+        return thr_fail(err, THR_EINVAL, "a vector is read from an index, with a place for it");
+    if (index->manifest.keep == THR_DTYPE_NONE)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: holds codes only, no vectors: build it with --keep f32, f16 or i8",
+                        index->manifest_path);
+    THR_TRY(thr_index_check_unchanged(index, err));
+    if (!thr_index_row_of(index, id, &row))
+        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, id);
+    const thr_segment *segment = &index->segments[thr_index_segment_of(index, row)];
+    size_t n_dims = index->manifest.quantiser.n_dims, item = (size_t)(row - segment->first_row);
+    switch (index->manifest.keep) {
+    case THR_DTYPE_F32:
+        memcpy(out, (const float *)segment->vectors + item * n_dims, n_dims * sizeof(float));
+        break;
+    case THR_DTYPE_F16:
+        thr_f16_to_f32(index->context, (const uint16_t *)segment->vectors + item * n_dims, out, n_dims);
+        break;
+    default:
+        for (size_t d = 0; d < n_dims; d++)
+            out[d] = segment->scales[item] * (float)((const int8_t *)segment->vectors)[item * n_dims + d];
+        break;
+    }
+    return THR_OK;
+}

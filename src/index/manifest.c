@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/manifest.h"
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char FIRST_WORD[] = "thresher-index ";
+
+enum {
+    CHECKSUM_LINE = 26,   /* "checksum ", 16 digits, newline */
+    SEGMENT_LINE_MIN = 49 /* "segment ", name, three numbers as short as they can be */
+};
+
+/* ------------------------------------------------------------------------------------------------ parts */
+
+void thr_segment_name_print(uint32_t number, uint32_t build, char name[THR_SEGMENT_NAME_SIZE]) {
+    (void)snprintf(name, THR_SEGMENT_NAME_SIZE, "%06" PRIu32 "-%08" PRIx32 ".seg", number % THR_MAX_SEGMENTS, build);
+}
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool thr_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end) {
+    *number = *build = 0;
+    for (int i = 0; i < 6; i++, name++) {
+        if (*name < '0' || *name > '9')
+            return false;
+        *number = *number * 10 + (uint32_t)(*name - '0');
+    }
+    if (*name++ != '-')
+        return false;
+    for (int i = 0; i < 8; i++, name++) {
+        int digit = hex_digit(*name);
+        if (digit < 0)
+            return false;
+        *build = *build << 4 | (uint32_t)digit;
+    }
+    if (strncmp(name, ".seg", 4) != 0)
+        return false;
+    *end = name + 4;
+    return true;
+}
+
+/* C's hex floats are printed and read by hand, because printf and strtof follow the locale's decimal point. */
+enum { RANGE_SIZE = 24 };
+static const uint32_t MANTISSA = 0x7fffff;
+static const int BIAS = 127;
+
+static bool range_is_good(float range) {
+    uint32_t bits;
+    memcpy(&bits, &range, sizeof bits);
+    return bits >= 0x00800000 && bits < 0x7f800000; /* positive, normal, finite */
+}
+
+static void range_print(float range, char out[RANGE_SIZE]) {
+    uint32_t bits;
+    memcpy(&bits, &range, sizeof bits);
+    (void)snprintf(out, RANGE_SIZE, "0x1.%06" PRIx32 "p%+d", (bits & MANTISSA) << 1, (int)(bits >> 23) - BIAS);
+}
+
+/* ------------------------------------------------------------------------------------------------ parse */
+
+typedef struct parser {
+    const char *name;
+    const char *next, *end; /* what is left to read */
+    uint32_t line;
+    thr_error *err;
+} parser;
+
+static thr_status wrong(const parser *p, const char *expected) {
+    return thr_fail(p->err, THR_ECORRUPT,
+                    "%s: line %" PRIu32 ": expected %s: the file is damaged; restore it or build the index again",
+                    p->name, p->line, expected);
+}
+
+static bool take(parser *p, const char *text) {
+    size_t length = strlen(text);
+    if ((size_t)(p->end - p->next) < length || memcmp(p->next, text, length) != 0)
+        return false;
+    p->next += length;
+    return true;
+}
+
+/* A decimal number without sign or leading zeros. */
+static bool take_number(parser *p, uint64_t *value) {
+    const char *start = p->next;
+    *value = 0;
+    while (p->next < p->end && *p->next >= '0' && *p->next <= '9') {
+        uint64_t digit = (uint64_t)(*p->next - '0');
+        if (__builtin_mul_overflow(*value, (uint64_t)10, value) || __builtin_add_overflow(*value, digit, value))
+            return false;
+        p->next++;
+    }
+    return p->next > start && (*start != '0' || p->next == start + 1);
+}
+
+static bool take_hex(parser *p, int digits, uint64_t *value) {
+    if (p->end - p->next < digits)
+        return false;
+    *value = 0;
+    for (int i = 0; i < digits; i++) {
+        int digit = hex_digit(*p->next++);
+        if (digit < 0)
+            return false;
+        *value = *value << 4 | (uint64_t)digit;
+    }
+    return true;
+}
+
+static bool take_range(parser *p, float *range) {
+    uint64_t mantissa, magnitude;
+    if (!take(p, "0x1.") || !take_hex(p, 6, &mantissa) || !take(p, "p") || (mantissa & 1) != 0)
+        return false;
+    bool negative = take(p, "-");
+    if (!negative && !take(p, "+"))
+        return false;
+    if (!take_number(p, &magnitude) || magnitude > 127 || (negative && (magnitude == 0 || magnitude > 126)))
+        return false;
+    int exponent = negative ? -(int)magnitude : (int)magnitude;
+    uint32_t bits = (uint32_t)(exponent + BIAS) << 23 | (uint32_t)(mantissa >> 1);
+    memcpy(range, &bits, sizeof bits);
+    return true;
+}
+
+/* "key NUMBER\n" with the number from low to high. */
+static thr_status number_line(parser *p, const char *key, uint64_t low, uint64_t high, uint64_t *value) {
+    char expected[64];
+    (void)snprintf(expected, sizeof expected, "'%s' and a number from %" PRIu64 " to %" PRIu64, key, low, high);
+    p->line++;
+    if (!take(p, key) || !take(p, " ") || !take_number(p, value) || !take(p, "\n") || *value < low || *value > high)
+        return wrong(p, expected);
+    return THR_OK;
+}
+
+static thr_status flag_line(parser *p, const char *key, bool *flag) {
+    char expected[32];
+    (void)snprintf(expected, sizeof expected, "'%s yes' or '%s no'", key, key);
+    p->line++;
+    if (!take(p, key) || !take(p, " "))
+        return wrong(p, expected);
+    *flag = take(p, "yes");
+    if ((!*flag && !take(p, "no")) || !take(p, "\n"))
+        return wrong(p, expected);
+    return THR_OK;
+}
+
+static thr_status metric_line(parser *p, thr_metric *metric) {
+    p->line++;
+    if (!take(p, "metric "))
+        return wrong(p, "'metric'");
+    for (int i = THR_METRIC_COSINE; i <= THR_METRIC_L2; i++)
+        if (take(p, thr_metric_name((thr_metric)i))) {
+            *metric = (thr_metric)i;
+            return take(p, "\n") ? THR_OK : wrong(p, "the end of the line");
+        }
+    return wrong(p, "'metric cosine', 'metric ip' or 'metric l2'");
+}
+
+static thr_status keep_line(parser *p, thr_dtype *keep) {
+    static const struct {
+        const char *word;
+        thr_dtype keep;
+    } words[] = {{"none", THR_DTYPE_NONE}, {"f32", THR_DTYPE_F32}, {"f16", THR_DTYPE_F16}, {"i8", THR_DTYPE_I8}};
+    p->line++;
+    if (!take(p, "keep "))
+        return wrong(p, "'keep'");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (take(p, words[i].word)) {
+            *keep = words[i].keep;
+            return take(p, "\n") ? THR_OK : wrong(p, "the end of the line");
+        }
+    return wrong(p, "'keep none', 'keep f32', 'keep f16' or 'keep i8'");
+}
+
+static thr_status ranges_line(parser *p, float ranges[THR_MAX_BITS]) {
+    p->line++;
+    if (!take(p, "ranges"))
+        return wrong(p, "'ranges'");
+    for (int i = 0; i < THR_MAX_BITS; i++)
+        if (!take(p, " ") || !take_range(p, &ranges[i]))
+            return wrong(p, "eight numbers like 0x1.800000p-3");
+    return take(p, "\n") ? THR_OK : wrong(p, "the end of the line");
+}
+
+static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
+    static const char expected[] = "'segment', a file name, its items, its bytes and its checksum";
+    char name[THR_SEGMENT_NAME_SIZE] = {0};
+    const char *end;
+    uint64_t n_items;
+    p->line++;
+    if (!take(p, "segment ") || p->end - p->next < THR_SEGMENT_NAME_SIZE)
+        return wrong(p, expected);
+    memcpy(name, p->next, THR_SEGMENT_NAME_SIZE - 1);
+    p->next += THR_SEGMENT_NAME_SIZE - 1;
+    if (!thr_segment_name_parse(name, &segment->number, &segment->build, &end) || !take(p, " ") ||
+        !take_number(p, &n_items) || !take(p, " ") || !take_number(p, &segment->file_bytes) || !take(p, " ") ||
+        !take_hex(p, 16, &segment->header_checksum) || !take(p, "\n"))
+        return wrong(p, expected);
+    if (n_items < 1 || n_items > THR_MAX_SEGMENT_ITEMS)
+        return wrong(p, "a segment of 1 to 2^31 items");
+    segment->n_items = (uint32_t)n_items;
+    return THR_OK;
+}
+
+/* The lines after "segments N". Memory for them is asked for only when the file is long enough to hold them. */
+static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m) {
+    uint64_t sum = 0;
+    if (m->n_segments > (size_t)(p->end - p->next) / SEGMENT_LINE_MIN)
+        return wrong(p, "as many 'segment' lines as 'segments' says");
+    THR_TRY(thr_alloc(context, m->n_segments, sizeof *m->segments, &m->segments, "the manifest's segments", p->err));
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        thr_manifest_segment *segment = &m->segments[i];
+        THR_TRY(segment_line(p, segment));
+        if (i > 0 && segment->number <= segment[-1].number)
+            return wrong(p, "segment numbers that ascend");
+        if (i + 1 < m->n_segments && segment->n_items % THR_BLOCK_ITEMS != 0)
+            return wrong(p, "a multiple of 64 items in every segment but the last");
+        sum += segment->n_items; /* at most 10^6 times 2^31 */
+    }
+    return sum == m->n_items ? THR_OK : wrong(p, "segments that hold together as many items as 'items' says");
+}
+
+static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
+    uint64_t n_dims = 0, bits = 0, n_segments = 0;
+    THR_TRY(metric_line(p, &m->metric));
+    THR_TRY(number_line(p, "dims", 1, THR_MAX_DIMS, &n_dims));
+    THR_TRY(number_line(p, "bits", 1, THR_MAX_BITS, &bits));
+    THR_TRY(keep_line(p, &m->keep));
+    THR_TRY(number_line(p, "items", 1, UINT64_MAX - 1, &m->n_items));
+    THR_TRY(ranges_line(p, m->quantiser.ranges));
+    THR_TRY(flag_line(p, "ids", &m->has_ids));
+    THR_TRY(flag_line(p, "names", &m->has_names));
+    THR_TRY(number_line(p, "segments", 1, THR_MAX_SEGMENTS, &n_segments));
+    m->quantiser.n_dims = (uint32_t)n_dims;
+    m->quantiser.item_bits = (uint32_t)bits;
+    m->n_segments = (uint32_t)n_segments;
+    THR_TRY(segment_lines(context, p, m));
+    p->line++;
+    return p->next == p->end ? THR_OK : wrong(p, "'checksum'");
+}
+
+/* The version first, so that a newer format is told as that, whatever else is in it; then the checksum, then the lines. */
+thr_status thr_manifest_parse(thr_context *context, const char *name, const void *data, size_t size,
+                              thr_manifest *manifest, thr_error *err) {
+    const char *text = data;
+    uint64_t version, stored;
+    *manifest = (thr_manifest){0};
+    if (size == 0)
+        return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: restore it or build the index again", name);
+    parser p = {.name = name, .next = text, .end = text + size, .line = 1, .err = err};
+    if (!take(&p, FIRST_WORD) || !take_number(&p, &version) || !take(&p, "\n") || version == 0)
+        return thr_fail(err, THR_EFORMAT, "%s: not the manifest of a Thresher index: its first line is not '%s%d'",
+                        name, FIRST_WORD, THR_FORMAT_VERSION);
+    if (version > THR_FORMAT_VERSION)
+        return thr_fail(err, THR_EVERSION,
+                        "%s: written by a newer Thresher (format %" PRIu64 "; this one reads %d): update Thresher",
+                        name, version, THR_FORMAT_VERSION);
+
+    bool good = false;
+    if (p.end - p.next >= CHECKSUM_LINE) {
+        parser last = {.next = p.end - CHECKSUM_LINE, .end = p.end};
+        good = take(&last, "checksum ") && take_hex(&last, 16, &stored) && take(&last, "\n") &&
+               stored == thr_checksum_of(text, size - CHECKSUM_LINE);
+    }
+    if (!good)
+        return thr_fail(
+            err, THR_ECORRUPT,
+            "%s: the checksum in its last line does not fit its %zu bytes: the file is damaged or cut short; "
+            "restore it or build the index again",
+            name, size);
+    p.end -= CHECKSUM_LINE;
+    thr_status status = parse_body(context, &p, manifest);
+    if (status != THR_OK)
+        thr_manifest_free(context, manifest);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ print */
+
+/* Room is given beforehand: add never runs out of it. */
+typedef struct printer {
+    char *text;
+    size_t used, capacity;
+} printer;
+
+__attribute__((format(printf, 2, 3))) static void add(printer *out, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(out->text + out->used, out->capacity - out->used, format, args);
+    va_end(args);
+    if (length > 0)
+        out->used += (size_t)length;
+}
+
+thr_status thr_manifest_print(thr_context *context, const thr_manifest *m, char **text, size_t *size, thr_error *err) {
+    enum { HEAD_MAX = 1024, SEGMENT_LINE_MAX = 128 };
+    for (int i = 0; i < THR_MAX_BITS; i++)
+        if (!range_is_good(m->quantiser.ranges[i]))
+            return thr_fail(err, THR_ERANGE, "the quantiser's range for %d bits is not a positive normal number",
+                            i + 1);
+    printer out = {.capacity = HEAD_MAX + (size_t)m->n_segments * SEGMENT_LINE_MAX};
+    THR_TRY(thr_alloc(context, out.capacity, 1, &out.text, "the manifest", err));
+    add(&out, "%s%d\nmetric %s\ndims %" PRIu32 "\nbits %" PRIu32 "\nkeep %s\nitems %" PRIu64 "\nranges", FIRST_WORD,
+        THR_FORMAT_VERSION, thr_metric_name(m->metric), m->quantiser.n_dims, m->quantiser.item_bits,
+        thr_dtype_name(m->keep), m->n_items);
+    for (int i = 0; i < THR_MAX_BITS; i++) {
+        char range[RANGE_SIZE];
+        range_print(m->quantiser.ranges[i], range);
+        add(&out, " %s", range);
+    }
+    add(&out, "\nids %s\nnames %s\nsegments %" PRIu32 "\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no",
+        m->n_segments);
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        const thr_manifest_segment *segment = &m->segments[i];
+        char name[THR_SEGMENT_NAME_SIZE];
+        thr_segment_name_print(segment->number, segment->build, name);
+        add(&out, "segment %s %" PRIu32 " %" PRIu64 " %016" PRIx64 "\n", name, segment->n_items, segment->file_bytes,
+            segment->header_checksum);
+    }
+    uint64_t checksum = thr_checksum_of(out.text, out.used);
+    add(&out, "checksum %016" PRIx64 "\n", checksum);
+    *text = out.text;
+    *size = out.used;
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ files */
+
+thr_status thr_manifest_read(thr_context *context, const char *path, thr_manifest *manifest, uint64_t *checksum,
+                             uint64_t *file_bytes, thr_error *err) {
+    thr_map map;
+    *manifest = (thr_manifest){0};
+    THR_TRY(thr_map_open(path, &map, err));
+    thr_status status = thr_manifest_parse(context, path, map.data, map.size, manifest, err);
+    if (status == THR_OK && checksum != NULL)
+        *checksum = thr_checksum_of(map.data, map.size);
+    if (status == THR_OK && file_bytes != NULL)
+        *file_bytes = map.size;
+    thr_map_close(&map);
+    return status;
+}
+
+void thr_manifest_free(thr_context *context, thr_manifest *manifest) {
+    thr_release(context, manifest->segments);
+    *manifest = (thr_manifest){0};
+}

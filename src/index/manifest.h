@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * manifest.h - DIR/MANIFEST: what an index is and which files it is made of (docs/format.md).
+ *
+ * Invariant: thr_manifest_print of what thr_manifest_parse accepted gives the same bytes again.
+ */
+#ifndef THR_INDEX_MANIFEST_H
+#define THR_INDEX_MANIFEST_H
+
+#include "base/memory.h"
+
+#include <thresher/codes.h>
+#include <thresher/index.h>
+
+enum {
+    THR_FORMAT_VERSION = 1,
+    THR_MAX_SEGMENTS = 1000000, /* six digits */
+    THR_SEGMENT_NAME_SIZE = 20  /* "000000-5f3a91c2.seg" and its end */
+};
+
+/* 2^31 items at most, so that row numbers inside a segment have a bit to spare. */
+#define THR_MAX_SEGMENT_ITEMS ((uint32_t)1 << 31)
+
+typedef struct thr_manifest_segment {
+    uint32_t number, build; /* the file's name */
+    uint32_t n_items;
+    uint64_t file_bytes;
+    uint64_t header_checksum;
+} thr_manifest_segment;
+
+typedef struct thr_manifest {
+    thr_metric metric;
+    thr_dtype keep;
+    thr_quantiser quantiser; /* dims, bits, ranges */
+    uint64_t n_items;
+    bool has_ids, has_names;
+    uint32_t n_segments;
+    thr_manifest_segment *segments; /* owned */
+} thr_manifest;
+
+/* Whether THR_DTYPE may be kept in an index. */
+static inline bool thr_keep_is_known(thr_dtype keep) {
+    return keep == THR_DTYPE_NONE || keep == THR_DTYPE_F32 || keep == THR_DTYPE_F16 || keep == THR_DTYPE_I8;
+}
+
+/* "000000-5f3a91c2.seg", and back: false for a name of another form. end is what follows the name. */
+void thr_segment_name_print(uint32_t number, uint32_t build, char name[THR_SEGMENT_NAME_SIZE]);
+bool thr_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end);
+
+/*
+ * Read a manifest of any bytes; name is for messages.
+ *
+ * THR_EFORMAT when it is no manifest at all; THR_EVERSION; THR_ECORRUPT with the line number; THR_ENOMEM.
+ */
+thr_status thr_manifest_parse(thr_context *context, const char *name, const void *data, size_t size,
+                              thr_manifest *manifest, thr_error *err);
+
+/* The text of a manifest, in the context's memory. */
+thr_status thr_manifest_print(thr_context *context, const thr_manifest *manifest, char **text, size_t *size,
+                              thr_error *err);
+
+/* Map and parse path. checksum, when not NULL, gets the sum of all its bytes and file_bytes their number. */
+thr_status thr_manifest_read(thr_context *context, const char *path, thr_manifest *manifest, uint64_t *checksum,
+                             uint64_t *file_bytes, thr_error *err);
+
+void thr_manifest_free(thr_context *context, thr_manifest *manifest);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * open.c - an index by mmap. Reads the manifest, and of every segment the first page and the section table.
+ */
+#include "index/index_impl.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { OPEN_TRIES = 10 };
+
+static void unmap_segments(thr_index *index) {
+    for (uint32_t i = 0; i < index->n_segments; i++) {
+        thr_map_close(&index->mapped[i].map);
+        thr_release(index->context, index->mapped[i].path);
+    }
+    thr_release(index->context, index->mapped);
+    thr_release(index->context, index->segments);
+    thr_manifest_free(index->context, &index->manifest);
+    index->mapped = NULL;
+    index->segments = NULL;
+    index->n_segments = 0;
+}
+
+void thr_index_free(thr_index *index) {
+    if (index == NULL)
+        return;
+    thr_context *context = index->context;
+    for (size_t i = 0; i < index->n_idle; i++)
+        thr_scan_free(index->idle[i]);
+    thr_release(context, index->idle);
+    unmap_segments(index);
+    thr_release(context, index->manifest_path);
+    (void)pthread_mutex_destroy(&index->mutex);
+    thr_release(context, index);
+}
+
+/* Map and check one segment; it counts as mapped, to be freed, from the moment its path is there. */
+static thr_status map_segment(thr_index *index, const char *dir, const thr_manifest_segment *listed, thr_error *err) {
+    const thr_manifest *m = &index->manifest;
+    thr_mapped *mapped = &index->mapped[index->n_segments];
+    thr_segment_shape shape = {.n_items = listed->n_items,
+                               .n_dims = m->quantiser.n_dims,
+                               .bits = m->quantiser.item_bits,
+                               .metric = m->metric,
+                               .keep = m->keep,
+                               .has_ids = m->has_ids,
+                               .has_names = m->has_names};
+    char name[THR_SEGMENT_NAME_SIZE];
+    *mapped = (thr_mapped){.map.fd = -1};
+    thr_segment_name_print(listed->number, listed->build, name);
+    THR_TRY(thr_path_join(index->context, dir, name, &mapped->path, err));
+    index->n_segments++;
+    THR_TRY(thr_map_open(mapped->path, &mapped->map, err));
+    return thr_segment_parse(mapped->path, mapped->map.data, mapped->map.size, &shape, listed, &mapped->view, err);
+}
+
+static thr_status map_segments(thr_index *index, const char *dir, thr_error *err) {
+    const thr_manifest *m = &index->manifest;
+    uint64_t first_row = 0, size;
+    THR_TRY(thr_alloc_zero(index->context, m->n_segments, sizeof *index->mapped, &index->mapped, "segments", err));
+    THR_TRY(thr_alloc_zero(index->context, m->n_segments, sizeof *index->segments, &index->segments, "segments", err));
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        THR_TRY(map_segment(index, dir, &m->segments[i], err));
+        thr_segment_view *view = &index->mapped[i].view;
+        view->scan.first_row = first_row;
+        index->segments[i] = view->scan;
+        first_row += view->shape.n_items;
+        index->info.file_bytes += view->size;
+        if (thr_section_size(&view->shape, THR_SECTION_CODES, &size))
+            index->info.code_bytes += size;
+        if (thr_section_size(&view->shape, THR_SECTION_VECTORS, &size))
+            index->info.vector_bytes += size;
+    }
+    return THR_OK;
+}
+
+static thr_status check_dir(const char *dir, thr_error *err) {
+    struct stat st;
+    if (dir == NULL || dir[0] == '\0')
+        return thr_fail(err, THR_EINVAL, "the name of the index's directory is empty");
+    if (stat(dir, &st) != 0)
+        return thr_fail(err, THR_ENOTFOUND, "%s: there is no such directory", dir);
+    if (!S_ISDIR(st.st_mode))
+        return thr_fail(err, THR_EFORMAT, "%s: is a file, not the directory of an index", dir);
+    return THR_OK;
+}
+
+static thr_status read_manifest(thr_index *index, const char *dir, thr_error *err) {
+    uint64_t file_bytes = 0;
+    thr_status status = thr_manifest_read(index->context, index->manifest_path, &index->manifest,
+                                          &index->manifest_checksum, &file_bytes, err);
+    if (status == THR_ENOTFOUND)
+        return thr_fail(err, THR_EFORMAT,
+                        "%s: is no index, there is no MANIFEST in it: build one with 'thresher index build'", dir);
+    index->info = (thr_index_info){.file_bytes = file_bytes};
+    return status;
+}
+
+/*
+ * A build that replaces the index may delete segments between our reading the manifest and opening them. Then the
+ * manifest is another one by now, and is read again; if it is the same, a file is really missing.
+ */
+static thr_status load(thr_index *index, const char *dir, thr_error *err) {
+    thr_error why = {0};
+    for (int i = 0; i < OPEN_TRIES; i++) {
+        uint64_t before = index->manifest_checksum;
+        THR_TRY(read_manifest(index, dir, err));
+        if (i > 0 && index->manifest_checksum == before)
+            break;
+        thr_status status = map_segments(index, dir, &why);
+        if (status == THR_OK)
+            return THR_OK;
+        if (status != THR_ENOTFOUND)
+            return thr_fail(err, status, "%s", why.text);
+        unmap_segments(index);
+    }
+    return thr_fail(err, THR_ECORRUPT, "%s; the MANIFEST names it: restore it or build the index again", why.text);
+}
+
+static void describe(thr_index *index) {
+    const thr_manifest *m = &index->manifest;
+    thr_index_info *info = &index->info;
+    info->n_items = m->n_items;
+    info->n_dims = m->quantiser.n_dims;
+    info->metric = m->metric;
+    info->item_bits = m->quantiser.item_bits;
+    info->keep = m->keep;
+    info->n_segments = m->n_segments;
+    info->format_version = THR_FORMAT_VERSION;
+    info->has_ids = m->has_ids;
+    info->has_names = m->has_names;
+    index->target = (thr_scan_target){.segments = index->segments,
+                                      .n_segments = index->n_segments,
+                                      .n_items = m->n_items,
+                                      .quantiser = &m->quantiser,
+                                      .metric = m->metric,
+                                      .keep = m->keep};
+}
+
+thr_status thr_index_open(thr_context *context, const char *dir, thr_index **index_out, thr_error *err) {
+    thr_index *index = NULL;
+    thr_status status = THR_OK;
+    if (context == NULL || index_out == NULL)
+        return thr_fail(err, THR_EINVAL, "an index is opened with a context and a place for it");
+    *index_out = NULL;
+    THR_TRY(check_dir(dir, err));
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *index, &index, "an index", err));
+    index->context = context;
+    if (pthread_mutex_init(&index->mutex, NULL) != 0) {
+        thr_release(context, index);
+        return thr_fail(err, THR_ENOMEM, "%s: no memory for a lock", dir);
+    }
+    THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
+    THR_TRY_OUT(load(index, dir, err));
+    describe(index);
+    *index_out = index;
+    index = NULL;
+out:
+    thr_index_free(index);
+    return status;
+}
+
+thr_index_info thr_index_get_info(const thr_index *index) {
+    return index->info;
+}
+
+uint32_t thr_index_segment_of(const thr_index *index, uint64_t row) {
+    uint32_t low = 0, high = index->n_segments;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (index->segments[middle].first_row <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err) {
+    for (uint32_t i = 0; i < index->n_segments; i++)
+        THR_TRY(thr_map_check(&index->mapped[i].map, index->mapped[i].path, err));
+    return THR_OK;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c - defaults and names of the index's public types. */
+#include <thresher/index.h>
+
+#include <string.h>
+
+enum {
+    DEFAULT_ITEM_BITS = 3,
+    DEFAULT_QUERY_BITS = 4,
+    DEFAULT_SAMPLE_ROWS = 4096,
+    /* The candidates refined for k: at least so many times k, and at least so many more. */
+    CANDIDATES_TIMES = 10,
+    CANDIDATES_MORE = 500
+};
+
+const char *thr_metric_name(thr_metric metric) {
+    switch (metric) {
+    case THR_METRIC_COSINE:
+        return "cosine";
+    case THR_METRIC_IP:
+        return "ip";
+    case THR_METRIC_L2:
+        return "l2";
+    }
+    return "?";
+}
+
+void thr_index_build_options_init(thr_index_build_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->metric = THR_METRIC_COSINE;
+    options->item_bits = DEFAULT_ITEM_BITS;
+    options->keep = THR_DTYPE_F32;
+    options->sample_rows = DEFAULT_SAMPLE_ROWS;
+}
+
+void thr_search_options_init(thr_search_options *options) {
+    memset(options, 0, sizeof *options);
+    options->size = sizeof *options;
+    options->query_bits = DEFAULT_QUERY_BITS;
+    options->extra = -1;
+}
+
+uint64_t thr_search_candidates(uint64_t k) {
+    uint64_t times, more;
+    if (__builtin_mul_overflow(k, (uint64_t)CANDIDATES_TIMES, &times))
+        times = UINT64_MAX;
+    if (__builtin_add_overflow(k, (uint64_t)CANDIDATES_MORE, &more))
+        more = UINT64_MAX;
+    return times > more ? times : more;
+}

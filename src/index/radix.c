@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/radix.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+static void scatter(const thr_keyed *in, thr_keyed *out, size_t n, unsigned shift, size_t counts[256]) {
+    size_t start = 0;
+    for (size_t digit = 0; digit < 256; digit++) {
+        size_t count = counts[digit];
+        counts[digit] = start;
+        start += count;
+    }
+    for (size_t i = 0; i < n; i++)
+        out[counts[in[i].key >> shift & 0xff]++] = in[i];
+}
+
+thr_status thr_radix_sort(thr_context *context, thr_keyed *pairs, size_t n, thr_error *err) {
+    thr_keyed *other = NULL;
+    thr_keyed *in = pairs;
+    if (n < 2)
+        return THR_OK;
+    THR_TRY(thr_alloc(context, n, sizeof *other, &other, "sorting ids", err));
+    thr_keyed *out = other;
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        size_t counts[256] = {0};
+        for (size_t i = 0; i < n; i++)
+            counts[in[i].key >> shift & 0xff]++;
+        if (counts[in[0].key >> shift & 0xff] == n)
+            continue;
+        scatter(in, out, n, shift, counts);
+        thr_keyed *swap = in;
+        in = out;
+        out = swap;
+    }
+    if (in != pairs)
+        memcpy(pairs, in, n * sizeof *pairs);
+    thr_release(context, other);
+    return THR_OK;
+}

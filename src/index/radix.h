@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* radix.h - a stable sort of keys with a payload, in memory of the context (the C library's qsort may take its own). */
+#ifndef THR_INDEX_RADIX_H
+#define THR_INDEX_RADIX_H
+
+#include "base/memory.h"
+
+typedef struct thr_keyed {
+    uint64_t key, row;
+} thr_keyed;
+
+/* Sort n pairs by key, a byte at a time from the lowest; bytes that are the same in all keys cost one look. */
+thr_status thr_radix_sort(thr_context *context, thr_keyed *pairs, size_t n, thr_error *err);
+
+#endif

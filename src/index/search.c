@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* search.c - options checked, a scan borrowed, its rows turned into ids. */
+#include "index/index_impl.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static thr_status check_options(const thr_index *index, const thr_search_options *o, uint64_t k, thr_error *err) {
+    if (o->size != sizeof *o)
+        return thr_fail(err, THR_EINVAL, "thr_search_options has size %zu instead of %zu: call _init first", o->size,
+                        sizeof *o);
+    if (k == 0)
+        return thr_fail(err, THR_EINVAL, "k is 0: ask for at least 1 item");
+    if (o->query_bits < 1 || o->query_bits > THR_MAX_BITS)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " query bits: 1 to %d are possible", o->query_bits, THR_MAX_BITS);
+    if (isnan(o->extra))
+        return thr_fail(err, THR_EINVAL, "extra is NaN: give a number of at least 0, or a negative one for none");
+    if (o->exact && index->manifest.keep == THR_DTYPE_NONE)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: holds codes only, so it cannot be searched exactly: build it with --keep f32, f16 or i8",
+                        index->manifest_path);
+    if (o->filter != NULL && o->filter_bits != index->manifest.n_items)
+        return thr_fail(err, THR_EINVAL, "a filter of %" PRIu64 " bits for an index of %" PRIu64 " items",
+                        o->filter_bits, index->manifest.n_items);
+    return THR_OK;
+}
+
+static thr_status check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err) {
+    size_t row_bytes = queries->n_dims * thr_dtype_size(queries->dtype), places;
+    if (thr_dtype_size(queries->dtype) == 0)
+        return thr_fail(err, THR_EINVAL, "the queries' type %d is not known", (int)queries->dtype);
+    if (queries->n_dims != index->manifest.quantiser.n_dims)
+        return thr_fail(err, THR_EDIM, "queries of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s",
+                        queries->n_dims, index->manifest.quantiser.n_dims, index->manifest_path);
+    if (queries->n_rows != 0 && queries->data == NULL)
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " queries without data", queries->n_rows);
+    if (queries->n_rows > 1 && queries->stride < row_bytes)
+        return thr_fail(err, THR_EINVAL, "a stride of %zu bytes for queries of %zu bytes", queries->stride, row_bytes);
+    if (k > SIZE_MAX / sizeof(uint64_t) ||
+        !thr_mul_size((size_t)k * sizeof(uint64_t), (size_t)queries->n_rows, &places))
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " queries with %" PRIu64 " results each are too many",
+                        queries->n_rows, k);
+    return THR_OK;
+}
+
+static thr_status take_scan(thr_index *index, thr_scan **scan, thr_error *err) {
+    thr_status status = THR_OK;
+    *scan = NULL;
+    (void)pthread_mutex_lock(&index->mutex);
+    if (index->n_idle > 0) {
+        *scan = index->idle[--index->n_idle];
+        goto out;
+    }
+    THR_TRY_OUT(thr_grow(index->context, &index->idle, &index->idle_capacity, 0, index->n_scans + 1,
+                         sizeof *index->idle, "searches", err));
+    THR_TRY_OUT(thr_scan_create(index->context, scan, err));
+    index->n_scans++;
+out:
+    (void)pthread_mutex_unlock(&index->mutex);
+    return status;
+}
+
+static void put_scan(thr_index *index, thr_scan *scan) {
+    (void)pthread_mutex_lock(&index->mutex);
+    index->idle[index->n_idle++] = scan;
+    (void)pthread_mutex_unlock(&index->mutex);
+}
+
+static void rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] != THR_NO_ID) {
+            uint32_t s = thr_index_segment_of(index, ids[i]);
+            ids[i] = index->mapped[s].view.ids[ids[i] - index->segments[s].first_row];
+        }
+}
+
+thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k, const thr_search_options *options,
+                            uint64_t *ids, float *scores, thr_error *err) {
+    thr_search_options defaults;
+    if (index == NULL || queries == NULL || ids == NULL)
+        return thr_fail(err, THR_EINVAL, "a search needs an index, queries and room for ids");
+    if (options == NULL) {
+        thr_search_options_init(&defaults);
+        options = &defaults;
+    }
+    THR_TRY(check_options(index, options, k, err));
+    THR_TRY(check_queries(index, queries, k, err));
+    THR_TRY(thr_index_check_unchanged(index, err));
+    if (queries->n_rows == 0)
+        return THR_OK;
+    thr_scan *scan;
+    THR_TRY(take_scan(index, &scan, err));
+    thr_status status = thr_scan_search(scan, &index->target, queries, k, options, ids, scores, err);
+    put_scan(index, scan);
+    if (status == THR_OK && index->manifest.has_ids)
+        rows_to_ids(index, ids, (size_t)(k * queries->n_rows));
+    return status;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment_file.h - the layout of a segment file (docs/format.md), and reading one that lies in memory.
+ *
+ * Invariant: all offsets follow from the header and the size of the names, so thr_segment_parse compares the table with
+ * what it must be and believes none of its numbers. Contents are believed by nobody: ids, orders and names are checked
+ * where they are used.
+ */
+#ifndef THR_INDEX_SEGMENT_FILE_H
+#define THR_INDEX_SEGMENT_FILE_H
+
+#include "base/memory.h"
+#include "index/manifest.h"
+#include "scan/segment.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "segment files are mapped as they are: little-endian");
+
+typedef enum thr_section_kind {
+    THR_SECTION_VECTORS = 1,
+    THR_SECTION_CODES = 2,
+    THR_SECTION_BLOCK_NORMS = 3,
+    THR_SECTION_FACTORS = 4,
+    THR_SECTION_SQUARES = 5,
+    THR_SECTION_SCALES = 6,
+    THR_SECTION_INVERSE_NORMS = 7,
+    THR_SECTION_IDS = 8,
+    THR_SECTION_ID_ORDER = 9,
+    THR_SECTION_NAMES = 10
+} thr_section_kind;
+
+enum { THR_SECTION_LAST = THR_SECTION_NAMES, THR_SECTION_ALIGN = 64 };
+
+/* "vectors", ..., for messages. */
+const char *thr_section_name(uint32_t kind);
+
+typedef struct thr_segment_header {
+    uint8_t magic[8];
+    uint32_t version, n_items, n_dims, bits, metric, keep, n_sections, build;
+    uint64_t table_offset;
+    uint64_t reserved;
+    uint64_t checksum; /* of all bytes before it and the section table */
+} thr_segment_header;
+
+typedef struct thr_section {
+    uint32_t kind, reserved;
+    uint64_t offset, size, checksum;
+} thr_section;
+
+_Static_assert(sizeof(thr_segment_header) == 64 && sizeof(thr_section) == 32, "no padding");
+
+extern const uint8_t thr_segment_magic[8];
+
+/* What decides which sections there are and how large they are. */
+typedef struct thr_segment_shape {
+    uint32_t n_items, n_dims, bits;
+    thr_metric metric;
+    thr_dtype keep;
+    bool has_ids, has_names;
+} thr_segment_shape;
+
+static inline uint64_t thr_align_up(uint64_t n) {
+    return (n + THR_SECTION_ALIGN - 1) / THR_SECTION_ALIGN * THR_SECTION_ALIGN;
+}
+
+/* Items with those that fill the last block. */
+static inline uint64_t thr_padded_items(uint32_t n_items) {
+    return ((uint64_t)n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
+}
+
+/*
+ * Whether a segment has a section, and its size in bytes; for names only the least size: the offsets.
+ * Never overflows: at most 2^31 items of 2^15 dimensions of 8 bytes.
+ */
+bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *size);
+
+/* A segment in memory, as its file says it is. */
+typedef struct thr_segment_view {
+    const char *path; /* for messages */
+    const uint8_t *data;
+    uint64_t size;
+    thr_segment_shape shape;
+    thr_segment scan; /* what the scan reads; first_row is left to the caller */
+    const uint64_t *ids;
+    const uint32_t *id_order;
+    const uint64_t *name_offsets; /* n_items + 1 */
+    const char *names;
+    uint64_t names_size;
+    uint32_t n_sections;
+    thr_section sections[THR_SECTION_LAST];
+} thr_segment_view;
+
+/*
+ * Check a file of any bytes against what the manifest says of it, and find its sections. data is 64-byte aligned.
+ * Reads the header and the table only. THR_ECORRUPT; THR_EVERSION.
+ */
+thr_status thr_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
+                             const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err);
+
+/* Check what checksums do not tell: gaps and padding are zero, ids and names are in order. THR_ECORRUPT. */
+thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *err);
+
+/* The name of an item below n_items, NULL when there are none or the file's offsets are wrong. */
+const char *thr_segment_item_name(const thr_segment_view *view, uint32_t item);
+
+/* The item with this id, by the order section. */
+bool thr_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *item);
+
+#endif

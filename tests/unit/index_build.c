@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a build refuses, and that it then leaves everything as it was. */
+#include "index_support.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+static thr_error error;
+static const char DIR_A[] = "index-build";
+enum { N = 300, DIMS = 6 };
+
+/* The index there is the one made of rows with this seed. */
+static void expect_index(thr_context *context, uint64_t seed) {
+    float *rows = random_rows(N, DIMS, seed), vector[DIMS];
+    thr_index *index = NULL;
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_vector(index, 123, vector, &error));
+    assert_memory_equal(vector, rows + 123 * DIMS, sizeof vector);
+    thr_index_free(index);
+    free(rows);
+}
+
+static void make_index(thr_context *context, uint64_t seed) {
+    float *rows = random_rows(N, DIMS, seed);
+    remove_dir(DIR_A);
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, NULL, &error));
+    free(rows);
+}
+
+static void wrong_options_are_refused(void **state) {
+    float *rows = random_rows(N, DIMS, 1);
+    thr_index_build_options good = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3), bad;
+    remove_dir(DIR_A);
+    bad = good;
+    bad.size = 1;
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
+    bad = good;
+    bad.metric = (thr_metric)3;
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
+    bad = good;
+    bad.item_bits = 9;
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
+    bad = good;
+    bad.item_bits = 0;
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
+    bad = good;
+    bad.keep = THR_DTYPE_U8;
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
+    bad = good;
+    bad.sample_rows = 0;
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
+    expect_status(build_rows(*state, "", rows, N, DIMS, &good, &error), THR_EINVAL);
+    expect_status(build_rows(*state, "no/such/dir", rows, N, DIMS, &good, &error), THR_ENOTFOUND);
+    expect_status(thr_index_build(*state, DIR_A, NULL, &good, &error), THR_EINVAL);
+    assert_int_equal(access(DIR_A, F_OK), -1);
+    free(rows);
+}
+
+static void no_rows_and_texts_are_refused(void **state) {
+    float rows[DIMS] = {0};
+    thr_reader *reader = NULL;
+    remove_dir(DIR_A);
+    assert_int_not_equal(build_rows(*state, DIR_A, rows, 0, DIMS, NULL, &error), THR_OK);
+    write_text("index-build.txt", "one\ntwo\n");
+    expect_ok(thr_reader_open(*state, "index-build.txt", &reader, &error));
+    expect_status(thr_index_build(*state, DIR_A, reader, NULL, &error), THR_EINVAL);
+    thr_reader_free(reader);
+    (void)unlink("index-build.txt");
+    assert_int_equal(access(DIR_A, F_OK), -1);
+}
+
+static void an_index_is_replaced_only_when_told_so(void **state) {
+    float *rows = random_rows(N, DIMS, 2);
+    thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    make_index(*state, 1);
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EEXIST);
+    assert_string_equal(error.text, "index-build: holds an index of 300 items: add --force to replace it");
+    expect_index(*state, 1);
+    options.replace = true;
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    expect_index(*state, 2);
+    assert_int_equal(count_files(DIR_A, "", NULL), 2); /* the old segment is gone */
+    free(rows);
+}
+
+static void an_open_index_survives_its_replacement(void **state) {
+    float *rows = random_rows(N, DIMS, 2), *old = random_rows(N, DIMS, 1), vector[DIMS];
+    thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    thr_index *index = NULL;
+    thr_matrix query = thr_matrix_f32(old, 1, DIMS);
+    uint64_t ids[5], again[5];
+    make_index(*state, 1);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_search(index, &query, 5, NULL, ids, NULL, &error));
+    options.replace = true;
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(thr_index_search(index, &query, 5, NULL, again, NULL, &error));
+    assert_memory_equal(ids, again, sizeof ids);
+    expect_ok(thr_index_vector(index, 9, vector, &error));
+    assert_memory_equal(vector, old + 9 * DIMS, sizeof vector);
+    expect_status(thr_index_verify(index, &error), THR_ECHANGED);
+    thr_index_free(index);
+    free(rows);
+    free(old);
+}
+
+static void a_damaged_index_can_be_replaced_but_not_a_newer_one(void **state) {
+    float *rows = random_rows(N, DIMS, 2);
+    thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    make_index(*state, 1);
+    write_text("index-build/MANIFEST", "thresher-index 1\n");
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EEXIST);
+    options.replace = true;
+    write_text("index-build/MANIFEST", "thresher-index 2\n");
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EVERSION);
+    write_text("index-build/MANIFEST", "somebody else's\n");
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EEXIST);
+    write_text("index-build/MANIFEST", "thresher-index 1\n");
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    expect_index(*state, 2);
+    free(rows);
+}
+
+static void other_things_in_the_directory_are_respected(void **state) {
+    float *rows = random_rows(N, DIMS, 1);
+    remove_dir(DIR_A);
+    assert_int_equal(mkdir(DIR_A, 0777), 0);
+    write_text("index-build/diary.txt", "dear");
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error), THR_EEXIST);
+    assert_non_null(strstr(error.text, "diary.txt"));
+    assert_int_equal(count_files(DIR_A, "", NULL), 1);
+    write_text("index-build.file", "");
+    expect_status(build_rows(*state, "index-build.file", rows, N, DIMS, NULL, &error), THR_EEXIST);
+    (void)unlink("index-build.file");
+    free(rows);
+}
+
+static void leftovers_of_a_killed_build_are_swept_away(void **state) {
+    float *rows = random_rows(N, DIMS, 1);
+    remove_dir(DIR_A);
+    assert_int_equal(mkdir(DIR_A, 0777), 0);
+    write_text("index-build/000000-0000abcd.seg", "old");
+    write_text("index-build/000001-0000abcd.seg.tmp", "old");
+    write_text("index-build/MANIFEST.tmp", "old");
+    rows[DIMS * 200] = NAN; /* a build that fails sweeps nothing but its own */
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error), THR_ERANGE);
+    assert_int_equal(count_files(DIR_A, "", NULL), 3);
+    rows[DIMS * 200] = 0;
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error));
+    assert_int_equal(count_files(DIR_A, "", NULL), 2);
+    free(rows);
+}
+
+static void a_second_build_in_the_same_directory_waits_its_turn(void **state) {
+    float *rows = random_rows(N, DIMS, 2);
+    thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    options.replace = true;
+    make_index(*state, 1);
+    int fd = open(DIR_A, O_RDONLY);
+    assert_true(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EEXIST);
+    assert_non_null(strstr(error.text, "another build"));
+    (void)close(fd);
+    expect_index(*state, 1);
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    free(rows);
+}
+
+/* sample_rows of 64 leaves most rows unseen by the sample, so the bad ones are met in the middle of the writing. */
+static void bad_rows_are_named_and_the_old_index_stays(void **state) {
+    static const struct {
+        float value;
+        thr_metric metric;
+        thr_dtype keep;
+    } kinds[] = {{NAN, THR_METRIC_IP, THR_DTYPE_F32},          {INFINITY, THR_METRIC_L2, THR_DTYPE_NONE},
+                 {-INFINITY, THR_METRIC_IP, THR_DTYPE_I8},     {1e37f, THR_METRIC_IP, THR_DTYPE_F32},
+                 {1e5f, THR_METRIC_IP, THR_DTYPE_F16},         {1e20f, THR_METRIC_L2, THR_DTYPE_F32},
+                 {-65520.0f, THR_METRIC_COSINE, THR_DTYPE_F16}};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        for (uint64_t bad = 0; bad < N; bad += 59) {
+            float *rows = random_rows(N, DIMS, 2);
+            char text[32];
+            thr_index_build_options options = build_options(kinds[k].metric, kinds[k].keep, 3);
+            options.replace = true;
+            options.sample_rows = 64;
+            options.segment_rows = 128;
+            rows[bad * DIMS + 4] = kinds[k].value;
+            (void)snprintf(text, sizeof text, "row %d", (int)bad);
+            make_index(*state, 1);
+            expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_ERANGE);
+            if (strstr(error.text, text) == NULL)
+                fail_msg("'%s' does not name %s", error.text, text);
+            assert_int_equal(count_files(DIR_A, "", NULL), 2);
+            expect_index(*state, 1);
+            remove_dir(DIR_A);
+            expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_ERANGE);
+            assert_int_equal(access(DIR_A, F_OK), -1);
+            free(rows);
+        }
+}
+
+static void float16_that_would_lose_a_whole_row_is_refused(void **state) {
+    float *rows = random_rows(N, DIMS, 2);
+    thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F16, 3);
+    for (uint32_t d = 0; d < DIMS; d++)
+        rows[7 * DIMS + d] = 1e-9f;
+    remove_dir(DIR_A);
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_ERANGE);
+    assert_non_null(strstr(error.text, "row 7: all values are too small for float16: add --keep f32"));
+    free(rows);
+}
+
+static bool stop_after(void *user, const char *what, uint64_t done, uint64_t total) {
+    int *left = user;
+    assert_true(what != NULL && (total == 0 || done <= total));
+    return (*left)-- > 0;
+}
+
+static void a_build_and_a_check_can_be_canceled(void **state) {
+    float *rows = random_rows(N, DIMS, 2);
+    int left = 0, canceled = 0;
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_index_build_options build = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    build.replace = true;
+    build.segment_rows = 64;
+    thr_context_options_init(&options);
+    options.progress = stop_after;
+    options.progress_user = &left;
+    expect_ok(thr_context_create(&options, &context, &error));
+    for (int n = 0; n < 3; n++) {
+        make_index(*state, 1);
+        left = n;
+        thr_status status = build_rows(context, DIR_A, rows, N, DIMS, &build, &error);
+        if (status == THR_OK)
+            break;
+        assert_int_equal(status, THR_ECANCELED);
+        assert_int_equal(count_files(DIR_A, "", NULL), 2);
+        expect_index(*state, 1);
+        canceled++;
+    }
+    assert_true(canceled > 0);
+    thr_index *index = NULL;
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    left = 0;
+    expect_status(thr_index_verify(index, &error), THR_ECANCELED);
+    thr_index_free(index);
+    thr_context_free(context);
+    free(rows);
+}
+
+typedef struct short_stream {
+    uint64_t ends_after;
+} short_stream;
+
+static uint64_t end_early(void *user, uint64_t first, uint64_t max_rows, float *out) {
+    const short_stream *s = user;
+    if (first >= s->ends_after)
+        return 0;
+    uint64_t n = s->ends_after - first < max_rows ? s->ends_after - first : max_rows;
+    for (uint64_t i = 0; i < n * DIMS; i++)
+        out[i] = (float)i + 1;
+    return n;
+}
+
+static void a_stream_that_ends_early_is_an_error(void **state) {
+    static const uint64_t ends[] = {0, 1, 64, 100, N - 1};
+    thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    remove_dir(DIR_A);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        for (uint32_t sample = 64; sample <= 640; sample *= 10) {
+            short_stream s = {ends[i]};
+            thr_reader *reader = NULL;
+            options.sample_rows = sample;
+            expect_ok(thr_reader_from_function(*state, N, DIMS, end_early, &s, &reader, &error));
+            assert_int_not_equal(thr_index_build(*state, DIR_A, reader, &options, &error), THR_OK);
+            assert_int_equal(access(DIR_A, F_OK), -1);
+            thr_reader_free(reader);
+        }
+}
+
+/* A pipe cannot be read twice: its first rows are the sample, and are indexed with the rest. */
+static void a_pipe_can_be_indexed(void **state) {
+    enum { LONG = 1000 };
+    static const uint32_t samples[] = {64, 100, 960, 1000, 5000};
+    float *rows = random_rows(LONG, DIMS, 8), *back = malloc(LONG * DIMS * sizeof *back);
+    uint32_t head[2] = {LONG, DIMS};
+    assert_non_null(back);
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+        thr_reader *reader = NULL;
+        thr_index *index = NULL;
+        int ends[2], how;
+        options.sample_rows = samples[i];
+        options.segment_rows = 192;
+        assert_int_equal(pipe(ends), 0);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            _exit(write(ends[1], head, sizeof head) > 0 && write(ends[1], rows, LONG * DIMS * sizeof *rows) > 0 ? 0
+                                                                                                                : 1);
+        assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        remove_dir(DIR_A);
+        expect_ok(thr_reader_open(*state, "-.fbin", &reader, &error));
+        expect_ok(thr_index_build(*state, DIR_A, reader, &options, &error));
+        thr_reader_free(reader);
+        assert_int_equal(waitpid(child, &how, 0), child);
+        assert_int_equal(how, 0);
+        expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+        expect_ok(thr_index_verify(index, &error));
+        assert_int_equal(thr_index_get_info(index).n_items, LONG);
+        for (uint64_t r = 0; r < LONG; r++)
+            expect_ok(thr_index_vector(index, r, back + r * DIMS, &error));
+        assert_memory_equal(back, rows, LONG * DIMS * sizeof *rows);
+        thr_index_free(index);
+    }
+    free(rows);
+    free(back);
+}
+
+static int setup(void **state) {
+    *state = make_context(NULL, 1);
+    return 0;
+}
+
+static int teardown(void **state) {
+    thr_context_free(*state);
+    remove_dir(DIR_A);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(no_rows_and_texts_are_refused),
+        cmocka_unit_test(an_index_is_replaced_only_when_told_so),
+        cmocka_unit_test(an_open_index_survives_its_replacement),
+        cmocka_unit_test(a_damaged_index_can_be_replaced_but_not_a_newer_one),
+        cmocka_unit_test(other_things_in_the_directory_are_respected),
+        cmocka_unit_test(leftovers_of_a_killed_build_are_swept_away),
+        cmocka_unit_test(a_second_build_in_the_same_directory_waits_its_turn),
+        cmocka_unit_test(bad_rows_are_named_and_the_old_index_stays),
+        cmocka_unit_test(float16_that_would_lose_a_whole_row_is_refused),
+        cmocka_unit_test(a_build_and_a_check_can_be_canceled),
+        cmocka_unit_test(a_stream_that_ends_early_is_an_error),
+        cmocka_unit_test(a_pipe_can_be_indexed),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

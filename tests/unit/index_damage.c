@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every byte of an index changed, cut or missing: an error that names the file, never a crash or a wrong answer. */
+#include "index_support.h"
+
+#include "base/checksum.h"
+#include "index/segment_file.h"
+
+#include <fcntl.h>
+
+static thr_error error;
+static const char DIR_A[] = "index-damage";
+enum { N = 70, DIMS = 5 };
+
+typedef struct small {
+    thr_context *context;
+    char segment[PATH_ROOM], manifest[PATH_ROOM];
+    uint8_t *bytes; /* of the segment */
+    size_t size;
+} small;
+
+static small make_small(thr_context *context, thr_metric metric, thr_dtype keep, bool ids, bool names) {
+    small s = {.context = context};
+    float *rows = random_rows(N, DIMS, 3);
+    uint64_t numbers[N];
+    thr_index_build_options options = build_options(metric, keep, 2);
+    remove_dir(DIR_A);
+    for (uint64_t i = 0; i < N; i++)
+        numbers[i] = 1000 - 7 * i;
+    if (ids) {
+        options.ids = numbers;
+        options.n_ids = N;
+    }
+    if (names) {
+        FILE *file = fopen("damage-names.txt", "w");
+        assert_non_null(file);
+        for (int i = 0; i < N; i++)
+            (void)fprintf(file, "word%d\n", i);
+        (void)fclose(file);
+        options.ids_path = "damage-names.txt";
+    }
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
+    free(rows);
+    assert_int_equal(count_files(DIR_A, ".seg", s.segment), 1);
+    join_path(s.manifest, DIR_A, "MANIFEST");
+    s.bytes = read_bytes(s.segment, &s.size);
+    return s;
+}
+
+/* Files are changed and cut in place: rewriting them thousands of times would keep the disk busy for a minute. */
+static int open_for_damage(const char *path) {
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void put_byte(int fd, size_t at, uint8_t value) {
+    assert_int_equal(pwrite(fd, &value, 1, (off_t)at), 1);
+}
+
+static void cut(int fd, size_t size) {
+    assert_int_equal(ftruncate(fd, (off_t)size), 0);
+}
+
+/* Open, and verify when that works. */
+static thr_status open_and_verify(thr_context *context, bool *opened) {
+    thr_index *index = NULL;
+    thr_status status = thr_index_open(context, DIR_A, &index, &error);
+    *opened = status == THR_OK;
+    if (*opened)
+        status = thr_index_verify(index, &error);
+    thr_index_free(index);
+    return status;
+}
+
+static void every_changed_byte_of_a_segment_is_found(void **state) {
+    static const struct {
+        thr_metric metric;
+        thr_dtype keep;
+        bool ids, names;
+    } kinds[] = {{THR_METRIC_COSINE, THR_DTYPE_F16, true, false},
+                 {THR_METRIC_L2, THR_DTYPE_I8, false, true},
+                 {THR_METRIC_IP, THR_DTYPE_F32, false, false},
+                 {THR_METRIC_COSINE, THR_DTYPE_NONE, false, false}};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        small s = make_small(*state, kinds[k].metric, kinds[k].keep, kinds[k].ids, kinds[k].names);
+        bool opened;
+        size_t n_opened = 0;
+        int fd = open_for_damage(s.segment);
+        expect_ok(open_and_verify(s.context, &opened));
+        for (size_t i = 0; i < s.size; i++) {
+            put_byte(fd, i, s.bytes[i] ^ (uint8_t)(1 << i % 8));
+            thr_status status = open_and_verify(s.context, &opened);
+            if (status != THR_ECORRUPT && status != THR_EVERSION)
+                fail_msg("byte %zu of %zu changed: %s", i, s.size, thr_status_name(status));
+            assert_non_null(strstr(error.text, ".seg: "));
+            n_opened += opened;
+            put_byte(fd, i, s.bytes[i]);
+        }
+        expect_ok(open_and_verify(s.context, &opened));
+        (void)close(fd);
+        assert_true(n_opened > 0 && n_opened < s.size);
+        free(s.bytes);
+    }
+}
+
+static void a_segment_cut_anywhere_is_not_opened(void **state) {
+    small s = make_small(*state, THR_METRIC_COSINE, THR_DTYPE_F32, true, false);
+    int fd = open_for_damage(s.segment);
+    bool opened;
+    cut(fd, s.size + 1); /* nor one that is longer */
+    expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
+    for (size_t size = s.size; size-- > 0;) {
+        cut(fd, size);
+        expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
+        assert_false(opened);
+    }
+    (void)close(fd);
+    assert_int_equal(unlink(s.segment), 0);
+    expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
+    assert_non_null(strstr(error.text, ".seg"));
+    free(s.bytes);
+}
+
+static void every_changed_or_missing_byte_of_the_manifest_is_found(void **state) {
+    small s = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, false, false);
+    size_t size;
+    uint8_t *text = read_bytes(s.manifest, &size);
+    int fd = open_for_damage(s.manifest);
+    bool opened;
+    for (size_t i = 0; i < size; i++) {
+        put_byte(fd, i, text[i] ^ (uint8_t)(1 << i % 7));
+        thr_status status = open_and_verify(s.context, &opened);
+        assert_true(!opened && (status == THR_ECORRUPT || status == THR_EFORMAT || status == THR_EVERSION));
+        assert_non_null(strstr(error.text, "MANIFEST: "));
+        put_byte(fd, i, text[i]);
+    }
+    expect_ok(open_and_verify(s.context, &opened));
+    while (size-- > 0) {
+        cut(fd, size);
+        thr_status status = open_and_verify(s.context, &opened);
+        assert_true(!opened && (status == THR_ECORRUPT || status == THR_EFORMAT));
+    }
+    (void)close(fd);
+    free(text);
+    free(s.bytes);
+}
+
+/* Write a segment and a manifest whose checksums all fit, so that only the contents are wrong. */
+static void reseal(small *s, uint32_t kind) {
+    thr_segment_header header;
+    thr_section table[THR_SECTION_LAST];
+    memcpy(&header, s->bytes, sizeof header);
+    memcpy(table, s->bytes + header.table_offset, header.n_sections * sizeof *table);
+    for (uint32_t i = 0; i < header.n_sections; i++)
+        if (table[i].kind == kind)
+            table[i].checksum = thr_checksum_of(s->bytes + table[i].offset, table[i].size);
+    memcpy(s->bytes + header.table_offset, table, header.n_sections * sizeof *table);
+    uint8_t joined[sizeof header + sizeof table];
+    memcpy(joined, &header, 56);
+    memcpy(joined + 56, table, header.n_sections * sizeof *table);
+    header.checksum = thr_checksum_of(joined, 56 + header.n_sections * sizeof *table);
+    memcpy(s->bytes, &header, sizeof header);
+    write_bytes(s->segment, s->bytes, s->size);
+
+    thr_manifest manifest;
+    char *text;
+    size_t size;
+    expect_ok(thr_manifest_read(s->context, s->manifest, &manifest, NULL, NULL, &error));
+    manifest.segments[0].header_checksum = header.checksum;
+    expect_ok(thr_manifest_print(s->context, &manifest, &text, &size, &error));
+    write_bytes(s->manifest, text, size);
+    thr_release(s->context, text);
+    thr_manifest_free(s->context, &manifest);
+}
+
+static uint8_t *section_of(small *s, uint32_t kind, uint64_t *size) {
+    thr_segment_header header;
+    *size = 0;
+    memcpy(&header, s->bytes, sizeof header);
+    for (uint32_t i = 0; i < header.n_sections; i++) {
+        thr_section section;
+        memcpy(&section, s->bytes + header.table_offset + i * sizeof section, sizeof section);
+        *size = section.size;
+        if (section.kind == kind)
+            return s->bytes + section.offset;
+    }
+    fail_msg("no section %u", kind);
+    return NULL;
+}
+
+/* Ask for everything that reads contents. */
+static void use_everything(thr_context *context) {
+    thr_index *index = NULL;
+    uint64_t id, ids[10];
+    float vector[DIMS], query[DIMS] = {1, 2, 3, 4, 5};
+    thr_matrix matrix = thr_matrix_f32(query, 1, DIMS);
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    for (uint64_t i = 0; i < 1200; i++) {
+        const char *name = thr_index_name(index, i);
+        assert_true(name == NULL || strlen(name) < 100);
+        (void)thr_index_vector(index, i, vector, &error);
+    }
+    (void)thr_index_find(index, "word7", &id, &error);
+    (void)thr_index_find(index, "17", &id, &error);
+    (void)thr_index_search(index, &matrix, 10, NULL, ids, NULL, &error);
+    thr_index_free(index);
+}
+
+static void contents_that_are_wrong_in_spite_of_their_checksums_are_harmless(void **state) {
+    static const uint32_t in_ids[] = {THR_SECTION_CODES, THR_SECTION_IDS, THR_SECTION_ID_ORDER,
+                                      THR_SECTION_INVERSE_NORMS};
+    bool opened;
+    for (size_t k = 0; k < 5; k++) {
+        bool names = k == 4;
+        uint32_t kind = names ? (uint32_t)THR_SECTION_NAMES : in_ids[k];
+        small s = make_small(*state, THR_METRIC_COSINE, THR_DTYPE_F16, !names, names);
+        uint64_t size;
+        uint8_t *bytes = section_of(&s, kind, &size);
+        for (int value = 0; value < 256; value += 85) {
+            memset(bytes, value, size);
+            reseal(&s, kind);
+            expect_status(open_and_verify(s.context, &opened), value == 0 && k == 0   ? THR_OK
+                                                               : value == 0 && k == 3 ? THR_OK
+                                                                                      : THR_ECORRUPT);
+            use_everything(s.context);
+        }
+        uint64_t seed = k;
+        for (int round = 0; round < 50; round++) {
+            for (uint64_t i = 0; i < size; i++)
+                bytes[i] = (uint8_t)(thr_rng_below(&seed, 8) == 0 ? thr_rng_next(&seed) : 0);
+            reseal(&s, kind);
+            (void)open_and_verify(s.context, &opened);
+            assert_true(opened);
+            use_everything(s.context);
+        }
+        free(s.bytes);
+    }
+}
+
+static void segments_of_other_indexes_are_not_accepted(void **state) {
+    small a = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, false, false);
+    small b = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, false, false);
+    bool opened;
+    assert_int_equal(a.size, b.size);
+    write_bytes(b.segment, a.bytes, a.size);
+    expect_status(open_and_verify(b.context, &opened), THR_ECORRUPT);
+    assert_false(opened);
+    free(a.bytes);
+    free(b.bytes);
+}
+
+static void what_is_no_index_is_told_as_that(void **state) {
+    thr_index *index = NULL;
+    remove_dir(DIR_A);
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ENOTFOUND);
+    expect_status(thr_index_open(*state, "", &index, &error), THR_EINVAL);
+    assert_int_equal(mkdir(DIR_A, 0777), 0);
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EFORMAT);
+    write_text("index-damage/MANIFEST", "");
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
+    write_text("index-damage/MANIFEST", "foreign\n");
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EFORMAT);
+    write_text("index-damage/MANIFEST", "thresher-index 2\n");
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EVERSION);
+    expect_status(thr_index_open(*state, "index-damage/MANIFEST", &index, &error), THR_EFORMAT);
+    assert_null(index);
+    thr_index_free(NULL);
+}
+
+static void a_file_changed_under_the_map_is_noticed(void **state) {
+    float query[DIMS] = {1, 2, 3, 4, 5}, vector[DIMS];
+    thr_matrix matrix = thr_matrix_f32(query, 1, DIMS);
+    uint64_t ids[3];
+    for (int how = 0; how < 3; how++) {
+        small s = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, false, true);
+        thr_index *index = NULL;
+        expect_ok(thr_index_open(s.context, DIR_A, &index, &error));
+        expect_ok(thr_index_search(index, &matrix, 3, NULL, ids, NULL, &error));
+        assert_string_equal(thr_index_name(index, 3), "word3");
+        if (how == 0)
+            assert_int_equal(truncate(s.segment, 100), 0);
+        else if (how == 1)
+            assert_int_equal(truncate(s.segment, (off_t)s.size + 1), 0);
+        else
+            write_bytes(s.segment, s.bytes, s.size); /* the same bytes: its time has changed */
+        expect_status(thr_index_search(index, &matrix, 3, NULL, ids, NULL, &error), THR_ECHANGED);
+        expect_status(thr_index_vector(index, 0, vector, &error), THR_ECHANGED);
+        expect_status(thr_index_find(index, "word3", ids, &error), THR_ECHANGED);
+        expect_status(thr_index_verify(index, &error), THR_ECHANGED);
+        assert_null(thr_index_name(index, 3));
+        thr_index_free(index);
+        free(s.bytes);
+    }
+}
+
+static int setup(void **state) {
+    *state = make_context(NULL, 1);
+    return 0;
+}
+
+static int teardown(void **state) {
+    thr_context_free(*state);
+    remove_dir(DIR_A);
+    (void)unlink("damage-names.txt");
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_changed_byte_of_a_segment_is_found),
+        cmocka_unit_test(a_segment_cut_anywhere_is_not_opened),
+        cmocka_unit_test(every_changed_or_missing_byte_of_the_manifest_is_found),
+        cmocka_unit_test(contents_that_are_wrong_in_spite_of_their_checksums_are_harmless),
+        cmocka_unit_test(segments_of_other_indexes_are_not_accepted),
+        cmocka_unit_test(what_is_no_index_is_told_as_that),
+        cmocka_unit_test(a_file_changed_under_the_map_is_noticed),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

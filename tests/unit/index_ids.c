@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index_support.h"
+
+#include "index/radix.h"
+
+static thr_error error;
+static const char DIR_A[] = "index-ids", FILE_A[] = "index-ids.txt";
+enum { N = 200, DIMS = 6 };
+
+static thr_status build_with(thr_context *context, const uint64_t *ids, uint64_t n_ids, const char *path) {
+    float *rows = random_rows(N, DIMS, 1);
+    thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    options.ids = ids;
+    options.n_ids = n_ids;
+    options.ids_path = path;
+    options.segment_rows = 64;
+    remove_dir(DIR_A);
+    thr_status status = build_rows(context, DIR_A, rows, N, DIMS, &options, &error);
+    if (status != THR_OK)
+        assert_int_equal(access(DIR_A, F_OK), -1); /* nothing is left */
+    free(rows);
+    return status;
+}
+
+/* The index finds every row by its id, and answers with ids. */
+static void check_ids(thr_context *context, const uint64_t *ids) {
+    float *rows = random_rows(N, DIMS, 1), vector[DIMS];
+    thr_index *index = NULL;
+    uint64_t found, *answer = malloc(N * sizeof *answer);
+    thr_matrix queries = thr_matrix_f32(rows, N, DIMS);
+    char text[32];
+    assert_non_null(answer);
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    assert_true(thr_index_get_info(index).has_ids);
+    expect_ok(thr_index_search(index, &queries, 1, NULL, answer, NULL, &error));
+    for (uint64_t i = 0; i < N; i++) {
+        assert_int_equal(answer[i], ids[i]);
+        expect_ok(thr_index_vector(index, ids[i], vector, &error));
+        assert_memory_equal(vector, rows + i * DIMS, sizeof vector);
+        (void)snprintf(text, sizeof text, "%llu", (unsigned long long)ids[i]);
+        expect_ok(thr_index_find(index, text, &found, &error));
+        assert_int_equal(found, ids[i]);
+        assert_null(thr_index_name(index, ids[i]));
+    }
+    expect_status(thr_index_vector(index, 12345678901u, vector, &error), THR_ENOTFOUND);
+    expect_status(thr_index_find(index, "12345678901", &found, &error), THR_ENOTFOUND);
+    expect_status(thr_index_find(index, "word", &found, &error), THR_ENOTFOUND);
+    expect_status(thr_index_find(index, "", &found, &error), THR_ENOTFOUND);
+    expect_status(thr_index_find(index, "99999999999999999999999", &found, &error), THR_ENOTFOUND);
+    thr_index_free(index);
+    free(answer);
+    free(rows);
+}
+
+static void make_ids(uint64_t ids[N]) {
+    uint64_t seed = 4;
+    for (uint64_t i = 0; i < N; i++)
+        ids[i] = thr_rng_next(&seed) >> thr_rng_below(&seed, 40);
+    ids[17] = 0;
+    ids[99] = THR_NO_ID - 1;
+}
+
+static void ids_of_an_array_are_answered(void **state) {
+    uint64_t ids[N];
+    make_ids(ids);
+    expect_ok(build_with(*state, ids, N, NULL));
+    check_ids(*state, ids);
+}
+
+static void ids_of_a_text_are_answered(void **state) {
+    uint64_t ids[N];
+    make_ids(ids);
+    FILE *file = fopen(FILE_A, "w");
+    assert_non_null(file);
+    for (uint64_t i = 0; i < N; i++)
+        (void)fprintf(file, "%llu\n", (unsigned long long)ids[i]);
+    (void)fclose(file);
+    expect_ok(build_with(*state, NULL, 0, FILE_A));
+    check_ids(*state, ids);
+}
+
+static void ids_of_a_column_of_integers_are_answered(void **state) {
+    uint64_t ids[N];
+    uint32_t head[2] = {N, 1};
+    int32_t values[N];
+    FILE *file = fopen("index-ids.ibin", "wb");
+    assert_non_null(file);
+    for (int32_t i = 0; i < N; i++) {
+        values[i] = 3 * (N - i);
+        ids[i] = (uint64_t)values[i];
+    }
+    assert_int_equal(fwrite(head, sizeof head, 1, file), 1);
+    assert_int_equal(fwrite(values, sizeof values, 1, file), 1);
+    (void)fclose(file);
+    expect_ok(build_with(*state, NULL, 0, "index-ids.ibin"));
+    check_ids(*state, ids);
+
+    values[50] = -5;
+    file = fopen("index-ids.ibin", "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(head, sizeof head, 1, file), 1);
+    assert_int_equal(fwrite(values, sizeof values, 1, file), 1);
+    (void)fclose(file);
+    expect_status(build_with(*state, NULL, 0, "index-ids.ibin"), THR_ERANGE);
+    assert_non_null(strstr(error.text, "row 50: the id -5 is negative"));
+    (void)unlink("index-ids.ibin");
+}
+
+static void write_names(int n, int last) {
+    FILE *file = fopen(FILE_A, "w");
+    assert_non_null(file);
+    for (int i = 0; i < n; i++)
+        (void)fprintf(file, i == 3 ? "na\xc3\xafve word %d\n" : "w%d\n", i == n - 1 ? last : i);
+    (void)fclose(file);
+}
+
+static void names_are_found_and_given_back(void **state) {
+    thr_index *index = NULL;
+    uint64_t id;
+    char text[32];
+    write_names(N, N - 1);
+    expect_ok(build_with(*state, NULL, 0, FILE_A));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    assert_true(thr_index_get_info(index).has_names && !thr_index_get_info(index).has_ids);
+    for (uint64_t i = 0; i < N; i++) {
+        (void)snprintf(text, sizeof text, i == 3 ? "na\xc3\xafve word %d" : "w%d", (int)i);
+        assert_string_equal(thr_index_name(index, i), text);
+        expect_ok(thr_index_find(index, text, &id, &error));
+        assert_int_equal(id, i);
+    }
+    assert_null(thr_index_name(index, N));
+    assert_null(thr_index_name(index, THR_NO_ID));
+    expect_status(thr_index_find(index, "w", &id, &error), THR_ENOTFOUND);
+    expect_status(thr_index_find(index, "17", &id, &error), THR_ENOTFOUND);
+    thr_index_free(index);
+}
+
+static void an_index_without_ids_finds_row_numbers(void **state) {
+    thr_index *index = NULL;
+    uint64_t id;
+    expect_ok(build_with(*state, NULL, 0, NULL));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_find(index, "17", &id, &error));
+    assert_int_equal(id, 17);
+    expect_status(thr_index_find(index, "200", &id, &error), THR_ENOTFOUND);
+    thr_index_free(index);
+}
+
+static void what_stands_twice_is_named_with_both_rows(void **state) {
+    uint64_t ids[N];
+    make_ids(ids);
+    ids[150] = ids[42] = 77;
+    expect_status(build_with(*state, ids, N, NULL), THR_EDUPLICATE);
+    assert_non_null(strstr(error.text, "the id 77 stands twice, in rows 42 and 150"));
+    write_names(N, 5);
+    expect_status(build_with(*state, NULL, 0, FILE_A), THR_EDUPLICATE);
+    assert_non_null(strstr(error.text, "the name 'w5' stands twice, in rows 5 and 199"));
+}
+
+static void wrong_counts_and_types_are_refused(void **state) {
+    uint64_t ids[N + 1];
+    make_ids(ids);
+    ids[N] = 1234567;
+    expect_status(build_with(*state, ids, N - 1, NULL), THR_EDIM);
+    expect_status(build_with(*state, ids, N + 1, NULL), THR_EDIM);
+    expect_status(build_with(*state, ids, 0, NULL), THR_EDIM);
+    expect_status(build_with(*state, NULL, N, NULL), THR_EINVAL);
+    expect_status(build_with(*state, ids, N, FILE_A), THR_EINVAL);
+    write_names(N - 1, 0);
+    expect_status(build_with(*state, NULL, 0, FILE_A), THR_EDUPLICATE);
+    write_names(N - 1, N - 2);
+    expect_status(build_with(*state, NULL, 0, FILE_A), THR_EDIM);
+    write_text(FILE_A, "");
+    assert_int_not_equal(build_with(*state, NULL, 0, FILE_A), THR_OK);
+    assert_true(strlen(error.text) > 0);
+    (void)unlink(FILE_A);
+    expect_status(build_with(*state, NULL, 0, FILE_A), THR_ENOTFOUND);
+    ids[7] = THR_NO_ID;
+    expect_status(build_with(*state, ids, N, NULL), THR_ERANGE);
+}
+
+static void sorting_is_stable_and_complete(void **state) {
+    enum { COUNT = 5000 };
+    thr_keyed *pairs = malloc(COUNT * sizeof *pairs);
+    assert_non_null(pairs);
+    for (unsigned shift = 0; shift < 64; shift += 9) {
+        uint64_t seed = shift, sum = 0;
+        for (uint64_t i = 0; i < COUNT; i++) {
+            pairs[i] = (thr_keyed){thr_rng_next(&seed) >> shift, i};
+            sum += pairs[i].key;
+        }
+        assert_int_equal(thr_radix_sort(*state, pairs, COUNT, &error), THR_OK);
+        for (uint64_t i = 1; i < COUNT; i++)
+            assert_true(pairs[i - 1].key < pairs[i].key ||
+                        (pairs[i - 1].key == pairs[i].key && pairs[i - 1].row < pairs[i].row));
+        for (uint64_t i = 0; i < COUNT; i++)
+            sum -= pairs[i].key;
+        assert_int_equal(sum, 0);
+    }
+    free(pairs);
+}
+
+static int setup(void **state) {
+    *state = make_context(NULL, 1);
+    return 0;
+}
+
+static int teardown(void **state) {
+    thr_context_free(*state);
+    remove_dir(DIR_A);
+    (void)unlink(FILE_A);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids_of_an_array_are_answered),
+        cmocka_unit_test(ids_of_a_text_are_answered),
+        cmocka_unit_test(ids_of_a_column_of_integers_are_answered),
+        cmocka_unit_test(names_are_found_and_given_back),
+        cmocka_unit_test(an_index_without_ids_finds_row_numbers),
+        cmocka_unit_test(what_stands_twice_is_named_with_both_rows),
+        cmocka_unit_test(wrong_counts_and_types_are_refused),
+        cmocka_unit_test(sorting_is_stable_and_complete),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

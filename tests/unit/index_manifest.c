@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index_support.h"
+
+#include "base/checksum.h"
+#include "index/manifest.h"
+
+#include <locale.h>
+
+static thr_error error;
+
+static thr_manifest example(thr_manifest_segment segments[2]) {
+    thr_manifest m = {.metric = THR_METRIC_L2,
+                      .keep = THR_DTYPE_F16,
+                      .n_items = 100,
+                      .has_names = true,
+                      .n_segments = 2,
+                      .segments = segments};
+    m.quantiser = (thr_quantiser){.n_dims = 200, .item_bits = 3};
+    float ranges[THR_MAX_BITS] = {1.0f, 0.1f, 1.17549435e-38f, 3.40282347e+38f, 0.3333333f, 2.0f, 1e-20f, 7.0f};
+    memcpy(m.quantiser.ranges, ranges, sizeof ranges);
+    segments[0] = (thr_manifest_segment){0, 0xdeadbeef, 64, 1234, 0x0123456789abcdefu};
+    segments[1] = (thr_manifest_segment){7, 1, 36, 56, 0};
+    return m;
+}
+
+/* Replace the first old by new and mend the checksum, so that the line itself is judged. */
+static thr_status parse_changed(thr_context *context, const char *text, const char *old, const char *new) {
+    char changed[4096];
+    const char *at = strstr(text, old);
+    assert_non_null(at);
+    (void)snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
+    char *last = strstr(changed, "checksum ");
+    uint64_t sum = thr_checksum_of(changed, (size_t)(last - changed));
+    (void)snprintf(last, 32, "checksum %016llx\n", (unsigned long long)sum);
+    thr_manifest m;
+    thr_status status = thr_manifest_parse(context, "MANIFEST", changed, strlen(changed), &m, &error);
+    if (status == THR_OK)
+        thr_manifest_free(context, &m);
+    return status;
+}
+
+static void what_is_printed_is_parsed_to_the_same(void **state) {
+    thr_context *context = *state;
+    thr_manifest_segment segments[2];
+    thr_manifest m = example(segments), back;
+    char *text, *again;
+    size_t size, again_size;
+    expect_ok(thr_manifest_print(context, &m, &text, &size, &error));
+    expect_ok(thr_manifest_parse(context, "MANIFEST", text, size, &back, &error));
+    assert_memory_equal(&m.quantiser, &back.quantiser, sizeof m.quantiser);
+    assert_int_equal(back.segments[1].number, 7);
+    assert_int_equal(back.n_items, 100);
+    expect_ok(thr_manifest_print(context, &back, &again, &again_size, &error));
+    assert_int_equal(size, again_size);
+    assert_memory_equal(text, again, size);
+    thr_manifest_free(context, &back);
+    assert_non_null(strstr(text, "\nranges 0x1.000000p+0 0x1.99999ap-4 0x1.000000p-126 0x1.fffffep+127 "));
+    expect_ok(parse_changed(context, text, "dims 200", "dims 201"));
+    thr_release(context, text);
+    thr_release(context, again);
+}
+
+static void wrong_lines_are_refused(void **state) {
+    static const char *const changes[][2] = {
+        {"metric l2", "metric l3"},
+        {"metric l2", "metric l22"},
+        {"metric l2", "metrics l2"},
+        {"dims 200", "dims 0"},
+        {"dims 200", "dims 32769"},
+        {"dims 200", "dims 0200"},
+        {"dims 200", "dims +200"},
+        {"dims 200", "dims 200 "},
+        {"dims 200", "dims  200"},
+        {"dims 200", "dims 99999999999999999999999"},
+        {"dims 200\n", ""},
+        {"dims 200\n", "dims 200\r\n"},
+        {"bits 3", "bits 9"},
+        {"bits 3", "bits 0"},
+        {"keep f16", "keep u8"},
+        {"keep f16", "keep f64"},
+        {"items 100", "items 101"},
+        {"items 100", "items 0"},
+        {"items 100", "items 18446744073709551616"},
+        {"0x1.000000p+0 ", "0x1.000000p-0 "},
+        {"0x1.000000p+0 ", "0x1.000001p+0 "},
+        {"0x1.000000p+0 ", "0x1.000000p+128 "},
+        {"0x1.000000p+0 ", "0x1.000000p-127 "},
+        {"0x1.000000p+0 ", "1.0 "},
+        {"0x1.000000p+0 ", ""},
+        {"0x1.000000p+0 ", "nan "},
+        {"ids no", "ids maybe"},
+        {"names yes", "names yess"},
+        {"segments 2", "segments 3"},
+        {"segments 2", "segments 1"},
+        {"segments 2", "segments 1000000"},
+        {"segments 2", "segments 0"},
+        {"segment 000000-deadbeef.seg 64 ", "segment 000000-deadbeef.seg 63 "},
+        {"segment 000000-deadbeef.seg 64 ", "segment 000000-deadbeef.seg 0 "},
+        {"segment 000000-deadbeef.seg 64 ", "segment 000000-deadbeef.seg 2147483712 "},
+        {"segment 000000-deadbeef.seg 64 ", "segment 000000-DEADBEEF.seg 64 "},
+        {"segment 000000-deadbeef.seg 64 ", "segment ../000-deadbeef.seg 64 "},
+        {"segment 000000-deadbeef.seg 64 ", "segment 000007-deadbeef.seg 64 "},
+        {"0123456789abcdef", "0123456789abcdeg"},
+        {"0123456789abcdef", "0123456789abcde"},
+        {"checksum ", "more 1\nchecksum "},
+    };
+    thr_context *context = *state;
+    thr_manifest_segment segments[2];
+    thr_manifest m = example(segments);
+    char *text;
+    size_t size;
+    expect_ok(thr_manifest_print(context, &m, &text, &size, &error));
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        if (parse_changed(context, text, changes[i][0], changes[i][1]) != THR_ECORRUPT)
+            fail_msg("'%s' for '%s' was not refused as damage", changes[i][1], changes[i][0]);
+        assert_non_null(strstr(error.text, "MANIFEST: line "));
+    }
+    thr_release(context, text);
+}
+
+static void every_changed_or_missing_byte_is_refused(void **state) {
+    thr_context *context = *state;
+    thr_manifest_segment segments[2];
+    thr_manifest m = example(segments), back;
+    char *text;
+    size_t size;
+    expect_ok(thr_manifest_print(context, &m, &text, &size, &error));
+    for (size_t i = 0; i < size; i++) {
+        for (int bit = 0; bit < 8; bit++) {
+            text[i] = (char)(text[i] ^ 1 << bit);
+            assert_int_not_equal(thr_manifest_parse(context, "MANIFEST", text, size, &back, &error), THR_OK);
+            text[i] = (char)(text[i] ^ 1 << bit);
+        }
+        assert_int_not_equal(thr_manifest_parse(context, "MANIFEST", text, i, &back, &error), THR_OK);
+    }
+    expect_ok(thr_manifest_parse(context, "MANIFEST", text, size, &back, &error));
+    thr_manifest_free(context, &back);
+    thr_release(context, text);
+}
+
+static void newer_foreign_and_empty_files_are_told_apart(void **state) {
+    static const char newer[] = "thresher-index 2\nanything\n", foreign[] = "leveldb\n", zero[] = "thresher-index 0\n";
+    thr_context *context = *state;
+    thr_manifest m;
+    expect_status(thr_manifest_parse(context, "M", newer, sizeof newer - 1, &m, &error), THR_EVERSION);
+    assert_string_equal(error.text, "M: written by a newer Thresher (format 2; this one reads 1): update Thresher");
+    expect_status(thr_manifest_parse(context, "M", foreign, sizeof foreign - 1, &m, &error), THR_EFORMAT);
+    expect_status(thr_manifest_parse(context, "M", zero, sizeof zero - 1, &m, &error), THR_EFORMAT);
+    expect_status(thr_manifest_parse(context, "M", "", 0, &m, &error), THR_ECORRUPT);
+}
+
+static void ranges_that_are_no_numbers_are_not_printed(void **state) {
+    static const float bad[] = {0, -1, NAN, INFINITY, 1e-40f};
+    thr_context *context = *state;
+    thr_manifest_segment segments[2];
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        thr_manifest m = example(segments);
+        char *text;
+        size_t size;
+        m.quantiser.ranges[4] = bad[i];
+        expect_status(thr_manifest_print(context, &m, &text, &size, &error), THR_ERANGE);
+    }
+}
+
+static void segment_names_are_strict(void **state) {
+    static const char *const bad[] = {"",
+                                      "000000-0000000.seg",
+                                      "00000-00000000.seg",
+                                      "000000_00000000.seg",
+                                      "000000-0000000A.seg",
+                                      "000000-00000000.se",
+                                      "x00000-00000000.seg"};
+    char name[THR_SEGMENT_NAME_SIZE];
+    uint32_t number, build;
+    const char *end;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(thr_segment_name_parse(bad[i], &number, &build, &end));
+    thr_segment_name_print(123456, 0x89abcdef, name);
+    assert_string_equal(name, "123456-89abcdef.seg");
+    assert_true(thr_segment_name_parse(name, &number, &build, &end));
+    assert_int_equal(number, 123456);
+    assert_int_equal(build, 0x89abcdef);
+    assert_string_equal(end, "");
+}
+
+static int setup(void **state) {
+    (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* where there is one: a decimal comma must not matter */
+    *state = make_context(NULL, 1);
+    return 0;
+}
+
+static int teardown(void **state) {
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_printed_is_parsed_to_the_same),
+        cmocka_unit_test(wrong_lines_are_refused),
+        cmocka_unit_test(every_changed_or_missing_byte_is_refused),
+        cmocka_unit_test(newer_foreign_and_empty_files_are_told_apart),
+        cmocka_unit_test(ranges_that_are_no_numbers_are_not_printed),
+        cmocka_unit_test(segment_names_are_strict),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* index_support.h - what the tests of the index share: contexts that count, data, small files, directories. */
+#ifndef TESTS_UNIT_INDEX_SUPPORT_H
+#define TESTS_UNIT_INDEX_SUPPORT_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <thresher/thresher.h>
+
+#include "base/rng.h"
+
+#ifndef THR_SOURCE_DIR
+#define THR_SOURCE_DIR "."
+#endif
+
+/* Every status is compared by name, with the sentence beside it. */
+#define expect_status(call, wanted)                                                                                    \
+    do {                                                                                                               \
+        error.text[0] = '\0';                                                                                          \
+        thr_status got_ = (call);                                                                                      \
+        if (got_ != (wanted))                                                                                          \
+            print_error("%s: %s\n", #call, error.text);                                                                \
+        assert_string_equal(thr_status_name(got_), thr_status_name(wanted));                                           \
+        if ((wanted) != THR_OK) {                                                                                      \
+            assert_int_equal(error.status, wanted);                                                                    \
+            assert_true(strlen(error.text) > 0);                                                                       \
+        }                                                                                                              \
+    } while (0)
+
+#define expect_ok(call) expect_status(call, THR_OK)
+
+/* -------------------------------------------------------------------------------------------- memory, context */
+
+/* Counts, and fails the allocation number fail_at (from 1; 0: never). */
+typedef struct counter {
+    atomic_size_t calls, live, fail_at;
+} counter;
+
+static inline void *count_allocate(void *user, size_t size) {
+    counter *c = user;
+    size_t number = atomic_fetch_add(&c->calls, 1) + 1;
+    if (number == atomic_load(&c->fail_at))
+        return NULL;
+    (void)atomic_fetch_add(&c->live, 1);
+    return malloc(size);
+}
+
+static inline void count_release(void *user, void *memory) {
+    counter *c = user;
+    (void)atomic_fetch_sub(&c->live, 1);
+    free(memory);
+}
+
+static inline thr_context *make_context(counter *c, uint32_t n_threads) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_error error;
+    thr_context_options_init(&options);
+    options.n_threads = n_threads;
+    if (c != NULL)
+        options.allocator = (thr_allocator){count_allocate, count_release, c};
+    expect_ok(thr_context_create(&options, &context, &error));
+    return context;
+}
+
+/* -------------------------------------------------------------------------------------------- files */
+
+enum { PATH_ROOM = 1200 };
+
+/* dir/name */
+static inline void join_path(char out[PATH_ROOM], const char *dir, const char *name) {
+    int length = snprintf(out, PATH_ROOM, "%s/%s", dir, name);
+    assert_true(length > 0 && length < PATH_ROOM);
+}
+
+/* Forget a directory of plain files and all in it. */
+static inline void remove_dir(const char *dir) {
+    DIR *stream = opendir(dir);
+    char path[PATH_ROOM];
+    if (stream == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
+        if (entry->d_name[0] != '.') {
+            join_path(path, dir, entry->d_name);
+            (void)unlink(path);
+        }
+    (void)closedir(stream);
+    (void)rmdir(dir);
+}
+
+/* Number of files that end in ending; name (PATH_ROOM), when not NULL, gets the path of one. */
+static inline size_t count_files(const char *dir, const char *ending, char *name) {
+    DIR *stream = opendir(dir);
+    size_t n = 0;
+    if (stream == NULL)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        size_t length = strlen(entry->d_name), tail = strlen(ending);
+        if (entry->d_name[0] == '.' || length < tail || strcmp(entry->d_name + length - tail, ending) != 0)
+            continue;
+        n++;
+        if (name != NULL)
+            join_path(name, dir, entry->d_name);
+    }
+    (void)closedir(stream);
+    return n;
+}
+
+static inline uint8_t *read_bytes(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        fail_msg("%s is missing", path);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    uint8_t *bytes = malloc(*size + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    bytes[*size] = '\0';
+    (void)fclose(file);
+    return bytes;
+}
+
+static inline void write_bytes(const char *path, const void *bytes, size_t size) {
+    FILE *file = fopen(path, "wb");
+    if (file == NULL)
+        fail_msg("%s cannot be written", path);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline void write_text(const char *path, const char *text) {
+    write_bytes(path, text, strlen(text));
+}
+
+/* -------------------------------------------------------------------------------------------- data */
+
+/* Values of [-1, 1), as float, with a different length of every row. */
+static inline float *random_rows(uint64_t n, uint32_t n_dims, uint64_t seed) {
+    float *rows = malloc((size_t)n * n_dims * sizeof *rows + 1);
+    assert_non_null(rows);
+    for (uint64_t r = 0; r < n; r++) {
+        float length = 0.5f + (float)(thr_rng_below(&seed, 1000)) / 500.0f;
+        for (uint32_t d = 0; d < n_dims; d++)
+            rows[r * n_dims + d] = length * ((float)(thr_rng_next(&seed) >> 40) / 8388608.0f - 1.0f);
+    }
+    return rows;
+}
+
+static inline thr_status build_matrix(thr_context *context, const char *dir, const thr_matrix *rows,
+                                      const thr_index_build_options *options, thr_error *err) {
+    thr_reader *reader = NULL;
+    thr_status status = thr_reader_from_matrix(context, rows, &reader, err);
+    if (status == THR_OK)
+        status = thr_index_build(context, dir, reader, options, err);
+    thr_reader_free(reader);
+    return status;
+}
+
+static inline thr_status build_rows(thr_context *context, const char *dir, const float *rows, uint64_t n,
+                                    uint32_t n_dims, const thr_index_build_options *options, thr_error *err) {
+    thr_matrix matrix = thr_matrix_f32(rows, n, n_dims);
+    return build_matrix(context, dir, &matrix, options, err);
+}
+
+static inline thr_index_build_options build_options(thr_metric metric, thr_dtype keep, uint32_t bits) {
+    thr_index_build_options options;
+    thr_index_build_options_init(&options);
+    options.metric = metric;
+    options.keep = keep;
+    options.item_bits = bits;
+    return options;
+}
+
+/* The naive model: the score of two vectors, in double. */
+static inline double naive_score(thr_metric metric, const float *q, const float *x, uint32_t n_dims) {
+    double dot = 0, qq = 0, xx = 0, distance = 0;
+    for (uint32_t d = 0; d < n_dims; d++) {
+        double a = (double)q[d], b = (double)x[d];
+        dot += a * b;
+        qq += a * a;
+        xx += b * b;
+        distance += (a - b) * (a - b);
+    }
+    if (metric == THR_METRIC_IP)
+        return dot;
+    if (metric == THR_METRIC_L2)
+        return -distance;
+    return qq > 0 && xx > 0 ? dot / sqrt(qq * xx) : 0;
+}
+
+#endif
