@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "program.h"
+#include "scan.h"
+
+enum { ANONYMOUS_BYTES = 512 << 20 };
+
+static void *count_allocate(void *user, size_t size) {
+    ++*(uint64_t *)user;
+    return malloc(size);
+}
+
+static void plain_release(void *user, void *memory) {
+    (void)user;
+    free(memory);
+}
+
+thr_allocator bench_counting_allocator(uint64_t *count) {
+    return (thr_allocator){count_allocate, plain_release, count};
+}
+
+double bench_anonymous_bandwidth(void) {
+    void *memory = bench_memory(ANONYMOUS_BYTES);
+    if (memory == NULL)
+        return 0;
+    const double rate = bench_read_bandwidth(memory, ANONYMOUS_BYTES);
+    bench_memory_free(memory, ANONYMOUS_BYTES);
+    return rate;
+}
+
+void bench_say(bench_scan_run *run, const char *format, ...) {
+    if (run->program->globals.json)
+        return;
+    va_list args;
+    va_start(args, format);
+    (void)vprintf(format, args);
+    va_end(args);
+    (void)fflush(stdout);
+}
+
+void bench_print(bench_scan_run *run, const bench_table *table) {
+    if (!run->program->globals.json)
+        bench_table_print(table, stdout);
+}
+
+int bench_fail(bench_scan_run *run, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(run->err.text, sizeof run->err.text, format, args);
+    va_end(args);
+    run->err.status = THR_EIO;
+    return -1;
+}
+
+void bench_figure(bench_scan_run *run, const char *key, double value, double target, bool at_least, const char *format,
+                  ...) {
+    if (run->n_figures == BENCH_MAX_FIGURES)
+        return;
+    bench_figure_value *figure = &run->figures[run->n_figures++];
+    *figure = (bench_figure_value){.key = key, .value = value, .target = target, .at_least = at_least};
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(figure->text, sizeof figure->text, format, args);
+    va_end(args);
+}
+
+static bool met(const bench_figure_value *figure) {
+    return figure->at_least ? figure->value >= figure->target : figure->value <= figure->target;
+}
+
+static void print_json(bench_scan_run *run) {
+    char machine[256];
+    bench_machine(machine, sizeof machine);
+    prog_json json = prog_json_to(stdout);
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "version", thr_version());
+    prog_json_key_text(&json, "machine", machine);
+    prog_json_key_text(&json, "isa", thr_isa_name(thr_context_isa(run->context)));
+    prog_json_key(&json, "figures");
+    prog_json_open(&json, '[');
+    for (int i = 0; i < run->n_figures; i++) {
+        const bench_figure_value *figure = &run->figures[i];
+        prog_json_open(&json, '{');
+        prog_json_key_text(&json, "key", figure->key);
+        prog_json_key_text(&json, "text", figure->text);
+        prog_json_key_real(&json, "value", figure->value);
+        prog_json_key_text(&json, "bound", figure->at_least ? ">=" : "<=");
+        prog_json_key_real(&json, "target", figure->target);
+        prog_json_key_bool(&json, "met", met(figure));
+        prog_json_close(&json, '}');
+    }
+    prog_json_close(&json, ']');
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+void bench_print_figures(bench_scan_run *run) {
+    static const char *const columns[] = {"figure", "target", "measured", "met", NULL};
+    static bench_table table;
+    if (run->program->globals.json) {
+        print_json(run);
+        return;
+    }
+    table = (bench_table){.title = "Figures and targets", .columns = columns};
+    for (int i = 0; i < run->n_figures; i++) {
+        const bench_figure_value *figure = &run->figures[i];
+        bench_table_row(&table);
+        bench_table_cell(&table, "%s", figure->text);
+        bench_table_cell(&table, "%s %.4g", figure->at_least ? ">=" : "<=", figure->target);
+        bench_table_cell(&table, "%.4g", figure->value);
+        bench_table_cell(&table, "%s", met(figure) ? "yes" : "**no**");
+    }
+    bench_table_print(&table, stdout);
+}

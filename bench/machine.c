@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* madvise's huge pages, dladdr, wait4 */
+#include "bench.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REPEATS = 7 };
+
+double bench_clock(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void bench_machine(char *text, size_t size) {
+    char line[256], model[128] = "unknown CPU";
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || colon == NULL)
+            continue;
+        (void)snprintf(model, sizeof model, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+        break;
+    }
+    if (file != NULL)
+        (void)fclose(file);
+    const double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    (void)snprintf(text, size, "%s, %ld CPUs, %.0f GiB of memory", model, sysconf(_SC_NPROCESSORS_ONLN),
+                   bytes / (1 << 30));
+}
+
+/* Four streams of whole words, so that the adders do not wait for each other; the compiler widens them to its best. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+__attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
+#endif
+static uint64_t
+sum_words(const uint64_t *words, size_t n) {
+    uint64_t lanes[32] = {0};
+    for (size_t i = 0; i + 32 <= n; i += 32)
+        for (size_t l = 0; l < 32; l++)
+            lanes[l] += words[i + l];
+    for (size_t l = 1; l < 32; l++)
+        lanes[0] += lanes[l];
+    return lanes[0];
+}
+
+double bench_read_bandwidth(const void *data, size_t size) {
+    double best = 0;
+    volatile uint64_t sink = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        const double start = bench_clock();
+        sink = sink + sum_words(data, size / sizeof(uint64_t));
+        const double rate = (double)size / (bench_clock() - start);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+void *bench_memory(size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    (void)madvise(memory, size, MADV_HUGEPAGE);
+    memset(memory, 1, size);
+    return memory;
+}
+
+void bench_memory_free(void *memory, size_t size) {
+    if (memory != NULL)
+        (void)munmap(memory, size);
+}
+
+int bench_in_child(int (*work)(void *arg), void *arg, uint64_t *peak_bytes) {
+    (void)fflush(NULL);
+    const pid_t child = fork();
+    if (child < 0)
+        return -1;
+    if (child == 0)
+        _exit(work(arg));
+    int status = 0;
+    struct rusage usage;
+    if (wait4(child, &status, 0, &usage) != child)
+        return -1;
+    *peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+uint64_t bench_library_size(void) {
+    Dl_info info;
+    struct stat st;
+    thr_status (*function)(thr_context *, const char *, thr_index **, thr_error *) = thr_index_open;
+    void *address = NULL;
+    memcpy(&address, &function, sizeof address);
+    if (dladdr(address, &info) == 0 || info.dli_fname == NULL || strstr(info.dli_fname, ".so") == NULL ||
+        stat(info.dli_fname, &st) != 0)
+        return 0;
+    return (uint64_t)st.st_size;
+}

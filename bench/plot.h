@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plot.h - a line plot as SVG, small enough to be committed. */
+#ifndef THRESHER_BENCH_PLOT_H
+#define THRESHER_BENCH_PLOT_H
+
+enum { BENCH_PLOT_SERIES = 8, BENCH_PLOT_POINTS = 32 };
+
+typedef struct bench_series {
+    char name[48];
+    int n;
+    double x[BENCH_PLOT_POINTS], y[BENCH_PLOT_POINTS];
+} bench_series;
+
+typedef struct bench_plot {
+    const char *title, *x_label, *y_label;
+    double x_least; /* points left of it are not drawn */
+    int n_series;
+    bench_series series[BENCH_PLOT_SERIES];
+} bench_plot;
+
+/* Begin a series; its name stands in the legend. */
+bench_series *bench_plot_series(bench_plot *plot, const char *name);
+void bench_plot_point(bench_series *series, double x, double y);
+
+/* Write the plot; -1 when the file cannot be written. The y axis begins at 0. */
+int bench_plot_write(const bench_plot *plot, const char *path);
+
+#endif

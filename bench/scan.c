@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.c - `bench scan`: one thread, the figures of docs/benchmarks.md, every answer checked.
+ *
+ * Each section measures both sides of its comparison in this run. A side's time is the best of its repeats. Synthetic
+ * data is called synthetic.
+ */
+#include "scan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "program.h"
+#include "talk.h"
+
+enum { K = 10, SCAN_REPEATS = 30, BUILD_ROWS = 1000000, BUILD_DIMS = 200 };
+
+static const double TARGET_BANDWIDTH = 0.90, TARGET_BUILD_S = 3.0, TARGET_OPEN_MS = 20.0;
+static const uint64_t TARGET_BUILD_BYTES = 256u << 20, TARGET_LIBRARY_BYTES = 1u << 20;
+
+static const prog_option options[] = {
+    {.name = "data",
+     .kind = PROG_TEXT,
+     .value = "PREFIX",
+     .help = "real vectors PREFIXbase.fvecs.xz and PREFIXquery.fvecs.xz, or without .xz",
+     .offset = offsetof(bench_scan_values, data),
+     .fallback = "../shared/data/vectors/books100d_",
+     .names = PROG_NAMES_FILE},
+    {.name = "items",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .help = "items of the synthetic scans",
+     .offset = offsetof(bench_scan_values, items),
+     .fallback = "4000000",
+     .least = 1000,
+     .most = 1000000000},
+    {.name = "scratch",
+     .kind = PROG_TEXT,
+     .value = "DIR",
+     .help = "where the indexes are built, 3 GB (default: $TMPDIR or /tmp)",
+     .offset = offsetof(bench_scan_values, scratch),
+     .names = PROG_NAMES_DIR},
+    {.name = "plot",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .help = "write queries a second against recall on the real vectors, as SVG",
+     .offset = offsetof(bench_scan_values, plot),
+     .names = PROG_NAMES_FILE},
+    {.name = "peers",
+     .kind = PROG_FLAG,
+     .help = "also run the peers in bench/peers that are installed (Python)",
+     .offset = offsetof(bench_scan_values, peers)},
+    PROG_OPTIONS_END,
+};
+
+static const prog_argument no_arguments[] = {{.name = NULL}};
+static const char *const examples[] = {"thresher bench scan", "thresher bench scan --peers --json", NULL};
+
+/* ------------------------------------------------------------------------------------- full-plane scans */
+
+static const struct { uint32_t n_dims, bits; } SHAPES[] = {{64, 2}, {96, 3}, {200, 3}};
+enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+
+/* Best time of one query, k = 10, seconds; the answers' scores must not increase and ids must differ. */
+static double time_search(bench_scan_run *run, thr_index *index, const thr_search_options *options_in, uint32_t n_dims,
+                          int repeats) {
+    double best = INFINITY;
+    float query[512];
+    uint64_t ids[K];
+    float scores[K];
+    for (int i = 0; i < repeats; i++) {
+        bench_normal normal = {.seed = 1000, .n_dims = n_dims};
+        (void)bench_normal_rows(&normal, (uint64_t)i, 1, query);
+        const thr_matrix rows = thr_matrix_f32(query, 1, n_dims);
+        const double start = bench_clock();
+        if (thr_index_search(index, &rows, K, options_in, ids, scores, &run->err) != THR_OK)
+            return NAN;
+        const double took = bench_clock() - start;
+        best = took < best ? took : best;
+        for (int j = 1; j < K; j++)
+            if (!(scores[j] <= scores[j - 1]) || ids[j] == ids[j - 1])
+                return NAN;
+    }
+    return best;
+}
+
+static int bench_shape(bench_scan_run *run, bench_table *table, int shape) {
+    const uint32_t n_dims = SHAPES[shape].n_dims, bits = SHAPES[shape].bits;
+    bench_normal normal = {.seed = run->program->globals.seed, .n_dims = n_dims};
+    char dir[4096];
+    (void)snprintf(dir, sizeof dir, "%s/scan%d", run->scratch, shape);
+    thr_reader *reader = NULL;
+    thr_index *index = NULL;
+    thr_index_build_options build;
+    thr_index_build_options_init(&build);
+    build.item_bits = bits;
+    build.keep = THR_DTYPE_NONE;
+    int rc = -1;
+    if (thr_reader_from_function(run->context, run->values->items, n_dims, bench_normal_rows, &normal, &reader,
+                                 &run->err) != THR_OK ||
+        thr_index_build(run->context, dir, reader, &build, &run->err) != THR_OK ||
+        thr_index_open(run->context, dir, &index, &run->err) != THR_OK)
+        goto out;
+    thr_search_options search;
+    thr_search_options_init(&search);
+    size_t size = 0;
+    const void *file = bench_map_segment(dir, &size);
+    double read = bench_read_bandwidth(file, size);
+    const double took = time_search(run, index, &search, n_dims, SCAN_REPEATS);
+    const double again = bench_read_bandwidth(file, size);
+    read = again > read ? again : read; /* the better of before and after */
+    bench_unmap(file, size);
+    const thr_index_info info = thr_index_get_info(index);
+    const double rate = (double)info.code_bytes / took;
+    bench_table_row(table);
+    bench_table_cell(table, "%u d x %u bits", n_dims, bits);
+    bench_table_cell(table, "%.1f M", (double)info.n_items * 1e-6);
+    bench_table_cell(table, "%.0f", (double)info.code_bytes / (double)info.n_items);
+    bench_table_cell(table, "%.2f", took * 1e3);
+    bench_table_cell(table, "%.0f", (double)info.n_items / took * 1e-6);
+    bench_table_cell(table, "%.1f", rate * 1e-9);
+    bench_table_cell(table, "%.1f", read * 1e-9);
+    bench_table_cell(table, "%.2f", rate / read);
+    bench_table_cell(table, "%.2f", rate / run->anonymous_bandwidth);
+    run->scan_share[shape] = rate / read;
+    rc = took > 0 ? 0 : -1;
+out:
+    thr_index_free(index);
+    thr_reader_free(reader);
+    bench_scratch_remove(dir);
+    return rc;
+}
+
+static int bench_shapes(bench_scan_run *run) {
+    static const char *const columns[] = {
+        "codes",         "items",           "bytes an item", "ms a query",    "M items/s",
+        "GB/s of codes", "GB/s plain read", "share",         "of huge pages", NULL};
+    static bench_table table;
+    table = (bench_table){.title = "One query over all planes, 4-bit query, k = 10, codes only (synthetic)",
+                          .columns = columns};
+    run->anonymous_bandwidth = bench_anonymous_bandwidth();
+    for (int shape = 0; shape < N_SHAPES; shape++)
+        if (bench_shape(run, &table, shape) != 0)
+            return -1;
+    bench_print(run, &table);
+    bench_say(
+        run,
+        "Plain read: the best of 14 passes that sum the words of the same mapped file, 7 before and 7 after. \"Of huge "
+        "pages\": the share of a plain read of anonymous memory in huge pages, %.1f GB/s.\n\n",
+        run->anonymous_bandwidth * 1e-9);
+    for (int shape = 0; shape < N_SHAPES; shape++)
+        bench_figure(run, "scan_share_of_read_bandwidth", run->scan_share[shape], TARGET_BANDWIDTH, true,
+                     "full-plane scan of %u d x %u bits with selection, over plain read", SHAPES[shape].n_dims,
+                     SHAPES[shape].bits);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- build, open */
+
+typedef struct build_work {
+    bench_scan_run *run;
+    const char *file, *dir;
+    thr_dtype keep;
+} build_work;
+
+/* In a child: its exit code is 0 when the index was built; the parent takes the time. */
+static int build_in_child(void *arg) {
+    const build_work *work = arg;
+    thr_context *context = NULL;
+    thr_reader *reader = NULL;
+    thr_error err;
+    thr_context_options o;
+    thr_context_options_init(&o);
+    o.n_threads = 1;
+    thr_index_build_options build;
+    thr_index_build_options_init(&build);
+    build.keep = work->keep;
+    build.replace = true;
+    thr_status status = thr_context_create(&o, &context, &err);
+    if (status == THR_OK)
+        status = thr_reader_open(context, work->file, &reader, &err);
+    if (status == THR_OK)
+        status = thr_index_build(context, work->dir, reader, &build, &err);
+    if (status != THR_OK)
+        prog_error("%s", err.text);
+    thr_reader_free(reader);
+    thr_context_free(context);
+    return status == THR_OK ? 0 : 1;
+}
+
+static int bench_build(bench_scan_run *run) {
+    static const char *const columns[] = {"kept for refine", "seconds",   "M items/s", "peak memory, MB",
+                                          "of it codes, MB", "index, MB", NULL};
+    static const thr_dtype KEEPS[] = {THR_DTYPE_NONE, THR_DTYPE_F16, THR_DTYPE_F32};
+    static bench_table table;
+    table = (bench_table){
+        .title = "Build 1 M x 200 float32 from a file in the page cache, 3 bits, flushed to disk (synthetic)",
+        .columns = columns};
+    char file[4096], dir[4096];
+    (void)snprintf(file, sizeof file, "%s/build.fbin", run->scratch);
+    (void)snprintf(dir, sizeof dir, "%s/build", run->scratch);
+    const bench_normal normal = {.seed = run->program->globals.seed, .n_dims = BUILD_DIMS};
+    if (bench_save_normal_fbin(file, &normal, BUILD_ROWS) != 0)
+        return bench_fail(run, "%s: cannot be written", file);
+    double seconds = 0, beyond = 0;
+    for (int i = 0; i < 3; i++) {
+        build_work work = {run, file, dir, KEEPS[i]};
+        double best = INFINITY;
+        uint64_t peak = 0;
+        for (int repeat = 0; repeat < 3; repeat++) {
+            uint64_t bytes = 0;
+            const double start = bench_clock();
+            if (bench_in_child(build_in_child, &work, &bytes) != 0)
+                return bench_fail(run, "%s: the build failed", dir);
+            const double took = bench_clock() - start;
+            best = took < best ? took : best;
+            peak = bytes > peak ? bytes : peak;
+        }
+        thr_index *index = NULL;
+        if (thr_index_open(run->context, dir, &index, &run->err) != THR_OK)
+            return -1;
+        const thr_index_info info = thr_index_get_info(index);
+        thr_index_free(index);
+        bench_table_row(&table);
+        bench_table_cell(&table, "%s", thr_dtype_name(KEEPS[i]));
+        bench_table_cell(&table, "%.2f", best);
+        bench_table_cell(&table, "%.2f", (double)info.n_items / best * 1e-6);
+        bench_table_cell(&table, "%.0f", (double)peak * 1e-6);
+        bench_table_cell(&table, "%.0f", (double)info.code_bytes * 1e-6);
+        bench_table_cell(&table, "%.0f", (double)info.file_bytes * 1e-6);
+        seconds = best;
+        beyond = (double)(peak - info.code_bytes);
+    }
+    bench_print(run, &table);
+    bench_figure(run, "build_1m_x_200_s", seconds, TARGET_BUILD_S, false,
+                 "build 1 M x 200 float32, float32 kept, seconds");
+    bench_figure(run, "build_peak_beyond_codes_mb", beyond * 1e-6, (double)TARGET_BUILD_BYTES * 1e-6, false,
+                 "its peak memory beyond the codes, MB");
+    (void)remove(file);
+
+    double best = INFINITY;
+    for (int repeat = 0; repeat < 7; repeat++) {
+        float query[BUILD_DIMS];
+        uint64_t ids[K];
+        bench_normal other = {.seed = 77, .n_dims = BUILD_DIMS};
+        (void)bench_normal_rows(&other, (uint64_t)repeat, 1, query);
+        const thr_matrix rows = thr_matrix_f32(query, 1, BUILD_DIMS);
+        thr_index *index = NULL;
+        const double start = bench_clock();
+        if (thr_index_open(run->context, dir, &index, &run->err) != THR_OK ||
+            thr_index_search(index, &rows, K, NULL, ids, NULL, &run->err) != THR_OK)
+            return -1;
+        const double took = bench_clock() - start;
+        best = took < best ? took : best;
+        thr_index_free(index);
+    }
+    bench_figure(run, "open_and_first_query_ms", best * 1e3, TARGET_OPEN_MS, false,
+                 "open an index of 1 M x 200 items and answer the first query, page cache warm, ms");
+    bench_scratch_remove(dir);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ all */
+
+static int bench_sections(bench_scan_run *run) {
+    char machine[256];
+    bench_machine(machine, sizeof machine);
+    bench_say(run, "## thresher bench scan\n\nthresher %s, %s, %s, 1 thread.\n\n", thr_version(), machine,
+              thr_isa_name(thr_context_isa(run->context)));
+    /* The build is first: a child's peak memory counts what the parent held when it was made. */
+    if (bench_build(run) != 0 || bench_shapes(run) != 0 || bench_real(run) != 0)
+        return -1;
+    const uint64_t library = bench_library_size();
+    if (library > 0)
+        bench_figure(run, "library_kb", (double)library * 1e-3, (double)TARGET_LIBRARY_BYTES * 1e-3, false,
+                     "size of libthresher.so as it is loaded here, kB");
+    return 0;
+}
+
+static int bench_scan(program *run_program, const void *values_in) {
+    bench_scan_run run = {.program = run_program, .values = values_in};
+    thr_context_options o;
+    thr_context_options_init(&o);
+    o.n_threads = 1;
+    o.allocator = bench_counting_allocator(&run.allocations);
+    if (thr_context_create(&o, &run.context, &run.err) != THR_OK)
+        return prog_failed(&run.err);
+    int rc = bench_scratch_make(run.values->scratch, run.scratch, sizeof run.scratch);
+    if (rc != 0)
+        prog_error("%s: no directory can be made there: name another with --scratch", run.scratch);
+    else
+        rc = bench_sections(&run);
+    if (rc == 0)
+        bench_print_figures(&run);
+    else if (run.err.status != THR_OK)
+        (void)prog_failed(&run.err);
+    bench_scratch_remove(run.scratch);
+    thr_context_free(run.context);
+    return rc == 0 ? PROG_DONE : PROG_FAILED;
+}
+
+const prog_command bench_scan_command = {
+    .noun = "bench",
+    .verb = "scan",
+    .summary = "measure builds, scans and searches on this machine",
+    .text = "Prints the figures of docs/benchmarks.md for this machine, as Markdown tables: build, open, full-plane "
+            "scans over the plain read bandwidth, and search over the exact float scan of the same vectors, with one "
+            "thread and every answer checked.\n\n"
+            "The real vectors are left out, with a word, when they are not there. It takes a few minutes and 3 GB "
+            "of scratch space.",
+    .arguments = no_arguments,
+    .options = options,
+    .values_size = sizeof(bench_scan_values),
+    .examples = examples,
+    .run = bench_scan,
+};

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.h - one run of `bench scan`: what its sections share.
+ */
+#ifndef THRESHER_BENCH_SCAN_H
+#define THRESHER_BENCH_SCAN_H
+
+#include "bench.h"
+
+struct program;
+
+typedef struct bench_scan_values {
+    const char *data, *scratch, *plot;
+    uint64_t items;
+    bool peers;
+} bench_scan_values;
+
+/* A figure with the bound it is held to. */
+typedef struct bench_figure_value {
+    const char *key;
+    char text[160];
+    double value, target;
+    bool at_least; /* the target is a lower bound */
+} bench_figure_value;
+
+enum { BENCH_MAX_FIGURES = 32 };
+
+typedef struct bench_scan_run {
+    struct program *program;
+    const bench_scan_values *values;
+    thr_context *context;
+    thr_error err;
+    char scratch[1024];
+    uint64_t allocations;       /* the context's, so far */
+    uint64_t query_allocations; /* those of searches after the first of their kind */
+    double anonymous_bandwidth, scan_share[3];
+    bench_figure_value figures[BENCH_MAX_FIGURES];
+    int n_figures;
+} bench_scan_run;
+
+/* ----------------------------------------------------------------------------------------------- figures.c */
+
+/* Malloc and free, counting. */
+thr_allocator bench_counting_allocator(uint64_t *count);
+
+/* Plain read of 512 MiB in huge pages; 0 when there is no memory for it. */
+double bench_anonymous_bandwidth(void);
+
+/* Text and tables for people: nothing with --json. */
+void bench_say(bench_scan_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void bench_print(bench_scan_run *run, const bench_table *table);
+
+/* Put an error of the bench's own into run; answers -1. */
+int bench_fail(bench_scan_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Note a figure; the text says what it is. */
+void bench_figure(bench_scan_run *run, const char *key, double value, double target, bool at_least, const char *format,
+                  ...) __attribute__((format(printf, 6, 7)));
+
+/* The closing table of figures and targets, or the JSON object. */
+void bench_print_figures(bench_scan_run *run);
+
+/* ------------------------------------------------------------------------------------------- scan_real.c */
+
+/* Search over the exact scan on real vectors, allocations on the query path, and the peers. */
+int bench_real(bench_scan_run *run);
+
+#endif

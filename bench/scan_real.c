@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan_real.c - real vectors: how much faster than the exact scan a search with recall 0.99 is.
+ *
+ * The truth is our own exact scan, which the peers confirm; recall counts ids. Queries are answered one at a time.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plot.h"
+#include "program.h"
+#include "scan.h"
+#include "talk.h"
+
+enum { K = 10, REPEATS = 5, N_COUNTS = 7, FIRST_BITS = 2, LAST_BITS = 4 };
+
+static const uint64_t COUNTS[N_COUNTS] = {10, 30, 50, 100, 200, 500, 1000};
+
+typedef struct real_data {
+    float *base, *queries;
+    uint64_t n_base, n_queries;
+    uint32_t n_dims;
+    uint64_t *truth, *answers;
+} real_data;
+
+/* Answer every query by itself; the best of some passes, seconds a query. */
+static double time_queries(bench_scan_run *run, thr_index *index, const real_data *data,
+                           const thr_search_options *options, uint64_t *ids) {
+    double best = INFINITY;
+    for (int repeat = 0; repeat < REPEATS; repeat++) {
+        const double start = bench_clock();
+        for (uint64_t q = 0; q < data->n_queries; q++) {
+            const thr_matrix one = thr_matrix_f32(data->queries + q * data->n_dims, 1, data->n_dims);
+            if (thr_index_search(index, &one, K, options, ids + q * K, NULL, &run->err) != THR_OK)
+                return NAN;
+        }
+        const double took = (bench_clock() - start) / (double)data->n_queries;
+        best = took < best ? took : best;
+    }
+    return best;
+}
+
+static int load(bench_scan_run *run, real_data *data) {
+    char path[2][4096];
+    for (int xz = 1; xz >= 0; xz--) {
+        (void)snprintf(path[0], sizeof path[0], "%sbase.fvecs%s", run->values->data, xz != 0 ? ".xz" : "");
+        (void)snprintf(path[1], sizeof path[1], "%squery.fvecs%s", run->values->data, xz != 0 ? ".xz" : "");
+        const thr_status status =
+            bench_load(run->context, path[0], &data->base, &data->n_base, &data->n_dims, &run->err);
+        if (status == THR_OK)
+            return bench_load(run->context, path[1], &data->queries, &data->n_queries, &data->n_dims, &run->err) ==
+                           THR_OK
+                       ? 0
+                       : -1;
+        free(data->base);
+        data->base = NULL;
+        if (status != THR_ENOTFOUND && status != THR_EUNSUPPORTED)
+            return -1;
+    }
+    bench_say(run, "Left out: no real vectors at %s (see --data).\n\n", path[0]);
+    run->err.status = THR_OK;
+    return 1;
+}
+
+typedef struct real_best {
+    double share, recall, ms;
+    uint32_t bits;
+    uint64_t count;
+} real_best;
+
+static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench_table *table, bench_series *curve,
+                      double *exact_s, real_best *best) {
+    char dir[2048];
+    (void)snprintf(dir, sizeof dir, "%s/real%u", run->scratch, bits);
+    const thr_matrix rows = thr_matrix_f32(data->base, data->n_base, data->n_dims);
+    thr_reader *reader = NULL;
+    thr_index *index = NULL;
+    thr_index_build_options build;
+    thr_index_build_options_init(&build);
+    build.item_bits = bits;
+    int rc = -1;
+    if (thr_reader_from_matrix(run->context, &rows, &reader, &run->err) != THR_OK ||
+        thr_index_build(run->context, dir, reader, &build, &run->err) != THR_OK ||
+        thr_index_open(run->context, dir, &index, &run->err) != THR_OK)
+        goto out;
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.exact = true;
+    const double exact = time_queries(run, index, data, &options, data->truth);
+    *exact_s = exact < *exact_s ? exact : *exact_s;
+    options.exact = false;
+    for (int i = 0; i < N_COUNTS; i++) {
+        options.n_candidates = COUNTS[i];
+        const double took = time_queries(run, index, data, &options, data->answers);
+        const uint64_t before = run->allocations;
+        (void)time_queries(run, index, data, &options, data->answers);
+        run->query_allocations += run->allocations - before;
+        double recall = 0;
+        if (thr_recall(data->truth, NULL, K, data->answers, K, (size_t)data->n_queries, K, &recall, &run->err) !=
+            THR_OK)
+            goto out;
+        bench_plot_point(curve, recall, 1 / took);
+        bench_table_row(table);
+        bench_table_cell(table, "%u", bits);
+        bench_table_cell(table, "%llu", (unsigned long long)COUNTS[i]);
+        bench_table_cell(table, "%.4f", recall);
+        bench_table_cell(table, "%.3f", took * 1e3);
+        bench_table_cell(table, "%.0f", 1 / took);
+        bench_table_cell(table, "%.1f", exact / took);
+        if (recall >= 0.99 && took * 1e3 < best->ms)
+            *best = (real_best){exact / took, recall, took * 1e3, bits, COUNTS[i]};
+    }
+    rc = exact > 0 ? 0 : -1;
+out:
+    thr_index_free(index);
+    thr_reader_free(reader);
+    bench_scratch_remove(dir);
+    return rc;
+}
+
+/* The peers are programs of their own: they read the same vectors, and print rows of the table. */
+static void bench_peers(bench_scan_run *run, const real_data *data) {
+    char base[2048], queries[2048], command[8192];
+    (void)snprintf(base, sizeof base, "%s/base.fbin", run->scratch);
+    (void)snprintf(queries, sizeof queries, "%s/query.fbin", run->scratch);
+    if (bench_save_fbin(base, data->base, data->n_base, data->n_dims) != 0 ||
+        bench_save_fbin(queries, data->queries, data->n_queries, data->n_dims) != 0)
+        return;
+    char truth[2048];
+    (void)snprintf(truth, sizeof truth, "%s/truth.u64", run->scratch);
+    FILE *file = fopen(truth, "wb");
+    if (file == NULL || fwrite(data->truth, sizeof *data->truth, data->n_queries * K, file) != data->n_queries * K)
+        prog_error("%s: cannot be written", truth);
+    if (file != NULL)
+        (void)fclose(file);
+    bench_say(run, "### Peers, exact search of the same vectors, one thread, k = 10\n\n");
+    (void)snprintf(command, sizeof command, "OMP_NUM_THREADS=1 python3 bench/peers/exact.py '%s' '%s' '%s' %d", base,
+                   queries, truth, K);
+    if (run->program->globals.json)
+        return;
+    if (system(command) != 0) /* a command of fixed words and of names we made */
+        bench_say(run,
+                  "The peers could not be run: bench/peers/exact.py needs Python with numpy, faiss-cpu and usearch, "
+                  "and the project's directory as the current one.\n");
+    bench_say(run, "\n");
+}
+
+static int measure(bench_scan_run *run, real_data *data) {
+    static const char *const columns[] = {"bits",      "candidates",  "recall@10", "ms a query",
+                                          "queries/s", "times exact", NULL};
+    static bench_table table;
+    table = (bench_table){.title = "Search over the exact scan, one query at a time, k = 10, float32 kept",
+                          .columns = columns};
+    double exact = INFINITY;
+    real_best best = {.ms = INFINITY};
+    static bench_plot plot;
+    plot = (bench_plot){.title = "Search against the exact scan of the same vectors, one thread",
+                        .x_label = "recall@10",
+                        .y_label = "queries a second, one at a time",
+                        .x_least = 0.8};
+    for (uint32_t bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "%u bits a dimension", bits);
+        if (bench_bits(run, data, bits, &table, bench_plot_series(&plot, name), &exact, &best) != 0)
+            return -1;
+    }
+    bench_plot_point(bench_plot_series(&plot, "exact float scan"), 1, 1 / exact);
+    if (run->values->plot != NULL && bench_plot_write(&plot, run->values->plot) != 0)
+        return bench_fail(run, "%s: cannot be written", run->values->plot);
+    const size_t bytes = (size_t)data->n_base * data->n_dims * sizeof(float);
+    const double read = bench_read_bandwidth(data->base, bytes / 256 * 256);
+    const double rate = (double)bytes / exact;
+    bench_say(run, "%s: %llu x %u, %llu queries.\n\n",
+              strrchr(run->values->data, '/') != NULL ? strrchr(run->values->data, '/') + 1 : run->values->data,
+              (unsigned long long)data->n_base, data->n_dims, (unsigned long long)data->n_queries);
+    bench_print(run, &table);
+    bench_say(run, "Exact scan: %.3f ms a query, %.1f GB/s of float32; plain read of the same vectors %.1f GB/s.\n\n",
+              exact * 1e3, rate * 1e-9, read * 1e-9);
+    bench_figure(run, "exact_share_of_read_bandwidth", rate / read, 0.80, true,
+                 "exact float scan over plain read of the same vectors");
+    bench_figure(run, "search_over_exact", best.share, 6.0, true,
+                 "search at recall@10 %.4f (%u bits, %llu candidates) over the exact scan", best.recall, best.bits,
+                 (unsigned long long)best.count);
+    bench_figure(run, "query_path_allocations", (double)run->query_allocations, 0, false,
+                 "allocations in %llu queries after warm-up",
+                 (unsigned long long)data->n_queries * REPEATS * N_COUNTS * (LAST_BITS - FIRST_BITS + 1));
+    if (run->values->peers)
+        bench_peers(run, data);
+    return 0;
+}
+
+int bench_real(bench_scan_run *run) {
+    real_data data = {0};
+    int rc = load(run, &data);
+    if (rc == 0) {
+        data.truth = calloc((size_t)data.n_queries * K, sizeof *data.truth);
+        data.answers = calloc((size_t)data.n_queries * K, sizeof *data.answers);
+        rc =
+            data.truth == NULL || data.answers == NULL ? bench_fail(run, "no memory for answers") : measure(run, &data);
+    }
+    free(data.base);
+    free(data.queries);
+    free(data.truth);
+    free(data.answers);
+    return rc < 0 ? -1 : 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench.h"
+
+#include <stdlib.h>
+
+enum { CHUNK = 4096 };
+
+static uint64_t mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Sums of four 16-bit uniforms, one word a component; any row can be made without those before it. */
+uint64_t bench_normal_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
+    const bench_normal *normal = user;
+    const uint64_t rows = max_rows < CHUNK ? max_rows : CHUNK;
+    uint64_t counter = mix(normal->seed) + first * normal->n_dims;
+    for (uint64_t i = 0; i < rows * normal->n_dims; i++) {
+        const uint64_t r = mix(++counter * 0x9e3779b97f4a7c15u);
+        const uint32_t sum = (uint32_t)((r & 0xffff) + (r >> 16 & 0xffff) + (r >> 32 & 0xffff) + (r >> 48));
+        out[i] = (float)sum * (1.0f / 65536.0f) - 2.0f;
+    }
+    return rows;
+}
+
+thr_status bench_load(thr_context *context, const char *path, float **rows, uint64_t *n_rows, uint32_t *n_dims,
+                      thr_error *err) {
+    thr_reader *reader = NULL;
+    uint64_t capacity = 0;
+    *rows = NULL;
+    *n_rows = 0;
+    thr_status status = thr_reader_open(context, path, &reader, err);
+    if (status != THR_OK)
+        return status;
+    *n_dims = thr_reader_get_shape(reader).n_dims;
+    for (;;) {
+        thr_matrix piece;
+        status = thr_reader_next(reader, CHUNK, &piece, err);
+        if (status != THR_OK || piece.n_rows == 0)
+            break;
+        if (*n_rows + piece.n_rows > capacity) {
+            capacity = 2 * (*n_rows + piece.n_rows);
+            float *grown = realloc(*rows, capacity * *n_dims * sizeof(float));
+            if (grown == NULL) {
+                status = THR_ENOMEM;
+                break;
+            }
+            *rows = grown;
+        }
+        status = thr_matrix_to_f32(&piece, 0, piece.n_rows, *rows + *n_rows * *n_dims);
+        if (status != THR_OK)
+            break;
+        *n_rows += piece.n_rows;
+    }
+    thr_reader_free(reader);
+    return status;
+}
+
+static FILE *start_fbin(const char *path, uint64_t n_rows, uint32_t n_dims) {
+    FILE *file = fopen(path, "wb");
+    const uint32_t header[2] = {(uint32_t)n_rows, n_dims};
+    if (file != NULL && fwrite(header, sizeof header, 1, file) != 1) {
+        (void)fclose(file);
+        return NULL;
+    }
+    return file;
+}
+
+int bench_save_fbin(const char *path, const float *rows, uint64_t n_rows, uint32_t n_dims) {
+    FILE *file = start_fbin(path, n_rows, n_dims);
+    if (file == NULL)
+        return -1;
+    const size_t n = (size_t)n_rows * n_dims;
+    const int bad = fwrite(rows, sizeof(float), n, file) != n;
+    return fclose(file) != 0 || bad ? -1 : 0;
+}
+
+int bench_save_normal_fbin(const char *path, const bench_normal *normal, uint64_t n_rows) {
+    FILE *file = start_fbin(path, n_rows, normal->n_dims);
+    float *chunk = malloc((size_t)CHUNK * normal->n_dims * sizeof(float));
+    int bad = file == NULL || chunk == NULL;
+    for (uint64_t first = 0; !bad && first < n_rows;) {
+        const uint64_t rows = bench_normal_rows((void *)(uintptr_t)normal, first, n_rows - first, chunk);
+        bad = fwrite(chunk, sizeof(float), (size_t)rows * normal->n_dims, file) != rows * normal->n_dims;
+        first += rows;
+    }
+    free(chunk);
+    if (file != NULL)
+        bad |= fclose(file) != 0;
+    return bad ? -1 : 0;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_index_build.c - `index build VECTORS -o DIR`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "json.h"
+#include "program.h"
+#include "talk.h"
+
+typedef struct build_values {
+    const char *vectors;
+    const char *output;
+    const char *ids;
+    size_t metric;
+    uint64_t bits;
+    size_t keep;
+    bool codes_only;
+    bool force;
+    uint64_t segment_items;
+} build_values;
+
+/* In the order of thr_metric. */
+static const char *const metrics[] = {"cosine", "ip", "l2", NULL};
+
+static const char *const keeps[] = {"f32", "f16", "i8", NULL};
+static const thr_dtype keep_dtypes[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
+
+enum { GROUP_KEEP = 1 };
+
+static const prog_argument arguments[] = {
+    {.name = "VECTORS",
+     .help = "rows of numbers: .npy .fvecs .bvecs .fbin .f16bin .u8bin .i8bin .hdf5:DATASET, also with .gz or .xz "
+             "behind; -.fvecs and the like read standard input",
+     .offset = offsetof(build_values, vectors),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = PROG_TEXT,
+     .value = "DIR",
+     .required = true,
+     .names = PROG_NAMES_DIR,
+     .help = "the index to make",
+     .offset = offsetof(build_values, output)},
+    {.name = "ids",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help =
+         "an id an item (.npy .ibin .ivecs, or .txt of one number a line), or .txt of one name a line; default: row "
+         "numbers from 0",
+     .offset = offsetof(build_values, ids)},
+    {.name = "metric",
+     .kind = PROG_CHOICE,
+     .value = "cosine|ip|l2",
+     .choices = metrics,
+     .fallback = "cosine",
+     .help = "what near means: cosine, inner product or distance",
+     .offset = offsetof(build_values, metric)},
+    {.name = "bits",
+     .kind = PROG_COUNT,
+     .value = "1..8",
+     .least = 1,
+     .most = 8,
+     .fallback = "3",
+     .help = "bits of code a dimension: more is slower and needs fewer candidates",
+     .offset = offsetof(build_values, bits)},
+    {.name = "keep",
+     .kind = PROG_CHOICE,
+     .value = "f32|f16|i8",
+     .choices = keeps,
+     .fallback = "f32",
+     .group = GROUP_KEEP,
+     .help = "type of the vectors kept for exact scores",
+     .offset = offsetof(build_values, keep)},
+    {.name = "codes-only",
+     .kind = PROG_FLAG,
+     .group = GROUP_KEEP,
+     .help = "keep no vectors: the index is small and scores are estimates",
+     .offset = offsetof(build_values, codes_only)},
+    {.name = "force",
+     .kind = PROG_FLAG,
+     .help = "replace an index that is there, at the moment the new one is complete",
+     .offset = offsetof(build_values, force)},
+    {.name = "segment-items",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .help = "at most so many items a segment file (default: chosen by size)",
+     .offset = offsetof(build_values, segment_items)},
+    PROG_OPTIONS_END,
+};
+
+static void print_json(const build_values *values, const thr_index_info *info, double seconds) {
+    prog_json json = prog_json_to(stdout);
+    double n_items = (double)info->n_items;
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "index", values->output);
+    prog_json_key_count(&json, "n_items", info->n_items);
+    prog_json_key_count(&json, "n_dims", info->n_dims);
+    prog_json_key_text(&json, "metric", thr_metric_name(info->metric));
+    prog_json_key_count(&json, "item_bits", info->item_bits);
+    prog_json_key_text(&json, "keep", thr_dtype_name(info->keep));
+    prog_json_key_count(&json, "n_segments", info->n_segments);
+    prog_json_key_real(&json, "code_bytes_per_item", (double)info->code_bytes / n_items);
+    prog_json_key_real(&json, "vector_bytes_per_item", (double)info->vector_bytes / n_items);
+    prog_json_key_real(&json, "bytes_per_item", (double)info->file_bytes / n_items);
+    prog_json_key_count(&json, "file_bytes", info->file_bytes);
+    prog_json_key_real(&json, "build_s", seconds);
+    prog_json_key_real(&json, "items_per_s", n_items / seconds);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+/* Open what was built and say how large it became. */
+static int report(program *run, const build_values *values, double seconds) {
+    thr_error err = {.status = THR_OK};
+    thr_index *index = NULL;
+    thr_index_info info;
+
+    if (thr_index_open(run->context, values->output, &index, &err) != THR_OK)
+        return prog_failed(&err);
+    info = thr_index_get_info(index);
+    thr_index_free(index);
+    prog_note("built %s: %s items of %" PRIu32 " dimensions, %s, %" PRIu32
+              " bits, %.1f bytes an item, in %s (%s items/s)",
+              values->output, prog_exact(info.n_items).text, info.n_dims, thr_metric_name(info.metric), info.item_bits,
+              (double)info.file_bytes / (double)info.n_items, prog_time(seconds).text,
+              prog_short((double)info.n_items / seconds).text);
+    if (run->globals.json)
+        print_json(values, &info, seconds);
+    return PROG_DONE;
+}
+
+static int run_build(program *run, const void *all_values) {
+    const build_values *values = all_values;
+    thr_index_build_options build;
+    thr_error err = {.status = THR_OK};
+    thr_reader *reader = NULL;
+    double start = prog_seconds();
+    int rc;
+
+    if (thr_reader_open(run->context, values->vectors, &reader, &err) != THR_OK)
+        return prog_failed(&err);
+    if (thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE) {
+        prog_error("%s holds text; VECTORS must be rows of numbers (names go to --ids)", values->vectors);
+        rc = PROG_FAILED;
+        goto out;
+    }
+    thr_index_build_options_init(&build);
+    build.metric = (thr_metric)values->metric;
+    build.item_bits = (uint32_t)values->bits;
+    build.keep = values->codes_only ? THR_DTYPE_NONE : keep_dtypes[values->keep];
+    build.ids_path = values->ids;
+    build.replace = values->force;
+    build.segment_rows = values->segment_items;
+    prog_detail("building with %" PRIu32 " threads, CPU level %s", thr_context_threads(run->context),
+                thr_isa_name(thr_context_isa(run->context)));
+    if (thr_index_build(run->context, values->output, reader, &build, &err) != THR_OK) {
+        rc = prog_failed(&err);
+        goto out;
+    }
+    prog_progress_end();
+    rc = report(run, values, prog_seconds() - start);
+out:
+    thr_reader_free(reader);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher index build vectors.fvecs -o vectors.index",
+    "thresher index build words.npy --ids words.txt --keep f16 -o words.index",
+    "xzcat sift.fvecs.xz | thresher index build -.fvecs --metric l2 -o sift.index",
+    NULL,
+};
+
+const prog_command prog_index_build = {
+    .noun = "index",
+    .verb = "build",
+    .summary = "make an index of all rows of a file of vectors",
+    .text =
+        "Encodes every row with a few bits a dimension, without training, and keeps the vectors beside the codes for "
+        "exact scores. Rows are streamed, so the file may be larger than memory.\n\n"
+        "The index appears when it is complete. A build that fails or is stopped (SIGINT, SIGTERM) changes nothing: "
+        "what was there before stays.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(build_values),
+    .examples = examples,
+    .run = run_build,
+};

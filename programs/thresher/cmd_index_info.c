@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_index_info.c - `index info DIR` and `index verify DIR`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "json.h"
+#include "program.h"
+#include "talk.h"
+
+typedef struct index_values {
+    const char *dir;
+} index_values;
+
+static const prog_argument arguments[] = {
+    {.name = "DIR",
+     .help = "an index",
+     .offset = offsetof(index_values, dir),
+     .names = PROG_NAMES_DIR,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option no_options[] = {PROG_OPTIONS_END};
+
+static double per_item(uint64_t bytes, uint64_t n_items) {
+    return n_items > 0 ? (double)bytes / (double)n_items : 0.0;
+}
+
+static void print_json(const char *dir, const thr_index_info *info) {
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "index", dir);
+    prog_json_key_count(&json, "n_items", info->n_items);
+    prog_json_key_count(&json, "n_dims", info->n_dims);
+    prog_json_key_text(&json, "metric", thr_metric_name(info->metric));
+    prog_json_key_count(&json, "item_bits", info->item_bits);
+    prog_json_key_text(&json, "keep", thr_dtype_name(info->keep));
+    prog_json_key_count(&json, "n_segments", info->n_segments);
+    prog_json_key_bool(&json, "has_ids", info->has_ids);
+    prog_json_key_bool(&json, "has_names", info->has_names);
+    prog_json_key_count(&json, "code_bytes", info->code_bytes);
+    prog_json_key_count(&json, "vector_bytes", info->vector_bytes);
+    prog_json_key_count(&json, "file_bytes", info->file_bytes);
+    prog_json_key_real(&json, "code_bytes_per_item", per_item(info->code_bytes, info->n_items));
+    prog_json_key_real(&json, "vector_bytes_per_item", per_item(info->vector_bytes, info->n_items));
+    prog_json_key_real(&json, "bytes_per_item", per_item(info->file_bytes, info->n_items));
+    prog_json_key_count(&json, "format_version", info->format_version);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static void print_text(const char *dir, const thr_index_info *info) {
+    const char *ids = info->has_names ? "row numbers, with names" : info->has_ids ? "given ids" : "row numbers";
+
+    (void)printf("index           %s\n", dir);
+    (void)printf("items           %s\n", prog_exact(info->n_items).text);
+    (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
+    (void)printf("metric          %s\n", thr_metric_name(info->metric));
+    (void)printf("codes           %" PRIu32 " bits a dimension, %s, %.1f bytes an item\n", info->item_bits,
+                 prog_bytes((double)info->code_bytes).text, per_item(info->code_bytes, info->n_items));
+    if (info->keep == THR_DTYPE_NONE)
+        (void)printf("kept vectors    none: scores are estimates\n");
+    else
+        (void)printf("kept vectors    %s, %s, %.1f bytes an item\n", thr_dtype_name(info->keep),
+                     prog_bytes((double)info->vector_bytes).text, per_item(info->vector_bytes, info->n_items));
+    (void)printf("ids             %s\n", ids);
+    (void)printf("segments        %" PRIu32 "\n", info->n_segments);
+    (void)printf("files           %s, %.1f bytes an item\n", prog_bytes((double)info->file_bytes).text,
+                 per_item(info->file_bytes, info->n_items));
+    (void)printf("format version  %" PRIu32 "\n", info->format_version);
+}
+
+int prog_print_index(program *run, const char *dir) {
+    thr_error err = {.status = THR_OK};
+    thr_index *index = NULL;
+    thr_index_info info;
+
+    if (thr_index_open(run->context, dir, &index, &err) != THR_OK)
+        return prog_failed(&err);
+    info = thr_index_get_info(index);
+    if (run->globals.json)
+        print_json(dir, &info);
+    else
+        print_text(dir, &info);
+    thr_index_free(index);
+    return PROG_DONE;
+}
+
+/* ------------------------------------------------------------------------------------------------ info */
+
+static int run_info(program *run, const void *values) {
+    return prog_print_index(run, ((const index_values *)values)->dir);
+}
+
+static const char *const info_examples[] = {"thresher index info words.index", "thresher index info words.index --json",
+                                            NULL};
+
+const prog_command prog_index_info = {
+    .noun = "index",
+    .verb = "info",
+    .summary = "show what an index holds",
+    .text = "Shows the size, metric, codes and kept vectors of an index. Only headers are read; thresher index verify "
+            "reads everything.",
+    .arguments = arguments,
+    .options = no_options,
+    .values_size = sizeof(index_values),
+    .examples = info_examples,
+    .run = run_info,
+};
+
+/* ------------------------------------------------------------------------------------------------ verify */
+
+static int run_verify(program *run, const void *values) {
+    const char *dir = ((const index_values *)values)->dir;
+    thr_error err = {.status = THR_OK};
+    thr_index *index = NULL;
+    int rc = PROG_FAILED;
+    double start = prog_seconds();
+    double seconds;
+    uint64_t bytes;
+
+    if (thr_index_open(run->context, dir, &index, &err) != THR_OK || thr_index_verify(index, &err) != THR_OK) {
+        rc = prog_failed(&err);
+        goto out;
+    }
+    seconds = prog_seconds() - start;
+    bytes = thr_index_get_info(index).file_bytes;
+    if (run->globals.json) {
+        prog_json json = prog_json_to(stdout);
+
+        prog_json_open(&json, '{');
+        prog_json_key_text(&json, "index", dir);
+        prog_json_key_bool(&json, "sound", true);
+        prog_json_key_count(&json, "file_bytes", bytes);
+        prog_json_key_real(&json, "verify_s", seconds);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+    } else {
+        (void)printf("%s is sound: all checksums of %s are right, read in %s\n", dir, prog_bytes((double)bytes).text,
+                     prog_time(seconds).text);
+    }
+    rc = PROG_DONE;
+out:
+    thr_index_free(index);
+    return rc;
+}
+
+static const char *const verify_examples[] = {"thresher index verify words.index", NULL};
+
+const prog_command prog_index_verify = {
+    .noun = "index",
+    .verb = "verify",
+    .summary = "read every byte of an index and check it",
+    .text = "Reads all files of an index and compares all checksums. Exit code 1 says that the index is damaged; the "
+            "message names the file, the section and the offset.",
+    .arguments = arguments,
+    .options = no_options,
+    .values_size = sizeof(index_values),
+    .examples = verify_examples,
+    .run = run_verify,
+};

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_index_search.c - `index search DIR QUERIES -k N` and `index search DIR --like NAME -k N`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "program.h"
+#include "search.h"
+#include "talk.h"
+
+enum { GROUP_CANDIDATES = 1 };
+
+static const prog_argument arguments[] = {
+    {.name = "DIR",
+     .help = "an index",
+     .offset = offsetof(prog_search_values, dir),
+     .names = PROG_NAMES_DIR,
+     .required = true},
+    {.name = "QUERIES",
+     .help = "rows of numbers, in any format that thresher index build reads; or --like",
+     .offset = offsetof(prog_search_values, queries),
+     .names = PROG_NAMES_FILE},
+    {.name = NULL},
+};
+
+static const prog_option options[] = {
+    {.letter = 'k',
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .required = true,
+     .help = "how many items to find for every query",
+     .offset = offsetof(prog_search_values, k)},
+    {.name = "like",
+     .kind = PROG_LIST,
+     .value = "NAME|ID",
+     .help = "instead of QUERIES: the vector of this item, which is left out of its own answer; may be given again",
+     .offset = offsetof(prog_search_values, like)},
+    {.name = "candidates",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .group = GROUP_CANDIDATES,
+     .help = "how many of the best by code get exact scores (default: enough for recall 0.99 on common data)",
+     .offset = offsetof(prog_search_values, candidates)},
+    {.name = "extra",
+     .kind = PROG_REAL,
+     .value = "E",
+     .group = GROUP_CANDIDATES,
+     .help = "instead: all whose estimated score is within E of the k-th best estimate get exact scores",
+     .offset = offsetof(prog_search_values, extra)},
+    {.name = "exact",
+     .kind = PROG_FLAG,
+     .group = GROUP_CANDIDATES,
+     .help = "instead: score every kept vector exactly, without the codes",
+     .offset = offsetof(prog_search_values, exact)},
+    {.name = "query-bits",
+     .kind = PROG_COUNT,
+     .value = "1..8",
+     .least = 1,
+     .most = 8,
+     .fallback = "4",
+     .help = "bits a dimension of the query's code",
+     .offset = offsetof(prog_search_values, query_bits)},
+    {.name = "filter",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help =
+         "which items may be found: .txt of ids or names, a file of ids, or .npy of u1 with a 0 or 1 for every item",
+     .offset = offsetof(prog_search_values, filter)},
+    {.name = "output",
+     .letter = 'o',
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "write .ivecs, .jsonl or .trec instead of a table",
+     .offset = offsetof(prog_search_values, output)},
+    PROG_OPTIONS_END,
+};
+
+/* ------------------------------------------------------------------------------------------------ report */
+
+/* The summary goes to standard error; with --json and -o standard output is free for it too. */
+static void report(const prog_search *s) {
+    uint64_t n = s->results.n_queries;
+    double rate = s->search_s > 0.0 ? (double)n / s->search_s : 0.0;
+    double total_s = prog_seconds() - s->started_s;
+
+    prog_note("%s %s, %s items, in %s (%s queries/s)", prog_exact(n).text, n == 1 ? "query" : "queries",
+              prog_exact(s->info.n_items).text, prog_time(s->search_s).text, prog_short(rate).text);
+    prog_detail("%s until the first query, %s of search, %s in all; %" PRIu32 " threads, CPU level %s",
+                prog_time(s->open_s).text, prog_time(s->search_s).text, prog_time(total_s).text,
+                thr_context_threads(s->run->context), thr_isa_name(thr_context_isa(s->run->context)));
+    if (s->run->globals.json && s->values->output != NULL && strcmp(s->results.name, "standard output") != 0) {
+        prog_json json = prog_json_to(stdout);
+
+        prog_json_open(&json, '{');
+        prog_json_key_text(&json, "index", s->values->dir);
+        prog_json_key_text(&json, "output", s->values->output);
+        prog_json_key_count(&json, "n_queries", n);
+        prog_json_key_count(&json, "k", s->values->k);
+        prog_json_key_real(&json, "open_s", s->open_s);
+        prog_json_key_real(&json, "search_s", s->search_s);
+        prog_json_key_real(&json, "total_s", total_s);
+        prog_json_key_real(&json, "queries_per_s", rate);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+    }
+}
+
+static int run_search(program *run, const void *all_values) {
+    const prog_search_values *values = all_values;
+    prog_search s = {.run = run, .values = values, .started_s = prog_seconds()};
+    int rc;
+
+    if ((values->queries != NULL) == (values->like.n > 0)) {
+        prog_error(values->queries != NULL ? "QUERIES and --like exclude each other; %s"
+                                           : "QUERIES or --like NAME is missing; %s",
+                   prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    rc = prog_search_prepare(&s);
+    if (rc == PROG_DONE)
+        rc = prog_results_open(&s.results, values->output, run->globals.json, s.index);
+    if (rc == PROG_DONE)
+        rc = values->queries != NULL ? prog_search_file(&s) : prog_search_like(&s);
+    if (rc == PROG_DONE)
+        rc = prog_results_commit(&s.results);
+    if (rc == PROG_DONE)
+        report(&s);
+    prog_search_free(&s);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher index search words.index --like king --like queen -k 5",
+    "thresher index search vectors.index queries.fvecs -k 10 -o result.ivecs",
+    "thresher index search vectors.index queries.npy -k 100 --exact --json",
+    NULL,
+};
+
+const prog_command prog_index_search = {
+    .noun = "index",
+    .verb = "search",
+    .summary = "find the k nearest items of every query",
+    .text =
+        "Scores every item with its code, takes the best candidates, and ranks those by their exact scores. Larger "
+        "scores are better: the cosine, the inner product, or minus the squared distance. Equal scores are ordered "
+        "by row number.\n\n"
+        "Without -o a readable table is printed, with --json an object a query: query, ids, scores, and names where "
+        "the index has them. A result file is complete or not there.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(prog_search_values),
+    .examples = examples,
+    .run = run_search,
+};

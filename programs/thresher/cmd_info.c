@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_info.c - `info`: this build and machine, or what a file or an index is.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "json.h"
+#include "program.h"
+#include "talk.h"
+
+typedef struct info_values {
+    const char *path;
+} info_values;
+
+/* ------------------------------------------------------------------------------------------------ build and machine */
+
+/* A level is available when a context can be made for it and gets it. */
+static bool has_level(thr_isa isa) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    bool yes;
+
+    thr_context_options_init(&options);
+    options.n_threads = 1;
+    options.isa = isa;
+    yes = thr_context_create(&options, &context, NULL) == THR_OK && thr_context_isa(context) == isa;
+    thr_context_free(context);
+    return yes;
+}
+
+static int print_build(const program *run) {
+    static const thr_isa levels[] = {THR_ISA_SCALAR, THR_ISA_AVX2, THR_ISA_AVX512};
+    const char *level = thr_isa_name(thr_context_isa(run->context));
+    uint32_t n_threads = thr_context_threads(run->context);
+    const char *features = thr_build_features();
+
+    if (run->globals.json) {
+        prog_json json = prog_json_to(stdout);
+
+        prog_json_open(&json, '{');
+        prog_json_key_text(&json, "version", thr_version());
+        prog_json_key_text(&json, "cpu_level", level);
+        prog_json_key(&json, "cpu_levels_available");
+        prog_json_open(&json, '[');
+        for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+            if (has_level(levels[i]))
+                prog_json_text(&json, thr_isa_name(levels[i]));
+        prog_json_close(&json, ']');
+        prog_json_key_count(&json, "n_threads", n_threads);
+        prog_json_key_text(&json, "device", "cpu");
+        prog_json_key_text(&json, "features", features);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+        return PROG_DONE;
+    }
+    (void)printf("thresher    %s\n", thr_version());
+    (void)printf("CPU level   %s in use; available:", level);
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+        if (has_level(levels[i]))
+            (void)printf(" %s", thr_isa_name(levels[i]));
+    (void)printf("\nthreads     %" PRIu32 "\n", n_threads);
+    (void)printf("device      cpu; this build has no GPU support\n");
+    (void)printf("reads       .npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .txt%s%s%s\n",
+                 strstr(features, "hdf5") != NULL ? " .hdf5" : "", strstr(features, "gz") != NULL ? " and .gz" : "",
+                 strstr(features, "xz") != NULL ? " and .xz" : "");
+    (void)printf("built with  %s\n", features[0] != '\0' ? features : "nothing optional");
+    return PROG_DONE;
+}
+
+/* ------------------------------------------------------------------------------------------------ files */
+
+/* A text says how many lines it has only when it is read. */
+static int count_lines(thr_reader *reader, uint64_t *n_lines) {
+    thr_error err = {.status = THR_OK};
+    const char *line = NULL;
+    size_t length;
+
+    *n_lines = 0;
+    do {
+        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
+            return prog_failed(&err);
+        *n_lines += line != NULL;
+        if (prog_stop_signal() != 0)
+            return prog_stopped();
+    } while (line != NULL);
+    return PROG_DONE;
+}
+
+static void print_file_json(const char *path, const thr_reader_shape *shape, bool is_text, bool has_size, double size) {
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "file", path);
+    prog_json_key_text(&json, "kind", is_text ? "text" : "matrix");
+    prog_json_key(&json, is_text ? "n_lines" : "n_rows");
+    if (shape->n_rows == THR_ROWS_UNKNOWN)
+        prog_json_null(&json);
+    else
+        prog_json_count(&json, shape->n_rows);
+    if (!is_text) {
+        prog_json_key_count(&json, "n_dims", shape->n_dims);
+        prog_json_key_text(&json, "dtype", thr_dtype_name(shape->dtype));
+        prog_json_key_bool(&json, "seekable", shape->seekable);
+    }
+    if (has_size)
+        prog_json_key_count(&json, "file_bytes", (uint64_t)size);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static void print_file_text(const char *path, const thr_reader_shape *shape, bool is_text, bool has_size, double size) {
+    (void)printf("file        %s\n", path);
+    (void)printf("%s       %s\n", is_text ? "lines" : "rows ",
+                 shape->n_rows == THR_ROWS_UNKNOWN ? "not known before the end" : prog_exact(shape->n_rows).text);
+    if (!is_text) {
+        (void)printf("dimensions  %" PRIu32 "\n", shape->n_dims);
+        (void)printf("values      %s, %zu bytes a row\n", thr_dtype_name(shape->dtype),
+                     thr_dtype_size(shape->dtype) * shape->n_dims);
+    }
+    if (has_size)
+        (void)printf("size        %s\n", prog_bytes(size).text);
+}
+
+static int print_file(const program *run, const char *path) {
+    thr_error err = {.status = THR_OK};
+    thr_reader *reader = NULL;
+    thr_reader_shape shape;
+    struct stat status;
+    bool has_size = stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    bool is_text;
+    int rc = PROG_DONE;
+
+    if (thr_reader_open(run->context, path, &reader, &err) != THR_OK)
+        return prog_failed(&err);
+    shape = thr_reader_get_shape(reader);
+    is_text = shape.dtype == THR_DTYPE_NONE;
+    if (is_text)
+        rc = count_lines(reader, &shape.n_rows);
+    if (rc == PROG_DONE && run->globals.json)
+        print_file_json(path, &shape, is_text, has_size, has_size ? (double)status.st_size : 0.0);
+    else if (rc == PROG_DONE)
+        print_file_text(path, &shape, is_text, has_size, has_size ? (double)status.st_size : 0.0);
+    thr_reader_free(reader);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ command */
+
+static int run_info(program *run, const void *values) {
+    const char *path = ((const info_values *)values)->path;
+    struct stat status;
+
+    if (path == NULL)
+        return print_build(run);
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return prog_print_index(run, path);
+    return print_file(run, path);
+}
+
+static const prog_argument arguments[] = {
+    {.name = "FILE|DIR",
+     .help = "a file of vectors, ids or words, or an index",
+     .offset = offsetof(info_values, path),
+     .names = PROG_NAMES_FILE},
+    {.name = NULL},
+};
+
+static const prog_option no_options[] = {PROG_OPTIONS_END};
+
+static const char *const examples[] = {"thresher info", "thresher info vectors.fvecs",
+                                       "thresher info words.index --json", NULL};
+
+const prog_command prog_info = {
+    .noun = "info",
+    .summary = "show this build and machine, or what a file is",
+    .text = "Without an argument: the version, the CPU level in use and those available, the threads, and what the "
+            "build can read. With a file: its rows, dimensions and type of values. With an index: what thresher index "
+            "info shows.",
+    .arguments = arguments,
+    .options = no_options,
+    .values_size = sizeof(info_values),
+    .examples = examples,
+    .run = run_info,
+};

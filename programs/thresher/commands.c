@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * commands.c - the list of commands and the options that all of them take. Each command's own table stands beside its
+ * function.
+ */
+#include "program.h"
+
+static const char *const devices[] = {"auto", "cpu", NULL};
+
+const char *const prog_generators[] = {"man", "markdown", "bash-completion", "zsh-completion", "fish-completion", NULL};
+
+const prog_option prog_global_options[] = {
+    {.name = "threads",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = 1024,
+     .help = "threads to work with (default: all CPUs the process may use)",
+     .offset = offsetof(prog_globals, threads)},
+    {.name = "device",
+     .kind = PROG_CHOICE,
+     .value = "auto|cpu",
+     .choices = devices,
+     .fallback = "auto",
+     .refused = "cuda",
+     .refused_why = "this build has no GPU support; use --device cpu",
+     .help = "where to work",
+     .offset = offsetof(prog_globals, device)},
+    {.name = "seed",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .fallback = "1",
+     .help = "seed of whatever a command draws at random",
+     .offset = offsetof(prog_globals, seed)},
+    {.name = "json",
+     .kind = PROG_FLAG,
+     .help = "print JSON: one object, or one a line",
+     .offset = offsetof(prog_globals, json)},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = PROG_FLAG,
+     .help = "say nothing on standard error but errors",
+     .offset = offsetof(prog_globals, quiet)},
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = PROG_FLAG,
+     .help = "say more on standard error",
+     .offset = offsetof(prog_globals, verbose)},
+    {.name = "help",
+     .letter = 'h',
+     .kind = PROG_FLAG,
+     .help = "show help for the program, a noun or a command",
+     .offset = offsetof(prog_globals, help)},
+    {.name = "version", .kind = PROG_FLAG, .help = "show the version", .offset = offsetof(prog_globals, version)},
+    {.name = "generate",
+     .kind = PROG_CHOICE,
+     .value = "WHAT",
+     .choices = prog_generators,
+     .hidden = true,
+     .help = "write the manual, docs/cli.md or shell completion",
+     .offset = offsetof(prog_globals, generate)},
+    PROG_OPTIONS_END,
+};
+
+const prog_noun prog_nouns[] = {
+    {"info", "this build and machine, or what a file is"},
+    {"index", "build an index of vectors and search it"},
+    {"eval", "how good an answer is"},
+    {"bench", "measure this machine"},
+    {NULL, NULL},
+};
+
+const prog_command *const prog_commands[] = {
+    &prog_info,         &prog_index_build, &prog_index_search,  &prog_index_info,
+    &prog_index_verify, &prog_eval_recall, &bench_scan_command, NULL,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filter.h - which items a search may return, read from a file.
+ *
+ *   u8, as many values as the index has items   a mask: 1 may be returned, 0 may not
+ *   other whole numbers                         the ids that may be returned
+ *   .txt                                        ids, or names where the index has names, one a line
+ */
+#ifndef THRESHER_PROGRAM_FILTER_H
+#define THRESHER_PROGRAM_FILTER_H
+
+#include <stdint.h>
+
+#include <thresher/thresher.h>
+
+typedef struct prog_filter {
+    uint64_t *words; /* bit (row % 64) of word row / 64 */
+    uint64_t n_bits;
+    uint64_t n_allowed;
+} prog_filter;
+
+/* Answers PROG_DONE or an exit code after having said what is wrong. */
+int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const thr_index *index);
+void prog_filter_free(prog_filter *filter);
+
+/* Id number i of a row of whole numbers; -1 is THR_NO_ID. false for other negative numbers and for floats. */
+bool prog_id_at(const thr_matrix *rows, uint64_t row, uint32_t i, uint64_t *id);
+
+/* Whether values of this type can be ids. */
+bool prog_dtype_is_whole(thr_dtype dtype);
+
+#endif

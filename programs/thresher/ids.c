@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ids.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter.h"
+#include "program.h"
+#include "talk.h"
+
+enum { ROWS_AT_ONCE = 4096 };
+
+/* Room for n_rows rows of n_columns values, doubling. */
+static bool grow(void **values, uint64_t *room, uint64_t n_rows, uint64_t n_columns, size_t value_size) {
+    uint64_t wanted = *room;
+    void *larger;
+
+    if (n_rows <= *room)
+        return true;
+    while (wanted < n_rows)
+        wanted = wanted > 0 ? 2 * wanted : ROWS_AT_ONCE;
+    if (n_columns == 0 || wanted > SIZE_MAX / value_size / n_columns)
+        return false;
+    larger = realloc(*values, (size_t)(wanted * n_columns) * value_size);
+    if (larger == NULL)
+        return false;
+    *values = larger;
+    *room = wanted;
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------ matrices of ids */
+
+static int add_ids(prog_ids *ids, const thr_matrix *rows, const char *path) {
+    uint64_t *out = ids->ids + ids->n_rows * ids->n_columns;
+
+    for (uint64_t row = 0; row < rows->n_rows; row++) {
+        for (uint32_t i = 0; i < rows->n_dims; i++) {
+            if (!prog_id_at(rows, row, i, out++)) {
+                prog_error("%s: row %" PRIu64 " holds a negative number, which is no id", path, ids->n_rows + row);
+                return PROG_FAILED;
+            }
+        }
+    }
+    ids->n_rows += rows->n_rows;
+    return PROG_DONE;
+}
+
+static int read_matrix(prog_ids *ids, thr_context *context, const char *path) {
+    thr_error err = {.status = THR_OK};
+    thr_reader *reader = NULL;
+    thr_reader_shape shape;
+    uint64_t room = 0;
+    int rc = PROG_FAILED;
+
+    if (thr_reader_open(context, path, &reader, &err) != THR_OK)
+        return prog_failed(&err);
+    shape = thr_reader_get_shape(reader);
+    ids->n_columns = shape.n_dims;
+    if (!prog_dtype_is_whole(shape.dtype)) {
+        prog_error("%s holds %s; ids are whole numbers", path,
+                   shape.dtype == THR_DTYPE_NONE ? "text" : thr_dtype_name(shape.dtype));
+        goto out;
+    }
+    for (;;) {
+        thr_matrix rows;
+
+        if (thr_reader_next(reader, ROWS_AT_ONCE, &rows, &err) != THR_OK) {
+            rc = prog_failed(&err);
+            goto out;
+        }
+        if (rows.n_rows == 0)
+            break;
+        if (!grow((void **)&ids->ids, &room, ids->n_rows + rows.n_rows, ids->n_columns, sizeof *ids->ids)) {
+            rc = prog_no_memory();
+            goto out;
+        }
+        if (add_ids(ids, &rows, path) != PROG_DONE)
+            goto out;
+    }
+    rc = PROG_DONE;
+out:
+    thr_reader_free(reader);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ .jsonl */
+
+/* The number of ids in the list at text, or -1 when it is no list of whole numbers; ids may be NULL. */
+static int64_t parse_list(const char *text, uint64_t *ids, uint64_t most) {
+    int64_t n = 0;
+
+    if (*text++ != '[')
+        return -1;
+    while (*text != ']') {
+        char digits[24];
+        size_t length = strspn(text, "0123456789");
+        uint64_t id;
+
+        if (length == 0 || length >= sizeof digits)
+            return -1;
+        memcpy(digits, text, length);
+        digits[length] = '\0';
+        if (!prog_read_count(digits, &id))
+            return -1;
+        if (ids != NULL && (uint64_t)n < most)
+            ids[n] = id;
+        n++;
+        text += length;
+        if (*text == ',')
+            text++;
+        else if (*text != ']')
+            return -1;
+    }
+    return n;
+}
+
+/* Two passes: the longest row says how many columns there are. */
+static int read_lines(prog_ids *ids, FILE *file, const char *path, bool counting, char **line, size_t *line_room) {
+    static const char key[] = "\"ids\":";
+    uint64_t row = 0;
+    ssize_t length;
+
+    while ((length = getline(line, line_room, file)) >= 0) {
+        const char *list = strstr(*line, key);
+        uint64_t *out = counting ? NULL : ids->ids + row * ids->n_columns;
+        int64_t n = list != NULL && memchr(*line, '\0', (size_t)length) == NULL
+                        ? parse_list(list + sizeof key - 1, out, ids->n_columns)
+                        : -1;
+
+        if (n < 0 || (!counting && row >= ids->n_rows)) {
+            prog_error("%s: line %" PRIu64 " is no result of thresher index search", path, row + 1);
+            return PROG_FAILED;
+        }
+        if (counting && (uint64_t)n > ids->n_columns)
+            ids->n_columns = (uint64_t)n;
+        for (uint64_t i = (uint64_t)n; !counting && i < ids->n_columns; i++)
+            out[i] = THR_NO_ID;
+        row++;
+    }
+    if (ferror(file)) {
+        prog_error("%s could not be read: %s", path, strerror(errno));
+        return PROG_FAILED;
+    }
+    ids->n_rows = row;
+    return PROG_DONE;
+}
+
+static int read_jsonl(prog_ids *ids, const char *path) {
+    FILE *file = fopen(path, "rb");
+    char *line = NULL;
+    size_t line_room = 0;
+    int rc;
+
+    if (file == NULL) {
+        prog_error("%s could not be opened: %s", path, strerror(errno));
+        return PROG_FAILED;
+    }
+    rc = read_lines(ids, file, path, true, &line, &line_room);
+    if (rc == PROG_DONE && ids->n_columns > 0) {
+        uint64_t room = 0;
+
+        if (!grow((void **)&ids->ids, &room, ids->n_rows, ids->n_columns, sizeof *ids->ids))
+            rc = prog_no_memory();
+        rewind(file);
+    }
+    if (rc == PROG_DONE && ids->ids != NULL)
+        rc = read_lines(ids, file, path, false, &line, &line_room);
+    free(line);
+    (void)fclose(file);
+    return rc;
+}
+
+int prog_ids_read(prog_ids *ids, thr_context *context, const char *path) {
+    size_t length = strlen(path);
+
+    *ids = (prog_ids){.ids = NULL};
+    if (length > 6 && strcmp(path + length - 6, ".jsonl") == 0)
+        return read_jsonl(ids, path);
+    return read_matrix(ids, context, path);
+}
+
+void prog_ids_free(prog_ids *ids) {
+    free(ids->ids);
+    ids->ids = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ scores */
+
+int prog_scores_read(prog_scores *scores, thr_context *context, const char *path, bool missing_ok) {
+    thr_error err = {.status = THR_OK};
+    thr_reader *reader = NULL;
+    uint64_t room = 0;
+    int rc = PROG_FAILED;
+
+    *scores = (prog_scores){.scores = NULL};
+    if (thr_reader_open(context, path, &reader, &err) != THR_OK) {
+        if (missing_ok && (err.status == THR_ENOTFOUND || err.status == THR_EFORMAT))
+            return PROG_DONE;
+        return prog_failed(&err);
+    }
+    scores->n_columns = thr_reader_get_shape(reader).n_dims;
+    if (thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE) {
+        prog_error("%s holds text; distances are numbers", path);
+        goto out;
+    }
+    for (;;) {
+        thr_matrix rows;
+
+        if (thr_reader_next(reader, ROWS_AT_ONCE, &rows, &err) != THR_OK) {
+            rc = prog_failed(&err);
+            goto out;
+        }
+        if (rows.n_rows == 0)
+            break;
+        if (!grow((void **)&scores->scores, &room, scores->n_rows + rows.n_rows, scores->n_columns,
+                  sizeof *scores->scores)) {
+            rc = prog_no_memory();
+            goto out;
+        }
+        if (thr_matrix_to_f32(&rows, 0, rows.n_rows, scores->scores + scores->n_rows * scores->n_columns) != THR_OK) {
+            prog_error("%s holds %s, which are no distances", path, thr_dtype_name(rows.dtype));
+            goto out;
+        }
+        scores->n_rows += rows.n_rows;
+    }
+    rc = PROG_DONE;
+out:
+    thr_reader_free(reader);
+    return rc;
+}
+
+void prog_scores_free(prog_scores *scores) {
+    free(scores->scores);
+    scores->scores = NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json.h - write JSON to a stream, a value at a time, in one line.
+ *
+ *     prog_json json = prog_json_to(stdout);
+ *     prog_json_open(&json, '{');
+ *     prog_json_key(&json, "n_items");
+ *     prog_json_count(&json, 3);
+ *     prog_json_close(&json, '}');
+ *     prog_json_end(&json);            a line end
+ *
+ * Write errors stay in the stream's error flag. Bytes that are no UTF-8 are written as U+FFFD.
+ */
+#ifndef THRESHER_PROGRAM_JSON_H
+#define THRESHER_PROGRAM_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct prog_json {
+    FILE *file;
+    bool comma; /* a value stands before the next one */
+} prog_json;
+
+prog_json prog_json_to(FILE *file);
+void prog_json_open(prog_json *json, char bracket);
+void prog_json_close(prog_json *json, char bracket);
+void prog_json_end(prog_json *json);
+
+void prog_json_key(prog_json *json, const char *key);
+void prog_json_text(prog_json *json, const char *text); /* NULL: null */
+void prog_json_count(prog_json *json, uint64_t n);
+void prog_json_real(prog_json *json, double x); /* %.9g; null for infinity and NaN */
+void prog_json_bool(prog_json *json, bool yes);
+void prog_json_null(prog_json *json);
+
+/* A key and its value. */
+void prog_json_key_text(prog_json *json, const char *key, const char *text);
+void prog_json_key_count(prog_json *json, const char *key, uint64_t n);
+void prog_json_key_real(prog_json *json, const char *key, double x);
+void prog_json_key_bool(prog_json *json, const char *key, bool yes);
+
+#endif

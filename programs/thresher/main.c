@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c - from words to a command and from its result to an exit code.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "talk.h"
+
+/*
+ * Occupy descriptors 0 to 2 where the caller closed them, so that no file of ours gets such a number and is written
+ * over. The wrong direction is opened: using a closed stream stays an error.
+ */
+static void hold_standard_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* A full disk or a closed pipe behind standard output may show at the last moment only. One error line is enough. */
+static int finish(int rc) {
+    prog_progress_end();
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || rc != PROG_DONE)
+        return rc;
+    prog_error("standard output could not be written: %s", errno != 0 ? strerror(errno) : "a write failed");
+    return PROG_FAILED;
+}
+
+static int run_command(program *run) {
+    thr_context_options options;
+    thr_error err = {.status = THR_OK};
+    int rc;
+
+    thr_context_options_init(&options);
+    options.n_threads = (uint32_t)run->globals.threads;
+    options.progress = prog_progress;
+    if (thr_context_create(&options, &run->context, &err) != THR_OK)
+        return prog_failed(&err);
+    rc = run->command->run(run, run->values);
+    thr_context_free(run->context);
+    return rc;
+}
+
+static int work(program *run, int argc, char **argv) {
+    int rc = prog_parse(run, argc, argv);
+
+    prog_talk_setup(run->globals.quiet, run->globals.verbose);
+    if (rc != PROG_DONE)
+        return rc;
+    if (run->globals.generate != PROG_NO_CHOICE)
+        prog_generate(run->globals.generate);
+    else if (run->globals.help)
+        prog_help(run);
+    else if (run->globals.version)
+        (void)printf("thresher %s\n", thr_version());
+    else
+        rc = run_command(run);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    program run = {.noun = NULL};
+    int rc;
+
+    hold_standard_streams();
+    prog_talk_setup(false, false);
+    prog_catch_signals();
+    rc = work(&run, argc, argv);
+    prog_parse_free(&run);
+    return finish(rc);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options.h - option tables and the parser that reads a command line by them.
+ *
+ * A table entry says how an option is spelled, what it takes, where its value goes and what it means.
+ * --opt value, --opt=value, -o value, -ovalue and -qv are understood; -- ends the options. The word after an option that takes a value is
+ * its value, so negative numbers need no care. Where an option is given twice the last one counts.
+ */
+#ifndef THRESHER_PROGRAM_OPTIONS_H
+#define THRESHER_PROGRAM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct program;
+
+/* The type of the value at an option's offset. */
+typedef enum prog_kind {
+    PROG_FLAG,   /* bool */
+    PROG_TEXT,   /* const char *, NULL when not given */
+    PROG_LIST,   /* prog_list, every time the option is given adds one */
+    PROG_COUNT,  /* uint64_t, 0 when not given and without default */
+    PROG_REAL,   /* double, NaN when not given and without default */
+    PROG_CHOICE, /* size_t index of choices, PROG_NO_CHOICE when not given and without default */
+} prog_kind;
+
+#define PROG_NO_CHOICE SIZE_MAX
+
+/* What a value names, for the shell's completion. */
+typedef enum prog_names { PROG_NAMES_NOTHING, PROG_NAMES_FILE, PROG_NAMES_DIR } prog_names;
+
+typedef struct prog_list {
+    const char **items;
+    size_t n;
+} prog_list;
+
+typedef struct prog_option {
+    const char *name; /* without the dashes; NULL when there is only a letter */
+    char letter;      /* 0 when there is none */
+    prog_kind kind;
+    const char *value; /* what stands for the value in the help: "N" */
+    const char *help;  /* a line or two, without full stop */
+    size_t offset;
+    const char *fallback;       /* the default as one would write it, or NULL */
+    const char *const *choices; /* of PROG_CHOICE, ended by NULL */
+    uint64_t least, most;       /* of PROG_COUNT; most 0 means no limit */
+    double least_real;          /* of PROG_REAL */
+    const char *refused;        /* a choice that is right in other builds, with or without ":..." behind it, ... */
+    const char *refused_why;    /* ... and why not in this one */
+    unsigned group;             /* options of the same group, not 0, exclude each other */
+    prog_names names;
+    bool required;
+    bool hidden; /* left out of help, manual and completion */
+} prog_option;
+
+/* Ends a table. */
+#define PROG_OPTIONS_END                                                                                               \
+    { .name = NULL, .letter = 0 }
+
+typedef struct prog_argument {
+    const char *name; /* "VECTORS"; NULL ends the table */
+    const char *help;
+    size_t offset; /* of a const char *, NULL when not given */
+    prog_names names;
+    bool required;
+} prog_argument;
+
+/* Whether an entry is not the end of its table. */
+bool prog_option_is(const prog_option *option);
+
+/* "--bits" or "-k": how messages call an option. */
+typedef struct prog_spelling {
+    char text[64];
+} prog_spelling;
+prog_spelling prog_spell(const prog_option *option);
+
+/* The end of this command line's messages about wrong words: "see thresher index build --help". */
+const char *prog_see_help(const struct program *run);
+
+/*
+ * Read the command line into run. Answers PROG_DONE, or the exit code after having said what is wrong.
+ * Missing words are not complained about when --help, --version or --generate was given.
+ */
+int prog_parse(struct program *run, int argc, char **argv);
+
+/* Free what prog_parse allocated. */
+void prog_parse_free(struct program *run);
+
+/* A whole number, digits only, in least..most. */
+bool prog_read_count(const char *text, uint64_t *out);
+
+/* A finite decimal number, nothing behind it. */
+bool prog_read_real(const char *text, double *out);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * program.h - what every part of the program knows: a command, the options all commands share, the exit codes.
+ *
+ * A command is one prog_command: its words, its arguments, its option table and its function. Parser, help, manual,
+ * completion and docs/cli.md are all made from that. To add one, write the prog_command beside its function and add one
+ * line to commands.c.
+ */
+#ifndef THRESHER_PROGRAM_H
+#define THRESHER_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <thresher/thresher.h>
+
+#include "options.h"
+
+/* Exit codes; work stopped by signal n ends with 128 + n. */
+enum { PROG_DONE = 0, PROG_FAILED = 1, PROG_WRONG_WORDS = 2, PROG_SIGNALLED = 128 };
+
+/* The date of the manual, for this version. */
+#define PROG_DATE "November 21, 2026"
+
+typedef struct prog_globals {
+    uint64_t threads; /* 0: as many as the process may use */
+    size_t device;
+    uint64_t seed;
+    bool quiet;
+    bool verbose;
+    bool json;
+    bool help;
+    bool version;
+    size_t generate; /* index of prog_generators or PROG_NO_CHOICE */
+} prog_globals;
+
+struct program;
+
+typedef struct prog_command {
+    const char *noun;
+    const char *verb;    /* NULL for a noun that is a command itself */
+    const char *summary; /* a line without full stop */
+    const char *text;    /* paragraphs, separated by an empty line */
+    const prog_argument *arguments;
+    const prog_option *options;
+    size_t values_size;          /* size of the struct that the offsets of both tables point into */
+    const char *const *examples; /* command lines, ended by NULL */
+    int (*run)(struct program *program, const void *values);
+} prog_command;
+
+/* One run: the words as they were understood, and the context the command works in. */
+typedef struct program {
+    prog_globals globals;
+    const char *noun;            /* NULL until the words name one */
+    const prog_command *command; /* NULL until the words name one */
+    void *values;                /* command->values_size bytes */
+    uint64_t given;              /* bit i: option i of the command was on the command line */
+    thr_context *context;        /* made before run is called */
+} program;
+
+/* commands.c: all commands in the order of the help, ended by NULL; the options that all of them take. */
+extern const prog_command *const prog_commands[];
+extern const prog_option prog_global_options[];
+extern const char *const prog_generators[];
+
+/* What the first word may be, with a line about it. Ended by a NULL name. */
+typedef struct prog_noun {
+    const char *name;
+    const char *summary;
+} prog_noun;
+extern const prog_noun prog_nouns[];
+
+extern const prog_command prog_info;
+extern const prog_command prog_index_build;
+extern const prog_command prog_index_search;
+extern const prog_command prog_index_info;
+extern const prog_command prog_index_verify;
+extern const prog_command prog_eval_recall;
+extern const prog_command bench_scan_command; /* bench/scan.c */
+
+/* cmd_index_info.c: print what an index is; for `info DIR` and `index info DIR`. */
+int prog_print_index(program *run, const char *dir);
+
+/* help.c: help on standard output for the program, a noun or a command. */
+void prog_help(const program *run);
+
+/* generate.c and complete.c: manual, docs/cli.md and completion on standard output. */
+void prog_generate(size_t generator);
+void prog_complete_bash(void);
+void prog_complete_zsh(void);
+void prog_complete_fish(void);
+
+#endif

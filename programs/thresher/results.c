@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "results.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "suggest.h"
+#include "talk.h"
+
+static const struct {
+    const char *ending;
+    prog_format format;
+} endings[] = {
+    {".ivecs", PROG_FORMAT_IVECS},
+    {".jsonl", PROG_FORMAT_JSON},
+    {".trec", PROG_FORMAT_TREC},
+};
+
+enum { N_ENDINGS = sizeof endings / sizeof endings[0] };
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text);
+    size_t end_length = strlen(end);
+
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ open and close */
+
+static int wrong_ending(const char *path) {
+    const char *dot = strrchr(path, '.');
+    prog_nearest nearest = prog_nearest_to(dot != NULL ? dot : "");
+
+    for (size_t i = 0; i < N_ENDINGS; i++)
+        prog_offer(&nearest, endings[i].ending);
+    if (nearest.best != NULL)
+        prog_error("-o %s: the ending must be .ivecs, .jsonl or .trec; did you mean %s?", path, nearest.best);
+    else
+        prog_error("-o %s: the ending must be .ivecs, .jsonl or .trec", path);
+    return PROG_WRONG_WORDS;
+}
+
+static int write_failed(const prog_results *results) {
+    prog_error("%s could not be written: %s", results->name, errno != 0 ? strerror(errno) : "a write failed");
+    return PROG_FAILED;
+}
+
+static int open_file(prog_results *results, const char *path) {
+    struct stat status;
+    size_t size = strlen(path) + sizeof ".tmp";
+
+    errno = 0;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        results->file = fopen(path, "wb");
+        return results->file != NULL ? PROG_DONE : write_failed(results);
+    }
+    results->written = malloc(size);
+    if (results->written == NULL)
+        return prog_no_memory();
+    (void)snprintf(results->written, size, "%s.tmp", path);
+    errno = 0;
+    results->file = fopen(results->written, "wb");
+    if (results->file == NULL) {
+        int rc = write_failed(results);
+        free(results->written);
+        results->written = NULL;
+        return rc;
+    }
+    results->path = path;
+    return PROG_DONE;
+}
+
+int prog_results_open(prog_results *results, const char *path, bool json, const thr_index *index) {
+    *results = (prog_results){.format = json ? PROG_FORMAT_JSON : PROG_FORMAT_TABLE,
+                              .file = stdout,
+                              .name = path != NULL ? path : "standard output",
+                              .index = index,
+                              .has_names = thr_index_get_info(index).has_names};
+    if (path == NULL)
+        return PROG_DONE;
+    for (size_t i = 0; i < N_ENDINGS; i++) {
+        if (!ends_with(path, endings[i].ending))
+            continue;
+        results->format = endings[i].format;
+        if (path[0] == '-' && strcmp(path + 1, endings[i].ending) == 0) {
+            results->name = "standard output";
+            return PROG_DONE;
+        }
+        results->file = NULL;
+        return open_file(results, path);
+    }
+    return wrong_ending(path);
+}
+
+int prog_results_commit(prog_results *results) {
+    int rc = PROG_DONE;
+
+    if (results->file == NULL)
+        return PROG_DONE;
+    errno = 0;
+    if (fflush(results->file) != 0 || ferror(results->file))
+        rc = write_failed(results);
+    if (rc == PROG_DONE && results->path != NULL && fsync(fileno(results->file)) != 0)
+        rc = write_failed(results);
+    if (results->file != stdout) {
+        if (fclose(results->file) != 0 && rc == PROG_DONE)
+            rc = write_failed(results);
+        results->file = NULL;
+    }
+    if (rc == PROG_DONE && results->path != NULL) {
+        if (rename(results->written, results->path) != 0)
+            rc = write_failed(results);
+        else
+            results->path = NULL;
+    }
+    prog_results_drop(results);
+    return rc;
+}
+
+void prog_results_drop(prog_results *results) {
+    if (results->file != NULL && results->file != stdout)
+        (void)fclose(results->file);
+    results->file = NULL;
+    if (results->path != NULL)
+        (void)unlink(results->written);
+    results->path = NULL;
+    free(results->written);
+    results->written = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ formats */
+
+/* A name as a terminal may see it. */
+static void print_plain(FILE *file, const char *name) {
+    for (const char *c = name; *c != '\0'; c++)
+        (void)putc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, file);
+}
+
+static void put_table(prog_results *results, const prog_answer *answer) {
+    FILE *file = results->file;
+
+    if (results->n_queries > 0)
+        (void)putc('\n', file);
+    if (answer->like != NULL) {
+        (void)fputs("like ", file);
+        print_plain(file, answer->like);
+        (void)putc('\n', file);
+    } else {
+        (void)fprintf(file, "query %" PRIu64 "\n", results->n_queries);
+    }
+    if (answer->n == 0)
+        (void)fputs("  nothing found\n", file);
+    for (uint64_t i = 0; i < answer->n; i++) {
+        const char *name = results->has_names ? thr_index_name(results->index, answer->ids[i]) : NULL;
+
+        (void)fprintf(file, "%4" PRIu64 "  %12.6f  ", i + 1, (double)answer->scores[i]);
+        if (name != NULL)
+            print_plain(file, name);
+        else
+            (void)fprintf(file, "%" PRIu64, answer->ids[i]);
+        (void)putc('\n', file);
+    }
+}
+
+static void put_json(prog_results *results, const prog_answer *answer) {
+    prog_json json = prog_json_to(results->file);
+
+    prog_json_open(&json, '{');
+    prog_json_key_count(&json, "query", results->n_queries);
+    if (answer->like != NULL)
+        prog_json_key_text(&json, "like", answer->like);
+    prog_json_key(&json, "ids");
+    prog_json_open(&json, '[');
+    for (uint64_t i = 0; i < answer->n; i++)
+        prog_json_count(&json, answer->ids[i]);
+    prog_json_close(&json, ']');
+    prog_json_key(&json, "scores");
+    prog_json_open(&json, '[');
+    for (uint64_t i = 0; i < answer->n; i++)
+        prog_json_real(&json, (double)answer->scores[i]);
+    prog_json_close(&json, ']');
+    if (results->has_names) {
+        prog_json_key(&json, "names");
+        prog_json_open(&json, '[');
+        for (uint64_t i = 0; i < answer->n; i++)
+            prog_json_text(&json, thr_index_name(results->index, answer->ids[i]));
+        prog_json_close(&json, ']');
+    }
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+/* Little-endian, whatever the machine is. */
+static void put_int32(FILE *file, uint32_t value) {
+    for (unsigned shift = 0; shift < 32; shift += 8)
+        (void)putc((int)(value >> shift & 0xff), file);
+}
+
+static int put_ivecs(prog_results *results, const prog_answer *answer) {
+    for (uint64_t i = 0; i < answer->n; i++) {
+        if (answer->ids[i] > INT32_MAX) {
+            prog_error("%s: id %" PRIu64 " of query %" PRIu64 " does not fit the 32 bits of .ivecs; write .jsonl",
+                       results->name, answer->ids[i], results->n_queries);
+            return PROG_FAILED;
+        }
+    }
+    if (answer->width > INT32_MAX) {
+        prog_error("%s: rows of %" PRIu64 " ids do not fit .ivecs; write .jsonl", results->name, answer->width);
+        return PROG_FAILED;
+    }
+    put_int32(results->file, (uint32_t)answer->width);
+    for (uint64_t i = 0; i < answer->width; i++)
+        put_int32(results->file, i < answer->n ? (uint32_t)answer->ids[i] : UINT32_MAX);
+    return PROG_DONE;
+}
+
+/* The columns of a run file are separated by white space, so nothing in them may hold any. */
+static int check_word(const prog_results *results, const char *word) {
+    if (word[0] != '\0' && strpbrk(word, " \t\v\f\r\n") == NULL)
+        return PROG_DONE;
+    prog_error("%s: the name \"%s\" is empty or holds a blank, which .trec cannot write; write .jsonl", results->name,
+               word);
+    return PROG_FAILED;
+}
+
+static int put_trec(prog_results *results, const prog_answer *answer) {
+    FILE *file = results->file;
+    char query[24];
+
+    (void)snprintf(query, sizeof query, "%" PRIu64, results->n_queries);
+    if (answer->like != NULL && check_word(results, answer->like) != PROG_DONE)
+        return PROG_FAILED;
+    for (uint64_t i = 0; i < answer->n; i++) {
+        const char *name = results->has_names ? thr_index_name(results->index, answer->ids[i]) : NULL;
+
+        if (name != NULL && check_word(results, name) != PROG_DONE)
+            return PROG_FAILED;
+        (void)fprintf(file, "%s Q0 ", answer->like != NULL ? answer->like : query);
+        if (name != NULL)
+            (void)fputs(name, file);
+        else
+            (void)fprintf(file, "%" PRIu64, answer->ids[i]);
+        (void)fprintf(file, " %" PRIu64 " %.9g thresher\n", i + 1, (double)answer->scores[i]);
+    }
+    return PROG_DONE;
+}
+
+int prog_results_put(prog_results *results, const prog_answer *answer) {
+    int rc = PROG_DONE;
+
+    errno = 0;
+    switch (results->format) {
+    case PROG_FORMAT_TABLE:
+        put_table(results, answer);
+        break;
+    case PROG_FORMAT_JSON:
+        put_json(results, answer);
+        break;
+    case PROG_FORMAT_IVECS:
+        rc = put_ivecs(results, answer);
+        break;
+    case PROG_FORMAT_TREC:
+        rc = put_trec(results, answer);
+        break;
+    }
+    if (rc == PROG_DONE && ferror(results->file))
+        rc = write_failed(results);
+    results->n_queries++;
+    return rc;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * results.h - where the answers of a search go: a table or JSON on standard output, or a file by its ending.
+ *
+ *   .ivecs   int32 number of ids, then the ids; rows that are short are filled up with -1
+ *   .jsonl   {"query":0,"ids":[...],"scores":[...],"names":[...]} a line
+ *   .trec    query Q0 item rank score thresher
+ *
+ * "-.jsonl" and the like write to standard output. A file is written as FILE.tmp and renamed when all is in it;
+ * what is no regular file (a pipe, a device) is written directly.
+ */
+#ifndef THRESHER_PROGRAM_RESULTS_H
+#define THRESHER_PROGRAM_RESULTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <thresher/thresher.h>
+
+#include "json.h"
+
+typedef enum prog_format { PROG_FORMAT_TABLE, PROG_FORMAT_JSON, PROG_FORMAT_IVECS, PROG_FORMAT_TREC } prog_format;
+
+typedef struct prog_results {
+    prog_format format;
+    FILE *file;
+    const char *path; /* the name it gets in the end; NULL: standard output, or written directly */
+    char *written;    /* the name it has until then */
+    const char *name; /* for messages */
+    const thr_index *index;
+    bool has_names;
+    uint64_t n_queries; /* written so far */
+} prog_results;
+
+/* One query's answer. */
+typedef struct prog_answer {
+    const char *like; /* the item the query is the vector of, or NULL */
+    const uint64_t *ids;
+    const float *scores;
+    uint64_t n;     /* ids there are */
+    uint64_t width; /* ids there could be, at least 1 */
+} prog_answer;
+
+/*
+ * path is what -o says, NULL for standard output, where json chooses JSON instead of the table.
+ * Answers PROG_DONE or an exit code after having said what is wrong.
+ */
+int prog_results_open(prog_results *results, const char *path, bool json, const thr_index *index);
+int prog_results_put(prog_results *results, const prog_answer *answer);
+
+/* Finish and give the file its name. */
+int prog_results_commit(prog_results *results);
+
+/* Throw away what is not committed. May be called at any time after prog_results_open, also twice. */
+void prog_results_drop(prog_results *results);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "search.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "talk.h"
+
+/* Queries are answered in batches: large enough to keep all threads busy, small enough for any k. */
+enum { BATCH_QUERIES = 1024, BATCH_BYTES = 64 << 20 };
+
+/* ------------------------------------------------------------------------------------------------ prepare */
+
+/* How many ids a row can have, and how many to ask for; rows are shorter than k where there are no more items. */
+static void choose_k(prog_search *s) {
+    bool is_like = s->values->like.n > 0;
+    uint64_t n_others = s->info.n_items - (is_like && s->info.n_items > 0 ? 1 : 0);
+    uint64_t most = n_others;
+
+    if (s->options.filter != NULL && s->filter.n_allowed < most)
+        most = s->filter.n_allowed;
+    if (s->values->k > most && most == n_others)
+        prog_note("k is %" PRIu64 ", but there are %s %sitems: rows are shorter", s->values->k, prog_exact(most).text,
+                  is_like ? "other " : "");
+    else if (s->values->k > most)
+        prog_note("k is %" PRIu64 ", but the filter lets only %s items through: rows are shorter", s->values->k,
+                  prog_exact(most).text);
+    s->width = s->values->k < most ? s->values->k : most;
+    s->k = s->width + (is_like ? 1 : 0);
+    if (s->width == 0)
+        s->width = 1;
+    if (s->k == 0)
+        s->k = 1;
+}
+
+static int allocate(prog_search *s) {
+    uint64_t row_bytes = sizeof *s->ids + sizeof *s->scores;
+
+    if (s->k > SIZE_MAX / row_bytes)
+        return prog_no_memory();
+    row_bytes *= s->k;
+    s->batch = row_bytes > BATCH_BYTES / BATCH_QUERIES ? BATCH_BYTES / row_bytes : BATCH_QUERIES;
+    if (s->batch == 0)
+        s->batch = 1;
+    s->ids = malloc((size_t)(s->batch * s->k) * sizeof *s->ids);
+    s->scores = malloc((size_t)(s->batch * s->k) * sizeof *s->scores);
+    return s->ids != NULL && s->scores != NULL ? PROG_DONE : prog_no_memory();
+}
+
+int prog_search_prepare(prog_search *s) {
+    const prog_search_values *values = s->values;
+    thr_error err = {.status = THR_OK};
+    int rc;
+
+    if (thr_index_open(s->run->context, values->dir, &s->index, &err) != THR_OK)
+        return prog_failed(&err);
+    s->info = thr_index_get_info(s->index);
+    thr_search_options_init(&s->options);
+    s->options.query_bits = (uint32_t)values->query_bits;
+    s->options.n_candidates = values->candidates < s->info.n_items ? values->candidates : s->info.n_items;
+    s->options.exact = values->exact;
+    if (!isnan(values->extra))
+        s->options.extra = (float)values->extra;
+    if (values->filter != NULL) {
+        rc = prog_filter_read(&s->filter, s->run->context, values->filter, s->index);
+        if (rc != PROG_DONE)
+            return rc;
+        s->options.filter = s->filter.words;
+        s->options.filter_bits = s->filter.n_bits;
+    }
+    choose_k(s);
+    return allocate(s);
+}
+
+/* ------------------------------------------------------------------------------------------------ search */
+
+/* Take the item itself out of its answer, and what does not exist off its end. */
+static uint64_t tidy(uint64_t *ids, float *scores, uint64_t k, uint64_t width, const uint64_t *self) {
+    uint64_t n = 0;
+
+    for (uint64_t i = 0; i < k && n < width && ids[i] != THR_NO_ID; i++) {
+        if (self != NULL && ids[i] == *self)
+            continue;
+        ids[n] = ids[i];
+        scores[n] = scores[i];
+        n++;
+    }
+    return n;
+}
+
+/* Search a batch and write its answers; first is the number of its first query. */
+static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
+    thr_error err = {.status = THR_OK};
+    double start = prog_seconds();
+
+    if (s->results.n_queries == 0)
+        s->open_s = start - s->started_s;
+    if (thr_index_search(s->index, queries, s->k, &s->options, s->ids, s->scores, &err) != THR_OK) {
+        char where[256];
+
+        if (s->values->queries == NULL || err.status == THR_ECHANGED)
+            return prog_failed(&err);
+        if (first == 0)
+            (void)snprintf(where, sizeof where, "%.200s", s->values->queries);
+        else
+            (void)snprintf(where, sizeof where, "%.200s, counted from row %" PRIu64, s->values->queries, first);
+        return prog_failed_at(where, &err);
+    }
+    s->search_s += prog_seconds() - start;
+    for (uint64_t q = 0; q < queries->n_rows; q++) {
+        uint64_t *ids = s->ids + q * s->k;
+        float *scores = s->scores + q * s->k;
+        const uint64_t *self = s->like != NULL ? s->like + first + q : NULL;
+        prog_answer one = {.like = s->like != NULL ? s->values->like.items[first + q] : NULL,
+                           .ids = ids,
+                           .scores = scores,
+                           .n = tidy(ids, scores, s->k, s->width, self),
+                           .width = s->width};
+        int rc = prog_results_put(&s->results, &one);
+
+        if (rc != PROG_DONE)
+            return rc;
+    }
+    return prog_stop_signal() != 0 ? prog_stopped() : PROG_DONE;
+}
+
+int prog_search_file(prog_search *s) {
+    thr_error err = {.status = THR_OK};
+    thr_reader *reader = NULL;
+    thr_reader_shape shape;
+    uint64_t total;
+    int rc = PROG_FAILED;
+
+    if (thr_reader_open(s->run->context, s->values->queries, &reader, &err) != THR_OK)
+        return prog_failed(&err);
+    shape = thr_reader_get_shape(reader);
+    total = shape.n_rows == THR_ROWS_UNKNOWN ? 0 : shape.n_rows;
+    if (shape.dtype == THR_DTYPE_NONE) {
+        prog_error("%s holds text; QUERIES must be rows of numbers, and words of the index go to --like",
+                   s->values->queries);
+        goto out;
+    }
+    if (shape.n_dims != s->info.n_dims) {
+        prog_error("%s has %" PRIu32 " dimensions, %s has %" PRIu32 "; queries and items must have the same",
+                   s->values->queries, shape.n_dims, s->values->dir, s->info.n_dims);
+        goto out;
+    }
+    for (uint64_t first = 0;;) {
+        thr_matrix rows;
+
+        if (thr_reader_next(reader, s->batch, &rows, &err) != THR_OK) {
+            rc = prog_failed(&err);
+            goto out;
+        }
+        if (rows.n_rows == 0)
+            break;
+        rc = answer(s, &rows, first);
+        if (rc != PROG_DONE)
+            goto out;
+        first += rows.n_rows;
+        if (s->results.file != stdout)
+            (void)prog_progress(NULL, "search", first, total);
+    }
+    rc = PROG_DONE;
+out:
+    thr_reader_free(reader);
+    return rc;
+}
+
+/* An item by its name, or by its id where it has none of that name. */
+static int find_item(const prog_search *s, const char *word, uint64_t *id) {
+    thr_error err = {.status = THR_OK};
+
+    if (s->info.has_names && thr_index_find(s->index, word, id, NULL) == THR_OK)
+        return PROG_DONE;
+    if (prog_read_count(word, id))
+        return PROG_DONE;
+    if (!s->info.has_names) {
+        prog_error("--like %s: %s has no names; give an id", word, s->values->dir);
+        return PROG_FAILED;
+    }
+    (void)thr_index_find(s->index, word, id, &err);
+    return prog_failed_at("--like", &err);
+}
+
+int prog_search_like(prog_search *s) {
+    size_t n = s->values->like.n;
+    uint32_t n_dims = s->info.n_dims;
+
+    s->vectors = n <= SIZE_MAX / sizeof(float) / n_dims ? malloc(n * n_dims * sizeof(float)) : NULL;
+    s->like = malloc(n * sizeof *s->like);
+    if (s->vectors == NULL || s->like == NULL)
+        return prog_no_memory();
+    for (size_t i = 0; i < n; i++) {
+        thr_error err = {.status = THR_OK};
+        int rc = find_item(s, s->values->like.items[i], &s->like[i]);
+
+        if (rc != PROG_DONE)
+            return rc;
+        if (thr_index_vector(s->index, s->like[i], s->vectors + i * n_dims, &err) != THR_OK)
+            return prog_failed_at("--like", &err);
+    }
+    for (uint64_t first = 0; first < n; first += s->batch) {
+        uint64_t rows = n - first < s->batch ? n - first : s->batch;
+        thr_matrix queries = thr_matrix_f32(s->vectors + first * n_dims, rows, n_dims);
+        int rc = answer(s, &queries, first);
+
+        if (rc != PROG_DONE)
+            return rc;
+    }
+    return PROG_DONE;
+}
+
+void prog_search_free(prog_search *s) {
+    prog_results_drop(&s->results);
+    prog_filter_free(&s->filter);
+    free(s->ids);
+    free(s->scores);
+    free(s->vectors);
+    free(s->like);
+    thr_index_free(s->index);
+}

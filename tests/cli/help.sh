@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Help is there for the program, every noun and every command, and fits 80 columns.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+for words in "" index eval info "index build" "index search" "index info" "index verify" "eval recall"; do
+    for help in --help -h; do
+        # shellcheck disable=SC2086 # the words are words
+        works "$THRESHER" $words $help
+        [ ! -s err ] || die "help of '$words' says something on standard error"
+        says "^Usage: thresher" out
+        [ -z "$(awk 'length($0) > 80' out)" ] || die "help of '$words' is wider than 80 columns"
+        [ -z "$(grep ' $' out)" ] || die "help of '$words' has blanks at the end of a line"
+    done
+done
+
+# Help wins over what is missing, wherever it stands, and names what there is.
+works "$THRESHER" index search --help -k 3
+says '-k N' out
+says '--like NAME|ID' out
+works "$THRESHER" --help index build
+says '-o, --output DIR' out
+says 'default: cosine' out
+works "$THRESHER" --help
+for command in info "index build" "index search" "index info" "index verify" "eval recall"; do
+    says "^  $command " out
+done
+! grep -q generate out || die "help shows --generate"
+
+works "$THRESHER" --version
+grep -q '^thresher [0-9]*\.[0-9]*\.[0-9]*$' out || die "no version"
+
+works "$THRESHER" info
+says '^CPU level' out
+works "$THRESHER" info --json
+is_json out
+for key in version cpu_level cpu_levels_available n_threads features; do
+    says "\"$key\":" out
+done
+works "$THRESHER" info --threads 3 --json
+says '"n_threads":3' out
+works "$THRESHER" --threads=2 --json info
+says '"n_threads":2' out
+works env THR_ISA=scalar "$THRESHER" info --json
+says '"cpu_level":"scalar"' out
+fails 1 'sse9' env THR_ISA=sse9 "$THRESHER" info

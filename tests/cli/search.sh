@@ -1,0 +1,211 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Build, look at, verify and search an index; every way to ask and to write the answer; recall against the exact scan.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+random_rows 1000 24 1 >base
+random_rows 50 24 2 >queries
+to_fvecs <base >base.fvecs
+to_fbin <base >base.fbin
+to_fvecs <queries >queries.fvecs
+awk 'BEGIN { for (i = 0; i < 1000; i++) print "item" i }' >names.txt
+awk 'BEGIN { for (i = 0; i < 1000; i++) print 5000 + 3 * i }' >ids.txt
+
+works "$THRESHER" info base.fvecs
+says '^rows *1,000$' out
+says '^dimensions *24$' out
+works "$THRESHER" info base.fbin --json
+is_json out
+says '"n_rows":1000,"n_dims":24,"dtype":"f32"' out
+works "$THRESHER" info names.txt --json
+is_json out
+says '"kind":"text","n_lines":1000' out
+
+# ---------------------------------------------------------------------------------------------------------- build
+
+works "$THRESHER" index build base.fvecs -o plain.index
+[ ! -s out ] || die "a build without --json prints something"
+says 'built plain.index: 1,000 items of 24 dimensions, cosine, 3 bits, .* bytes an item, in .* items/s' err
+works "$THRESHER" index build base.fbin -o quiet.index -q
+[ ! -s err ] || die "-q is not quiet"
+works "$THRESHER" index build base.fvecs --ids names.txt --keep f16 --bits=4 -o named.index --json
+is_json out
+says '"n_items":1000,"n_dims":24,"metric":"cosine","item_bits":4,"keep":"f16"' out
+for key in bytes_per_item code_bytes_per_item file_bytes build_s items_per_s; do
+    says "\"$key\":[0-9]" out
+done
+works "$THRESHER" index build base.fvecs --ids ids.txt --metric l2 --segment-items 128 -o given.index
+works "$THRESHER" index build base.fvecs --metric ip --codes-only -o codes.index
+works "$THRESHER" index build -o piped.index -- base.fvecs
+
+works "$THRESHER" index info plain.index
+says '^items *1,000$' out
+works "$THRESHER" info plain.index --json
+is_json out
+says '"has_ids":false,"has_names":false' out
+works "$THRESHER" index info given.index --json
+says '"metric":"l2".*"n_segments":8,"has_ids":true' out
+works "$THRESHER" index info codes.index
+says 'none: scores are estimates' out
+for index in plain named given codes; do
+    works "$THRESHER" index verify $index.index
+    says 'is sound' out
+    works "$THRESHER" index verify $index.index --json
+    is_json out
+done
+
+# ---------------------------------------------------------------------------------------------------------- answers
+
+works "$THRESHER" index search plain.index queries.fvecs -k 10 --exact -o truth.ivecs
+says '50 queries, 1,000 items, in .* queries/s' err
+[ ! -s out ] || die "a search with -o prints something"
+[ ! -e truth.ivecs.tmp ] || die "the temporary file is still there"
+works "$THRESHER" info truth.ivecs --json
+says '"n_rows":50,"n_dims":10,"dtype":"i32"' out
+
+works "$THRESHER" index search plain.index queries.fvecs -k10 -o result.ivecs -q
+[ ! -s err ] || die "-q is not quiet"
+works "$THRESHER" eval recall truth.ivecs result.ivecs -k 10
+awk '{ exit !($2 >= 0.99) }' out || die "recall@10 is below 0.99: $(cat out)"
+works "$THRESHER" eval recall truth.ivecs truth.ivecs -k 10 --json
+is_json out
+says '"recall_at_10":1,"k":10,"n_queries":50,"ties_counted":false' out
+
+# one thread and many, every CPU level, any batch of queries: the same bytes
+works "$THRESHER" index search plain.index queries.fvecs -k 10 -o one.ivecs --threads 1
+same one.ivecs result.ivecs
+works env THR_ISA=scalar "$THRESHER" index search plain.index queries.fvecs -k 10 -o scalar.ivecs --threads 3
+same scalar.ivecs result.ivecs
+works "$THRESHER" index search quiet.index queries.fvecs -k 10 -o fbin.ivecs
+same fbin.ivecs result.ivecs
+
+# more candidates find at least as much; all of them find everything
+works "$THRESHER" index search plain.index queries.fvecs -k 10 --candidates 1000 -o all.ivecs
+same all.ivecs truth.ivecs
+works "$THRESHER" index search plain.index queries.fvecs -k 10 --extra 2.5 -o extra.ivecs
+same extra.ivecs truth.ivecs
+works "$THRESHER" index search plain.index queries.fvecs -k 10 --query-bits 8 --candidates 1000 -o bits.ivecs
+same bits.ivecs truth.ivecs
+
+# ---------------------------------------------------------------------------------------------------------- formats
+
+works "$THRESHER" index search named.index queries.fvecs -k 3 -o result.jsonl --json
+is_json result.jsonl
+[ "$(wc -l <result.jsonl)" -eq 50 ] || die "not a line a query"
+says '^{"query":0,"ids":\[[0-9]*,[0-9]*,[0-9]*\],"scores":\[[-0-9.e]*,[-0-9.e]*,[-0-9.e]*\],"names":\["item' result.jsonl
+is_json out
+says '"n_queries":50,"k":3' out
+works "$THRESHER" index search named.index queries.fvecs -k 3 --json
+same out result.jsonl
+works "$THRESHER" index search named.index queries.fvecs -k 3 -o -.jsonl
+same out result.jsonl
+works "$THRESHER" index search named.index queries.fvecs -k 3 -o named.ivecs
+works "$THRESHER" eval recall named.ivecs result.jsonl -k 3 --json
+says '"recall_at_3":1,' out
+
+works "$THRESHER" index search named.index queries.fvecs -k 3 -o result.trec
+[ "$(wc -l <result.trec)" -eq 150 ] || die "not a line a result"
+[ -z "$(grep -v '^[0-9]* Q0 item[0-9]* [123] [-0-9.e]* thresher$' result.trec)" ] || die "not the format of TREC"
+works "$THRESHER" index search given.index queries.fvecs -k 3 -o result.trec
+[ -z "$(awk '$3 < 5000 || $3 % 3 != 5000 % 3' result.trec)" ] || die "ids are not the given ones"
+works "$THRESHER" index search named.index queries.fvecs -k 3 -v
+says '^query 49$' out
+says '^   1  *[-0-9.]*  item[0-9]*$' out
+says 'until the first query' err
+fails 2 'must be .ivecs, .jsonl or .trec; did you mean .jsonl?' \
+    "$THRESHER" index search named.index queries.fvecs -k 3 -o result.json
+fails 2 'must be .ivecs, .jsonl or .trec' "$THRESHER" index search named.index queries.fvecs -k 3 -o result
+
+printf 'a b\n' >blank.txt
+tail -n +2 names.txt >>blank.txt
+works "$THRESHER" index build base.fvecs --ids blank.txt -o blank.index
+fails 1 'write .jsonl' "$THRESHER" -q index search blank.index queries.fvecs -k 1000 -o blank.trec
+[ ! -e blank.trec ] && [ ! -e blank.trec.tmp ] || die "a failed search leaves a file"
+
+awk 'BEGIN { for (i = 0; i < 1000; i++) printf "%.0f\n", 3000000000 + i }' >large.txt
+works "$THRESHER" index build base.fvecs --ids large.txt -o large.index
+fails 1 'does not fit the 32 bits of .ivecs; write .jsonl' \
+    "$THRESHER" -q index search large.index queries.fvecs -k 3 -o large.ivecs
+[ ! -e large.ivecs ] || die "a failed search leaves a file"
+works "$THRESHER" index search large.index queries.fvecs -k 3 -o large.jsonl
+
+# ---------------------------------------------------------------------------------------------------------- like
+
+works "$THRESHER" index search named.index --like item7 --like item8 -k 5 --json -q
+is_json out
+[ "$(wc -l <out)" -eq 2 ] || die "not a line a --like"
+says '^{"query":0,"like":"item7",' out
+! grep '"like":"item7"' out | grep -q '"names":\[.*"item7"' || die "an item is in its own answer"
+cp out by_name
+works "$THRESHER" index search named.index --like 7 --like=8 -k 5 --json -q
+sed 's/"like":"item/"like":"/' by_name >expected
+same out expected
+works "$THRESHER" index search named.index --like item7 -k 3
+says '^like item7$' out
+[ "$(grep -c '^  ' out)" -eq 3 ] || die "not three lines of results"
+works "$THRESHER" index search given.index --like 5003 -k 3 --json
+! grep -q '\[5003' out || die "an item is in its own answer"
+fails 1 "no item\|no such\|holds no" "$THRESHER" index search named.index --like item1000 -k 3
+fails 1 'has no names; give an id' "$THRESHER" index search plain.index --like king -k 3
+fails 1 '1000' "$THRESHER" index search plain.index --like 1000 -k 3
+fails 1 'codes only' "$THRESHER" index search codes.index --like 7 -k 3
+fails 1 'codes only' "$THRESHER" index search codes.index queries.fvecs --exact -k 3
+
+# ---------------------------------------------------------------------------------------------------------- k
+
+works "$THRESHER" index search plain.index queries.fvecs -k 1001 --json
+says 'k is 1001, but there are 1,000 items: rows are shorter' err
+is_json out
+[ "$(head -1 out | tr ',' '\n' | grep -c .)" -eq 2001 ] || die "not 1,000 ids and 1,000 scores"
+works "$THRESHER" index search plain.index queries.fvecs -k 18446744073709551615 -o most.ivecs -q
+works "$THRESHER" info most.ivecs --json
+says '"n_rows":50,"n_dims":1000' out
+works "$THRESHER" index search plain.index --like 3 -k 5000 -o most.jsonl
+says 'there are 999 other items' err
+
+# ---------------------------------------------------------------------------------------------------------- filter
+
+printf '3\n14\n159\n' >filter.txt
+printf 'item3\n14\n\nitem159\nitem3\n' >names_filter.txt
+printf '3 14 159\n' | to_ivecs >filter.ivecs
+to_mask 1000 3 14 159 >filter.npy
+for index in plain named; do
+    for filter in filter.txt filter.ivecs filter.npy; do
+        works "$THRESHER" index search $index.index queries.fvecs -k 3 --filter $filter --json -q
+        [ -z "$(sed 's/.*"ids":\[\([0-9,]*\)\].*/,\1,/' out | sed 's/,3,/,/; s/,14,/,/; s/,159,/,/' | grep '[0-9]')" ] ||
+            die "$index $filter: other items than allowed"
+        [ "$(grep -c '"ids":\[[0-9]*,[0-9]*,[0-9]*\]' out)" -eq 50 ] || die "$index $filter: not all that are allowed"
+        mv out "filtered.$index.$filter"
+    done
+    same "filtered.$index.filter.txt" "filtered.$index.filter.npy"
+    same "filtered.$index.filter.txt" "filtered.$index.filter.ivecs"
+done
+works "$THRESHER" index search named.index queries.fvecs -k 3 --filter names_filter.txt --json -q
+same out filtered.named.filter.txt
+works "$THRESHER" index search given.index queries.fvecs -k 3 --filter filter.npy -o -.trec
+[ -z "$(awk '$3 != 5009 && $3 != 5042 && $3 != 5477' out)" ] || die "the mask is not by row"
+works "$THRESHER" index search plain.index queries.fvecs -k 4 --filter filter.txt -o short.ivecs
+says 'the filter lets only 3 items through: rows are shorter' err
+works "$THRESHER" info short.ivecs --json
+says '"n_rows":50,"n_dims":3' out
+works "$THRESHER" index search plain.index --like 3 --like 4 -k 3 --filter filter.txt -o like.ivecs
+[ "$(od -An -v -td4 like.ivecs | tr -s ' \n' '  ' | awk '{ print $1, NF, $4 }')" = "3 8 -1" ] ||
+    die "a row that lacks an item is not filled up with -1"
+to_mask 1000 >none.npy
+works "$THRESHER" index search plain.index queries.fvecs -k 4 --filter none.npy
+says 'nothing found' out
+
+echo 1000 >beyond.txt
+fails 1 'beyond.txt: line 1: the index has no item "1000"' \
+    "$THRESHER" index search plain.index queries.fvecs -k 3 --filter beyond.txt
+echo item1000 >beyond.txt
+fails 1 'no item "item1000"' "$THRESHER" index search named.index queries.fvecs -k 3 --filter beyond.txt
+echo 1000 | to_ivecs >beyond.ivecs
+fails 1 'no item 1000, only 0 to 999' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter beyond.ivecs
+echo -1 | to_ivecs >negative.ivecs
+fails 1 'negative' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter negative.ivecs
+to_mask 999 3 >short.npy
+fails 1 'a mask for this index is one row of 1000 values' \
+    "$THRESHER" index search plain.index queries.fvecs -k 3 --filter short.npy
+fails 1 'holds f32' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter base.fvecs

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds and searches that are interrupted or killed while they read a slow pipe: what was there before stays.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+# 250 kB: more than a pipe holds, so that whoever wrote it all knows that the program is reading.
+random_rows 500 128 1 | to_fvecs >base.fvecs
+random_rows 100 128 4 | to_fvecs >small.fvecs
+mkfifo pipe
+
+# Whoever started this test may have had interrupts ignored; the program would rightly inherit that.
+default=
+if env --default-signal=INT true 2>/dev/null; then
+    default="env --default-signal=INT,TERM"
+fi
+
+# stopped SIGNAL COMMAND...: runs the command with base.fvecs and then silence on standard input, and signals it there.
+stopped() {
+    signal=$1
+    shift
+    rm -f pid
+    (
+        exec 3>pipe
+        cat base.fvecs >&3
+        kill -s "$signal" "$(cat pid)"
+        waited=0
+        while kill -0 "$(cat pid)" 2>/dev/null && [ $waited -lt 60 ]; do
+            sleep 1
+            waited=$((waited + 1))
+        done
+    ) >/dev/null 2>&1 3>&- &
+    feeder=$!
+    code=0
+    # shellcheck disable=SC2016,SC2086 # the inner shell expands; $default is words
+    $default sh -c 'echo $$ >pid; exec "$@"' sh "$@" <pipe >out 2>err || code=$?
+    wait "$feeder" || true
+}
+
+for signal in INT TERM; do
+    [ "$signal" = INT ] && want=130 || want=143
+
+    stopped $signal "$THRESHER" index build -.fvecs -o new.index
+    [ "$code" -eq $want ] || die "exit $code after SIG$signal, expected $want"
+    [ "$(cat err)" = "thresher: stopped; nothing was changed" ] || die "another message"
+    [ ! -e new.index ] || [ -z "$(ls -A new.index)" ] || die "a stopped build leaves something"
+    rm -rf new.index
+done
+
+works "$THRESHER" index build small.fvecs -o old.index
+works "$THRESHER" index search old.index small.fvecs -k 5 --json -q
+cp out before
+n_files=$(find old.index | wc -l)
+
+stopped INT "$THRESHER" index build -.fvecs -o old.index --force
+[ "$code" -eq 130 ] || die "exit $code after SIGINT, expected 130"
+[ "$(find old.index | wc -l)" -eq "$n_files" ] || die "a stopped build leaves something"
+works "$THRESHER" index search old.index small.fvecs -k 5 --json -q
+same out before
+
+stopped KILL "$THRESHER" index build -.fvecs -o old.index --force
+[ "$code" -eq 137 ] || die "exit $code after SIGKILL, expected 137"
+works "$THRESHER" index search old.index small.fvecs -k 5 --json -q
+same out before
+works "$THRESHER" index verify old.index
+
+# What a killed build left is no hindrance, and gone after the next.
+works "$THRESHER" index build base.fvecs -o old.index --force
+works "$THRESHER" index verify old.index
+[ "$(find old.index | wc -l)" -eq "$n_files" ] || die "leftovers of a killed build: $(ls old.index)"
+works "$THRESHER" index info old.index --json
+says '"n_items":500,' out
+
+stopped KILL "$THRESHER" index build -.fvecs -o fresh.index
+works "$THRESHER" index build base.fvecs -o fresh.index
+works "$THRESHER" index verify fresh.index
+
+# A search that is stopped leaves the answer of before.
+printf 'before\n' >answer.jsonl
+stopped INT "$THRESHER" index search old.index -.fvecs -k 5 -o answer.jsonl
+[ "$code" -eq 130 ] || die "exit $code after SIGINT, expected 130"
+[ "$(cat answer.jsonl)" = before ] || die "the old answer is lost"
+[ ! -e answer.jsonl.tmp ] || die "a stopped search leaves a file"

@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Wrong words: exit code 2, one line, the nearest right word.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+# nouns and verbs
+fails 2 'a command is missing' "$THRESHER"
+fails 2 'did you mean thresher index?' "$THRESHER" idnex build
+fails 2 'did you mean thresher index?' "$THRESHER" ind
+fails 2 'did you mean thresher eval?' "$THRESHER" evla
+fails 2 'did you mean thresher info?' "$THRESHER" inof
+fails 2 'did you mean thresher index search?' "$THRESHER" search
+fails 2 'did you mean thresher eval recall?' "$THRESHER" recal
+fails 2 'see thresher --help' "$THRESHER" zzzzzz
+fails 2 'see thresher --help' "$THRESHER" ''
+fails 2 'did you mean thresher index search?' "$THRESHER" index serach
+fails 2 'did you mean thresher index build?' "$THRESHER" index buld
+fails 2 'did you mean thresher index verify?' "$THRESHER" index verfiy
+fails 2 'only build, search, info, verify' "$THRESHER" index zzzzzz
+fails 2 'One of build, search, info, verify' "$THRESHER" index
+fails 2 'did you mean thresher eval recall?' "$THRESHER" eval recal
+fails 2 'One of recall' "$THRESHER" eval
+
+# options
+fails 2 'did you mean --metric?' "$THRESHER" index build x.npy -o y --metrc l2
+fails 2 'did you mean --metric?' "$THRESHER" index build x.npy -o y --metrc=l2
+fails 2 'did you mean --codes-only?' "$THRESHER" index build x.npy -o y --code-only
+fails 2 'did you mean --query-bits?' "$THRESHER" index search d q.npy --quer-bits 3
+fails 2 'did you mean --json?' "$THRESHER" info --jsno
+fails 2 'did you mean --threads?' "$THRESHER" --thread 3 info
+fails 2 'no option -z; see thresher info --help' "$THRESHER" info -z
+fails 2 'no option -qz' "$THRESHER" info -qz
+fails 2 'no option --zzzzzz' "$THRESHER" info --zzzzzz
+fails 2 'no option --bits here' "$THRESHER" --bits 3 index build
+fails 2 '--json takes no value' "$THRESHER" info --json=yes
+fails 2 '--bits needs a value' "$THRESHER" index build x.npy -o y --bits
+fails 2 '--output needs a value' "$THRESHER" index build x.npy -o --json
+fails 2 '-k needs a value' "$THRESHER" index search d q.npy -k
+
+# values
+fails 2 'did you mean cosine?' "$THRESHER" index build x.npy -o y --metric cosin
+fails 2 'none of cosine, ip, l2' "$THRESHER" index build x.npy -o y --metric zzzz
+fails 2 'did you mean f16?' "$THRESHER" index build x.npy -o y --keep=f61
+fails 2 'did you mean auto?' "$THRESHER" info --device aut
+for bad in 0 9 -1 3x '' ' 3' +3 0x3 3.0 99999999999999999999; do
+    fails 2 '--bits takes a whole number from 1 to 8' "$THRESHER" index build x.npy -o y --bits "$bad"
+done
+for bad in 0 -5 ten 1k 18446744073709551616; do
+    fails 2 '-k takes a whole number, 1 or more' "$THRESHER" index search d q.npy -k "$bad"
+    fails 2 '-k takes a whole number, 1 or more' "$THRESHER" index search d q.npy "-k$bad"
+done
+for bad in -0.5 x nan inf 1e999 '' 0x1p3 1,5; do
+    fails 2 '--extra takes a number, 0 or more' "$THRESHER" index search d q.npy -k 5 --extra "$bad"
+    fails 2 '--extra takes a number, 0 or more' "$THRESHER" index search d q.npy -k 5 --extra="$bad"
+done
+fails 2 '--threads takes a whole number from 1 to 1024' "$THRESHER" info --threads 0
+fails 2 '--threads takes a whole number from 1 to 1024' "$THRESHER" info --threads 1025
+fails 2 '--seed takes a whole number' "$THRESHER" info --seed -1
+
+# what is missing, too much or does not go together
+fails 2 'VECTORS is missing' "$THRESHER" index build
+fails 2 '-o DIR is missing' "$THRESHER" index build x.npy
+fails 2 'DIR is missing' "$THRESHER" index search -k 3
+fails 2 '-k N is missing' "$THRESHER" index search d q.npy
+fails 2 'QUERIES or --like NAME is missing' "$THRESHER" index search d -k 3
+fails 2 'QUERIES and --like exclude each other' "$THRESHER" index search d q.npy -k 3 --like king
+fails 2 'RESULT is missing' "$THRESHER" eval recall t.ivecs -k 3
+fails 2 'DIR is missing' "$THRESHER" index info
+fails 2 '"c" is one argument too many' "$THRESHER" index search a b c -k 3
+fails 2 '"b" is one argument too many' "$THRESHER" info a -- b
+fails 2 'DIR is empty' "$THRESHER" index info ''
+fails 2 '--exact and --extra exclude each other' "$THRESHER" index search d q.npy -k 3 --exact --extra 1
+fails 2 '--candidates and --exact exclude each other' "$THRESHER" index search d q.npy -k 3 --candidates 5 --exact
+fails 2 '--keep and --codes-only exclude each other' "$THRESHER" index build x.npy -o y --keep f16 --codes-only
+
+# right words of another build: the work cannot be done
+fails 1 'this build has no GPU support' "$THRESHER" info --device cuda
+fails 1 'this build has no GPU support' "$THRESHER" info --device=cuda:1
+
+# words that are hard to print stay on one line
+fails 2 'no command "a?b"' "$THRESHER" "a
+b"
+
+# -- ends the options; a dash alone or before a dot or digit is no option
+fails 1 'no-such-file\|--json' "$THRESHER" info -- --json
+fails 1 '-5' "$THRESHER" info -5
