@@ -93,7 +93,9 @@ static thr_status find_centre(thr_context *context, const thr_matrix *sample, th
         mean[d] /= (double)sample->n_rows;
         length += mean[d] * mean[d];
     }
-    if (!(length > WORTH_A_CENTRE * square / (double)sample->n_rows))
+    square /= (double)sample->n_rows;
+    /* The mean of n independent rows around 0 has a mean square of square / n by chance. */
+    if (!(length > (WORTH_A_CENTRE + 2.0 / (double)sample->n_rows) * square))
         goto out;
     THR_TRY_OUT(thr_alloc(context, n_dims, sizeof(float), &quantiser->centre, "a centre", err));
     for (uint32_t d = 0; d < n_dims; d++)

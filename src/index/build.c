@@ -99,7 +99,8 @@ static thr_status train(builder *b, thr_error *err) {
     thr_matrix sample;
     thr_error why = {0};
     THR_TRY(thr_row_source_sample(&b->source, b->options->sample_rows, &sample, err));
-    thr_status status = thr_quantiser_train(b->context, &sample, b->options->item_bits, &b->manifest.quantiser, &why);
+    thr_status status = thr_quantiser_calibrate(b->context, &sample, b->options->item_bits,
+                                                b->options->metric == THR_METRIC_COSINE, &b->manifest.quantiser, &why);
     if (status == THR_ERANGE)
         return name_bad_row(b, &sample, &why, err);
     if (status != THR_OK)
@@ -127,13 +128,17 @@ static thr_status prepare(builder *b, thr_error *err) {
                                .bits = o->item_bits,
                                .metric = o->metric,
                                .keep = o->keep,
+                               .centred = b->manifest.quantiser.centre != NULL,
                                .has_ids = b->ids.n != 0 && b->ids.offsets == NULL,
                                .has_names = b->ids.offsets != NULL};
     b->manifest.metric = o->metric;
     b->manifest.keep = o->keep;
+    b->manifest.centred = shape.centred;
     b->manifest.has_ids = shape.has_ids;
     b->manifest.has_names = shape.has_names;
     THR_TRY(thr_gather_open(b->context, &shape, chunk, rows->n_rows, &b->gather, err));
+    for (uint32_t d = 0; shape.centred && d < rows->n_dims; d++)
+        b->gather.centre_square += (double)b->manifest.quantiser.centre[d] * (double)b->manifest.quantiser.centre[d];
     return thr_keeper_open(b->context, b->source.name, o->keep, rows->n_dims, chunk, &b->keeper, err);
 }
 
@@ -143,9 +148,9 @@ static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, u
     thr_gather *gather = &b->gather;
     size_t block = thr_block_size(gather->shape.n_dims, gather->shape.bits);
     uint64_t at = slab->n_items;
-    thr_status status =
-        thr_encode_blocks(b->context, &b->manifest.quantiser, rows, first_row,
-                          slab->codes + at / THR_BLOCK_ITEMS * block, gather->norms, gather->code_squares, &why);
+    thr_status status = thr_encode_residuals(b->context, &b->manifest.quantiser, rows, first_row,
+                                             slab->codes + at / THR_BLOCK_ITEMS * block, gather->norms,
+                                             gather->residuals, gather->code_squares, &why);
     if (status != THR_OK)
         return thr_fail(err, status, "%s: %s", b->source.name, why.text);
     THR_TRY(thr_gather_add(gather, slab, rows->n_rows, b->source.name, first_row, err));
@@ -204,6 +209,11 @@ static thr_status end_segment(builder *b, uint32_t number, uint32_t n_items, thr
         thr_segment_write_end(&b->writer);
     THR_TRY(thr_gather_write(&b->gather, &b->writer, err));
     THR_TRY(thr_ids_write(&b->ids, m->n_items, n_items, &b->writer, err));
+    if (shape.centred) {
+        THR_TRY(thr_segment_write_begin(&b->writer, THR_SECTION_CENTRE, err));
+        THR_TRY(thr_segment_write(&b->writer, m->quantiser.centre, shape.n_dims * sizeof(float), err));
+        thr_segment_write_end(&b->writer);
+    }
     THR_TRY(thr_segment_write_finish(&b->writer, &shape, &listed, err));
     THR_TRY(thr_grow(b->context, &m->segments, &b->segments_capacity, m->n_segments, m->n_segments + 1,
                      sizeof *m->segments, "the manifest's segments", err));
@@ -245,8 +255,8 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     THR_TRY_OUT(thr_ids_open(context, b.options, &b.ids, err));
     if (b.source.shape.n_rows != THR_ROWS_UNKNOWN)
         THR_TRY_OUT(thr_ids_check_count(&b.ids, b.source.shape.n_rows, b.source.name, err));
-    THR_TRY_OUT(prepare(&b, err));
     THR_TRY_OUT(train(&b, err));
+    THR_TRY_OUT(prepare(&b, err));
     THR_TRY_OUT(write_segments(&b, err));
     THR_TRY_OUT(thr_build_dir_publish(&b.dir, &b.manifest, err));
 out:
@@ -257,6 +267,7 @@ out:
     thr_gather_close(&b.gather);
     thr_row_source_close(&b.source);
     thr_ids_close(&b.ids);
+    thr_quantiser_free(context, &b.manifest.quantiser);
     thr_manifest_free(context, &b.manifest);
     return status;
 }

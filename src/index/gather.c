@@ -23,6 +23,7 @@ thr_status thr_gather_open(thr_context *context, const thr_segment_shape *shape,
     *gather = (thr_gather){.context = context, .shape = *shape, .chunk_items = chunk_items};
     gather->slab_items = blocks * THR_BLOCK_ITEMS > chunk_items ? blocks * THR_BLOCK_ITEMS : chunk_items;
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->norms, "lengths", err));
+    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->residuals, "lengths", err));
     return thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->code_squares, "code lengths", err);
 }
 
@@ -30,7 +31,7 @@ static void slab_free(thr_context *context, thr_slab *slab) {
     thr_release(context, slab->codes);
     thr_release(context, slab->block_norms);
     thr_release(context, slab->factors);
-    thr_release(context, slab->squares);
+    thr_release(context, slab->offsets);
     thr_release(context, slab->scales);
     thr_release(context, slab->inverse_norms);
     *slab = (thr_slab){0};
@@ -41,6 +42,7 @@ void thr_gather_close(thr_gather *gather) {
         slab_free(gather->context, &gather->slabs[i]);
     thr_release(gather->context, gather->slabs);
     thr_release(gather->context, gather->norms);
+    thr_release(gather->context, gather->residuals);
     thr_release(gather->context, gather->code_squares);
     *gather = (thr_gather){.context = gather->context};
 }
@@ -62,7 +64,7 @@ static thr_status slab_alloc(thr_gather *gather, thr_slab *slab, thr_error *err)
         thr_section_kind kind;
         float **values;
     } arrays[] = {{THR_SECTION_FACTORS, &slab->factors},
-                  {THR_SECTION_SQUARES, &slab->squares},
+                  {THR_SECTION_OFFSETS, &slab->offsets},
                   {THR_SECTION_SCALES, &slab->scales},
                   {THR_SECTION_INVERSE_NORMS, &slab->inverse_norms}};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
@@ -103,22 +105,31 @@ static void add_block_norms(thr_gather *gather, thr_slab *slab, uint64_t n) {
     }
 }
 
-/* |x| / |b| in double, rounded once; a code's length is never 0, for its integers are odd. */
+/* |r| / |b| in double, rounded once; a code's length is never 0, for its integers are odd. */
 static void add_factors(thr_gather *gather, thr_slab *slab, uint64_t n) {
     for (uint64_t i = 0; i < n; i++)
-        slab->factors[slab->n_items + i] = (float)((double)gather->norms[i] / sqrt((double)gather->code_squares[i]));
+        slab->factors[slab->n_items + i] =
+            (float)((double)gather->residuals[i] / sqrt((double)gather->code_squares[i]));
 }
 
-static thr_status add_squares(thr_gather *gather, thr_slab *slab, uint64_t n, const char *name, uint64_t first_row,
+/*
+ * L2: |r|^2. Cosine: -<r, c> for r = x / |x| - c, which follows from the lengths: |r|^2 = 1 - 2 <r, c> - |c|^2. A zero
+ * row has r = -c.
+ */
+static thr_status add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n, const char *name, uint64_t first_row,
                               thr_error *err) {
+    const bool cosine = gather->shape.metric == THR_METRIC_COSINE;
     for (uint64_t i = 0; i < n; i++) {
-        float square = (float)((double)gather->norms[i] * (double)gather->norms[i]);
-        if (!isfinite(square))
+        const double square = (double)gather->residuals[i] * (double)gather->residuals[i];
+        const double product =
+            gather->norms[i] == 0 ? -gather->centre_square : (1 - gather->centre_square - square) / 2;
+        const float offset = (float)(cosine ? -product : square);
+        if (!isfinite(offset))
             return thr_fail(err, THR_ERANGE,
                             "%s: row %" PRIu64
                             ": a vector of length %g is too long for squared distances in float32: scale the vectors",
                             name, first_row + i, (double)gather->norms[i]);
-        slab->squares[slab->n_items + i] = square;
+        slab->offsets[slab->n_items + i] = offset;
     }
     return THR_OK;
 }
@@ -129,8 +140,8 @@ thr_status thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n, const 
         add_block_norms(gather, slab, n);
     if (slab->factors != NULL)
         add_factors(gather, slab, n);
-    if (slab->squares != NULL)
-        THR_TRY(add_squares(gather, slab, n, name, first_row, err));
+    if (slab->offsets != NULL)
+        THR_TRY(add_offsets(gather, slab, n, name, first_row, err));
     slab->n_items += n;
     return THR_OK;
 }
@@ -143,8 +154,8 @@ static const void *slab_data(const thr_slab *slab, thr_section_kind kind) {
         return slab->block_norms;
     case THR_SECTION_FACTORS:
         return slab->factors;
-    case THR_SECTION_SQUARES:
-        return slab->squares;
+    case THR_SECTION_OFFSETS:
+        return slab->offsets;
     case THR_SECTION_SCALES:
         return slab->scales;
     case THR_SECTION_INVERSE_NORMS:
@@ -157,7 +168,7 @@ static const void *slab_data(const thr_slab *slab, thr_section_kind kind) {
 /* Zeros from the last item to the end of its block, in the arrays of a value an item. */
 static void pad(thr_slab *slab) {
     uint64_t padded = thr_padded_items((uint32_t)slab->n_items);
-    float *arrays[] = {slab->factors, slab->squares, slab->scales, slab->inverse_norms};
+    float *arrays[] = {slab->factors, slab->offsets, slab->scales, slab->inverse_norms};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         if (arrays[i] != NULL)
             memset(arrays[i] + slab->n_items, 0, (size_t)(padded - slab->n_items) * sizeof(float));

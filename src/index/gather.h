@@ -14,7 +14,7 @@
 typedef struct thr_slab {
     uint8_t *codes;
     uint32_t *block_norms;
-    float *factors, *squares, *scales, *inverse_norms;
+    float *factors, *offsets, *scales, *inverse_norms;
     uint64_t n_items;
 } thr_slab;
 
@@ -25,8 +25,9 @@ typedef struct thr_gather {
     thr_slab *slabs;
     size_t n_slabs, capacity; /* allocated ones, and room for pointers */
     size_t n_full;            /* slabs[n_full] is being filled */
-    float *norms;             /* scratch: chunk_items lengths and squared code lengths */
+    float *norms, *residuals; /* scratch: chunk_items lengths of rows and residuals, and squared code lengths */
     uint32_t *code_squares;
+    double centre_square; /* of the quantiser's centre, 0 without */
     uint64_t chunk_items;
 } thr_gather;
 

@@ -237,11 +237,13 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     THR_TRY(keep_line(p, &m->keep));
     THR_TRY(number_line(p, "items", 1, UINT64_MAX - 1, &m->n_items));
     THR_TRY(ranges_line(p, m->quantiser.ranges));
+    THR_TRY(flag_line(p, "centre", &m->centred));
     THR_TRY(flag_line(p, "ids", &m->has_ids));
     THR_TRY(flag_line(p, "names", &m->has_names));
     THR_TRY(number_line(p, "segments", 1, THR_MAX_SEGMENTS, &n_segments));
     m->quantiser.n_dims = (uint32_t)n_dims;
     m->quantiser.item_bits = (uint32_t)bits;
+    m->quantiser.unit = m->metric == THR_METRIC_COSINE;
     m->n_segments = (uint32_t)n_segments;
     THR_TRY(segment_lines(context, p, m));
     p->line++;
@@ -317,8 +319,8 @@ thr_status thr_manifest_print(thr_context *context, const thr_manifest *m, char 
         range_print(m->quantiser.ranges[i], range);
         add(&out, " %s", range);
     }
-    add(&out, "\nids %s\nnames %s\nsegments %" PRIu32 "\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no",
-        m->n_segments);
+    add(&out, "\ncentre %s\nids %s\nnames %s\nsegments %" PRIu32 "\n", m->centred ? "yes" : "no",
+        m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no", m->n_segments);
     for (uint32_t i = 0; i < m->n_segments; i++) {
         const thr_manifest_segment *segment = &m->segments[i];
         char name[THR_SEGMENT_NAME_SIZE];

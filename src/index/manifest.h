@@ -31,9 +31,9 @@ typedef struct thr_manifest_segment {
 typedef struct thr_manifest {
     thr_metric metric;
     thr_dtype keep;
-    thr_quantiser quantiser; /* dims, bits, ranges */
+    thr_quantiser quantiser; /* dims, bits, ranges; its centre is not owned */
     uint64_t n_items;
-    bool has_ids, has_names;
+    bool centred, has_ids, has_names; /* centred: the centre itself stands in the segments */
     uint32_t n_segments;
     thr_manifest_segment *segments; /* owned */
 } thr_manifest;

@@ -47,6 +47,7 @@ static thr_status map_segment(thr_index *index, const char *dir, const thr_manif
                                .bits = m->quantiser.item_bits,
                                .metric = m->metric,
                                .keep = m->keep,
+                               .centred = m->centred,
                                .has_ids = m->has_ids,
                                .has_names = m->has_names};
     char name[THR_SEGMENT_NAME_SIZE];
@@ -58,6 +59,17 @@ static thr_status map_segment(thr_index *index, const char *dir, const thr_manif
     return thr_segment_parse(mapped->path, mapped->map.data, mapped->map.size, &shape, listed, &mapped->view, err);
 }
 
+/* All segments hold the centre; the scan reads the first one's. */
+static thr_status take_centre(thr_index *index, const thr_segment_view *view, thr_error *err) {
+    thr_quantiser *quantiser = &index->manifest.quantiser;
+    if (quantiser->centre == NULL)
+        quantiser->centre = view->centre;
+    if (view->centre != NULL && memcmp(quantiser->centre, view->centre, quantiser->n_dims * sizeof(float)) != 0)
+        return thr_fail(err, THR_ECORRUPT, "%s: its centre is not that of the first segment: build the index again",
+                        view->path);
+    return THR_OK;
+}
+
 static thr_status map_segments(thr_index *index, const char *dir, thr_error *err) {
     const thr_manifest *m = &index->manifest;
     uint64_t first_row = 0, size;
@@ -66,6 +78,7 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
     for (uint32_t i = 0; i < m->n_segments; i++) {
         THR_TRY(map_segment(index, dir, &m->segments[i], err));
         thr_segment_view *view = &index->mapped[i].view;
+        THR_TRY(take_centre(index, view, err));
         view->scan.first_row = first_row;
         index->segments[i] = view->scan;
         first_row += view->shape.n_items;

@@ -9,8 +9,8 @@ enum {
     DEFAULT_QUERY_BITS = 4,
     DEFAULT_SAMPLE_ROWS = 4096,
     /* The candidates refined for k: at least so many times k, and at least so many more. */
-    CANDIDATES_TIMES = 10,
-    CANDIDATES_MORE = 500
+    CANDIDATES_TIMES = 4,
+    CANDIDATES_MORE = 190
 };
 
 const char *thr_metric_name(thr_metric metric) {

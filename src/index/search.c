@@ -78,21 +78,22 @@ static void rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
 
 thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k, const thr_search_options *options,
                             uint64_t *ids, float *scores, thr_error *err) {
-    thr_search_options defaults;
+    thr_search_options complete;
     if (index == NULL || queries == NULL || ids == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs an index, queries and room for ids");
-    if (options == NULL) {
-        thr_search_options_init(&defaults);
-        options = &defaults;
-    }
-    THR_TRY(check_options(index, options, k, err));
+    thr_search_options_init(&complete);
+    THR_TRY(check_options(index, options != NULL ? options : &complete, k, err));
+    if (options != NULL)
+        complete = *options;
+    if (complete.n_candidates == 0)
+        complete.n_candidates = thr_search_candidates(k);
     THR_TRY(check_queries(index, queries, k, err));
     THR_TRY(thr_index_check_unchanged(index, err));
     if (queries->n_rows == 0)
         return THR_OK;
     thr_scan *scan;
     THR_TRY(take_scan(index, &scan, err));
-    thr_status status = thr_scan_search(scan, &index->target, queries, k, options, ids, scores, err);
+    thr_status status = thr_scan_search(scan, &index->target, queries, k, &complete, ids, scores, err);
     put_scan(index, scan);
     if (status == THR_OK && index->manifest.has_ids)
         rows_to_ids(index, ids, (size_t)(k * queries->n_rows));

@@ -14,8 +14,8 @@ const uint8_t thr_segment_magic[8] = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1};
 
 const char *thr_section_name(uint32_t kind) {
     static const char *const names[THR_SECTION_LAST + 1] = {"?",       "vectors",  "codes",  "block norms",
-                                                            "factors", "squares",  "scales", "inverse norms",
-                                                            "ids",     "id order", "names"};
+                                                            "factors", "offsets",  "scales", "inverse norms",
+                                                            "ids",     "id order", "names",  "centre"};
     return names[kind <= THR_SECTION_LAST ? kind : 0];
 }
 
@@ -32,11 +32,11 @@ bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *s
         return true;
     case THR_SECTION_BLOCK_NORMS:
         *size = padded / THR_BLOCK_ITEMS * sizeof(uint32_t);
-        return cosine;
+        return cosine && !shape->centred;
     case THR_SECTION_FACTORS:
-        return !cosine;
-    case THR_SECTION_SQUARES:
-        return shape->metric == THR_METRIC_L2;
+        return !cosine || shape->centred;
+    case THR_SECTION_OFFSETS:
+        return shape->metric == THR_METRIC_L2 || (cosine && shape->centred);
     case THR_SECTION_SCALES:
         return shape->keep == THR_DTYPE_I8;
     case THR_SECTION_INVERSE_NORMS:
@@ -49,6 +49,9 @@ bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *s
     case THR_SECTION_NAMES:
         *size = ((uint64_t)shape->n_items + 1) * sizeof(uint64_t);
         return shape->has_names;
+    case THR_SECTION_CENTRE:
+        *size = shape->n_dims * sizeof(float);
+        return shape->centred;
     default:
         *size = 0;
         return false;
@@ -129,7 +132,7 @@ static void point(thr_segment_view *view) {
         case THR_SECTION_FACTORS:
             view->scan.factors = data;
             break;
-        case THR_SECTION_SQUARES:
+        case THR_SECTION_OFFSETS:
             view->scan.offsets = data;
             break;
         case THR_SECTION_SCALES:
@@ -151,6 +154,9 @@ static void point(thr_segment_view *view) {
             view->names_size = section->size - offsets;
             break;
         }
+        case THR_SECTION_CENTRE:
+            view->centre = (float *)(uintptr_t)data;
+            break;
         }
     }
 }
@@ -286,7 +292,7 @@ thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *e
             THR_TRY(check_code_padding(view, section, err));
             break;
         case THR_SECTION_FACTORS:
-        case THR_SECTION_SQUARES:
+        case THR_SECTION_OFFSETS:
         case THR_SECTION_SCALES:
         case THR_SECTION_INVERSE_NORMS:
         case THR_SECTION_ID_ORDER:
@@ -298,6 +304,7 @@ thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *e
         case THR_SECTION_VECTORS:
         case THR_SECTION_BLOCK_NORMS:
         case THR_SECTION_NAMES:
+        case THR_SECTION_CENTRE:
             break;
         }
     }

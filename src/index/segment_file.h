@@ -20,15 +20,16 @@ typedef enum thr_section_kind {
     THR_SECTION_CODES = 2,
     THR_SECTION_BLOCK_NORMS = 3,
     THR_SECTION_FACTORS = 4,
-    THR_SECTION_SQUARES = 5,
+    THR_SECTION_OFFSETS = 5,
     THR_SECTION_SCALES = 6,
     THR_SECTION_INVERSE_NORMS = 7,
     THR_SECTION_IDS = 8,
     THR_SECTION_ID_ORDER = 9,
-    THR_SECTION_NAMES = 10
+    THR_SECTION_NAMES = 10,
+    THR_SECTION_CENTRE = 11
 } thr_section_kind;
 
-enum { THR_SECTION_LAST = THR_SECTION_NAMES, THR_SECTION_ALIGN = 64 };
+enum { THR_SECTION_LAST = THR_SECTION_CENTRE, THR_SECTION_ALIGN = 64 };
 
 /* "vectors", ..., for messages. */
 const char *thr_section_name(uint32_t kind);
@@ -55,7 +56,7 @@ typedef struct thr_segment_shape {
     uint32_t n_items, n_dims, bits;
     thr_metric metric;
     thr_dtype keep;
-    bool has_ids, has_names;
+    bool centred, has_ids, has_names;
 } thr_segment_shape;
 
 static inline uint64_t thr_align_up(uint64_t n) {
@@ -80,6 +81,7 @@ typedef struct thr_segment_view {
     uint64_t size;
     thr_segment_shape shape;
     thr_segment scan; /* what the scan reads; first_row is left to the caller */
+    float *centre;    /* n_dims, or NULL; not to be written to */
     const uint64_t *ids;
     const uint32_t *id_order;
     const uint64_t *name_offsets; /* n_items + 1 */

@@ -55,14 +55,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (header.n_items >= 1 && header.n_items <= THR_MAX_SEGMENT_ITEMS && header.n_dims >= 1 &&
         header.n_dims <= THR_MAX_DIMS && header.bits >= 1 && header.bits <= THR_MAX_BITS &&
         header.metric <= THR_METRIC_L2 && thr_keep_is_known((thr_dtype)header.keep))
-        for (int flags = 0; flags < 4; flags++) {
+        for (int flags = 0; flags < 8; flags++) {
             thr_segment_shape shape = {.n_items = header.n_items,
                                        .n_dims = header.n_dims,
                                        .bits = header.bits,
                                        .metric = (thr_metric)header.metric,
                                        .keep = (thr_dtype)header.keep,
                                        .has_ids = (flags & 1) != 0,
-                                       .has_names = (flags & 2) != 0};
+                                       .has_names = (flags & 2) != 0,
+                                       .centred = (flags & 4) != 0};
             thr_manifest_segment listed = {.build = header.build,
                                            .n_items = header.n_items,
                                            .file_bytes = size,

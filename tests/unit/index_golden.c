@@ -18,17 +18,20 @@ static const struct {
     const char *name, *answers; /* the directory, and the text beside it */
     thr_metric metric;
     thr_dtype keep;
-    bool ids, names;
-} kinds[] = {{"cosine-f16-ids", "cosine-f16-ids.answers", THR_METRIC_COSINE, THR_DTYPE_F16, true, false},
-             {"l2-i8-names", "l2-i8-names.answers", THR_METRIC_L2, THR_DTYPE_I8, false, true},
-             {"ip-f32", "ip-f32.answers", THR_METRIC_IP, THR_DTYPE_F32, false, false},
-             {"cosine-none", "cosine-none.answers", THR_METRIC_COSINE, THR_DTYPE_NONE, false, false}};
+    bool ids, names, shifted; /* shifted: the rows share a direction, so that codes are of what is left of it */
+} kinds[] = {{"cosine-f16-ids", "cosine-f16-ids.answers", THR_METRIC_COSINE, THR_DTYPE_F16, true, false, false},
+             {"l2-i8-names", "l2-i8-names.answers", THR_METRIC_L2, THR_DTYPE_I8, false, true, false},
+             {"ip-f32", "ip-f32.answers", THR_METRIC_IP, THR_DTYPE_F32, false, false, false},
+             {"cosine-none", "cosine-none.answers", THR_METRIC_COSINE, THR_DTYPE_NONE, false, false, false},
+             {"cosine-f32-centred", "cosine-f32-centred.answers", THR_METRIC_COSINE, THR_DTYPE_F32, false, false, true},
+             {"l2-none-centred", "l2-none-centred.answers", THR_METRIC_L2, THR_DTYPE_NONE, false, false, true},
+             {"ip-f16-centred", "ip-f16-centred.answers", THR_METRIC_IP, THR_DTYPE_F16, false, false, true}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* Whole numbers from -10 to 10; row 5 is zero. */
-static void make_rows(float *rows, uint64_t n, uint64_t seed) {
+/* Whole numbers from -10 to 10, or from 0 to 20; row 5 is zero. */
+static void make_rows(float *rows, uint64_t n, uint64_t seed, bool shifted) {
     for (uint64_t i = 0; i < n * DIMS; i++)
-        rows[i] = i / DIMS == 5 ? 0 : (float)thr_rng_below(&seed, 21) - 10;
+        rows[i] = i / DIMS == 5 ? 0 : (float)thr_rng_below(&seed, 21) - (shifted ? 0 : 10);
 }
 
 /* ------------------------------------------------------------------------------------------------ answers */
@@ -53,13 +56,13 @@ static void print_answer(FILE *out, thr_index *index, const thr_matrix *queries,
 }
 
 /* All answers of an index as one text, to be freed. */
-static char *all_answers(thr_context *context, const char *dir, const char *kind) {
+static char *all_answers(thr_context *context, const char *dir, const char *kind, bool shifted) {
     char path[PATH_ROOM];
     float queries[N_QUERIES * DIMS] = {0};
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
     thr_index *index = NULL;
     size_t size;
-    make_rows(queries, N_QUERIES, 77);
+    make_rows(queries, N_QUERIES, 77, shifted);
     join_path(path, dir, kind);
     expect_ok(thr_index_open(context, path, &index, &error));
     expect_ok(thr_index_verify(index, &error));
@@ -98,7 +101,7 @@ static void old_indexes_give_the_same_answers_for_ever(void **state) {
                 join_path(dir, GOLDEN, "v1");
                 join_path(path, dir, kinds[k].answers);
                 char *wanted = (char *)read_bytes(path, &size);
-                char *got = all_answers(context, dir, kinds[k].name);
+                char *got = all_answers(context, dir, kinds[k].name, kinds[k].shifted);
                 assert_string_equal(got, wanted);
                 free(got);
                 free(wanted);
@@ -140,7 +143,6 @@ static void write_good(thr_context *context, const char *dir) {
     float rows[N * DIMS];
     uint64_t ids[N];
     char path[PATH_ROOM];
-    make_rows(rows, N, 1);
     for (uint64_t i = 0; i < N; i++)
         ids[i] = (i * 37 % N) * 1000;
     FILE *names = fopen("golden-names.txt", "w");
@@ -150,6 +152,7 @@ static void write_good(thr_context *context, const char *dir) {
     (void)fclose(names);
     for (size_t k = 0; k < KINDS; k++) {
         thr_index_build_options options = build_options(kinds[k].metric, kinds[k].keep, 3);
+        make_rows(rows, N, 1, kinds[k].shifted);
         options.segment_rows = 64;
         options.ids = kinds[k].ids ? ids : NULL;
         options.n_ids = kinds[k].ids ? N : 0;
@@ -157,7 +160,7 @@ static void write_good(thr_context *context, const char *dir) {
         join_path(path, dir, kinds[k].name);
         remove_dir(path);
         expect_ok(build_rows(context, path, rows, N, DIMS, &options, &error));
-        char *text = all_answers(context, dir, kinds[k].name);
+        char *text = all_answers(context, dir, kinds[k].name, kinds[k].shifted);
         join_path(path, dir, kinds[k].answers);
         write_text(path, text);
         free(text);

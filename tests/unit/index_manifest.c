@@ -12,6 +12,7 @@ static thr_manifest example(thr_manifest_segment segments[2]) {
     thr_manifest m = {.metric = THR_METRIC_L2,
                       .keep = THR_DTYPE_F16,
                       .n_items = 100,
+                      .centred = true,
                       .has_names = true,
                       .n_segments = 2,
                       .segments = segments};
