@@ -99,6 +99,9 @@ THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
 /* The name of the item with this id, NULL when the index has no names or no such id. Lives as long as the index. */
 THR_API const char *thr_index_name(const thr_index *index, uint64_t id);
 
+/* The row number of the item with this id; false when there is no such item. Filters are over rows. */
+THR_API bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row);
+
 /* The id that has this name. THR_OK or THR_ENOTFOUND. Cost: one pass over the names. */
 THR_API thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id, thr_error *err);
 

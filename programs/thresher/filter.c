@@ -87,11 +87,13 @@ static void allow(prog_filter *filter, uint64_t row) {
 }
 
 static int allow_id(prog_filter *filter, const char *path, uint64_t id) {
-    if (id >= filter->n_bits) {
-        prog_error("%s: the index has no item %" PRIu64 ", only 0 to %" PRIu64, path, id, filter->n_bits - 1);
+    uint64_t row;
+
+    if (!thr_index_row(filter->index, id, &row)) {
+        prog_error("%s: the index has no item with the id %" PRIu64, path, id);
         return PROG_FAILED;
     }
-    allow(filter, id);
+    allow(filter, row);
     return PROG_DONE;
 }
 
@@ -228,15 +230,15 @@ static int read_text(prog_filter *filter, thr_reader *reader, const char *path, 
         allow_names(filter, &all, index);
     for (size_t i = 0; i < all.n && rc == PROG_DONE; i++) {
         const line *l = &all.items[i];
-        uint64_t id;
+        uint64_t id, row;
 
         if (l->used)
             continue;
-        if (!prog_read_count(l->text, &id) || id >= filter->n_bits) {
+        if (!prog_read_count(l->text, &id) || !thr_index_row(filter->index, id, &row)) {
             prog_error("%s: line %" PRIu64 ": the index has no item \"%.100s\"", path, l->number, l->text);
             rc = PROG_FAILED;
         } else {
-            allow(filter, id);
+            allow(filter, row);
         }
     }
     lines_free(&all);
@@ -255,13 +257,6 @@ static int read_any(prog_filter *filter, thr_reader *reader, const char *path, c
         prog_error("%s: a mask for this index is one row of %" PRIu64 " values, one an item", path, info.n_items);
         return PROG_FAILED;
     }
-    if (!is_mask && info.has_ids) {
-        prog_error(
-            "%s: this index has given ids, which cannot be filtered by id yet; use a mask (.npy of u1, one value "
-            "0 or 1 an item)",
-            path);
-        return PROG_FAILED;
-    }
     if (shape.dtype == THR_DTYPE_NONE)
         return read_text(filter, reader, path, index);
     if (!prog_dtype_is_whole(shape.dtype)) {
@@ -277,7 +272,7 @@ int prog_filter_read(prog_filter *filter, thr_context *context, const char *path
     thr_reader *reader = NULL;
     int rc;
 
-    *filter = (prog_filter){.n_bits = thr_index_get_info(index).n_items};
+    *filter = (prog_filter){.index = index, .n_bits = thr_index_get_info(index).n_items};
     filter->words = calloc((size_t)(filter->n_bits / 64 + 1), sizeof *filter->words);
     if (filter->words == NULL)
         return prog_no_memory();

@@ -14,6 +14,7 @@
 #include <thresher/thresher.h>
 
 typedef struct prog_filter {
+    const thr_index *index;
     uint64_t *words; /* bit (row % 64) of word row / 64 */
     uint64_t n_bits;
     uint64_t n_allowed;

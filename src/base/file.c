@@ -17,7 +17,8 @@ static int64_t time_ns(struct timespec t) {
 }
 
 thr_status thr_map_open(const char *path, thr_map *map, thr_error *err) {
-    *map = (thr_map){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    /* Not to wait for a writer, should it be a pipe; for plain files O_NONBLOCK means nothing. */
+    *map = (thr_map){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (map->fd < 0)
         return thr_fail_errno(err, errno, "open", path);
     struct stat st;

@@ -65,7 +65,8 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
     for (size_t i = 0; i < n; i++) {
         const float *row = row_as_floats(e->rows, first + i, room);
         const double norm = sqrt(kernels->sum_squares(row, n_dims));
-        e->norms[first + i] = norm < SHORTEST ? 0.0f : (float)norm; /* NaN and infinity stay what they are */
+        /* NaN stays what it is; what is too long must still be too long when rounded to float32. */
+        e->norms[first + i] = norm < SHORTEST ? 0.0f : norm > LONGEST ? INFINITY : (float)norm;
         double length = norm;
         if (e->quantiser->centre != NULL && norm <= LONGEST) {
             length = take_centre_off(e, row, norm, room);

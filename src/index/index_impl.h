@@ -36,9 +36,6 @@ struct thr_index {
 /* The segment that holds a row below n_items. */
 uint32_t thr_index_segment_of(const thr_index *index, uint64_t row);
 
-/* The row of an id, or false. */
-bool thr_index_row_of(const thr_index *index, uint64_t id, uint64_t *row);
-
 /* THR_ECHANGED when a segment file is not what it was. */
 thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err);
 

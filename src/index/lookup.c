@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-bool thr_index_row_of(const thr_index *index, uint64_t id, uint64_t *row) {
+bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row) {
     if (!index->manifest.has_ids) {
         *row = id;
         return id < index->manifest.n_items;
@@ -25,7 +25,7 @@ bool thr_index_row_of(const thr_index *index, uint64_t id, uint64_t *row) {
 
 const char *thr_index_name(const thr_index *index, uint64_t id) {
     uint64_t row;
-    if (!index->manifest.has_names || !thr_index_row_of(index, id, &row))
+    if (!index->manifest.has_names || !thr_index_row(index, id, &row))
         return NULL;
     const thr_mapped *mapped = &index->mapped[thr_index_segment_of(index, row)];
     if (thr_map_check(&mapped->map, mapped->path, NULL) != THR_OK)
@@ -44,7 +44,7 @@ static thr_status find_decimal(const thr_index *index, const char *name, uint64_
         return thr_fail(err, THR_ENOTFOUND,
                         "%s: has no names, so '%.200s' cannot be looked up: give the number of an id",
                         index->manifest_path, name);
-    if (!thr_index_row_of(index, value, &row))
+    if (!thr_index_row(index, value, &row))
         return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, value);
     *id = value;
     return THR_OK;
@@ -80,7 +80,7 @@ thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr
         return thr_fail(err, THR_EUNSUPPORTED, "%s: holds codes only, no vectors: build it with --keep f32, f16 or i8",
                         index->manifest_path);
     THR_TRY(thr_index_check_unchanged(index, err));
-    if (!thr_index_row_of(index, id, &row))
+    if (!thr_index_row(index, id, &row))
         return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, id);
     const thr_segment *segment = &index->segments[thr_index_segment_of(index, row)];
     size_t n_dims = index->manifest.quantiser.n_dims, item = (size_t)(row - segment->first_row);

@@ -185,6 +185,10 @@ works "$THRESHER" index search named.index queries.fvecs -k 3 --filter names_fil
 same out filtered.named.filter.txt
 works "$THRESHER" index search given.index queries.fvecs -k 3 --filter filter.npy -o -.trec
 [ -z "$(awk '$3 != 5009 && $3 != 5042 && $3 != 5477' out)" ] || die "the mask is not by row"
+printf '5009\n5042\n5477\n' >given.txt
+mv out by_mask
+works "$THRESHER" index search given.index queries.fvecs -k 3 --filter given.txt -o -.trec
+same by_mask out
 works "$THRESHER" index search plain.index queries.fvecs -k 4 --filter filter.txt -o short.ivecs
 says 'the filter lets only 3 items through: rows are shorter' err
 works "$THRESHER" info short.ivecs --json
@@ -202,7 +206,7 @@ fails 1 'beyond.txt: line 1: the index has no item "1000"' \
 echo item1000 >beyond.txt
 fails 1 'no item "item1000"' "$THRESHER" index search named.index queries.fvecs -k 3 --filter beyond.txt
 echo 1000 | to_ivecs >beyond.ivecs
-fails 1 'no item 1000, only 0 to 999' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter beyond.ivecs
+fails 1 'no item with the id 1000' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter beyond.ivecs
 echo -1 | to_ivecs >negative.ivecs
 fails 1 'negative' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter negative.ivecs
 to_mask 999 3 >short.npy
