@@ -44,6 +44,10 @@ static scale scale_of(double least, double most) {
     return (scale){first, step, ceil(most / step - 1e-9) * step};
 }
 
+static int ticks(scale s) {
+    return (int)((s.most - s.least) / s.step + 0.5);
+}
+
 static double place(scale s, double value, double from, double to) {
     return from + (value - s.least) / (s.most - s.least) * (to - from);
 }
@@ -64,18 +68,22 @@ int bench_plot_write(const bench_plot *plot, const char *path) {
             "font-size=\"13\">\n<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n"
             "<text x=\"%d\" y=\"26\" font-size=\"16\">%s</text>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT, plot->title);
-    for (double v = x.least; v <= x.most + x.step / 2; v += x.step)
+    for (int i = 0; i <= ticks(x); i++) {
+        const double v = x.least + i * x.step;
         fprintf(f,
                 "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"#ddd\"/>"
                 "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
                 place(x, v, LEFT, WIDTH - RIGHT), TOP, place(x, v, LEFT, WIDTH - RIGHT), HEIGHT - BOTTOM,
                 place(x, v, LEFT, WIDTH - RIGHT), HEIGHT - BOTTOM + 20, round(v / x.step) * x.step);
-    for (double v = y.least; v <= y.most + y.step / 2; v += y.step)
+    }
+    for (int i = 0; i <= ticks(y); i++) {
+        const double v = y.least + i * y.step;
         fprintf(f,
                 "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ddd\"/>"
                 "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
                 LEFT, place(y, v, HEIGHT - BOTTOM, TOP), WIDTH - RIGHT, place(y, v, HEIGHT - BOTTOM, TOP), LEFT - 8,
                 place(y, v, HEIGHT - BOTTOM, TOP) + 4, round(v / y.step) * y.step);
+    }
     fprintf(f,
             "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n"
             "<text transform=\"translate(18 %d) rotate(-90)\" text-anchor=\"middle\">%s</text>\n",

@@ -139,7 +139,8 @@ static void bench_peers(bench_scan_run *run, const real_data *data) {
                    queries, truth, K);
     if (run->program->globals.json)
         return;
-    if (system(command) != 0) /* a command of fixed words and of names we made */
+    /* A command of fixed words and of names we made. */
+    if (system(command) != 0) // NOLINT(cert-env33-c)
         bench_say(run,
                   "The peers could not be run: bench/peers/exact.py needs Python with numpy, faiss-cpu and usearch, "
                   "and the project's directory as the current one.\n");

@@ -3,6 +3,7 @@
  * kcheck - tests every kernel of every level against the scalar specification, and times it.
  *
  *   kcheck [--isa scalar|avx2|avx512] [--seed N] [--rounds N] [--bench] [--only NAME]
+ *   kcheck --layouts
  *
  * Exit 0: all equal; 1: a difference (slot, level, shape and seed are printed); 77: this CPU has not that level.
  */
@@ -11,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "layouts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -171,7 +173,9 @@ int main(int argc, char **argv) {
     bool timed = false;
     const char *only = NULL;
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--bench") == 0) {
+        if (strcmp(argv[i], "--layouts") == 0) {
+            return kcheck_layouts();
+        } else if (strcmp(argv[i], "--bench") == 0) {
             timed = true;
         } else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {
             seed = strtoull(argv[++i], NULL, 10);

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The tests, found by where they stand:
+#
+#   tests/unit/NAME.c        unit.NAME      cmocka, sees the library's inner names
+#   tests/kcheck/*.c         kcheck.LEVEL   every kernel against the scalar one
+#   tests/fuzz/fuzz_NAME.c   fuzz.NAME      a libFuzzer target; here it replays tests/fuzz/corpus/NAME and mutations
+#   tests/cli/NAME.sh        cli.NAME       the program from outside
+#   examples/NAME.c          example.NAME   public API only
+#   tools/check-NAME         house.NAME     the checks of the house (option THR_HOUSE)
+#
+# A test that answers 77 is skipped. Each works in a directory of its own and finds the sources by THR_SOURCE_DIR.
+
+set(support_dir ${PROJECT_SOURCE_DIR}/tests/support)
+set(work_dir ${PROJECT_BINARY_DIR}/tests/work)
+
+# thr_test(name command...): add a test, with everything all tests share.
+function(thr_test name)
+    file(MAKE_DIRECTORY ${work_dir}/${name})
+    add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${work_dir}/${name})
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300
+                         ENVIRONMENT "THR_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+endfunction()
+
+# Some tests need to know what was built in, or want to be smaller under a sanitizer.
+set(test_definitions "THR_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
+if(THR_SANITIZE OR THR_FUZZ)
+    list(APPEND test_definitions THR_SANITIZED=1)
+endif()
+
+# ---------------------------------------------------------------------------------------- unit, kcheck and fuzz
+
+find_path(CMOCKA_INCLUDE_DIR cmocka.h)
+find_library(CMOCKA_LIBRARY cmocka)
+mark_as_advanced(CMOCKA_INCLUDE_DIR CMOCKA_LIBRARY)
+
+if(CMOCKA_INCLUDE_DIR AND CMOCKA_LIBRARY)
+    add_library(thresher_test_needs INTERFACE)
+    target_include_directories(thresher_test_needs INTERFACE ${support_dir} ${PROJECT_SOURCE_DIR}/tests)
+    target_include_directories(thresher_test_needs SYSTEM INTERFACE ${CMOCKA_INCLUDE_DIR})
+    target_compile_definitions(thresher_test_needs INTERFACE ${test_definitions})
+    if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+        # gcc does not know that a failed assertion of cmocka does not come back, nor how long a test's paths are.
+        target_compile_options(thresher_test_needs INTERFACE -Wno-maybe-uninitialized -Wno-format-truncation)
+    endif()
+    target_link_libraries(thresher_test_needs INTERFACE thresher_internal ${CMOCKA_LIBRARY})
+
+    file(GLOB support_sources CONFIGURE_DEPENDS ${support_dir}/*.c)
+    if(support_sources)
+        add_library(thresher_test_support STATIC ${support_sources})
+        target_link_libraries(thresher_test_support PUBLIC thresher_test_needs)
+        set(test_libraries thresher_test_support)
+    else()
+        set(test_libraries thresher_test_needs)
+    endif()
+
+    file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/*.c)
+    foreach(source IN LISTS unit_sources)
+        get_filename_component(name ${source} NAME_WE)
+        add_executable(unit_${name} ${source})
+        target_link_libraries(unit_${name} PRIVATE ${test_libraries})
+        thr_test(unit.${name} unit_${name})
+        if(name MATCHES "^(parallel|scan|index)")
+            set_tests_properties(unit.${name} PROPERTIES LABELS threads)
+        endif()
+    endforeach()
+
+    file(GLOB kcheck_sources CONFIGURE_DEPENDS tests/kcheck/*.c)
+    if(kcheck_sources)
+        add_executable(kcheck ${kcheck_sources})
+        target_link_libraries(kcheck PRIVATE ${test_libraries})
+        foreach(isa scalar avx2 avx512)
+            thr_test(kcheck.${isa} kcheck --isa ${isa})
+        endforeach()
+    endif()
+
+    file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+    foreach(source IN LISTS fuzz_sources)
+        get_filename_component(target ${source} NAME_WE)
+        string(REGEX REPLACE "^fuzz_" "" name ${target})
+        add_executable(${target} ${source})
+        target_link_libraries(${target} PRIVATE ${test_libraries})
+        if(THR_FUZZ)
+            target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+        else()
+            target_sources(${target} PRIVATE tests/fuzz/replay_main.c)
+            thr_test(fuzz.${name} ${target} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+        endif()
+    endforeach()
+else()
+    message(STATUS "cmocka was not found: unit, kernel and fuzz tests are left out (install libcmocka-dev)")
+endif()
+
+# --------------------------------------------------------------------------------------------- cli and examples
+
+if(TARGET thresher_program)
+    file(GLOB cli_sources CONFIGURE_DEPENDS tests/cli/*.sh)
+    foreach(source IN LISTS cli_sources)
+        get_filename_component(name ${source} NAME_WE)
+        thr_test(cli.${name} sh ${PROJECT_SOURCE_DIR}/tools/in-scratch sh ${source})
+        set_property(TEST cli.${name} APPEND PROPERTY ENVIRONMENT "THRESHER=$<TARGET_FILE:thresher_program>")
+    endforeach()
+endif()
+
+file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+foreach(source IN LISTS example_sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(example_${name} ${source})
+    target_link_libraries(example_${name} PRIVATE thresher m)
+    thr_test(example.${name} sh ${PROJECT_SOURCE_DIR}/tools/in-scratch $<TARGET_FILE:example_${name}>)
+endforeach()
+
+# -------------------------------------------------------------------------------------------------------- house
+
+if(THR_HOUSE)
+    file(GLOB check_scripts CONFIGURE_DEPENDS tools/check-*)
+    foreach(script IN LISTS check_scripts)
+        get_filename_component(name ${script} NAME)
+        string(REGEX REPLACE "^check-" "" name ${name})
+        thr_test(house.${name} sh ${script})
+        set_property(TEST house.${name} APPEND PROPERTY ENVIRONMENT
+                     "THR_BUILD_DIR=${PROJECT_BINARY_DIR}" "THR_LIBRARY=$<TARGET_FILE:thresher>"
+                     "CC=${CMAKE_C_COMPILER}" "CMAKE=${CMAKE_COMMAND}")
+    endforeach()
+    set_tests_properties(house.tidy PROPERTIES PROCESSORS 2 TIMEOUT 900) # it uses two CPUs itself
+endif()

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layouts.h - the comparison behind the table of layouts in docs/kernels.md. */
+#ifndef KCHECK_LAYOUTS_H
+#define KCHECK_LAYOUTS_H
+
+/* Print the table. 0; 1 when two layouts disagree; 77 without AVX-512. */
+int kcheck_layouts(void);
+
+#endif
