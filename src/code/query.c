@@ -21,7 +21,7 @@ static size_t nibbles_size(uint32_t n_rows) {
 }
 
 static size_t sextets_size(uint32_t n_rows) {
-    return (size_t)SEXTETS_A_TRIPLE * (n_rows / 3);
+    return (size_t)SEXTETS_A_TRIPLE * ((n_rows + 2) / 3);
 }
 
 size_t thr_query_code_size(uint32_t n_dims) {
@@ -64,13 +64,14 @@ static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_di
         fill_table(nibbles + (size_t)NIBBLES_A_ROW * r, v, present, 4, top);
         fill_table(nibbles + (size_t)NIBBLES_A_ROW * r + 16, v + 4, present + 4, 4, top);
     }
-    for (uint32_t t = 0; t < n_rows / 3; t++) {
+    for (uint32_t t = 0; t < (n_rows + 2) / 3; t++) {
         uint8_t rest[6], rest_present[6];
         for (uint32_t k = 0; k < 3; k++) {
             uint8_t v[8], present[8];
             for (uint32_t i = 0; i < 8; i++) {
-                v[i] = (uint8_t)(values[8 * (3 * t + k) + i] >> shift & top);
-                present[i] = 8 * (3 * t + k) + i < n_dims;
+                const uint32_t d = 8 * (3 * t + k) + i;
+                present[i] = d < n_dims;
+                v[i] = d < n_dims ? (uint8_t)(values[d] >> shift & top) : 0;
             }
             fill_table(sextets + (size_t)SEXTETS_A_TRIPLE * t + 64 * k, v, present, 6, top);
             memcpy(rest + 2 * k, v + 6, 2);

@@ -29,7 +29,7 @@ typedef struct thr_query_part {
      * 2^bits - 1 - v_d where m's bit is set: the XOR distance of m to the part, at most 60. 64-byte aligned. */
     const uint8_t *nibbles;
     /* Rows 3t to 3t + 2, four tables of 64 entries at 256 * t: the same sums over dimensions 0-5 of each row, then
-     * over the six dimensions 6-7 of all three rows. Only whole triples of rows are there. 64-byte aligned. */
+     * over the six dimensions 6-7 of all three rows. Rows past the last one count as 0. 64-byte aligned. */
     const uint8_t *sextets;
 } thr_query_part;
 

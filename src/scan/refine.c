@@ -48,7 +48,7 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
             scores[i] *= segment->inverse_norms[first + i];
     if (l2)
         for (size_t i = 0; i < n; i++)
-            scores[i] = -scores[i];
+            scores[i] = 0.0f - scores[i]; /* not -0 for the item itself */
 }
 
 void thr_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks) {

@@ -142,11 +142,14 @@ static thr_status pass(const search *s, const thr_scan_query *query, thr_lane *l
     return THR_OK;
 }
 
-/* A sampled threshold was too high when fewer than the wanted reach it, margin added. */
+/*
+ * A sampled threshold was too high when fewer than the wanted reach it, margin added. Written as the collector computes
+ * it, score - margin: the wanted-th best score less the margin is then surely not below the threshold, rounding included.
+ */
 static bool enough(const thr_collector *collector, float margin, float threshold) {
     size_t n = 0;
     for (size_t i = 0; i < collector->n; i++)
-        n += collector->items[i].score >= threshold + margin;
+        n += collector->items[i].score - margin >= threshold;
     return n >= collector->wanted;
 }
 
@@ -184,8 +187,10 @@ static void make_query(const search *s, uint64_t row, thr_lane *lane, thr_scan_q
     const uint32_t n_dims = target->quantiser->n_dims;
     (void)thr_matrix_to_f32(s->queries, row, 1, lane->vector);
     double norm = sqrt(kernels->sum_squares(lane->vector, n_dims));
-    if (norm < 0x1p-100)
-        norm = 0;
+    if (norm < 0x1p-100) {
+        norm = 0; /* counts as zero everywhere: refine must say 0 too, as collect_first does */
+        memset(lane->vector, 0, n_dims * sizeof *lane->vector);
+    }
     *query = (thr_scan_query){.target = target,
                               .kernels = kernels,
                               .distance = kernels->distance_table,

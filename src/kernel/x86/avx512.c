@@ -31,11 +31,24 @@ static inline __m512 step_l2(__m512 sum, __m512 q, __m512 x) {
     return _mm512_add_ps(sum, _mm512_mul_ps(d, d));
 }
 
-static inline float add_lanes(__m512 v) {
+/* Halves 8 and 4. */
+static inline __m128 add_to_four(__m512 v) {
     __m256 a = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
-    __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+}
+
+static inline float add_lanes(__m512 v) {
+    __m128 b = add_to_four(v);
     b = _mm_add_ps(b, _mm_movehl_ps(b, b));
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+/* The same for four registers at once: halves 2 and 1 of two, then four of them share a register. */
+static inline __m128 add_lanes_of_four(const __m512 *v) {
+    __m128 a = add_to_four(v[0]), b = add_to_four(v[1]), c = add_to_four(v[2]), d = add_to_four(v[3]);
+    __m128 ab = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a));
+    __m128 cd = _mm_add_ps(_mm_movelh_ps(c, d), _mm_movehl_ps(d, c));
+    return _mm_add_ps(_mm_shuffle_ps(ab, cd, 0x88), _mm_shuffle_ps(ab, cd, 0xdd));
 }
 
 /* Lanes past the row's end add +0 to a sum that is never -0: no change. */
@@ -46,13 +59,15 @@ static inline float add_lanes(__m512 v) {
         for (size_t i = 0; i < count; i++)                                                                             \
             sums[i] = _mm512_setzero_ps();                                                                             \
         for (size_t d = 0; d < n_dims; d += 16) {                                                                      \
-            __mmask16 lanes = n_dims - d >= 16 ? 0xffff : (__mmask16)((1u << (n_dims - d)) - 1);                       \
+            __mmask16 lanes = (__mmask16)(n_dims - d >= 16 ? 0xffffu : (1u << (n_dims - d)) - 1);                      \
             __m512 q = _mm512_maskz_loadu_ps(lanes, query + d);                                                        \
             for (size_t i = 0; i < count; i++)                                                                         \
                 sums[i] = step(sums[i], q, load(rows + i * stride, d, lanes));                                         \
         }                                                                                                              \
-        for (size_t i = 0; i < count; i++)                                                                             \
-            out[i] = add_lanes(sums[i]);                                                                               \
+        if (count == SIDE_BY_SIDE)                                                                                     \
+            _mm_storeu_ps(out, add_lanes_of_four(sums));                                                               \
+        else                                                                                                           \
+            out[0] = add_lanes(sums[0]);                                                                               \
     }                                                                                                                  \
     static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
         const char *row = rows;                                                                                        \
@@ -72,7 +87,7 @@ ROWS_KERNEL(l2_f16, load_f16, step_l2)
 static double sum_squares(const float *x, size_t n) {
     __m512d sum = _mm512_setzero_pd();
     for (size_t d = 0; d < n; d += 8) {
-        __mmask8 lanes = n - d >= 8 ? 0xff : (__mmask8)((1u << (n - d)) - 1);
+        __mmask8 lanes = (__mmask8)(n - d >= 8 ? 0xffu : (1u << (n - d)) - 1);
         __m512d v = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(lanes, x + d));
         sum = _mm512_add_pd(sum, _mm512_mul_pd(v, v));
     }
@@ -83,7 +98,7 @@ static double sum_squares(const float *x, size_t n) {
 
 static void f32_to_f16(uint16_t *out, const float *in, size_t n) {
     for (size_t i = 0; i < n; i += 16) {
-        __mmask16 lanes = n - i >= 16 ? 0xffff : (__mmask16)((1u << (n - i)) - 1);
+        __mmask16 lanes = (__mmask16)(n - i >= 16 ? 0xffffu : (1u << (n - i)) - 1);
         __m256i h = _mm512_cvtps_ph(_mm512_maskz_loadu_ps(lanes, in + i), _MM_FROUND_TO_NEAREST_INT);
         _mm256_mask_storeu_epi16(out + i, lanes, h);
     }
@@ -91,7 +106,7 @@ static void f32_to_f16(uint16_t *out, const float *in, size_t n) {
 
 static void f16_to_f32(float *out, const uint16_t *in, size_t n) {
     for (size_t i = 0; i < n; i += 16) {
-        __mmask16 lanes = n - i >= 16 ? 0xffff : (__mmask16)((1u << (n - i)) - 1);
+        __mmask16 lanes = (__mmask16)(n - i >= 16 ? 0xffffu : (1u << (n - i)) - 1);
         _mm512_mask_storeu_ps(out + i, lanes, _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, in + i)));
     }
 }
@@ -102,7 +117,7 @@ static inline __attribute__((always_inline)) void quantise_bits(uint8_t *out, co
     const __m512 scales = _mm512_set1_ps(scale);
     const __m512 low = _mm512_set1_ps((float)-half), high = _mm512_set1_ps((float)(half - 1));
     for (size_t d = 0; d < n; d += 16) {
-        __mmask16 lanes = n - d >= 16 ? 0xffff : (__mmask16)((1u << (n - d)) - 1);
+        __mmask16 lanes = (__mmask16)(n - d >= 16 ? 0xffffu : (1u << (n - d)) - 1);
         __m512 cell = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + d), scales);
         cell = _mm512_roundscale_ps(cell, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
         cell = _mm512_min_ps(_mm512_max_ps(cell, low), high);
@@ -123,9 +138,16 @@ static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32
         quantise_bits(out, x, n, scale, b);                                                                            \
         break;
         CASE(1)
-        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
 #undef CASE
-            default : break;
+    default:
+        break;
     }
 }
 
@@ -135,7 +157,7 @@ static void block_bounds(int32_t *bounds, const uint32_t *floors, size_t n_block
     const __m512 t = _mm512_set1_ps(threshold), shrink = _mm512_set1_ps(1.0f - 0x1p-19f);
     const __m512 half = _mm512_set1_ps(0.5f), more = _mm512_set1_ps(0x1p-22f), all = _mm512_set1_ps((float)total);
     for (size_t b = 0; b < n_blocks; b += 16) {
-        __mmask16 lanes = n_blocks - b >= 16 ? 0xffff : (__mmask16)((1u << (n_blocks - b)) - 1);
+        __mmask16 lanes = (__mmask16)(n_blocks - b >= 16 ? 0xffffu : (1u << (n_blocks - b)) - 1);
         __m512 root = _mm512_sqrt_ps(_mm512_cvtepu32_ps(_mm512_maskz_loadu_epi32(lanes, floors + b)));
         __m512 needed = _mm512_mul_ps(_mm512_mul_ps(t, root), shrink);
         __m512 slack = _mm512_mul_ps(_mm512_sub_ps(all, needed), half);

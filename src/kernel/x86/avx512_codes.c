@@ -67,7 +67,9 @@ void thr_distance_xor_avx512(uint32_t *distances, const uint8_t *blocks, size_t 
         break;
 #define CASES(item) CASE(item, 1) CASE(item, 2) CASE(item, 3) CASE(item, 4)
         CASES(1)
-        CASES(2) CASES(3) CASES(4) CASES(5) CASES(6) CASES(7) CASES(8)
+        CASES(2)
+        CASES(3)
+        CASES(4) CASES(5) CASES(6) CASES(7) CASES(8)
 #undef CASES
 #undef CASE
             default : break;
@@ -113,7 +115,9 @@ void thr_code_squares_avx512(uint32_t *squares, const uint8_t *blocks, size_t n_
         code_squares(squares, blocks, n_blocks, n_dims, b);                                                            \
         break;
         CASE(1)
-        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+        CASE(2)
+        CASE(3)
+        CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
 #undef CASE
             default : break;
     }

@@ -23,10 +23,41 @@ static inline __attribute__((always_inline)) void add_bytes(word_sums *sum, __m5
     sum->odd = _mm512_add_epi16(sum->odd, _mm512_srli_epi16(bytes, 8));
 }
 
-static inline __attribute__((always_inline)) __m512i look_up_nibbles(__m512i x, __m512i low, __m512i high) {
-    const __m512i mask = _mm512_set1_epi8(15);
-    return _mm512_add_epi8(_mm512_shuffle_epi8(low, _mm512_and_si512(x, mask)),
-                           _mm512_shuffle_epi8(high, _mm512_and_si512(_mm512_srli_epi16(x, 4), mask)));
+/*
+ * Look up `rows` byte rows (1 to 3) of one plane, row_size apart, and add what is found. Word shifts bring bits of
+ * neighbouring bytes in above the bits wanted; a table gives the same whatever the bits of rows that are not there.
+ */
+static inline __attribute__((always_inline)) void look_up_rows(word_sums *sum, const uint8_t *at, size_t row_size,
+                                                               const __m512i table[4], const int rows) {
+    const __m512i x0 = _mm512_loadu_si512(at);
+    const __m512i found0 = _mm512_permutexvar_epi8(x0, table[0]);
+    __m512i rest = _mm512_srli_epi16(x0, 6);
+    if (rows == 1) {
+        add_bytes(sum, _mm512_add_epi8(found0, _mm512_permutexvar_epi8(rest, table[3])));
+        return;
+    }
+    /* Bits 6-7 of x0, x1, x2 to bits 0-1, 2-3, 4-5; 0xca picks by the first operand's bits. */
+    const __m512i x1 = _mm512_loadu_si512(at + row_size);
+    const __m512i found = _mm512_add_epi8(found0, _mm512_permutexvar_epi8(x1, table[1]));
+    rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(3), rest, _mm512_srli_epi16(x1, 4), 0xca);
+    if (rows == 2) {
+        add_bytes(sum, _mm512_add_epi8(found, _mm512_permutexvar_epi8(rest, table[3]))); /* at most 16 * 15 = 240 */
+        return;
+    }
+    const __m512i x2 = _mm512_loadu_si512(at + 2 * row_size);
+    rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), rest, _mm512_srli_epi16(x2, 2), 0xca);
+    add_bytes(sum, found);
+    add_bytes(sum, _mm512_add_epi8(_mm512_permutexvar_epi8(x2, table[2]), _mm512_permutexvar_epi8(rest, table[3])));
+}
+
+/* One triple of rows, or what is left of it, for all planes. */
+static inline __attribute__((always_inline)) void
+look_up_triple(word_sums *sums, const uint8_t *blocks, const uint8_t *sextets, const uint32_t planes, const int rows) {
+    __m512i table[4];
+    for (int t = 0; t < 4; t++)
+        table[t] = _mm512_load_si512(sextets + 64 * t);
+    for (uint32_t p = 0; p < planes; p++)
+        look_up_rows(&sums[p], blocks + (size_t)ITEMS * p, (size_t)ITEMS * planes, table, rows);
 }
 
 /* 32 words of even items, 32 of odd ones -> 64 numbers in order, times 2^0, added to or put into distances. */
@@ -83,31 +114,13 @@ static inline __attribute__((always_inline)) void distance_table(uint32_t *dista
                 sums[p] = (word_sums){_mm512_setzero_si512(), _mm512_setzero_si512()};
             uint32_t r = start;
             const uint8_t *sextets = part->sextets + (size_t)256 * (start / 3);
-            for (; r + 3 <= end; r += 3, blocks += 3 * row_size, sextets += 256) {
-                __m512i table[4];
-                for (int t = 0; t < 4; t++)
-                    table[t] = _mm512_load_si512(sextets + 64 * t);
-                for (uint32_t p = 0; p < planes; p++) {
-                    const uint8_t *at = blocks + (size_t)ITEMS * p;
-                    __m512i x0 = _mm512_loadu_si512(at), x1 = _mm512_loadu_si512(at + row_size),
-                            x2 = _mm512_loadu_si512(at + 2 * row_size);
-                    /* Bits 6-7 of x0, x1, x2 to bits 0-1, 2-3, 4-5; 0xca picks by the first operand's bits. */
-                    __m512i rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(3), _mm512_srli_epi16(x0, 6),
-                                                             _mm512_srli_epi16(x1, 4), 0xca);
-                    rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), rest, _mm512_srli_epi16(x2, 2), 0xca);
-                    add_bytes(&sums[p], _mm512_add_epi8(_mm512_permutexvar_epi8(x0, table[0]),
-                                                        _mm512_permutexvar_epi8(x1, table[1])));
-                    add_bytes(&sums[p], _mm512_add_epi8(_mm512_permutexvar_epi8(x2, table[2]),
-                                                        _mm512_permutexvar_epi8(rest, table[3])));
-                }
-            }
-            for (; r < end; r++, blocks += row_size) {
-                const uint8_t *nibbles = part->nibbles + (size_t)32 * r;
-                __m512i low = _mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)(const void *)nibbles));
-                __m512i high = _mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)(const void *)(nibbles + 16)));
-                for (uint32_t p = 0; p < planes; p++)
-                    add_bytes(&sums[p], look_up_nibbles(_mm512_loadu_si512(blocks + (size_t)ITEMS * p), low, high));
-            }
+            for (; r + 3 <= end; r += 3, blocks += 3 * row_size, sextets += 256)
+                look_up_triple(sums, blocks, sextets, planes, 3);
+            if (end - r == 2)
+                look_up_triple(sums, blocks, sextets, planes, 2);
+            else if (end - r == 1)
+                look_up_triple(sums, blocks, sextets, planes, 1);
+            blocks += (end - r) * row_size;
             if (narrow)
                 store_sums(distances, sums, planes, 1, 0);
             else
@@ -124,7 +137,9 @@ void thr_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_
         distance_table(distances, blocks, n_blocks, part, planes);                                                     \
         break;
         CASE(1)
-        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+        CASE(2)
+        CASE(3)
+        CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
 #undef CASE
             default : break;
     }

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "naive.h"
+
+#include "kernel/kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int test_candidate_order(const void *a, const void *b) {
+    const thr_candidate *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+void test_query_make(test_query *query, const test_target *target, const float *vector, uint32_t query_bits) {
+    const thr_metric metric = target->shape.metric;
+    const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
+    const uint32_t n_dims = target->shape.n_dims;
+    const float half = (float)(1u << (query_bits - 1)), *centre = target->quantiser.centre;
+    query->norm = sqrt(kernels->sum_squares(vector, n_dims));
+    query->norm = query->norm < 0x1p-100 ? 0 : query->norm;
+    query->values = test_array(n_dims, sizeof(int16_t));
+    query->vector = test_array(n_dims, sizeof(float));
+    float *residual = test_array(n_dims, sizeof(float));
+    double shared = 0;
+    for (uint32_t d = 0; d < n_dims; d++) {
+        query->vector[d] = vector[d];
+        if (metric == THR_METRIC_COSINE && query->norm > 0)
+            query->vector[d] = (float)((double)vector[d] / query->norm);
+        residual[d] = query->vector[d];
+        if (centre != NULL) {
+            shared += (double)centre[d] * (double)query->vector[d];
+            residual[d] = query->vector[d] - (metric == THR_METRIC_IP ? 0 : centre[d]);
+        }
+    }
+    double length = metric == THR_METRIC_COSINE ? query->norm > 0 : query->norm;
+    if (centre != NULL)
+        length = sqrt(kernels->sum_squares(residual, n_dims));
+    const double divisor = length > 0x1p-100 ? length : 1;
+    const float scale = (float)((double)half / (divisor * (double)target->quantiser.ranges[query_bits - 1]));
+    uint64_t square = 0;
+    for (uint32_t d = 0; d < n_dims; d++) {
+        const int v = 2 * (int)fminf(fmaxf(floorf(residual[d] * scale), -half), half - 1) + 1;
+        square += (uint64_t)(v * v);
+        query->values[d] = (int16_t)v;
+    }
+    query->code_gain = (float)(1 / sqrt((double)square));
+    query->gain = (float)(length * (double)query->code_gain * (metric == THR_METRIC_L2 ? 2 : 1));
+    query->bias = (float)(metric == THR_METRIC_L2 ? -length * length : shared);
+    free(residual);
+}
+
+void test_query_free(test_query *query) {
+    free(query->values);
+    free(query->vector);
+}
+
+float test_estimate(const test_target *target, const test_query *query, uint64_t item) {
+    const int16_t *values = target->values + item * target->shape.n_dims;
+    int32_t product = 0, square = 0;
+    for (uint32_t d = 0; d < target->shape.n_dims; d++) {
+        product += values[d] * query->values[d];
+        square += values[d] * values[d];
+    }
+    if (!test_has_factors(target))
+        return (float)product / sqrtf((float)square);
+    return ((float)product * target->factors[item]) * query->gain - target->offsets[item];
+}
+
+float test_exact(const test_target *target, const test_query *query, uint64_t item) {
+    const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
+    const uint32_t n_dims = target->shape.n_dims;
+    const size_t size = n_dims * thr_dtype_size(target->shape.keep);
+    const char *row = (const char *)target->vectors + item * size;
+    float score = 0;
+    if (target->shape.metric == THR_METRIC_L2) {
+        float *values = test_array(n_dims, sizeof(float));
+        for (uint32_t d = 0; d < n_dims; d++)
+            values[d] = test_kept_value(target, item, d);
+        kernels->l2_f32(&score, query->vector, values, 0, 1, n_dims);
+        free(values);
+        return 0 - score;
+    }
+    if (target->shape.keep == THR_DTYPE_F32)
+        kernels->dot_f32(&score, query->vector, row, size, 1, n_dims);
+    else if (target->shape.keep == THR_DTYPE_F16)
+        kernels->dot_f16(&score, query->vector, row, size, 1, n_dims);
+    else
+        kernels->dot_i8(&score, query->vector, row, size, 1, n_dims);
+    if (target->shape.keep == THR_DTYPE_I8)
+        score *= target->scales[item];
+    return target->shape.metric == THR_METRIC_COSINE ? score * target->inverse_norms[item] : score;
+}
+
+/* Each of n additions and multiplications may be wrong by 2^-24 of what has been summed, signs left out. */
+double test_exact_double(const test_target *target, const test_query *query, uint64_t item, double *bound) {
+    double dot = 0, size = 0, square = 0, distance = 0;
+    for (uint32_t d = 0; d < target->shape.n_dims; d++) {
+        const double q = (double)query->vector[d], x = (double)test_kept_value(target, item, d);
+        dot += q * x;
+        size += fabs(q * x);
+        square += x * x;
+        distance += (q - x) * (q - x);
+    }
+    const double unit = (double)(target->shape.n_dims + 8) * 0x1p-24;
+    const double inverse = square > 0 ? 1 / sqrt(square) : 0;
+    switch (target->shape.metric) {
+    case THR_METRIC_COSINE:
+        *bound = unit * size * inverse;
+        return dot * inverse;
+    case THR_METRIC_IP:
+        *bound = unit * size;
+        return dot;
+    default:
+        *bound = 2 * unit * distance;
+        return -distance;
+    }
+}
+
+/* The candidates in order, as many as are refined or returned; XFBQ 3.6 for extra. */
+static size_t screen(const test_target *target, const test_query *query, uint64_t k, const thr_search_options *options,
+                     thr_candidate *items) {
+    size_t n = 0;
+    for (uint64_t i = 0; i < target->shape.n_items; i++)
+        if (options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0)
+            items[n++] =
+                (thr_candidate){i, options->exact ? test_exact(target, query, i) : test_estimate(target, query, i)};
+    qsort(items, n, sizeof *items, test_candidate_order);
+    uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
+    if (options->exact || options->extra >= 0 || target->shape.keep == THR_DTYPE_NONE)
+        wanted = k;
+    if (wanted >= n || options->exact)
+        return n;
+    if (!(options->extra > 0))
+        return (size_t)wanted;
+    float margin = options->extra;
+    if (!test_has_factors(target))
+        margin /= query->code_gain;
+    const float least = items[wanted - 1].score - margin;
+    size_t kept = (size_t)wanted;
+    while (kept < n && items[kept].score >= least)
+        kept++;
+    return kept;
+}
+
+static float shown(const test_target *target, const test_query *query, float score) {
+    return score * (test_has_factors(target) ? 1 : query->code_gain) + query->bias;
+}
+
+void test_naive_search(const test_target *target, const float *vector, uint64_t k, const thr_search_options *options,
+                       uint64_t *rows, float *scores) {
+    test_query query;
+    test_query_make(&query, target, vector, options->query_bits);
+    thr_candidate *items = test_array(target->shape.n_items, sizeof *items);
+    size_t n = 0;
+    if (query.norm == 0 && target->shape.metric != THR_METRIC_L2) {
+        for (uint64_t i = 0; i < target->shape.n_items; i++)
+            if (options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0)
+                items[n++] = (thr_candidate){i, 0};
+    } else {
+        n = screen(target, &query, k, options, items);
+        for (size_t i = 0; i < n && !options->exact; i++)
+            items[i].score = target->shape.keep == THR_DTYPE_NONE ? shown(target, &query, items[i].score)
+                                                                  : test_exact(target, &query, items[i].row);
+        qsort(items, n, sizeof *items, test_candidate_order);
+    }
+    for (uint64_t i = 0; i < k; i++) {
+        rows[i] = i < n ? items[i].row : THR_NO_ID;
+        scores[i] = i < n ? items[i].score : -INFINITY;
+    }
+    free(items);
+    test_query_free(&query);
+}
+
+void test_search_equals_naive(thr_context *context, const test_target *target, const float *queries, uint64_t n_queries,
+                              uint64_t k, const thr_search_options *options, const char *what) {
+    const test_shape *shape = &target->shape;
+    const size_t places = (size_t)(n_queries * k);
+    uint64_t *rows = test_array(places, sizeof *rows), *wanted_rows = test_array((size_t)k, sizeof *rows);
+    float *scores = test_array(places, sizeof *scores), *wanted_scores = test_array((size_t)k, sizeof *scores);
+    const thr_matrix matrix = thr_matrix_f32(queries, n_queries, shape->n_dims);
+    thr_scan *scan = NULL;
+    thr_error err;
+    assert_ok(thr_scan_create(context, &scan, &err), &err);
+    assert_ok(thr_scan_search(scan, &target->scan, &matrix, k, options, rows, scores, &err), &err);
+    thr_scan_free(scan);
+    for (uint64_t q = 0; q < n_queries; q++) {
+        test_naive_search(target, queries + q * shape->n_dims, k, options, wanted_rows, wanted_scores);
+        for (uint64_t i = 0; i < k; i++)
+            if (rows[q * k + i] != wanted_rows[i] || scores[q * k + i] != wanted_scores[i])
+                fail_msg(
+                    "%s: seed %llu: %u items x %u dims, %u bits x %u, metric %s, keep %s, k %llu, candidates %llu, "
+                    "extra %g, exact %d: query %llu place %llu is row %llu score %.9g, not row %llu score %.9g",
+                    what, (unsigned long long)test_seed(), shape->n_items, shape->n_dims, shape->bits,
+                    options->query_bits, thr_metric_name(shape->metric), thr_dtype_name(shape->keep),
+                    (unsigned long long)k, (unsigned long long)options->n_candidates, (double)options->extra,
+                    options->exact, (unsigned long long)q, (unsigned long long)i, (unsigned long long)rows[q * k + i],
+                    (double)scores[q * k + i], (unsigned long long)wanted_rows[i], (double)wanted_scores[i]);
+    }
+    free(rows);
+    free(scores);
+    free(wanted_rows);
+    free(wanted_scores);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naive.h - a search by the book: score every item, sort them all, take the first.
+ */
+#ifndef TEST_NAIVE_H
+#define TEST_NAIVE_H
+
+#include "select/candidates.h"
+#include "support.h"
+
+/* qsort's order: larger score first, then the smaller row. */
+int test_candidate_order(const void *a, const void *b);
+
+/* Estimated score of an item from the integers of both codes, before the query's part of it is applied. */
+typedef struct test_query {
+    double norm;
+    float code_gain, gain; /* 1 / |query code|, and what factors are multiplied by */
+    float bias;            /* what an estimate lacks to be the score shown */
+    int16_t *values;       /* odd integers */
+    float *vector;         /* as refine reads it: of length 1 for cosine */
+} test_query;
+
+void test_query_make(test_query *query, const test_target *target, const float *vector, uint32_t query_bits);
+void test_query_free(test_query *query);
+float test_estimate(const test_target *target, const test_query *query, uint64_t item);
+
+/* Score from the kept vector: with the scalar kernel, bit for bit what a search answers; and in double. */
+float test_exact(const test_target *target, const test_query *query, uint64_t item);
+double test_exact_double(const test_target *target, const test_query *query, uint64_t item, double *bound);
+
+/* What thr_scan_search must answer for one query. */
+void test_naive_search(const test_target *target, const float *vector, uint64_t k, const thr_search_options *options,
+                       uint64_t *rows, float *scores);
+
+/* Search with a new scan in context, and compare every row and every bit of the scores with the naive answer. */
+void test_search_equals_naive(thr_context *context, const test_target *target, const float *queries, uint64_t n_queries,
+                              uint64_t k, const thr_search_options *options, const char *what);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support.h"
+
+#include "base/half.h"
+#include "code/encode.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------------------- seeds and random numbers */
+
+uint64_t test_seed(void) {
+    const char *text = getenv("THR_TEST_SEED");
+    return text == NULL || *text == '\0' ? 1 : strtoull(text, NULL, 10);
+}
+
+int test_say_seed(void **state) {
+    (void)state;
+    print_message("seed: THR_TEST_SEED=%llu\n", (unsigned long long)test_seed());
+    return 0;
+}
+
+float test_normal(uint64_t *rng) {
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += (double)(thr_rng_next(rng) >> 11) * 0x1p-53;
+    return (float)sum;
+}
+
+void test_gaussian(uint64_t *rng, float *out, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = test_normal(rng);
+}
+
+/* ---------------------------------------------------------------------------------------- asserting */
+
+void test_assert_ok(thr_status status, const thr_error *err, const char *file, int line) {
+    if (status == THR_OK)
+        return;
+    print_error("%s:%d: %s: %s\n", file, line, thr_status_name(status), err != NULL ? err->text : "");
+    _fail(file, line);
+}
+
+void test_assert_error(thr_status status, thr_status wanted, const thr_error *err, const char *part, const char *file,
+                       int line) {
+    const char *text = err->text;
+    const bool ended = memchr(text, '\0', sizeof err->text) != NULL;
+    if (status == wanted && err->status == wanted && ended && strchr(text, '\n') == NULL && *text != '\0' &&
+        (part == NULL || strstr(text, part) != NULL))
+        return;
+    print_error("%s:%d: %s (err: %s), not %s with \"%s\": %s\n", file, line, thr_status_name(status),
+                thr_status_name(err->status), thr_status_name(wanted), part != NULL ? part : "", ended ? text : "?");
+    _fail(file, line);
+}
+
+/* ---------------------------------------------------------------------------------------- memory */
+
+static void *counting_allocate(void *user, size_t size) {
+    test_memory *memory = user;
+    const size_t call = atomic_fetch_add(&memory->calls, 1) + 1;
+    if (memory->fail_at != 0 && (call == memory->fail_at || (memory->fail_on && call > memory->fail_at)))
+        return NULL;
+    void *block = malloc(size);
+    if (block != NULL) {
+        (void)atomic_fetch_add(&memory->live, 1);
+        (void)atomic_fetch_add(&memory->total, 1);
+    }
+    return block;
+}
+
+static void counting_release(void *user, void *block) {
+    test_memory *memory = user;
+    (void)atomic_fetch_sub(&memory->live, 1);
+    free(block);
+}
+
+thr_allocator test_memory_allocator(test_memory *memory) {
+    return (thr_allocator){counting_allocate, counting_release, memory};
+}
+
+thr_context *test_context(uint32_t n_threads, thr_isa isa, test_memory *memory) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_error err;
+    thr_context_options_init(&options);
+    options.n_threads = n_threads;
+    options.isa = isa;
+    if (memory != NULL)
+        options.allocator = test_memory_allocator(memory);
+    assert_ok(thr_context_create(&options, &context, &err), &err);
+    return context;
+}
+
+void *test_array(size_t n, size_t size) {
+    void *memory = calloc(n > 0 ? n : 1, size);
+    if (memory == NULL)
+        fail_msg("no memory for the test: %zu x %zu bytes", n, size);
+    return memory;
+}
+
+/* ---------------------------------------------------------------------------------------- codes */
+
+unsigned test_code_bit(const uint8_t *codes, uint32_t n_dims, uint32_t bits, uint64_t item, uint32_t dim,
+                       uint32_t plane) {
+    const uint64_t n_rows = (n_dims + 7) / 8;
+    const uint64_t block = item / 64 * 64 * bits * n_rows;
+    const uint64_t at = block + ((uint64_t)(dim / 8) * bits + plane) * 64 + item % 64;
+    return (codes[at] >> dim % 8) & 1u;
+}
+
+int test_code_value(const uint8_t *codes, uint32_t n_dims, uint32_t bits, uint64_t item, uint32_t dim) {
+    int u = 0;
+    for (uint32_t plane = 0; plane < bits; plane++)
+        u = 2 * u + (int)test_code_bit(codes, n_dims, bits, item, dim, plane);
+    return 2 * u + 1 - (1 << bits);
+}
+
+/* ---------------------------------------------------------------------------------------- segments */
+
+enum { TRAIN_ROWS = 64 };
+
+/* A zeroed array of a value an item, padded to whole blocks. */
+static void *item_array(const test_shape *shape, size_t size) {
+    return test_array(((size_t)shape->n_items + 63) / 64 * 64, size);
+}
+
+static void keep_row(test_target *target, uint64_t item, const float *row) {
+    const uint32_t n_dims = target->shape.n_dims;
+    double square = 0;
+    if (target->shape.keep == THR_DTYPE_I8) {
+        float most = 0;
+        for (uint32_t d = 0; d < n_dims; d++)
+            most = fmaxf(most, fabsf(row[d]));
+        target->scales[item] = most / 127;
+    }
+    for (uint32_t d = 0; d < n_dims; d++) {
+        const size_t at = item * n_dims + d;
+        if (target->shape.keep == THR_DTYPE_F32)
+            ((float *)target->vectors)[at] = row[d];
+        else if (target->shape.keep == THR_DTYPE_F16)
+            ((uint16_t *)target->vectors)[at] = thr_half_from_f32(row[d]);
+        else
+            ((int8_t *)target->vectors)[at] =
+                (int8_t)(target->scales[item] > 0 ? lrintf(row[d] / target->scales[item]) : 0);
+        const double x = (double)test_kept_value(target, item, d);
+        square += x * x;
+    }
+    target->inverse_norms[item] = square > 0 ? (float)(1 / sqrt(square)) : 0;
+}
+
+float test_kept_value(const test_target *target, uint64_t item, uint32_t dim) {
+    const size_t at = item * target->shape.n_dims + dim;
+    switch (target->shape.keep) {
+    case THR_DTYPE_F32:
+        return ((const float *)target->vectors)[at];
+    case THR_DTYPE_F16:
+        return thr_half_to_f32(((const uint16_t *)target->vectors)[at]);
+    default:
+        return target->scales[item] * (float)((const int8_t *)target->vectors)[at];
+    }
+}
+
+static void make_codes(test_target *target, const float *rows) {
+    const test_shape *shape = &target->shape;
+    const bool unit = shape->metric == THR_METRIC_COSINE;
+    thr_error err;
+    const thr_matrix all = thr_matrix_f32(rows, shape->n_items, shape->n_dims);
+    thr_matrix sample = all;
+    sample.n_rows = shape->n_items < TRAIN_ROWS ? shape->n_items : TRAIN_ROWS;
+    target->context = test_context(1, THR_ISA_SCALAR, NULL);
+    if (shape->centre)
+        assert_ok(thr_quantiser_calibrate(target->context, &sample, shape->bits, unit, &target->quantiser, &err), &err);
+    else
+        assert_ok(thr_quantiser_train(target->context, &sample, shape->bits, &target->quantiser, &err), &err);
+    target->quantiser.unit = unit;
+    target->codes = test_array(thr_codes_size(&target->quantiser, shape->n_items), 1);
+    target->norms = item_array(shape, sizeof(float));
+    target->residuals = item_array(shape, sizeof(float));
+    target->code_squares = item_array(shape, sizeof(uint32_t));
+    assert_ok(thr_encode_residuals(target->context, &target->quantiser, &all, 0, target->codes, target->norms,
+                                   target->residuals, target->code_squares, &err),
+              &err);
+    target->values = test_array((size_t)shape->n_items * shape->n_dims, sizeof(int16_t));
+    for (uint32_t i = 0; i < shape->n_items; i++)
+        for (uint32_t d = 0; d < shape->n_dims; d++)
+            target->values[(size_t)i * shape->n_dims + d] =
+                (int16_t)test_code_value(target->codes, shape->n_dims, shape->bits, i, d);
+}
+
+/* l2: |r|^2; cosine with a centre: -<r, centre>. */
+static float offset_of(const test_target *target, uint64_t item, const float *row) {
+    const float *centre = target->quantiser.centre;
+    double product = 0;
+    if (target->shape.metric == THR_METRIC_L2)
+        return (float)((double)target->residuals[item] * (double)target->residuals[item]);
+    if (centre == NULL || target->shape.metric == THR_METRIC_IP)
+        return 0;
+    const double scale = target->norms[item] > 0 ? 1 / (double)target->norms[item] : 0;
+    for (uint32_t d = 0; d < target->shape.n_dims; d++)
+        product += ((double)row[d] * scale - (double)centre[d]) * (double)centre[d];
+    return (float)-product;
+}
+
+static void make_segments(test_target *target) {
+    const test_shape *shape = &target->shape;
+    const uint32_t each = shape->segment_items == 0 ? shape->n_items : shape->segment_items;
+    const size_t n = (shape->n_items + each - 1) / each;
+    const size_t row_size = shape->n_dims * thr_dtype_size(shape->keep);
+    target->segments = test_array(n, sizeof(thr_segment));
+    for (size_t s = 0; s < n; s++) {
+        const size_t first = s * each, left = shape->n_items - first;
+        thr_segment *segment = &target->segments[s];
+        segment->n_items = (uint32_t)(left < each ? left : each);
+        segment->first_row = first;
+        segment->codes = target->codes + first / 64 * thr_block_size(shape->n_dims, shape->bits);
+        if (!test_has_factors(target))
+            segment->block_norms = target->block_norms + first / 64;
+        else
+            segment->factors = target->factors + first;
+        if (test_has_factors(target) && shape->metric != THR_METRIC_IP)
+            segment->offsets = target->offsets + first;
+        if (shape->keep == THR_DTYPE_NONE)
+            continue;
+        segment->vectors = (const char *)target->vectors + first * row_size;
+        if (shape->keep == THR_DTYPE_I8)
+            segment->scales = target->scales + first;
+        if (shape->metric == THR_METRIC_COSINE)
+            segment->inverse_norms = target->inverse_norms + first;
+    }
+    target->scan =
+        (thr_scan_target){target->segments, n, shape->n_items, &target->quantiser, shape->metric, shape->keep};
+}
+
+void test_target_make(test_target *target, const test_shape *shape, const float *rows) {
+    *target = (test_target){.shape = *shape};
+    make_codes(target, rows);
+    target->block_norms = item_array(shape, sizeof(uint32_t));
+    target->factors = item_array(shape, sizeof(float));
+    target->offsets = item_array(shape, sizeof(float));
+    target->scales = item_array(shape, sizeof(float));
+    target->inverse_norms = item_array(shape, sizeof(float));
+    if (shape->keep != THR_DTYPE_NONE)
+        target->vectors = test_array((size_t)shape->n_items * shape->n_dims, thr_dtype_size(shape->keep));
+    for (uint32_t i = 0; i < shape->n_items; i++) {
+        const uint32_t square = target->code_squares[i];
+        uint32_t *least = &target->block_norms[i / 64];
+        *least = i % 64 == 0 || square < *least ? square : *least;
+        target->factors[i] = (float)((double)target->residuals[i] / sqrt((double)square));
+        target->offsets[i] = offset_of(target, i, rows + (size_t)i * shape->n_dims);
+        if (shape->keep != THR_DTYPE_NONE)
+            keep_row(target, i, rows + (size_t)i * shape->n_dims);
+    }
+    make_segments(target);
+}
+
+bool test_has_factors(const test_target *target) {
+    return target->shape.metric != THR_METRIC_COSINE || target->quantiser.centre != NULL;
+}
+
+void test_target_free(test_target *target) {
+    thr_quantiser_free(target->context, &target->quantiser);
+    thr_context_free(target->context);
+    free(target->codes);
+    free(target->values);
+    free(target->code_squares);
+    free(target->block_norms);
+    free(target->norms);
+    free(target->residuals);
+    free(target->factors);
+    free(target->offsets);
+    free(target->scales);
+    free(target->inverse_norms);
+    free(target->vectors);
+    free(target->segments);
+    *target = (test_target){.codes = NULL};
+}

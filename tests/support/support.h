@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * support.h - what unit tests share: cmocka with the headers it wants before it, seeds, contexts whose memory is
+ * counted, random rows, and segments built in memory as an index would have them on disk.
+ *
+ * Every group of tests is run by test_run_group, which says the seed first: THR_TEST_SEED=N repeats a failure.
+ */
+#ifndef TEST_SUPPORT_H
+#define TEST_SUPPORT_H
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "scan/scan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* ---------------------------------------------------------------------------------------- seeds and random numbers */
+
+/* THR_TEST_SEED, or 1. */
+uint64_t test_seed(void);
+
+/* A group setup that prints the seed, for cmocka_run_group_tests. */
+int test_say_seed(void **state);
+#define test_run_group(tests) cmocka_run_group_tests(tests, test_say_seed, NULL)
+
+/* About normal(0, 1): the sum of 12 uniform numbers. */
+float test_normal(uint64_t *rng);
+void test_gaussian(uint64_t *rng, float *out, size_t n);
+
+/* ---------------------------------------------------------------------------------------- asserting */
+
+/* status is THR_OK, or the test fails with err's text. */
+#define assert_ok(status, err) test_assert_ok((status), (err), __FILE__, __LINE__)
+void test_assert_ok(thr_status status, const thr_error *err, const char *file, int line);
+
+/* status is the wanted error, err has it too, and its text is one line that contains part (NULL: anything). */
+#define assert_error(status, wanted, err, part) test_assert_error((status), (wanted), (err), (part), __FILE__, __LINE__)
+void test_assert_error(thr_status status, thr_status wanted, const thr_error *err, const char *part, const char *file,
+                       int line);
+
+/* Fails with a sentence of the numbers that make the case. */
+#define assert_case(truth, ...)                                                                                        \
+    do {                                                                                                               \
+        if (!(truth))                                                                                                  \
+            fail_msg(__VA_ARGS__);                                                                                     \
+    } while (0)
+
+/* ---------------------------------------------------------------------------------------- memory */
+
+/* An allocator that counts, and fails on request. Zero it first. */
+typedef struct test_memory {
+    atomic_size_t live;  /* blocks not released */
+    atomic_size_t total; /* blocks ever given */
+    atomic_size_t calls; /* all requests, failed ones too */
+    size_t fail_at;      /* the request (from 1) that fails; 0: none */
+    bool fail_on;        /* all later ones fail too */
+} test_memory;
+
+thr_allocator test_memory_allocator(test_memory *memory);
+
+/* A context of n_threads at a level; memory may be NULL. Never NULL itself. */
+thr_context *test_context(uint32_t n_threads, thr_isa isa, test_memory *memory);
+
+/* Zeroed memory, or the end of the test instead of returning NULL. */
+void *test_array(size_t n, size_t size);
+
+/* ---------------------------------------------------------------------------------------- codes */
+
+/* Bit of a dimension in a plane of an item's code, found as codes.h describes the layout. */
+unsigned test_code_bit(const uint8_t *codes, uint32_t n_dims, uint32_t bits, uint64_t item, uint32_t dim,
+                       uint32_t plane);
+
+/* The odd integer 2u + 1 - 2^bits that an item's code has for a dimension. */
+int test_code_value(const uint8_t *codes, uint32_t n_dims, uint32_t bits, uint64_t item, uint32_t dim);
+
+/* ---------------------------------------------------------------------------------------- segments */
+
+typedef struct test_shape {
+    uint32_t n_items, n_dims, bits;
+    thr_metric metric;
+    thr_dtype keep;
+    uint32_t segment_items; /* a multiple of 64; 0: one segment */
+    bool centre;            /* calibrate a centre, where the rows are worth one */
+} test_shape;
+
+/* Everything thr_scan_search needs, and what the naive model needs. */
+typedef struct test_target {
+    test_shape shape;
+    thr_context *context;
+    thr_quantiser quantiser;
+    uint8_t *codes;
+    int16_t *values; /* n_items x n_dims: the codes' odd integers, decoded bit by bit */
+    uint32_t *code_squares, *block_norms;
+    float *norms, *residuals, *factors, *offsets, *scales, *inverse_norms;
+    void *vectors;
+    thr_segment *segments;
+    thr_scan_target scan;
+} test_target;
+
+/* Encode rows (n_items x n_dims) and compute all sections; the quantiser is trained on the first rows. */
+void test_target_make(test_target *target, const test_shape *shape, const float *rows);
+void test_target_free(test_target *target);
+
+/* Whether estimates use factors (all but cosine without a centre, segment.h). */
+bool test_has_factors(const test_target *target);
+
+/* Value of a dimension in the copy kept for refine. */
+float test_kept_value(const test_target *target, uint64_t item, uint32_t dim);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * abi.c - numbers and layouts that compiled programs rely on. When an assertion here fails, the change breaks them:
+ * undo it, or add a new name beside the old one.
+ */
+#include <thresher/thresher.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PINNED(name, number) _Static_assert((name) == (number), #name " is pinned to " #number)
+
+/* Statuses are pinned for ever. */
+PINNED(THR_OK, 0);
+PINNED(THR_EINVAL, -1);
+PINNED(THR_ENOMEM, -2);
+PINNED(THR_EIO, -3);
+PINNED(THR_EFORMAT, -4);
+PINNED(THR_ECORRUPT, -5);
+PINNED(THR_EVERSION, -6);
+PINNED(THR_EDIM, -7);
+PINNED(THR_ERANGE, -8);
+PINNED(THR_ENOTFOUND, -9);
+PINNED(THR_EEXIST, -10);
+PINNED(THR_EUNSUPPORTED, -11);
+PINNED(THR_ECANCELED, -12);
+PINNED(THR_ECHANGED, -13);
+PINNED(THR_EDUPLICATE, -14);
+PINNED(THR_ENOSPACE, -15);
+
+/* Written into files, too. */
+PINNED(THR_DTYPE_NONE, 0);
+PINNED(THR_DTYPE_F32, 1);
+PINNED(THR_DTYPE_F16, 2);
+PINNED(THR_DTYPE_I8, 3);
+PINNED(THR_DTYPE_U8, 4);
+PINNED(THR_DTYPE_F64, 5);
+PINNED(THR_DTYPE_I32, 6);
+PINNED(THR_DTYPE_U32, 7);
+PINNED(THR_DTYPE_I64, 8);
+PINNED(THR_DTYPE_U64, 9);
+PINNED(THR_METRIC_COSINE, 0);
+PINNED(THR_METRIC_IP, 1);
+PINNED(THR_METRIC_L2, 2);
+PINNED(THR_MAX_BITS, 8);
+PINNED(THR_BLOCK_ITEMS, 64);
+
+PINNED(THR_ISA_SCALAR, 0);
+PINNED(THR_ISA_AVX2, 1);
+PINNED(THR_ISA_AVX512, 2);
+PINNED(THR_ISA_BEST, 100);
+PINNED(THR_ERROR_TEXT_SIZE, 768);
+
+/*
+ * Structs a caller makes. Those that begin with size may grow at the end (then the number here grows with them, and the
+ * library goes on accepting the old one); the others never change.
+ */
+#if defined(__x86_64__) || defined(__aarch64__)
+PINNED(sizeof(thr_error), 4 + 768);
+PINNED(sizeof(thr_matrix), 32);
+PINNED(sizeof(thr_quantiser), 56);
+PINNED(sizeof(thr_reader_shape), 24);
+PINNED(sizeof(thr_allocator), 24);
+PINNED(sizeof(thr_index_info), 64);
+PINNED(sizeof(thr_context_options), 56);
+PINNED(sizeof(thr_index_build_options), 64);
+PINNED(sizeof(thr_search_options), 48);
+PINNED(offsetof(thr_error, text), 4);
+PINNED(offsetof(thr_matrix, stride), 24);
+PINNED(offsetof(thr_context_options, size), 0);
+PINNED(offsetof(thr_index_build_options, size), 0);
+PINNED(offsetof(thr_search_options, size), 0);
+#endif
+
+static void the_library_answers_the_header_version(void **state) {
+    (void)state;
+    assert_string_equal(thr_version(), THR_VERSION_STRING);
+}
+
+static void every_status_has_its_name_and_text(void **state) {
+    (void)state;
+#define CHECK(number, name, text)                                                                                      \
+    assert_string_equal(thr_status_name(THR_##name), #name);                                                           \
+    assert_string_equal(thr_status_text(THR_##name), text);                                                            \
+    assert_null(strchr(thr_status_text(THR_##name), '\n'));
+    THR_STATUS_LIST(CHECK)
+#undef CHECK
+}
+
+static void a_number_that_is_no_status_has_a_name(void **state) {
+    (void)state;
+    thr_status strange;
+    int number = -9999;
+    memcpy(&strange, &number, sizeof strange);
+    assert_string_equal(thr_status_name(strange), "E?");
+    assert_non_null(thr_status_text(strange));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_library_answers_the_header_version),
+        cmocka_unit_test(every_status_has_its_name_and_text),
+        cmocka_unit_test(a_number_that_is_no_status_has_a_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

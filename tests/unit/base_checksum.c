@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_checksum.c - a running sum is the sum at once, and is XXH3-64. */
+#include "base/checksum.h"
+#include "support.h"
+
+#include <stdlib.h>
+
+static void known_sums_are_xxh3_64(void **state) {
+    (void)state;
+    /* From xxHash's own documentation and `xxhsum -H3`. */
+    assert_true(thr_checksum_of("", 0) == UINT64_C(0x2d06800538d394c2));
+    assert_true(thr_checksum_of("abc", 3) == UINT64_C(0x78af5f94892f3950));
+}
+
+static void a_running_sum_is_the_sum_at_once_however_it_is_cut(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    enum { MOST = 5000 };
+    uint8_t bytes[MOST];
+    for (size_t i = 0; i < MOST; i++)
+        bytes[i] = (uint8_t)thr_rng_next(&rng);
+    for (size_t size = 0; size <= MOST; size += size < 600 ? 1 : 97) {
+        thr_checksum_room room;
+        thr_checksum *sum = thr_checksum_start(&room);
+        for (size_t at = 0; at < size;) {
+            size_t piece = (size_t)thr_rng_below(&rng, 400);
+            piece = piece < size - at ? piece : size - at;
+            thr_checksum_add(sum, bytes + at, piece);
+            at += piece;
+            (void)thr_checksum_end(sum); /* asking does not disturb */
+        }
+        assert_case(thr_checksum_end(sum) == thr_checksum_of(bytes, size), "size %zu", size);
+    }
+}
+
+static void every_flipped_bit_changes_the_sum(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    uint8_t bytes[200];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)thr_rng_next(&rng);
+    const uint64_t sum = thr_checksum_of(bytes, sizeof bytes);
+    for (size_t bit = 0; bit < 8 * sizeof bytes; bit++) {
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_true(thr_checksum_of(bytes, sizeof bytes) != sum);
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_sums_are_xxh3_64),
+        cmocka_unit_test(a_running_sum_is_the_sum_at_once_however_it_is_cut),
+        cmocka_unit_test(every_flipped_bit_changes_the_sum),
+    };
+    return test_run_group(tests);
+}

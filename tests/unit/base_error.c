@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_error.c - an error is one line that ends, whatever was put into it. */
+#include "support.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void an_error_has_the_status_and_the_sentence(void **state) {
+    (void)state;
+    thr_error err;
+    memset(&err, 0xee, sizeof err);
+    assert_int_equal(thr_fail(&err, THR_EDIM, "%u dimensions, not %s", 3u, "four"), THR_EDIM);
+    assert_int_equal(err.status, THR_EDIM);
+    assert_string_equal(err.text, "3 dimensions, not four");
+}
+
+static void a_null_error_is_allowed(void **state) {
+    (void)state;
+    assert_int_equal(thr_fail(NULL, THR_EIO, "%s", "nobody reads this"), THR_EIO);
+    assert_int_equal(thr_fail_errno(NULL, ENOENT, "open", "x"), THR_ENOTFOUND);
+}
+
+static void control_bytes_in_arguments_become_question_marks(void **state) {
+    (void)state;
+    thr_error err;
+    char every[256];
+    for (int c = 1; c < 256; c++)
+        every[c - 1] = (char)c;
+    every[255] = '\0';
+    (void)thr_fail(&err, THR_EIO, "%s", every);
+    assert_int_equal(strlen(err.text), 255);
+    for (size_t i = 0; i < 255; i++) {
+        const unsigned char c = (unsigned char)every[i], got = (unsigned char)err.text[i];
+        assert_int_equal(got, c < 0x20 || c == 0x7f ? '?' : c);
+    }
+    (void)thr_fail(&err, THR_EIO, "a\nb\tc");
+    assert_string_equal(err.text, "a?b?c");
+}
+
+static void a_long_sentence_is_cut_and_ends(void **state) {
+    (void)state;
+    thr_error err;
+    char longer[3 * THR_ERROR_TEXT_SIZE];
+    memset(longer, 'x', sizeof longer);
+    longer[sizeof longer - 1] = '\0';
+    longer[THR_ERROR_TEXT_SIZE - 2] = '\n';
+    memset(&err, 0xee, sizeof err);
+    (void)thr_fail(&err, THR_EIO, "%s", longer);
+    assert_int_equal(strlen(err.text), THR_ERROR_TEXT_SIZE - 1);
+    assert_null(strchr(err.text, '\n'));
+}
+
+static void errno_picks_the_status_and_the_path_is_named(void **state) {
+    (void)state;
+    const struct {
+        int number;
+        thr_status status;
+    } cases[] = {{ENOENT, THR_ENOTFOUND}, {ENOTDIR, THR_ENOTFOUND}, {ENOSPC, THR_ENOSPACE}, {EDQUOT, THR_ENOSPACE},
+                 {ENOMEM, THR_ENOMEM},    {EACCES, THR_EIO},        {EIO, THR_EIO},         {123456, THR_EIO}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        thr_error err;
+        assert_error(thr_fail_errno(&err, cases[i].number, "open", "a\nfile"), cases[i].status, &err, "a?file");
+        assert_error(err.status, cases[i].status, &err, "cannot open");
+    }
+}
+
+static void every_status_has_a_name_and_a_text(void **state) {
+    (void)state;
+#define CHECK(number, name, text)                                                                                      \
+    assert_string_equal(thr_status_name(THR_##name), #name);                                                           \
+    assert_string_equal(thr_status_text(THR_##name), text);                                                            \
+    assert_int_equal(THR_##name, number);
+    THR_STATUS_LIST(CHECK)
+#undef CHECK
+    assert_string_equal(thr_status_name((thr_status)-999), "E?");
+    assert_non_null(thr_status_text((thr_status)1));
+    assert_string_equal(thr_version(), THR_VERSION_STRING);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_error_has_the_status_and_the_sentence),
+        cmocka_unit_test(a_null_error_is_allowed),
+        cmocka_unit_test(control_bytes_in_arguments_become_question_marks),
+        cmocka_unit_test(a_long_sentence_is_cut_and_ends),
+        cmocka_unit_test(errno_picks_the_status_and_the_path_is_named),
+        cmocka_unit_test(every_status_has_a_name_and_a_text),
+    };
+    return test_run_group(tests);
+}

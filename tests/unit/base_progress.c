@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_progress.c - progress is told seldom, at the end always, and can stop the work. */
+#include "base/clock.h"
+#include "base/progress.h"
+#include "support.h"
+
+#include <string.h>
+#include <time.h>
+
+typedef struct listener {
+    size_t calls;
+    uint64_t done, total;
+    char what[16];
+    bool go_on;
+} listener;
+
+static bool listen(void *user, const char *what, uint64_t done, uint64_t total) {
+    listener *l = user;
+    l->calls++;
+    l->done = done;
+    l->total = total;
+    strncpy(l->what, what, sizeof l->what - 1);
+    return l->go_on;
+}
+
+static void without_a_listener_nothing_happens(void **state) {
+    (void)state;
+    thr_context context = {.progress = NULL};
+    thr_error err;
+    thr_progress progress = thr_progress_start(&context, "test", 10);
+    assert_ok(thr_progress_step(&progress, 5, &err), &err);
+    assert_ok(thr_progress_end(&progress, 10, &err), &err);
+}
+
+static void many_steps_are_told_a_few_times_a_second(void **state) {
+    (void)state;
+    listener l = {.go_on = true};
+    thr_context context = {.progress = listen, .progress_user = &l};
+    thr_error err;
+    const double start = thr_clock();
+    thr_progress progress = thr_progress_start(&context, "test", 1000);
+    assert_ok(thr_progress_step(&progress, 1, &err), &err);
+    assert_int_equal(l.calls, 1);
+    assert_int_equal(l.done, 1);
+    assert_int_equal(l.total, 1000);
+    assert_string_equal(l.what, "test");
+    for (uint64_t i = 2; i < 1000; i++)
+        assert_ok(thr_progress_step(&progress, i, &err), &err);
+    const double seconds = thr_clock() - start;
+    assert_case((double)l.calls <= 2 + seconds * 5, "%zu reports in %g s", l.calls, seconds);
+    const struct timespec pause = {.tv_nsec = 250000000};
+    (void)nanosleep(&pause, NULL);
+    const size_t before = l.calls;
+    assert_ok(thr_progress_step(&progress, 1000, &err), &err);
+    assert_int_equal(l.calls, before + 1);
+}
+
+static void the_end_is_always_told_with_done_equal_to_total(void **state) {
+    (void)state;
+    listener l = {.go_on = true};
+    thr_context context = {.progress = listen, .progress_user = &l};
+    thr_error err;
+    thr_progress progress = thr_progress_start(&context, "test", 0);
+    assert_ok(thr_progress_step(&progress, 1, &err), &err);
+    assert_int_equal(l.total, 0);
+    assert_ok(thr_progress_end(&progress, 77, &err), &err);
+    assert_int_equal(l.calls, 2);
+    assert_int_equal(l.done, 77);
+    assert_int_equal(l.total, 77);
+}
+
+static void a_listener_that_says_stop_cancels(void **state) {
+    (void)state;
+    listener l = {.go_on = false};
+    thr_context context = {.progress = listen, .progress_user = &l};
+    thr_error err;
+    thr_progress progress = thr_progress_start(&context, "encode", 100);
+    assert_error(thr_progress_step(&progress, 42, &err), THR_ECANCELED, &err, "42 items");
+    assert_error(thr_progress_end(&progress, 100, &err), THR_ECANCELED, &err, "encode");
+}
+
+static void the_clock_never_goes_back(void **state) {
+    (void)state;
+    double last = thr_clock();
+    for (int i = 0; i < 10000; i++) {
+        const double now = thr_clock();
+        assert_true(now >= last);
+        last = now;
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_listener_nothing_happens),
+        cmocka_unit_test(many_steps_are_told_a_few_times_a_second),
+        cmocka_unit_test(the_end_is_always_told_with_done_equal_to_total),
+        cmocka_unit_test(a_listener_that_says_stop_cancels),
+        cmocka_unit_test(the_clock_never_goes_back),
+    };
+    return test_run_group(tests);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* code_encode.c - encoding against the recursion of XFBQ 3.2, the block layout of codes.h, and what is refused. */
+#include "code/encode.h"
+
+#include "base/half.h"
+#include "kernel/kernel.h"
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DIMS = 80 };
+
+/*
+ * XFBQ 3.2: f_0 = 0; each next digit a is the sign of what is left, and adds a / 2^i. Planes, most significant first.
+ * *margin gets how close x came to any of the borders it was compared with.
+ */
+static void encode_by_the_paper(double x, uint32_t bits, unsigned planes[], double *margin) {
+    double sum = 0;
+    *margin = 1;
+    for (uint32_t i = 0; i < bits; i++) {
+        *margin = fmin(*margin, fabs(x - sum));
+        planes[i] = x - sum >= 0;
+        sum += (planes[i] ? 1 : -1) * ldexp(1, -(int)(i + 1));
+    }
+}
+
+static void codes_are_those_of_the_papers_recursion(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    size_t compared = 0, near = 0;
+    for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++)
+        for (uint32_t n_dims = 1; n_dims <= MOST_DIMS; n_dims += 13) {
+            enum { ROWS = 70 };
+            thr_quantiser quantiser = {.n_dims = n_dims, .item_bits = bits};
+            quantiser.ranges[bits - 1] = 0.1f + (float)thr_rng_below(&rng, 1000) / 1500;
+            float rows[ROWS * MOST_DIMS], norms[ROWS];
+            test_gaussian(&rng, rows, (size_t)ROWS * n_dims);
+            const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
+            uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
+            thr_error err;
+            assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, norms, &err), &err);
+            for (uint32_t r = 0; r < ROWS; r++) {
+                double square = 0;
+                for (uint32_t d = 0; d < n_dims; d++)
+                    square += (double)rows[r * n_dims + d] * (double)rows[r * n_dims + d];
+                assert_true(fabs((double)norms[r] - sqrt(square)) <= 1e-6 * sqrt(square));
+                for (uint32_t d = 0; d < n_dims; d++) {
+                    const double x = (double)rows[r * n_dims + d] / sqrt(square) / (double)quantiser.ranges[bits - 1];
+                    unsigned planes[THR_MAX_BITS];
+                    double margin = 0;
+                    encode_by_the_paper(x, bits, planes, &margin);
+                    compared++;
+                    near += margin < 1e-6;
+                    for (uint32_t p = 0; p < bits && margin >= 1e-6; p++)
+                        assert_case(test_code_bit(codes, n_dims, bits, r, d, p) == planes[p],
+                                    "seed %llu: %u bits, %u dims, row %u, dimension %u: plane %u of %.9g is not %u",
+                                    (unsigned long long)test_seed(), bits, n_dims, r, d, p, x, planes[p]);
+                }
+            }
+            free(codes);
+        }
+    assert_case(near * 1000 < compared, "%zu of %zu values too near a border to judge", near, compared);
+    thr_context_free(context);
+}
+
+static void bytes_stand_where_the_layout_says(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    /* Two planes of nine dimensions: cells 0 1 2 3 are 00 01 10 11. Lengths 1, range 1/2: 3 is x >= 1/4. */
+    const thr_quantiser quantiser = {.n_dims = 9, .item_bits = 2, .ranges = {1, 0.5f}};
+    float rows[66 * 9] = {0};
+    float *x = rows + 65 * 9;
+    const float values[9] = {0.5f, -0.5f, 0.125f, -0.125f, 0.5f, -0.2f, 0.125f, 0.3f, 0.2f};
+    memcpy(x, values, sizeof values);
+    double square = 0;
+    for (int d = 0; d < 8; d++)
+        square += (double)values[d] * (double)values[d];
+    x[8] = (float)-sqrt(1 - square);
+    const thr_matrix matrix = thr_matrix_f32(rows, 66, 9);
+    assert_int_equal(thr_codes_size(&quantiser, 66), 2 * 64 * 2 * 2);
+    assert_int_equal(thr_codes_size(&quantiser, 0), 0);
+    uint8_t codes[512];
+    memset(codes, 0xee, sizeof codes);
+    thr_error err;
+    assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), &err);
+    /* Item 65 is place 1 of block 1; cells by dimension: 3 0 2 1 3 1 2 3 | 0. */
+    uint8_t wanted[512] = {0};
+    wanted[256 + 0 * 64 + 1] = 0xd5; /* row 0, plane 0: dimensions 0 2 4 6 7 */
+    wanted[256 + 1 * 64 + 1] = 0xb9; /* row 0, plane 1: dimensions 0 3 4 5 7 */
+    assert_memory_equal(codes, wanted, sizeof codes);
+    thr_context_free(context);
+}
+
+static void zero_and_very_short_rows_get_the_all_minus_code_and_norm_zero(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    const thr_quantiser quantiser = {.n_dims = 3, .item_bits = 3, .ranges = {1, 1, 1, 1, 1, 1, 1, 1}};
+    const float tiny = 0x1p-101f, small = 0x1p-99f;
+    const float rows[4 * 3] = {0, 0, 0, tiny, 0, 0, -0.0f, 0, 0, small, small, small};
+    const thr_matrix matrix = thr_matrix_f32(rows, 4, 3);
+    uint8_t codes[3 * 64];
+    float norms[4];
+    uint32_t squares[4];
+    thr_error err;
+    assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, norms, squares, &err), &err);
+    for (uint32_t r = 0; r < 3; r++) {
+        assert_true(norms[r] == 0);
+        assert_int_equal(squares[r], 3 * 49);
+        for (uint32_t d = 0; d < 3; d++)
+            assert_int_equal(test_code_value(codes, 3, 3, r, d), -7);
+    }
+    assert_true(norms[3] > 0);
+    for (uint32_t d = 0; d < 3; d++)
+        assert_int_equal(test_code_value(codes, 3, 3, 3, d), 5); /* 0.577 of 1: cell 6 */
+    thr_context_free(context);
+}
+
+static void code_squares_are_the_squared_lengths_of_the_integers(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++)
+        for (uint32_t n_dims = 1; n_dims <= MOST_DIMS; n_dims += 7) {
+            enum { ROWS = 130 };
+            thr_quantiser quantiser = {.n_dims = n_dims, .item_bits = bits};
+            quantiser.ranges[bits - 1] = 0.3f;
+            float *rows = test_array((size_t)ROWS * n_dims, sizeof *rows), norms[ROWS];
+            uint32_t squares[ROWS];
+            test_gaussian(&rng, rows, (size_t)ROWS * n_dims);
+            const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
+            uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
+            thr_error err;
+            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, norms, squares, &err), &err);
+            for (uint32_t r = 0; r < ROWS; r++) {
+                uint32_t square = 0;
+                for (uint32_t d = 0; d < n_dims; d++) {
+                    const int v = test_code_value(codes, n_dims, bits, r, d);
+                    square += (uint32_t)(v * v);
+                }
+                assert_case(squares[r] == square, "seed %llu: %u bits, %u dims, row %u: %u, not %u",
+                            (unsigned long long)test_seed(), bits, n_dims, r, squares[r], square);
+            }
+            free(rows);
+            free(codes);
+        }
+    thr_context_free(context);
+}
+
+/* One value into a row of any dtype. */
+static void put(void *row, thr_dtype dtype, uint32_t d, int value) {
+    switch (dtype) {
+#define CASE(name, type)                                                                                               \
+    case THR_DTYPE_##name: {                                                                                           \
+        const type x = (type)value;                                                                                    \
+        memcpy((char *)row + d * sizeof x, &x, sizeof x);                                                              \
+        break;                                                                                                         \
+    }
+        CASE(F32, float)
+        CASE(I8, int8_t)
+        CASE(U8, uint8_t)
+        CASE(F64, double)
+        CASE(I32, int32_t)
+        CASE(U32, uint32_t)
+        CASE(I64, int64_t)
+        CASE(U64, uint64_t)
+#undef CASE
+    default: {
+        const uint16_t x = thr_half_from_f32((float)value);
+        memcpy((char *)row + d * sizeof x, &x, sizeof x);
+    }
+    }
+}
+
+static void every_dtype_and_stride_gives_the_same_codes(void **state) {
+    (void)state;
+    enum { ROWS = 67, DIMS = 19, PAD = 5 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 4, .ranges = {0.5f, 0.5f, 0.5f, 0.5f}};
+    int values[ROWS * DIMS];
+    float floats[ROWS * DIMS];
+    for (size_t i = 0; i < ROWS * DIMS; i++) {
+        values[i] = (int)thr_rng_below(&rng, 128);
+        floats[i] = (float)values[i];
+    }
+    const size_t size = thr_codes_size(&quantiser, ROWS);
+    uint8_t *wanted = test_array(size, 1), *codes = test_array(size, 1);
+    float wanted_norms[ROWS], norms[ROWS];
+    thr_error err;
+    const thr_matrix plain = thr_matrix_f32(floats, ROWS, DIMS);
+    assert_ok(thr_quantiser_encode(context, &quantiser, &plain, wanted, wanted_norms, &err), &err);
+    for (int dtype = THR_DTYPE_F32; dtype <= THR_DTYPE_U64; dtype++) {
+        const size_t stride = DIMS * thr_dtype_size((thr_dtype)dtype) + PAD; /* rows become unaligned */
+        char *data = test_array(ROWS, stride);
+        for (size_t r = 0; r < ROWS; r++)
+            for (uint32_t d = 0; d < DIMS; d++)
+                put(data + r * stride, (thr_dtype)dtype, d, values[r * DIMS + d]);
+        const thr_matrix matrix = {data, ROWS, DIMS, (thr_dtype)dtype, stride};
+        assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, norms, &err), &err);
+        assert_memory_equal(codes, wanted, size);
+        assert_memory_equal(norms, wanted_norms, sizeof norms);
+        free(data);
+    }
+    free(wanted);
+    free(codes);
+    thr_context_free(context);
+}
+
+static void threads_and_levels_do_not_change_a_byte(void **state) {
+    (void)state;
+    enum { ROWS = 1000, DIMS = 37 };
+    uint64_t rng = test_seed();
+    thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 3, .ranges = {0.4f, 0.4f, 0.4f}};
+    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
+    const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
+    const size_t size = thr_codes_size(&quantiser, ROWS);
+    uint8_t *wanted = test_array(size, 1), *codes = test_array(size, 1);
+    float wanted_norms[ROWS], norms[ROWS];
+    thr_error err;
+    for (int isa = THR_ISA_SCALAR; isa <= (int)thr_isa_best(); isa++)
+        for (uint32_t n_threads = 1; n_threads <= 8; n_threads++) {
+            const bool first = isa == THR_ISA_SCALAR && n_threads == 1;
+            thr_context *context = test_context(n_threads, (thr_isa)isa, NULL);
+            memset(codes, 0xee, size);
+            assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, first ? wanted : codes,
+                                           first ? wanted_norms : norms, &err),
+                      &err);
+            thr_context_free(context);
+            if (first)
+                continue;
+            assert_memory_equal(codes, wanted, size);
+            assert_memory_equal(norms, wanted_norms, sizeof norms);
+        }
+    free(rows);
+    free(wanted);
+    free(codes);
+}
+
+static void rows_that_cannot_be_encoded_are_named(void **state) {
+    (void)state;
+    enum { ROWS = 200, DIMS = 11 };
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    const thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 1, .ranges = {1}};
+    uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
+    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows), norms[ROWS];
+    const struct {
+        float value;
+        const char *text;
+    } cases[] = {{NAN, "row 1137, dimension 7 is not a number"},
+                 {INFINITY, "row 1137, dimension 7 is infinite"},
+                 {-INFINITY, "row 1137, dimension 7 is infinite"},
+                 {0x1.8p120f, "row 1137 is longer than 2^120"},
+                 {3e38f, "row 1137 is longer than 2^120"}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        thr_error err;
+        for (size_t i = 0; i < (size_t)ROWS * DIMS; i++)
+            rows[i] = 1;
+        rows[137 * DIMS + 7] = cases[c].value;
+        const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
+        assert_error(thr_encode_blocks(context, &quantiser, &matrix, 1000, codes, norms, NULL, &err), THR_ERANGE, &err,
+                     cases[c].text);
+        assert_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, &err,
+                     "row 137");
+    }
+    free(rows);
+    free(codes);
+    thr_context_free(context);
+}
+
+/* The length is judged in double: rounded to float32 it is 2^120. */
+static void a_row_a_hair_longer_than_2_to_the_120_is_refused(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    const thr_quantiser quantiser = {.n_dims = 2, .item_bits = 1, .ranges = {1}};
+    uint8_t codes[64];
+    thr_error err;
+    float row[2] = {0x1p120f, 0};
+    const thr_matrix matrix = thr_matrix_f32(row, 1, 2);
+    assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), &err);
+    row[1] = 0x1p107f;
+    assert_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, &err, "row 0");
+    thr_context_free(context);
+}
+
+static void other_dimensions_are_edim(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    const thr_quantiser quantiser = {.n_dims = 2, .item_bits = 1, .ranges = {1}};
+    uint8_t codes[64];
+    thr_error err;
+    const float row[3] = {1, 2, 3};
+    const thr_matrix matrix = thr_matrix_f32(row, 1, 3);
+    assert_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_EDIM, &err, "3 dimensions");
+    const thr_matrix nothing = thr_matrix_f32(row, 0, 2);
+    assert_ok(thr_quantiser_encode(context, &quantiser, &nothing, codes, NULL, &err), &err);
+    thr_context_free(context);
+}
+
+static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) {
+    (void)state;
+    const thr_quantiser quantiser = {.n_dims = 2, .item_bits = 1, .ranges = {1}};
+    const float row[2] = {1, 2};
+    const thr_matrix matrix = thr_matrix_f32(row, 1, 2);
+    uint8_t codes[64];
+    thr_error err;
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    const size_t live = memory.live;
+    for (size_t n = 1;; n++) {
+        memory.fail_at = memory.calls + n;
+        const thr_status status = thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err);
+        assert_int_equal(memory.live, live);
+        if (status == THR_OK) {
+            assert_true(n > 1);
+            break;
+        }
+        assert_error(status, THR_ENOMEM, &err, "no memory");
+    }
+    memory.fail_at = 0;
+    thr_context_free(context);
+    assert_int_equal(memory.live, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codes_are_those_of_the_papers_recursion),
+        cmocka_unit_test(bytes_stand_where_the_layout_says),
+        cmocka_unit_test(zero_and_very_short_rows_get_the_all_minus_code_and_norm_zero),
+        cmocka_unit_test(code_squares_are_the_squared_lengths_of_the_integers),
+        cmocka_unit_test(every_dtype_and_stride_gives_the_same_codes),
+        cmocka_unit_test(threads_and_levels_do_not_change_a_byte),
+        cmocka_unit_test(rows_that_cannot_be_encoded_are_named),
+        cmocka_unit_test(a_row_a_hair_longer_than_2_to_the_120_is_refused),
+        cmocka_unit_test(other_dimensions_are_edim),
+        cmocka_unit_test(every_failing_allocation_is_enomem_and_leaves_nothing),
+    };
+    return test_run_group(tests);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* code_quantiser.c - calibrated ranges keep more of the angle than naive ones, and bad samples are refused. */
+#include "code/encode.h"
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 500, DIMS = 64 };
+
+/* Mean cosine between rows and the integers of their codes. */
+static double mean_cosine(thr_context *context, const thr_quantiser *quantiser, const float *rows) {
+    const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
+    uint8_t *codes = test_array(thr_codes_size(quantiser, ROWS), 1);
+    thr_error err;
+    assert_ok(thr_quantiser_encode(context, quantiser, &matrix, codes, NULL, &err), &err);
+    double total = 0;
+    for (uint32_t r = 0; r < ROWS; r++) {
+        double product = 0, x_square = 0, v_square = 0;
+        for (uint32_t d = 0; d < DIMS; d++) {
+            const double x = (double)rows[r * DIMS + d];
+            const int v = test_code_value(codes, DIMS, quantiser->item_bits, r, d);
+            product += x * v;
+            x_square += x * x;
+            v_square += v * v;
+        }
+        total += product / sqrt(x_square * v_square);
+    }
+    free(codes);
+    return total / ROWS;
+}
+
+/* The paper's own rule: no component is larger than the range. */
+static float largest_component(const float *rows) {
+    float largest = 0;
+    for (uint32_t r = 0; r < ROWS; r++) {
+        double square = 0;
+        for (uint32_t d = 0; d < DIMS; d++)
+            square += (double)rows[r * DIMS + d] * (double)rows[r * DIMS + d];
+        for (uint32_t d = 0; d < DIMS; d++)
+            largest = fmaxf(largest, (float)(fabs((double)rows[r * DIMS + d]) / sqrt(square)));
+    }
+    return largest;
+}
+
+static void calibrated_ranges_beat_the_largest_component_on_gaussian_rows(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
+    const thr_matrix sample = thr_matrix_f32(rows, ROWS, DIMS);
+    /* What is lost of the cosine must at least fall by this factor; one bit has no range to choose, and
+     * from seven on the largest component is about the best. */
+    const double factors[THR_MAX_BITS] = {1.0001, 0.6, 0.6, 0.8, 0.9, 1, 1.05, 1.05};
+    double before = 0;
+    for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
+        thr_quantiser quantiser, naive;
+        thr_error err;
+        assert_ok(thr_quantiser_train(context, &sample, bits, &quantiser, &err), &err);
+        naive = quantiser;
+        naive.ranges[bits - 1] = largest_component(rows);
+        const double cosine = mean_cosine(context, &quantiser, rows);
+        const double naive_cosine = mean_cosine(context, &naive, rows);
+        assert_case(1 - cosine <= (1 - naive_cosine) * factors[bits - 1],
+                    "seed %llu: %u bits: mean cosine %.6f, with the naive range %.6f", (unsigned long long)test_seed(),
+                    bits, cosine, naive_cosine);
+        assert_case(cosine > before, "seed %llu: %u bits: mean cosine %.6f, less than with a bit less: %.6f",
+                    (unsigned long long)test_seed(), bits, cosine, before);
+        before = cosine;
+        thr_quantiser_free(context, &quantiser);
+    }
+    /* Lloyd-Max limits for gaussian components: 1 bit .798, 2 bits .940, 3 bits .982; uniform cells come close. */
+    thr_quantiser quantiser;
+    thr_error err;
+    const double wanted[] = {0.79, 0.93, 0.975, 0.99};
+    for (uint32_t bits = 1; bits <= 4; bits++) {
+        assert_ok(thr_quantiser_train(context, &sample, bits, &quantiser, &err), &err);
+        const double cosine = mean_cosine(context, &quantiser, rows);
+        assert_case(cosine >= wanted[bits - 1], "seed %llu: %u bits: mean cosine %.6f", (unsigned long long)test_seed(),
+                    bits, cosine);
+    }
+    free(rows);
+    thr_context_free(context);
+}
+
+static void lengths_of_sample_rows_do_not_matter(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
+    const thr_matrix sample = thr_matrix_f32(rows, ROWS, DIMS);
+    thr_quantiser quantiser, scaled;
+    thr_error err;
+    assert_ok(thr_quantiser_train(context, &sample, 3, &quantiser, &err), &err);
+    for (uint32_t r = 0; r < ROWS; r++)
+        for (uint32_t d = 0; d < DIMS; d++)
+            rows[r * DIMS + d] *= ldexpf(1, (int)(r % 40) - 20);
+    assert_ok(thr_quantiser_train(context, &sample, 3, &scaled, &err), &err);
+    assert_memory_equal(quantiser.ranges, scaled.ranges, sizeof quantiser.ranges);
+    for (size_t b = 0; b < THR_MAX_BITS; b++)
+        assert_true(quantiser.ranges[b] > 0 && quantiser.ranges[b] <= 1);
+    free(rows);
+    thr_context_free(context);
+}
+
+static void a_sample_without_direction_gets_ranges_of_one(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    const float zeros[2 * DIMS] = {0};
+    for (uint64_t n = 0; n <= 2; n++) {
+        const thr_matrix sample = thr_matrix_f32(zeros, n, DIMS);
+        thr_quantiser quantiser;
+        thr_error err;
+        assert_ok(thr_quantiser_train(context, &sample, 2, &quantiser, &err), &err);
+        assert_int_equal(quantiser.n_dims, DIMS);
+        assert_int_equal(quantiser.item_bits, 2);
+        for (size_t b = 0; b < THR_MAX_BITS; b++)
+            assert_true(quantiser.ranges[b] == 1);
+        thr_quantiser_free(context, &quantiser);
+        assert_ok(thr_quantiser_calibrate(context, &sample, 2, true, &quantiser, &err), &err);
+        assert_null(quantiser.centre);
+        thr_quantiser_free(context, &quantiser);
+    }
+    thr_quantiser_free(context, NULL);
+    thr_context_free(context);
+}
+
+static void bad_bits_dimensions_and_rows_are_refused(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    float rows[20 * 4];
+    for (size_t i = 0; i < 80; i++)
+        rows[i] = (float)i;
+    thr_matrix sample = thr_matrix_f32(rows, 20, 4);
+    thr_quantiser quantiser;
+    thr_error err;
+    assert_error(thr_quantiser_train(context, &sample, 0, &quantiser, &err), THR_EINVAL, &err, "0 bits");
+    assert_error(thr_quantiser_train(context, &sample, 9, &quantiser, &err), THR_EINVAL, &err, "9 bits");
+    sample.n_dims = 0;
+    assert_error(thr_quantiser_train(context, &sample, 3, &quantiser, &err), THR_EDIM, &err, "0 dimensions");
+    sample.n_dims = THR_MAX_DIMS + 1;
+    assert_error(thr_quantiser_train(context, &sample, 3, &quantiser, &err), THR_EDIM, &err, "32769");
+    sample.n_dims = 4;
+    rows[13 * 4 + 2] = NAN;
+    assert_error(thr_quantiser_train(context, &sample, 3, &quantiser, &err), THR_ERANGE, &err, "row 13");
+    rows[13 * 4 + 2] = -INFINITY;
+    assert_error(thr_quantiser_train(context, &sample, 3, &quantiser, &err), THR_ERANGE, &err, "row 13");
+    assert_error(thr_quantiser_calibrate(context, &sample, 3, false, &quantiser, &err), THR_ERANGE, &err, "row 13");
+    thr_context_free(context);
+}
+
+/* Rows that share a large mean: the centre is found, and the codes of what is left keep more of it. */
+static void rows_with_a_common_part_get_a_centre_and_others_do_not(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
+    const thr_matrix sample = thr_matrix_f32(rows, ROWS, DIMS);
+    thr_quantiser quantiser;
+    thr_error err;
+    for (int unit = 0; unit < 2; unit++) {
+        assert_ok(thr_quantiser_calibrate(context, &sample, 3, unit != 0, &quantiser, &err), &err);
+        assert_null(quantiser.centre);
+        thr_quantiser_free(context, &quantiser);
+    }
+    for (size_t i = 0; i < (size_t)ROWS * DIMS; i++)
+        rows[i] += 2;
+    assert_ok(thr_quantiser_calibrate(context, &sample, 3, false, &quantiser, &err), &err);
+    assert_non_null(quantiser.centre);
+    for (uint32_t d = 0; d < DIMS; d++)
+        assert_true(fabsf(quantiser.centre[d] - 2) < 0.3f);
+    thr_quantiser_free(context, &quantiser);
+    assert_null(quantiser.centre);
+    free(rows);
+    thr_context_free(context);
+}
+
+static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    float rows[20 * 4];
+    for (size_t i = 0; i < 80; i++)
+        rows[i] = 3 + (float)(i % 7);
+    const thr_matrix sample = thr_matrix_f32(rows, 20, 4);
+    const size_t live = memory.live;
+    for (size_t n = 1;; n++) {
+        thr_quantiser quantiser;
+        thr_error err;
+        memory.fail_at = memory.calls + n;
+        const thr_status status = thr_quantiser_calibrate(context, &sample, 3, false, &quantiser, &err);
+        if (status == THR_OK) {
+            assert_true(n > 1);
+            thr_quantiser_free(context, &quantiser);
+            assert_int_equal(memory.live, live);
+            break;
+        }
+        assert_error(status, THR_ENOMEM, &err, "no memory");
+        assert_int_equal(memory.live, live);
+    }
+    memory.fail_at = 0;
+    thr_context_free(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calibrated_ranges_beat_the_largest_component_on_gaussian_rows),
+        cmocka_unit_test(lengths_of_sample_rows_do_not_matter),
+        cmocka_unit_test(a_sample_without_direction_gets_ranges_of_one),
+        cmocka_unit_test(bad_bits_dimensions_and_rows_are_refused),
+        cmocka_unit_test(rows_with_a_common_part_get_a_centre_and_others_do_not),
+        cmocka_unit_test(every_failing_allocation_is_enomem_and_leaves_nothing),
+    };
+    return test_run_group(tests);
+}

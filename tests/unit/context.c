@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context.c - options are checked, the environment lowers the level, and what is taken is given back. */
+#include "kernel/kernel.h"
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *some_allocate(void *user, size_t size) {
+    (void)user;
+    return malloc(size);
+}
+
+static void some_release(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+/* Create must fail with this; *context must be NULL then. */
+static void refused(const thr_context_options *options, thr_status status, const char *part) {
+    thr_error err;
+    thr_context *context = (thr_context *)(void *)&err;
+    assert_error(thr_context_create(options, &context, &err), status, &err, part);
+    assert_null(context);
+    assert_int_equal(thr_context_create(options, &context, NULL), status);
+}
+
+static void no_options_mean_the_best_level_and_all_threads(void **state) {
+    (void)state;
+    thr_context *context = NULL;
+    thr_error err;
+    (void)unsetenv("THR_ISA");
+    assert_ok(thr_context_create(NULL, &context, &err), &err);
+    assert_int_equal(thr_context_isa(context), thr_isa_best());
+    assert_true(thr_context_threads(context) >= 1);
+    thr_context_free(context);
+    thr_context_free(NULL);
+}
+
+static void a_wrong_size_field_is_refused(void **state) {
+    (void)state;
+    thr_context_options options;
+    thr_context_options_init(&options);
+    assert_int_equal(options.size, sizeof options);
+    options.size--;
+    refused(&options, THR_EINVAL, "thr_context_options_init");
+    options.size = 0;
+    refused(&options, THR_EINVAL, "size 0");
+}
+
+static void half_an_allocator_is_refused(void **state) {
+    (void)state;
+    thr_context_options options;
+    thr_context_options_init(&options);
+    options.allocator.allocate = some_allocate;
+    refused(&options, THR_EINVAL, "allocator");
+    thr_context_options_init(&options);
+    options.allocator.release = some_release;
+    refused(&options, THR_EINVAL, "allocator");
+}
+
+static void more_than_1024_threads_are_refused(void **state) {
+    (void)state;
+    thr_context_options options;
+    thr_context_options_init(&options);
+    options.n_threads = 1025;
+    refused(&options, THR_EINVAL, "1025");
+    options.n_threads = UINT32_MAX;
+    refused(&options, THR_EINVAL, "4294967295");
+}
+
+static void the_level_asked_for_is_the_level_in_use(void **state) {
+    (void)state;
+    (void)unsetenv("THR_ISA");
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_AVX512; isa++) {
+        thr_context_options options;
+        thr_context_options_init(&options);
+        options.isa = (thr_isa)isa;
+        if ((thr_isa)isa > thr_isa_best()) {
+            refused(&options, THR_EUNSUPPORTED, thr_isa_name((thr_isa)isa));
+            continue;
+        }
+        thr_context *context = test_context(1, (thr_isa)isa, NULL);
+        assert_int_equal(thr_context_isa(context), isa);
+        assert_ptr_equal(context->kernels, thr_kernels_get((thr_isa)isa));
+        thr_context_free(context);
+    }
+}
+
+static void a_level_that_is_none_is_refused(void **state) {
+    (void)state;
+    const int levels[] = {3, 99, 101, -1};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        thr_context_options options;
+        thr_context_options_init(&options);
+        memcpy(&options.isa, &levels[i], sizeof options.isa);
+        refused(&options, THR_EINVAL, "level");
+    }
+}
+
+static void thr_isa_lowers_the_level_and_never_raises_it(void **state) {
+    (void)state;
+    const thr_isa best = thr_isa_best();
+    for (int wanted = THR_ISA_SCALAR; wanted <= (int)best; wanted++)
+        for (int named = THR_ISA_SCALAR; named <= THR_ISA_AVX512; named++) {
+            assert_int_equal(setenv("THR_ISA", thr_isa_name((thr_isa)named), 1), 0);
+            thr_context *context = test_context(1, (thr_isa)wanted, NULL);
+            assert_int_equal(thr_context_isa(context), wanted < named ? wanted : named);
+            thr_context_free(context);
+        }
+    (void)unsetenv("THR_ISA");
+}
+
+static void an_empty_thr_isa_changes_nothing(void **state) {
+    (void)state;
+    assert_int_equal(setenv("THR_ISA", "", 1), 0);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    assert_int_equal(thr_context_isa(context), thr_isa_best());
+    thr_context_free(context);
+    (void)unsetenv("THR_ISA");
+}
+
+static void an_unknown_thr_isa_is_an_error_that_names_it(void **state) {
+    (void)state;
+    const char *values[] = {"neon", "AVX2", "avx2 ", "best", "0"};
+    thr_context_options options;
+    thr_context_options_init(&options);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        assert_int_equal(setenv("THR_ISA", values[i], 1), 0);
+        refused(&options, THR_EINVAL, values[i]);
+    }
+    (void)unsetenv("THR_ISA");
+}
+
+static void everything_taken_is_given_back(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
+        thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
+        assert_int_equal(thr_context_threads(context), n_threads);
+        assert_true(memory.live > 0);
+        thr_context_free(context);
+        assert_int_equal(memory.live, 0);
+    }
+}
+
+static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) {
+    (void)state;
+    size_t n = 1;
+    for (;; n++) {
+        test_memory memory = {.fail_at = n};
+        thr_context_options options;
+        thr_context *context = NULL;
+        thr_error err;
+        thr_context_options_init(&options);
+        options.allocator = test_memory_allocator(&memory);
+        options.n_threads = 3;
+        const thr_status status = thr_context_create(&options, &context, &err);
+        if (status == THR_OK) {
+            thr_context_free(context);
+            assert_int_equal(memory.live, 0);
+            break;
+        }
+        assert_error(status, THR_ENOMEM, &err, "no memory");
+        assert_null(context);
+        assert_int_equal(memory.live, 0);
+    }
+    assert_true(n > 1);
+}
+
+static void names_and_features_are_never_null(void **state) {
+    (void)state;
+    assert_string_equal(thr_isa_name(THR_ISA_SCALAR), "scalar");
+    assert_string_equal(thr_isa_name(THR_ISA_AVX2), "avx2");
+    assert_string_equal(thr_isa_name(THR_ISA_AVX512), "avx512");
+    assert_non_null(thr_isa_name((thr_isa)42));
+    assert_non_null(thr_build_features());
+    assert_null(strchr(thr_build_features(), '\n'));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_options_mean_the_best_level_and_all_threads),
+        cmocka_unit_test(a_wrong_size_field_is_refused),
+        cmocka_unit_test(half_an_allocator_is_refused),
+        cmocka_unit_test(more_than_1024_threads_are_refused),
+        cmocka_unit_test(the_level_asked_for_is_the_level_in_use),
+        cmocka_unit_test(a_level_that_is_none_is_refused),
+        cmocka_unit_test(thr_isa_lowers_the_level_and_never_raises_it),
+        cmocka_unit_test(an_empty_thr_isa_changes_nothing),
+        cmocka_unit_test(an_unknown_thr_isa_is_an_error_that_names_it),
+        cmocka_unit_test(everything_taken_is_given_back),
+        cmocka_unit_test(every_failing_allocation_is_enomem_and_leaves_nothing),
+        cmocka_unit_test(names_and_features_are_never_null),
+    };
+    return test_run_group(tests);
+}

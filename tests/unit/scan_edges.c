@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan_edges.c - ties, zeros, filters, bad queries; and that threads, levels, segments and time change nothing.
+ */
+#include "kernel/kernel.h"
+#include "naive.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
+
+static thr_search_options defaults(void) {
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.n_candidates = 40;
+    return options;
+}
+
+static float *gaussian_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims) {
+    float *rows = test_array((size_t)n_items * n_dims, sizeof *rows);
+    test_gaussian(rng, rows, (size_t)n_items * n_dims);
+    return rows;
+}
+
+static void search(thr_scan *scan, const test_target *target, const float *queries, uint64_t n_queries, uint64_t k,
+                   const thr_search_options *options, uint64_t *rows, float *scores) {
+    const thr_matrix matrix = thr_matrix_f32(queries, n_queries, target->shape.n_dims);
+    thr_error err;
+    assert_ok(thr_scan_search(scan, &target->scan, &matrix, k, options, rows, scores, &err), &err);
+}
+
+static void equal_items_are_answered_by_the_smallest_rows(void **state) {
+    (void)state;
+    enum { ITEMS = 3000, DIMS = 12, K = 70 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    float *rows = gaussian_rows(&rng, ITEMS, DIMS), query[DIMS];
+    test_gaussian(&rng, query, DIMS);
+    for (size_t i = 1; i < ITEMS; i++)
+        memcpy(rows + i * DIMS, rows, DIMS * sizeof *rows);
+    for (size_t m = 0; m < 3; m++)
+        for (size_t keep = 0; keep < 4; keep++) {
+            const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 0, false};
+            test_target target;
+            test_target_make(&target, &shape, rows);
+            thr_search_options options = defaults();
+            for (int exact = 0; exact < 2 - (KEEPS[keep] == THR_DTYPE_NONE); exact++) {
+                uint64_t found[K];
+                thr_scan *scan = NULL;
+                assert_ok(thr_scan_create(context, &scan, NULL), NULL);
+                options.exact = exact != 0;
+                search(scan, &target, query, 1, K, &options, found, NULL);
+                for (uint64_t i = 0; i < K; i++)
+                    assert_int_equal(found[i], i);
+                thr_scan_free(scan);
+            }
+            test_target_free(&target);
+        }
+    free(rows);
+    thr_context_free(context);
+}
+
+static void zero_queries_and_zero_items_are_answered_as_the_metric_says(void **state) {
+    (void)state;
+    enum { ITEMS = 200, DIMS = 9, K = 20 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    float *rows = gaussian_rows(&rng, ITEMS, DIMS);
+    float queries[4 * DIMS] = {0};
+    memset(rows + 30 * DIMS, 0, 10 * DIMS * sizeof *rows);
+    test_gaussian(&rng, queries + DIMS, DIMS);
+    queries[2 * DIMS] = 0x1p-110f; /* counts as zero */
+    queries[2 * DIMS + 1] = -0x1p-120f;
+    for (size_t m = 0; m < 3; m++)
+        for (size_t keep = 0; keep < 4; keep++)
+            for (int all_zero = 0; all_zero < 2; all_zero++) {
+                float *used = all_zero ? test_array((size_t)ITEMS * DIMS, sizeof *used) : rows;
+                const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 64, false};
+                test_target target;
+                test_target_make(&target, &shape, used);
+                thr_search_options options = defaults();
+                test_search_equals_naive(context, &target, queries, 4, K, &options, "zeros");
+                test_search_equals_naive(context, &target, queries, 1, ITEMS + 1, &options, "zero query");
+                test_search_equals_naive(context, &target, queries + 2 * DIMS, 1, K, &options, "nearly zero query");
+                options.exact = KEEPS[keep] != THR_DTYPE_NONE;
+                test_search_equals_naive(context, &target, queries, 4, K, &options, "zeros, exact");
+                uint64_t filter[4] = {0, UINT64_C(5) << 20, 0, 1};
+                options.filter = filter;
+                options.filter_bits = ITEMS;
+                test_search_equals_naive(context, &target, queries, 4, K, &options, "zeros, filter");
+                test_target_free(&target);
+                if (all_zero)
+                    free(used);
+            }
+    free(rows);
+    thr_context_free(context);
+}
+
+static void a_score_of_nothing_is_plus_zero(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    const float row[4] = {1, 2, 3, 4};
+    const test_shape shape = {1, 4, 3, THR_METRIC_L2, THR_DTYPE_F32, 0, false};
+    test_target target;
+    test_target_make(&target, &shape, row);
+    thr_scan *scan = NULL;
+    const thr_search_options options = defaults();
+    uint64_t found = 9;
+    float score = 1;
+    assert_ok(thr_scan_create(context, &scan, NULL), NULL);
+    search(scan, &target, row, 1, 1, &options, &found, &score);
+    assert_true(found == 0 && score == 0 && !signbit(score));
+    thr_scan_free(scan);
+    test_target_free(&target);
+    thr_context_free(context);
+}
+
+static void filters_of_none_one_few_and_all_items_hold(void **state) {
+    (void)state;
+    enum { ITEMS = 1000, WORDS = (ITEMS + 63) / 64, DIMS = 17 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    float *rows = gaussian_rows(&rng, ITEMS, DIMS), queries[3 * DIMS];
+    test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
+    for (size_t m = 0; m < 3; m++)
+        for (size_t keep = 0; keep < 4; keep++) {
+            const test_shape shape = {ITEMS, DIMS, 2, METRICS[m], KEEPS[keep], 320, false};
+            test_target target;
+            test_target_make(&target, &shape, rows);
+            for (int kind = 0; kind < 5; kind++)
+                for (int exact = 0; exact < 2 - (KEEPS[keep] == THR_DTYPE_NONE); exact++) {
+                    uint64_t filter[WORDS] = {0};
+                    if (kind == 1)
+                        filter[999 / 64] |= UINT64_C(1) << 999 % 64;
+                    else if (kind == 2)
+                        for (uint64_t i = 13; i < ITEMS; i += 97)
+                            filter[i / 64] |= UINT64_C(1) << i % 64;
+                    else if (kind >= 3) /* bits past the last item must not count */
+                        memset(filter, 0xff, sizeof filter);
+                    if (kind == 4)
+                        filter[0] = filter[7] = 0;
+                    thr_search_options options = defaults();
+                    options.exact = exact != 0;
+                    options.filter = filter;
+                    options.filter_bits = ITEMS;
+                    test_search_equals_naive(context, &target, queries, 3, 20, &options, "filter");
+                    test_search_equals_naive(context, &target, queries, 1, ITEMS + 5, &options, "filter, k > n");
+                    options.extra = 0.05f;
+                    test_search_equals_naive(context, &target, queries, 1, 20, &options, "filter, extra");
+                }
+            test_target_free(&target);
+        }
+    free(rows);
+    thr_context_free(context);
+}
+
+static void a_query_that_is_not_finite_or_too_long_is_erange_with_its_number(void **state) {
+    (void)state;
+    enum { QUERIES = 9, DIMS = 5 };
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    const float rows[2 * DIMS] = {1, 2, 3, 4, 5, 5, 4, 3, 2, 1};
+    const test_shape shape = {2, DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F32, 0, false};
+    test_target target;
+    test_target_make(&target, &shape, rows);
+    thr_scan *scan = NULL;
+    assert_ok(thr_scan_create(context, &scan, NULL), NULL);
+    const float bad[] = {NAN, INFINITY, -INFINITY, 0x1.8p120f, 3e38f};
+    for (size_t b = 0; b < sizeof bad / sizeof *bad; b++) {
+        float queries[QUERIES * DIMS];
+        uint64_t found[QUERIES];
+        thr_error err;
+        const thr_search_options options = defaults();
+        for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+            queries[i] = 1;
+        queries[7 * DIMS + 4] = bad[b];
+        const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+        assert_error(thr_scan_search(scan, &target.scan, &matrix, 1, &options, found, NULL, &err), THR_ERANGE, &err,
+                     "query 7");
+    }
+    thr_scan_free(scan);
+    test_target_free(&target);
+    thr_context_free(context);
+}
+
+/* ---------------------------------------------------------------------------------------- nothing changes an answer */
+
+#if THR_SANITIZED
+enum { SAME_CENTRES = 1 };
+#else
+enum { SAME_CENTRES = 2 };
+#endif
+enum { SAME_ITEMS = 135000, SAME_DIMS = 10, SAME_K = 50, SAME_QUERIES = 5 };
+
+static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
+    (void)state;
+    enum { PLACES = SAME_K * SAME_QUERIES };
+    uint64_t rng = test_seed();
+    float *rows = gaussian_rows(&rng, SAME_ITEMS, SAME_DIMS), queries[SAME_QUERIES * SAME_DIMS];
+    test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
+    for (size_t i = 0; i < (size_t)SAME_ITEMS * SAME_DIMS; i++)
+        rows[i] = floorf(4 * rows[i]) / 4 + 1; /* ties, and a mean worth a centre */
+    for (size_t m = 0; m < 3; m++)
+        for (int c = 0; c < SAME_CENTRES; c++) {
+            const int centre = (c + (int)m) % 2;
+            const thr_dtype keep = KEEPS[(m + (size_t)centre) % 4];
+            const uint32_t segments[] = {0, 64, 70016};
+            uint64_t wanted[PLACES], found[PLACES];
+            float wanted_scores[PLACES], scores[PLACES];
+            bool first = true;
+            for (size_t s = 0; s < 3; s++) {
+                const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, METRICS[m], keep, segments[s], centre != 0};
+                test_target target;
+                test_target_make(&target, &shape, rows);
+                for (int isa = THR_ISA_SCALAR; isa <= (int)thr_isa_best(); isa++)
+                    for (uint32_t n_threads = 1; n_threads <= 8; n_threads += n_threads < 3 ? 1 : 5)
+                        for (int alone = 0; alone < 2; alone++) {
+                            thr_context *context = test_context(n_threads, (thr_isa)isa, NULL);
+                            thr_scan *scan = NULL;
+                            const thr_search_options options = defaults();
+                            assert_ok(thr_scan_create(context, &scan, NULL), NULL);
+                            for (size_t q = 0; q < SAME_QUERIES; q += alone ? 1 : SAME_QUERIES)
+                                search(scan, &target, queries + q * SAME_DIMS, alone ? 1 : SAME_QUERIES, SAME_K,
+                                       &options, found + q * SAME_K, scores + q * SAME_K);
+                            thr_scan_free(scan);
+                            thr_context_free(context);
+                            if (first) {
+                                memcpy(wanted, found, sizeof found);
+                                memcpy(wanted_scores, scores, sizeof scores);
+                                first = false;
+                            }
+                            assert_case(memcmp(found, wanted, sizeof found) == 0 &&
+                                            memcmp(scores, wanted_scores, sizeof scores) == 0,
+                                        "seed %llu: metric %s, centre %d, keep %s, segments of %u, %s, %u threads, "
+                                        "queries alone %d: another answer",
+                                        (unsigned long long)test_seed(), thr_metric_name(METRICS[m]), centre,
+                                        thr_dtype_name(keep), segments[s], thr_isa_name((thr_isa)isa), n_threads,
+                                        alone);
+                        }
+                test_target_free(&target);
+            }
+        }
+    free(rows);
+}
+
+typedef struct caller {
+    thr_context *context;
+    const test_target *target;
+    const float *query;
+    uint64_t rows[SAME_K];
+    thr_status status;
+} caller;
+
+static void *caller_main(void *arg) {
+    caller *c = arg;
+    thr_scan *scan = NULL;
+    const thr_search_options options = defaults();
+    const thr_matrix matrix = thr_matrix_f32(c->query, 1, c->target->shape.n_dims);
+    c->status = thr_scan_create(c->context, &scan, NULL);
+    for (int round = 0; round < 5 && c->status == THR_OK; round++)
+        c->status = thr_scan_search(scan, &c->target->scan, &matrix, SAME_K, &options, c->rows, NULL, NULL);
+    thr_scan_free(scan);
+    return NULL;
+}
+
+static void searches_on_several_threads_of_one_context_do_not_disturb_each_other(void **state) {
+    (void)state;
+    enum { CALLERS = 4 };
+    uint64_t rng = test_seed();
+    float *rows = gaussian_rows(&rng, SAME_ITEMS, SAME_DIMS), queries[CALLERS * SAME_DIMS];
+    test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
+    const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F16, 0, false};
+    test_target target;
+    test_target_make(&target, &shape, rows);
+    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
+    pthread_t threads[CALLERS];
+    caller callers[CALLERS];
+    for (size_t i = 0; i < CALLERS; i++) {
+        callers[i] = (caller){.context = context, .target = &target, .query = queries + i * SAME_DIMS};
+        assert_int_equal(pthread_create(&threads[i], NULL, caller_main, &callers[i]), 0);
+    }
+    for (size_t i = 0; i < CALLERS; i++) {
+        uint64_t wanted[SAME_K];
+        float scores[SAME_K];
+        const thr_search_options options = defaults();
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(callers[i].status, THR_OK);
+        test_naive_search(&target, callers[i].query, SAME_K, &options, wanted, scores);
+        assert_memory_equal(callers[i].rows, wanted, sizeof wanted);
+    }
+    test_target_free(&target);
+    free(rows);
+    thr_context_free(context);
+}
+
+/* ---------------------------------------------------------------------------------------- memory */
+
+static void a_second_search_of_the_same_shape_allocates_nothing(void **state) {
+    (void)state;
+    enum { ITEMS = 5000, DIMS = 33, QUERIES = 7, K = 10 };
+    uint64_t rng = test_seed();
+    float *rows = gaussian_rows(&rng, ITEMS, DIMS), queries[QUERIES * DIMS];
+    test_gaussian(&rng, queries, QUERIES * DIMS);
+    for (size_t m = 0; m < 3; m++)
+        for (size_t keep = 0; keep < 4; keep++)
+            for (uint32_t n_threads = 1; n_threads <= 3; n_threads += 2) {
+                const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 0, false};
+                test_target target;
+                test_target_make(&target, &shape, rows);
+                test_memory memory = {0};
+                thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
+                const size_t live = memory.live;
+                thr_scan *scan = NULL;
+                uint64_t found[QUERIES * K];
+                float scores[QUERIES * K];
+                thr_search_options options = defaults();
+                assert_ok(thr_scan_create(context, &scan, NULL), NULL);
+                search(scan, &target, queries, 1, K, &options, found, scores);
+                const size_t calls = memory.calls;
+                for (int round = 0; round < 3; round++) {
+                    search(scan, &target, queries, QUERIES, K, &options, found, scores);
+                    search(scan, &target, queries + round * DIMS, 1, K, &options, found, NULL);
+                    options.exact = round == 0 && KEEPS[keep] != THR_DTYPE_NONE;
+                }
+                assert_int_equal(memory.calls, calls);
+                /* How many rows a margin keeps on the way is not known before, but buffers do not grow for ever. */
+                options.extra = 0.5f;
+                options.exact = false;
+                for (int round = 0; round < 20; round++)
+                    search(scan, &target, queries, 1, K, &options, found, scores);
+                assert_true(memory.calls <= calls + 8 * n_threads);
+                thr_scan_free(scan);
+                assert_int_equal(memory.live, live);
+                thr_context_free(context);
+                assert_int_equal(memory.live, 0);
+                test_target_free(&target);
+            }
+    free(rows);
+}
+
+static void every_failing_allocation_is_enomem_and_the_next_search_is_right(void **state) {
+    (void)state;
+    enum { ITEMS = 3000, DIMS = 6, K = 5 };
+    uint64_t rng = test_seed();
+    float *rows = gaussian_rows(&rng, ITEMS, DIMS), queries[2 * DIMS];
+    test_gaussian(&rng, queries, 2 * DIMS);
+    const test_shape shape = {ITEMS, DIMS, 3, THR_METRIC_IP, THR_DTYPE_F32, 0, false};
+    test_target target;
+    test_target_make(&target, &shape, rows);
+    const thr_matrix matrix = thr_matrix_f32(queries, 1, DIMS);
+    thr_search_options options = defaults();
+    options.extra = 1e6f; /* everything stays, so that buffers grow on the way */
+    uint64_t found[K], wanted[K];
+    float scores[K];
+    test_naive_search(&target, queries, K, &options, wanted, scores);
+    for (uint32_t n_threads = 1; n_threads <= 2; n_threads++)
+        for (size_t n = 1;; n++) {
+            test_memory memory = {0};
+            thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
+            const size_t live = memory.live;
+            thr_scan *scan = NULL;
+            thr_error err;
+            memory.fail_at = memory.calls + n;
+            thr_status status = thr_scan_create(context, &scan, &err);
+            if (status == THR_OK)
+                status = thr_scan_search(scan, &target.scan, &matrix, K, &options, found, scores, &err);
+            if (status != THR_OK)
+                assert_error(status, THR_ENOMEM, &err, "no memory");
+            const bool reached = memory.calls >= memory.fail_at;
+            memory.fail_at = 0;
+            if (scan == NULL)
+                assert_ok(thr_scan_create(context, &scan, &err), &err);
+            assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, found, scores, &err), &err);
+            assert_memory_equal(found, wanted, sizeof found);
+            thr_scan_free(scan);
+            assert_int_equal(memory.live, live);
+            thr_context_free(context);
+            if (!reached) {
+                assert_int_equal(status, THR_OK);
+                assert_true(n > 5);
+                break;
+            }
+        }
+    test_target_free(&target);
+    free(rows);
+}
+
+/* One scan serves targets of different dimensions, larger and smaller ones in turn. */
+static void one_scan_serves_targets_of_different_shapes(void **state) {
+    (void)state;
+    enum { TARGETS = 4, K = 30 };
+    const uint32_t dims[TARGETS] = {5, 90, 1, 33};
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    thr_scan *scan = NULL;
+    assert_ok(thr_scan_create(context, &scan, NULL), NULL);
+    for (int round = 0; round < 2; round++)
+        for (size_t t = 0; t < TARGETS; t++) {
+            const test_shape shape = {300, dims[t], 1 + (uint32_t)t, METRICS[t % 3], THR_DTYPE_I8, 128, false};
+            float *rows = gaussian_rows(&rng, 300, dims[t]), *query = gaussian_rows(&rng, 1, dims[t]), scores[K];
+            uint64_t found[K], wanted[K];
+            test_target target;
+            const thr_search_options options = defaults();
+            test_target_make(&target, &shape, rows);
+            search(scan, &target, query, 1, K, &options, found, NULL);
+            test_naive_search(&target, query, K, &options, wanted, scores);
+            assert_memory_equal(found, wanted, sizeof found);
+            test_target_free(&target);
+            free(rows);
+            free(query);
+        }
+    thr_scan_free(scan);
+    thr_scan_free(NULL);
+    thr_context_free(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_items_are_answered_by_the_smallest_rows),
+        cmocka_unit_test(zero_queries_and_zero_items_are_answered_as_the_metric_says),
+        cmocka_unit_test(a_score_of_nothing_is_plus_zero),
+        cmocka_unit_test(filters_of_none_one_few_and_all_items_hold),
+        cmocka_unit_test(a_query_that_is_not_finite_or_too_long_is_erange_with_its_number),
+        cmocka_unit_test(threads_levels_and_segments_do_not_change_a_bit),
+        cmocka_unit_test(searches_on_several_threads_of_one_context_do_not_disturb_each_other),
+        cmocka_unit_test(a_second_search_of_the_same_shape_allocates_nothing),
+        cmocka_unit_test(every_failing_allocation_is_enomem_and_the_next_search_is_right),
+        cmocka_unit_test(one_scan_serves_targets_of_different_shapes),
+    };
+    return test_run_group(tests);
+}

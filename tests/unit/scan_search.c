@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_search.c - every answer of a search, in every bit, against the search by the book (naive.h). */
+#include "naive.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
+static const uint32_t BITS[] = {1, 2, 3, 4, 8};
+static const uint32_t QUERY_BITS[] = {1, 4, 8};
+
+static thr_search_options defaults(uint32_t query_bits) {
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.query_bits = query_bits;
+    options.n_candidates = 50;
+    return options;
+}
+
+/* Gaussian rows; every eighth is zero or a copy of another, so that there are ties; some share a mean. */
+static float *make_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims, bool mean) {
+    float *rows = test_array((size_t)n_items * n_dims, sizeof *rows);
+    test_gaussian(rng, rows, (size_t)n_items * n_dims);
+    for (size_t i = 0; mean && i < (size_t)n_items * n_dims; i++)
+        rows[i] += 1.5f;
+    for (uint32_t i = 8; i < n_items; i += 8) {
+        const size_t size = n_dims * sizeof *rows;
+        if (thr_rng_below(rng, 4) == 0)
+            memset(rows + (size_t)i * n_dims, 0, size);
+        else
+            memcpy(rows + (size_t)i * n_dims, rows + (size_t)thr_rng_below(rng, i) * n_dims, size);
+    }
+    return rows;
+}
+
+static uint64_t *make_filter(uint64_t *rng, uint32_t n_items, uint64_t one_in) {
+    uint64_t *filter = test_array((n_items + 63) / 64, sizeof *filter);
+    for (uint32_t i = 0; i < n_items; i++)
+        if (thr_rng_below(rng, one_in) == 0)
+            filter[i / 64] |= UINT64_C(1) << i % 64;
+    return filter;
+}
+
+/* All kinds of search of one target; the context has two threads, so that queries alone and queries in a crowd differ. */
+static void check_target(thr_context *context, const test_target *target, uint32_t query_bits, uint64_t *rng) {
+    enum { QUERIES = 3 };
+    const uint64_t n = target->shape.n_items;
+    const bool vectors = target->shape.keep != THR_DTYPE_NONE;
+    float *queries = test_array((size_t)QUERIES * target->shape.n_dims, sizeof *queries);
+    test_gaussian(rng, queries, (size_t)QUERIES * target->shape.n_dims);
+    thr_search_options options = defaults(query_bits);
+    test_search_equals_naive(context, target, queries, QUERIES, 1, &options, "k = 1");
+    test_search_equals_naive(context, target, queries, 1, 10, &options, "one query");
+    test_search_equals_naive(context, target, queries, 1, n, &options, "k = n");
+    test_search_equals_naive(context, target, queries, QUERIES, n + 3, &options, "k > n");
+    options.n_candidates = n;
+    test_search_equals_naive(context, target, queries, 1, 1 + n / 3, &options, "all candidates");
+    const float unit = target->shape.metric == THR_METRIC_COSINE ? 0.1f : (float)target->shape.n_dims / 10;
+    const float extras[] = {0, unit, 10 * unit, INFINITY};
+    for (size_t e = 0; e < sizeof extras / sizeof *extras; e++) {
+        options.extra = extras[e];
+        test_search_equals_naive(context, target, queries, 1, 3, &options, "extra");
+    }
+    options = defaults(query_bits);
+    uint64_t *filter = make_filter(rng, target->shape.n_items, 5);
+    options.filter = filter;
+    options.filter_bits = n;
+    test_search_equals_naive(context, target, queries, QUERIES, 10, &options, "filter");
+    options.exact = vectors;
+    test_search_equals_naive(context, target, queries, QUERIES, 10, &options, "exact and filter");
+    options.filter = NULL;
+    test_search_equals_naive(context, target, queries, QUERIES, n, &options, "exact");
+    free(filter);
+    free(queries);
+}
+
+static void all_kinds_of_targets_and_searches_equal_the_naive_answer(void **state) {
+    (void)state;
+    const uint32_t sizes[] = {1, 63, 64, 65, 200, 1000};
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    for (size_t m = 0; m < sizeof METRICS / sizeof *METRICS; m++)
+        for (size_t keep = 0; keep < sizeof KEEPS / sizeof *KEEPS; keep++)
+            for (size_t b = 0; b < sizeof BITS / sizeof *BITS; b++)
+                for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+                    const test_shape shape = {.n_items = sizes[s],
+                                              .n_dims = 1 + (uint32_t)thr_rng_below(&rng, 50),
+                                              .bits = BITS[b],
+                                              .metric = METRICS[m],
+                                              .keep = KEEPS[keep],
+                                              .centre = thr_rng_below(&rng, 2) == 0};
+                    float *rows = make_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
+                    test_target target;
+                    test_target_make(&target, &shape, rows);
+                    for (size_t q = 0; q < sizeof QUERY_BITS / sizeof *QUERY_BITS; q++)
+                        check_target(context, &target, QUERY_BITS[q], &rng);
+                    test_target_free(&target);
+                    free(rows);
+                }
+    thr_context_free(context);
+}
+
+/* Whatever the metric and the centre, the estimate is the score of the decoded codes: here it is near the true one. */
+static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) {
+    (void)state;
+    enum { ITEMS = 300, DIMS = 60 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    for (size_t m = 0; m < 3; m++)
+        for (int centre = 0; centre < 2; centre++) {
+            const test_shape shape = {
+                .n_items = ITEMS, .n_dims = DIMS, .bits = 8, .metric = METRICS[m], .centre = centre != 0};
+            test_target target;
+            float *rows = make_rows(&rng, ITEMS, DIMS, centre != 0);
+            float query[DIMS], scores[ITEMS];
+            uint64_t found[ITEMS];
+            test_gaussian(&rng, query, DIMS);
+            test_target_make(&target, &shape, rows);
+            thr_scan *scan = NULL;
+            thr_error err;
+            const thr_matrix matrix = thr_matrix_f32(query, 1, DIMS);
+            const thr_search_options options = defaults(8);
+            assert_ok(thr_scan_create(context, &scan, &err), &err);
+            assert_ok(thr_scan_search(scan, &target.scan, &matrix, ITEMS, &options, found, scores, &err), &err);
+            thr_scan_free(scan);
+            for (size_t i = 0; i < ITEMS; i++) {
+                double product = 0, q_square = 0, x_square = 0;
+                for (size_t d = 0; d < DIMS; d++) {
+                    const double q = (double)query[d], x = (double)rows[found[i] * DIMS + d];
+                    product += q * x;
+                    q_square += q * q;
+                    x_square += x * x;
+                }
+                if (x_square == 0)
+                    continue; /* the all-minus code has no meaning for cosine */
+                const double size = sqrt(q_square * x_square);
+                const double score = shape.metric == THR_METRIC_COSINE ? product / size
+                                     : shape.metric == THR_METRIC_IP   ? product
+                                                                       : 2 * product - q_square - x_square;
+                const double most = shape.metric == THR_METRIC_COSINE ? 0.02 : 0.04 * size;
+                assert_case(fabs((double)scores[i] - score) <= most,
+                            "seed %llu: metric %s, centre %d: row %llu: estimate %g of %g",
+                            (unsigned long long)test_seed(), thr_metric_name(shape.metric),
+                            target.quantiser.centre != NULL, (unsigned long long)found[i], (double)scores[i], score);
+            }
+            test_target_free(&target);
+            free(rows);
+        }
+    thr_context_free(context);
+}
+
+/* Scores stand within the rounding of n_dims additions of the double ones, so nothing far better is ever left out. */
+static void exact_scores_and_order_hold_in_double_within_the_bound(void **state) {
+    (void)state;
+    enum { ITEMS = 500, K = 40 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    for (size_t m = 0; m < 3; m++)
+        for (size_t keep = 0; keep < 3; keep++) {
+            const test_shape shape = {.n_items = ITEMS,
+                                      .n_dims = 1 + (uint32_t)thr_rng_below(&rng, 200),
+                                      .bits = 1,
+                                      .metric = METRICS[m],
+                                      .keep = KEEPS[keep]};
+            float *rows = make_rows(&rng, ITEMS, shape.n_dims, false);
+            float *vector = test_array(shape.n_dims, sizeof *vector), scores[K];
+            uint64_t found[K];
+            bool in_answer[ITEMS] = {false};
+            test_gaussian(&rng, vector, shape.n_dims);
+            test_target target;
+            test_query query;
+            test_target_make(&target, &shape, rows);
+            test_query_make(&query, &target, vector, 4);
+            thr_scan *scan = NULL;
+            thr_error err;
+            thr_search_options options = defaults(4);
+            options.exact = true;
+            const thr_matrix matrix = thr_matrix_f32(vector, 1, shape.n_dims);
+            assert_ok(thr_scan_create(context, &scan, &err), &err);
+            assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, found, scores, &err), &err);
+            thr_scan_free(scan);
+            for (size_t i = 0; i < K; i++) {
+                double bound = 0;
+                const double score = test_exact_double(&target, &query, found[i], &bound);
+                in_answer[found[i]] = true;
+                assert_case(fabs((double)scores[i] - score) <= bound + 1e-30,
+                            "seed %llu: metric %s, keep %s: row %llu: %.9g is not within %g of %.9g",
+                            (unsigned long long)test_seed(), thr_metric_name(shape.metric), thr_dtype_name(shape.keep),
+                            (unsigned long long)found[i], (double)scores[i], bound, score);
+                assert_true(i == 0 || scores[i - 1] > scores[i] ||
+                            (scores[i - 1] == scores[i] && found[i - 1] < found[i]));
+            }
+            for (uint64_t i = 0; i < ITEMS; i++) {
+                double bound = 0;
+                const double score = test_exact_double(&target, &query, i, &bound);
+                assert_case(in_answer[i] || score <= (double)scores[K - 1] + bound,
+                            "seed %llu: metric %s, keep %s: row %llu of score %.9g is left out, %.9g is in",
+                            (unsigned long long)test_seed(), thr_metric_name(shape.metric), thr_dtype_name(shape.keep),
+                            (unsigned long long)i, score, (double)scores[K - 1]);
+            }
+            test_query_free(&query);
+            test_target_free(&target);
+            free(vector);
+            free(rows);
+        }
+    thr_context_free(context);
+}
+
+/* The naive answers to different margins differ, so the searches above do depend on the set that is refined. */
+static void more_extra_refines_more_until_the_answer_is_the_exact_one(void **state) {
+    (void)state;
+    enum { ITEMS = 2000, DIMS = 24, K = 10 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows), query[DIMS];
+    test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
+    test_gaussian(&rng, query, DIMS);
+    for (size_t m = 0; m < 3; m++) {
+        const test_shape shape = {ITEMS, DIMS, 1, METRICS[m], THR_DTYPE_F32, 0, false};
+        test_target target;
+        test_target_make(&target, &shape, rows);
+        uint64_t answers[2][K], exact[K];
+        float scores[K];
+        thr_search_options options = defaults(2);
+        const float all = shape.metric == THR_METRIC_COSINE ? 3 : 300;
+        for (int step = 0; step <= 60; step++) {
+            options.extra = all * (float)step / 60;
+            test_search_equals_naive(context, &target, query, 1, K, &options, "extra");
+            if (step == 0 || step == 60)
+                test_naive_search(&target, query, K, &options, answers[step == 60], scores);
+        }
+        options.exact = true;
+        test_naive_search(&target, query, K, &options, exact, scores);
+        assert_memory_equal(answers[1], exact, sizeof exact);
+        assert_memory_not_equal(answers[0], exact, sizeof exact);
+        test_target_free(&target);
+    }
+    free(rows);
+    thr_context_free(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_kinds_of_targets_and_searches_equal_the_naive_answer),
+        cmocka_unit_test(estimates_of_eight_bit_codes_are_near_the_true_scores),
+        cmocka_unit_test(exact_scores_and_order_hold_in_double_within_the_bound),
+        cmocka_unit_test(more_extra_refines_more_until_the_answer_is_the_exact_one),
+    };
+    return test_run_group(tests);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select_candidates.c - sorting, splitting and collecting against qsort, ties by the smaller row above all. */
+#include "naive.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned long long seed(void) {
+    return (unsigned long long)test_seed();
+}
+
+/* ---------------------------------------------------------------------------------------- sort and split */
+
+static void shuffle(thr_candidate *items, size_t n, uint64_t *rng) {
+    for (size_t i = n; i > 1; i--) {
+        const size_t j = (size_t)thr_rng_below(rng, i);
+        const thr_candidate t = items[i - 1];
+        items[i - 1] = items[j];
+        items[j] = t;
+    }
+}
+
+static void fill(thr_candidate *items, size_t n, float (*score)(size_t i, size_t n, uint64_t *rng), uint64_t *rng) {
+    for (size_t i = 0; i < n; i++)
+        items[i] = (thr_candidate){i, score(i, n, rng)};
+}
+
+static float random_score(size_t i, size_t n, uint64_t *rng) {
+    (void)i, (void)n;
+    return test_normal(rng);
+}
+static float few_score(size_t i, size_t n, uint64_t *rng) {
+    (void)i, (void)n;
+    return (float)thr_rng_below(rng, 3);
+}
+static float equal_score(size_t i, size_t n, uint64_t *rng) {
+    (void)i, (void)n, (void)rng;
+    return 5;
+}
+static float falling_score(size_t i, size_t n, uint64_t *rng) {
+    (void)rng;
+    return (float)(n - i);
+}
+static float rising_score(size_t i, size_t n, uint64_t *rng) {
+    (void)n, (void)rng;
+    return (float)i;
+}
+/* The middle is the extreme: the median of first, middle and last is the worst pivot, again and again. */
+static float pipe_score(size_t i, size_t n, uint64_t *rng) {
+    (void)rng;
+    return (float)(i < n / 2 ? i : n - i);
+}
+static float saw_score(size_t i, size_t n, uint64_t *rng) {
+    (void)n, (void)rng;
+    return (float)(i % 17);
+}
+static float infinite_score(size_t i, size_t n, uint64_t *rng) {
+    (void)i, (void)n;
+    const float values[] = {-INFINITY, INFINITY, 0, -0.0f};
+    return values[thr_rng_below(rng, 4)];
+}
+
+static float (*const scores[])(size_t, size_t, uint64_t *) = {random_score, few_score,  equal_score, falling_score,
+                                                              rising_score, pipe_score, saw_score,   infinite_score};
+enum { N_SCORES = sizeof scores / sizeof *scores };
+
+static void check_sort_and_split(size_t pattern, bool shuffled, size_t n, uint64_t *rng) {
+    const size_t bytes = n * sizeof(thr_candidate);
+    thr_candidate *items = test_array(n, sizeof *items), *wanted = test_array(n, sizeof *items);
+    thr_candidate *work = test_array(n, sizeof *items);
+    fill(items, n, scores[pattern], rng);
+    if (shuffled)
+        shuffle(items, n, rng);
+    memcpy(wanted, items, bytes);
+    qsort(wanted, n, sizeof *wanted, test_candidate_order);
+    memcpy(work, items, bytes);
+    thr_candidates_sort(work, n);
+    for (size_t i = 0; i < n; i++)
+        assert_case(work[i].row == wanted[i].row, "seed %llu: sort of pattern %zu, %zu items: place %zu", seed(),
+                    pattern, n, i);
+    for (int round = 0; round < 6; round++) {
+        const size_t first = round == 0 ? 0 : round == 1 ? n : (size_t)thr_rng_below(rng, n + 1);
+        memcpy(work, items, bytes);
+        thr_candidates_split(work, n, first);
+        qsort(work, first, sizeof *work, test_candidate_order);
+        qsort(work + first, n - first, sizeof *work, test_candidate_order);
+        for (size_t i = 0; i < n; i++)
+            assert_case(work[i].row == wanted[i].row, "seed %llu: split of pattern %zu, %zu items at %zu: place %zu",
+                        seed(), pattern, n, first, i);
+    }
+    free(items);
+    free(wanted);
+    free(work);
+}
+
+static void sort_and_split_agree_with_qsort_for_all_patterns(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    for (size_t pattern = 0; pattern < N_SCORES; pattern++)
+        for (int shuffled = 0; shuffled < 2; shuffled++) {
+            for (size_t n = 0; n < 70; n++)
+                check_sort_and_split(pattern, shuffled != 0, n, &rng);
+            check_sort_and_split(pattern, shuffled != 0, 1000, &rng);
+            check_sort_and_split(pattern, shuffled != 0, 20011, &rng);
+        }
+}
+
+/* Quadratic behaviour would take minutes here. */
+static void large_hostile_inputs_stay_fast(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    enum { N = 300000 };
+    thr_candidate *items = test_array(N, sizeof *items);
+    for (size_t pattern = 0; pattern < N_SCORES; pattern++) {
+        fill(items, N, scores[pattern], &rng);
+        thr_candidates_split(items, N, N / 3);
+        fill(items, N, scores[pattern], &rng);
+        thr_candidates_sort(items, N);
+        for (size_t i = 1; i < N; i++)
+            assert_true(thr_candidate_before(items[i - 1], items[i]));
+    }
+    free(items);
+}
+
+/* ---------------------------------------------------------------------------------------- collector */
+
+/* What a collector must hold at the end: of all rows that reach the first threshold, the wanted best, or all within the
+ * margin of the wanted-th. */
+static size_t model(thr_candidate *items, size_t n, size_t wanted, float margin, float threshold) {
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (items[i].score >= threshold)
+            items[kept++] = items[i];
+    qsort(items, kept, sizeof *items, test_candidate_order);
+    if (kept <= wanted)
+        return kept;
+    const float least = items[wanted - 1].score - margin;
+    size_t end = wanted;
+    while (margin > 0 && end < kept && items[end].score >= least)
+        end++;
+    return end;
+}
+
+typedef struct stream {
+    size_t n_blocks;
+    float *scores;   /* 64 a block */
+    uint64_t *masks; /* rows that exist */
+    size_t *order;   /* in which blocks come */
+} stream;
+
+static stream make_stream(uint64_t *rng, size_t n_blocks, size_t pattern) {
+    stream s = {n_blocks, test_array(n_blocks * 64, sizeof(float)), test_array(n_blocks, sizeof(uint64_t)),
+                test_array(n_blocks, sizeof(size_t))};
+    for (size_t i = 0; i < n_blocks * 64; i++)
+        s.scores[i] = scores[pattern](i, n_blocks * 64, rng);
+    for (size_t b = 0; b < n_blocks; b++) {
+        s.masks[b] = thr_rng_below(rng, 4) == 0 ? thr_rng_next(rng) : ~UINT64_C(0);
+        s.order[b] = b;
+    }
+    for (size_t i = n_blocks; i > 1; i--) {
+        const size_t j = (size_t)thr_rng_below(rng, i), t = s.order[i - 1];
+        s.order[i - 1] = s.order[j];
+        s.order[j] = t;
+    }
+    return s;
+}
+
+static void free_stream(stream *s) {
+    free(s->scores);
+    free(s->masks);
+    free(s->order);
+}
+
+static size_t stream_rows(const stream *s, thr_candidate *items) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_blocks * 64; i++)
+        if ((s->masks[i / 64] >> i % 64 & 1) != 0)
+            items[n++] = (thr_candidate){i, s->scores[i]};
+    return n;
+}
+
+/* Blocks are dealt to several collectors, which are merged: one of them is an ordinary stream. */
+static void check_collector(thr_context *context, thr_collector collectors[], size_t n_collectors, const stream *s,
+                            size_t wanted, float margin, float threshold, uint64_t *rng) {
+    thr_candidate *items = test_array(s->n_blocks * 64, sizeof *items);
+    thr_error err;
+    const size_t n = model(items, stream_rows(s, items), wanted, margin, threshold);
+    for (size_t c = 0; c < n_collectors; c++)
+        assert_ok(thr_collector_start(&collectors[c], context, wanted, margin, threshold, &err), &err);
+    for (size_t i = 0; i < s->n_blocks; i++) {
+        const size_t block = s->order[i];
+        thr_collector *collector = &collectors[thr_rng_below(rng, n_collectors)];
+        thr_collector_push_block(collector, 64 * block, s->masks[block], s->scores + 64 * block);
+    }
+    for (size_t c = 1; c < n_collectors; c++)
+        thr_collector_merge(&collectors[0], &collectors[c]);
+    thr_collector_finish(&collectors[0]);
+    assert_int_equal(collectors[0].status, THR_OK);
+    assert_case(collectors[0].n == n, "seed %llu: %zu blocks, wanted %zu, margin %g, threshold %g: %zu, not %zu",
+                seed(), s->n_blocks, wanted, (double)margin, (double)threshold, collectors[0].n, n);
+    qsort(collectors[0].items, n, sizeof *items, test_candidate_order);
+    for (size_t i = 0; i < n; i++)
+        assert_case(collectors[0].items[i].row == items[i].row && collectors[0].items[i].score == items[i].score,
+                    "seed %llu: %zu blocks, wanted %zu, margin %g, threshold %g: place %zu is row %llu, not %llu",
+                    seed(), s->n_blocks, wanted, (double)margin, (double)threshold, i,
+                    (unsigned long long)collectors[0].items[i].row, (unsigned long long)items[i].row);
+    free(items);
+}
+
+static void a_collector_keeps_what_the_model_keeps(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_SCALAR, &memory);
+    const size_t live = memory.live;
+    const size_t sizes[] = {1, 2, 5, 40};
+    const float margins[] = {0, 0.25f, 1, 1e9f, INFINITY};
+    thr_collector collectors[3] = {{0}};
+    for (size_t pattern = 0; pattern < N_SCORES; pattern++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            const size_t n = sizes[i] * 64;
+            const size_t wanteds[] = {1, 2, 10, 63, 64, 65, 100, n / 2, n - 1, n, n + 1, 10 * n};
+            for (size_t w = 0; w < sizeof wanteds / sizeof *wanteds; w++) {
+                stream s = make_stream(&rng, sizes[i], pattern);
+                const bool infinite = scores[pattern] == infinite_score;
+                for (size_t m = 0; m < (infinite ? 1 : sizeof margins / sizeof *margins); m++)
+                    for (size_t n_collectors = 1; n_collectors <= 3; n_collectors += 2) {
+                        check_collector(context, collectors, n_collectors, &s, wanteds[w], margins[m], -INFINITY, &rng);
+                        check_collector(context, collectors, n_collectors, &s, wanteds[w], margins[m], 1, &rng);
+                    }
+                free_stream(&s);
+            }
+        }
+    for (size_t c = 0; c < 3; c++)
+        thr_collector_free(&collectors[c]);
+    assert_int_equal(memory.live, live);
+    thr_context_free(context);
+}
+
+/* Every number of wanted rows among many ties, in any order of arrival: the smaller rows win. */
+static void ties_go_to_the_smaller_rows_in_any_order_of_arrival(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_SCALAR, NULL);
+    thr_collector collector = {0};
+    for (size_t wanted = 1; wanted <= 640; wanted++) {
+        stream s = make_stream(&rng, 10, wanted % 2 == 0 ? 1 : 2);
+        check_collector(context, &collector, 1, &s, wanted, 0, -INFINITY, &rng);
+        free_stream(&s);
+    }
+    thr_collector_free(&collector);
+    thr_context_free(context);
+}
+
+static void a_threshold_rises_but_never_loses_an_equal_score(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_SCALAR, NULL);
+    thr_collector collector = {0};
+    thr_error err;
+    float block[64];
+    assert_ok(thr_collector_start(&collector, context, 3, 0, -INFINITY, &err), &err);
+    for (uint64_t b = 100; b-- > 0;) {
+        for (size_t i = 0; i < 64; i++)
+            block[i] = 7;
+        const float before = collector.threshold;
+        thr_collector_push_block(&collector, 64 * b, ~UINT64_C(0), block);
+        assert_true(collector.threshold >= before && collector.threshold <= 7);
+    }
+    thr_collector_finish(&collector);
+    thr_candidates_sort(collector.items, collector.n);
+    assert_int_equal(collector.n, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(collector.items[i].row, i);
+    thr_collector_free(&collector);
+    thr_context_free(context);
+}
+
+static void a_second_stream_of_the_same_size_allocates_nothing(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_SCALAR, &memory);
+    thr_collector collector = {0};
+    stream s = make_stream(&rng, 50, 0);
+    const float margins[] = {0, 0.5f};
+    for (size_t m = 0; m < 2; m++) {
+        check_collector(context, &collector, 1, &s, 100, margins[m], -INFINITY, &rng);
+        const size_t calls = memory.calls;
+        check_collector(context, &collector, 1, &s, 100, margins[m], -INFINITY, &rng);
+        check_collector(context, &collector, 1, &s, 7, margins[m], -INFINITY, &rng);
+        assert_int_equal(memory.calls, calls);
+    }
+    free_stream(&s);
+    thr_collector_free(&collector);
+    thr_collector_free(&collector);
+    thr_context_free(context);
+    assert_int_equal(memory.live, 0);
+}
+
+static void without_memory_the_status_says_so_and_nothing_breaks(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_SCALAR, &memory);
+    thr_collector collector = {0};
+    thr_error err;
+    float block[64] = {0};
+    memory.fail_at = memory.calls + 1;
+    assert_error(thr_collector_start(&collector, context, 10, 0, -INFINITY, &err), THR_ENOMEM, &err, "candidates");
+    assert_error(thr_collector_start(&collector, context, SIZE_MAX, 0, -INFINITY, &err), THR_ENOMEM, &err,
+                 "candidates");
+    assert_ok(thr_collector_start(&collector, context, 10, 1, -INFINITY, &err), &err);
+    memory.fail_at = memory.calls + 1;
+    memory.fail_on = true;
+    for (uint64_t b = 0; b < 100; b++)
+        thr_collector_push_block(&collector, 64 * b, ~UINT64_C(0), block);
+    assert_int_equal(collector.status, THR_ENOMEM);
+    thr_collector other = {0};
+    memory.fail_at = 0;
+    assert_ok(thr_collector_start(&other, context, 10, 1, -INFINITY, &err), &err);
+    thr_collector_merge(&other, &collector);
+    thr_collector_finish(&other);
+    assert_int_equal(other.status, THR_ENOMEM);
+    thr_collector_free(&other);
+    thr_collector_free(&collector);
+    thr_context_free(context);
+    assert_int_equal(memory.live, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sort_and_split_agree_with_qsort_for_all_patterns),
+        cmocka_unit_test(large_hostile_inputs_stay_fast),
+        cmocka_unit_test(a_collector_keeps_what_the_model_keeps),
+        cmocka_unit_test(ties_go_to_the_smaller_rows_in_any_order_of_arrival),
+        cmocka_unit_test(a_threshold_rises_but_never_loses_an_equal_score),
+        cmocka_unit_test(a_second_stream_of_the_same_size_allocates_nothing),
+        cmocka_unit_test(without_memory_the_status_says_so_and_nothing_breaks),
+    };
+    return test_run_group(tests);
+}
