@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * AVX-512 kernels over floats and scores: sixteen lanes are the specification's sixteen partial sums, so one register
- * is one row's accumulator and four rows go side by side to hide the adder's latency.
+ * is one row's accumulator.
  */
 #include "kernel/kernel.h"
 #include "kernel/x86/avx512_codes.h"
 
 #include <immintrin.h>
 
-enum { ITEMS = 64, SIDE_BY_SIDE = 4 };
+enum { ITEMS = 64 };
 
 static inline __m512 load_f32(const char *row, size_t d, __mmask16 lanes) {
     return _mm512_maskz_loadu_ps(lanes, (const float *)(const void *)row + d);
@@ -51,31 +51,34 @@ static inline __m128 add_lanes_of_four(const __m512 *v) {
     return _mm_add_ps(_mm_shuffle_ps(ab, cd, 0x88), _mm_shuffle_ps(ab, cd, 0xdd));
 }
 
-/* Lanes past the row's end add +0 to a sum that is never -0: no change. */
+/*
+ * Rows are read one after the other, in the order of memory: four rows side by side would hide the adder's latency
+ * better, but the prefetcher follows one stream at twice the speed of four. Four rows share the last steps of their sums.
+ * Lanes past a row's end add +0 to a sum that is never -0: no change.
+ */
 #define ROWS_KERNEL(name, load, step)                                                                                  \
-    static inline __attribute__((always_inline)) void name##_some(float *out, const float *query, const char *rows,    \
-                                                                  size_t stride, size_t n_dims, size_t count) {        \
-        __m512 sums[SIDE_BY_SIDE];                                                                                     \
-        for (size_t i = 0; i < count; i++)                                                                             \
-            sums[i] = _mm512_setzero_ps();                                                                             \
-        for (size_t d = 0; d < n_dims; d += 16) {                                                                      \
-            __mmask16 lanes = (__mmask16)(n_dims - d >= 16 ? 0xffffu : (1u << (n_dims - d)) - 1);                      \
-            __m512 q = _mm512_maskz_loadu_ps(lanes, query + d);                                                        \
-            for (size_t i = 0; i < count; i++)                                                                         \
-                sums[i] = step(sums[i], q, load(rows + i * stride, d, lanes));                                         \
+    static inline __m512 name##_row(const float *query, const char *row, size_t n_dims) {                              \
+        __m512 sum = _mm512_setzero_ps();                                                                              \
+        size_t d = 0;                                                                                                  \
+        for (; d + 16 <= n_dims; d += 16)                                                                              \
+            sum = step(sum, _mm512_loadu_ps(query + d), load(row, d, 0xffff));                                         \
+        if (d < n_dims) {                                                                                              \
+            const __mmask16 lanes = (__mmask16)((1u << (n_dims - d)) - 1);                                             \
+            sum = step(sum, _mm512_maskz_loadu_ps(lanes, query + d), load(row, d, lanes));                             \
         }                                                                                                              \
-        if (count == SIDE_BY_SIDE)                                                                                     \
-            _mm_storeu_ps(out, add_lanes_of_four(sums));                                                               \
-        else                                                                                                           \
-            out[0] = add_lanes(sums[0]);                                                                               \
+        return sum;                                                                                                    \
     }                                                                                                                  \
     static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
         const char *row = rows;                                                                                        \
         size_t i = 0;                                                                                                  \
-        for (; i + SIDE_BY_SIDE <= n_rows; i += SIDE_BY_SIDE, row += SIDE_BY_SIDE * stride)                            \
-            name##_some(out + i, query, row, stride, n_dims, SIDE_BY_SIDE);                                            \
+        for (; i + 4 <= n_rows; i += 4) {                                                                              \
+            __m512 sums[4];                                                                                            \
+            for (int r = 0; r < 4; r++, row += stride)                                                                 \
+                sums[r] = name##_row(query, row, n_dims);                                                              \
+            _mm_storeu_ps(out + i, add_lanes_of_four(sums));                                                           \
+        }                                                                                                              \
         for (; i < n_rows; i++, row += stride)                                                                         \
-            name##_some(out + i, query, row, stride, n_dims, 1);                                                       \
+            out[i] = add_lanes(name##_row(query, row, n_dims));                                                        \
     }
 
 ROWS_KERNEL(dot_f32, load_f32, step_dot)

@@ -69,10 +69,15 @@ void thr_distance_xor_avx512(uint32_t *distances, const uint8_t *blocks, size_t 
         CASES(1)
         CASES(2)
         CASES(3)
-        CASES(4) CASES(5) CASES(6) CASES(7) CASES(8)
+        CASES(4)
+        CASES(5)
+        CASES(6)
+        CASES(7)
+        CASES(8)
 #undef CASES
 #undef CASE
-            default : break;
+    default:
+        break;
     }
 }
 
@@ -117,8 +122,13 @@ void thr_code_squares_avx512(uint32_t *squares, const uint8_t *blocks, size_t n_
         CASE(1)
         CASE(2)
         CASE(3)
-        CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
 #undef CASE
-            default : break;
+    default:
+        break;
     }
 }

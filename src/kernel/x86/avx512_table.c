@@ -24,40 +24,38 @@ static inline __attribute__((always_inline)) void add_bytes(word_sums *sum, __m5
 }
 
 /*
- * Look up `rows` byte rows (1 to 3) of one plane, row_size apart, and add what is found. Word shifts bring bits of
- * neighbouring bytes in above the bits wanted; a table gives the same whatever the bits of rows that are not there.
+ * Look up `rows` byte rows (1 to 3) of one plane. Word shifts bring bits of neighbouring bytes in above the bits wanted;
+ * a table gives the same whatever the bits of rows that are not there.
  */
-static inline __attribute__((always_inline)) void look_up_rows(word_sums *sum, const uint8_t *at, size_t row_size,
-                                                               const __m512i table[4], const int rows) {
-    const __m512i x0 = _mm512_loadu_si512(at);
-    const __m512i found0 = _mm512_permutexvar_epi8(x0, table[0]);
-    __m512i rest = _mm512_srli_epi16(x0, 6);
-    if (rows == 1) {
-        add_bytes(sum, _mm512_add_epi8(found0, _mm512_permutexvar_epi8(rest, table[3])));
-        return;
+static inline __attribute__((always_inline)) void look_up_rows(word_sums *sum, const __m512i *x, const __m512i *table,
+                                                               const uint32_t rows) {
+    __m512i found = _mm512_permutexvar_epi8(x[0], table[0]);
+    __m512i rest = _mm512_srli_epi16(x[0], 6);
+    if (rows > 1) {
+        /* Bits 6-7 of the rows to bits 0-1, 2-3, 4-5; 0xca picks by the first operand's bits. */
+        found = _mm512_add_epi8(found, _mm512_permutexvar_epi8(x[1], table[1]));
+        rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(3), rest, _mm512_srli_epi16(x[1], 4), 0xca);
     }
-    /* Bits 6-7 of x0, x1, x2 to bits 0-1, 2-3, 4-5; 0xca picks by the first operand's bits. */
-    const __m512i x1 = _mm512_loadu_si512(at + row_size);
-    const __m512i found = _mm512_add_epi8(found0, _mm512_permutexvar_epi8(x1, table[1]));
-    rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(3), rest, _mm512_srli_epi16(x1, 4), 0xca);
-    if (rows == 2) {
-        add_bytes(sum, _mm512_add_epi8(found, _mm512_permutexvar_epi8(rest, table[3]))); /* at most 16 * 15 = 240 */
-        return;
+    if (rows > 2) {
+        add_bytes(sum, found); /* three rows and the rest could be 360 */
+        found = _mm512_permutexvar_epi8(x[2], table[2]);
+        rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), rest, _mm512_srli_epi16(x[2], 2), 0xca);
     }
-    const __m512i x2 = _mm512_loadu_si512(at + 2 * row_size);
-    rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), rest, _mm512_srli_epi16(x2, 2), 0xca);
-    add_bytes(sum, found);
-    add_bytes(sum, _mm512_add_epi8(_mm512_permutexvar_epi8(x2, table[2]), _mm512_permutexvar_epi8(rest, table[3])));
+    add_bytes(sum, _mm512_add_epi8(found, _mm512_permutexvar_epi8(rest, table[3])));
 }
 
-/* One triple of rows, or what is left of it, for all planes. */
-static inline __attribute__((always_inline)) void
-look_up_triple(word_sums *sums, const uint8_t *blocks, const uint8_t *sextets, const uint32_t planes, const int rows) {
-    __m512i table[4];
+/* One triple of rows, or what is left of it, for all planes; loaded in the order of memory. */
+static inline __attribute__((always_inline)) void look_up_triple(word_sums *sums, const uint8_t *blocks,
+                                                                 const uint8_t *sextets, const uint32_t planes,
+                                                                 const uint32_t rows) {
+    __m512i table[4], x[MAX_PLANES][3];
+    for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t p = 0; p < planes; p++)
+            x[p][r] = _mm512_loadu_si512(blocks + (size_t)ITEMS * (p + planes * r));
     for (int t = 0; t < 4; t++)
         table[t] = _mm512_load_si512(sextets + 64 * t);
     for (uint32_t p = 0; p < planes; p++)
-        look_up_rows(&sums[p], blocks + (size_t)ITEMS * p, (size_t)ITEMS * planes, table, rows);
+        look_up_rows(&sums[p], x[p], table, rows);
 }
 
 /* 32 words of even items, 32 of odd ones -> 64 numbers in order, times 2^0, added to or put into distances. */
@@ -139,8 +137,13 @@ void thr_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_
         CASE(1)
         CASE(2)
         CASE(3)
-        CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
 #undef CASE
-            default : break;
+    default:
+        break;
     }
 }
