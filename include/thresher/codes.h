@@ -37,18 +37,22 @@ typedef struct thr_quantiser {
     float *centre;              /* n_dims, or NULL: nothing is subtracted */
 } thr_quantiser;
 
+/* What thr_quantiser_train may do. */
+enum {
+    THR_QUANTISER_UNIT = 1,  /* scale vectors to length 1: cosine */
+    THR_QUANTISER_CENTRE = 2 /* subtract the sample's mean where it holds more than a fiftieth of the mean square */
+};
+
 /*
- * Calibrate ranges on sample rows: for each number of bits the percentile of |component| is searched that keeps the
- * codes' mean cosine with their vectors highest. Rows of length 0 are passed over; a sample of nothing else gets ranges 1.
+ * Calibrate on sample rows. For each number of bits the percentile of |component| is searched that keeps the codes' mean
+ * cosine with the residuals highest; rows without direction are passed over, and a sample of nothing else gets ranges 1.
+ * flags is a sum of THR_QUANTISER_...
  *
- * Returns THR_OK; THR_EINVAL for bits out of 1..8; THR_EDIM for no dimensions; THR_ERANGE on NaN or infinity (err names
- * the row); THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL for bits out of 1..8 or unknown flags; THR_EDIM for no dimensions or more than
+ * THR_MAX_DIMS; THR_ERANGE on NaN or infinity (err names the row); THR_ENOMEM.
  */
 THR_API thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits,
-                                       thr_quantiser *quantiser, thr_error *err);
-
-THR_API thr_status thr_quantiser_calibrate(thr_context *context, const thr_matrix *sample, uint32_t item_bits,
-                                           bool unit, thr_quantiser *quantiser, thr_error *err);
+                                       uint32_t flags, thr_quantiser *quantiser, thr_error *err);
 
 /* Free the centre; NULL is allowed. */
 THR_API void thr_quantiser_free(thr_context *context, thr_quantiser *quantiser);
@@ -58,10 +62,10 @@ THR_API size_t thr_codes_size(const thr_quantiser *quantiser, uint64_t n_rows);
 
 /*
  * Encode rows into codes, which has room for thr_codes_size(quantiser, rows->n_rows) bytes.
- * Zero vectors (shorter than 2^-100) get the all-minus code: every bit 0. norms, when not NULL, gets every row's length.
+ * Residuals shorter than 2^-100 get the all-minus code: every bit 0. norms, when not NULL, gets every row's length.
  *
  * Returns THR_OK; THR_EDIM when rows->n_dims is not the quantiser's; THR_ERANGE on NaN, infinity or a row longer than
- * 2^120 (err names the row).
+ * 2^60, or 2^120 for a unit quantiser (err names the row).
  */
 THR_API thr_status thr_quantiser_encode(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
                                         void *codes, float *norms, thr_error *err);

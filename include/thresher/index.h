@@ -55,7 +55,7 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  * manifest is renamed into place at the end; an error, a cancelled or a killed build leaves what was there before.
  *
  * Returns THR_OK; THR_EEXIST when dir holds an index and replace is false, or holds other things; THR_EDIM for no rows,
- * or a number of ids that is not the number of rows; THR_ERANGE for NaN, infinity or a row longer than 2^120 (err names
+ * or a number of ids that is not the number of rows; THR_ERANGE for NaN, infinity or a row longer than 2^120, 2^60 for ip and l2 (err names
  * the row); THR_EDUPLICATE (err names the id and both rows); THR_ENOSPACE; THR_ECANCELED; and what the reader returns.
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
@@ -135,7 +135,8 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  *
  * Row q gets the best k items, best first; where fewer than k items exist or pass the filter, the rest of the row is
  * THR_NO_ID with score -infinity. An index of codes only returns estimated scores. Answers do not depend on the number
- * of threads or the CPU level. After a first search of the same shape nothing is allocated.
+ * of threads or the CPU level. After a first search of the same shape nothing is allocated; with extra, whose answers have
+ * no size known beforehand, nothing once the largest has been seen.
  *
  * Returns THR_OK; THR_EINVAL for k = 0, options out of range or a filter of the wrong length; THR_EDIM; THR_ERANGE for a
  * query with NaN or infinity (err names the row); THR_EUNSUPPORTED for exact on an index of codes only; THR_ECHANGED when

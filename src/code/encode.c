@@ -13,7 +13,6 @@
 #include <string.h>
 
 static const double SHORTEST = 0x1p-100; /* shorter rows count as zero */
-static const double LONGEST = 0x1p120;
 
 typedef struct encoding {
     thr_context *context;
@@ -54,6 +53,7 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
     const uint32_t n_dims = e->rows->n_dims, bits = e->quantiser->item_bits;
     const size_t code_size = (size_t)bits * thr_code_rows(n_dims);
     const double half = (double)(1u << (bits - 1)) / (double)e->quantiser->ranges[bits - 1];
+    const double longest = thr_longest_row(e->quantiser->unit);
     float *room = (float *)(void *)(e->scratch + worker * e->scratch_size);
     uint8_t *code = (uint8_t *)(room + row_floats(n_dims));
     uint8_t *out = e->codes + block * THR_BLOCK_ITEMS * code_size;
@@ -66,13 +66,13 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
         const float *row = row_as_floats(e->rows, first + i, room);
         const double norm = sqrt(kernels->sum_squares(row, n_dims));
         /* NaN stays what it is; what is too long must still be too long when rounded to float32. */
-        e->norms[first + i] = norm < SHORTEST ? 0.0f : norm > LONGEST ? INFINITY : (float)norm;
+        e->norms[first + i] = norm < SHORTEST ? 0.0f : norm > longest ? INFINITY : (float)norm;
         double length = norm;
-        if (e->quantiser->centre != NULL && norm <= LONGEST) {
+        if (e->quantiser->centre != NULL && norm <= longest) {
             length = take_centre_off(e, row, norm, room);
             row = room;
         }
-        if (length >= SHORTEST && length <= LONGEST)
+        if (length >= SHORTEST && length <= 2 * longest)
             kernels->quantise(code, row, n_dims, (float)(half / length), bits);
         else
             memset(code, 0, code_size);
@@ -90,9 +90,10 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
     }
 }
 
-static thr_status check_norms(const thr_matrix *rows, uint64_t first_row, const float *norms, thr_error *err) {
+static thr_status check_norms(const thr_matrix *rows, bool unit, uint64_t first_row, const float *norms,
+                              thr_error *err) {
     for (uint64_t r = 0; r < rows->n_rows; r++) {
-        if (norms[r] <= (float)LONGEST)
+        if (norms[r] <= (float)thr_longest_row(unit))
             continue;
         for (uint32_t d = 0; d < rows->n_dims; d++) {
             const thr_matrix value = {.data =
@@ -107,20 +108,15 @@ static thr_status check_norms(const thr_matrix *rows, uint64_t first_row, const 
                 return thr_fail(err, THR_ERANGE, "row %llu, dimension %u is %s: remove or mend the row",
                                 (unsigned long long)(first_row + r), d, isnan(x) ? "not a number" : "infinite");
         }
-        return thr_fail(err, THR_ERANGE, "row %llu is longer than 2^120: scale the vectors down",
-                        (unsigned long long)(first_row + r));
+        return thr_fail(err, THR_ERANGE, "row %llu is longer than 2^%d: scale the vectors down",
+                        (unsigned long long)(first_row + r), unit ? 120 : 60);
     }
     return THR_OK;
 }
 
 thr_status thr_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
-                             uint64_t first_row, uint8_t *codes, float *norms, uint32_t *code_squares, thr_error *err) {
-    return thr_encode_residuals(context, quantiser, rows, first_row, codes, norms, NULL, code_squares, err);
-}
-
-thr_status thr_encode_residuals(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
-                                uint64_t first_row, uint8_t *codes, float *norms, float *residuals,
-                                uint32_t *code_squares, thr_error *err) {
+                             uint64_t first_row, uint8_t *codes, float *norms, float *residuals, uint32_t *code_squares,
+                             thr_error *err) {
     const size_t n_blocks = (size_t)((rows->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
     encoding e = {context, quantiser, rows, codes, norms, residuals, code_squares, NULL, 0};
     e.scratch_size = row_floats(rows->n_dims) * sizeof(float) +
@@ -128,7 +124,7 @@ thr_status thr_encode_residuals(thr_context *context, const thr_quantiser *quant
     THR_TRY(thr_alloc(context, context->n_threads, e.scratch_size, &e.scratch, "encoding", err));
     thr_parallel_for(context, n_blocks, encode_block, &e);
     thr_release(context, e.scratch);
-    return check_norms(rows, first_row, norms, err);
+    return check_norms(rows, quantiser->unit, first_row, norms, err);
 }
 
 size_t thr_codes_size(const thr_quantiser *quantiser, uint64_t n_rows) {
@@ -144,7 +140,8 @@ thr_status thr_quantiser_encode(thr_context *context, const thr_quantiser *quant
     float *own = NULL;
     if (norms == NULL)
         THR_TRY(thr_alloc(context, rows->n_rows, sizeof *own, &own, "lengths", err));
-    thr_status status = thr_encode_blocks(context, quantiser, rows, 0, codes, norms != NULL ? norms : own, NULL, err);
+    thr_status status =
+        thr_encode_blocks(context, quantiser, rows, 0, codes, norms != NULL ? norms : own, NULL, NULL, err);
     thr_release(context, own);
     return status;
 }

@@ -144,9 +144,12 @@ static void find_ranges(thr_quantiser *quantiser, const float *unit, size_t n_un
     }
 }
 
-static thr_status train(thr_context *context, const thr_matrix *sample, uint32_t item_bits, bool unit, bool centre,
-                        thr_quantiser *quantiser, thr_error *err) {
-    *quantiser = (thr_quantiser){.n_dims = sample->n_dims, .item_bits = item_bits, .unit = unit};
+thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits, uint32_t flags,
+                               thr_quantiser *quantiser, thr_error *err) {
+    *quantiser =
+        (thr_quantiser){.n_dims = sample->n_dims, .item_bits = item_bits, .unit = (flags & THR_QUANTISER_UNIT) != 0};
+    if ((flags & ~(uint32_t)(THR_QUANTISER_UNIT | THR_QUANTISER_CENTRE)) != 0)
+        return thr_fail(err, THR_EINVAL, "%u is no sum of THR_QUANTISER_ flags", flags);
     if (item_bits < 1 || item_bits > THR_MAX_BITS)
         return thr_fail(err, THR_EINVAL, "%u bits a dimension: choose 1 to %d", item_bits, (int)THR_MAX_BITS);
     if (sample->n_dims < 1 || sample->n_dims > THR_MAX_DIMS)
@@ -159,7 +162,7 @@ static thr_status train(thr_context *context, const thr_matrix *sample, uint32_t
     size_t n_rows = 0;
     THR_TRY_OUT(thr_alloc(context, SEARCH_ROWS, sizeof(float) * sample->n_dims, &rows, "a sample", err));
     THR_TRY_OUT(thr_alloc(context, BINS, sizeof *histogram, &histogram, "a histogram", err));
-    if (centre && sample->n_rows > 0)
+    if ((flags & THR_QUANTISER_CENTRE) != 0 && sample->n_rows > 0)
         THR_TRY_OUT(find_centre(context, sample, quantiser, rows, err));
     THR_TRY_OUT(take_rows(context, sample, quantiser, rows, &n_rows, err));
     if (n_rows > 0)
@@ -177,14 +180,4 @@ void thr_quantiser_free(thr_context *context, thr_quantiser *quantiser) {
         return;
     thr_release(context, quantiser->centre);
     quantiser->centre = NULL;
-}
-
-thr_status thr_quantiser_calibrate(thr_context *context, const thr_matrix *sample, uint32_t item_bits, bool unit,
-                                   thr_quantiser *quantiser, thr_error *err) {
-    return train(context, sample, item_bits, unit, true, quantiser, err);
-}
-
-thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits,
-                               thr_quantiser *quantiser, thr_error *err) {
-    return train(context, sample, item_bits, true, false, quantiser, err);
 }

@@ -99,8 +99,10 @@ static thr_status train(builder *b, thr_error *err) {
     thr_matrix sample;
     thr_error why = {0};
     THR_TRY(thr_row_source_sample(&b->source, b->options->sample_rows, &sample, err));
-    thr_status status = thr_quantiser_calibrate(b->context, &sample, b->options->item_bits,
-                                                b->options->metric == THR_METRIC_COSINE, &b->manifest.quantiser, &why);
+    thr_status status =
+        thr_quantiser_train(b->context, &sample, b->options->item_bits,
+                            THR_QUANTISER_CENTRE | (b->options->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0),
+                            &b->manifest.quantiser, &why);
     if (status == THR_ERANGE)
         return name_bad_row(b, &sample, &why, err);
     if (status != THR_OK)
@@ -148,12 +150,12 @@ static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, u
     thr_gather *gather = &b->gather;
     size_t block = thr_block_size(gather->shape.n_dims, gather->shape.bits);
     uint64_t at = slab->n_items;
-    thr_status status = thr_encode_residuals(b->context, &b->manifest.quantiser, rows, first_row,
-                                             slab->codes + at / THR_BLOCK_ITEMS * block, gather->norms,
-                                             gather->residuals, gather->code_squares, &why);
+    thr_status status = thr_encode_blocks(b->context, &b->manifest.quantiser, rows, first_row,
+                                          slab->codes + at / THR_BLOCK_ITEMS * block, gather->norms, gather->residuals,
+                                          gather->code_squares, &why);
     if (status != THR_OK)
         return thr_fail(err, status, "%s: %s", b->source.name, why.text);
-    THR_TRY(thr_gather_add(gather, slab, rows->n_rows, b->source.name, first_row, err));
+    thr_gather_add(gather, slab, rows->n_rows);
     if (gather->shape.keep == THR_DTYPE_NONE)
         return THR_OK;
     const void *kept;

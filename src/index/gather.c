@@ -116,34 +116,24 @@ static void add_factors(thr_gather *gather, thr_slab *slab, uint64_t n) {
  * L2: |r|^2. Cosine: -<r, c> for r = x / |x| - c, which follows from the lengths: |r|^2 = 1 - 2 <r, c> - |c|^2. A zero
  * row has r = -c.
  */
-static thr_status add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n, const char *name, uint64_t first_row,
-                              thr_error *err) {
+static void add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n) {
     const bool cosine = gather->shape.metric == THR_METRIC_COSINE;
     for (uint64_t i = 0; i < n; i++) {
         const double square = (double)gather->residuals[i] * (double)gather->residuals[i];
         const double product =
             gather->norms[i] == 0 ? -gather->centre_square : (1 - gather->centre_square - square) / 2;
-        const float offset = (float)(cosine ? -product : square);
-        if (!isfinite(offset))
-            return thr_fail(err, THR_ERANGE,
-                            "%s: row %" PRIu64
-                            ": a vector of length %g is too long for squared distances in float32: scale the vectors",
-                            name, first_row + i, (double)gather->norms[i]);
-        slab->offsets[slab->n_items + i] = offset;
+        slab->offsets[slab->n_items + i] = (float)(cosine ? -product : square);
     }
-    return THR_OK;
 }
 
-thr_status thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n, const char *name, uint64_t first_row,
-                          thr_error *err) {
+void thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n) {
     if (slab->block_norms != NULL)
         add_block_norms(gather, slab, n);
     if (slab->factors != NULL)
         add_factors(gather, slab, n);
     if (slab->offsets != NULL)
-        THR_TRY(add_offsets(gather, slab, n, name, first_row, err));
+        add_offsets(gather, slab, n);
     slab->n_items += n;
-    return THR_OK;
 }
 
 static const void *slab_data(const thr_slab *slab, thr_section_kind kind) {

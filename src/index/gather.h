@@ -42,12 +42,8 @@ void thr_gather_restart(thr_gather *gather);
 /* The slab to add to and how many rows it takes now: at least 64, at most chunk_items. */
 thr_status thr_gather_room(thr_gather *gather, thr_slab **slab, uint64_t *rows, thr_error *err);
 
-/*
- * Add n rows whose codes were written behind those of slab, and whose norms and code_squares stand in the gather's
- * scratch. name and first_row are for messages. THR_ERANGE when a squared length is too large for float32 (L2).
- */
-thr_status thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n, const char *name, uint64_t first_row,
-                          thr_error *err);
+/* Add n rows whose codes were written behind those of slab; what else was measured stands in the gather's scratch. */
+void thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n);
 
 /* Write the sections from codes to inverse norms. */
 thr_status thr_gather_write(thr_gather *gather, thr_segment_writer *writer, thr_error *err);

@@ -128,7 +128,9 @@ static void measure(thr_keeper *k, const uint8_t *kept, uint64_t n_rows, const f
     for (uint64_t r = 0; r < n_rows; r++) {
         uint64_t at = r * k->n_dims;
         double length = (double)norms[r];
-        if (k->keep == THR_DTYPE_F16) {
+        if (length == 0) {
+            /* too short to have a direction, whatever it was rounded to */
+        } else if (k->keep == THR_DTYPE_F16) {
             thr_f16_to_f32(k->context, (const uint16_t *)(const void *)kept + at, k->floats, k->n_dims);
             length = length_of(k->floats, k->n_dims);
         } else if (k->keep == THR_DTYPE_I8) {

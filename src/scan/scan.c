@@ -7,6 +7,7 @@
 #include "scan/scan.h"
 
 #include "base/error.h"
+#include "code/encode.h"
 #include "parallel/pool.h"
 #include "scan/lane.h"
 #include "select/histogram.h"
@@ -137,8 +138,7 @@ static thr_status pass(const search *s, const thr_scan_query *query, thr_lane *l
         thr_collector_merge(&lanes[0].collector, &lanes[i].collector);
     thr_collector_finish(&lanes[0].collector);
     if (lanes[0].collector.status != THR_OK)
-        return thr_fail(err, lanes[0].collector.status, "no memory for %zu candidates: ask for fewer",
-                        lanes[0].collector.n);
+        return thr_fail(err, lanes[0].collector.status, "no memory for all rows within the margin: lower extra");
     return THR_OK;
 }
 
@@ -257,13 +257,14 @@ static void run_query(void *arg, size_t row, uint32_t worker) {
 
 static thr_status check_queries(const search *s, thr_error *err) {
     const uint32_t n_dims = s->target->quantiser->n_dims;
+    const double longest = thr_longest_row(s->target->quantiser->unit);
     float *vector = s->scan->lanes[0].vector;
     for (uint64_t row = 0; row < s->queries->n_rows; row++) {
         THR_TRY(thr_matrix_to_f32(s->queries, row, 1, vector));
-        if (!(s->scan->context->kernels->sum_squares(vector, n_dims) <= 0x1p240))
+        if (!(sqrt(s->scan->context->kernels->sum_squares(vector, n_dims)) <= longest))
             return thr_fail(err, THR_ERANGE,
-                            "query %llu has a component that is not a number, infinite, or makes it longer than 2^120",
-                            (unsigned long long)row);
+                            "query %llu holds NaN or infinity, or is longer than 2^%d: mend it or leave it out",
+                            (unsigned long long)row, s->target->quantiser->unit ? 120 : 60);
     }
     return THR_OK;
 }

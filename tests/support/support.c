@@ -170,16 +170,21 @@ static void make_codes(test_target *target, const float *rows) {
     sample.n_rows = shape->n_items < TRAIN_ROWS ? shape->n_items : TRAIN_ROWS;
     target->context = test_context(1, THR_ISA_SCALAR, NULL);
     if (shape->centre)
-        assert_ok(thr_quantiser_calibrate(target->context, &sample, shape->bits, unit, &target->quantiser, &err), &err);
+        assert_ok(thr_quantiser_train(target->context, &sample, shape->bits,
+                                      THR_QUANTISER_CENTRE | ((unit) ? THR_QUANTISER_UNIT : 0u), &target->quantiser,
+                                      &err),
+                  &err);
     else
-        assert_ok(thr_quantiser_train(target->context, &sample, shape->bits, &target->quantiser, &err), &err);
+        assert_ok(
+            thr_quantiser_train(target->context, &sample, shape->bits, THR_QUANTISER_UNIT, &target->quantiser, &err),
+            &err);
     target->quantiser.unit = unit;
     target->codes = test_array(thr_codes_size(&target->quantiser, shape->n_items), 1);
     target->norms = item_array(shape, sizeof(float));
     target->residuals = item_array(shape, sizeof(float));
     target->code_squares = item_array(shape, sizeof(uint32_t));
-    assert_ok(thr_encode_residuals(target->context, &target->quantiser, &all, 0, target->codes, target->norms,
-                                   target->residuals, target->code_squares, &err),
+    assert_ok(thr_encode_blocks(target->context, &target->quantiser, &all, 0, target->codes, target->norms,
+                                target->residuals, target->code_squares, &err),
               &err);
     target->values = test_array((size_t)shape->n_items * shape->n_dims, sizeof(int16_t));
     for (uint32_t i = 0; i < shape->n_items; i++)

@@ -105,7 +105,7 @@ static void zero_and_very_short_rows_get_the_all_minus_code_and_norm_zero(void *
     float norms[4];
     uint32_t squares[4];
     thr_error err;
-    assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, norms, squares, &err), &err);
+    assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, norms, NULL, squares, &err), &err);
     for (uint32_t r = 0; r < 3; r++) {
         assert_true(norms[r] == 0);
         assert_int_equal(squares[r], 3 * 49);
@@ -133,7 +133,7 @@ static void code_squares_are_the_squared_lengths_of_the_integers(void **state) {
             const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
             uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
             thr_error err;
-            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, norms, squares, &err), &err);
+            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, norms, NULL, squares, &err), &err);
             for (uint32_t r = 0; r < ROWS; r++) {
                 uint32_t square = 0;
                 for (uint32_t d = 0; d < n_dims; d++) {
@@ -244,7 +244,7 @@ static void rows_that_cannot_be_encoded_are_named(void **state) {
     (void)state;
     enum { ROWS = 200, DIMS = 11 };
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    const thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 1, .ranges = {1}};
+    const thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 1, .ranges = {1}, .unit = true};
     uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
     float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows), norms[ROWS];
     const struct {
@@ -261,11 +261,19 @@ static void rows_that_cannot_be_encoded_are_named(void **state) {
             rows[i] = 1;
         rows[137 * DIMS + 7] = cases[c].value;
         const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
-        assert_error(thr_encode_blocks(context, &quantiser, &matrix, 1000, codes, norms, NULL, &err), THR_ERANGE, &err,
-                     cases[c].text);
+        assert_error(thr_encode_blocks(context, &quantiser, &matrix, 1000, codes, norms, NULL, NULL, &err), THR_ERANGE,
+                     &err, cases[c].text);
         assert_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, &err,
                      "row 137");
     }
+    /* Lengths count without unit, and products of two rows must stay inside float32. */
+    const thr_quantiser raw = {.n_dims = DIMS, .item_bits = 1, .ranges = {1}};
+    const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
+    thr_error err;
+    rows[137 * DIMS + 7] = 0x1.8p60f;
+    assert_error(thr_quantiser_encode(context, &raw, &matrix, codes, NULL, &err), THR_ERANGE, &err,
+                 "row 137 is longer than 2^60");
+    assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), &err);
     free(rows);
     free(codes);
     thr_context_free(context);
@@ -275,7 +283,7 @@ static void rows_that_cannot_be_encoded_are_named(void **state) {
 static void a_row_a_hair_longer_than_2_to_the_120_is_refused(void **state) {
     (void)state;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    const thr_quantiser quantiser = {.n_dims = 2, .item_bits = 1, .ranges = {1}};
+    const thr_quantiser quantiser = {.n_dims = 2, .item_bits = 1, .ranges = {1}, .unit = true};
     uint8_t codes[64];
     thr_error err;
     float row[2] = {0x1p120f, 0};

@@ -58,7 +58,7 @@ static void calibrated_ranges_beat_the_largest_component_on_gaussian_rows(void *
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
         thr_quantiser quantiser, naive;
         thr_error err;
-        assert_ok(thr_quantiser_train(context, &sample, bits, &quantiser, &err), &err);
+        assert_ok(thr_quantiser_train(context, &sample, bits, THR_QUANTISER_UNIT, &quantiser, &err), &err);
         naive = quantiser;
         naive.ranges[bits - 1] = largest_component(rows);
         const double cosine = mean_cosine(context, &quantiser, rows);
@@ -76,7 +76,7 @@ static void calibrated_ranges_beat_the_largest_component_on_gaussian_rows(void *
     thr_error err;
     const double wanted[] = {0.79, 0.93, 0.975, 0.99};
     for (uint32_t bits = 1; bits <= 4; bits++) {
-        assert_ok(thr_quantiser_train(context, &sample, bits, &quantiser, &err), &err);
+        assert_ok(thr_quantiser_train(context, &sample, bits, THR_QUANTISER_UNIT, &quantiser, &err), &err);
         const double cosine = mean_cosine(context, &quantiser, rows);
         assert_case(cosine >= wanted[bits - 1], "seed %llu: %u bits: mean cosine %.6f", (unsigned long long)test_seed(),
                     bits, cosine);
@@ -94,11 +94,11 @@ static void lengths_of_sample_rows_do_not_matter(void **state) {
     const thr_matrix sample = thr_matrix_f32(rows, ROWS, DIMS);
     thr_quantiser quantiser, scaled;
     thr_error err;
-    assert_ok(thr_quantiser_train(context, &sample, 3, &quantiser, &err), &err);
+    assert_ok(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_UNIT, &quantiser, &err), &err);
     for (uint32_t r = 0; r < ROWS; r++)
         for (uint32_t d = 0; d < DIMS; d++)
             rows[r * DIMS + d] *= ldexpf(1, (int)(r % 40) - 20);
-    assert_ok(thr_quantiser_train(context, &sample, 3, &scaled, &err), &err);
+    assert_ok(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_UNIT, &scaled, &err), &err);
     assert_memory_equal(quantiser.ranges, scaled.ranges, sizeof quantiser.ranges);
     for (size_t b = 0; b < THR_MAX_BITS; b++)
         assert_true(quantiser.ranges[b] > 0 && quantiser.ranges[b] <= 1);
@@ -114,13 +114,14 @@ static void a_sample_without_direction_gets_ranges_of_one(void **state) {
         const thr_matrix sample = thr_matrix_f32(zeros, n, DIMS);
         thr_quantiser quantiser;
         thr_error err;
-        assert_ok(thr_quantiser_train(context, &sample, 2, &quantiser, &err), &err);
+        assert_ok(thr_quantiser_train(context, &sample, 2, THR_QUANTISER_UNIT, &quantiser, &err), &err);
         assert_int_equal(quantiser.n_dims, DIMS);
         assert_int_equal(quantiser.item_bits, 2);
         for (size_t b = 0; b < THR_MAX_BITS; b++)
             assert_true(quantiser.ranges[b] == 1);
         thr_quantiser_free(context, &quantiser);
-        assert_ok(thr_quantiser_calibrate(context, &sample, 2, true, &quantiser, &err), &err);
+        assert_ok(thr_quantiser_train(context, &sample, 2, THR_QUANTISER_UNIT | THR_QUANTISER_CENTRE, &quantiser, &err),
+                  &err);
         assert_null(quantiser.centre);
         thr_quantiser_free(context, &quantiser);
     }
@@ -137,18 +138,25 @@ static void bad_bits_dimensions_and_rows_are_refused(void **state) {
     thr_matrix sample = thr_matrix_f32(rows, 20, 4);
     thr_quantiser quantiser;
     thr_error err;
-    assert_error(thr_quantiser_train(context, &sample, 0, &quantiser, &err), THR_EINVAL, &err, "0 bits");
-    assert_error(thr_quantiser_train(context, &sample, 9, &quantiser, &err), THR_EINVAL, &err, "9 bits");
+    assert_error(thr_quantiser_train(context, &sample, 0, THR_QUANTISER_UNIT, &quantiser, &err), THR_EINVAL, &err,
+                 "0 bits");
+    assert_error(thr_quantiser_train(context, &sample, 9, THR_QUANTISER_UNIT, &quantiser, &err), THR_EINVAL, &err,
+                 "9 bits");
     sample.n_dims = 0;
-    assert_error(thr_quantiser_train(context, &sample, 3, &quantiser, &err), THR_EDIM, &err, "0 dimensions");
+    assert_error(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_UNIT, &quantiser, &err), THR_EDIM, &err,
+                 "0 dimensions");
     sample.n_dims = THR_MAX_DIMS + 1;
-    assert_error(thr_quantiser_train(context, &sample, 3, &quantiser, &err), THR_EDIM, &err, "32769");
+    assert_error(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_UNIT, &quantiser, &err), THR_EDIM, &err,
+                 "32769");
     sample.n_dims = 4;
     rows[13 * 4 + 2] = NAN;
-    assert_error(thr_quantiser_train(context, &sample, 3, &quantiser, &err), THR_ERANGE, &err, "row 13");
+    assert_error(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_UNIT, &quantiser, &err), THR_ERANGE, &err,
+                 "row 13");
     rows[13 * 4 + 2] = -INFINITY;
-    assert_error(thr_quantiser_train(context, &sample, 3, &quantiser, &err), THR_ERANGE, &err, "row 13");
-    assert_error(thr_quantiser_calibrate(context, &sample, 3, false, &quantiser, &err), THR_ERANGE, &err, "row 13");
+    assert_error(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_UNIT, &quantiser, &err), THR_ERANGE, &err,
+                 "row 13");
+    assert_error(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_CENTRE, &quantiser, &err), THR_ERANGE, &err,
+                 "row 13");
     thr_context_free(context);
 }
 
@@ -163,13 +171,15 @@ static void rows_with_a_common_part_get_a_centre_and_others_do_not(void **state)
     thr_quantiser quantiser;
     thr_error err;
     for (int unit = 0; unit < 2; unit++) {
-        assert_ok(thr_quantiser_calibrate(context, &sample, 3, unit != 0, &quantiser, &err), &err);
+        assert_ok(thr_quantiser_train(context, &sample, 3,
+                                      THR_QUANTISER_CENTRE | ((unit != 0) ? THR_QUANTISER_UNIT : 0u), &quantiser, &err),
+                  &err);
         assert_null(quantiser.centre);
         thr_quantiser_free(context, &quantiser);
     }
     for (size_t i = 0; i < (size_t)ROWS * DIMS; i++)
         rows[i] += 2;
-    assert_ok(thr_quantiser_calibrate(context, &sample, 3, false, &quantiser, &err), &err);
+    assert_ok(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_CENTRE, &quantiser, &err), &err);
     assert_non_null(quantiser.centre);
     for (uint32_t d = 0; d < DIMS; d++)
         assert_true(fabsf(quantiser.centre[d] - 2) < 0.3f);
@@ -192,7 +202,7 @@ static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) 
         thr_quantiser quantiser;
         thr_error err;
         memory.fail_at = memory.calls + n;
-        const thr_status status = thr_quantiser_calibrate(context, &sample, 3, false, &quantiser, &err);
+        const thr_status status = thr_quantiser_train(context, &sample, 3, THR_QUANTISER_CENTRE, &quantiser, &err);
         if (status == THR_OK) {
             assert_true(n > 1);
             thr_quantiser_free(context, &quantiser);
