@@ -55,8 +55,8 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  * manifest is renamed into place at the end; an error, a cancelled or a killed build leaves what was there before.
  *
  * Returns THR_OK; THR_EEXIST when dir holds an index and replace is false, or holds other things; THR_EDIM for no rows,
- * or a number of ids that is not the number of rows; THR_ERANGE for NaN, infinity or a row longer than 2^120, 2^60 for ip and l2 (err names
- * the row); THR_EDUPLICATE (err names the id and both rows); THR_ENOSPACE; THR_ECANCELED; and what the reader returns.
+ * or a number of ids that is not the number of rows; THR_ERANGE for NaN, infinity or a row longer than 2^120 (2^60 for ip
+ * and l2; err names the row); THR_EDUPLICATE (err names the id and both rows); THR_ENOSPACE; THR_ECANCELED; and what the reader returns.
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
                                    const thr_index_build_options *options, thr_error *err);
