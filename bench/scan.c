@@ -16,7 +16,7 @@
 #include "program.h"
 #include "talk.h"
 
-enum { K = 10, SCAN_REPEATS = 30, BUILD_ROWS = 1000000, BUILD_DIMS = 200 };
+enum { K = 10, SCAN_REPEATS = 30, BUILD_ROWS = 1000000, BUILD_DIMS = 200, MIN_CODE_BYTES = 256 << 20 };
 
 static const double TARGET_BANDWIDTH = 0.90, TARGET_BUILD_S = 3.0, TARGET_OPEN_MS = 20.0;
 static const uint64_t TARGET_BUILD_BYTES = 256u << 20, TARGET_LIBRARY_BYTES = 1u << 20;
@@ -32,7 +32,7 @@ static const prog_option options[] = {
     {.name = "items",
      .kind = PROG_COUNT,
      .value = "N",
-     .help = "items of the synthetic scans",
+     .help = "items of the synthetic scans, at least; their codes are 256 MiB or more in any case",
      .offset = offsetof(bench_scan_values, items),
      .fallback = "4000000",
      .least = 1000,
@@ -90,6 +90,9 @@ static double time_search(bench_scan_run *run, thr_index *index, const thr_searc
 static int bench_shape(bench_scan_run *run, bench_table *table, int shape) {
     const uint32_t n_dims = SHAPES[shape].n_dims, bits = SHAPES[shape].bits;
     bench_normal normal = {.seed = run->program->globals.seed, .n_dims = n_dims};
+    /* Far more codes than a cache holds, or the plain read would be one of the cache. */
+    const uint64_t enough = MIN_CODE_BYTES / (bits * ((n_dims + 7) / 8));
+    const uint64_t items = run->values->items > enough ? run->values->items : enough;
     char dir[4096];
     (void)snprintf(dir, sizeof dir, "%s/scan%d", run->scratch, shape);
     thr_reader *reader = NULL;
@@ -99,8 +102,8 @@ static int bench_shape(bench_scan_run *run, bench_table *table, int shape) {
     build.item_bits = bits;
     build.keep = THR_DTYPE_NONE;
     int rc = -1;
-    if (thr_reader_from_function(run->context, run->values->items, n_dims, bench_normal_rows, &normal, &reader,
-                                 &run->err) != THR_OK ||
+    if (thr_reader_from_function(run->context, items, n_dims, bench_normal_rows, &normal, &reader, &run->err) !=
+            THR_OK ||
         thr_index_build(run->context, dir, reader, &build, &run->err) != THR_OK ||
         thr_index_open(run->context, dir, &index, &run->err) != THR_OK)
         goto out;

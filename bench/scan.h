@@ -31,8 +31,8 @@ typedef struct bench_scan_run {
     thr_context *context;
     thr_error err;
     char scratch[1024];
-    uint64_t allocations;       /* the context's, so far */
-    uint64_t query_allocations; /* those of searches after the first of their kind */
+    uint64_t allocations;                        /* the context's, so far */
+    uint64_t query_allocations, queries_counted; /* those of searches after the first of their kind */
     double anonymous_bandwidth, scan_share[3];
     bench_figure_value figures[BENCH_MAX_FIGURES];
     int n_figures;
