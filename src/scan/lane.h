@@ -11,7 +11,10 @@
 #include "select/candidates.h"
 
 enum {
-    THR_TILE_BLOCKS = 16,    /* blocks screened in one go: their distances stay in the first level cache */
+    THR_TILE_BLOCKS = 16, /* blocks screened in one go, at most */
+    THR_TILE_BYTES =
+        12288,           /* and about so many bytes of codes: more, and the stream of codes is interrupted too long */
+    THR_RUN_BLOCKS = 16, /* blocks whose bounds are computed in one go: a register's worth */
     THR_PIECE_BLOCKS = 1024, /* blocks a thread takes at once */
 };
 

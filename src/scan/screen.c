@@ -23,18 +23,22 @@ const thr_segment *thr_segment_of(const thr_scan_target *target, uint64_t row) {
     return &target->segments[low];
 }
 
-static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
-                          size_t n_blocks) {
-    const thr_query_code *code = &query->code;
-    const size_t block_size = thr_block_size(code->n_dims, code->item_bits);
-    int32_t bounds[THR_TILE_BLOCKS] = {0};
-    uint64_t masks[THR_TILE_BLOCKS];
-    float threshold = lane->collector.threshold;
+/* What block b of a run of blocks must reach: its largest distance. Any, while the threshold is not positive. */
+static void find_bounds(const thr_scan_query *query, const thr_lane *lane, const thr_segment *segment, uint64_t first,
+                        size_t n_blocks, int32_t *bounds) {
+    const float threshold = lane->collector.threshold;
     if (threshold > 0)
-        query->kernels->block_bounds(bounds, segment->block_norms + first, n_blocks, threshold, code->total);
+        query->kernels->block_bounds(bounds, segment->block_norms + first, n_blocks, threshold, query->code.total);
     else
         for (size_t b = 0; b < n_blocks; b++)
             bounds[b] = INT32_MAX;
+}
+
+static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
+                          size_t n_blocks, const int32_t *bounds) {
+    const thr_query_code *code = &query->code;
+    const size_t block_size = thr_block_size(code->n_dims, code->item_bits);
+    uint64_t masks[THR_TILE_BLOCKS];
     query->kernels->screen_distances(masks, lane->distances, n_blocks, bounds);
     for (size_t b = 0; b < n_blocks; b++) {
         if (masks[b] == 0 || (masks[b] &= thr_block_rows(query, segment, first + b)) == 0)
@@ -67,21 +71,35 @@ static void screen_factors(const thr_scan_query *query, thr_lane *lane, const th
     }
 }
 
-void thr_screen_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks) {
+/* Blocks [first, first + n) of a segment, a tile at a time; n is at most THR_RUN_BLOCKS. */
+static void screen_run(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
+                       size_t n) {
     const size_t block_size = thr_block_size(query->code.n_dims, query->code.item_bits);
+    int32_t bounds[THR_RUN_BLOCKS] = {0};
+    if (segment->factors == NULL)
+        find_bounds(query, lane, segment, first, n, bounds);
+    size_t most = THR_TILE_BYTES / block_size;
+    most = most < 1 ? 1 : most < THR_TILE_BLOCKS ? most : THR_TILE_BLOCKS;
+    for (size_t done = 0, tile; done < n; done += tile) {
+        tile = n - done < most ? n - done : most;
+        thr_query_distances(&query->code, query->distance, segment->codes + (first + done) * block_size, tile,
+                            lane->distances, lane->more_distances);
+        if (segment->factors == NULL)
+            screen_cosine(query, lane, segment, first + done, tile, bounds + done);
+        else
+            screen_factors(query, lane, segment, first + done, tile);
+    }
+}
+
+void thr_screen_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks) {
     while (blocks.first < blocks.end) {
         const thr_segment *segment = thr_segment_of(query->target, blocks.first * THR_BLOCK_ITEMS);
         const uint64_t first = blocks.first - segment->first_row / THR_BLOCK_ITEMS;
         const uint64_t in_segment = (segment->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS - first;
         uint64_t n = blocks.end - blocks.first;
         n = n < in_segment ? n : in_segment;
-        n = n < THR_TILE_BLOCKS ? n : THR_TILE_BLOCKS;
-        thr_query_distances(&query->code, query->distance, segment->codes + first * block_size, (size_t)n,
-                            lane->distances, lane->more_distances);
-        if (segment->factors == NULL)
-            screen_cosine(query, lane, segment, first, (size_t)n);
-        else
-            screen_factors(query, lane, segment, first, (size_t)n);
+        n = n < THR_RUN_BLOCKS ? n : THR_RUN_BLOCKS;
+        screen_run(query, lane, segment, first, (size_t)n);
         blocks.first += n;
     }
 }
