@@ -10,7 +10,7 @@ enum {
     DEFAULT_SAMPLE_ROWS = 4096,
     /* The candidates refined for k: at least so many times k, and at least so many more. */
     CANDIDATES_TIMES = 4,
-    CANDIDATES_MORE = 190
+    CANDIDATES_MORE = 90
 };
 
 const char *thr_metric_name(thr_metric metric) {

@@ -18,6 +18,17 @@ enum {
     THR_PIECE_BLOCKS = 1024, /* blocks a thread takes at once */
 };
 
+/*
+ * How many blocks are sampled for the first threshold: one in 32, at most 256 (their 16,384 scores tell a threshold of a
+ * hundredth of a percent well enough), and none where less than 8 would be: block number i * n_blocks / n_sampled.
+ */
+enum { THR_SAMPLE_BLOCKS = 256, THR_SAMPLE_LEAST = 8, THR_SAMPLE_ONE_IN = 32 };
+
+static inline uint64_t thr_sample_blocks(uint64_t n_blocks) {
+    const uint64_t n = n_blocks / THR_SAMPLE_ONE_IN;
+    return n < THR_SAMPLE_LEAST ? 0 : n < THR_SAMPLE_BLOCKS ? n : THR_SAMPLE_BLOCKS;
+}
+
 /* One query, as every thread reads it. */
 typedef struct thr_scan_query {
     const thr_scan_target *target;

@@ -15,11 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    SAMPLE_BLOCKS = 256, /* 16,384 scores tell the threshold of a hundredth of a percent well enough */
-    SAMPLE_WORTH = 8,    /* not sampled unless the sample is at most this part of all blocks */
-};
-
 struct thr_scan {
     thr_context *context;
     uint32_t n_lanes, n_dims; /* n_dims the lanes have room for */
@@ -88,7 +83,7 @@ static thr_status make_room(thr_scan *scan, uint32_t n_dims, size_t wanted, thr_
             THR_TRY(thr_alloc(context, 1, thr_query_code_size(n_dims), &lane->code_memory, "a query code", err));
             THR_TRY(thr_alloc(context, 2 * tile, sizeof(uint32_t), &lane->distances, "distances", err));
             lane->more_distances = lane->distances + tile;
-            THR_TRY(thr_alloc(context, (size_t)SAMPLE_BLOCKS * THR_BLOCK_ITEMS, sizeof(float), &lane->sample,
+            THR_TRY(thr_alloc(context, (size_t)THR_SAMPLE_BLOCKS * THR_BLOCK_ITEMS, sizeof(float), &lane->sample,
                               "a sample", err));
         }
         THR_TRY(thr_collector_start(&lane->collector, context, wanted, 0, -INFINITY, err));
@@ -107,11 +102,12 @@ static void run_piece(void *arg, size_t piece, uint32_t worker) {
 /* Scores of evenly spaced blocks, collected without a threshold and copied out. */
 static float first_threshold(const search *s, const thr_scan_query *query, thr_lane *lane, uint64_t n_blocks,
                              float margin) {
-    if (n_blocks < (uint64_t)SAMPLE_BLOCKS * SAMPLE_WORTH)
+    const uint64_t n_sampled = thr_sample_blocks(n_blocks);
+    if (n_sampled == 0)
         return -INFINITY;
     size_t n = 0;
-    for (uint64_t i = 0; i < SAMPLE_BLOCKS; i++) {
-        const uint64_t block = i * n_blocks / SAMPLE_BLOCKS;
+    for (uint64_t i = 0; i < n_sampled; i++) {
+        const uint64_t block = i * n_blocks / n_sampled;
         lane->collector.n = 0;
         lane->collector.threshold = -INFINITY;
         thr_screen_blocks(query, lane, (thr_block_range){block, block + 1});

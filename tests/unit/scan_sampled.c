@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan_sampled.c - collections large enough for a sampled first threshold (more than 131,072 rows), and rows arranged
+ * scan_sampled.c - collections large enough for a sampled first threshold (more than 16,384 rows), and rows arranged
  * to mislead the sample.
  */
 #include "naive.h"
 
+#include "scan/lane.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { ITEMS = 140000, DIMS = 8, SAMPLED = 256 };
+enum { ITEMS = 140000, DIMS = 8 };
 
 static thr_search_options defaults(void) {
     thr_search_options options;
@@ -66,8 +68,8 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, query, DIMS);
-    for (uint64_t s = 0; s < SAMPLED; s++) {
-        const uint64_t block = s * n_blocks / SAMPLED;
+    for (uint64_t s = 0; s < thr_sample_blocks(n_blocks); s++) {
+        const uint64_t block = s * n_blocks / thr_sample_blocks(n_blocks);
         for (uint64_t i = 64 * block; i < 64 * block + 64 && i < ITEMS; i++)
             for (uint64_t d = 0; d < DIMS; d++)
                 rows[i * DIMS + d] = query[d] + 0.1f * rows[i * DIMS + d];
