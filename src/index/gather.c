@@ -113,16 +113,16 @@ static void add_factors(thr_gather *gather, thr_slab *slab, uint64_t n) {
 }
 
 /*
- * L2: |r|^2. Cosine: -<r, c> for r = x / |x| - c, which follows from the lengths: |r|^2 = 1 - 2 <r, c> - |c|^2. A zero
- * row has r = -c.
+ * L2: |r|^2. Else -<r, c>, which follows from the lengths, for |x|^2 = |r + c|^2 = |r|^2 + 2 <r, c> + |c|^2; for cosine x
+ * has length 1, or 0.
  */
 static void add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n) {
-    const bool cosine = gather->shape.metric == THR_METRIC_COSINE;
     for (uint64_t i = 0; i < n; i++) {
-        const double square = (double)gather->residuals[i] * (double)gather->residuals[i];
-        const double product =
-            gather->norms[i] == 0 ? -gather->centre_square : (1 - gather->centre_square - square) / 2;
-        slab->offsets[slab->n_items + i] = (float)(cosine ? -product : square);
+        const double norm = (double)gather->norms[i], residual = (double)gather->residuals[i];
+        const double x = gather->shape.metric == THR_METRIC_COSINE ? norm > 0 : norm * norm;
+        const double product = (x - residual * residual - gather->centre_square) / 2;
+        slab->offsets[slab->n_items + i] =
+            (float)(gather->shape.metric == THR_METRIC_L2 ? residual * residual : -product);
     }
 }
 

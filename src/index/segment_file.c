@@ -36,7 +36,7 @@ bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *s
     case THR_SECTION_FACTORS:
         return !cosine || shape->centred;
     case THR_SECTION_OFFSETS:
-        return shape->metric == THR_METRIC_L2 || (cosine && shape->centred);
+        return shape->metric == THR_METRIC_L2 || shape->centred;
     case THR_SECTION_SCALES:
         return shape->keep == THR_DTYPE_I8;
     case THR_SECTION_INVERSE_NORMS:

@@ -96,11 +96,12 @@ typedef uint64_t (*thr_screen_cosine_kernel)(float *scores, const uint32_t *dist
                                              int32_t total, float threshold);
 
 /*
- * scores[i] = ((float)(total - 2 distances[i]) * factors[i]) * gain - squares[i] for one block (squares NULL: 0);
+ * scores[i] = ((float)(total - 2 distances[i]) * factors[i]) * gain - offsets[i] * weight for one block (offsets NULL: 0);
  * returns bits scores[i] >= threshold.
  */
 typedef uint64_t (*thr_screen_factors_kernel)(float *scores, const uint32_t *distances, const float *factors,
-                                              const float *squares, int32_t total, float gain, float threshold);
+                                              const float *offsets, int32_t total, float gain, float weight,
+                                              float threshold);
 
 /* Bits scores[i] >= threshold for 64 scores. */
 typedef uint64_t (*thr_screen_scores_kernel)(const float *scores, float threshold);

@@ -170,13 +170,13 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
     return mask;
 }
 
-static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *squares,
-                               int32_t total, float gain, float threshold) {
+static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
+                               int32_t total, float gain, float weight, float threshold) {
     uint64_t mask = 0;
     for (size_t i = 0; i < ITEMS; i++) {
         scores[i] = ((float)product_of(total, distances[i]) * factors[i]) * gain;
-        if (squares != NULL)
-            scores[i] -= squares[i];
+        if (offsets != NULL)
+            scores[i] -= offsets[i] * weight;
         mask |= (uint64_t)(scores[i] >= threshold) << i;
     }
     return mask;

@@ -38,8 +38,9 @@ typedef struct thr_scan_query {
     const float *vector;    /* n_dims; for cosine of length 1 */
     float norm;             /* the query's length as given */
     thr_query_code code;
-    float gain; /* with factors: what (total - 2 D) * factor is multiplied by */
-    float bias; /* what an estimate in the collector's units lacks to be the user's score */
+    float gain;   /* with factors: what (total - 2 D) * factor is multiplied by */
+    float weight; /* what offsets are multiplied by */
+    float bias;   /* what an estimate in the collector's units lacks to be the user's score */
 } thr_scan_query;
 
 /* One thread's scratch. */

@@ -198,20 +198,27 @@ static void make_query(const search *s, uint64_t row, thr_lane *lane, thr_scan_q
             lane->vector[d] = (float)((double)lane->vector[d] / norm);
     const float *coded = lane->vector;
     const float *centre = target->quantiser->centre;
-    double length = target->metric == THR_METRIC_COSINE ? norm > 0 : norm, shared = 0;
+    double length = target->metric == THR_METRIC_COSINE ? norm > 0 : norm, shared = 0, along = 1;
     if (centre != NULL) {
-        /* <x, q> = <x - c, q - c> + <x - c, c> + <c, q>: the middle is the item's offset, the last is the query's bias. */
+        /*
+         * <x, q> = <x - c, q - a c> + a <x - c, c> + <c, q> for any a: the middle is a times what the item stores, the
+         * last is the query's bias. What is left of q to be coded is shortest when a c is q's part along c. For L2 it
+         * is the squared distance of x - c and q - c that is wanted.
+         */
         float *residual = lane->vector + n_dims;
-        for (uint32_t d = 0; d < n_dims; d++) {
+        for (uint32_t d = 0; d < n_dims; d++)
             shared += (double)centre[d] * (double)lane->vector[d];
-            residual[d] = lane->vector[d] - (target->metric == THR_METRIC_IP ? 0.0f : centre[d]);
-        }
+        if (target->metric != THR_METRIC_L2)
+            along = shared / kernels->sum_squares(centre, n_dims);
+        for (uint32_t d = 0; d < n_dims; d++)
+            residual[d] = (float)((double)lane->vector[d] - along * (double)centre[d]);
         coded = residual;
         length = sqrt(kernels->sum_squares(residual, n_dims));
     }
     thr_query_code_make(&query->code, target->quantiser, coded, length > 0x1p-100 ? length : 1, s->options->query_bits,
                         lane->code_memory);
     query->gain = (float)(length * (double)query->code.gain * (target->metric == THR_METRIC_L2 ? 2 : 1));
+    query->weight = (float)along;
     query->bias = (float)(target->metric == THR_METRIC_L2 ? -length * length : shared);
 }
 

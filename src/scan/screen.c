@@ -63,9 +63,10 @@ static void screen_factors(const thr_scan_query *query, thr_lane *lane, const th
             continue;
         float scores[THR_BLOCK_ITEMS];
         const uint64_t at = (first + b) * THR_BLOCK_ITEMS;
-        mask &= query->kernels->screen_factors(scores, lane->distances + b * THR_BLOCK_ITEMS, segment->factors + at,
-                                               segment->offsets == NULL ? NULL : segment->offsets + at,
-                                               query->code.total, query->gain, lane->collector.threshold);
+        mask &=
+            query->kernels->screen_factors(scores, lane->distances + b * THR_BLOCK_ITEMS, segment->factors + at,
+                                           segment->offsets == NULL ? NULL : segment->offsets + at, query->code.total,
+                                           query->gain, query->weight, lane->collector.threshold);
         if (mask != 0)
             thr_collector_push_block(&lane->collector, segment->first_row + at, mask, scores);
     }

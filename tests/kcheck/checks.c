@@ -230,7 +230,7 @@ typedef struct screen_input {
     const float *factors, *lengths;
     size_t n_blocks;
     int32_t total;
-    float gain, threshold;
+    float gain, weight, threshold;
 } screen_input;
 
 static void run_block_bounds(const thr_kernels *kernels, void *out, void *arg) {
@@ -297,6 +297,7 @@ static void fill_screen(kcheck *check, screen_input *in) {
     in->factors = factors;
     in->lengths = kcheck_below(check, 2) == 0 ? lengths : NULL;
     in->gain = kcheck_float(check);
+    in->weight = kcheck_float(check);
     in->threshold = kcheck_float(check) * 10.0f;
 }
 
@@ -309,8 +310,8 @@ void check_screen_cosine(kcheck *check) {
 static void run_screen_factors(const thr_kernels *kernels, void *out, void *arg) {
     const screen_input *in = arg;
     screen_output *o = out;
-    o->mask =
-        kernels->screen_factors(o->scores, in->distances, in->factors, in->lengths, in->total, in->gain, in->threshold);
+    o->mask = kernels->screen_factors(o->scores, in->distances, in->factors, in->lengths, in->total, in->gain,
+                                      in->weight, in->threshold);
 }
 
 void check_screen_factors(kcheck *check) {

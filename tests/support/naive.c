@@ -30,11 +30,14 @@ void test_query_make(test_query *query, const test_target *target, const float *
         if (metric == THR_METRIC_COSINE && query->norm > 0)
             query->vector[d] = (float)((double)vector[d] / query->norm);
         residual[d] = query->vector[d];
-        if (centre != NULL) {
+        if (centre != NULL)
             shared += (double)centre[d] * (double)query->vector[d];
-            residual[d] = query->vector[d] - (metric == THR_METRIC_IP ? 0 : centre[d]);
-        }
     }
+    double along = 1;
+    if (centre != NULL && metric != THR_METRIC_L2)
+        along = shared / kernels->sum_squares(centre, n_dims);
+    for (uint32_t d = 0; centre != NULL && d < n_dims; d++)
+        residual[d] = (float)((double)query->vector[d] - along * (double)centre[d]);
     double length = metric == THR_METRIC_COSINE ? query->norm > 0 : query->norm;
     if (centre != NULL)
         length = sqrt(kernels->sum_squares(residual, n_dims));
@@ -48,6 +51,7 @@ void test_query_make(test_query *query, const test_target *target, const float *
     }
     query->code_gain = (float)(1 / sqrt((double)square));
     query->gain = (float)(length * (double)query->code_gain * (metric == THR_METRIC_L2 ? 2 : 1));
+    query->weight = (float)along;
     query->bias = (float)(metric == THR_METRIC_L2 ? -length * length : shared);
     free(residual);
 }
@@ -66,7 +70,7 @@ float test_estimate(const test_target *target, const test_query *query, uint64_t
     }
     if (!test_has_factors(target))
         return (float)product / sqrtf((float)square);
-    return ((float)product * target->factors[item]) * query->gain - target->offsets[item];
+    return ((float)product * target->factors[item]) * query->gain - target->offsets[item] * query->weight;
 }
 
 float test_exact(const test_target *target, const test_query *query, uint64_t item) {

@@ -15,6 +15,7 @@ int test_candidate_order(const void *a, const void *b);
 typedef struct test_query {
     double norm;
     float code_gain, gain; /* 1 / |query code|, and what factors are multiplied by */
+    float weight;          /* of the items' offsets */
     float bias;            /* what an estimate lacks to be the score shown */
     int16_t *values;       /* odd integers */
     float *vector;         /* as refine reads it: of length 1 for cosine */

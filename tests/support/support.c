@@ -193,15 +193,16 @@ static void make_codes(test_target *target, const float *rows) {
                 (int16_t)test_code_value(target->codes, shape->n_dims, shape->bits, i, d);
 }
 
-/* l2: |r|^2; cosine with a centre: -<r, centre>. */
+/* l2: |r|^2; else, with a centre: -<r, centre>. */
 static float offset_of(const test_target *target, uint64_t item, const float *row) {
     const float *centre = target->quantiser.centre;
     double product = 0;
     if (target->shape.metric == THR_METRIC_L2)
         return (float)((double)target->residuals[item] * (double)target->residuals[item]);
-    if (centre == NULL || target->shape.metric == THR_METRIC_IP)
+    if (centre == NULL)
         return 0;
-    const double scale = target->norms[item] > 0 ? 1 / (double)target->norms[item] : 0;
+    const double inverse = target->norms[item] > 0 ? 1 / (double)target->norms[item] : 0;
+    const double scale = target->shape.metric == THR_METRIC_IP ? 1 : inverse;
     for (uint32_t d = 0; d < target->shape.n_dims; d++)
         product += ((double)row[d] * scale - (double)centre[d]) * (double)centre[d];
     return (float)-product;
@@ -223,7 +224,7 @@ static void make_segments(test_target *target) {
             segment->block_norms = target->block_norms + first / 64;
         else
             segment->factors = target->factors + first;
-        if (test_has_factors(target) && shape->metric != THR_METRIC_IP)
+        if (shape->metric == THR_METRIC_L2 || target->quantiser.centre != NULL)
             segment->offsets = target->offsets + first;
         if (shape->keep == THR_DTYPE_NONE)
             continue;

@@ -175,14 +175,14 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
     return mask;
 }
 
-static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *squares,
-                               int32_t total, float gain, float threshold) {
+static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
+                               int32_t total, float gain, float weight, float threshold) {
     uint64_t mask = 0;
     for (int i = 0; i < ITEMS; i += 8) {
         __m256 score = _mm256_mul_ps(products(distances + i, total), _mm256_loadu_ps(factors + i));
         score = _mm256_mul_ps(score, _mm256_set1_ps(gain));
-        if (squares != NULL)
-            score = _mm256_sub_ps(score, _mm256_loadu_ps(squares + i));
+        if (offsets != NULL)
+            score = _mm256_sub_ps(score, _mm256_mul_ps(_mm256_loadu_ps(offsets + i), _mm256_set1_ps(weight)));
         _mm256_storeu_ps(scores + i, score);
         mask |= at_least(score, threshold) << i;
     }

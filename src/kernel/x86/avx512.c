@@ -201,14 +201,14 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
     return mask;
 }
 
-static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *squares,
-                               int32_t total, float gain, float threshold) {
+static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
+                               int32_t total, float gain, float weight, float threshold) {
     uint64_t mask = 0;
     for (int i = 0; i < ITEMS; i += 16) {
         __m512 score = _mm512_mul_ps(products(distances + i, total), _mm512_loadu_ps(factors + i));
         score = _mm512_mul_ps(score, _mm512_set1_ps(gain));
-        if (squares != NULL)
-            score = _mm512_sub_ps(score, _mm512_loadu_ps(squares + i));
+        if (offsets != NULL)
+            score = _mm512_sub_ps(score, _mm512_mul_ps(_mm512_loadu_ps(offsets + i), _mm512_set1_ps(weight)));
         _mm512_storeu_ps(scores + i, score);
         mask |= (uint64_t)_mm512_cmp_ps_mask(score, _mm512_set1_ps(threshold), _CMP_GE_OQ) << i;
     }
