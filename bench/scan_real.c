@@ -74,7 +74,7 @@ typedef struct real_best {
 } real_best;
 
 static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench_table *table, bench_series *curve,
-                      double *exact_s, real_best *best) {
+                      double *exact_s, double *read, real_best *best) {
     char dir[2048];
     (void)snprintf(dir, sizeof dir, "%s/real%u", run->scratch, bits);
     const thr_matrix rows = thr_matrix_f32(data->base, data->n_base, data->n_dims);
@@ -92,7 +92,13 @@ static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench
     thr_search_options_init(&options);
     options.exact = true;
     const double exact = time_queries(run, index, data, &options, data->truth);
-    *exact_s = exact < *exact_s ? exact : *exact_s;
+    if (exact < *exact_s) {
+        *exact_s = exact;
+        size_t size = 0;
+        const void *file = bench_map_segment(dir, &size);
+        *read = bench_read_bandwidth(file, size);
+        bench_unmap(file, size);
+    }
     options.exact = false;
     for (int i = 0; i < N_COUNTS; i++) {
         options.n_candidates = COUNTS[i];
@@ -154,7 +160,7 @@ static int measure(bench_scan_run *run, real_data *data) {
     static bench_table table;
     table = (bench_table){.title = "Search over the exact scan, one query at a time, k = 10, float32 kept",
                           .columns = columns};
-    double exact = INFINITY;
+    double exact = INFINITY, read = 0; /* of the fastest exact scan, and of its file right after it */
     real_best best = {.ms = INFINITY};
     static bench_plot plot;
     plot = (bench_plot){.title = "Search against the exact scan of the same vectors, one thread",
@@ -164,14 +170,13 @@ static int measure(bench_scan_run *run, real_data *data) {
     for (uint32_t bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
         char name[32];
         (void)snprintf(name, sizeof name, "%u bits a dimension", bits);
-        if (bench_bits(run, data, bits, &table, bench_plot_series(&plot, name), &exact, &best) != 0)
+        if (bench_bits(run, data, bits, &table, bench_plot_series(&plot, name), &exact, &read, &best) != 0)
             return -1;
     }
     bench_plot_point(bench_plot_series(&plot, "exact float scan"), 1, 1 / exact);
     if (run->values->plot != NULL && bench_plot_write(&plot, run->values->plot) != 0)
         return bench_fail(run, "%s: cannot be written", run->values->plot);
     const size_t bytes = (size_t)data->n_base * data->n_dims * sizeof(float);
-    const double read = bench_read_bandwidth(data->base, bytes / 256 * 256);
     const double rate = (double)bytes / exact;
     const char *slash = strrchr(run->values->data, '/');
     bench_say(run, "Real vectors, %s*: %llu x %u, %llu queries.\n\n", slash != NULL ? slash + 1 : run->values->data,
@@ -179,10 +184,13 @@ static int measure(bench_scan_run *run, real_data *data) {
     bench_print(run, &table);
     bench_say(run, "Without --candidates %llu are refined for k = %d.\n\n",
               (unsigned long long)thr_search_candidates(K), K);
-    bench_say(run, "Exact scan: %.3f ms a query, %.1f GB/s of float32; plain read of the same vectors %.1f GB/s.\n\n",
-              exact * 1e3, rate * 1e-9, read * 1e-9);
-    bench_figure(run, "exact_share_of_read_bandwidth", rate / read, 0.80, true,
-                 "exact float scan over plain read of the same vectors");
+    bench_say(
+        run,
+        "Exact scan: %.3f ms a query, %.1f GB/s of float32. Part of these vectors stays in the last cache between "
+        "queries: a plain read of the same mapped file runs at %.1f GB/s (share %.2f), one of memory at %.1f GB/s.\n\n",
+        exact * 1e3, rate * 1e-9, read * 1e-9, rate / read, run->anonymous_bandwidth * 1e-9);
+    bench_figure(run, "exact_share_of_memory_bandwidth", rate / run->anonymous_bandwidth, 0.80, true,
+                 "exact float scan of these real vectors over plain read of memory");
     bench_figure(run, "search_over_exact", best.share, 6.0, true,
                  "search at recall@10 %.4f (%u bits, %llu candidates) over the exact scan", best.recall, best.bits,
                  (unsigned long long)best.count);
