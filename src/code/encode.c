@@ -19,9 +19,9 @@ typedef struct encoding {
     const thr_quantiser *quantiser;
     const thr_matrix *rows;
     uint8_t *codes;
-    float *norms, *residuals;
-    uint32_t *code_squares;
-    uint8_t *scratch; /* a part for each worker */
+    const thr_measures *out;
+    double centre_length; /* 0 without a centre */
+    uint8_t *scratch;     /* a part for each worker */
     size_t scratch_size;
 } encoding;
 
@@ -66,27 +66,32 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
         const float *row = row_as_floats(e->rows, first + i, room);
         const double norm = sqrt(kernels->sum_squares(row, n_dims));
         /* NaN stays what it is; what is too long must still be too long when rounded to float32. */
-        e->norms[first + i] = norm < SHORTEST ? 0.0f : norm > longest ? INFINITY : (float)norm;
-        double length = norm;
+        e->out->norms[first + i] = norm < SHORTEST ? 0.0f : norm > longest ? INFINITY : (float)norm;
+        double length = e->quantiser->unit && norm >= SHORTEST ? 1 : norm, along = 0;
+        double scale = half / norm;
         if (e->quantiser->centre != NULL && norm <= longest) {
+            float product = 0;
             length = take_centre_off(e, row, norm, room);
             row = room;
+            scale = half / length;
+            kernels->dot_f32(&product, e->quantiser->centre, room, 0, 1, n_dims);
+            along = (double)product / e->centre_length;
         }
-        if (length >= SHORTEST && length <= 2 * longest)
-            kernels->quantise(code, row, n_dims, (float)(half / length), bits);
+        if (length >= SHORTEST && norm <= longest)
+            kernels->quantise(code, row, n_dims, (float)scale, bits);
         else
             memset(code, 0, code_size);
-        if (e->residuals != NULL)
-            e->residuals[first + i] = length < SHORTEST                                    ? 0.0f
-                                      : e->quantiser->unit && e->quantiser->centre == NULL ? 1.0f
-                                                                                           : (float)length;
+        if (e->out->residuals != NULL)
+            e->out->residuals[first + i] = length < SHORTEST ? 0.0f : (float)length;
+        if (e->out->alongs != NULL)
+            e->out->alongs[first + i] = (float)along;
         for (size_t b = 0; b < code_size; b++)
             out[b * THR_BLOCK_ITEMS + i] = code[b];
     }
-    if (e->code_squares != NULL) {
+    if (e->out->code_squares != NULL) {
         uint32_t squares[THR_BLOCK_ITEMS];
         kernels->code_squares(squares, out, 1, n_dims, bits);
-        memcpy(e->code_squares + first, squares, n * sizeof *squares);
+        memcpy(e->out->code_squares + first, squares, n * sizeof *squares);
     }
 }
 
@@ -115,16 +120,28 @@ static thr_status check_norms(const thr_matrix *rows, bool unit, uint64_t first_
 }
 
 thr_status thr_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
-                             uint64_t first_row, uint8_t *codes, float *norms, float *residuals, uint32_t *code_squares,
-                             thr_error *err) {
+                             uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err) {
     const size_t n_blocks = (size_t)((rows->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
-    encoding e = {context, quantiser, rows, codes, norms, residuals, code_squares, NULL, 0};
+    encoding e = {.context = context, .quantiser = quantiser, .rows = rows, .codes = codes, .out = measures};
+    if (quantiser->centre != NULL)
+        e.centre_length = sqrt(context->kernels->sum_squares(quantiser->centre, quantiser->n_dims));
     e.scratch_size = row_floats(rows->n_dims) * sizeof(float) +
                      (((size_t)quantiser->item_bits * thr_code_rows(rows->n_dims) + 63) & ~(size_t)63);
     THR_TRY(thr_alloc(context, context->n_threads, e.scratch_size, &e.scratch, "encoding", err));
     thr_parallel_for(context, n_blocks, encode_block, &e);
     thr_release(context, e.scratch);
-    return check_norms(rows, quantiser->unit, first_row, norms, err);
+    return check_norms(rows, quantiser->unit, first_row, measures->norms, err);
+}
+
+thr_status thr_check_rows(const thr_matrix *rows, thr_error *err) {
+    const size_t size = rows->n_dims * thr_dtype_size(rows->dtype);
+    if (thr_dtype_size(rows->dtype) == 0)
+        return thr_fail(err, THR_EINVAL, "the rows' type %d is not known", (int)rows->dtype);
+    if (rows->n_rows != 0 && rows->data == NULL)
+        return thr_fail(err, THR_EINVAL, "%llu rows without data", (unsigned long long)rows->n_rows);
+    if (rows->n_rows > 1 && rows->stride < size)
+        return thr_fail(err, THR_EINVAL, "a stride of %zu bytes for rows of %zu bytes", rows->stride, size);
+    return THR_OK;
 }
 
 size_t thr_codes_size(const thr_quantiser *quantiser, uint64_t n_rows) {
@@ -137,11 +154,12 @@ thr_status thr_quantiser_encode(thr_context *context, const thr_quantiser *quant
     if (rows->n_dims != quantiser->n_dims)
         return thr_fail(err, THR_EDIM, "the rows have %u dimensions, the quantiser %u", rows->n_dims,
                         quantiser->n_dims);
+    THR_TRY(thr_check_rows(rows, err));
     float *own = NULL;
     if (norms == NULL)
         THR_TRY(thr_alloc(context, rows->n_rows, sizeof *own, &own, "lengths", err));
-    thr_status status =
-        thr_encode_blocks(context, quantiser, rows, 0, codes, norms != NULL ? norms : own, NULL, NULL, err);
+    const thr_measures measures = {.norms = norms != NULL ? norms : own};
+    thr_status status = thr_encode_blocks(context, quantiser, rows, 0, codes, &measures, err);
     thr_release(context, own);
     return status;
 }

@@ -27,17 +27,24 @@ static inline double thr_longest_row(bool unit) {
     return unit ? 0x1p120 : 0x1p60;
 }
 
+/* What is measured of every row beside its code. Arrays of n_rows; all but norms may be NULL. */
+typedef struct thr_measures {
+    float *norms;     /* |x|; 0 for rows shorter than 2^-100 */
+    float *residuals; /* |r|, the length of what the code is the direction of (codes.h); 1 for unit without a centre */
+    float *alongs;    /* <r, c> / |c|: the residual's part along the centre; 0 without one */
+    uint32_t *code_squares; /* |b|^2, the exact squared length of the integer code */
+} thr_measures;
+
+/* THR_EINVAL with a sentence for rows that are no matrix: an unknown dtype, no data, or a stride that is too short. */
+thr_status thr_check_rows(const thr_matrix *rows, thr_error *err);
+
 /*
  * Encode rows (any dtype) to codes, which begins at a block's start and has room for whole blocks.
- * norms (not NULL) gets each row's length |x|; 0 for those shorter than 2^-100. code_squares (may be NULL) gets |b|^2,
- * the exact squared length of the row's integer code; residuals (may be NULL) the length of what the code is the
- * direction of: |x| without a centre, or 1 for unit quantisers; with one, |x - centre| or |x / |x| - centre|.
  * first_row is only for messages: the number of rows before these.
  *
  * Returns THR_OK; THR_ERANGE on NaN, infinity or a row that is too long, with the row in err; THR_ENOMEM.
  */
 thr_status thr_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
-                             uint64_t first_row, uint8_t *codes, float *norms, float *residuals, uint32_t *code_squares,
-                             thr_error *err);
+                             uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err);
 
 #endif

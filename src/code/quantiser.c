@@ -14,6 +14,7 @@
 enum { SEARCH_ROWS = 1024, BINS = 1 << 16 };
 
 static const double SHORTEST = 0x1p-100;
+static const double SHORTEST_CENTRE = 0x1p-50; /* products with it stay far above the smallest float */
 static const double WORTH_A_CENTRE =
     0.02; /* of the mean square; below it the saved noise is less than a tenth of a bit */
 static const double PERCENTILES[] = {0.70, 0.80, 0.85, 0.90, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0};
@@ -56,7 +57,7 @@ static double mean_cosine(const float *rows, size_t n_rows, uint32_t n_dims, flo
     return total / (double)n_rows;
 }
 
-/* Row r of the sample as the quantiser sees it before the centre: its length is 1, or with raw what it was. */
+/* Row r of the sample as the quantiser sees it before the centre: its length is 1, or, where lengths count, what it was. */
 static thr_status read_row(thr_context *context, const thr_matrix *sample, uint64_t row, bool unit, float *x,
                            double *norm, thr_error *err) {
     THR_TRY(thr_matrix_to_f32(sample, row, 1, x));
@@ -95,7 +96,8 @@ static thr_status find_centre(thr_context *context, const thr_matrix *sample, th
     }
     square /= (double)sample->n_rows;
     /* The mean of n independent rows around 0 has a mean square of square / n by chance. */
-    if (!(length > (WORTH_A_CENTRE + 2.0 / (double)sample->n_rows) * square))
+    if (length < SHORTEST_CENTRE * SHORTEST_CENTRE ||
+        !(length > (WORTH_A_CENTRE + 2.0 / (double)sample->n_rows) * square))
         goto out;
     THR_TRY_OUT(thr_alloc(context, n_dims, sizeof(float), &quantiser->centre, "a centre", err));
     for (uint32_t d = 0; d < n_dims; d++)
@@ -156,6 +158,7 @@ thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, u
         return thr_fail(err, THR_EDIM, "%u dimensions: 1 to %d are possible", sample->n_dims, (int)THR_MAX_DIMS);
     for (int b = 0; b < THR_MAX_BITS; b++)
         quantiser->ranges[b] = 1.0f;
+    THR_TRY(thr_check_rows(sample, err));
     thr_status status = THR_OK;
     float *rows = NULL;
     uint32_t *histogram = NULL;

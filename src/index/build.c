@@ -139,8 +139,6 @@ static thr_status prepare(builder *b, thr_error *err) {
     b->manifest.has_ids = shape.has_ids;
     b->manifest.has_names = shape.has_names;
     THR_TRY(thr_gather_open(b->context, &shape, chunk, rows->n_rows, &b->gather, err));
-    for (uint32_t d = 0; shape.centred && d < rows->n_dims; d++)
-        b->gather.centre_square += (double)b->manifest.quantiser.centre[d] * (double)b->manifest.quantiser.centre[d];
     return thr_keeper_open(b->context, b->source.name, o->keep, rows->n_dims, chunk, &b->keeper, err);
 }
 
@@ -151,8 +149,7 @@ static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, u
     size_t block = thr_block_size(gather->shape.n_dims, gather->shape.bits);
     uint64_t at = slab->n_items;
     thr_status status = thr_encode_blocks(b->context, &b->manifest.quantiser, rows, first_row,
-                                          slab->codes + at / THR_BLOCK_ITEMS * block, gather->norms, gather->residuals,
-                                          gather->code_squares, &why);
+                                          slab->codes + at / THR_BLOCK_ITEMS * block, &gather->measures, &why);
     if (status != THR_OK)
         return thr_fail(err, status, "%s: %s", b->source.name, why.text);
     thr_gather_add(gather, slab, rows->n_rows);
@@ -161,7 +158,7 @@ static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, u
     const void *kept;
     float *scales = slab->scales == NULL ? NULL : slab->scales + at;
     float *inverse_norms = slab->inverse_norms == NULL ? NULL : slab->inverse_norms + at;
-    THR_TRY(thr_keep_rows(&b->keeper, rows, first_row, gather->norms, scales, inverse_norms, &kept, err));
+    THR_TRY(thr_keep_rows(&b->keeper, rows, first_row, gather->measures.norms, scales, inverse_norms, &kept, err));
     size_t row_bytes = gather->shape.n_dims * thr_dtype_size(gather->shape.keep);
     return thr_segment_write(&b->writer, kept, (size_t)rows->n_rows * row_bytes, err);
 }

@@ -22,9 +22,11 @@ thr_status thr_gather_open(thr_context *context, const thr_segment_shape *shape,
         blocks = most_items / THR_BLOCK_ITEMS + 1;
     *gather = (thr_gather){.context = context, .shape = *shape, .chunk_items = chunk_items};
     gather->slab_items = blocks * THR_BLOCK_ITEMS > chunk_items ? blocks * THR_BLOCK_ITEMS : chunk_items;
-    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->norms, "lengths", err));
-    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->residuals, "lengths", err));
-    return thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->code_squares, "code lengths", err);
+    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.norms, "lengths", err));
+    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.residuals, "lengths", err));
+    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.alongs, "lengths", err));
+    return thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->measures.code_squares, "code lengths",
+                     err);
 }
 
 static void slab_free(thr_context *context, thr_slab *slab) {
@@ -41,9 +43,10 @@ void thr_gather_close(thr_gather *gather) {
     for (size_t i = 0; i < gather->n_slabs; i++)
         slab_free(gather->context, &gather->slabs[i]);
     thr_release(gather->context, gather->slabs);
-    thr_release(gather->context, gather->norms);
-    thr_release(gather->context, gather->residuals);
-    thr_release(gather->context, gather->code_squares);
+    thr_release(gather->context, gather->measures.norms);
+    thr_release(gather->context, gather->measures.residuals);
+    thr_release(gather->context, gather->measures.alongs);
+    thr_release(gather->context, gather->measures.code_squares);
     *gather = (thr_gather){.context = gather->context};
 }
 
@@ -98,9 +101,9 @@ static void add_block_norms(thr_gather *gather, thr_slab *slab, uint64_t n) {
     uint32_t *out = slab->block_norms + slab->n_items / THR_BLOCK_ITEMS;
     for (uint64_t first = 0; first < n; first += THR_BLOCK_ITEMS) {
         uint64_t end = n - first < THR_BLOCK_ITEMS ? n : first + THR_BLOCK_ITEMS;
-        uint32_t least = gather->code_squares[first];
+        uint32_t least = gather->measures.code_squares[first];
         for (uint64_t i = first + 1; i < end; i++)
-            least = gather->code_squares[i] < least ? gather->code_squares[i] : least;
+            least = gather->measures.code_squares[i] < least ? gather->measures.code_squares[i] : least;
         *out++ = least;
     }
 }
@@ -109,21 +112,15 @@ static void add_block_norms(thr_gather *gather, thr_slab *slab, uint64_t n) {
 static void add_factors(thr_gather *gather, thr_slab *slab, uint64_t n) {
     for (uint64_t i = 0; i < n; i++)
         slab->factors[slab->n_items + i] =
-            (float)((double)gather->residuals[i] / sqrt((double)gather->code_squares[i]));
+            (float)((double)gather->measures.residuals[i] / sqrt((double)gather->measures.code_squares[i]));
 }
 
-/*
- * L2: |r|^2. Else -<r, c>, which follows from the lengths, for |x|^2 = |r + c|^2 = |r|^2 + 2 <r, c> + |c|^2; for cosine x
- * has length 1, or 0.
- */
+/* L2: |r|^2. Else, with a centre, minus the residual's part along it. */
 static void add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n) {
-    for (uint64_t i = 0; i < n; i++) {
-        const double norm = (double)gather->norms[i], residual = (double)gather->residuals[i];
-        const double x = gather->shape.metric == THR_METRIC_COSINE ? norm > 0 : norm * norm;
-        const double product = (x - residual * residual - gather->centre_square) / 2;
+    const bool l2 = gather->shape.metric == THR_METRIC_L2;
+    for (uint64_t i = 0; i < n; i++)
         slab->offsets[slab->n_items + i] =
-            (float)(gather->shape.metric == THR_METRIC_L2 ? residual * residual : -product);
-    }
+            l2 ? gather->measures.residuals[i] * gather->measures.residuals[i] : -gather->measures.alongs[i];
 }
 
 void thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n) {

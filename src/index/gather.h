@@ -8,6 +8,7 @@
 #ifndef THR_INDEX_GATHER_H
 #define THR_INDEX_GATHER_H
 
+#include "code/encode.h"
 #include "index/segment_write.h"
 
 /* One slab: arrays are of slab_items, NULL where the index has no such section. */
@@ -25,9 +26,7 @@ typedef struct thr_gather {
     thr_slab *slabs;
     size_t n_slabs, capacity; /* allocated ones, and room for pointers */
     size_t n_full;            /* slabs[n_full] is being filled */
-    float *norms, *residuals; /* scratch: chunk_items lengths of rows and residuals, and squared code lengths */
-    uint32_t *code_squares;
-    double centre_square; /* of the quantiser's centre, 0 without */
+    thr_measures measures;    /* scratch for chunk_items rows */
     uint64_t chunk_items;
 } thr_gather;
 

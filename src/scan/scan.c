@@ -167,7 +167,8 @@ static thr_status collect(const search *s, const thr_scan_query *query, thr_lane
     const uint64_t n_blocks = (s->target->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     if (s->options->exact)
         return pass(s, query, lanes, n_lanes, n_blocks, 0, -INFINITY, err);
-    float margin = s->options->extra > 0 ? s->options->extra : 0;
+    /* Without vectors there is nothing to refine, so a margin would only collect rows to be dropped. */
+    float margin = s->options->extra > 0 && s->target->keep != THR_DTYPE_NONE ? s->options->extra : 0;
     if (s->target->segments->factors == NULL)
         margin /= query->code.gain; /* the collector's scores are not divided by the query code's length */
     const float threshold = first_threshold(s, query, &lanes[0], n_blocks, margin);
@@ -198,18 +199,19 @@ static void make_query(const search *s, uint64_t row, thr_lane *lane, thr_scan_q
             lane->vector[d] = (float)((double)lane->vector[d] / norm);
     const float *coded = lane->vector;
     const float *centre = target->quantiser->centre;
-    double length = target->metric == THR_METRIC_COSINE ? norm > 0 : norm, shared = 0, along = 1;
+    double length = target->metric == THR_METRIC_COSINE ? norm > 0 : norm, shared = 0, weight = 1;
     if (centre != NULL) {
         /*
-         * <x, q> = <x - c, q - a c> + a <x - c, c> + <c, q> for any a: the middle is a times what the item stores, the
-         * last is the query's bias. What is left of q to be coded is shortest when a c is q's part along c. For L2 it
-         * is the squared distance of x - c and q - c that is wanted.
+         * With u = c / |c|: <x, q> = <x - c, q - <q, u> u> + <q, u> <x - c, u> + <c, q>. Only the first needs codes; the
+         * second is the item's offset times this query's weight, the last is the query's bias. For L2 it is the squared
+         * distance of x - c and q - c that is wanted.
          */
         float *residual = lane->vector + n_dims;
+        const double centre_length = sqrt(kernels->sum_squares(centre, n_dims));
         for (uint32_t d = 0; d < n_dims; d++)
             shared += (double)centre[d] * (double)lane->vector[d];
-        if (target->metric != THR_METRIC_L2)
-            along = shared / kernels->sum_squares(centre, n_dims);
+        const double along = target->metric == THR_METRIC_L2 ? 1 : shared / centre_length / centre_length;
+        weight = target->metric == THR_METRIC_L2 ? 1 : shared / centre_length;
         for (uint32_t d = 0; d < n_dims; d++)
             residual[d] = (float)((double)lane->vector[d] - along * (double)centre[d]);
         coded = residual;
@@ -218,7 +220,7 @@ static void make_query(const search *s, uint64_t row, thr_lane *lane, thr_scan_q
     thr_query_code_make(&query->code, target->quantiser, coded, length > 0x1p-100 ? length : 1, s->options->query_bits,
                         lane->code_memory);
     query->gain = (float)(length * (double)query->code.gain * (target->metric == THR_METRIC_L2 ? 2 : 1));
-    query->weight = (float)along;
+    query->weight = (float)weight;
     query->bias = (float)(target->metric == THR_METRIC_L2 ? -length * length : shared);
 }
 
@@ -304,6 +306,6 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
     thr_parallel_for(scan->context, (size_t)queries->n_rows, run_query, &q);
     for (uint32_t i = 0; i < scan->n_lanes; i++)
         if (statuses[i] != THR_OK)
-            return thr_fail(err, statuses[i], "a search failed: %s", thr_status_text(statuses[i]));
+            return thr_fail(err, statuses[i], "no memory for all rows within the margin: lower extra");
     return THR_OK;
 }

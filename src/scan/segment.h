@@ -17,9 +17,9 @@ typedef struct thr_segment {
     /* Estimated score of an item, with s the integer inner product of the codes and g = 1 / |query code|. Without
      * factors (cosine without a centre) it is g * s / |b|, and |b| comes from the planes' own popcounts: no byte is
      * stored. Otherwise, with r the item's residual (codes.h), c the centre and p the coded part of the query, it is
-     *   cosine  g |p| s factors - a offsets + <c, q>      p = q - a c, a = <c, q> / <c, c>; offsets = -<r, c>
-     *   ip      g |p| s factors - a offsets + <c, q>      the same; without a centre p = q and there are no offsets
-     *   l2    2 g |p| s factors -   offsets - |p|^2       p = q - c;                         offsets = |r|^2 */
+     *   cosine  g |p| s factors - a offsets + <c, q>    p = q - a c / |c|, a = <c, q> / |c|; offsets = -<r, c> / |c|
+     *   ip      g |p| s factors - a offsets + <c, q>    the same; without a centre p = q and there are no offsets
+     *   l2    2 g |p| s factors -   offsets - |p|^2     p = q - c;                           offsets = |r|^2 */
     const uint32_t *block_norms; /* without factors: smallest |b|^2 of each block's codes */
     const float *factors;        /* |r| / |b| an item */
     const float *offsets;        /* NULL: 0 */

@@ -33,9 +33,12 @@ void test_query_make(test_query *query, const test_target *target, const float *
         if (centre != NULL)
             shared += (double)centre[d] * (double)query->vector[d];
     }
-    double along = 1;
-    if (centre != NULL && metric != THR_METRIC_L2)
-        along = shared / kernels->sum_squares(centre, n_dims);
+    double along = 1, weight = 1;
+    if (centre != NULL && metric != THR_METRIC_L2) {
+        const double centre_length = sqrt(kernels->sum_squares(centre, n_dims));
+        along = shared / centre_length / centre_length;
+        weight = shared / centre_length;
+    }
     for (uint32_t d = 0; centre != NULL && d < n_dims; d++)
         residual[d] = (float)((double)query->vector[d] - along * (double)centre[d]);
     double length = metric == THR_METRIC_COSINE ? query->norm > 0 : query->norm;
@@ -51,7 +54,7 @@ void test_query_make(test_query *query, const test_target *target, const float *
     }
     query->code_gain = (float)(1 / sqrt((double)square));
     query->gain = (float)(length * (double)query->code_gain * (metric == THR_METRIC_L2 ? 2 : 1));
-    query->weight = (float)along;
+    query->weight = (float)weight;
     query->bias = (float)(metric == THR_METRIC_L2 ? -length * length : shared);
     free(residual);
 }

@@ -3,6 +3,7 @@
 
 #include "base/half.h"
 #include "code/encode.h"
+#include "kernel/kernel.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -183,9 +184,8 @@ static void make_codes(test_target *target, const float *rows) {
     target->norms = item_array(shape, sizeof(float));
     target->residuals = item_array(shape, sizeof(float));
     target->code_squares = item_array(shape, sizeof(uint32_t));
-    assert_ok(thr_encode_blocks(target->context, &target->quantiser, &all, 0, target->codes, target->norms,
-                                target->residuals, target->code_squares, &err),
-              &err);
+    const thr_measures measures = {target->norms, target->residuals, NULL, target->code_squares};
+    assert_ok(thr_encode_blocks(target->context, &target->quantiser, &all, 0, target->codes, &measures, &err), &err);
     target->values = test_array((size_t)shape->n_items * shape->n_dims, sizeof(int16_t));
     for (uint32_t i = 0; i < shape->n_items; i++)
         for (uint32_t d = 0; d < shape->n_dims; d++)
@@ -193,19 +193,23 @@ static void make_codes(test_target *target, const float *rows) {
                 (int16_t)test_code_value(target->codes, shape->n_dims, shape->bits, i, d);
 }
 
-/* l2: |r|^2; else, with a centre: -<r, centre>. */
+/* l2: |r|^2; else, with a centre: -<r, centre> / |centre|, by the library's kernel so that bits can be compared. */
 static float offset_of(const test_target *target, uint64_t item, const float *row) {
     const float *centre = target->quantiser.centre;
-    double product = 0;
     if (target->shape.metric == THR_METRIC_L2)
         return (float)((double)target->residuals[item] * (double)target->residuals[item]);
     if (centre == NULL)
         return 0;
-    const double inverse = target->norms[item] > 0 ? 1 / (double)target->norms[item] : 0;
-    const double scale = target->shape.metric == THR_METRIC_IP ? 1 : inverse;
-    for (uint32_t d = 0; d < target->shape.n_dims; d++)
-        product += ((double)row[d] * scale - (double)centre[d]) * (double)centre[d];
-    return (float)-product;
+    const uint32_t n_dims = target->shape.n_dims;
+    const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
+    const float inverse = target->norms[item] > 0 ? (float)(1 / sqrt(kernels->sum_squares(row, n_dims))) : 0;
+    const float scale = target->shape.metric == THR_METRIC_IP ? 1 : inverse;
+    float *residual = test_array(n_dims, sizeof *residual), product = 0;
+    for (uint32_t d = 0; d < n_dims; d++)
+        residual[d] = row[d] * scale - centre[d];
+    kernels->dot_f32(&product, centre, residual, 0, 1, n_dims);
+    free(residual);
+    return (float)-((double)product / sqrt(kernels->sum_squares(centre, n_dims)));
 }
 
 static void make_segments(test_target *target) {

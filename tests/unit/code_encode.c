@@ -105,7 +105,9 @@ static void zero_and_very_short_rows_get_the_all_minus_code_and_norm_zero(void *
     float norms[4];
     uint32_t squares[4];
     thr_error err;
-    assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, norms, NULL, squares, &err), &err);
+    assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes,
+                                &(const thr_measures){.norms = norms, .code_squares = squares}, &err),
+              &err);
     for (uint32_t r = 0; r < 3; r++) {
         assert_true(norms[r] == 0);
         assert_int_equal(squares[r], 3 * 49);
@@ -133,7 +135,9 @@ static void code_squares_are_the_squared_lengths_of_the_integers(void **state) {
             const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
             uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
             thr_error err;
-            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, norms, NULL, squares, &err), &err);
+            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes,
+                                        &(const thr_measures){.norms = norms, .code_squares = squares}, &err),
+                      &err);
             for (uint32_t r = 0; r < ROWS; r++) {
                 uint32_t square = 0;
                 for (uint32_t d = 0; d < n_dims; d++) {
@@ -261,8 +265,9 @@ static void rows_that_cannot_be_encoded_are_named(void **state) {
             rows[i] = 1;
         rows[137 * DIMS + 7] = cases[c].value;
         const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
-        assert_error(thr_encode_blocks(context, &quantiser, &matrix, 1000, codes, norms, NULL, NULL, &err), THR_ERANGE,
-                     &err, cases[c].text);
+        assert_error(thr_encode_blocks(context, &quantiser, &matrix, 1000, codes,
+                                       &(const thr_measures){.norms = norms, .code_squares = NULL}, &err),
+                     THR_ERANGE, &err, cases[c].text);
         assert_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, &err,
                      "row 137");
     }

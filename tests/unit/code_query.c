@@ -134,7 +134,9 @@ static void a_query_and_an_item_of_the_same_bits_have_the_same_code(void **state
         const thr_matrix matrix = thr_matrix_f32(row, 1, DIMS);
         uint8_t *codes = test_array(thr_codes_size(&quantiser, 1), 1);
         thr_error err;
-        assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, &norm, NULL, &square, &err), &err);
+        assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes,
+                                    &(const thr_measures){.norms = &norm, .code_squares = &square}, &err),
+                  &err);
         void *memory = aligned_alloc(64, (thr_query_code_size(DIMS) + 63) / 64 * 64);
         assert_non_null(memory);
         thr_query_code code;
