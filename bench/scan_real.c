@@ -104,6 +104,8 @@ static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench
         options.n_candidates = COUNTS[i];
         const double took = time_queries(run, index, data, &options, data->answers);
         double recall = 0;
+        if (!(took > 0))
+            goto out;
         if (thr_recall(data->truth, NULL, K, data->answers, K, (size_t)data->n_queries, K, &recall, &run->err) !=
             THR_OK)
             goto out;
@@ -128,6 +130,12 @@ out:
 
 /* The peers are programs of their own: they read the same vectors, and print rows of the table. */
 static void bench_peers(bench_scan_run *run, const real_data *data) {
+    if (run->program->globals.json)
+        return;
+    if (strchr(run->scratch, '\'') != NULL) {
+        bench_say(run, "The peers were left out: there is a quote in the scratch directory's name.\n\n");
+        return;
+    }
     char base[2048], queries[2048], command[8192];
     (void)snprintf(base, sizeof base, "%s/base.fbin", run->scratch);
     (void)snprintf(queries, sizeof queries, "%s/query.fbin", run->scratch);
@@ -144,9 +152,7 @@ static void bench_peers(bench_scan_run *run, const real_data *data) {
     bench_say(run, "### Peers, exact search of the same vectors, one thread, k = 10\n\n");
     (void)snprintf(command, sizeof command, "OMP_NUM_THREADS=1 python3 bench/peers/exact.py '%s' '%s' '%s' %d", base,
                    queries, truth, K);
-    if (run->program->globals.json)
-        return;
-    /* A command of fixed words and of names we made. */
+    /* Fixed words and names without a quote. */
     if (system(command) != 0) // NOLINT(cert-env33-c)
         bench_say(run,
                   "The peers could not be run: bench/peers/exact.py needs Python with numpy, faiss-cpu and usearch, "

@@ -26,7 +26,7 @@ typedef struct thr_allocator {
 
 /*
  * Called during long work, from the thread that started it, a few times a second at most.
- * what is a word ("encode"), done and total count items; total is 0 while unknown.
+ * what is a word ("build"), done and total count items; total is 0 while unknown.
  * Returns true to go on; false stops the work cleanly, which then answers THR_ECANCELED.
  */
 typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
@@ -34,7 +34,7 @@ typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uin
 /* CPU levels, each containing those before it. The best one the machine has is used unless lowered. */
 typedef enum thr_isa {
     THR_ISA_SCALAR = 0, /* plain C, the specification */
-    THR_ISA_AVX2 = 1,   /* AVX2, F16C, BMI2 */
+    THR_ISA_AVX2 = 1,   /* AVX2, F16C, BMI2, POPCNT */
     THR_ISA_AVX512 = 2, /* AVX-512 F, BW, DQ, VL, VBMI, VPOPCNTDQ, BITALG */
     THR_ISA_BEST = 100
 } thr_isa;

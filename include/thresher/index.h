@@ -49,14 +49,15 @@ typedef struct thr_index_build_options {
 THR_API void thr_index_build_options_init(thr_index_build_options *options);
 
 /*
- * Build an index in directory dir (made if missing) from all rows of vectors.
+ * Build an index in directory dir (made if missing) from all rows of vectors. options may be NULL for the defaults.
  *
  * Rows are streamed: memory is needed for one segment's codes and some MiB. Nothing is visible at dir until the
  * manifest is renamed into place at the end; an error, a cancelled or a killed build leaves what was there before.
  *
  * Returns THR_OK; THR_EEXIST when dir holds an index and replace is false, or holds other things; THR_EDIM for no rows,
  * or a number of ids that is not the number of rows; THR_ERANGE for NaN, infinity or a row longer than 2^120 (2^60 for ip
- * and l2; err names the row); THR_EDUPLICATE (err names the id and both rows); THR_ENOSPACE; THR_ECANCELED; and what the reader returns.
+ * and l2; err names the row); THR_EDUPLICATE (err names the id and both rows); THR_EINVAL for options out of range; THR_ENOSPACE;
+ * THR_EIO; THR_ECANCELED; THR_ENOMEM; and what the reader returns.
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
                                    const thr_index_build_options *options, thr_error *err);
@@ -93,7 +94,10 @@ typedef struct thr_index_info {
 
 THR_API thr_index_info thr_index_get_info(const thr_index *index);
 
-/* Read every byte and compare all checksums. THR_OK, or THR_ECORRUPT naming the file, section and offset. */
+/*
+ * Read every byte and compare all checksums. THR_OK; THR_ECORRUPT naming the file, section and offset; THR_ECHANGED when
+ * the index was replaced since it was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ */
 THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
 
 /* The name of the item with this id, NULL when the index has no names or no such id. Lives as long as the index. */
@@ -131,7 +135,7 @@ THR_API void thr_search_options_init(thr_search_options *options);
 THR_API uint64_t thr_search_candidates(uint64_t k);
 
 /*
- * Search all queries; queries->n_dims must be the index's. ids and scores have room for n_rows x k; scores may be NULL.
+ * Search all queries; queries->n_dims must be the index's. options may be NULL for the defaults. ids and scores have room for n_rows x k; scores may be NULL.
  *
  * Row q gets the best k items, best first; where fewer than k items exist or pass the filter, the rest of the row is
  * THR_NO_ID with score -infinity. An index of codes only returns estimated scores. Answers do not depend on the number
@@ -139,7 +143,7 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  * no size known beforehand, nothing once the largest has been seen.
  *
  * Returns THR_OK; THR_EINVAL for k = 0, options out of range or a filter of the wrong length; THR_EDIM; THR_ERANGE for a
- * query with NaN or infinity (err names the row); THR_EUNSUPPORTED for exact on an index of codes only; THR_ECHANGED when
+ * query with NaN or infinity, or longer than 2^120 (2^60 for ip and l2; err names the row); THR_EUNSUPPORTED for exact on an index of codes only; THR_ECHANGED when
  * a segment file was changed or cut since it was opened; THR_ENOMEM.
  */
 THR_API thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k,

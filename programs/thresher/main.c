@@ -70,6 +70,7 @@ int main(int argc, char **argv) {
     hold_standard_streams();
     prog_talk_setup(false, false);
     prog_catch_signals();
+    prog_catch_cut_files();
     rc = work(&run, argc, argv);
     prog_parse_free(&run);
     return finish(rc);

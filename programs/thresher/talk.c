@@ -126,6 +126,23 @@ void prog_catch_signals(void) {
     }
 }
 
+/* A file that is cut while it is mapped can only be noticed by the signal; nothing but a few bytes may be written here. */
+static void say_cut(int number) {
+    static const char text[] = "thresher: a file was cut short while it was being read: build the index again\n";
+
+    (void)number;
+    _exit(write(STDERR_FILENO, text, sizeof text - 1) < 0 ? PROG_FAILED + 1 : PROG_FAILED);
+}
+
+void prog_catch_cut_files(void) {
+    struct sigaction action;
+
+    memset(&action, 0, sizeof action);
+    action.sa_handler = say_cut;
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGBUS, &action, NULL);
+}
+
 int prog_stop_signal(void) {
     return stop_signal;
 }

@@ -38,6 +38,9 @@ int prog_no_memory(void);
 /* From now on SIGINT, SIGTERM and SIGHUP only set a flag; the second one ends the process as usual. */
 void prog_catch_signals(void);
 
+/* From now on a mapped file that is cut short ends the process with a line and exit code 1. */
+void prog_catch_cut_files(void);
+
 /* The signal that asked to stop, 0 while none did. */
 int prog_stop_signal(void);
 

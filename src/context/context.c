@@ -105,15 +105,16 @@ uint32_t thr_context_threads(const thr_context *context) {
 }
 
 const char *thr_build_features(void) {
-    return "plane-codes"
+    static const char features[] = ""
 #if THR_WITH_GZ
-           " gz"
+                                   " gz"
 #endif
 #if THR_WITH_XZ
-           " xz"
+                                   " xz"
 #endif
 #if THR_WITH_HDF5
-           " hdf5"
+                                   " hdf5"
 #endif
         ;
+    return features[0] == ' ' ? features + 1 : features;
 }

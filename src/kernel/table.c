@@ -3,6 +3,9 @@
 #include "kernel/kernel.h"
 
 #include <pthread.h>
+#if THR_X86
+#include <cpuid.h>
+#endif
 
 static thr_kernels tables[THR_ISA_AVX512 + 1];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -24,11 +27,19 @@ const thr_kernels *thr_kernels_get(thr_isa isa) {
     return &tables[isa];
 }
 
+#if THR_X86
+/* F16C, which not all compilers' own tests know and virtual machines can hide. */
+static bool has_f16c(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 thr_isa thr_isa_best(void) {
 #if THR_X86
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt"))
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt") ||
+        !has_f16c())
         return THR_ISA_SCALAR;
-    /* Every CPU with AVX2 has F16C, which the compilers' tests do not all know. */
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
         __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512bitalg"))

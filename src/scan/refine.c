@@ -6,7 +6,10 @@
  */
 #include "scan/lane.h"
 
-enum { AHEAD = 6, LINE = 64 }; /* candidates whose vectors are being fetched while one is scored */
+enum {
+    AHEAD = 6, /* candidates whose vectors are being fetched while one is scored */
+    LINE = 64, /* bytes fetched at once */
+};
 
 static size_t row_size(const thr_scan_target *target) {
     return target->quantiser->n_dims * thr_dtype_size(target->keep);

@@ -254,6 +254,47 @@ typedef struct caller {
     thr_status status;
 } caller;
 
+/* Products of the smallest rows that are worth a centre with the longest queries stay inside float32, and so do ranks. */
+static void tiny_rows_around_a_centre_are_found_by_huge_queries(void **state) {
+    (void)state;
+    enum { ITEMS = 2000, DIMS = 16, BEST = 10, QUERIES = 4 };
+    static const float SIZES[][2] = {{1e-22f, 1e17f}, {1e-14f, 1e17f}, {1e-14f, 1e-14f}, {1e16f, 1e16f}};
+    uint64_t rng = test_seed();
+    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows), queries[QUERIES * DIMS];
+    for (size_t size = 0; size < sizeof SIZES / sizeof *SIZES; size++) {
+        test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
+        test_gaussian(&rng, queries, (size_t)QUERIES * DIMS);
+        for (size_t i = 0; i < (size_t)ITEMS * DIMS; i++)
+            rows[i] = (rows[i] + 2) * SIZES[size][0];
+        for (size_t i = 0; i < (size_t)QUERIES * DIMS; i++)
+            queries[i] = (queries[i] + 2) * SIZES[size][1];
+        const test_shape shape = {.metric = THR_METRIC_IP,
+                                  .keep = THR_DTYPE_F32,
+                                  .bits = 4,
+                                  .n_items = ITEMS,
+                                  .n_dims = DIMS,
+                                  .centre = true};
+        test_target target;
+        test_target_make(&target, &shape, rows);
+        thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+        thr_scan *scan = NULL;
+        thr_search_options options;
+        thr_search_options_init(&options);
+        options.n_candidates = 400;
+        uint64_t found[QUERIES * BEST], truth[QUERIES * BEST];
+        thr_error err;
+        assert_ok(thr_scan_create(context, &scan, &err), &err);
+        search(scan, &target, queries, QUERIES, BEST, &options, found, NULL);
+        options.exact = true;
+        search(scan, &target, queries, QUERIES, BEST, &options, truth, NULL);
+        assert_memory_equal(found, truth, sizeof found);
+        thr_scan_free(scan);
+        thr_context_free(context);
+        test_target_free(&target);
+    }
+    free(rows);
+}
+
 static void *caller_main(void *arg) {
     caller *c = arg;
     thr_scan *scan = NULL;
@@ -424,6 +465,7 @@ int main(void) {
         cmocka_unit_test(a_score_of_nothing_is_plus_zero),
         cmocka_unit_test(filters_of_none_one_few_and_all_items_hold),
         cmocka_unit_test(a_query_that_is_not_finite_or_too_long_is_erange_with_its_number),
+        cmocka_unit_test(tiny_rows_around_a_centre_are_found_by_huge_queries),
         cmocka_unit_test(threads_levels_and_segments_do_not_change_a_bit),
         cmocka_unit_test(searches_on_several_threads_of_one_context_do_not_disturb_each_other),
         cmocka_unit_test(a_second_search_of_the_same_shape_allocates_nothing),

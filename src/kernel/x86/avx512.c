@@ -82,22 +82,9 @@ static inline __m128 add_lanes_of_four(const __m512 *v) {
     }
 
 ROWS_KERNEL(dot_f32, load_f32, step_dot)
-ROWS_KERNEL(dot_f16, load_f16, step_dot)
 ROWS_KERNEL(dot_i8, load_i8, step_dot)
 ROWS_KERNEL(l2_f32, load_f32, step_l2)
 ROWS_KERNEL(l2_f16, load_f16, step_l2)
-
-static double sum_squares(const float *x, size_t n) {
-    __m512d sum = _mm512_setzero_pd();
-    for (size_t d = 0; d < n; d += 8) {
-        __mmask8 lanes = (__mmask8)(n - d >= 8 ? 0xffu : (1u << (n - d)) - 1);
-        __m512d v = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(lanes, x + d));
-        sum = _mm512_add_pd(sum, _mm512_mul_pd(v, v));
-    }
-    __m256d a = _mm256_add_pd(_mm512_castpd512_pd256(sum), _mm512_extractf64x4_pd(sum, 1));
-    __m128d b = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
-    return _mm_cvtsd_f64(_mm_add_sd(b, _mm_unpackhi_pd(b, b)));
-}
 
 static void f32_to_f16(uint16_t *out, const float *in, size_t n) {
     for (size_t i = 0; i < n; i += 16) {
@@ -225,11 +212,9 @@ static uint64_t screen_scores(const float *scores, float threshold) {
 void thr_kernels_fill_avx512(thr_kernels *kernels) {
 #define FILL(name) kernels->name = name;
     FILL(dot_f32)
-    FILL(dot_f16)
     FILL(dot_i8)
     FILL(l2_f32)
     FILL(l2_f16)
-    FILL(sum_squares)
     FILL(f32_to_f16)
     FILL(f16_to_f32)
     FILL(quantise)
