@@ -16,7 +16,7 @@
 #include "program.h"
 #include "talk.h"
 
-enum { K = 10, SCAN_REPEATS = 30, BUILD_ROWS = 1000000, BUILD_DIMS = 200, MIN_CODE_BYTES = 256 << 20 };
+enum { K = 10, ROUNDS = 8, SCAN_REPEATS = 6, BUILD_ROWS = 1000000, BUILD_DIMS = 200, MIN_CODE_BYTES = 256 << 20 };
 
 static const double TARGET_BANDWIDTH = 0.90, TARGET_EXACT_BANDWIDTH = 0.80, TARGET_BUILD_S = 3.0, TARGET_OPEN_MS = 20.0;
 static const uint64_t TARGET_BUILD_BYTES = 256000000, TARGET_LIBRARY_BYTES = 1000000;
@@ -116,10 +116,12 @@ static int bench_shape(bench_scan_run *run, bench_table *table, int shape) {
     thr_search_options_init(&search);
     size_t size = 0;
     const void *file = bench_map_segment(dir, &size);
-    double read = bench_read_bandwidth(file, size);
-    const double took = time_search(run, index, &search, n_dims, SCAN_REPEATS);
-    const double again = bench_read_bandwidth(file, size);
-    read = again > read ? again : read; /* the better of before and after */
+    /* In turns, because the memory is shared with who knows whom. */
+    double read = 0, took = INFINITY;
+    for (int round = 0; round < ROUNDS; round++) {
+        read = fmax(read, bench_read_bandwidth(file, size));
+        took = fmin(took, time_search(run, index, &search, n_dims, SCAN_REPEATS));
+    }
     bench_unmap(file, size);
     const thr_index_info info = thr_index_get_info(index);
     const double rate = (double)info.code_bytes / took;
@@ -156,7 +158,7 @@ static int bench_shapes(bench_scan_run *run) {
     bench_print(run, &table);
     bench_say(
         run,
-        "Plain read: the best of 14 passes that sum the words of the same mapped file, 7 before and 7 after. \"Of huge "
+        "Plain read: the best of passes that sum the words of the same mapped file, in turns with the scans. \"Of huge "
         "pages\": the share of a plain read of anonymous memory in huge pages, %.1f GB/s.\n\n",
         run->anonymous_bandwidth * 1e-9);
     for (int shape = 0; shape < N_SHAPES; shape++)
