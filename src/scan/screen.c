@@ -82,7 +82,8 @@ static void screen_run(const thr_scan_query *query, thr_lane *lane, const thr_se
     size_t most = THR_TILE_BYTES / block_size;
     most = most < 1 ? 1 : most < THR_TILE_BLOCKS ? most : THR_TILE_BLOCKS;
     const size_t n_tiles = (n + most - 1) / most;
-    most = (n + n_tiles - 1) / n_tiles; /* tiles of about equal size */
+    if (n_tiles > 1)
+        most = (n + n_tiles - 1) / n_tiles; /* tiles of about equal size */
     for (size_t done = 0, tile; done < n; done += tile) {
         tile = n - done < most ? n - done : most;
         thr_query_distances(&query->code, query->distance, segment->codes + (first + done) * block_size, tile,
