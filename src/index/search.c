@@ -3,6 +3,7 @@
 #include "index/index_impl.h"
 
 #include "base/error.h"
+#include "code/encode.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,16 +29,11 @@ static thr_status check_options(const thr_index *index, const thr_search_options
 }
 
 static thr_status check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err) {
-    size_t row_bytes = queries->n_dims * thr_dtype_size(queries->dtype), places;
-    if (thr_dtype_size(queries->dtype) == 0)
-        return thr_fail(err, THR_EINVAL, "the queries' type %d is not known", (int)queries->dtype);
+    size_t places;
+    THR_TRY(thr_check_rows(queries, err));
     if (queries->n_dims != index->manifest.quantiser.n_dims)
         return thr_fail(err, THR_EDIM, "queries of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s",
                         queries->n_dims, index->manifest.quantiser.n_dims, index->manifest_path);
-    if (queries->n_rows != 0 && queries->data == NULL)
-        return thr_fail(err, THR_EINVAL, "%" PRIu64 " queries without data", queries->n_rows);
-    if (queries->n_rows > 1 && queries->stride < row_bytes)
-        return thr_fail(err, THR_EINVAL, "a stride of %zu bytes for queries of %zu bytes", queries->stride, row_bytes);
     if (k > SIZE_MAX / sizeof(uint64_t) ||
         !thr_mul_size((size_t)k * sizeof(uint64_t), (size_t)queries->n_rows, &places))
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " queries with %" PRIu64 " results each are too many",
