@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codes.h - plane codes: B bits a dimension, scored with XOR and popcount.
+ * codes.h - plane codes: B bits a dimension, scored by weighted XOR distance.
  *
- * A vector is scaled to unit length, multiplied by 1/range, and every component is rounded down to one of 2^B cells of
- * [-1, 1). The cell's number u is stored as B bits, one in each of B planes, plane 0 the most significant; it stands for
+ * A residual (the vector, less the centre where there is one) is scaled to unit length, multiplied by 1/range, and every
+ * component is rounded down to one of 2^B cells of [-1, 1). The cell's number u is stored as B bits, one in each of B planes, plane 0 the most significant; it stands for
  * the odd integer 2u + 1 - 2^B (XFBQ (3), times 2^B). The inner product of two codes of n dimensions and Bx, By bits is
  * the integer n (2^Bx - 1)(2^By - 1) - 2 D with D the weighted XOR popcount of XFBQ (10). An RBE code (RBE (11)) is the
  * same object with learned planes.
@@ -48,7 +48,7 @@ enum {
  * cosine with the residuals highest; rows without direction are passed over, and a sample of nothing else gets ranges 1.
  * flags is a sum of THR_QUANTISER_...
  *
- * Returns THR_OK; THR_EINVAL for bits out of 1..8 or unknown flags; THR_EDIM for no dimensions or more than
+ * Returns THR_OK; THR_EINVAL for bits out of 1..8, unknown flags, or rows of no known dtype; THR_EDIM for no dimensions or more than
  * THR_MAX_DIMS; THR_ERANGE on NaN or infinity (err names the row); THR_ENOMEM.
  */
 THR_API thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits,

@@ -127,14 +127,7 @@ static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32
     case b:                                                                                                            \
         quantise_bits(out, x, n, scale, b);                                                                            \
         break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
+        THR_EACH_PLANES(CASE)
 #undef CASE
     default:
         break;

@@ -66,14 +66,7 @@ void thr_distance_xor_avx512(uint32_t *distances, const uint8_t *blocks, size_t 
         distance_xor(distances, blocks, n_blocks, part, item, query);                                                  \
         break;
 #define CASES(item) CASE(item, 1) CASE(item, 2) CASE(item, 3) CASE(item, 4)
-        CASES(1)
-        CASES(2)
-        CASES(3)
-        CASES(4)
-        CASES(5)
-        CASES(6)
-        CASES(7)
-        CASES(8)
+        THR_EACH_PLANES(CASES)
 #undef CASES
 #undef CASE
     default:
@@ -119,14 +112,7 @@ void thr_code_squares_avx512(uint32_t *squares, const uint8_t *blocks, size_t n_
     case b:                                                                                                            \
         code_squares(squares, blocks, n_blocks, n_dims, b);                                                            \
         break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
+        THR_EACH_PLANES(CASE)
 #undef CASE
     default:
         break;

@@ -134,14 +134,7 @@ void thr_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_
     case planes:                                                                                                       \
         distance_table(distances, blocks, n_blocks, part, planes);                                                     \
         break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
+        THR_EACH_PLANES(CASE)
 #undef CASE
     default:
         break;
