@@ -35,7 +35,7 @@ typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uin
 typedef enum thr_isa {
     THR_ISA_SCALAR = 0, /* plain C, the specification */
     THR_ISA_AVX2 = 1,   /* AVX2, F16C, BMI2, POPCNT */
-    THR_ISA_AVX512 = 2, /* AVX-512 F, BW, DQ, VL, VBMI, VPOPCNTDQ, BITALG */
+    THR_ISA_AVX512 = 2, /* AVX-512 F, BW, DQ, VL, VBMI, VPOPCNTDQ, BITALG, VNNI, and GFNI */
     THR_ISA_BEST = 100
 } thr_isa;
 

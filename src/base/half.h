@@ -64,4 +64,18 @@ static inline uint16_t thr_half_from_f32(float value) {
     return (uint16_t)(sign | result);
 }
 
+/* bfloat16: the upper half of a float32, rounded to nearest even. Finite numbers near the largest become infinite. */
+static inline uint16_t thr_bf16_from_f32(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static inline float thr_bf16_to_f32(uint16_t half) {
+    const uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 #endif

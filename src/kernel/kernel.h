@@ -62,6 +62,8 @@ typedef void (*thr_distance_kernel)(uint32_t *distances, const uint8_t *blocks, 
     X(screen_distances, thr_screen_distances_kernel)                                                                     \
     X(screen_cosine, thr_screen_cosine_kernel)                                                                           \
     X(screen_factors, thr_screen_factors_kernel)                                                                         \
+    X(screen_leads, thr_screen_leads_kernel)                                                                             \
+    X(rest_product, thr_rest_product_kernel)                                                                             \
     X(screen_scores, thr_screen_scores_kernel)
 
 /* Sum of squares in double: 8 partial sums by d mod 8, then halves 4, 2, 1. Not finite exactly if some x is not. */
@@ -102,6 +104,20 @@ typedef uint64_t (*thr_screen_cosine_kernel)(float *scores, const uint32_t *dist
 typedef uint64_t (*thr_screen_factors_kernel)(float *scores, const uint32_t *distances, const float *factors,
                                               const float *offsets, int32_t total, float gain, float weight,
                                               float threshold);
+
+/* The same with factors and offsets in bfloat16: the upper halves of float32 numbers. */
+typedef uint64_t (*thr_screen_leads_kernel)(float *scores, const uint32_t *distances, const uint16_t *factors,
+                                            const uint16_t *offsets, int32_t total, float gain, float weight,
+                                            float threshold);
+
+/*
+ * One item's planes behind the leading ones (nested.h) against a query of odd 7-bit integers y_d: sum of v_d y_d with
+ * v = 2u + 1 - 2^n_planes, u the planes' number, the first the most significant. planes: n_planes (1 to 7) strings of
+ * n_rows bytes, bit i of byte r is dimension 8 r + i; up to 7 bytes after the last may be read. digits: y, 64-byte
+ * aligned, zeros up to a multiple of 64; digit_sum: their sum.
+ */
+typedef int32_t (*thr_rest_product_kernel)(const uint8_t *planes, uint32_t n_planes, size_t n_rows,
+                                           const int8_t *digits, int32_t digit_sum);
 
 /* Bits scores[i] >= threshold for 64 scores. */
 typedef uint64_t (*thr_screen_scores_kernel)(const float *scores, float threshold);

@@ -182,6 +182,27 @@ static uint64_t screen_factors(float *scores, const uint32_t *distances, const f
     return mask;
 }
 
+static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *factors, const uint16_t *offsets,
+                             int32_t total, float gain, float weight, float threshold) {
+    float wide_factors[ITEMS], wide_offsets[ITEMS];
+    for (size_t i = 0; i < ITEMS; i++) {
+        wide_factors[i] = thr_bf16_to_f32(factors[i]);
+        wide_offsets[i] = offsets != NULL ? thr_bf16_to_f32(offsets[i]) : 0;
+    }
+    return screen_factors(scores, distances, wide_factors, offsets != NULL ? wide_offsets : NULL, total, gain, weight,
+                          threshold);
+}
+
+static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
+                            int32_t digit_sum) {
+    int32_t sum = 0;
+    for (uint32_t j = 0; j < n_planes; j++)
+        for (size_t d = 0; d < 8 * n_rows; d++)
+            if ((planes[j * n_rows + d / 8] >> d % 8 & 1) != 0)
+                sum += digits[d] * (1 << (n_planes - j));
+    return sum - ((1 << n_planes) - 1) * digit_sum;
+}
+
 static uint64_t screen_scores(const float *scores, float threshold) {
     uint64_t mask = 0;
     for (size_t i = 0; i < ITEMS; i++)

@@ -42,7 +42,8 @@ thr_isa thr_isa_best(void) {
         return THR_ISA_SCALAR;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
-        __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512bitalg"))
+        __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512bitalg") &&
+        __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("gfni"))
         return THR_ISA_AVX512;
     return THR_ISA_AVX2;
 #else

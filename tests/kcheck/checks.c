@@ -228,6 +228,7 @@ typedef struct screen_input {
     const uint32_t *distances, *squares;
     const int32_t *bounds;
     const float *factors, *lengths;
+    const uint16_t *short_factors, *short_lengths;
     size_t n_blocks;
     int32_t total;
     float gain, weight, threshold;
@@ -318,6 +319,66 @@ void check_screen_factors(kcheck *check) {
     screen_input in = {0};
     fill_screen(check, &in);
     kcheck_call(check, run_screen_factors, &in, sizeof(screen_output), ITEMS, 12 * ITEMS, "total %d", in.total);
+}
+
+static void run_screen_leads(const thr_kernels *kernels, void *out, void *arg) {
+    const screen_input *in = arg;
+    screen_output *o = out;
+    o->mask = kernels->screen_leads(o->scores, in->distances, in->short_factors, in->short_lengths, in->total, in->gain,
+                                    in->weight, in->threshold);
+}
+
+void check_screen_leads(kcheck *check) {
+    screen_input in = {0};
+    fill_screen(check, &in);
+    uint16_t *factors = kcheck_buffer(check, ITEMS * sizeof *factors),
+             *lengths = kcheck_buffer(check, ITEMS * sizeof *lengths);
+    for (int i = 0; i < ITEMS; i++) {
+        factors[i] = thr_bf16_from_f32(in.factors[i]);
+        lengths[i] = thr_bf16_from_f32(kcheck_float(check));
+    }
+    in.short_factors = factors;
+    in.short_lengths = in.lengths == NULL ? NULL : lengths;
+    kcheck_call(check, run_screen_leads, &in, sizeof(screen_output), ITEMS, 8 * ITEMS, "total %d", in.total);
+}
+
+typedef struct rest_input {
+    const uint8_t *planes;
+    const int8_t *digits;
+    size_t n_items, stride, n_rows;
+    uint32_t n_planes;
+    int32_t digit_sum;
+} rest_input;
+
+static void run_rest_product(const thr_kernels *kernels, void *out, void *arg) {
+    const rest_input *in = arg;
+    for (size_t i = 0; i < in->n_items; i++) {
+        int32_t product =
+            kernels->rest_product(in->planes + i * in->stride, in->n_planes, in->n_rows, in->digits, in->digit_sum);
+        memcpy((char *)out + i * sizeof product, &product, sizeof product);
+    }
+}
+
+void check_rest_product(kcheck *check) {
+    const bool timed = kcheck_timed(check), extreme = kcheck_below(check, 8) == 0;
+    const uint32_t n_dims = timed ? 200 : 1 + kcheck_below(check, kcheck_below(check, 16) == 0 ? 8000 : 300);
+    rest_input in = {.n_items = timed ? 1000 : 1, .n_rows = (n_dims + 7) / 8};
+    in.n_planes = timed ? 2 : 1 + kcheck_below(check, 7);
+    in.stride = in.n_planes * in.n_rows;
+    uint8_t *planes = kcheck_buffer(check, in.n_items * in.stride + 7);
+    int8_t *digits = kcheck_buffer(check, (size_t)(n_dims + 63) / 64 * 64);
+    kcheck_fill(check, planes, in.n_items * in.stride + 7);
+    memset(digits, 0, (size_t)(n_dims + 63) / 64 * 64);
+    for (uint32_t d = 0; d < n_dims; d++) {
+        digits[d] = (int8_t)(extreme ? -127 : 2 * (int)kcheck_below(check, 128) - 127);
+        in.digit_sum += digits[d];
+    }
+    if (extreme)
+        memset(planes, 0xff, in.n_items * in.stride);
+    in.planes = planes;
+    in.digits = digits;
+    kcheck_call(check, run_rest_product, &in, in.n_items * sizeof(int32_t), in.n_items, in.n_items * in.stride,
+                "%u d, %u planes", n_dims, in.n_planes);
 }
 
 static void run_screen_scores(const thr_kernels *kernels, void *out, void *arg) {

@@ -189,6 +189,50 @@ static uint64_t screen_factors(float *scores, const uint32_t *distances, const f
     return mask;
 }
 
+static inline __m256 load_bf16(const uint16_t *values) {
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)values));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+
+static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *factors, const uint16_t *offsets,
+                             int32_t total, float gain, float weight, float threshold) {
+    uint64_t mask = 0;
+    for (int i = 0; i < ITEMS; i += 8) {
+        __m256 score = _mm256_mul_ps(products(distances + i, total), load_bf16(factors + i));
+        score = _mm256_mul_ps(score, _mm256_set1_ps(gain));
+        if (offsets != NULL)
+            score = _mm256_sub_ps(score, _mm256_mul_ps(load_bf16(offsets + i), _mm256_set1_ps(weight)));
+        _mm256_storeu_ps(scores + i, score);
+        mask |= at_least(score, threshold) << i;
+    }
+    return mask;
+}
+
+/* 32 plane bits become 32 bytes of all ones or zeros, which pick digits; pairs of those are added to 16 bits. */
+static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
+                            int32_t digit_sum) {
+    const __m256i spread = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i each = _mm256_set1_epi64x((long long)0x8040201008040201);
+    const __m256i one8 = _mm256_set1_epi8(1), one16 = _mm256_set1_epi16(1);
+    __m256i sum = _mm256_setzero_si256();
+    for (size_t r = 0; r < n_rows; r += 4) {
+        const __m256i all = _mm256_load_si256((const __m256i *)(const void *)(digits + 8 * r));
+        const uint8_t *at = planes + r;
+        for (uint32_t j = 0; j < n_planes; j++, at += n_rows) {
+            int32_t bits;
+            memcpy(&bits, at, sizeof bits);
+            __m256i bytes = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(bits), spread), each);
+            __m256i picked = _mm256_and_si256(_mm256_cmpeq_epi8(bytes, each), all);
+            __m256i fours = _mm256_madd_epi16(_mm256_maddubs_epi16(one8, picked), one16);
+            sum = _mm256_add_epi32(sum, _mm256_slli_epi32(fours, (int)(n_planes - j)));
+        }
+    }
+    __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+    four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+    four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1));
+    return _mm_cvtsi128_si32(four) - ((1 << n_planes) - 1) * digit_sum;
+}
+
 static uint64_t screen_scores(const float *scores, float threshold) {
     uint64_t mask = 0;
     for (int i = 0; i < ITEMS; i += 8)
@@ -210,6 +254,8 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     FILL(screen_distances)
     FILL(screen_cosine)
     FILL(screen_factors)
+    FILL(screen_leads)
+    FILL(rest_product)
     FILL(screen_scores)
 #undef FILL
     kernels->distance_xor = thr_distance_xor_avx2;

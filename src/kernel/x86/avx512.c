@@ -10,6 +10,8 @@
 
 enum { ITEMS = 64 };
 
+typedef uint64_t unaligned_u64 __attribute__((aligned(1), may_alias));
+
 static inline __m512 load_f32(const char *row, size_t d, __mmask16 lanes) {
     return _mm512_maskz_loadu_ps(lanes, (const float *)(const void *)row + d);
 }
@@ -195,6 +197,41 @@ static uint64_t screen_factors(float *scores, const uint32_t *distances, const f
     return mask;
 }
 
+static inline __m512 load_bf16(const uint16_t *values) {
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)values));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
+
+static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *factors, const uint16_t *offsets,
+                             int32_t total, float gain, float weight, float threshold) {
+    uint64_t mask = 0;
+    for (int i = 0; i < ITEMS; i += 16) {
+        __m512 score = _mm512_mul_ps(products(distances + i, total), load_bf16(factors + i));
+        score = _mm512_mul_ps(score, _mm512_set1_ps(gain));
+        if (offsets != NULL)
+            score = _mm512_sub_ps(score, _mm512_mul_ps(load_bf16(offsets + i), _mm512_set1_ps(weight)));
+        _mm512_storeu_ps(scores + i, score);
+        mask |= (uint64_t)_mm512_cmp_ps_mask(score, _mm512_set1_ps(threshold), _CMP_GE_OQ) << i;
+    }
+    return mask;
+}
+
+/* A mask of 64 plane bits picks the digits; one instruction multiplies them by the plane's weight and adds them up. */
+static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
+                            int32_t digit_sum) {
+    __m512i sum = _mm512_setzero_si512();
+    for (size_t r = 0; r < n_rows; r += 8) {
+        const __m512i all = _mm512_load_si512(digits + 8 * r);
+        const uint8_t *at = planes + r;
+        for (uint32_t j = 0; j < n_planes; j++, at += n_rows) {
+            const __mmask64 bits = _cvtu64_mask64(*(const unaligned_u64 *)(const void *)at);
+            sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8((char)(1 << (n_planes - j))),
+                                      _mm512_maskz_mov_epi8(bits, all));
+        }
+    }
+    return _mm512_reduce_add_epi32(sum) - ((1 << n_planes) - 1) * digit_sum;
+}
+
 static uint64_t screen_scores(const float *scores, float threshold) {
     uint64_t mask = 0;
     for (int i = 0; i < ITEMS; i += 16)
@@ -215,6 +252,8 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
     FILL(screen_distances)
     FILL(screen_cosine)
     FILL(screen_factors)
+    FILL(screen_leads)
+    FILL(rest_product)
     FILL(screen_scores)
 #undef FILL
     kernels->distance_xor = thr_distance_xor_avx512;
