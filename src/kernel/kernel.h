@@ -53,6 +53,7 @@ typedef void (*thr_distance_kernel)(uint32_t *distances, const uint8_t *blocks, 
     X(f32_to_f16, thr_f32_to_f16_kernel)                                                                                 \
     X(f16_to_f32, thr_f16_to_f32_kernel)                                                                                 \
     X(quantise, thr_quantise_kernel)                                                                                     \
+    X(code_products, thr_code_products_kernel)                                                                           \
     /* D of XFBQ (10) for every item: sum over item planes i and part planes j of popcount(x_i XOR q_j) 2^(i' + j'),   \
      * i' and j' counted from the least significant plane. Two ways to the same number: */ \
     X(distance_xor, thr_distance_kernel)   /* XOR and popcount */                                                        \
@@ -77,6 +78,14 @@ typedef void (*thr_f16_to_f32_kernel)(float *out, const uint16_t *in, size_t n);
  * u = floor(x * scale), held to [-2^(bits-1), 2^(bits-1) - 1], plus 2^(bits-1). n finite floats, ceil(n / 8) rows.
  */
 typedef void (*thr_quantise_kernel)(uint8_t *out, const float *x, size_t n, float scale, uint32_t bits);
+
+/*
+ * The products of the scaled vector y_d = x[d] * scale with the integers b = 2 u + 1 - 2^bits of its own code (u the cell
+ * of quantise): products[0] = sum of y b. products[1]: the same for the code's leading lead planes (at most bits), b =
+ * 2 (u >> (bits - lead)) + 1 - 2^lead; 0 for lead 0. Added in the order of dot_f32. No term is negative.
+ */
+typedef void (*thr_code_products_kernel)(float *products, const float *x, size_t n, float scale, uint32_t bits,
+                                         uint32_t lead);
 
 /* |b|^2 of every item's integer code: n_dims (2^B - 1)^2 - 4 sum over plane pairs i < j of popcount(p_i XOR p_j) 2^(i'+j'). */
 typedef void (*thr_code_squares_kernel)(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,

@@ -87,6 +87,19 @@ static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32
     }
 }
 
+static void code_products(float *products, const float *x, size_t n, float scale, uint32_t bits, uint32_t lead) {
+    const int32_t half = 1 << (bits - 1);
+    float lanes[16] = {0}, lead_lanes[16] = {0};
+    for (size_t d = 0; d < n; d++) {
+        float y = x[d] * scale, cell = floorf(y);
+        int32_t u = cell < (float)-half ? 0 : cell > (float)(half - 1) ? 2 * half - 1 : (int32_t)cell + half;
+        lanes[d % 16] += y * (float)(2 * u + 1 - 2 * half);
+        lead_lanes[d % 16] += y * (float)(2 * (u >> (bits - lead)) + 1 - (1 << lead));
+    }
+    products[0] = add_lanes(lanes);
+    products[1] = add_lanes(lead_lanes);
+}
+
 /* XFBQ (10), one (item plane, query plane) pair at a time. */
 static void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part) {
     const uint32_t planes = part->item_bits;

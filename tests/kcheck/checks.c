@@ -60,7 +60,7 @@ typedef struct values_input {
     const void *values;
     size_t n;
     float scale;
-    uint32_t bits;
+    uint32_t bits, lead;
 } values_input;
 
 static void run_sum_squares(const thr_kernels *kernels, void *out, void *arg) {
@@ -127,6 +127,23 @@ void check_quantise(kcheck *check) {
     in.values = values;
     kcheck_call(check, run_quantise, &in, (in.n + 7) / 8 * in.bits, 1, in.n * sizeof(float), "%zu floats, %u bits",
                 in.n, in.bits);
+}
+
+static void run_code_products(const thr_kernels *kernels, void *out, void *arg) {
+    const values_input *in = arg;
+    float products[2];
+    kernels->code_products(products, in->values, in->n, in->scale, in->bits, in->lead);
+    memcpy(out, products, sizeof products);
+}
+
+void check_code_products(kcheck *check) {
+    float *values = NULL;
+    values_input in = {.n = some_floats(check, &values), .scale = kcheck_float(check)};
+    in.bits = kcheck_timed(check) ? 3 : 1 + kcheck_below(check, 8);
+    in.lead = kcheck_timed(check) ? 1 : kcheck_below(check, in.bits + 1);
+    in.values = values;
+    kcheck_call(check, run_code_products, &in, 2 * sizeof(float), 1, in.n * sizeof(float), "%zu floats, %u of %u bits",
+                in.n, in.lead, in.bits);
 }
 
 /* ------------------------------------------------------------------------------------------- plane codes */

@@ -139,6 +139,39 @@ static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32
     }
 }
 
+typedef struct product_sums {
+    __m256 full, lead;
+} product_sums;
+
+/* Eight dimensions' terms of both sums. */
+static inline product_sums add_products(product_sums sums, const float *x, float scale, uint32_t bits, uint32_t lead) {
+    const int32_t half = 1 << (bits - 1);
+    const __m256 low = _mm256_set1_ps((float)-half), high = _mm256_set1_ps((float)(half - 1));
+    __m256 y = _mm256_mul_ps(_mm256_loadu_ps(x), _mm256_set1_ps(scale));
+    __m256 cell = _mm256_min_ps(_mm256_max_ps(_mm256_floor_ps(y), low), high);
+    __m256i u = _mm256_add_epi32(_mm256_cvttps_epi32(cell), _mm256_set1_epi32(half));
+    __m256i lead_u = _mm256_srl_epi32(u, _mm_cvtsi32_si128((int)(bits - lead)));
+    __m256i b = _mm256_add_epi32(_mm256_add_epi32(u, u), _mm256_set1_epi32(1 - 2 * half));
+    __m256i lead_b = _mm256_add_epi32(_mm256_add_epi32(lead_u, lead_u), _mm256_set1_epi32(1 - (1 << lead)));
+    return (product_sums){step_dot(sums.full, y, _mm256_cvtepi32_ps(b)),
+                          step_dot(sums.lead, y, _mm256_cvtepi32_ps(lead_b))};
+}
+
+static void code_products(float *products, const float *x, size_t n, float scale, uint32_t bits, uint32_t lead) {
+    const product_sums zero = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    product_sums low = zero, high = zero;
+    for (size_t d = 0; d < n; d += 16) {
+        float rest[16] = {0};
+        const float *at = x + d;
+        if (n - d < 16)
+            at = memcpy(rest, at, (n - d) * sizeof(float));
+        low = add_products(low, at, scale, bits, lead);
+        high = add_products(high, at + 8, scale, bits, lead);
+    }
+    products[0] = add_lanes((lanes16){low.full, high.full});
+    products[1] = add_lanes((lanes16){low.lead, high.lead});
+}
+
 /* --------------------------------------------------------------------------------------------- screening */
 
 static void screen_distances(uint64_t *masks, const uint32_t *distances, size_t n_blocks, const int32_t *bounds) {
@@ -251,6 +284,7 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     FILL(f32_to_f16)
     FILL(f16_to_f32)
     FILL(quantise)
+    FILL(code_products)
     FILL(screen_distances)
     FILL(screen_cosine)
     FILL(screen_factors)

@@ -136,6 +136,29 @@ static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32
     }
 }
 
+/* Lanes past the end are 0 there, too: their code is not, but their y is. */
+static void code_products(float *products, const float *x, size_t n, float scale, uint32_t bits, uint32_t lead) {
+    const int32_t half = 1 << (bits - 1);
+    const __m512 low = _mm512_set1_ps((float)-half), high = _mm512_set1_ps((float)(half - 1));
+    const __m128i dropped = _mm_cvtsi32_si128((int)(bits - lead));
+    const __m512i base = _mm512_set1_epi32(1 - 2 * half), lead_base = _mm512_set1_epi32(1 - (1 << lead));
+    __m512 sum = _mm512_setzero_ps(), lead_sum = sum;
+    for (size_t d = 0; d < n; d += 16) {
+        __mmask16 lanes = (__mmask16)(n - d >= 16 ? 0xffffu : (1u << (n - d)) - 1);
+        __m512 y = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + d), _mm512_set1_ps(scale));
+        __m512 cell = _mm512_roundscale_ps(y, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+        cell = _mm512_min_ps(_mm512_max_ps(cell, low), high);
+        __m512i u = _mm512_add_epi32(_mm512_cvttps_epi32(cell), _mm512_set1_epi32(half));
+        __m512i lead_u = _mm512_srl_epi32(u, dropped);
+        __m512i b = _mm512_add_epi32(_mm512_add_epi32(u, u), base);
+        __m512i lead_b = _mm512_add_epi32(_mm512_add_epi32(lead_u, lead_u), lead_base);
+        sum = step_dot(sum, y, _mm512_cvtepi32_ps(b));
+        lead_sum = step_dot(lead_sum, y, _mm512_cvtepi32_ps(lead_b));
+    }
+    products[0] = add_lanes(sum);
+    products[1] = add_lanes(lead_sum);
+}
+
 /* --------------------------------------------------------------------------------------------- screening */
 
 static void block_bounds(int32_t *bounds, const uint32_t *floors, size_t n_blocks, float threshold, int32_t total) {
@@ -248,6 +271,7 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
     FILL(f32_to_f16)
     FILL(f16_to_f32)
     FILL(quantise)
+    FILL(code_products)
     FILL(block_bounds)
     FILL(screen_distances)
     FILL(screen_cosine)
