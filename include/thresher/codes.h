@@ -27,7 +27,9 @@ enum { THR_MAX_BITS = 8, THR_BLOCK_ITEMS = 64 };
 
 /*
  * What is quantised is the direction of a residual: the vector (scaled to length 1 first where unit says so) minus the
- * centre. Set up by thr_quantiser_train, freed by thr_quantiser_free.
+ * centre, then rotated at random where that helps: a code's error spreads evenly over directions only where no component
+ * is worth more than others (RaBitQ, Gao and Long 2024; XFBQ errata 2). A query of such codes is rotated the same way.
+ * Set up by thr_quantiser_train, freed by thr_quantiser_free.
  */
 typedef struct thr_quantiser {
     uint32_t n_dims;
@@ -35,12 +37,16 @@ typedef struct thr_quantiser {
     float ranges[THR_MAX_BITS]; /* [b - 1]: the component of a unit vector that maps to the edge of a b-bit code */
     bool unit;                  /* cosine: lengths do not count */
     float *centre;              /* n_dims, or NULL: nothing is subtracted */
+    uint64_t rotation_seed;     /* of the rotation; 0: residuals are not rotated */
+    const struct thr_rotation *rotation; /* made from the seed, or NULL */
 } thr_quantiser;
 
 /* What thr_quantiser_train may do. */
 enum {
-    THR_QUANTISER_UNIT = 1,  /* scale vectors to length 1: cosine */
-    THR_QUANTISER_CENTRE = 2 /* subtract the sample's mean where it holds more than a fiftieth of the mean square */
+    THR_QUANTISER_UNIT = 1,   /* scale vectors to length 1: cosine */
+    THR_QUANTISER_CENTRE = 2, /* subtract the sample's mean where it holds more than a fiftieth of the mean square */
+    THR_QUANTISER_ROTATE = 4, /* rotate residuals where codes of the sample keep more of them that way */
+    THR_QUANTISER_ROTATED = 8 /* rotate residuals */
 };
 
 /*
@@ -54,7 +60,15 @@ enum {
 THR_API thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits,
                                        uint32_t flags, thr_quantiser *quantiser, thr_error *err);
 
-/* Free the centre; NULL is allowed. */
+/*
+ * Give a quantiser the rotation of a seed in place of the one it has, with the ranges as they are: what was trained
+ * elsewhere, or stored, is made complete. Seed 0: no rotation.
+ *
+ * Returns THR_OK; THR_ENOMEM, the quantiser unchanged.
+ */
+THR_API thr_status thr_quantiser_rotate(thr_context *context, thr_quantiser *quantiser, uint64_t seed, thr_error *err);
+
+/* Free the centre and the rotation; NULL is allowed. */
 THR_API void thr_quantiser_free(thr_context *context, thr_quantiser *quantiser);
 
 /* Bytes of n_rows codes, whole blocks: ceil(n_rows / 64) * 64 * item_bits * ceil(n_dims / 8). */

@@ -6,6 +6,7 @@
 #include "code/encode.h"
 
 #include "base/error.h"
+#include "code/rotate.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
 
@@ -47,13 +48,76 @@ static double take_centre_off(const encoding *e, const float *x, double norm, fl
     return sqrt(e->context->kernels->sum_squares(room, e->rows->n_dims));
 }
 
-static void encode_block(void *arg, size_t block, uint32_t worker) {
-    const encoding *e = arg;
+/* The row as the code sees it, rotated where the quantiser rotates: in room, or in place when nothing changes it. */
+static const float *rotated(const encoding *e, const float *row, float *room) {
+    if (e->quantiser->rotation == NULL)
+        return row;
+    if (row != room)
+        memcpy(room, row, e->rows->n_dims * sizeof *row);
+    thr_rotation_apply(e->quantiser->rotation, room);
+    return room;
+}
+
+/*
+ * <r^, b> from sums of the scaled residual's products. |<r^, b>| is at least the sum of r^'s components without their
+ * signs, which is at least 1.
+ */
+static void measure_products(const encoding *e, const float *row, float scale, uint64_t at) {
+    const uint32_t bits = e->quantiser->item_bits;
+    const double unscale = (double)e->quantiser->ranges[bits - 1] / (double)(1u << (bits - 1));
+    float products[2];
+    e->context->kernels->code_products(products, row, e->rows->n_dims, scale, bits, e->out->lead);
+    if (e->out->products != NULL)
+        e->out->products[at] = (float)((double)products[0] * unscale);
+    if (e->out->lead_products != NULL)
+        e->out->lead_products[at] = (float)((double)products[1] * unscale);
+}
+
+/* One row's code, and all that is measured of it. Rows that are refused later (check_norms) get the code of zero rows. */
+static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *code, size_t code_size) {
     const thr_kernels *kernels = e->context->kernels;
+    const thr_measures *out = e->out;
     const uint32_t n_dims = e->rows->n_dims, bits = e->quantiser->item_bits;
-    const size_t code_size = (size_t)bits * thr_code_rows(n_dims);
     const double half = (double)(1u << (bits - 1)) / (double)e->quantiser->ranges[bits - 1];
     const double longest = thr_longest_row(e->quantiser->unit);
+    const float *row = row_as_floats(e->rows, at, room);
+    const double norm = sqrt(kernels->sum_squares(row, n_dims));
+    const bool fits = norm <= longest;
+    /* Of what is coded; and of the residual, which is 1 where rows are scaled to that. */
+    double length = norm, residual = e->quantiser->unit && norm >= SHORTEST ? 1 : norm, along = 0;
+    if (e->quantiser->centre != NULL && fits) {
+        float product = 0;
+        length = residual = take_centre_off(e, row, norm, room);
+        row = room;
+        kernels->dot_f32(&product, e->quantiser->centre, room, 0, 1, n_dims);
+        along = (double)product / e->centre_length;
+    }
+    const bool coded = fits && length >= SHORTEST;
+    const float scale = (float)(half / length);
+    if (coded) {
+        row = rotated(e, row, room);
+        kernels->quantise(code, row, n_dims, scale, bits);
+    } else {
+        memset(code, 0, code_size);
+    }
+    /* NaN stays what it is; what is too long must still be too long when rounded to float32. */
+    out->norms[at] = norm < SHORTEST ? 0.0f : norm > longest ? INFINITY : (float)norm;
+    if (out->residuals != NULL)
+        out->residuals[at] = residual < SHORTEST ? 0.0f : (float)residual;
+    if (out->alongs != NULL)
+        out->alongs[at] = (float)along;
+    if (out->products != NULL)
+        out->products[at] = 0;
+    if (out->lead_products != NULL)
+        out->lead_products[at] = 0;
+    if (coded && (out->products != NULL || out->lead_products != NULL))
+        measure_products(e, row, scale, at);
+}
+
+static void encode_block(void *arg, size_t block, uint32_t worker) {
+    const encoding *e = arg;
+    const uint32_t n_dims = e->rows->n_dims, bits = e->quantiser->item_bits;
+    const size_t code_size = (size_t)bits * thr_code_rows(n_dims);
     float *room = (float *)(void *)(e->scratch + worker * e->scratch_size);
     uint8_t *code = (uint8_t *)(room + row_floats(n_dims));
     uint8_t *out = e->codes + block * THR_BLOCK_ITEMS * code_size;
@@ -63,34 +127,13 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
     if (n < THR_BLOCK_ITEMS)
         memset(out, 0, THR_BLOCK_ITEMS * code_size);
     for (size_t i = 0; i < n; i++) {
-        const float *row = row_as_floats(e->rows, first + i, room);
-        const double norm = sqrt(kernels->sum_squares(row, n_dims));
-        /* NaN stays what it is; what is too long must still be too long when rounded to float32. */
-        e->out->norms[first + i] = norm < SHORTEST ? 0.0f : norm > longest ? INFINITY : (float)norm;
-        double length = e->quantiser->unit && norm >= SHORTEST ? 1 : norm, along = 0;
-        double scale = half / norm;
-        if (e->quantiser->centre != NULL && norm <= longest) {
-            float product = 0;
-            length = take_centre_off(e, row, norm, room);
-            row = room;
-            scale = half / length;
-            kernels->dot_f32(&product, e->quantiser->centre, room, 0, 1, n_dims);
-            along = (double)product / e->centre_length;
-        }
-        if (length >= SHORTEST && norm <= longest)
-            kernels->quantise(code, row, n_dims, (float)scale, bits);
-        else
-            memset(code, 0, code_size);
-        if (e->out->residuals != NULL)
-            e->out->residuals[first + i] = length < SHORTEST ? 0.0f : (float)length;
-        if (e->out->alongs != NULL)
-            e->out->alongs[first + i] = (float)along;
+        encode_row(e, first + i, room, code, code_size);
         for (size_t b = 0; b < code_size; b++)
             out[b * THR_BLOCK_ITEMS + i] = code[b];
     }
     if (e->out->code_squares != NULL) {
         uint32_t squares[THR_BLOCK_ITEMS];
-        kernels->code_squares(squares, out, 1, n_dims, bits);
+        e->context->kernels->code_squares(squares, out, 1, n_dims, bits);
         memcpy(e->out->code_squares + first, squares, n * sizeof *squares);
     }
 }

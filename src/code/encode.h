@@ -33,6 +33,14 @@ typedef struct thr_measures {
     float *residuals; /* |r|, the length of what the code is the direction of (codes.h); 1 for unit without a centre */
     float *alongs;    /* <r, c> / |c|: the residual's part along the centre; 0 without one */
     uint32_t *code_squares; /* |b|^2, the exact squared length of the integer code */
+    /*
+     * <r^, b>: the product of the residual's direction r^ = r / |r| (rotated, where the quantiser rotates) with its integer
+     * code. <q, b> / <r^, b> estimates <q, r^> without a bias (RaBitQ). At least 1 up to rounding and finite; 0 for
+     * residuals shorter than 2^-100, which have no direction.
+     */
+    float *products;
+    float *lead_products; /* the same for the code's leading planes alone, b = 2 (u >> (bits - lead)) + 1 - 2^lead */
+    uint32_t lead;        /* how many planes lead_products counts, 1 to item_bits; 0 where that is NULL */
 } thr_measures;
 
 /* THR_EINVAL with a sentence for rows that are no matrix: an unknown dtype, no data, or a stride that is too short. */

@@ -1,61 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calibration: the range of the quantiser is a percentile of |component| over unit vectors, and the percentile is
- * searched (XFBQ errata 2). The measure is the mean cosine between vectors and their codes: the length of a code is
- * divided out at search time, so the angle is the only error left.
+ * What a quantiser learns of a sample: the centre, whether to rotate, and the ranges of what is then coded.
  */
 #include "base/error.h"
+#include "code/calibrate.h"
 #include "code/encode.h"
+#include "code/rotate.h"
 #include "kernel/kernel.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { SEARCH_ROWS = 1024, BINS = 1 << 16 };
+enum { SEARCH_ROWS = 1024, DECISION_ROWS = 4 * SEARCH_ROWS };
 
+static const uint64_t ROTATION_SEED = 1; /* any but 0 */
 static const double SHORTEST = 0x1p-100;
 static const double SHORTEST_CENTRE = 0x1p-50; /* products with it stay far above the smallest float */
 static const double WORTH_A_CENTRE =
     0.02; /* of the mean square; below it the saved noise is less than a tenth of a bit */
-static const double PERCENTILES[] = {0.70, 0.80, 0.85, 0.90, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0};
-enum { N_PERCENTILES = sizeof PERCENTILES / sizeof *PERCENTILES };
-
-/* The value below which a share of all |component| lies, from a histogram over [0, 1]; never 0. */
-static void percentiles(const float *rows, size_t n, uint32_t *histogram, float values[N_PERCENTILES]) {
-    memset(histogram, 0, BINS * sizeof *histogram);
-    for (size_t i = 0; i < n; i++) {
-        float bin = fabsf(rows[i]) * (float)BINS;
-        histogram[bin < (float)BINS ? (size_t)bin : BINS - 1]++;
-    }
-    uint64_t seen = 0;
-    size_t next = 0;
-    for (size_t bin = 0; bin < BINS; bin++) {
-        seen += histogram[bin];
-        while (next < N_PERCENTILES && (double)seen >= PERCENTILES[next] * (double)n)
-            values[next++] = (float)(bin + 1) / (float)BINS;
-    }
-    while (next < N_PERCENTILES)
-        values[next++] = 1.0f;
-}
-
-static double mean_cosine(const float *rows, size_t n_rows, uint32_t n_dims, float range, uint32_t bits) {
-    const float half = (float)(1u << (bits - 1)), scale = half / range, top = 2 * half - 1;
-    double total = 0;
-    for (size_t r = 0; r < n_rows; r++) {
-        const float *x = rows + r * n_dims;
-        double product = 0, square = 0;
-        for (uint32_t d = 0; d < n_dims; d++) {
-            /* Adding half first makes truncation the floor. */
-            float cell = x[d] * scale + half;
-            cell = cell < 0 ? 0 : cell > top ? top : (float)(int)cell;
-            double v = 2 * (double)cell - (double)top;
-            product += v * (double)x[d];
-            square += v * v;
-        }
-        total += product / sqrt(square);
-    }
-    return total / (double)n_rows;
-}
+/*
+ * Of the cosine, summed over codes of 1 bit and of item_bits: above what chance gives without dependence on directions,
+ * which with DECISION_ROWS rows of 64 dimensions has a deviation of half of that.
+ */
+static const double WORTH_A_ROTATION = 0.001;
 
 /* Row r of the sample as the quantiser sees it before the centre: its length is 1, or, where lengths count, what it was. */
 static thr_status read_row(thr_context *context, const thr_matrix *sample, uint64_t row, bool unit, float *x,
@@ -107,12 +74,12 @@ out:
     return status;
 }
 
-/* Unit residuals, evenly spaced through the sample, those without direction left out. */
-static thr_status take_rows(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser, float *unit,
-                            size_t *n_unit, thr_error *err) {
-    const uint64_t wanted = sample->n_rows < SEARCH_ROWS ? sample->n_rows : SEARCH_ROWS;
+/* Unit residuals of the rows first to end - 1 of wanted, evenly spaced through the sample; those without direction left out. */
+static thr_status take_rows(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser,
+                            uint64_t first, uint64_t end, uint64_t wanted, float *unit, size_t *n_unit,
+                            thr_error *err) {
     *n_unit = 0;
-    for (uint64_t i = 0; i < wanted; i++) {
+    for (uint64_t i = first; i < end; i++) {
         float *x = unit + *n_unit * sample->n_dims;
         double norm = 0;
         THR_TRY(read_row(context, sample, i * sample->n_rows / wanted, quantiser->unit, x, &norm, err));
@@ -130,27 +97,70 @@ static thr_status take_rows(thr_context *context, const thr_matrix *sample, cons
     return THR_OK;
 }
 
-/* For each number of bits the percentile that keeps most of the angle. */
-static void find_ranges(thr_quantiser *quantiser, const float *unit, size_t n_unit, uint32_t *histogram) {
-    float ranges[N_PERCENTILES];
-    percentiles(unit, n_unit * quantiser->n_dims, histogram, ranges);
-    for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
-        double best = -2;
-        for (size_t p = 0; p < N_PERCENTILES; p++) {
-            double cosine = mean_cosine(unit, n_unit, quantiser->n_dims, ranges[p], bits);
-            if (cosine > best) {
-                best = cosine;
-                quantiser->ranges[bits - 1] = ranges[p];
-            }
-        }
+static void rotate_rows(const thr_quantiser *quantiser, float *rows, size_t n_rows) {
+    for (size_t r = 0; r < n_rows; r++)
+        thr_rotation_apply(quantiser->rotation, rows + r * quantiser->n_dims);
+}
+
+/* Cosines of codes of 1 bit and of item_bits, summed over rows. */
+static double sum_of_cosines(const thr_quantiser *quantiser, const float *rows, size_t n_rows,
+                             const float ranges[THR_MAX_BITS]) {
+    const uint32_t n_dims = quantiser->n_dims, bits = quantiser->item_bits;
+    return n_rows == 0 ? 0
+                       : (double)n_rows * (thr_mean_cosine(rows, n_rows, n_dims, ranges[0], 1) +
+                                           thr_mean_cosine(rows, n_rows, n_dims, ranges[bits - 1], bits));
+}
+
+/* What the rotation adds to the mean cosines of codes, each with ranges of its own. rows has room for SEARCH_ROWS. */
+static thr_status gain_by_rotation(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser,
+                                   const float plain[THR_MAX_BITS], float *rows, double *gain, thr_error *err) {
+    const uint64_t wanted = sample->n_rows < DECISION_ROWS ? sample->n_rows : DECISION_ROWS;
+    double total = 0;
+    size_t n_rows = 0, all = 0;
+    for (uint64_t first = 0; first < wanted; first += SEARCH_ROWS, all += n_rows) {
+        const uint64_t end = wanted - first < SEARCH_ROWS ? wanted : first + SEARCH_ROWS;
+        THR_TRY(take_rows(context, sample, quantiser, first, end, wanted, rows, &n_rows, err));
+        total -= sum_of_cosines(quantiser, rows, n_rows, plain);
+        rotate_rows(quantiser, rows, n_rows);
+        total += sum_of_cosines(quantiser, rows, n_rows, quantiser->ranges);
     }
+    *gain = total / (double)all;
+    return THR_OK;
+}
+
+/* The ranges, and the rotation where the flags ask for it. rows has room for SEARCH_ROWS. */
+static thr_status find_ranges(thr_context *context, const thr_matrix *sample, uint32_t flags, thr_quantiser *quantiser,
+                              float *rows, uint32_t *histogram, thr_error *err) {
+    const uint64_t wanted = sample->n_rows < SEARCH_ROWS ? sample->n_rows : SEARCH_ROWS;
+    float plain[THR_MAX_BITS];
+    size_t n_rows = 0;
+    double gain = 0;
+    THR_TRY(take_rows(context, sample, quantiser, 0, wanted, wanted, rows, &n_rows, err));
+    if (n_rows > 0)
+        thr_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
+    if ((flags & (uint32_t)(THR_QUANTISER_ROTATE | THR_QUANTISER_ROTATED)) == 0)
+        return THR_OK;
+    THR_TRY(thr_quantiser_rotate(context, quantiser, ROTATION_SEED, err));
+    memcpy(plain, quantiser->ranges, sizeof plain);
+    rotate_rows(quantiser, rows, n_rows);
+    if (n_rows > 0)
+        thr_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
+    if ((flags & THR_QUANTISER_ROTATED) != 0)
+        return THR_OK;
+    if (n_rows > 0)
+        THR_TRY(gain_by_rotation(context, sample, quantiser, plain, rows, &gain, err));
+    if (gain >= WORTH_A_ROTATION)
+        return THR_OK;
+    memcpy(quantiser->ranges, plain, sizeof plain);
+    return thr_quantiser_rotate(context, quantiser, 0, err);
 }
 
 thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits, uint32_t flags,
                                thr_quantiser *quantiser, thr_error *err) {
     *quantiser =
         (thr_quantiser){.n_dims = sample->n_dims, .item_bits = item_bits, .unit = (flags & THR_QUANTISER_UNIT) != 0};
-    if ((flags & ~(uint32_t)(THR_QUANTISER_UNIT | THR_QUANTISER_CENTRE)) != 0)
+    const uint32_t known = THR_QUANTISER_UNIT | THR_QUANTISER_CENTRE | THR_QUANTISER_ROTATE | THR_QUANTISER_ROTATED;
+    if ((flags & ~known) != 0)
         return thr_fail(err, THR_EINVAL, "%u is no sum of THR_QUANTISER_ flags", flags);
     if (item_bits < 1 || item_bits > THR_MAX_BITS)
         return thr_fail(err, THR_EINVAL, "%u bits a dimension: choose 1 to %d", item_bits, (int)THR_MAX_BITS);
@@ -162,14 +172,11 @@ thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, u
     thr_status status = THR_OK;
     float *rows = NULL;
     uint32_t *histogram = NULL;
-    size_t n_rows = 0;
     THR_TRY_OUT(thr_alloc(context, SEARCH_ROWS, sizeof(float) * sample->n_dims, &rows, "a sample", err));
-    THR_TRY_OUT(thr_alloc(context, BINS, sizeof *histogram, &histogram, "a histogram", err));
+    THR_TRY_OUT(thr_alloc(context, THR_CALIBRATE_BINS, sizeof *histogram, &histogram, "a histogram", err));
     if ((flags & THR_QUANTISER_CENTRE) != 0 && sample->n_rows > 0)
         THR_TRY_OUT(find_centre(context, sample, quantiser, rows, err));
-    THR_TRY_OUT(take_rows(context, sample, quantiser, rows, &n_rows, err));
-    if (n_rows > 0)
-        find_ranges(quantiser, rows, n_rows, histogram);
+    THR_TRY_OUT(find_ranges(context, sample, flags, quantiser, rows, histogram, err));
 out:
     thr_release(context, rows);
     thr_release(context, histogram);
@@ -178,9 +185,21 @@ out:
     return status;
 }
 
+thr_status thr_quantiser_rotate(thr_context *context, thr_quantiser *quantiser, uint64_t seed, thr_error *err) {
+    thr_rotation *rotation = NULL;
+    if (seed != 0)
+        THR_TRY(thr_rotation_create(context, quantiser->n_dims, seed, &rotation, err));
+    thr_rotation_free(context, quantiser->rotation);
+    quantiser->rotation = rotation;
+    quantiser->rotation_seed = seed;
+    return THR_OK;
+}
+
 void thr_quantiser_free(thr_context *context, thr_quantiser *quantiser) {
     if (quantiser == NULL)
         return;
     thr_release(context, quantiser->centre);
     quantiser->centre = NULL;
+    thr_rotation_free(context, quantiser->rotation);
+    quantiser->rotation = NULL;
 }

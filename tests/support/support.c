@@ -184,7 +184,8 @@ static void make_codes(test_target *target, const float *rows) {
     target->norms = item_array(shape, sizeof(float));
     target->residuals = item_array(shape, sizeof(float));
     target->code_squares = item_array(shape, sizeof(uint32_t));
-    const thr_measures measures = {target->norms, target->residuals, NULL, target->code_squares};
+    const thr_measures measures = {
+        .norms = target->norms, .residuals = target->residuals, .code_squares = target->code_squares};
     assert_ok(thr_encode_blocks(target->context, &target->quantiser, &all, 0, target->codes, &measures, &err), &err);
     target->values = test_array((size_t)shape->n_items * shape->n_dims, sizeof(int16_t));
     for (uint32_t i = 0; i < shape->n_items; i++)

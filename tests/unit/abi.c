@@ -61,7 +61,7 @@ PINNED(THR_ERROR_TEXT_SIZE, 768);
 #if defined(__x86_64__) || defined(__aarch64__)
 PINNED(sizeof(thr_error), 4 + 768);
 PINNED(sizeof(thr_matrix), 32);
-PINNED(sizeof(thr_quantiser), 56);
+PINNED(sizeof(thr_quantiser), 72);
 PINNED(sizeof(thr_reader_shape), 24);
 PINNED(sizeof(thr_allocator), 24);
 PINNED(sizeof(thr_index_info), 64);

@@ -3,6 +3,7 @@
 #include "code/encode.h"
 
 #include "base/half.h"
+#include "code/rotate.h"
 #include "kernel/kernel.h"
 #include "support.h"
 
@@ -153,6 +154,123 @@ static void code_squares_are_the_squared_lengths_of_the_integers(void **state) {
     thr_context_free(context);
 }
 
+/* <r^, b> by the definition, in double: b is read from the stored code, leading planes by dropping the others. */
+static double product_with_code(const uint8_t *codes, uint32_t n_dims, uint32_t bits, uint32_t lead, uint64_t item,
+                                const float *residual) {
+    double sum = 0, square = 0;
+    for (uint32_t d = 0; d < n_dims; d++) {
+        const int u = (test_code_value(codes, n_dims, bits, item, d) + (1 << bits) - 1) / 2;
+        sum += (double)residual[d] * (2 * (u >> (bits - lead)) + 1 - (1 << lead));
+        square += (double)residual[d] * (double)residual[d];
+    }
+    return sum / sqrt(square);
+}
+
+/* The stated order: 16 partial sums of scaled components times integers, halves 8, 4, 2, 1, then what undoes the scale. */
+static float product_in_order(const uint8_t *codes, const thr_quantiser *quantiser, uint32_t lead, uint64_t item,
+                              const float *residual) {
+    const uint32_t n_dims = quantiser->n_dims, bits = quantiser->item_bits;
+    const double half = 1 << (bits - 1), range = (double)quantiser->ranges[bits - 1];
+    double square[8] = {0};
+    float lanes[16] = {0};
+    for (uint32_t d = 0; d < n_dims; d++)
+        square[d % 8] += (double)residual[d] * (double)residual[d];
+    for (size_t h = 4; h > 0; h /= 2)
+        for (size_t l = 0; l < h; l++)
+            square[l] += square[l + h];
+    const float scale = (float)(half / range / sqrt(square[0]));
+    for (uint32_t d = 0; d < n_dims; d++) {
+        const int u = (test_code_value(codes, n_dims, bits, item, d) + (1 << bits) - 1) / 2;
+        const float y = residual[d] * scale;
+        lanes[d % 16] += y * (float)(2 * (u >> (bits - lead)) + 1 - (1 << lead));
+    }
+    for (size_t h = 8; h > 0; h /= 2)
+        for (size_t l = 0; l < h; l++)
+            lanes[l] += lanes[l + h];
+    return (float)((double)lanes[0] * (range / half));
+}
+
+static void products_are_those_of_the_residuals_directions_and_their_codes(void **state) {
+    (void)state;
+    enum { ROWS = 70 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++)
+        for (uint32_t n_dims = 1; n_dims <= MOST_DIMS; n_dims += 9) {
+            const uint32_t lead = 1 + (uint32_t)thr_rng_below(&rng, bits);
+            thr_quantiser quantiser = {.n_dims = n_dims, .item_bits = bits};
+            quantiser.ranges[bits - 1] = 0.1f + (float)thr_rng_below(&rng, 1000) / 1500;
+            float rows[ROWS * MOST_DIMS], norms[ROWS], products[ROWS], lead_products[ROWS];
+            test_gaussian(&rng, rows, (size_t)ROWS * n_dims);
+            memset(rows, 0, n_dims * sizeof *rows);
+            const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
+            uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
+            const thr_measures measures = {
+                .norms = norms, .products = products, .lead_products = lead_products, .lead = lead};
+            thr_error err;
+            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, &measures, &err), &err);
+            assert_true(products[0] == 0 && lead_products[0] == 0);
+            for (uint32_t r = 1; r < ROWS; r++) {
+                const float *row = rows + (size_t)r * n_dims;
+                const double full = product_with_code(codes, n_dims, bits, bits, r, row);
+                const double part = product_with_code(codes, n_dims, bits, lead, r, row);
+                assert_case(fabs((double)products[r] - full) <= 1e-5 * full &&
+                                fabs((double)lead_products[r] - part) <= 1e-5 * part,
+                            "seed %llu: %u of %u bits, %u dims, row %u: %.9g and %.9g, not %.9g and %.9g",
+                            (unsigned long long)test_seed(), lead, bits, n_dims, r, (double)products[r],
+                            (double)lead_products[r], full, part);
+                assert_true(products[r] == product_in_order(codes, &quantiser, bits, r, row));
+                assert_true(lead_products[r] == product_in_order(codes, &quantiser, lead, r, row));
+                assert_true(products[r] > 0.9999f && lead_products[r] > 0.9999f);
+            }
+            free(codes);
+        }
+    thr_context_free(context);
+}
+
+/* With a centre and a rotation the residual is what is coded: the same codes and products as of rows rotated beforehand. */
+static void rotated_residuals_are_coded_as_if_they_were_the_rows(void **state) {
+    (void)state;
+    enum { ROWS = 70, DIMS = 37, BITS = 3 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    float rows[ROWS * DIMS], turned[ROWS * DIMS], centre[DIMS], norms[ROWS], products[2][ROWS], residuals[2][ROWS];
+    thr_error err;
+    test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
+    test_gaussian(&rng, centre, DIMS);
+    thr_quantiser plain = {.n_dims = DIMS, .item_bits = BITS, .ranges = {1, 1, 0.4f}}, rotating = plain;
+    assert_ok(thr_quantiser_rotate(context, &rotating, 77, &err), &err);
+    for (int centred = 0; centred < 2; centred++) {
+        rotating.centre = centred == 1 ? centre : NULL;
+        for (size_t r = 0; r < ROWS; r++) {
+            for (size_t d = 0; d < DIMS; d++)
+                turned[r * DIMS + d] = rows[r * DIMS + d] - (centred == 1 ? centre[d] : 0);
+            thr_rotation_apply(rotating.rotation, turned + r * DIMS);
+        }
+        const thr_matrix matrices[2] = {thr_matrix_f32(turned, ROWS, DIMS), thr_matrix_f32(rows, ROWS, DIMS)};
+        uint8_t codes[2][2 * 64 * BITS * 5];
+        for (int i = 0; i < 2; i++)
+            assert_ok(thr_encode_blocks(
+                          context, i == 0 ? &plain : &rotating, &matrices[i], 0, codes[i],
+                          &(const thr_measures){.norms = norms, .residuals = residuals[i], .products = products[i]},
+                          &err),
+                      &err);
+        /* Lengths differ in the last bits before and after a rotation: a component on a border may change its cell. */
+        size_t other_bits = 0;
+        for (size_t b = 0; b < sizeof codes[0]; b++)
+            other_bits += (size_t)__builtin_popcount((unsigned)(codes[0][b] ^ codes[1][b]));
+        assert_case(other_bits <= 6, "seed %llu: %zu bits differ", (unsigned long long)test_seed(), other_bits);
+        for (size_t r = 0; r < ROWS; r++) {
+            assert_true(fabsf(residuals[0][r] - residuals[1][r]) <= 1e-5f * residuals[0][r]);
+            assert_true(fabsf(products[0][r] - products[1][r]) <= 1e-5f * products[0][r]);
+        }
+    }
+    rotating.centre = NULL;
+    thr_quantiser_free(context, &rotating);
+    assert_null(rotating.rotation);
+    thr_context_free(context);
+}
+
 /* One value into a row of any dtype. */
 static void put(void *row, thr_dtype dtype, uint32_t d, int value) {
     switch (dtype) {
@@ -218,27 +336,34 @@ static void threads_and_levels_do_not_change_a_byte(void **state) {
     enum { ROWS = 1000, DIMS = 37 };
     uint64_t rng = test_seed();
     thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 3, .ranges = {0.4f, 0.4f, 0.4f}};
+    thr_context *owner = test_context(1, THR_ISA_SCALAR, NULL);
     float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
     const size_t size = thr_codes_size(&quantiser, ROWS);
     uint8_t *wanted = test_array(size, 1), *codes = test_array(size, 1);
-    float wanted_norms[ROWS], norms[ROWS];
+    float wanted_norms[ROWS], norms[ROWS], wanted_products[2 * ROWS], products[2 * ROWS];
     thr_error err;
+    assert_ok(thr_quantiser_rotate(owner, &quantiser, 5, &err), &err);
     for (int isa = THR_ISA_SCALAR; isa <= (int)thr_isa_best(); isa++)
         for (uint32_t n_threads = 1; n_threads <= 8; n_threads++) {
             const bool first = isa == THR_ISA_SCALAR && n_threads == 1;
             thr_context *context = test_context(n_threads, (thr_isa)isa, NULL);
             memset(codes, 0xee, size);
-            assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, first ? wanted : codes,
-                                           first ? wanted_norms : norms, &err),
+            float *out = first ? wanted_products : products;
+            const thr_measures measures = {
+                .norms = first ? wanted_norms : norms, .products = out, .lead_products = out + ROWS, .lead = 1};
+            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, first ? wanted : codes, &measures, &err),
                       &err);
             thr_context_free(context);
             if (first)
                 continue;
+            assert_memory_equal(products, wanted_products, sizeof products);
             assert_memory_equal(codes, wanted, size);
             assert_memory_equal(norms, wanted_norms, sizeof norms);
         }
+    thr_quantiser_free(owner, &quantiser);
+    thr_context_free(owner);
     free(rows);
     free(wanted);
     free(codes);
@@ -344,6 +469,8 @@ int main(void) {
         cmocka_unit_test(bytes_stand_where_the_layout_says),
         cmocka_unit_test(zero_and_very_short_rows_get_the_all_minus_code_and_norm_zero),
         cmocka_unit_test(code_squares_are_the_squared_lengths_of_the_integers),
+        cmocka_unit_test(products_are_those_of_the_residuals_directions_and_their_codes),
+        cmocka_unit_test(rotated_residuals_are_coded_as_if_they_were_the_rows),
         cmocka_unit_test(every_dtype_and_stride_gives_the_same_codes),
         cmocka_unit_test(threads_and_levels_do_not_change_a_byte),
         cmocka_unit_test(rows_that_cannot_be_encoded_are_named),

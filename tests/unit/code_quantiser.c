@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_quantiser.c - calibrated ranges keep more of the angle than naive ones, and bad samples are refused. */
 #include "code/encode.h"
+#include "code/rotate.h"
 #include "support.h"
 
 #include <math.h>
@@ -142,6 +143,7 @@ static void bad_bits_dimensions_and_rows_are_refused(void **state) {
                  "0 bits");
     assert_error(thr_quantiser_train(context, &sample, 9, THR_QUANTISER_UNIT, &quantiser, &err), THR_EINVAL, &err,
                  "9 bits");
+    assert_error(thr_quantiser_train(context, &sample, 3, 16, &quantiser, &err), THR_EINVAL, &err, "16 is no sum");
     sample.n_dims = 0;
     assert_error(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_UNIT, &quantiser, &err), THR_EDIM, &err,
                  "0 dimensions");
@@ -189,6 +191,84 @@ static void rows_with_a_common_part_get_a_centre_and_others_do_not(void **state)
     thr_context_free(context);
 }
 
+/* Few components hold most of the rows: the rotation is chosen, and one-bit codes keep more. */
+static void uneven_components_are_rotated_and_even_ones_are_not(void **state) {
+    (void)state;
+    enum { MANY = 6000 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    float *rows = test_array((size_t)MANY * DIMS, sizeof *rows);
+    const thr_matrix sample = thr_matrix_f32(rows, MANY, DIMS);
+    thr_quantiser quantiser, plain;
+    thr_error err;
+    for (int bits = 1; bits <= 4; bits++) {
+        /* On a cube's corners every component is worth the same, and a code of one bit is exact. */
+        for (size_t i = 0; i < (size_t)MANY * DIMS; i++)
+            rows[i] = thr_rng_below(&rng, 2) == 0 ? 1 : -1;
+        assert_ok(thr_quantiser_train(context, &sample, (uint32_t)bits, THR_QUANTISER_ROTATE, &quantiser, &err), &err);
+        assert_ok(thr_quantiser_train(context, &sample, (uint32_t)bits, 0, &plain, &err), &err);
+        assert_null(quantiser.rotation);
+        assert_true(quantiser.rotation_seed == 0);
+        assert_memory_equal(quantiser.ranges, plain.ranges, sizeof plain.ranges);
+        test_gaussian(&rng, rows, (size_t)MANY * DIMS);
+        for (size_t i = 0; i < (size_t)MANY * DIMS; i++)
+            rows[i] *= 1 / (1 + (float)(i % DIMS) / 4);
+        assert_ok(thr_quantiser_train(context, &sample, (uint32_t)bits, THR_QUANTISER_ROTATE, &quantiser, &err), &err);
+        assert_ok(thr_quantiser_train(context, &sample, (uint32_t)bits, 0, &plain, &err), &err);
+        assert_non_null(quantiser.rotation);
+        assert_true(quantiser.rotation_seed != 0);
+        float turned[ROWS * DIMS];
+        memcpy(turned, rows, sizeof turned);
+        for (size_t r = 0; r < ROWS; r++)
+            thr_rotation_apply(quantiser.rotation, turned + r * DIMS);
+        const double before = mean_cosine(context, &plain, rows);
+        thr_quantiser turning = quantiser;
+        turning.rotation = NULL;
+        const double after = mean_cosine(context, &turning, turned);
+        assert_case(1 - after <= 0.9 * (1 - before), "seed %llu: %d bits: mean cosine %.4f, rotated %.4f",
+                    (unsigned long long)test_seed(), bits, before, after);
+        thr_quantiser_free(context, &quantiser);
+        assert_null(quantiser.rotation);
+    }
+    free(rows);
+    thr_context_free(context);
+}
+
+static void rotated_means_always_and_a_seed_brings_a_rotation_back(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
+    thr_quantiser quantiser, again;
+    thr_error err;
+    for (uint64_t n_rows = 0; n_rows <= ROWS; n_rows += ROWS) {
+        const thr_matrix sample = thr_matrix_f32(rows, n_rows, DIMS);
+        assert_ok(thr_quantiser_train(context, &sample, 2, THR_QUANTISER_ROTATED, &quantiser, &err), &err);
+        assert_non_null(quantiser.rotation);
+        again = quantiser;
+        again.rotation = NULL;
+        assert_ok(thr_quantiser_rotate(context, &again, quantiser.rotation_seed, &err), &err);
+        const size_t size = thr_codes_size(&quantiser, ROWS);
+        uint8_t *wanted = test_array(size, 1), *codes = test_array(size, 1);
+        const thr_matrix all = thr_matrix_f32(rows, ROWS, DIMS);
+        assert_ok(thr_quantiser_encode(context, &quantiser, &all, wanted, NULL, &err), &err);
+        assert_ok(thr_quantiser_encode(context, &again, &all, codes, NULL, &err), &err);
+        assert_memory_equal(codes, wanted, size);
+        assert_ok(thr_quantiser_rotate(context, &again, quantiser.rotation_seed + 1, &err), &err);
+        assert_ok(thr_quantiser_encode(context, &again, &all, codes, NULL, &err), &err);
+        assert_memory_not_equal(codes, wanted, size);
+        assert_ok(thr_quantiser_rotate(context, &again, 0, &err), &err);
+        assert_null(again.rotation);
+        assert_true(again.rotation_seed == 0);
+        thr_quantiser_free(context, &quantiser);
+        free(wanted);
+        free(codes);
+    }
+    free(rows);
+    thr_context_free(context);
+}
+
 static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) {
     (void)state;
     test_memory memory = {0};
@@ -202,7 +282,8 @@ static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) 
         thr_quantiser quantiser;
         thr_error err;
         memory.fail_at = memory.calls + n;
-        const thr_status status = thr_quantiser_train(context, &sample, 3, THR_QUANTISER_CENTRE, &quantiser, &err);
+        const thr_status status =
+            thr_quantiser_train(context, &sample, 3, THR_QUANTISER_CENTRE | THR_QUANTISER_ROTATED, &quantiser, &err);
         if (status == THR_OK) {
             assert_true(n > 1);
             thr_quantiser_free(context, &quantiser);
@@ -223,6 +304,8 @@ int main(void) {
         cmocka_unit_test(a_sample_without_direction_gets_ranges_of_one),
         cmocka_unit_test(bad_bits_dimensions_and_rows_are_refused),
         cmocka_unit_test(rows_with_a_common_part_get_a_centre_and_others_do_not),
+        cmocka_unit_test(uneven_components_are_rotated_and_even_ones_are_not),
+        cmocka_unit_test(rotated_means_always_and_a_seed_brings_a_rotation_back),
         cmocka_unit_test(every_failing_allocation_is_enomem_and_leaves_nothing),
     };
     return test_run_group(tests);

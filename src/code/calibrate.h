@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calibrate.h - the range of codes of so many bits, searched on sample rows. */
+#ifndef THR_CODE_CALIBRATE_H
+#define THR_CODE_CALIBRATE_H
+
+#include <thresher/codes.h>
+
+enum { THR_CALIBRATE_BINS = 1 << 16 };
+
+/* Mean cosine between n_rows (at least 1) unit vectors and their codes of that range and number of bits. */
+double thr_mean_cosine(const float *rows, size_t n_rows, uint32_t n_dims, float range, uint32_t bits);
+
+/* For each number of bits the percentile of |component| that keeps most of the angle. histogram: THR_CALIBRATE_BINS. */
+void thr_calibrate(const float *rows, size_t n_rows, uint32_t n_dims, uint32_t *histogram, float ranges[THR_MAX_BITS]);
+
+#endif
