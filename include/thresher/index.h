@@ -31,6 +31,13 @@ THR_API const char *thr_metric_name(thr_metric metric);
 
 /* ------------------------------------------------------------------------------------------------ build */
 
+/* Whether vectors are rotated at random before they are coded: it spreads what they say over all dimensions. */
+typedef enum thr_rotate {
+    THR_ROTATE_AUTO = 0, /* where a sample's codes get better by it */
+    THR_ROTATE_ON = 1,
+    THR_ROTATE_OFF = 2
+} thr_rotate;
+
 typedef struct thr_index_build_options {
     size_t size; /* sizeof(thr_index_build_options), set by _init */
     thr_metric metric;
@@ -43,9 +50,12 @@ typedef struct thr_index_build_options {
     bool replace;  /* an index that is already there is replaced, at the moment the new one is complete */
     uint32_t sample_rows;  /* rows the quantiser's scales are calibrated on */
     uint64_t segment_rows; /* at most so many items a segment file; 0: chosen by size */
+    uint32_t lead_bits;    /* planes that are screened by themselves, 1 to item_bits (codes are not nested); 0: chosen */
+    thr_rotate rotate;
+    uint64_t calibration_queries; /* so many items serve as queries to find out what a recall takes; 0: not calibrated */
 } thr_index_build_options;
 
-/* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows. */
+/* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. */
 THR_API void thr_index_build_options_init(thr_index_build_options *options);
 
 /*
@@ -85,11 +95,14 @@ typedef struct thr_index_info {
     thr_dtype keep;
     uint32_t n_segments;
     uint32_t format_version;
-    uint64_t code_bytes;   /* all planes of all items, block padding included */
+    uint64_t code_bytes;   /* all planes, factors and offsets of all items, block padding included */
     uint64_t vector_bytes; /* the copy for refine */
     uint64_t file_bytes;   /* all files together */
     bool has_ids;
     bool has_names;
+    uint32_t lead_bits;     /* planes that are screened by themselves; item_bits: codes are not nested */
+    bool rotated, centred;  /* before they were coded */
+    uint64_t tuned_queries; /* that the index was calibrated with; 0: it was not */
 } thr_index_info;
 
 THR_API thr_index_info thr_index_get_info(const thr_index *index);
@@ -120,15 +133,23 @@ THR_API thr_status thr_index_vector(const thr_index *index, uint64_t id, float *
 typedef struct thr_search_options {
     size_t size;           /* sizeof(thr_search_options), set by _init */
     uint32_t query_bits;   /* 1 to 8 */
-    uint64_t n_candidates; /* how many of the best by code are refined; 0: thr_search_candidates(k) */
+    uint64_t n_candidates; /* how many of the best by code are refined; 0: what recall takes */
     float extra; /* instead of n_candidates, when >= 0: refine all whose estimated score is within extra of the k-th
                     best estimate (XFBQ 3.6); in units of the score. Negative: off */
     bool exact;  /* score every kept vector exactly, without the codes */
     const uint64_t *filter; /* bit (row % 64) of word row / 64 set: the item may be returned. NULL: all may */
     uint64_t filter_bits;   /* must be n_items when filter is given */
+    /*
+     * The share of the true best k that is wanted, in (0, 1]: the index knows from its calibration how many rows that
+     * takes at k. 1, and everything above 0.999, is the exact scan. Counts that are given below are taken as they are.
+     */
+    float recall;
+    uint64_t n_survivors; /* how many of the best by the leading planes have their other planes read; 0: what recall takes */
+    /* n_queries places, or NULL: 1 where the answer is certainly the exact one, by an error bound of the codes; else 0. */
+    uint8_t *certified;
 } thr_search_options;
 
-/* Defaults: 4 query bits, the default number of candidates, no filter. */
+/* Defaults: 4 query bits, recall 0.99, no filter. */
 THR_API void thr_search_options_init(thr_search_options *options);
 
 /* The number of candidates refined for k when the options do not say: enough for recall 0.99 on the data of docs/benchmarks.md. */

@@ -29,4 +29,11 @@ thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, co
             goto out;                                                                                                  \
     } while (0)
 
+/*
+ * Options a caller gives, whose struct may have been a shorter one when the caller was compiled: the fields it has over
+ * the defaults in *complete, of which at least the first `first` bytes must be given. type names the struct.
+ */
+thr_status thr_take_options(void *complete, size_t complete_size, const void *given, size_t first, const char *type,
+                            thr_error *err);
+
 #endif

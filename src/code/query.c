@@ -87,11 +87,11 @@ static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_di
                              .sextets = sextets};
 }
 
-void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, const float *query, double norm,
-                         uint32_t query_bits, void *memory) {
+void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits, const float *query,
+                         double norm, uint32_t query_bits, void *memory) {
     const uint32_t n_dims = quantiser->n_dims, n_rows = thr_code_rows(n_dims);
     const size_t part_size = planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows);
-    const uint32_t item_top = (1u << quantiser->item_bits) - 1, query_top = (1u << query_bits) - 1;
+    const uint32_t item_top = (1u << item_bits) - 1, query_top = (1u << query_bits) - 1;
     const int half = 1 << (query_bits - 1);
     const float scale = (float)(half / (norm * (double)quantiser->ranges[query_bits - 1]));
     uint8_t *values = (uint8_t *)memory + 2 * part_size;
@@ -107,13 +107,13 @@ void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, c
     *code = (thr_query_code){.n_parts = query_bits > PART_BITS ? 2 : 1,
                              .shifts = {0, PART_BITS},
                              .n_dims = n_dims,
-                             .item_bits = quantiser->item_bits,
+                             .item_bits = item_bits,
                              .query_bits = query_bits,
                              .total = (int32_t)(n_dims * item_top * query_top),
                              .gain = (float)(1.0 / sqrt((double)square))};
     for (uint32_t p = 0; p < code->n_parts; p++) {
         uint32_t bits = query_bits - p * PART_BITS > PART_BITS ? PART_BITS : query_bits - p * PART_BITS;
-        make_part(&code->parts[p], values, n_dims, bits, code->shifts[p], quantiser->item_bits,
+        make_part(&code->parts[p], values, n_dims, bits, code->shifts[p], item_bits,
                   (uint8_t *)memory + p * part_size);
     }
 }

@@ -23,10 +23,10 @@ size_t thr_query_code_size(uint32_t n_dims);
 
 /*
  * Make the code of a finite query of length norm > 0 in memory (64-byte aligned, thr_query_code_size bytes), which
- * must live as long as the code.
+ * must live as long as the code. item_bits: planes of the items it will meet, the quantiser's or fewer leading ones.
  */
-void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, const float *query, double norm,
-                         uint32_t query_bits, void *memory);
+void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits, const float *query,
+                         double norm, uint32_t query_bits, void *memory);
 
 /* Distances of n_blocks blocks, 64 each, by the table kernel or by XOR. scratch has n_blocks * 64 places. */
 void thr_query_distances(const thr_query_code *code, thr_distance_kernel kernel, const uint8_t *blocks, size_t n_blocks,

@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 4 << 20, SEGMENT_CODE_BYTES = 1 << 30 };
+enum { CHUNK_BYTES = 4 << 20, SEGMENT_CODE_BYTES = 1 << 30, MANY_DIMS = 96 };
 
 typedef struct builder {
     thr_context *context;
@@ -39,9 +39,6 @@ typedef struct builder {
 } builder;
 
 static thr_status check_options(const thr_index_build_options *o, thr_error *err) {
-    if (o->size != sizeof *o)
-        return thr_fail(err, THR_EINVAL, "thr_index_build_options has size %zu instead of %zu: call _init first",
-                        o->size, sizeof *o);
     if ((unsigned)o->metric > THR_METRIC_L2)
         return thr_fail(err, THR_EINVAL, "the metric %d is not known: use cosine, ip or l2", (int)o->metric);
     if (o->item_bits < 1 || o->item_bits > THR_MAX_BITS)
@@ -50,6 +47,11 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
     if (!thr_keep_is_known(o->keep))
         return thr_fail(err, THR_EINVAL, "vectors cannot be kept as %s: use f32, f16, i8 or none",
                         thr_dtype_name(o->keep));
+    if (o->lead_bits > o->item_bits)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " leading bits of %" PRIu32 ": at most all of them", o->lead_bits,
+                        o->item_bits);
+    if ((unsigned)o->rotate > THR_ROTATE_OFF)
+        return thr_fail(err, THR_EINVAL, "%d is no way to rotate: use THR_ROTATE_AUTO, _ON or _OFF", (int)o->rotate);
     if (o->sample_rows == 0)
         return thr_fail(err, THR_EINVAL, "0 sample rows: at least 1 is needed");
     return THR_OK;
@@ -95,13 +97,18 @@ out:
     return status;
 }
 
+static uint32_t rotation_flag(thr_rotate rotate) {
+    return rotate == THR_ROTATE_AUTO ? THR_QUANTISER_ROTATE : rotate == THR_ROTATE_ON ? THR_QUANTISER_ROTATED : 0;
+}
+
 static thr_status train(builder *b, thr_error *err) {
     thr_matrix sample;
     thr_error why = {0};
     THR_TRY(thr_row_source_sample(&b->source, b->options->sample_rows, &sample, err));
     thr_status status =
         thr_quantiser_train(b->context, &sample, b->options->item_bits,
-                            THR_QUANTISER_CENTRE | (b->options->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0),
+                            THR_QUANTISER_CENTRE | rotation_flag(b->options->rotate) |
+                                (b->options->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0),
                             &b->manifest.quantiser, &why);
     if (status == THR_ERANGE)
         return name_bad_row(b, &sample, &why, err);
@@ -112,6 +119,15 @@ static thr_status train(builder *b, thr_error *err) {
             return thr_fail(err, THR_ERANGE, "%s: the sample of %" PRIu64 " rows gives no scale for codes of %d bits",
                             b->source.name, sample.n_rows, i + 1);
     return THR_OK;
+}
+
+/*
+ * Planes that are screened by themselves. One plane of few dimensions tells little, and of a code of one or two planes
+ * there is little to leave out.
+ */
+static uint32_t choose_lead(uint32_t item_bits, uint32_t n_dims) {
+    const uint32_t lead = n_dims >= MANY_DIMS ? 1 : 2;
+    return item_bits < lead ? item_bits : lead;
 }
 
 static thr_status prepare(builder *b, thr_error *err) {
@@ -126,13 +142,17 @@ static thr_status prepare(builder *b, thr_error *err) {
     uint64_t chunk = at_least_a_block(CHUNK_BYTES / (rows->n_dims * sizeof(float)));
     if (chunk > rows->n_rows)
         chunk = round_to_blocks(rows->n_rows + THR_BLOCK_ITEMS - 1);
-    thr_segment_shape shape = {.n_dims = rows->n_dims,
+    thr_segment_shape shape = {.version = THR_FORMAT_VERSION,
+                               .n_dims = rows->n_dims,
                                .bits = o->item_bits,
+                               .lead = o->lead_bits != 0 ? o->lead_bits : choose_lead(o->item_bits, rows->n_dims),
                                .metric = o->metric,
                                .keep = o->keep,
                                .centred = b->manifest.quantiser.centre != NULL,
                                .has_ids = b->ids.n != 0 && b->ids.offsets == NULL,
                                .has_names = b->ids.offsets != NULL};
+    b->manifest.version = shape.version;
+    b->manifest.lead = shape.lead;
     b->manifest.metric = o->metric;
     b->manifest.keep = o->keep;
     b->manifest.centred = shape.centred;
@@ -146,10 +166,9 @@ static thr_status prepare(builder *b, thr_error *err) {
 static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, uint64_t first_row, thr_error *err) {
     thr_error why = {0};
     thr_gather *gather = &b->gather;
-    size_t block = thr_block_size(gather->shape.n_dims, gather->shape.bits);
     uint64_t at = slab->n_items;
     thr_status status = thr_encode_blocks(b->context, &b->manifest.quantiser, rows, first_row,
-                                          slab->codes + at / THR_BLOCK_ITEMS * block, &gather->measures, &why);
+                                          thr_gather_codes(gather, slab), &gather->measures, &why);
     if (status != THR_OK)
         return thr_fail(err, status, "%s: %s", b->source.name, why.text);
     thr_gather_add(gather, slab, rows->n_rows);
@@ -206,13 +225,14 @@ static thr_status end_segment(builder *b, uint32_t number, uint32_t n_items, thr
     shape.n_items = n_items;
     if (shape.keep != THR_DTYPE_NONE)
         thr_segment_write_end(&b->writer);
-    THR_TRY(thr_gather_write(&b->gather, &b->writer, err));
+    THR_TRY(thr_gather_write(&b->gather, THR_SECTION_CODES, THR_SECTION_INVERSE_NORMS, &b->writer, err));
     THR_TRY(thr_ids_write(&b->ids, m->n_items, n_items, &b->writer, err));
     if (shape.centred) {
         THR_TRY(thr_segment_write_begin(&b->writer, THR_SECTION_CENTRE, err));
         THR_TRY(thr_segment_write(&b->writer, m->quantiser.centre, shape.n_dims * sizeof(float), err));
         thr_segment_write_end(&b->writer);
     }
+    THR_TRY(thr_gather_write(&b->gather, THR_SECTION_LEADS, THR_SECTION_RECORDS, &b->writer, err));
     THR_TRY(thr_segment_write_finish(&b->writer, &shape, &listed, err));
     THR_TRY(thr_grow(b->context, &m->segments, &b->segments_capacity, m->n_segments, m->n_segments + 1,
                      sizeof *m->segments, "the manifest's segments", err));
@@ -240,14 +260,16 @@ static thr_status write_segments(builder *b, thr_error *err) {
 
 thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
                            const thr_index_build_options *options, thr_error *err) {
-    thr_index_build_options defaults;
-    thr_index_build_options_init(&defaults);
-    builder b = {.context = context, .options = options != NULL ? options : &defaults};
+    thr_index_build_options complete;
+    thr_index_build_options_init(&complete);
+    builder b = {.context = context, .options = &complete};
     b.dir.fd = b.writer.out.fd = -1;
     b.source.context = b.ids.context = b.gather.context = b.keeper.context = b.writer.out.context = context;
     thr_status status = THR_OK;
     if (context == NULL || vectors == NULL)
         return thr_fail(err, THR_EINVAL, "a build needs a context and a reader of vectors");
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_build_options, lead_bits),
+                             "thr_index_build_options", err));
     THR_TRY(check_options(b.options, err));
     THR_TRY_OUT(thr_row_source_open(context, vectors, &b.source, err));
     THR_TRY_OUT(thr_build_dir_open(context, dir, b.options->replace, &b.dir, err));
@@ -257,6 +279,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     THR_TRY_OUT(train(&b, err));
     THR_TRY_OUT(prepare(&b, err));
     THR_TRY_OUT(write_segments(&b, err));
+    b.manifest.errors = b.gather.errors;
     THR_TRY_OUT(thr_build_dir_publish(&b.dir, &b.manifest, err));
 out:
     thr_segment_write_drop(&b.writer);

@@ -2,7 +2,9 @@
 #include "index/gather.h"
 
 #include "base/error.h"
+#include "base/half.h"
 #include "code/encode.h"
+#include "kernel/kernel.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,8 +27,16 @@ thr_status thr_gather_open(thr_context *context, const thr_segment_shape *shape,
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.norms, "lengths", err));
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.residuals, "lengths", err));
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.alongs, "lengths", err));
-    return thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->measures.code_squares, "code lengths",
-                     err);
+    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.products, "lengths", err));
+    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->measures.code_squares, "code lengths",
+                      err));
+    if (!has(gather, THR_SECTION_RECORDS))
+        return THR_OK;
+    gather->measures.lead = shape->lead;
+    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.lead_products, "lengths", err));
+    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->lead_squares, "code lengths", err));
+    return thr_alloc(context, (size_t)chunk_items / THR_BLOCK_ITEMS, thr_block_size(shape->n_dims, shape->bits),
+                     &gather->blocks, "codes", err);
 }
 
 static void slab_free(thr_context *context, thr_slab *slab) {
@@ -36,6 +46,8 @@ static void slab_free(thr_context *context, thr_slab *slab) {
     thr_release(context, slab->offsets);
     thr_release(context, slab->scales);
     thr_release(context, slab->inverse_norms);
+    thr_release(context, slab->leads);
+    thr_release(context, slab->records);
     *slab = (thr_slab){0};
 }
 
@@ -47,6 +59,10 @@ void thr_gather_close(thr_gather *gather) {
     thr_release(gather->context, gather->measures.residuals);
     thr_release(gather->context, gather->measures.alongs);
     thr_release(gather->context, gather->measures.code_squares);
+    thr_release(gather->context, gather->measures.products);
+    thr_release(gather->context, gather->measures.lead_products);
+    thr_release(gather->context, gather->lead_squares);
+    thr_release(gather->context, gather->blocks);
     *gather = (thr_gather){.context = gather->context};
 }
 
@@ -59,10 +75,15 @@ void thr_gather_restart(thr_gather *gather) {
 static thr_status slab_alloc(thr_gather *gather, thr_slab *slab, thr_error *err) {
     thr_context *context = gather->context;
     size_t items = (size_t)gather->slab_items, blocks = items / THR_BLOCK_ITEMS;
-    THR_TRY(thr_alloc(context, blocks, thr_block_size(gather->shape.n_dims, gather->shape.bits), &slab->codes, "codes",
+    THR_TRY(thr_alloc(context, blocks, thr_block_size(gather->shape.n_dims, gather->shape.lead), &slab->codes, "codes",
                       err));
     if (has(gather, THR_SECTION_BLOCK_NORMS))
         THR_TRY(thr_alloc(context, blocks, sizeof(uint32_t), &slab->block_norms, "block norms", err));
+    if (has(gather, THR_SECTION_RECORDS)) {
+        THR_TRY(thr_alloc(context, items, 2 * sizeof(uint16_t), &slab->leads, "leads", err));
+        THR_TRY(thr_alloc_zero(context, items, thr_record_size(thr_shape_records(&gather->shape)), &slab->records,
+                               "records", err));
+    }
     struct {
         thr_section_kind kind;
         float **values;
@@ -108,19 +129,64 @@ static void add_block_norms(thr_gather *gather, thr_slab *slab, uint64_t n) {
     }
 }
 
-/* |r| / |b| in double, rounded once; a code's length is never 0, for its integers are odd. */
+/* What a code's integers are multiplied by to stand for the residual: |r| / <r / |r|, b>, 0 for no residual. */
+static double factor_of(float residual, float product) {
+    return product > 0 ? (double)residual / (double)product : 0;
+}
+
 static void add_factors(thr_gather *gather, thr_slab *slab, uint64_t n) {
     for (uint64_t i = 0; i < n; i++)
         slab->factors[slab->n_items + i] =
-            (float)((double)gather->measures.residuals[i] / sqrt((double)gather->measures.code_squares[i]));
+            (float)factor_of(gather->measures.residuals[i], gather->measures.products[i]);
 }
 
 /* L2: |r|^2. Else, with a centre, minus the residual's part along it. */
+static float offset_of(const thr_gather *gather, uint64_t i) {
+    const thr_measures *m = &gather->measures;
+    return gather->shape.metric == THR_METRIC_L2 ? m->residuals[i] * m->residuals[i] : -m->alongs[i];
+}
+
 static void add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n) {
-    const bool l2 = gather->shape.metric == THR_METRIC_L2;
     for (uint64_t i = 0; i < n; i++)
-        slab->offsets[slab->n_items + i] =
-            l2 ? gather->measures.residuals[i] * gather->measures.residuals[i] : -gather->measures.alongs[i];
+        slab->offsets[slab->n_items + i] = offset_of(gather, i);
+}
+
+/* The code times the factor, x, is r and something orthogonal to it. */
+static void note_errors(float *error, float *length, double residual, double factor, uint32_t square) {
+    const double x = factor * sqrt((double)square), off = x * x - residual * residual;
+    *length = fmaxf(*length, (float)x);
+    *error = fmaxf(*error, (float)sqrt(fmax(off, 0)));
+}
+
+static void add_nested(thr_gather *gather, thr_slab *slab, uint64_t n) {
+    const thr_measures *m = &gather->measures;
+    const thr_record_shape shape = thr_shape_records(&gather->shape);
+    const size_t size = thr_record_size(shape), n_blocks = (size_t)((n + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
+    const uint32_t n_dims = gather->shape.n_dims, lead = gather->shape.lead;
+    const bool pairs = thr_shape_has_offsets(&gather->shape);
+    uint8_t *codes = slab->codes + slab->n_items / THR_BLOCK_ITEMS * thr_block_size(n_dims, lead);
+    uint8_t *records = slab->records + slab->n_items * size;
+    uint16_t *leads = slab->leads + slab->n_items * (pairs ? 2 : 1);
+    thr_split_planes(gather->blocks, n_blocks, lead, shape, codes, records);
+    gather->context->kernels->code_squares(gather->lead_squares, codes, n_blocks, n_dims, lead);
+    for (uint64_t i = 0; i < n; i++) {
+        const double factor = factor_of(m->residuals[i], m->products[i]);
+        const double lead_factor = factor_of(m->residuals[i], m->lead_products[i]);
+        const float offset = pairs ? offset_of(gather, i) : 0;
+        thr_record_write_head(shape, records + i * size, (float)factor, offset);
+        leads[pairs ? 2 * i : i] = thr_bf16_from_f32((float)lead_factor);
+        if (pairs)
+            leads[2 * i + 1] = thr_bf16_from_f32(offset);
+        note_errors(&gather->errors.full_error, &gather->errors.full_length, (double)m->residuals[i], factor,
+                    m->code_squares[i]);
+        note_errors(&gather->errors.lead_error, &gather->errors.lead_length, (double)m->residuals[i], lead_factor,
+                    gather->lead_squares[i]);
+    }
+}
+
+uint8_t *thr_gather_codes(const thr_gather *gather, const thr_slab *slab) {
+    const size_t block = thr_block_size(gather->shape.n_dims, gather->shape.bits);
+    return gather->blocks != NULL ? gather->blocks : slab->codes + slab->n_items / THR_BLOCK_ITEMS * block;
 }
 
 void thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n) {
@@ -130,6 +196,8 @@ void thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n) {
         add_factors(gather, slab, n);
     if (slab->offsets != NULL)
         add_offsets(gather, slab, n);
+    if (slab->records != NULL)
+        add_nested(gather, slab, n);
     slab->n_items += n;
 }
 
@@ -147,29 +215,40 @@ static const void *slab_data(const thr_slab *slab, thr_section_kind kind) {
         return slab->scales;
     case THR_SECTION_INVERSE_NORMS:
         return slab->inverse_norms;
+    case THR_SECTION_LEADS:
+        return slab->leads;
+    case THR_SECTION_RECORDS:
+        return slab->records;
     default:
         return NULL;
     }
 }
 
-/* Zeros from the last item to the end of its block, in the arrays of a value an item. */
-static void pad(thr_slab *slab) {
-    uint64_t padded = thr_padded_items((uint32_t)slab->n_items);
-    float *arrays[] = {slab->factors, slab->offsets, slab->scales, slab->inverse_norms};
+/* Zeros from the last item to the end of its block, in the arrays of something an item. */
+static void pad(const thr_gather *gather, thr_slab *slab) {
+    const size_t padding = (size_t)(thr_padded_items((uint32_t)slab->n_items) - slab->n_items);
+    const size_t record = thr_record_size(thr_shape_records(&gather->shape));
+    const size_t lead = sizeof(uint16_t) * (thr_shape_has_offsets(&gather->shape) ? 2 : 1);
+    const struct {
+        void *values;
+        size_t size;
+    } arrays[] = {{slab->factors, sizeof(float)}, {slab->offsets, sizeof(float)}, {slab->scales, sizeof(float)},
+                  {slab->inverse_norms, sizeof(float)}, {slab->leads, lead}, {slab->records, record}};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
-        if (arrays[i] != NULL)
-            memset(arrays[i] + slab->n_items, 0, (size_t)(padded - slab->n_items) * sizeof(float));
+        if (arrays[i].values != NULL)
+            memset((char *)arrays[i].values + slab->n_items * arrays[i].size, 0, padding * arrays[i].size);
 }
 
-thr_status thr_gather_write(thr_gather *gather, thr_segment_writer *writer, thr_error *err) {
+thr_status thr_gather_write(thr_gather *gather, thr_section_kind first, thr_section_kind last,
+                            thr_segment_writer *writer, thr_error *err) {
     thr_segment_shape shape = gather->shape;
-    for (uint32_t kind = THR_SECTION_CODES; kind <= THR_SECTION_INVERSE_NORMS; kind++) {
+    for (uint32_t kind = first; kind <= (uint32_t)last; kind++) {
         if (!has(gather, (thr_section_kind)kind))
             continue;
         THR_TRY(thr_segment_write_begin(writer, (thr_section_kind)kind, err));
         for (size_t i = 0; i < gather->n_slabs && gather->slabs[i].n_items > 0; i++) {
             uint64_t size;
-            pad(&gather->slabs[i]);
+            pad(gather, &gather->slabs[i]);
             shape.n_items = (uint32_t)gather->slabs[i].n_items;
             (void)thr_section_size(&shape, kind, &size);
             THR_TRY(thr_segment_write(writer, slab_data(&gather->slabs[i], (thr_section_kind)kind), (size_t)size, err));

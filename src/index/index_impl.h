@@ -39,4 +39,7 @@ uint32_t thr_index_segment_of(const thr_index *index, uint64_t row);
 /* THR_ECHANGED when a segment file is not what it was. */
 thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err);
 
+/* From options' recall to survivors and candidates for k, or to the exact scan; counts that are given stay. */
+void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options);
+
 #endif

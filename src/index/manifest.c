@@ -14,8 +14,13 @@ static const char FIRST_WORD[] = "thresher-index ";
 
 enum {
     CHECKSUM_LINE = 26,   /* "checksum ", 16 digits, newline */
-    SEGMENT_LINE_MIN = 49 /* "segment ", name, three numbers as short as they can be */
+    SEGMENT_LINE_MIN = 49, /* "segment ", name, three numbers as short as they can be */
+    SEED_DIGITS = 16,
+    RECALL_SIZE = 20
 };
+
+const uint32_t thr_tuned_recalls[THR_TUNED_RECALLS] = {900, 950, 990, 999};
+const uint32_t thr_tuned_ks[THR_TUNED_KS] = {1, 10, 100, 1000};
 
 /* ------------------------------------------------------------------------------------------------ parts */
 
@@ -191,6 +196,44 @@ static thr_status ranges_line(parser *p, float ranges[THR_MAX_BITS]) {
     return take(p, "\n") ? THR_OK : wrong(p, "the end of the line");
 }
 
+static thr_status rotation_line(parser *p, uint64_t *seed) {
+    p->line++;
+    *seed = 0;
+    if (!take(p, "rotation ") || (!take(p, "no") && (!take_hex(p, SEED_DIGITS, seed) || *seed == 0)) || !take(p, "\n"))
+        return wrong(p, "'rotation no', or 'rotation' and sixteen hexadecimal digits that are not all 0");
+    return THR_OK;
+}
+
+static thr_status errors_line(parser *p, thr_code_errors *errors) {
+    float *numbers[] = {&errors->lead_error, &errors->lead_length, &errors->full_error, &errors->full_length};
+    p->line++;
+    if (!take(p, "errors"))
+        return wrong(p, "'errors'");
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!take(p, " ") || !take_range(p, numbers[i]))
+            return wrong(p, "four numbers like 0x1.800000p-3");
+    return take(p, "\n") ? THR_OK : wrong(p, "the end of the line");
+}
+
+/* "tuning QUERIES", and unless that is 0 a line for every recall: "recall 0.990", then two numbers for every k. */
+static thr_status tuning_lines(parser *p, thr_tuning *tuning) {
+    THR_TRY(number_line(p, "tuning", 0, UINT64_MAX - 1, &tuning->n_queries));
+    for (size_t r = 0; r < THR_TUNED_RECALLS && tuning->n_queries > 0; r++) {
+        char key[RECALL_SIZE];
+        (void)snprintf(key, sizeof key, "recall 0.%03" PRIu32, thr_tuned_recalls[r]);
+        p->line++;
+        bool good = take(p, key);
+        for (size_t k = 0; k < THR_TUNED_KS && good; k++) {
+            uint64_t *survivors = &tuning->at[r].survivors[k], *candidates = &tuning->at[r].candidates[k];
+            good = take(p, " ") && take_number(p, survivors) && take(p, " ") && take_number(p, candidates) &&
+                   *candidates >= 1 && *candidates <= *survivors;
+        }
+        if (!good || !take(p, "\n"))
+            return wrong(p, "'recall', a recall, and pairs of survivors and candidates");
+    }
+    return THR_OK;
+}
+
 static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
     static const char expected[] = "'segment', a file name, its items, its bytes and its checksum";
     char name[THR_SEGMENT_NAME_SIZE] = {0};
@@ -230,20 +273,30 @@ static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m
 }
 
 static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
-    uint64_t n_dims = 0, bits = 0, n_segments = 0;
+    uint64_t n_dims = 0, bits = 0, lead = 0, n_segments = 0;
     THR_TRY(metric_line(p, &m->metric));
     THR_TRY(number_line(p, "dims", 1, THR_MAX_DIMS, &n_dims));
     THR_TRY(number_line(p, "bits", 1, THR_MAX_BITS, &bits));
+    lead = bits;
+    if (m->version > 1)
+        THR_TRY(number_line(p, "lead", 1, bits, &lead));
     THR_TRY(keep_line(p, &m->keep));
     THR_TRY(number_line(p, "items", 1, UINT64_MAX - 1, &m->n_items));
     THR_TRY(ranges_line(p, m->quantiser.ranges));
     THR_TRY(flag_line(p, "centre", &m->centred));
+    if (m->version > 1) {
+        THR_TRY(rotation_line(p, &m->quantiser.rotation_seed));
+        if (lead < bits)
+            THR_TRY(errors_line(p, &m->errors));
+        THR_TRY(tuning_lines(p, &m->tuning));
+    }
     THR_TRY(flag_line(p, "ids", &m->has_ids));
     THR_TRY(flag_line(p, "names", &m->has_names));
     THR_TRY(number_line(p, "segments", 1, THR_MAX_SEGMENTS, &n_segments));
     m->quantiser.n_dims = (uint32_t)n_dims;
     m->quantiser.item_bits = (uint32_t)bits;
     m->quantiser.unit = m->metric == THR_METRIC_COSINE;
+    m->lead = (uint32_t)lead;
     m->n_segments = (uint32_t)n_segments;
     THR_TRY(segment_lines(context, p, m));
     p->line++;
@@ -280,6 +333,7 @@ thr_status thr_manifest_parse(thr_context *context, const char *name, const void
             "restore it or build the index again",
             name, size);
     p.end -= CHECKSUM_LINE;
+    manifest->version = (uint32_t)version;
     thr_status status = parse_body(context, &p, manifest);
     if (status != THR_OK)
         thr_manifest_free(context, manifest);
@@ -303,24 +357,62 @@ __attribute__((format(printf, 2, 3))) static void add(printer *out, const char *
         out->used += (size_t)length;
 }
 
-thr_status thr_manifest_print(thr_context *context, const thr_manifest *m, char **text, size_t *size, thr_error *err) {
-    enum { HEAD_MAX = 1024, SEGMENT_LINE_MAX = 128 };
+static void add_numbers(printer *out, const char *key, const float *numbers, size_t n) {
+    add(out, "%s", key);
+    for (size_t i = 0; i < n; i++) {
+        char number[RANGE_SIZE];
+        range_print(numbers[i], number);
+        add(out, " %s", number);
+    }
+    add(out, "\n");
+}
+
+static void add_version_2(printer *out, const thr_manifest *m) {
+    if (m->quantiser.rotation_seed == 0)
+        add(out, "rotation no\n");
+    else
+        add(out, "rotation %016" PRIx64 "\n", m->quantiser.rotation_seed);
+    if (m->lead < m->quantiser.item_bits) {
+        const thr_code_errors *e = &m->errors;
+        add_numbers(out, "errors", (const float[]){e->lead_error, e->lead_length, e->full_error, e->full_length}, 4);
+    }
+    add(out, "tuning %" PRIu64 "\n", m->tuning.n_queries);
+    for (size_t r = 0; r < THR_TUNED_RECALLS && m->tuning.n_queries > 0; r++) {
+        add(out, "recall 0.%03" PRIu32, thr_tuned_recalls[r]);
+        for (size_t k = 0; k < THR_TUNED_KS; k++)
+            add(out, " %" PRIu64 " %" PRIu64, m->tuning.at[r].survivors[k], m->tuning.at[r].candidates[k]);
+        add(out, "\n");
+    }
+}
+
+static thr_status check_numbers(const thr_manifest *m, thr_error *err) {
+    const float errors[] = {m->errors.lead_error, m->errors.lead_length, m->errors.full_error, m->errors.full_length};
     for (int i = 0; i < THR_MAX_BITS; i++)
         if (!range_is_good(m->quantiser.ranges[i]))
             return thr_fail(err, THR_ERANGE, "the quantiser's range for %d bits is not a positive normal number",
                             i + 1);
+    for (size_t i = 0; i < 4 && m->lead < m->quantiser.item_bits; i++)
+        if (!range_is_good(errors[i]))
+            return thr_fail(err, THR_ERANGE, "an error of the codes is not a positive normal number");
+    return THR_OK;
+}
+
+thr_status thr_manifest_print(thr_context *context, const thr_manifest *m, char **text, size_t *size, thr_error *err) {
+    enum { HEAD_MAX = 4096, SEGMENT_LINE_MAX = 128 };
+    THR_TRY(check_numbers(m, err));
     printer out = {.capacity = HEAD_MAX + (size_t)m->n_segments * SEGMENT_LINE_MAX};
     THR_TRY(thr_alloc(context, out.capacity, 1, &out.text, "the manifest", err));
-    add(&out, "%s%d\nmetric %s\ndims %" PRIu32 "\nbits %" PRIu32 "\nkeep %s\nitems %" PRIu64 "\nranges", FIRST_WORD,
-        THR_FORMAT_VERSION, thr_metric_name(m->metric), m->quantiser.n_dims, m->quantiser.item_bits,
-        thr_dtype_name(m->keep), m->n_items);
-    for (int i = 0; i < THR_MAX_BITS; i++) {
-        char range[RANGE_SIZE];
-        range_print(m->quantiser.ranges[i], range);
-        add(&out, " %s", range);
-    }
-    add(&out, "\ncentre %s\nids %s\nnames %s\nsegments %" PRIu32 "\n", m->centred ? "yes" : "no",
-        m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no", m->n_segments);
+    add(&out, "%s%" PRIu32 "\nmetric %s\ndims %" PRIu32 "\nbits %" PRIu32 "\n", FIRST_WORD, m->version,
+        thr_metric_name(m->metric), m->quantiser.n_dims, m->quantiser.item_bits);
+    if (m->version > 1)
+        add(&out, "lead %" PRIu32 "\n", m->lead);
+    add(&out, "keep %s\nitems %" PRIu64 "\n", thr_dtype_name(m->keep), m->n_items);
+    add_numbers(&out, "ranges", m->quantiser.ranges, THR_MAX_BITS);
+    add(&out, "centre %s\n", m->centred ? "yes" : "no");
+    if (m->version > 1)
+        add_version_2(&out, m);
+    add(&out, "ids %s\nnames %s\nsegments %" PRIu32 "\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no",
+        m->n_segments);
     for (uint32_t i = 0; i < m->n_segments; i++) {
         const thr_manifest_segment *segment = &m->segments[i];
         char name[THR_SEGMENT_NAME_SIZE];

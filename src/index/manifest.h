@@ -8,12 +8,13 @@
 #define THR_INDEX_MANIFEST_H
 
 #include "base/memory.h"
+#include "scan/scan.h"
 
 #include <thresher/codes.h>
 #include <thresher/index.h>
 
 enum {
-    THR_FORMAT_VERSION = 1,
+    THR_FORMAT_VERSION = 2,
     THR_MAX_SEGMENTS = 1000000, /* six digits */
     THR_SEGMENT_NAME_SIZE = 20  /* "000000-5f3a91c2.seg" and its end */
 };
@@ -28,10 +29,28 @@ typedef struct thr_manifest_segment {
     uint64_t header_checksum;
 } thr_manifest_segment;
 
+/* Recalls and numbers of results that an index is calibrated for. */
+enum { THR_TUNED_RECALLS = 4, THR_TUNED_KS = 4 };
+extern const uint32_t thr_tuned_recalls[THR_TUNED_RECALLS]; /* in thousandths, ascending */
+extern const uint32_t thr_tuned_ks[THR_TUNED_KS];           /* ascending */
+
+/* What a recall takes, as calibration found it. */
+typedef struct thr_tuning {
+    uint64_t n_queries; /* that it was found with; 0: not calibrated */
+    struct {
+        /* Survivors and candidates for every k. */
+        uint64_t survivors[THR_TUNED_KS], candidates[THR_TUNED_KS];
+    } at[THR_TUNED_RECALLS];
+} thr_tuning;
+
 typedef struct thr_manifest {
+    uint32_t version; /* of the format, also of its segments */
     thr_metric metric;
     thr_dtype keep;
-    thr_quantiser quantiser; /* dims, bits, ranges; its centre is not owned */
+    thr_quantiser quantiser; /* dims, bits, ranges, the rotation's seed; its centre and rotation are not owned */
+    uint32_t lead;           /* planes in the segments' blocks */
+    thr_code_errors errors;  /* nested codes only */
+    thr_tuning tuning;
     uint64_t n_items;
     bool centred, has_ids, has_names; /* centred: the centre itself stands in the segments */
     uint32_t n_segments;

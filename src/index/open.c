@@ -42,9 +42,11 @@ void thr_index_free(thr_index *index) {
 static thr_status map_segment(thr_index *index, const char *dir, const thr_manifest_segment *listed, thr_error *err) {
     const thr_manifest *m = &index->manifest;
     thr_mapped *mapped = &index->mapped[index->n_segments];
-    thr_segment_shape shape = {.n_items = listed->n_items,
+    thr_segment_shape shape = {.version = m->version,
+                               .n_items = listed->n_items,
                                .n_dims = m->quantiser.n_dims,
                                .bits = m->quantiser.item_bits,
+                               .lead = m->lead,
                                .metric = m->metric,
                                .keep = m->keep,
                                .centred = m->centred,
@@ -83,8 +85,12 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
         index->segments[i] = view->scan;
         first_row += view->shape.n_items;
         index->info.file_bytes += view->size;
-        if (thr_section_size(&view->shape, THR_SECTION_CODES, &size))
-            index->info.code_bytes += size;
+        static const thr_section_kind code_sections[] = {THR_SECTION_CODES,   THR_SECTION_BLOCK_NORMS,
+                                                         THR_SECTION_FACTORS, THR_SECTION_OFFSETS,
+                                                         THR_SECTION_LEADS,   THR_SECTION_RECORDS};
+        for (size_t k = 0; k < sizeof code_sections / sizeof code_sections[0]; k++)
+            if (thr_section_size(&view->shape, (uint32_t)code_sections[k], &size))
+                index->info.code_bytes += size;
         if (thr_section_size(&view->shape, THR_SECTION_VECTORS, &size))
             index->info.vector_bytes += size;
     }
@@ -143,7 +149,11 @@ static void describe(thr_index *index) {
     info->item_bits = m->quantiser.item_bits;
     info->keep = m->keep;
     info->n_segments = m->n_segments;
-    info->format_version = THR_FORMAT_VERSION;
+    info->format_version = m->version;
+    info->lead_bits = m->lead;
+    info->rotated = m->quantiser.rotation_seed != 0;
+    info->centred = m->centred;
+    info->tuned_queries = m->tuning.n_queries;
     info->has_ids = m->has_ids;
     info->has_names = m->has_names;
     index->target = (thr_scan_target){.segments = index->segments,
@@ -151,7 +161,9 @@ static void describe(thr_index *index) {
                                       .n_items = m->n_items,
                                       .quantiser = &m->quantiser,
                                       .metric = m->metric,
-                                      .keep = m->keep};
+                                      .keep = m->keep,
+                                      .lead = m->lead,
+                                      .errors = m->errors};
 }
 
 thr_status thr_index_open(thr_context *context, const char *dir, thr_index **index_out, thr_error *err) {
@@ -169,6 +181,9 @@ thr_status thr_index_open(thr_context *context, const char *dir, thr_index **ind
     }
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
     THR_TRY_OUT(load(index, dir, err));
+    if (index->manifest.quantiser.rotation_seed != 0)
+        THR_TRY_OUT(thr_quantiser_rotate(context, &index->manifest.quantiser, index->manifest.quantiser.rotation_seed,
+                                         err));
     describe(index);
     *index_out = index;
     index = NULL;

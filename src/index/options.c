@@ -8,10 +8,13 @@ enum {
     DEFAULT_ITEM_BITS = 3,
     DEFAULT_QUERY_BITS = 4,
     DEFAULT_SAMPLE_ROWS = 4096,
+    DEFAULT_CALIBRATION_QUERIES = 1000,
     /* The candidates refined for k: at least so many times k, and at least so many more. */
     CANDIDATES_TIMES = 4,
     CANDIDATES_MORE = 90
 };
+
+static const float DEFAULT_RECALL = 0.99f;
 
 const char *thr_metric_name(thr_metric metric) {
     switch (metric) {
@@ -32,6 +35,7 @@ void thr_index_build_options_init(thr_index_build_options *options) {
     options->item_bits = DEFAULT_ITEM_BITS;
     options->keep = THR_DTYPE_F32;
     options->sample_rows = DEFAULT_SAMPLE_ROWS;
+    options->calibration_queries = DEFAULT_CALIBRATION_QUERIES;
 }
 
 void thr_search_options_init(thr_search_options *options) {
@@ -39,6 +43,7 @@ void thr_search_options_init(thr_search_options *options) {
     options->size = sizeof *options;
     options->query_bits = DEFAULT_QUERY_BITS;
     options->extra = -1;
+    options->recall = DEFAULT_RECALL;
 }
 
 uint64_t thr_search_candidates(uint64_t k) {

@@ -9,11 +9,10 @@
 #include <math.h>
 
 static thr_status check_options(const thr_index *index, const thr_search_options *o, uint64_t k, thr_error *err) {
-    if (o->size != sizeof *o)
-        return thr_fail(err, THR_EINVAL, "thr_search_options has size %zu instead of %zu: call _init first", o->size,
-                        sizeof *o);
     if (k == 0)
         return thr_fail(err, THR_EINVAL, "k is 0: ask for at least 1 item");
+    if (!(o->recall > 0 && o->recall <= 1))
+        return thr_fail(err, THR_EINVAL, "a recall of %g: give a share above 0 and up to 1", (double)o->recall);
     if (o->query_bits < 1 || o->query_bits > THR_MAX_BITS)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " query bits: 1 to %d are possible", o->query_bits, THR_MAX_BITS);
     if (isnan(o->extra))
@@ -78,11 +77,10 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
     if (index == NULL || queries == NULL || ids == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs an index, queries and room for ids");
     thr_search_options_init(&complete);
-    THR_TRY(check_options(index, options != NULL ? options : &complete, k, err));
-    if (options != NULL)
-        complete = *options;
-    if (complete.n_candidates == 0)
-        complete.n_candidates = thr_search_candidates(k);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_search_options, recall),
+                             "thr_search_options", err));
+    THR_TRY(check_options(index, &complete, k, err));
+    thr_index_resolve_recall(index, k, &complete);
     THR_TRY(check_queries(index, queries, k, err));
     THR_TRY(thr_index_check_unchanged(index, err));
     if (queries->n_rows == 0)

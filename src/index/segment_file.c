@@ -15,28 +15,30 @@ const uint8_t thr_segment_magic[8] = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1};
 const char *thr_section_name(uint32_t kind) {
     static const char *const names[THR_SECTION_LAST + 1] = {"?",       "vectors",  "codes",  "block norms",
                                                             "factors", "offsets",  "scales", "inverse norms",
-                                                            "ids",     "id order", "names",  "centre"};
+                                                            "ids",     "id order", "names",  "centre",
+                                                            "leads",   "records"};
     return names[kind <= THR_SECTION_LAST ? kind : 0];
 }
 
 bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *size) {
     uint64_t padded = thr_padded_items(shape->n_items);
     bool cosine = shape->metric == THR_METRIC_COSINE, vectors = shape->keep != THR_DTYPE_NONE;
+    bool nested = shape->lead < shape->bits;
     *size = padded * sizeof(float);
     switch (kind) {
     case THR_SECTION_VECTORS:
         *size = (uint64_t)shape->n_items * shape->n_dims * thr_dtype_size(shape->keep);
         return vectors;
     case THR_SECTION_CODES:
-        *size = padded / THR_BLOCK_ITEMS * thr_block_size(shape->n_dims, shape->bits);
+        *size = padded / THR_BLOCK_ITEMS * thr_block_size(shape->n_dims, shape->lead);
         return true;
     case THR_SECTION_BLOCK_NORMS:
         *size = padded / THR_BLOCK_ITEMS * sizeof(uint32_t);
-        return cosine && !shape->centred;
+        return !nested && cosine && !shape->centred;
     case THR_SECTION_FACTORS:
-        return !cosine || shape->centred;
+        return !nested && (!cosine || shape->centred);
     case THR_SECTION_OFFSETS:
-        return shape->metric == THR_METRIC_L2 || shape->centred;
+        return !nested && thr_shape_has_offsets(shape);
     case THR_SECTION_SCALES:
         return shape->keep == THR_DTYPE_I8;
     case THR_SECTION_INVERSE_NORMS:
@@ -52,6 +54,12 @@ bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *s
     case THR_SECTION_CENTRE:
         *size = shape->n_dims * sizeof(float);
         return shape->centred;
+    case THR_SECTION_LEADS:
+        *size = padded * (thr_shape_has_offsets(shape) ? 2 : 1) * sizeof(uint16_t);
+        return nested;
+    case THR_SECTION_RECORDS:
+        *size = padded * thr_record_size(thr_shape_records(shape));
+        return nested;
     default:
         *size = 0;
         return false;
@@ -68,9 +76,10 @@ static thr_status check_header(const char *path, const thr_segment_header *h, ui
         return thr_fail(err, THR_EVERSION,
                         "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
                         path, h->version, THR_FORMAT_VERSION);
-    if (h->version != THR_FORMAT_VERSION || h->reserved != 0)
+    if (h->version != shape->version || h->reserved != 0 || (h->version == 1 && h->lead != 0))
         return thr_fail(err, THR_ECORRUPT, "%s: the header holds wrong numbers: " REMEDY, path);
     if (h->n_items != shape->n_items || h->n_dims != shape->n_dims || h->bits != shape->bits ||
+        (h->version > 1 && h->lead != shape->lead) ||
         h->metric != (uint32_t)shape->metric || h->keep != (uint32_t)shape->keep || h->build != listed->build)
         return thr_fail(err, THR_ECORRUPT, "%s: the header does not say what the MANIFEST says: " REMEDY, path);
     if (h->n_sections > THR_SECTION_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
@@ -157,6 +166,13 @@ static void point(thr_segment_view *view) {
         case THR_SECTION_CENTRE:
             view->centre = (float *)(uintptr_t)data;
             break;
+        case THR_SECTION_LEADS:
+            view->scan.leads = data;
+            view->scan.lead_offsets = thr_shape_has_offsets(&view->shape);
+            break;
+        case THR_SECTION_RECORDS:
+            view->scan.records = data;
+            break;
         }
     }
 }
@@ -230,8 +246,8 @@ static thr_status check_zero(const thr_segment_view *view, uint64_t begin, uint6
 /* Items past the last one in the last block (the ends of its rows of 64 bytes), and bits past the last dimension. */
 static thr_status check_code_padding(const thr_segment_view *view, const thr_section *codes, thr_error *err) {
     uint32_t items = view->shape.n_items % THR_BLOCK_ITEMS, dims = view->shape.n_dims % 8;
-    uint64_t block = thr_block_size(view->shape.n_dims, view->shape.bits);
-    uint64_t last_rows = (uint64_t)view->shape.bits * THR_BLOCK_ITEMS; /* the last 8 dimensions of a block */
+    uint64_t block = thr_block_size(view->shape.n_dims, view->shape.lead);
+    uint64_t last_rows = (uint64_t)view->shape.lead * THR_BLOCK_ITEMS; /* the last 8 dimensions of a block */
     uint64_t end = codes->offset + codes->size;
     if (items != 0)
         for (uint64_t row = end - block; row < end; row += THR_BLOCK_ITEMS)
@@ -300,6 +316,10 @@ thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *e
             break;
         case THR_SECTION_IDS:
             THR_TRY(check_zero(view, position - padding * sizeof(uint64_t), position, err));
+            break;
+        case THR_SECTION_LEADS:
+        case THR_SECTION_RECORDS:
+            THR_TRY(check_zero(view, position - section->size / (padding + view->shape.n_items) * padding, position, err));
             break;
         case THR_SECTION_VECTORS:
         case THR_SECTION_BLOCK_NORMS:

@@ -10,6 +10,7 @@
 #define THR_INDEX_SEGMENT_FILE_H
 
 #include "base/memory.h"
+#include "code/nested.h"
 #include "index/manifest.h"
 #include "scan/segment.h"
 
@@ -26,10 +27,12 @@ typedef enum thr_section_kind {
     THR_SECTION_IDS = 8,
     THR_SECTION_ID_ORDER = 9,
     THR_SECTION_NAMES = 10,
-    THR_SECTION_CENTRE = 11
+    THR_SECTION_CENTRE = 11,
+    THR_SECTION_LEADS = 12,
+    THR_SECTION_RECORDS = 13
 } thr_section_kind;
 
-enum { THR_SECTION_LAST = THR_SECTION_CENTRE, THR_SECTION_ALIGN = 64 };
+enum { THR_SECTION_LAST = THR_SECTION_RECORDS, THR_SECTION_ALIGN = 64 };
 
 /* "vectors", ..., for messages. */
 const char *thr_section_name(uint32_t kind);
@@ -38,7 +41,8 @@ typedef struct thr_segment_header {
     uint8_t magic[8];
     uint32_t version, n_items, n_dims, bits, metric, keep, n_sections, build;
     uint64_t table_offset;
-    uint64_t reserved;
+    uint32_t lead; /* planes in the blocks; 0 in version 1, where all are */
+    uint32_t reserved;
     uint64_t checksum; /* of all bytes before it and the section table */
 } thr_segment_header;
 
@@ -53,7 +57,7 @@ extern const uint8_t thr_segment_magic[8];
 
 /* What decides which sections there are and how large they are. */
 typedef struct thr_segment_shape {
-    uint32_t n_items, n_dims, bits;
+    uint32_t version, n_items, n_dims, bits, lead;
     thr_metric metric;
     thr_dtype keep;
     bool centred, has_ids, has_names;
@@ -61,6 +65,16 @@ typedef struct thr_segment_shape {
 
 static inline uint64_t thr_align_up(uint64_t n) {
     return (n + THR_SECTION_ALIGN - 1) / THR_SECTION_ALIGN * THR_SECTION_ALIGN;
+}
+
+/* Whether items have an offset: l2, or a centre. */
+static inline bool thr_shape_has_offsets(const thr_segment_shape *shape) {
+    return shape->metric == THR_METRIC_L2 || shape->centred;
+}
+
+/* How the records of nested codes look; of no planes where codes are not nested. */
+static inline thr_record_shape thr_shape_records(const thr_segment_shape *shape) {
+    return thr_record_shape_of(shape->n_dims, shape->bits, shape->lead, thr_shape_has_offsets(shape));
 }
 
 /* Items with those that fill the last block. */

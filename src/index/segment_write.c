@@ -44,7 +44,8 @@ thr_status thr_segment_write_finish(thr_segment_writer *writer, const thr_segmen
                                     thr_manifest_segment *listed, thr_error *err) {
     size_t table_size = writer->n_sections * sizeof writer->sections[0];
     THR_TRY(thr_out_align(&writer->out, err));
-    thr_segment_header header = {.version = THR_FORMAT_VERSION,
+    thr_segment_header header = {.version = shape->version,
+                                 .lead = shape->version > 1 ? shape->lead : 0,
                                  .n_items = shape->n_items,
                                  .n_dims = shape->n_dims,
                                  .bits = shape->bits,

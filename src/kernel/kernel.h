@@ -114,10 +114,12 @@ typedef uint64_t (*thr_screen_factors_kernel)(float *scores, const uint32_t *dis
                                               const float *offsets, int32_t total, float gain, float weight,
                                               float threshold);
 
-/* The same with factors and offsets in bfloat16: the upper halves of float32 numbers. */
-typedef uint64_t (*thr_screen_leads_kernel)(float *scores, const uint32_t *distances, const uint16_t *factors,
-                                            const uint16_t *offsets, int32_t total, float gain, float weight,
-                                            float threshold);
+/*
+ * The same for nested codes, whose numbers are bfloat16, the upper halves of float32: numbers[i] is an item's factor, or
+ * with offsets numbers[2 i] its factor and numbers[2 i + 1] its offset. scores are written only where any bit is returned.
+ */
+typedef uint64_t (*thr_screen_leads_kernel)(float *scores, const uint32_t *distances, const uint16_t *numbers,
+                                            bool offsets, int32_t total, float gain, float weight, float threshold);
 
 /*
  * One item's planes behind the leading ones (nested.h) against a query of odd 7-bit integers y_d: sum of v_d y_d with

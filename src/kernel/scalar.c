@@ -195,15 +195,18 @@ static uint64_t screen_factors(float *scores, const uint32_t *distances, const f
     return mask;
 }
 
-static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *factors, const uint16_t *offsets,
+static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
                              int32_t total, float gain, float weight, float threshold) {
-    float wide_factors[ITEMS], wide_offsets[ITEMS];
+    float wide_factors[ITEMS], wide_offsets[ITEMS], all[ITEMS];
     for (size_t i = 0; i < ITEMS; i++) {
-        wide_factors[i] = thr_bf16_to_f32(factors[i]);
-        wide_offsets[i] = offsets != NULL ? thr_bf16_to_f32(offsets[i]) : 0;
+        wide_factors[i] = thr_bf16_to_f32(numbers[offsets ? 2 * i : i]);
+        wide_offsets[i] = offsets ? thr_bf16_to_f32(numbers[2 * i + 1]) : 0;
     }
-    return screen_factors(scores, distances, wide_factors, offsets != NULL ? wide_offsets : NULL, total, gain, weight,
-                          threshold);
+    const uint64_t mask = screen_factors(all, distances, wide_factors, offsets ? wide_offsets : NULL, total, gain,
+                                         weight, threshold);
+    if (mask != 0)
+        memcpy(scores, all, sizeof all);
+    return mask;
 }
 
 static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,

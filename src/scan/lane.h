@@ -5,6 +5,7 @@
 #ifndef THR_SCAN_LANE_H
 #define THR_SCAN_LANE_H
 
+#include "code/nested.h"
 #include "code/query.h"
 #include "kernel/kernel.h"
 #include "scan/scan.h"
@@ -16,6 +17,7 @@ enum {
         12288,           /* and about so many bytes of codes: more, and the stream of codes is interrupted too long */
     THR_RUN_BLOCKS = 16, /* blocks whose bounds are computed in one go: a register's worth */
     THR_PIECE_BLOCKS = 1024, /* blocks a thread takes at once */
+    THR_GROUP = 16,          /* queries that read every tile together */
 };
 
 /*
@@ -29,6 +31,17 @@ static inline uint64_t thr_sample_blocks(uint64_t n_blocks) {
     return n < THR_SAMPLE_LEAST ? 0 : n < THR_SAMPLE_BLOCKS ? n : THR_SAMPLE_BLOCKS;
 }
 
+/* A search as all its parts see it. */
+typedef struct thr_job {
+    thr_context *context;
+    const thr_scan_target *target;
+    const thr_search_options *options;
+    uint64_t k, n_blocks, n_allowed; /* rows that pass the filter */
+    size_t survivors;                /* rows the screen lets through: of nested codes those whose other planes are read */
+    size_t wanted;                   /* candidates, at most survivors */
+    bool exact;                      /* score rows from their vectors, without a screen */
+} thr_job;
+
 /* One query, as every thread reads it. */
 typedef struct thr_scan_query {
     const thr_scan_target *target;
@@ -41,30 +54,79 @@ typedef struct thr_scan_query {
     float gain;   /* with factors: what (total - 2 D) * factor is multiplied by */
     float weight; /* what offsets are multiplied by */
     float bias;   /* what an estimate in the collector's units lacks to be the user's score */
+    /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain) * factor - offset * weight. */
+    thr_rest_query rest;
+    float lead_gain, rest_gain;
+    bool collected; /* its collector is complete: the pass leaves it out */
 } thr_scan_query;
 
-/* One thread's scratch. */
+/* One query's, or one thread's, scratch. */
 typedef struct thr_lane {
     thr_collector collector;
     float *vector;     /* n_dims floats, the query; then n_dims more for a row or the query less the centre */
     void *code_memory; /* thr_query_code_size */
+    void *rest_memory; /* thr_rest_query_size */
     uint32_t *distances, *more_distances; /* a tile's */
     float *sample;                        /* scores of the sampled blocks */
 } thr_lane;
+
+struct thr_scan {
+    thr_context *context;
+    uint32_t n_dims; /* that lanes have room for */
+    size_t n_lanes;  /* a group's for each thread */
+    thr_lane lanes[];
+};
+
+/* The first lanes get all the memory a search can ask for, so that a second one of the same shape asks for none. */
+thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t n_dims, size_t survivors, thr_error *err);
 
 /* Global block numbers: row / 64. All segments begin at a multiple of 64. */
 typedef struct thr_block_range {
     uint64_t first, end;
 } thr_block_range;
 
-/* Offer to the lane's collector all rows of the blocks whose estimated score reaches its threshold. */
-void thr_screen_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks);
+/* Whether codes are nested. */
+static inline bool thr_is_nested(const thr_scan_target *target) {
+    return target->lead < target->quantiser->item_bits;
+}
+
+/* Bytes of a kept vector. */
+static inline size_t thr_row_size(const thr_scan_target *target) {
+    return target->quantiser->n_dims * thr_dtype_size(target->keep);
+}
+
+/* What a search with these options has to do. */
+thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64_t k,
+                     const thr_search_options *options);
+
+/* How a query is coded and what else of it an estimate needs: row of queries, with lane's memory, which it borrows. */
+void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
+                       thr_scan_query *query);
+
+/*
+ * Collect each of n queries' survivors in its lane, or with n_lanes > 1 one query's, on all threads, in the first lane;
+ * with job->exact their exact scores.
+ */
+thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
+                       thr_error *err);
+
+/* Offer to each query's lane all rows of the blocks whose estimated score reaches its collector's threshold. */
+void thr_screen_blocks(const thr_scan_query *queries, thr_lane *lanes, size_t n, thr_block_range blocks);
 
 /* The same with exact scores from the kept vectors. */
 void thr_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks);
 
-/* Replace estimated scores by exact ones. */
+/* Nested codes: replace the leading planes' estimates by those of all planes. */
+void thr_rescore(const thr_scan_query *query, thr_candidate *items, size_t n);
+
+/* Replace estimated scores by exact ones. lane: for rows whose values must be unpacked. */
 void thr_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n);
+
+/*
+ * With few rows allowed it is cheaper to score their vectors than to screen the blocks they are spread over. The costs
+ * are in nanoseconds on a processor of 2023; a wrong one costs time, not truth.
+ */
+bool thr_rows_are_cheaper(const thr_scan_target *target, const uint64_t *filter, uint64_t n_allowed);
 
 /* The score the user sees of an estimate in the collector's units. */
 float thr_estimate_score(const thr_scan_query *query, float score);

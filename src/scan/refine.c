@@ -9,11 +9,11 @@
 enum {
     AHEAD = 6, /* candidates whose vectors are being fetched while one is scored */
     LINE = 64, /* bytes fetched at once */
+    WAITING = 256,
+    SPARSE = 24, /* a block of fewer allowed rows is not scored whole */
 };
 
-static size_t row_size(const thr_scan_target *target) {
-    return target->quantiser->n_dims * thr_dtype_size(target->keep);
-}
+static const double ROW_NS = 15, ROW_BYTES_A_NS = 16, BLOCK_NS = 20, BLOCK_BYTES_A_NS = 25;
 
 /* Raw kernel values of n rows from one on, before item factors. */
 static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
@@ -21,7 +21,7 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
     const thr_scan_target *target = query->target;
     const thr_kernels *kernels = query->kernels;
     const uint32_t n_dims = target->quantiser->n_dims;
-    const size_t size = row_size(target);
+    const size_t size = thr_row_size(target);
     const char *rows = (const char *)segment->vectors + first * size;
     const bool l2 = target->metric == THR_METRIC_L2;
     switch (target->keep) {
@@ -54,25 +54,9 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
             scores[i] = 0.0f - scores[i]; /* not -0 for the item itself */
 }
 
-void thr_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks) {
-    for (; blocks.first < blocks.end; blocks.first++) {
-        const uint64_t row = blocks.first * THR_BLOCK_ITEMS;
-        const thr_segment *segment = thr_segment_of(query->target, row);
-        const uint64_t first = row - segment->first_row, left = segment->n_items - first;
-        uint64_t mask = thr_block_rows(query, segment, first / THR_BLOCK_ITEMS);
-        if (mask == 0)
-            continue;
-        float scores[THR_BLOCK_ITEMS] = {0};
-        score_rows(query, lane, segment, first, left < THR_BLOCK_ITEMS ? (size_t)left : THR_BLOCK_ITEMS, scores);
-        mask &= query->kernels->screen_scores(scores, lane->collector.threshold);
-        if (mask != 0)
-            thr_collector_push_block(&lane->collector, row, mask, scores);
-    }
-}
-
 static void fetch(const thr_scan_target *target, uint64_t row) {
     const thr_segment *segment = thr_segment_of(target, row);
-    const size_t size = row_size(target);
+    const size_t size = thr_row_size(target);
     const char *at = (const char *)segment->vectors + (row - segment->first_row) * size;
     for (size_t i = 0; i < size; i += LINE)
         __builtin_prefetch(at + i);
@@ -89,4 +73,62 @@ void thr_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *item
         const thr_segment *segment = thr_segment_of(query->target, items[i].row);
         score_rows(query, lane, segment, items[i].row - segment->first_row, 1, &items[i].score);
     }
+}
+
+/* Rows of sparse blocks wait here until there are enough of them to fetch one while another is scored. */
+typedef struct waiting {
+    thr_candidate items[WAITING];
+    size_t n;
+} waiting;
+
+static void score_waiting(const thr_scan_query *query, thr_lane *lane, waiting *rows) {
+    thr_refine(query, lane, rows->items, rows->n);
+    for (size_t i = 0; i < rows->n; i++) {
+        if (i % THR_BLOCK_ITEMS == 0)
+            thr_collector_reserve(&lane->collector);
+        if (rows->items[i].score >= lane->collector.threshold)
+            thr_collector_push(&lane->collector, rows->items[i].row, rows->items[i].score, 0);
+    }
+    rows->n = 0;
+}
+
+void thr_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks) {
+    waiting rows = {.n = 0};
+    for (; blocks.first < blocks.end; blocks.first++) {
+        const uint64_t row = blocks.first * THR_BLOCK_ITEMS;
+        const thr_segment *segment = thr_segment_of(query->target, row);
+        const uint64_t first = row - segment->first_row, left = segment->n_items - first;
+        uint64_t mask = thr_block_rows(query, segment, first / THR_BLOCK_ITEMS);
+        if (mask == 0)
+            continue;
+        if (query->filter != NULL && __builtin_popcountll(mask) < SPARSE) {
+            for (; mask != 0; mask &= mask - 1)
+                rows.items[rows.n++].row = row + (unsigned)__builtin_ctzll(mask);
+            if (rows.n > WAITING - SPARSE)
+                score_waiting(query, lane, &rows);
+            continue;
+        }
+        float scores[THR_BLOCK_ITEMS] = {0};
+        score_rows(query, lane, segment, first, left < THR_BLOCK_ITEMS ? (size_t)left : THR_BLOCK_ITEMS, scores);
+        mask &= query->kernels->screen_scores(scores, lane->collector.threshold);
+        if (mask != 0)
+            thr_collector_push_block(&lane->collector, row, mask, scores, NULL);
+    }
+    score_waiting(query, lane, &rows);
+}
+
+static double touched_blocks(const uint64_t *filter, uint64_t n_items) {
+    uint64_t n = 0;
+    for (uint64_t word = 0; word < (n_items + 63) / 64; word++)
+        n += filter[word] != 0;
+    return (double)n;
+}
+
+bool thr_rows_are_cheaper(const thr_scan_target *target, const uint64_t *filter, uint64_t n_allowed) {
+    if (filter == NULL || target->keep == THR_DTYPE_NONE)
+        return false;
+    const double row = ROW_NS + (double)thr_row_size(target) / ROW_BYTES_A_NS;
+    const double block =
+        BLOCK_NS + (double)thr_block_size(target->quantiser->n_dims, target->lead) / BLOCK_BYTES_A_NS;
+    return (double)n_allowed * row < touched_blocks(filter, target->n_items) * block;
 }

@@ -12,6 +12,14 @@
 
 #include <thresher/codes.h>
 
+/*
+ * How far codes are from what they stand for. With x = factor * b, the vector that a code is: the largest |r - x| and |x|
+ * of any item, for the leading planes alone and for all planes. 0 where not known.
+ */
+typedef struct thr_code_errors {
+    float lead_error, lead_length, full_error, full_length;
+} thr_code_errors;
+
 /* What is searched. Pointers are borrowed. */
 typedef struct thr_scan_target {
     const thr_segment *segments; /* in row order */
@@ -20,6 +28,8 @@ typedef struct thr_scan_target {
     const thr_quantiser *quantiser;
     thr_metric metric;
     thr_dtype keep; /* F32, F16, I8 or NONE */
+    uint32_t lead;  /* planes in the segments' blocks; below the quantiser's item_bits for nested codes */
+    thr_code_errors errors;
 } thr_scan_target;
 
 typedef struct thr_scan thr_scan; /* scratch memory, kept from search to search */
@@ -29,11 +39,21 @@ void thr_scan_free(thr_scan *scan);
 
 /*
  * Search all queries (any dtype, checked by the caller to have the target's dimensions). Options are checked by the
- * caller too: query_bits in 1..8, k >= 1, filter of n_items bits, exact only with vectors.
+ * caller too: query_bits in 1..8, k >= 1, filter of n_items bits, exact only with vectors. Its recall is not looked at:
+ * n_survivors and n_candidates say how many rows go on, at least k in any case.
  * rows_out and scores_out (may be NULL) have n_queries x k places: row numbers of the index, filled up with THR_NO_ID.
  * THR_ERANGE names the query row; THR_ENOMEM.
  */
 thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
                            const thr_search_options *options, uint64_t *rows_out, float *scores_out, thr_error *err);
+
+/*
+ * Where given rows stand, for one of the queries, in the order of the leading planes' estimates and in that of all
+ * planes, both among the best n_survivors by the leading planes: how many come before, UINT32_MAX for rows that are not
+ * among them. Of flat codes both are the same. THR_ENOMEM.
+ */
+thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t query,
+                          uint64_t n_survivors, const uint64_t *rows, size_t n_rows, uint32_t *lead_ranks,
+                          uint32_t *full_ranks, thr_error *err);
 
 #endif

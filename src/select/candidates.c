@@ -163,12 +163,13 @@ void thr_collector_reserve(thr_collector *collector) {
         collector->n = 0; /* no memory: the answer is lost, status says so */
 }
 
-void thr_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores) {
+void thr_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores,
+                              const uint32_t *distances) {
     thr_collector_reserve(collector);
     for (; mask != 0; mask &= mask - 1) {
         const unsigned i = (unsigned)__builtin_ctzll(mask);
         if (scores[i] >= collector->threshold)
-            thr_collector_push(collector, first + i, scores[i]);
+            thr_collector_push(collector, first + i, scores[i], distances != NULL ? distances[i] : 0);
     }
 }
 
@@ -178,7 +179,7 @@ void thr_collector_merge(thr_collector *collector, const thr_collector *other) {
     for (size_t i = 0; i < other->n; i++) {
         if (i % BLOCK == 0)
             thr_collector_reserve(collector);
-        thr_collector_push(collector, other->items[i].row, other->items[i].score);
+        collector->items[collector->n++] = other->items[i];
     }
 }
 

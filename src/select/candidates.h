@@ -13,7 +13,8 @@
 
 typedef struct thr_candidate {
     uint64_t row;
-    float score; /* never NaN */
+    float score;       /* never NaN */
+    uint32_t distance; /* of the leading planes, for the other planes to be added to */
 } thr_candidate;
 
 static inline bool thr_candidate_before(thr_candidate a, thr_candidate b) {
@@ -48,12 +49,13 @@ thr_status thr_collector_start(thr_collector *collector, thr_context *context, s
 void thr_collector_reserve(thr_collector *collector);
 
 /* After reserve: one row. */
-static inline void thr_collector_push(thr_collector *collector, uint64_t row, float score) {
-    collector->items[collector->n++] = (thr_candidate){row, score};
+static inline void thr_collector_push(thr_collector *collector, uint64_t row, float score, uint32_t distance) {
+    collector->items[collector->n++] = (thr_candidate){row, score, distance};
 }
 
-/* Rows of one block of 64: bit i of mask stands for row first + i and scores[i]. */
-void thr_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores);
+/* Rows of one block of 64: bit i of mask stands for row first + i, scores[i] and distances[i] (NULL: 0). */
+void thr_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores,
+                              const uint32_t *distances);
 
 /* Append what other has collected. */
 void thr_collector_merge(thr_collector *collector, const thr_collector *other);

@@ -194,7 +194,7 @@ static void check_distance(kcheck *check, uint32_t n_dims, uint32_t item_bits, u
         quantiser.ranges[b] = extreme ? 1e-6f : 0.3f;
     void *memory = kcheck_buffer(check, (thr_query_code_size(n_dims) + 63) / 64 * 64);
     thr_query_code code;
-    thr_query_code_make(&code, &quantiser, query, square, query_bits, memory);
+    thr_query_code_make(&code, &quantiser, item_bits, query, square, query_bits, memory);
     in.part = code.parts[0];
     kcheck_call(check, run_distance, &in, n_blocks * ITEMS * sizeof(uint32_t), n_blocks * ITEMS,
                 n_blocks * ITEMS * item_bits * in.part.n_rows, "%u d, %u x %u bits", n_dims, item_bits, query_bits);
@@ -245,7 +245,7 @@ typedef struct screen_input {
     const uint32_t *distances, *squares;
     const int32_t *bounds;
     const float *factors, *lengths;
-    const uint16_t *short_factors, *short_lengths;
+    const uint16_t *numbers;
     size_t n_blocks;
     int32_t total;
     float gain, weight, threshold;
@@ -341,21 +341,19 @@ void check_screen_factors(kcheck *check) {
 static void run_screen_leads(const thr_kernels *kernels, void *out, void *arg) {
     const screen_input *in = arg;
     screen_output *o = out;
-    o->mask = kernels->screen_leads(o->scores, in->distances, in->short_factors, in->short_lengths, in->total, in->gain,
+    memset(o->scores, 0, sizeof o->scores);
+    o->mask = kernels->screen_leads(o->scores, in->distances, in->numbers, in->lengths != NULL, in->total, in->gain,
                                     in->weight, in->threshold);
 }
 
 void check_screen_leads(kcheck *check) {
     screen_input in = {0};
     fill_screen(check, &in);
-    uint16_t *factors = kcheck_buffer(check, ITEMS * sizeof *factors),
-             *lengths = kcheck_buffer(check, ITEMS * sizeof *lengths);
-    for (int i = 0; i < ITEMS; i++) {
-        factors[i] = thr_bf16_from_f32(in.factors[i]);
-        lengths[i] = thr_bf16_from_f32(kcheck_float(check));
-    }
-    in.short_factors = factors;
-    in.short_lengths = in.lengths == NULL ? NULL : lengths;
+    const size_t n = in.lengths != NULL ? 2 * ITEMS : ITEMS;
+    uint16_t *numbers = kcheck_buffer(check, n * sizeof *numbers);
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = thr_bf16_from_f32(kcheck_float(check));
+    in.numbers = numbers;
     kcheck_call(check, run_screen_leads, &in, sizeof(screen_output), ITEMS, 8 * ITEMS, "total %d", in.total);
 }
 

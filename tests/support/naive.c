@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "naive.h"
 
+#include "base/half.h"
+#include "code/nested.h"
+#include "code/rotate.h"
 #include "kernel/kernel.h"
+#include "scan/lane.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,14 +18,26 @@ int test_candidate_order(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
+/* The odd integers of a vector's code, and 1 / its length. */
+static float code_of(const test_target *target, const float *vector, double length, uint32_t bits, int16_t *values) {
+    const float half = (float)(1u << (bits - 1));
+    const float scale = (float)((double)half / (length * (double)target->quantiser.ranges[bits - 1]));
+    uint64_t square = 0;
+    for (uint32_t d = 0; d < target->shape.n_dims; d++) {
+        const int v = 2 * (int)fminf(fmaxf(floorf(vector[d] * scale), -half), half - 1) + 1;
+        square += (uint64_t)(v * v);
+        values[d] = (int16_t)v;
+    }
+    return (float)(1 / sqrt((double)square));
+}
+
 void test_query_make(test_query *query, const test_target *target, const float *vector, uint32_t query_bits) {
     const thr_metric metric = target->shape.metric;
     const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
     const uint32_t n_dims = target->shape.n_dims;
-    const float half = (float)(1u << (query_bits - 1)), *centre = target->quantiser.centre;
+    const float *centre = target->quantiser.centre;
     query->norm = sqrt(kernels->sum_squares(vector, n_dims));
     query->norm = query->norm < 0x1p-100 ? 0 : query->norm;
-    query->values = test_array(n_dims, sizeof(int16_t));
     query->vector = test_array(n_dims, sizeof(float));
     float *residual = test_array(n_dims, sizeof(float));
     double shared = 0;
@@ -44,15 +60,15 @@ void test_query_make(test_query *query, const test_target *target, const float *
     double length = metric == THR_METRIC_COSINE ? query->norm > 0 : query->norm;
     if (centre != NULL)
         length = sqrt(kernels->sum_squares(residual, n_dims));
+    if (target->quantiser.rotation != NULL)
+        thr_rotation_apply(target->quantiser.rotation, residual);
     const double divisor = length > 0x1p-100 ? length : 1;
-    const float scale = (float)((double)half / (divisor * (double)target->quantiser.ranges[query_bits - 1]));
-    uint64_t square = 0;
-    for (uint32_t d = 0; d < n_dims; d++) {
-        const int v = 2 * (int)fminf(fmaxf(floorf(residual[d] * scale), -half), half - 1) + 1;
-        square += (uint64_t)(v * v);
-        query->values[d] = (int16_t)v;
-    }
-    query->code_gain = (float)(1 / sqrt((double)square));
+    const double scale = length * (metric == THR_METRIC_L2 ? 2 : 1);
+    query->values = test_array(n_dims, sizeof(int16_t));
+    query->rest_values = test_array(n_dims, sizeof(int16_t));
+    query->code_gain = code_of(target, residual, divisor, query_bits, query->values);
+    query->rest_gain = (float)(scale * (double)code_of(target, residual, divisor, THR_REST_BITS, query->rest_values));
+    query->scale = scale;
     query->gain = (float)(length * (double)query->code_gain * (metric == THR_METRIC_L2 ? 2 : 1));
     query->weight = (float)weight;
     query->bias = (float)(metric == THR_METRIC_L2 ? -length * length : shared);
@@ -61,7 +77,48 @@ void test_query_make(test_query *query, const test_target *target, const float *
 
 void test_query_free(test_query *query) {
     free(query->values);
+    free(query->rest_values);
     free(query->vector);
+}
+
+static float leads_number(const test_target *target, uint64_t item, bool offset) {
+    const bool pairs = target->shape.metric == THR_METRIC_L2 || target->quantiser.centre != NULL;
+    if (offset && !pairs)
+        return 0;
+    return thr_bf16_to_f32(target->leads[pairs ? 2 * item + offset : item]);
+}
+
+/* v = 2^m v_lead + v_rest: the integer products of a query with both parts of an item's code. */
+static void nested_products(const test_target *target, const test_query *query, uint64_t item, int32_t *lead,
+                            int32_t *rest) {
+    const int16_t *values = target->values + item * target->shape.n_dims;
+    const int m = (int)(target->shape.bits - target->shape.lead), top = 1 << target->shape.bits;
+    *lead = *rest = 0;
+    for (uint32_t d = 0; d < target->shape.n_dims; d++) {
+        const int u = (values[d] - 1 + top) / 2, high = u >> m, low = u & ((1 << m) - 1);
+        *lead += (2 * high + 1 - (1 << target->shape.lead)) * query->values[d];
+        *rest += (2 * low + 1 - (1 << m)) * query->rest_values[d];
+    }
+}
+
+float test_lead_estimate(const test_target *target, const test_query *query, uint64_t item) {
+    int32_t lead, rest;
+    nested_products(target, query, item, &lead, &rest);
+    const float score = ((float)lead * leads_number(target, item, false)) * query->gain;
+    const float offset = leads_number(target, item, true) * query->weight;
+    return target->segments->lead_offsets ? score - offset : score;
+}
+
+static float nested_estimate(const test_target *target, const test_query *query, uint64_t item) {
+    int32_t lead, rest;
+    nested_products(target, query, item, &lead, &rest);
+    const bool wide = target->shape.bits > 4;
+    const float factor = target->factors[item], offset = leads_number(target, item, true);
+    const float lead_gain = (float)((double)query->scale * (double)query->code_gain *
+                                    (double)(1 << (target->shape.bits - target->shape.lead)));
+    const float product = (float)lead * lead_gain + (float)rest * query->rest_gain;
+    return product * (wide ? factor : thr_bf16_to_f32(thr_bf16_from_f32(factor))) -
+           (wide ? (target->segments->lead_offsets ? target->offsets[item] : 0) : offset) * query->weight;
 }
 
 float test_estimate(const test_target *target, const test_query *query, uint64_t item) {
@@ -71,6 +128,8 @@ float test_estimate(const test_target *target, const test_query *query, uint64_t
         product += values[d] * query->values[d];
         square += values[d] * values[d];
     }
+    if (test_is_nested(&target->shape))
+        return nested_estimate(target, query, item);
     if (!test_has_factors(target))
         return (float)product / sqrtf((float)square);
     return ((float)product * target->factors[item]) * query->gain - target->offsets[item] * query->weight;
@@ -126,34 +185,47 @@ double test_exact_double(const test_target *target, const test_query *query, uin
     }
 }
 
-/* The candidates in order, as many as are refined or returned; XFBQ 3.6 for extra. */
-static size_t screen(const test_target *target, const test_query *query, uint64_t k, const thr_search_options *options,
-                     thr_candidate *items) {
-    size_t n = 0;
-    for (uint64_t i = 0; i < target->shape.n_items; i++)
-        if (options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0)
-            items[n++] =
-                (thr_candidate){i, options->exact ? test_exact(target, query, i) : test_estimate(target, query, i)};
-    qsort(items, n, sizeof *items, test_candidate_order);
-    uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
-    if (options->exact || options->extra >= 0 || target->shape.keep == THR_DTYPE_NONE)
-        wanted = k;
-    if (wanted >= n || options->exact)
-        return n;
-    if (!(options->extra > 0))
-        return (size_t)wanted;
-    float margin = options->extra;
-    if (!test_has_factors(target))
-        margin /= query->code_gain;
-    const float least = items[wanted - 1].score - margin;
+/* How many of n sorted items are at least as good as the wanted-th less a margin. */
+static size_t within(const thr_candidate *items, size_t n, uint64_t wanted, float margin) {
+    if (wanted >= n || !(margin > 0))
+        return wanted < n ? (size_t)wanted : n;
     size_t kept = (size_t)wanted;
-    while (kept < n && items[kept].score >= least)
+    while (kept < n && items[kept].score >= items[wanted - 1].score - margin)
         kept++;
     return kept;
 }
 
+/* The candidates in order, as many as are refined or returned; XFBQ 3.6 for extra. */
+static size_t screen(const test_target *target, const test_query *query, uint64_t k, const thr_search_options *options,
+                     bool exact, thr_candidate *items) {
+    size_t n = 0;
+    const bool nested = test_is_nested(&target->shape);
+    for (uint64_t i = 0; i < target->shape.n_items; i++)
+        if (options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0)
+            items[n++] = (thr_candidate){.row = i,
+                                         .score = exact    ? test_exact(target, query, i)
+                                                  : nested ? test_lead_estimate(target, query, i)
+                                                           : test_estimate(target, query, i)};
+    qsort(items, n, sizeof *items, test_candidate_order);
+    if (exact)
+        return n;
+    uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
+    if (options->extra >= 0 || target->shape.keep == THR_DTYPE_NONE)
+        wanted = k;
+    float margin = target->shape.keep == THR_DTYPE_NONE ? 0 : options->extra;
+    if (!nested && !test_has_factors(target))
+        margin /= query->code_gain;
+    if (!nested)
+        return within(items, n, wanted, margin);
+    n = within(items, n, options->n_survivors > wanted ? options->n_survivors : wanted, margin);
+    for (size_t i = 0; i < n; i++)
+        items[i].score = test_estimate(target, query, items[i].row);
+    qsort(items, n, sizeof *items, test_candidate_order);
+    return within(items, n, wanted, margin);
+}
+
 static float shown(const test_target *target, const test_query *query, float score) {
-    return score * (test_has_factors(target) ? 1 : query->code_gain) + query->bias;
+    return score * (test_has_factors(target) || test_is_nested(&target->shape) ? 1 : query->code_gain) + query->bias;
 }
 
 void test_naive_search(const test_target *target, const float *vector, uint64_t k, const thr_search_options *options,
@@ -161,14 +233,17 @@ void test_naive_search(const test_target *target, const float *vector, uint64_t 
     test_query query;
     test_query_make(&query, target, vector, options->query_bits);
     thr_candidate *items = test_array(target->shape.n_items, sizeof *items);
-    size_t n = 0;
+    size_t n = 0, n_allowed = 0;
+    for (uint64_t i = 0; i < target->shape.n_items; i++)
+        n_allowed += options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0;
+    const bool exact = options->exact || thr_rows_are_cheaper(&target->scan, options->filter, n_allowed);
     if (query.norm == 0 && target->shape.metric != THR_METRIC_L2) {
         for (uint64_t i = 0; i < target->shape.n_items; i++)
             if (options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0)
-                items[n++] = (thr_candidate){i, 0};
+                items[n++] = (thr_candidate){.row = i};
     } else {
-        n = screen(target, &query, k, options, items);
-        for (size_t i = 0; i < n && !options->exact; i++)
+        n = screen(target, &query, k, options, exact, items);
+        for (size_t i = 0; i < n && !exact; i++)
             items[i].score = target->shape.keep == THR_DTYPE_NONE ? shown(target, &query, items[i].score)
                                                                   : test_exact(target, &query, items[i].row);
         qsort(items, n, sizeof *items, test_candidate_order);

@@ -15,15 +15,21 @@ int test_candidate_order(const void *a, const void *b);
 typedef struct test_query {
     double norm;
     float code_gain, gain; /* 1 / |query code|, and what factors are multiplied by */
+    double scale;          /* length of the coded part, twice that for L2 */
     float weight;          /* of the items' offsets */
     float bias;            /* what an estimate lacks to be the score shown */
     int16_t *values;       /* odd integers */
+    int16_t *rest_values;  /* the same of 7 bits, for the other planes of nested codes */
+    float rest_gain;       /* what their product is multiplied by */
     float *vector;         /* as refine reads it: of length 1 for cosine */
 } test_query;
 
 void test_query_make(test_query *query, const test_target *target, const float *vector, uint32_t query_bits);
 void test_query_free(test_query *query);
 float test_estimate(const test_target *target, const test_query *query, uint64_t item);
+
+/* The same by the leading planes of nested codes alone. */
+float test_lead_estimate(const test_target *target, const test_query *query, uint64_t item);
 
 /* Score from the kept vector: with the scalar kernel, bit for bit what a search answers; and in double. */
 float test_exact(const test_target *target, const test_query *query, uint64_t item);

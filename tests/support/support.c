@@ -3,6 +3,7 @@
 
 #include "base/half.h"
 #include "code/encode.h"
+#include "code/nested.h"
 #include "kernel/kernel.h"
 
 #include <math.h>
@@ -121,6 +122,14 @@ int test_code_value(const uint8_t *codes, uint32_t n_dims, uint32_t bits, uint64
 
 enum { TRAIN_ROWS = 64 };
 
+static uint32_t test_lead(const test_shape *shape) {
+    return shape->lead == 0 ? shape->bits : shape->lead;
+}
+
+bool test_is_nested(const test_shape *shape) {
+    return test_lead(shape) < shape->bits;
+}
+
 /* A zeroed array of a value an item, padded to whole blocks. */
 static void *item_array(const test_shape *shape, size_t size) {
     return test_array(((size_t)shape->n_items + 63) / 64 * 64, size);
@@ -170,22 +179,22 @@ static void make_codes(test_target *target, const float *rows) {
     thr_matrix sample = all;
     sample.n_rows = shape->n_items < TRAIN_ROWS ? shape->n_items : TRAIN_ROWS;
     target->context = test_context(1, THR_ISA_SCALAR, NULL);
-    if (shape->centre)
-        assert_ok(thr_quantiser_train(target->context, &sample, shape->bits,
-                                      THR_QUANTISER_CENTRE | ((unit) ? THR_QUANTISER_UNIT : 0u), &target->quantiser,
-                                      &err),
-                  &err);
-    else
-        assert_ok(
-            thr_quantiser_train(target->context, &sample, shape->bits, THR_QUANTISER_UNIT, &target->quantiser, &err),
-            &err);
+    const uint32_t flags = (unit || !shape->centre ? THR_QUANTISER_UNIT : 0u) |
+                           (shape->centre ? THR_QUANTISER_CENTRE : 0u) | (shape->rotate ? THR_QUANTISER_ROTATED : 0u);
+    assert_ok(thr_quantiser_train(target->context, &sample, shape->bits, flags, &target->quantiser, &err), &err);
     target->quantiser.unit = unit;
     target->codes = test_array(thr_codes_size(&target->quantiser, shape->n_items), 1);
     target->norms = item_array(shape, sizeof(float));
     target->residuals = item_array(shape, sizeof(float));
     target->code_squares = item_array(shape, sizeof(uint32_t));
-    const thr_measures measures = {
-        .norms = target->norms, .residuals = target->residuals, .code_squares = target->code_squares};
+    target->products = item_array(shape, sizeof(float));
+    target->lead_products = item_array(shape, sizeof(float));
+    const thr_measures measures = {.norms = target->norms,
+                                   .residuals = target->residuals,
+                                   .code_squares = target->code_squares,
+                                   .products = target->products,
+                                   .lead_products = target->lead_products,
+                                   .lead = test_lead(shape)};
     assert_ok(thr_encode_blocks(target->context, &target->quantiser, &all, 0, target->codes, &measures, &err), &err);
     target->values = test_array((size_t)shape->n_items * shape->n_dims, sizeof(int16_t));
     for (uint32_t i = 0; i < shape->n_items; i++)
@@ -213,6 +222,46 @@ static float offset_of(const test_target *target, uint64_t item, const float *ro
     return (float)-((double)product / sqrt(kernels->sum_squares(centre, n_dims)));
 }
 
+/* The planes behind the leading ones, bit by bit into records. */
+static void make_nested(test_target *target) {
+    const test_shape *shape = &target->shape;
+    const bool offsets = shape->metric == THR_METRIC_L2 || target->quantiser.centre != NULL;
+    const thr_record_shape record = thr_record_shape_of(shape->n_dims, shape->bits, shape->lead, offsets);
+    const size_t size = thr_record_size(record), n_rows = (shape->n_dims + 7) / 8;
+    const size_t padded = ((size_t)shape->n_items + 63) / 64 * 64;
+    target->lead_codes = test_array(padded * shape->lead * n_rows, 1);
+    target->records = test_array(padded * size + 8, 1);
+    target->leads = test_array(padded, 2 * sizeof(uint16_t));
+    for (uint32_t i = 0; i < shape->n_items; i++) {
+        uint8_t *out = target->records + i * size;
+        const double length = (double)target->residuals[i];
+        const double factor = length > 0 ? length / (double)target->lead_products[i] : 0;
+        thr_record_write_head(record, out, target->factors[i], target->offsets[i]);
+        target->leads[offsets ? 2 * i : i] = thr_bf16_from_f32((float)factor);
+        if (offsets)
+            target->leads[2 * i + 1] = thr_bf16_from_f32(target->offsets[i]);
+        for (uint32_t d = 0; d < shape->n_dims; d++)
+            for (uint32_t p = 0; p < shape->bits; p++) {
+                const unsigned bit = test_code_bit(target->codes, shape->n_dims, shape->bits, i, d, p) << d % 8;
+                uint8_t *byte = p < shape->lead
+                                    ? &target->lead_codes[i / 64 * 64 * shape->lead * n_rows +
+                                                          (d / 8 * shape->lead + p) * 64 + i % 64]
+                                    : &out[thr_record_head(record) + (p - shape->lead) * n_rows + d / 8];
+                *byte = (uint8_t)(*byte | bit);
+            }
+    }
+}
+
+static void point_to_nested(const test_target *target, size_t first, thr_segment *segment) {
+    const test_shape *shape = &target->shape;
+    const bool offsets = shape->metric == THR_METRIC_L2 || target->quantiser.centre != NULL;
+    const thr_record_shape record = thr_record_shape_of(shape->n_dims, shape->bits, shape->lead, offsets);
+    segment->codes = target->lead_codes + first / 64 * thr_block_size(shape->n_dims, shape->lead);
+    segment->leads = target->leads + first * (offsets ? 2 : 1);
+    segment->lead_offsets = offsets;
+    segment->records = target->records + first * thr_record_size(record);
+}
+
 static void make_segments(test_target *target) {
     const test_shape *shape = &target->shape;
     const uint32_t each = shape->segment_items == 0 ? shape->n_items : shape->segment_items;
@@ -225,11 +274,13 @@ static void make_segments(test_target *target) {
         segment->n_items = (uint32_t)(left < each ? left : each);
         segment->first_row = first;
         segment->codes = target->codes + first / 64 * thr_block_size(shape->n_dims, shape->bits);
-        if (!test_has_factors(target))
+        if (test_is_nested(shape))
+            point_to_nested(target, first, segment);
+        else if (!test_has_factors(target))
             segment->block_norms = target->block_norms + first / 64;
         else
             segment->factors = target->factors + first;
-        if (shape->metric == THR_METRIC_L2 || target->quantiser.centre != NULL)
+        if (!test_is_nested(shape) && (shape->metric == THR_METRIC_L2 || target->quantiser.centre != NULL))
             segment->offsets = target->offsets + first;
         if (shape->keep == THR_DTYPE_NONE)
             continue;
@@ -240,7 +291,13 @@ static void make_segments(test_target *target) {
             segment->inverse_norms = target->inverse_norms + first;
     }
     target->scan =
-        (thr_scan_target){target->segments, n, shape->n_items, &target->quantiser, shape->metric, shape->keep};
+        (thr_scan_target){.segments = target->segments,
+                          .n_segments = n,
+                          .n_items = shape->n_items,
+                          .quantiser = &target->quantiser,
+                          .metric = shape->metric,
+                          .keep = shape->keep,
+                          .lead = test_lead(shape)};
 }
 
 void test_target_make(test_target *target, const test_shape *shape, const float *rows) {
@@ -257,11 +314,14 @@ void test_target_make(test_target *target, const test_shape *shape, const float 
         const uint32_t square = target->code_squares[i];
         uint32_t *least = &target->block_norms[i / 64];
         *least = i % 64 == 0 || square < *least ? square : *least;
-        target->factors[i] = (float)((double)target->residuals[i] / sqrt((double)square));
+        target->factors[i] =
+            target->products[i] > 0 ? (float)((double)target->residuals[i] / (double)target->products[i]) : 0;
         target->offsets[i] = offset_of(target, i, rows + (size_t)i * shape->n_dims);
         if (shape->keep != THR_DTYPE_NONE)
             keep_row(target, i, rows + (size_t)i * shape->n_dims);
     }
+    if (test_is_nested(shape))
+        make_nested(target);
     make_segments(target);
 }
 
@@ -278,6 +338,11 @@ void test_target_free(test_target *target) {
     free(target->block_norms);
     free(target->norms);
     free(target->residuals);
+    free(target->products);
+    free(target->lead_products);
+    free(target->lead_codes);
+    free(target->records);
+    free(target->leads);
     free(target->factors);
     free(target->offsets);
     free(target->scales);

@@ -88,6 +88,8 @@ typedef struct test_shape {
     thr_dtype keep;
     uint32_t segment_items; /* a multiple of 64; 0: one segment */
     bool centre;            /* calibrate a centre, where the rows are worth one */
+    uint32_t lead;          /* planes in the blocks, below bits for nested codes; 0: all */
+    bool rotate;
 } test_shape;
 
 /* Everything thr_scan_search needs, and what the naive model needs. */
@@ -98,6 +100,9 @@ typedef struct test_target {
     uint8_t *codes;
     int16_t *values; /* n_items x n_dims: the codes' odd integers, decoded bit by bit */
     uint32_t *code_squares, *block_norms;
+    float *products, *lead_products;
+    uint8_t *lead_codes, *records; /* nested codes */
+    uint16_t *leads;
     float *norms, *residuals, *factors, *offsets, *scales, *inverse_norms;
     void *vectors;
     thr_segment *segments;
@@ -110,6 +115,9 @@ void test_target_free(test_target *target);
 
 /* Whether estimates use factors (all but cosine without a centre, segment.h). */
 bool test_has_factors(const test_target *target);
+
+/* Whether the codes are nested (nested.h). */
+bool test_is_nested(const test_shape *shape);
 
 /* Value of a dimension in the copy kept for refine. */
 float test_kept_value(const test_target *target, uint64_t item, uint32_t dim);

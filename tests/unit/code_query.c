@@ -45,7 +45,7 @@ static void check_pair(uint64_t *rng, uint32_t n_dims, uint32_t item_bits, uint3
     assert_non_null(memory);
     memset(memory, 0xee, thr_query_code_size(n_dims));
     thr_query_code code;
-    thr_query_code_make(&code, &quantiser, query, norm, query_bits, memory);
+    thr_query_code_make(&code, &quantiser, quantiser.item_bits, query, norm, query_bits, memory);
 
     const float scale = (float)((double)(1u << (query_bits - 1)) / (norm * (double)quantiser.ranges[query_bits - 1]));
     int32_t products[ITEMS] = {0};
@@ -102,7 +102,7 @@ static void the_largest_codes_do_not_overflow(void **state) {
     void *memory = aligned_alloc(64, (thr_query_code_size(THR_MAX_DIMS) + 63) / 64 * 64);
     assert_non_null(memory);
     thr_query_code code;
-    thr_query_code_make(&code, &quantiser, query, sqrt(THR_MAX_DIMS), 8, memory);
+    thr_query_code_make(&code, &quantiser, quantiser.item_bits, query, sqrt(THR_MAX_DIMS), 8, memory);
     uint32_t distances[64], scratch[64];
     for (int isa = THR_ISA_SCALAR; isa <= (int)thr_isa_best(); isa++) {
         const thr_kernels *kernels = thr_kernels_get((thr_isa)isa);
@@ -141,7 +141,7 @@ static void a_query_and_an_item_of_the_same_bits_have_the_same_code(void **state
         assert_non_null(memory);
         thr_query_code code;
         const double length = sqrt(context->kernels->sum_squares(row, DIMS));
-        thr_query_code_make(&code, &quantiser, row, length, bits, memory);
+        thr_query_code_make(&code, &quantiser, quantiser.item_bits, row, length, bits, memory);
         uint32_t distances[64], scratch[64];
         thr_query_distances(&code, context->kernels->distance_xor, codes, 1, distances, scratch);
         assert_int_equal(code.total - 2 * (int32_t)distances[0], square);

@@ -44,7 +44,7 @@ static void equal_items_are_answered_by_the_smallest_rows(void **state) {
         memcpy(rows + i * DIMS, rows, DIMS * sizeof *rows);
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 4; keep++) {
-            const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 0, false};
+            const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 0, false, 0, false};
             test_target target;
             test_target_make(&target, &shape, rows);
             thr_search_options options = defaults();
@@ -79,7 +79,7 @@ static void zero_queries_and_zero_items_are_answered_as_the_metric_says(void **s
         for (size_t keep = 0; keep < 4; keep++)
             for (int all_zero = 0; all_zero < 2; all_zero++) {
                 float *used = all_zero ? test_array((size_t)ITEMS * DIMS, sizeof *used) : rows;
-                const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 64, false};
+                const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 64, false, 0, false};
                 test_target target;
                 test_target_make(&target, &shape, used);
                 thr_search_options options = defaults();
@@ -104,7 +104,7 @@ static void a_score_of_nothing_is_plus_zero(void **state) {
     (void)state;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const float row[4] = {1, 2, 3, 4};
-    const test_shape shape = {1, 4, 3, THR_METRIC_L2, THR_DTYPE_F32, 0, false};
+    const test_shape shape = {1, 4, 3, THR_METRIC_L2, THR_DTYPE_F32, 0, false, 0, false};
     test_target target;
     test_target_make(&target, &shape, row);
     thr_scan *scan = NULL;
@@ -128,7 +128,7 @@ static void filters_of_none_one_few_and_all_items_hold(void **state) {
     test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 4; keep++) {
-            const test_shape shape = {ITEMS, DIMS, 2, METRICS[m], KEEPS[keep], 320, false};
+            const test_shape shape = {ITEMS, DIMS, 2, METRICS[m], KEEPS[keep], 320, false, 0, false};
             test_target target;
             test_target_make(&target, &shape, rows);
             for (int kind = 0; kind < 5; kind++)
@@ -163,7 +163,7 @@ static void a_query_that_is_not_finite_or_too_long_is_erange_with_its_number(voi
     enum { QUERIES = 9, DIMS = 5 };
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     const float rows[2 * DIMS] = {1, 2, 3, 4, 5, 5, 4, 3, 2, 1};
-    const test_shape shape = {2, DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F32, 0, false};
+    const test_shape shape = {2, DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F32, 0, false, 0, false};
     test_target target;
     test_target_make(&target, &shape, rows);
     thr_scan *scan = NULL;
@@ -212,7 +212,7 @@ static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
             float wanted_scores[PLACES], scores[PLACES];
             bool first = true;
             for (size_t s = 0; s < 3; s++) {
-                const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, METRICS[m], keep, segments[s], centre != 0};
+                const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, METRICS[m], keep, segments[s], centre != 0, 0, false};
                 test_target target;
                 test_target_make(&target, &shape, rows);
                 for (int isa = THR_ISA_SCALAR; isa <= (int)thr_isa_best(); isa++)
@@ -313,7 +313,7 @@ static void searches_on_several_threads_of_one_context_do_not_disturb_each_other
     uint64_t rng = test_seed();
     float *rows = gaussian_rows(&rng, SAME_ITEMS, SAME_DIMS), queries[CALLERS * SAME_DIMS];
     test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
-    const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F16, 0, false};
+    const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F16, 0, false, 0, false};
     test_target target;
     test_target_make(&target, &shape, rows);
     thr_context *context = test_context(3, THR_ISA_BEST, NULL);
@@ -348,7 +348,7 @@ static void a_second_search_of_the_same_shape_allocates_nothing(void **state) {
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 4; keep++)
             for (uint32_t n_threads = 1; n_threads <= 3; n_threads += 2) {
-                const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 0, false};
+                const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 0, false, 0, false};
                 test_target target;
                 test_target_make(&target, &shape, rows);
                 test_memory memory = {0};
@@ -388,7 +388,7 @@ static void every_failing_allocation_is_enomem_and_the_next_search_is_right(void
     uint64_t rng = test_seed();
     float *rows = gaussian_rows(&rng, ITEMS, DIMS), queries[2 * DIMS];
     test_gaussian(&rng, queries, 2 * DIMS);
-    const test_shape shape = {ITEMS, DIMS, 3, THR_METRIC_IP, THR_DTYPE_F32, 0, false};
+    const test_shape shape = {ITEMS, DIMS, 3, THR_METRIC_IP, THR_DTYPE_F32, 0, false, 0, false};
     test_target target;
     test_target_make(&target, &shape, rows);
     const thr_matrix matrix = thr_matrix_f32(queries, 1, DIMS);
@@ -440,7 +440,7 @@ static void one_scan_serves_targets_of_different_shapes(void **state) {
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
     for (int round = 0; round < 2; round++)
         for (size_t t = 0; t < TARGETS; t++) {
-            const test_shape shape = {300, dims[t], 1 + (uint32_t)t, METRICS[t % 3], THR_DTYPE_I8, 128, false};
+            const test_shape shape = {300, dims[t], 1 + (uint32_t)t, METRICS[t % 3], THR_DTYPE_I8, 128, false, 0, false};
             float *rows = gaussian_rows(&rng, 300, dims[t]), *query = gaussian_rows(&rng, 1, dims[t]), scores[K];
             uint64_t found[K], wanted[K];
             test_target target;

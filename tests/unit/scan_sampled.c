@@ -20,7 +20,7 @@ static thr_search_options defaults(void) {
 }
 
 static void make(test_target *target, thr_metric metric, thr_dtype keep, const float *rows) {
-    const test_shape shape = {ITEMS, DIMS, 3, metric, keep, 0, false};
+    const test_shape shape = {ITEMS, DIMS, 3, metric, keep, 0, false, 0, false};
     test_target_make(target, &shape, rows);
 }
 

@@ -218,7 +218,7 @@ static void more_extra_refines_more_until_the_answer_is_the_exact_one(void **sta
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, query, DIMS);
     for (size_t m = 0; m < 3; m++) {
-        const test_shape shape = {ITEMS, DIMS, 1, METRICS[m], THR_DTYPE_F32, 0, false};
+        const test_shape shape = {ITEMS, DIMS, 1, METRICS[m], THR_DTYPE_F32, 0, false, 0, false};
         test_target target;
         test_target_make(&target, &shape, rows);
         uint64_t answers[2][K], exact[K];

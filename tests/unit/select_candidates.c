@@ -23,7 +23,7 @@ static void shuffle(thr_candidate *items, size_t n, uint64_t *rng) {
 
 static void fill(thr_candidate *items, size_t n, float (*score)(size_t i, size_t n, uint64_t *rng), uint64_t *rng) {
     for (size_t i = 0; i < n; i++)
-        items[i] = (thr_candidate){i, score(i, n, rng)};
+        items[i] = (thr_candidate){.row = i, .score = score(i, n, rng)};
 }
 
 static float random_score(size_t i, size_t n, uint64_t *rng) {
@@ -176,7 +176,7 @@ static size_t stream_rows(const stream *s, thr_candidate *items) {
     size_t n = 0;
     for (size_t i = 0; i < s->n_blocks * 64; i++)
         if ((s->masks[i / 64] >> i % 64 & 1) != 0)
-            items[n++] = (thr_candidate){i, s->scores[i]};
+            items[n++] = (thr_candidate){.row = i, .score = s->scores[i]};
     return n;
 }
 
@@ -191,7 +191,7 @@ static void check_collector(thr_context *context, thr_collector collectors[], si
     for (size_t i = 0; i < s->n_blocks; i++) {
         const size_t block = s->order[i];
         thr_collector *collector = &collectors[thr_rng_below(rng, n_collectors)];
-        thr_collector_push_block(collector, 64 * block, s->masks[block], s->scores + 64 * block);
+        thr_collector_push_block(collector, 64 * block, s->masks[block], s->scores + 64 * block, NULL);
     }
     for (size_t c = 1; c < n_collectors; c++)
         thr_collector_merge(&collectors[0], &collectors[c]);
@@ -264,7 +264,7 @@ static void a_threshold_rises_but_never_loses_an_equal_score(void **state) {
         for (size_t i = 0; i < 64; i++)
             block[i] = 7;
         const float before = collector.threshold;
-        thr_collector_push_block(&collector, 64 * b, ~UINT64_C(0), block);
+        thr_collector_push_block(&collector, 64 * b, ~UINT64_C(0), block, NULL);
         assert_true(collector.threshold >= before && collector.threshold <= 7);
     }
     thr_collector_finish(&collector);
@@ -313,7 +313,7 @@ static void without_memory_the_status_says_so_and_nothing_breaks(void **state) {
     memory.fail_at = memory.calls + 1;
     memory.fail_on = true;
     for (uint64_t b = 0; b < 100; b++)
-        thr_collector_push_block(&collector, 64 * b, ~UINT64_C(0), block);
+        thr_collector_push_block(&collector, 64 * b, ~UINT64_C(0), block, NULL);
     assert_int_equal(collector.status, THR_ENOMEM);
     thr_collector other = {0};
     memory.fail_at = 0;

@@ -220,22 +220,34 @@ static uint64_t screen_factors(float *scores, const uint32_t *distances, const f
     return mask;
 }
 
-static inline __m512 load_bf16(const uint16_t *values) {
-    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)values));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+/* Sixteen scores of nested codes: the low halves of pairs are factors, the high halves offsets. */
+static inline __m512 lead_scores(const uint32_t *distances, const uint16_t *numbers, bool offsets, __m512i total,
+                                 __m512 gain, __m512 weight) {
+    const __m512i d = _mm512_loadu_si512(distances);
+    const __m512 product = _mm512_cvtepi32_ps(_mm512_sub_epi32(total, _mm512_add_epi32(d, d)));
+    if (!offsets) {
+        __m512i factor = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)numbers));
+        return _mm512_mul_ps(_mm512_mul_ps(product, _mm512_castsi512_ps(_mm512_slli_epi32(factor, 16))), gain);
+    }
+    const __m512i pairs = _mm512_loadu_si512(numbers);
+    const __m512 factor = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
+    const __m512 offset = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000)));
+    return _mm512_sub_ps(_mm512_mul_ps(_mm512_mul_ps(product, factor), gain), _mm512_mul_ps(offset, weight));
 }
 
-static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *factors, const uint16_t *offsets,
+static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
                              int32_t total, float gain, float weight, float threshold) {
+    const __m512i totals = _mm512_set1_epi32(total);
+    const __m512 gains = _mm512_set1_ps(gain), weights = _mm512_set1_ps(weight), least = _mm512_set1_ps(threshold);
+    const size_t step = offsets ? 32 : 16;
+    __m512 all[ITEMS / 16];
     uint64_t mask = 0;
-    for (int i = 0; i < ITEMS; i += 16) {
-        __m512 score = _mm512_mul_ps(products(distances + i, total), load_bf16(factors + i));
-        score = _mm512_mul_ps(score, _mm512_set1_ps(gain));
-        if (offsets != NULL)
-            score = _mm512_sub_ps(score, _mm512_mul_ps(load_bf16(offsets + i), _mm512_set1_ps(weight)));
-        _mm512_storeu_ps(scores + i, score);
-        mask |= (uint64_t)_mm512_cmp_ps_mask(score, _mm512_set1_ps(threshold), _CMP_GE_OQ) << i;
+    for (size_t i = 0; i < ITEMS / 16; i++) {
+        all[i] = lead_scores(distances + 16 * i, numbers + step * i, offsets, totals, gains, weights);
+        mask |= (uint64_t)_mm512_cmp_ps_mask(all[i], least, _CMP_GE_OQ) << 16 * i;
     }
+    for (size_t i = 0; mask != 0 && i < ITEMS / 16; i++)
+        _mm512_storeu_ps(scores + 16 * i, all[i]);
     return mask;
 }
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recall.c - what a recall takes: the calibration's counts, between and beyond the recalls and numbers it was made for. */
+#include "index/index_impl.h"
+
+#include <math.h>
+
+enum { SURVIVORS_TIMES = 8 }; /* without a calibration: so many survivors a candidate */
+
+/* The first calibrated recall that is not below the wanted one; THR_TUNED_RECALLS when there is none. */
+static size_t recall_row(float recall) {
+    size_t r = 0;
+    while (r < THR_TUNED_RECALLS && recall > (float)thr_tuned_recalls[r] / 1000.0f)
+        r++;
+    return r;
+}
+
+/* A count for k from those for the calibrated ks: a power of k between two, in proportion to k beyond the last. */
+static uint64_t count_for(const uint64_t counts[THR_TUNED_KS], uint64_t k) {
+    size_t i = 0;
+    while (i < THR_TUNED_KS && thr_tuned_ks[i] < k)
+        i++;
+    if (i == THR_TUNED_KS)
+        return (uint64_t)fmin(ceil((double)counts[i - 1] * ((double)k / thr_tuned_ks[i - 1])), 0x1p62);
+    if (thr_tuned_ks[i] == k || i == 0)
+        return counts[i];
+    const double share = log((double)k / thr_tuned_ks[i - 1]) / log((double)thr_tuned_ks[i] / thr_tuned_ks[i - 1]);
+    const double low = (double)counts[i - 1], high = (double)counts[i];
+    return (uint64_t)ceil(low * pow(high / low, share));
+}
+
+void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options) {
+    const thr_tuning *tuning = &index->manifest.tuning;
+    const size_t r = recall_row(options->recall);
+    uint64_t survivors = SURVIVORS_TIMES * thr_search_candidates(k), candidates = thr_search_candidates(k);
+    if (r == THR_TUNED_RECALLS && options->n_candidates == 0 && index->manifest.keep != THR_DTYPE_NONE) {
+        options->exact = true;
+    } else if (tuning->n_queries > 0) {
+        const size_t row = r < THR_TUNED_RECALLS ? r : THR_TUNED_RECALLS - 1;
+        survivors = count_for(tuning->at[row].survivors, k);
+        candidates = count_for(tuning->at[row].candidates, k);
+    }
+    if (options->n_candidates == 0)
+        options->n_candidates = candidates;
+    if (options->n_survivors == 0)
+        options->n_survivors = survivors;
+}

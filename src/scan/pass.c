@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pass over all blocks: a first threshold from a sample, then every block once, by one query on all threads or by a
+ * group of queries on one. Either way the answer is decided by (score, row) alone.
+ */
+#include "base/error.h"
+#include "parallel/pool.h"
+#include "scan/lane.h"
+#include "select/histogram.h"
+
+#include <math.h>
+
+enum { EXACT_BYTES = 256 << 10 }; /* vectors that a group of queries reads one after the other: they stay in the cache */
+
+/* Scores of evenly spaced blocks, collected without a threshold and copied out. */
+static float first_threshold(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float margin) {
+    const uint64_t n_sampled = thr_sample_blocks(job->n_blocks);
+    if (n_sampled == 0)
+        return -INFINITY;
+    size_t n = 0;
+    for (uint64_t i = 0; i < n_sampled; i++) {
+        const uint64_t block = i * job->n_blocks / n_sampled;
+        lane->collector.n = 0;
+        lane->collector.threshold = -INFINITY;
+        thr_screen_blocks(query, lane, 1, (thr_block_range){block, block + 1});
+        for (size_t j = 0; j < lane->collector.n; j++)
+            lane->sample[n++] = lane->collector.items[j].score;
+    }
+    lane->collector.n = 0;
+    return thr_sampled_threshold(lane->sample, n, job->n_allowed, job->survivors) - margin;
+}
+
+/* Queries and as many lanes; or one query and the lanes of all threads. */
+typedef struct block_pass {
+    const thr_job *job;
+    const thr_scan_query *queries;
+    thr_lane *lanes;
+    size_t n_queries;
+} block_pass;
+
+static void pass_blocks(const thr_job *job, const thr_scan_query *queries, thr_lane *lanes, size_t n,
+                        thr_block_range blocks) {
+    if (!job->exact) {
+        thr_screen_blocks(queries, lanes, n, blocks);
+        return;
+    }
+    const uint64_t step = EXACT_BYTES / (THR_BLOCK_ITEMS * thr_row_size(job->target)) + 1;
+    for (uint64_t first = blocks.first; first < blocks.end; first += n == 1 ? blocks.end : step) {
+        const uint64_t end = n == 1 || blocks.end - first < step ? blocks.end : first + step;
+        for (size_t q = 0; q < n; q++)
+            if (!queries[q].collected)
+                thr_exact_blocks(&queries[q], &lanes[q], (thr_block_range){first, end});
+    }
+}
+
+static void run_piece(void *arg, size_t piece, uint32_t worker) {
+    const block_pass *p = arg;
+    thr_block_range blocks = {(uint64_t)piece * THR_PIECE_BLOCKS, ((uint64_t)piece + 1) * THR_PIECE_BLOCKS};
+    blocks.end = blocks.end < p->job->n_blocks ? blocks.end : p->job->n_blocks;
+    pass_blocks(p->job, p->queries, &p->lanes[worker], p->n_queries, blocks);
+}
+
+/* One query over all blocks into the first lane's collector, which is finished then. */
+static thr_status pass_one(const thr_job *job, const thr_scan_query *query, thr_lane *lanes, uint32_t n_lanes,
+                           float margin, float threshold, thr_error *err) {
+    for (uint32_t i = 0; i < n_lanes; i++)
+        THR_TRY(thr_collector_start(&lanes[i].collector, job->context, job->survivors, margin, threshold, err));
+    block_pass p = {job, query, lanes, 1};
+    const size_t n_pieces = (size_t)((job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS);
+    if (n_lanes > 1)
+        thr_parallel_for(job->context, n_pieces, run_piece, &p);
+    else
+        pass_blocks(job, query, lanes, 1, (thr_block_range){0, job->n_blocks});
+    for (uint32_t i = 1; i < n_lanes; i++)
+        thr_collector_merge(&lanes[0].collector, &lanes[i].collector);
+    thr_collector_finish(&lanes[0].collector);
+    if (lanes[0].collector.status != THR_OK)
+        return thr_fail(err, lanes[0].collector.status, "no memory for all rows within the margin: lower extra");
+    return THR_OK;
+}
+
+/*
+ * A sampled threshold was too high when fewer than the wanted reach it, margin added. Written as the collector computes
+ * it, score - margin: the wanted-th best score less the margin is then surely not below the threshold, rounding included.
+ */
+static bool enough(const thr_collector *collector, float margin, float threshold) {
+    if (threshold == -INFINITY)
+        return true;
+    size_t n = 0;
+    for (size_t i = 0; i < collector->n; i++)
+        n += collector->items[i].score - margin >= threshold;
+    return n >= collector->wanted;
+}
+
+/* A query without direction has cosine and inner product 0 with all rows: the first allowed ones are its answer. */
+static thr_status collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err) {
+    THR_TRY(thr_collector_start(&lane->collector, job->context, job->wanted, 0, -INFINITY, err));
+    for (uint64_t row = 0; row < job->target->n_items && lane->collector.n < job->wanted; row++)
+        if (query->filter == NULL || (query->filter[row / 64] >> row % 64 & 1) != 0) {
+            thr_collector_reserve(&lane->collector);
+            thr_collector_push(&lane->collector, row, 0.0f, 0);
+        }
+    return THR_OK;
+}
+
+/* Without vectors there is nothing to refine, so a margin would only collect rows to be dropped. */
+static float margin_of(const thr_job *job, const thr_scan_query *query) {
+    if (job->exact || job->target->keep == THR_DTYPE_NONE || !(job->options->extra > 0))
+        return 0;
+    /* Without factors the collector's scores are not divided by the query code's length. */
+    const thr_segment *segment = job->target->segments;
+    return job->options->extra / (segment->factors == NULL && segment->records == NULL ? query->code.gain : 1);
+}
+
+thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
+                       thr_error *err) {
+    float margins[THR_GROUP], thresholds[THR_GROUP];
+    for (size_t i = 0; i < n; i++) {
+        if (queries[i].norm == 0 && job->target->metric != THR_METRIC_L2) {
+            THR_TRY(collect_first(job, &queries[i], &lanes[i], err));
+            queries[i].collected = true;
+            continue;
+        }
+        margins[i] = margin_of(job, &queries[i]);
+        thresholds[i] = job->exact ? -INFINITY : first_threshold(job, &queries[i], &lanes[i], margins[i]);
+        THR_TRY(thr_collector_start(&lanes[i].collector, job->context, job->survivors, margins[i], thresholds[i], err));
+    }
+    if (n > 1)
+        pass_blocks(job, queries, lanes, n, (thr_block_range){0, job->n_blocks});
+    for (size_t i = 0; i < n; i++) {
+        if (queries[i].collected)
+            continue;
+        if (n == 1)
+            THR_TRY(pass_one(job, &queries[i], lanes, n_lanes, margins[i], thresholds[i], err));
+        thr_collector_finish(&lanes[i].collector);
+        if (lanes[i].collector.status != THR_OK)
+            return thr_fail(err, lanes[i].collector.status, "no memory for all rows within the margin: lower extra");
+        if (!enough(&lanes[i].collector, margins[i], thresholds[i]))
+            THR_TRY(pass_one(job, &queries[i], &lanes[i], n == 1 ? n_lanes : 1, margins[i], -INFINITY, err));
+    }
+    return THR_OK;
+}

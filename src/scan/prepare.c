@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A query row made ready: its vector, its codes, and what estimates need of it beside them. */
+#include "code/rotate.h"
+#include "scan/lane.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Coded part of a query, its length, and the query's weight and bias (segment.h says what they are for). */
+typedef struct coded_part {
+    const float *vector;
+    double length, weight, bias;
+} coded_part;
+
+/*
+ * With u = c / |c|: <x, q> = <x - c, q - <q, u> u> + <q, u> <x - c, u> + <c, q>. Only the first needs codes; the second is
+ * the item's offset times this query's weight, the last is the query's bias. For L2 it is the squared distance of x - c
+ * and q - c that is wanted.
+ */
+static coded_part take_centre_off(const thr_scan_target *target, const thr_kernels *kernels, const float *vector,
+                                  float *residual) {
+    const float *centre = target->quantiser->centre;
+    const uint32_t n_dims = target->quantiser->n_dims;
+    const bool l2 = target->metric == THR_METRIC_L2;
+    const double centre_length = sqrt(kernels->sum_squares(centre, n_dims));
+    double shared = 0;
+    for (uint32_t d = 0; d < n_dims; d++)
+        shared += (double)centre[d] * (double)vector[d];
+    const double along = l2 ? 1 : shared / centre_length / centre_length;
+    for (uint32_t d = 0; d < n_dims; d++)
+        residual[d] = (float)((double)vector[d] - along * (double)centre[d]);
+    return (coded_part){.vector = residual,
+                        .length = sqrt(kernels->sum_squares(residual, n_dims)),
+                        .weight = l2 ? 1 : shared / centre_length,
+                        .bias = shared};
+}
+
+static coded_part find_coded_part(const thr_scan_target *target, const thr_kernels *kernels, double norm,
+                                  thr_lane *lane) {
+    const uint32_t n_dims = target->quantiser->n_dims;
+    float *room = lane->vector + n_dims;
+    coded_part part = {lane->vector, target->metric == THR_METRIC_COSINE ? norm > 0 : norm, 1, 0};
+    if (target->quantiser->centre != NULL)
+        part = take_centre_off(target, kernels, lane->vector, room);
+    if (target->metric == THR_METRIC_L2)
+        part.bias = -part.length * part.length;
+    if (target->quantiser->rotation != NULL) {
+        if (part.vector != room)
+            memcpy(room, part.vector, n_dims * sizeof *room);
+        thr_rotation_apply(target->quantiser->rotation, room);
+        part.vector = room;
+    }
+    return part;
+}
+
+void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
+                       thr_scan_query *query) {
+    const thr_scan_target *target = job->target;
+    const thr_kernels *kernels = job->context->kernels;
+    const uint32_t n_dims = target->quantiser->n_dims;
+    (void)thr_matrix_to_f32(queries, row, 1, lane->vector);
+    double norm = sqrt(kernels->sum_squares(lane->vector, n_dims));
+    if (norm < 0x1p-100) {
+        norm = 0; /* counts as zero everywhere: refine must say 0 too, as the screen does */
+        memset(lane->vector, 0, n_dims * sizeof *lane->vector);
+    }
+    *query = (thr_scan_query){.target = target,
+                              .kernels = kernels,
+                              .distance = kernels->distance_table,
+                              .filter = job->options->filter,
+                              .vector = lane->vector,
+                              .norm = (float)norm};
+    if (target->metric == THR_METRIC_COSINE && norm > 0)
+        for (uint32_t d = 0; d < n_dims; d++)
+            lane->vector[d] = (float)((double)lane->vector[d] / norm);
+    if (job->exact)
+        return;
+    const coded_part part = find_coded_part(target, kernels, norm, lane);
+    const double length = part.length > 0x1p-100 ? part.length : 1;
+    const double scale = part.length * (target->metric == THR_METRIC_L2 ? 2 : 1);
+    thr_query_code_make(&query->code, target->quantiser, target->lead, part.vector, length, job->options->query_bits,
+                        lane->code_memory);
+    query->gain = (float)(scale * (double)query->code.gain);
+    query->weight = (float)part.weight;
+    query->bias = (float)part.bias;
+    if (!thr_is_nested(target))
+        return;
+    thr_rest_query_make(&query->rest, target->quantiser, part.vector, length, lane->rest_memory);
+    query->lead_gain =
+        (float)(scale * (double)query->code.gain * (double)(1u << (target->quantiser->item_bits - target->lead)));
+    query->rest_gain = (float)(scale * (double)query->rest.gain);
+}
+
+float thr_estimate_score(const thr_scan_query *query, float score) {
+    const thr_segment *segment = query->target->segments;
+    const bool scaled = segment->factors != NULL || segment->records != NULL;
+    return score * (scaled ? 1.0f : query->code.gain) + query->bias;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where given rows stand in the screen's order: what calibration learns from. Ranks are counted without sorting: every
+ * survivor is put behind those of the given rows that come before it.
+ */
+#include "base/error.h"
+#include "scan/lane.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct ranking {
+    const uint64_t *rows;
+    size_t n_rows;
+    uint32_t *hash; /* of row numbers: places in rows, from 1; 0: free */
+    size_t hash_size; /* a power of two */
+    thr_candidate *found; /* those among the survivors; .distance: places in rows */
+    size_t n_found;
+    uint64_t *behind; /* n_rows + 1: survivors that come right behind so many of found */
+} ranking;
+
+static uint32_t *slot_of(const ranking *r, uint64_t row) {
+    size_t slot = (size_t)(row * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (r->hash_size - 1);
+    while (r->hash[slot] != 0 && r->rows[r->hash[slot] - 1] != row)
+        slot = (slot + 1) & (r->hash_size - 1);
+    return &r->hash[slot];
+}
+
+static void count_ranks(ranking *r, const thr_candidate *items, size_t n, uint32_t *ranks) {
+    r->n_found = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t place = *slot_of(r, items[i].row);
+        if (place != 0)
+            r->found[r->n_found++] = (thr_candidate){items[i].row, items[i].score, place - 1};
+    }
+    thr_candidates_sort(r->found, r->n_found);
+    memset(r->behind, 0, (r->n_found + 1) * sizeof *r->behind);
+    for (size_t i = 0; i < n; i++) {
+        size_t low = 0, high = r->n_found;
+        while (low < high) {
+            const size_t mid = (low + high) / 2;
+            if (thr_candidate_before(r->found[mid], items[i]))
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        r->behind[low]++;
+    }
+    for (size_t j = 0; j < r->n_rows; j++)
+        ranks[j] = UINT32_MAX;
+    uint64_t before = 0;
+    for (size_t j = 0; j < r->n_found; j++) {
+        before += r->behind[j]; /* it counts itself */
+        ranks[r->found[j].distance] = (uint32_t)(before - 1);
+    }
+}
+
+static thr_status open_ranking(thr_context *context, ranking *r, thr_error *err) {
+    for (r->hash_size = 64; r->hash_size < 2 * r->n_rows; r->hash_size *= 2)
+        ;
+    THR_TRY(thr_alloc_zero(context, r->hash_size, sizeof *r->hash, &r->hash, "ranks", err));
+    THR_TRY(thr_alloc(context, r->n_rows, sizeof *r->found, &r->found, "ranks", err));
+    THR_TRY(thr_alloc(context, r->n_rows + 1, sizeof *r->behind, &r->behind, "ranks", err));
+    for (size_t j = 0; j < r->n_rows; j++)
+        *slot_of(r, r->rows[j]) = (uint32_t)j + 1;
+    return THR_OK;
+}
+
+thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t query,
+                          uint64_t n_survivors, const uint64_t *rows, size_t n_rows, uint32_t *lead_ranks,
+                          uint32_t *full_ranks, thr_error *err) {
+    thr_context *context = scan->context;
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.n_candidates = options.n_survivors = n_survivors;
+    thr_job job = thr_job_make(context, target, 1, &options);
+    /* All survivors are wanted, whatever is kept to refine them. */
+    job.survivors = job.wanted = (size_t)(n_survivors < target->n_items ? n_survivors : target->n_items);
+    ranking r = {.rows = rows, .n_rows = n_rows};
+    thr_scan_query prepared;
+    thr_status status = THR_OK;
+    THR_TRY(thr_scan_make_room(scan, context->n_threads, target->quantiser->n_dims, job.survivors, err));
+    THR_TRY_OUT(open_ranking(context, &r, err));
+    thr_query_prepare(&job, queries, query, &scan->lanes[0], &prepared);
+    THR_TRY_OUT(thr_collect(&job, &prepared, 1, scan->lanes, context->n_threads, err));
+    const thr_collector *collector = &scan->lanes[0].collector;
+    count_ranks(&r, collector->items, collector->n, lead_ranks);
+    if (thr_is_nested(target) && !prepared.collected)
+        thr_rescore(&prepared, collector->items, collector->n);
+    count_ranks(&r, collector->items, collector->n, full_ranks);
+out:
+    thr_release(context, r.hash);
+    thr_release(context, r.found);
+    thr_release(context, r.behind);
+    return status;
+}
