@@ -16,12 +16,13 @@
 #include "index/ids.h"
 #include "index/keep.h"
 #include "index/row_source.h"
+#include "index/tune.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 4 << 20, SEGMENT_CODE_BYTES = 1 << 30, MANY_DIMS = 96 };
+enum { CHUNK_BYTES = 4 << 20, SEGMENT_CODE_BYTES = 1 << 30, MANY_DIMS = 128 };
 
 typedef struct builder {
     thr_context *context;
@@ -258,6 +259,27 @@ static thr_status write_segments(builder *b, thr_error *err) {
     return thr_progress_end(&b->progress, b->manifest.n_items, err);
 }
 
+/* What a recall takes is found out with the files as they will be searched. */
+static thr_status calibrate(builder *b, thr_error *err) {
+    const uint64_t n = b->source.sample_rows;
+    uint64_t *rows = NULL;
+    thr_index *index = NULL;
+    thr_status status = THR_OK;
+    if (b->options->calibration_queries == 0)
+        return THR_OK;
+    const thr_matrix sample = {b->source.sample, n, b->source.shape.n_dims, b->source.shape.dtype, b->source.row_bytes};
+    THR_TRY_OUT(thr_alloc(b->context, (size_t)n, sizeof *rows, &rows, "the sample", err));
+    for (uint64_t i = 0; i < n; i++)
+        rows[i] = thr_row_source_sampled_row(&b->source, i);
+    THR_TRY_OUT(thr_index_open_unpublished(b->context, b->dir.path, &b->manifest, &index, err));
+    THR_TRY_OUT(thr_tune_by_items(index, &sample, rows, b->options->calibration_queries, err));
+    b->manifest.tuning = index->manifest.tuning;
+out:
+    thr_index_free(index);
+    thr_release(b->context, rows);
+    return status;
+}
+
 thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
                            const thr_index_build_options *options, thr_error *err) {
     thr_index_build_options complete;
@@ -280,6 +302,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     THR_TRY_OUT(prepare(&b, err));
     THR_TRY_OUT(write_segments(&b, err));
     b.manifest.errors = b.gather.errors;
+    THR_TRY_OUT(calibrate(&b, err));
     THR_TRY_OUT(thr_build_dir_publish(&b.dir, &b.manifest, err));
 out:
     thr_segment_write_drop(&b.writer);

@@ -18,7 +18,7 @@ typedef struct thr_mapped {
 
 struct thr_index {
     thr_context *context;
-    char *manifest_path;
+    char *dir, *manifest_path;
     thr_manifest manifest;
     uint64_t manifest_checksum; /* of all its bytes */
     thr_index_info info;
@@ -41,5 +41,15 @@ thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err);
 
 /* From options' recall to survivors and candidates for k, or to the exact scan; counts that are given stay. */
 void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options);
+
+/* What thr_index_search checks of queries, too. */
+thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err);
+
+/* The vector of a row as it is kept; keep must not be NONE. */
+void thr_index_row_vector(const thr_index *index, uint64_t row, float *out);
+
+/* Open what a build has written before its manifest stands: manifest is copied, but for what the files hold. */
+thr_status thr_index_open_unpublished(thr_context *context, const char *dir, const thr_manifest *manifest,
+                                      thr_index **index, thr_error *err);
 
 #endif

@@ -72,18 +72,9 @@ thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id
     return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the name '%.200s'", index->manifest_path, name);
 }
 
-thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err) {
-    uint64_t row;
-    if (index == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "a vector is read from an index, with a place for it");
-    if (index->manifest.keep == THR_DTYPE_NONE)
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: holds codes only, no vectors: build it with --keep f32, f16 or i8",
-                        index->manifest_path);
-    THR_TRY(thr_index_check_unchanged(index, err));
-    if (!thr_index_row(index, id, &row))
-        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, id);
+void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
     const thr_segment *segment = &index->segments[thr_index_segment_of(index, row)];
-    size_t n_dims = index->manifest.quantiser.n_dims, item = (size_t)(row - segment->first_row);
+    const size_t n_dims = index->manifest.quantiser.n_dims, item = (size_t)(row - segment->first_row);
     switch (index->manifest.keep) {
     case THR_DTYPE_F32:
         memcpy(out, (const float *)segment->vectors + item * n_dims, n_dims * sizeof(float));
@@ -96,5 +87,18 @@ thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr
             out[d] = segment->scales[item] * (float)((const int8_t *)segment->vectors)[item * n_dims + d];
         break;
     }
+}
+
+thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err) {
+    uint64_t row;
+    if (index == NULL || out == NULL)
+        return thr_fail(err, THR_EINVAL, "a vector is read from an index, with a place for it");
+    if (index->manifest.keep == THR_DTYPE_NONE)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: holds codes only, no vectors: build it with --keep f32, f16 or i8",
+                        index->manifest_path);
+    THR_TRY(thr_index_check_unchanged(index, err));
+    if (!thr_index_row(index, id, &row))
+        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, id);
+    thr_index_row_vector(index, row, out);
     return THR_OK;
 }

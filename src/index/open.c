@@ -5,6 +5,7 @@
 #include "index/index_impl.h"
 
 #include "base/error.h"
+#include "code/rotate.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -32,7 +33,9 @@ void thr_index_free(thr_index *index) {
     for (size_t i = 0; i < index->n_idle; i++)
         thr_scan_free(index->idle[i]);
     thr_release(context, index->idle);
+    thr_rotation_free(context, index->manifest.quantiser.rotation);
     unmap_segments(index);
+    thr_release(context, index->dir);
     thr_release(context, index->manifest_path);
     (void)pthread_mutex_destroy(&index->mutex);
     thr_release(context, index);
@@ -140,6 +143,17 @@ static thr_status load(thr_index *index, const char *dir, thr_error *err) {
     return thr_fail(err, THR_ECORRUPT, "%s; the MANIFEST names it: restore it or build the index again", why.text);
 }
 
+static thr_status load_unpublished(thr_index *index, const char *dir, const thr_manifest *manifest, thr_error *err) {
+    thr_manifest *m = &index->manifest;
+    *m = *manifest;
+    m->quantiser.centre = NULL; /* the segments' is taken */
+    m->quantiser.rotation = NULL;
+    m->segments = NULL;
+    THR_TRY(thr_alloc(index->context, m->n_segments, sizeof *m->segments, &m->segments, "segments", err));
+    memcpy(m->segments, manifest->segments, m->n_segments * sizeof *m->segments);
+    return map_segments(index, dir, err);
+}
+
 static void describe(thr_index *index) {
     const thr_manifest *m = &index->manifest;
     thr_index_info *info = &index->info;
@@ -166,30 +180,45 @@ static void describe(thr_index *index) {
                                       .errors = m->errors};
 }
 
-thr_status thr_index_open(thr_context *context, const char *dir, thr_index **index_out, thr_error *err) {
+/* Published: read the manifest; else it is given, and lives on in the builder but for its list of segments. */
+static thr_status open_index(thr_context *context, const char *dir, const thr_manifest *unpublished,
+                             thr_index **index_out, thr_error *err) {
     thr_index *index = NULL;
     thr_status status = THR_OK;
-    if (context == NULL || index_out == NULL)
-        return thr_fail(err, THR_EINVAL, "an index is opened with a context and a place for it");
-    *index_out = NULL;
-    THR_TRY(check_dir(dir, err));
     THR_TRY(thr_alloc_zero(context, 1, sizeof *index, &index, "an index", err));
     index->context = context;
     if (pthread_mutex_init(&index->mutex, NULL) != 0) {
         thr_release(context, index);
         return thr_fail(err, THR_ENOMEM, "%s: no memory for a lock", dir);
     }
+    THR_TRY_OUT(thr_path_join(context, dir, "", &index->dir, err));
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
-    THR_TRY_OUT(load(index, dir, err));
-    if (index->manifest.quantiser.rotation_seed != 0)
-        THR_TRY_OUT(thr_quantiser_rotate(context, &index->manifest.quantiser, index->manifest.quantiser.rotation_seed,
-                                         err));
+    if (unpublished == NULL)
+        THR_TRY_OUT(load(index, dir, err));
+    else
+        THR_TRY_OUT(load_unpublished(index, dir, unpublished, err));
+    thr_quantiser *quantiser = &index->manifest.quantiser;
+    if (quantiser->rotation_seed != 0)
+        THR_TRY_OUT(thr_quantiser_rotate(context, quantiser, quantiser->rotation_seed, err));
     describe(index);
     *index_out = index;
     index = NULL;
 out:
     thr_index_free(index);
     return status;
+}
+
+thr_status thr_index_open(thr_context *context, const char *dir, thr_index **index, thr_error *err) {
+    if (context == NULL || index == NULL)
+        return thr_fail(err, THR_EINVAL, "an index is opened with a context and a place for it");
+    *index = NULL;
+    THR_TRY(check_dir(dir, err));
+    return open_index(context, dir, NULL, index, err);
+}
+
+thr_status thr_index_open_unpublished(thr_context *context, const char *dir, const thr_manifest *manifest,
+                                      thr_index **index, thr_error *err) {
+    return open_index(context, dir, manifest, index, err);
 }
 
 thr_index_info thr_index_get_info(const thr_index *index) {

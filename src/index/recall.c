@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recall.c - what a recall takes: the calibration's counts, between and beyond the recalls and numbers it was made for. */
 #include "index/index_impl.h"
+#include "index/tune.h"
 
 #include <math.h>
 
@@ -28,17 +29,32 @@ static uint64_t count_for(const uint64_t counts[THR_TUNED_KS], uint64_t k) {
     return (uint64_t)ceil(low * pow(high / low, share));
 }
 
+/*
+ * A filter that lets a share f of the rows through leaves, of the k / f best, about k: those are the neighbours it asks
+ * for, and of what precedes them in the screen's order it lets through the same share.
+ */
+static uint64_t count_of_share(const uint64_t counts[THR_TUNED_KS], uint64_t k, double share) {
+    const double wider = fmin((double)k / share, 0x1p40);
+    return (uint64_t)ceil((double)count_for(counts, (uint64_t)wider) * share) + k;
+}
+
 void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options) {
     const thr_tuning *tuning = &index->manifest.tuning;
     const size_t r = recall_row(options->recall);
+    const uint64_t n_items = index->manifest.n_items;
+    const bool kept = index->manifest.keep != THR_DTYPE_NONE;
     uint64_t survivors = SURVIVORS_TIMES * thr_search_candidates(k), candidates = thr_search_candidates(k);
-    if (r == THR_TUNED_RECALLS && options->n_candidates == 0 && index->manifest.keep != THR_DTYPE_NONE) {
-        options->exact = true;
-    } else if (tuning->n_queries > 0) {
+    if (tuning->n_queries > 0) {
         const size_t row = r < THR_TUNED_RECALLS ? r : THR_TUNED_RECALLS - 1;
-        survivors = count_for(tuning->at[row].survivors, k);
-        candidates = count_for(tuning->at[row].candidates, k);
+        const uint64_t allowed = thr_count_allowed(&index->target, options->filter);
+        const double share = (double)(allowed > 0 ? allowed : 1) / (double)n_items;
+        const uint64_t *s = tuning->at[row].survivors, *c = tuning->at[row].candidates;
+        survivors = options->filter != NULL ? count_of_share(s, k, share) : count_for(s, k);
+        candidates = options->filter != NULL ? count_of_share(c, k, share) : count_for(c, k);
     }
+    const bool tiny = tuning->n_queries == 0 && n_items < THR_TUNE_LEAST_ITEMS;
+    if (kept && options->n_candidates == 0 && (r == THR_TUNED_RECALLS || tiny || survivors >= n_items / 2))
+        options->exact = true;
     if (options->n_candidates == 0)
         options->n_candidates = candidates;
     if (options->n_survivors == 0)

@@ -27,7 +27,7 @@ static thr_status check_options(const thr_index *index, const thr_search_options
     return THR_OK;
 }
 
-static thr_status check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err) {
+thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err) {
     size_t places;
     THR_TRY(thr_check_rows(queries, err));
     if (queries->n_dims != index->manifest.quantiser.n_dims)
@@ -81,7 +81,7 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
                              "thr_search_options", err));
     THR_TRY(check_options(index, &complete, k, err));
     thr_index_resolve_recall(index, k, &complete);
-    THR_TRY(check_queries(index, queries, k, err));
+    THR_TRY(thr_index_check_queries(index, queries, k, err));
     THR_TRY(thr_index_check_unchanged(index, err));
     if (queries->n_rows == 0)
         return THR_OK;

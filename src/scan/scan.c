@@ -75,9 +75,9 @@ thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t n_dims, s
 static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t n) {
     if (n <= job->wanted)
         return n;
-    thr_candidates_split(items, n, job->wanted);
     if (!(job->options->extra > 0) || job->target->keep == THR_DTYPE_NONE)
-        return job->wanted;
+        return thr_candidates_keep(items, n, job->wanted);
+    thr_candidates_split(items, n, job->wanted);
     float worst = items[0].score;
     for (size_t i = 1; i < job->wanted; i++)
         worst = items[i].score < worst ? items[i].score : worst;
@@ -103,10 +103,7 @@ static void answer(const thr_job *job, const thr_scan_query *query, thr_lane *la
             for (size_t i = 0; i < n; i++)
                 items[i].score = thr_estimate_score(query, items[i].score);
     }
-    if (n > job->k) {
-        thr_candidates_split(items, n, (size_t)job->k);
-        n = (size_t)job->k;
-    }
+    n = thr_candidates_keep(items, n, (size_t)(job->k < n ? job->k : n));
     thr_candidates_sort(items, n);
     for (uint64_t i = 0; i < job->k; i++) {
         rows[i] = i < n ? items[i].row : THR_NO_ID;
@@ -162,7 +159,7 @@ static thr_status check_queries(const thr_job *job, const thr_matrix *queries, f
     return THR_OK;
 }
 
-static uint64_t count_allowed(const thr_scan_target *target, const uint64_t *filter) {
+uint64_t thr_count_allowed(const thr_scan_target *target, const uint64_t *filter) {
     if (filter == NULL)
         return target->n_items;
     uint64_t n = 0;
@@ -177,7 +174,7 @@ thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64
                      const thr_search_options *options) {
     thr_job job = {.context = context, .target = target, .options = options, .k = k};
     job.n_blocks = (target->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
-    job.n_allowed = count_allowed(target, options->filter);
+    job.n_allowed = thr_count_allowed(target, options->filter);
     job.exact = options->exact || thr_rows_are_cheaper(target, options->filter, job.n_allowed);
     /* A margin is counted from the k-th best; without vectors there is nothing to refine more for. */
     uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;

@@ -47,6 +47,9 @@ void thr_scan_free(thr_scan *scan);
 thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
                            const thr_search_options *options, uint64_t *rows_out, float *scores_out, thr_error *err);
 
+/* Rows that pass a filter (NULL: all). */
+uint64_t thr_count_allowed(const thr_scan_target *target, const uint64_t *filter);
+
 /*
  * Where given rows stand, for one of the queries, in the order of the leading planes' estimates and in that of all
  * planes, both among the best n_survivors by the leading planes: how many come before, UINT32_MAX for rows that are not

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 64, SMALL = 16 };
+enum { BLOCK = 64, SMALL = 16, MANY = 128, BINS = 512 };
 
 static void swap(thr_candidate *a, thr_candidate *b) {
     thr_candidate t = *a;
@@ -89,7 +89,8 @@ void thr_candidates_sort(thr_candidate *items, size_t n) {
     sort_some(items, n, patience(n));
 }
 
-void thr_candidates_split(thr_candidate *items, size_t n, size_t first) {
+/* Quickselect; the end of it, or all of it for few items. */
+static void split_some(thr_candidate *items, size_t n, size_t first) {
     unsigned rounds = patience(n);
     while (first > 0 && first < n) {
         if (n <= SMALL || rounds-- == 0) {
@@ -105,6 +106,64 @@ void thr_candidates_split(thr_candidate *items, size_t n, size_t first) {
             first -= m;
         }
     }
+}
+
+/* Scores in BINS bins from the largest to the smallest; infinite spreads end up in the outer ones. */
+typedef struct bins {
+    float top, scale;
+} bins;
+
+static inline uint32_t bin_of(bins b, float score) {
+    const float bin = (b.top - score) * b.scale;
+    return bin < BINS - 1 ? (uint32_t)bin : BINS - 1;
+}
+
+/* Items of bins up to last to the front, over the others, without a branch that could be guessed wrong. */
+static size_t drop_later_bins(thr_candidate *items, size_t n, bins b, uint32_t last) {
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        const thr_candidate x = items[i];
+        items[m] = x;
+        m += bin_of(b, x.score) <= last;
+    }
+    return m;
+}
+
+/* Items of bin last, which are few, behind those of the bins before it. */
+static void last_bin_behind(thr_candidate *items, size_t n, bins b, uint32_t last) {
+    for (size_t i = n; i-- > 0;)
+        if (bin_of(b, items[i].score) == last)
+            swap(&items[i], &items[--n]);
+}
+
+void thr_candidates_split(thr_candidate *items, size_t n, size_t first) {
+    split_some(items, n, first);
+}
+
+size_t thr_candidates_keep(thr_candidate *items, size_t n, size_t first) {
+    float low = INFINITY, high = -INFINITY;
+    if (first >= n)
+        return n;
+    for (size_t i = 0; i < n && n >= MANY; i++) {
+        low = items[i].score < low ? items[i].score : low;
+        high = items[i].score > high ? items[i].score : high;
+    }
+    const float scale = BINS / (high - low);
+    if (n < MANY || first == 0 || !(scale > 0) || !isfinite(scale)) {
+        split_some(items, n, first);
+        return first;
+    }
+    const bins b = {high, scale};
+    uint32_t histogram[BINS] = {0}, last = 0;
+    for (size_t i = 0; i < n; i++)
+        histogram[bin_of(b, items[i].score)]++;
+    size_t before = 0; /* items in bins before the one that the border falls into */
+    for (; before + histogram[last] < first; last++)
+        before += histogram[last];
+    const size_t m = drop_later_bins(items, n, b, last);
+    last_bin_behind(items, m, b, last);
+    split_some(items + before, m - before, first - before);
+    return first;
 }
 
 void thr_collector_free(thr_collector *collector) {
@@ -133,12 +192,14 @@ thr_status thr_collector_start(thr_collector *collector, thr_context *context, s
 static void tighten(thr_collector *collector) {
     if (collector->n <= collector->wanted)
         return;
-    thr_candidates_split(collector->items, collector->n, collector->wanted);
+    if (collector->margin == 0)
+        collector->n = thr_candidates_keep(collector->items, collector->n, collector->wanted);
+    else
+        thr_candidates_split(collector->items, collector->n, collector->wanted);
     float worst = collector->items[0].score;
     for (size_t i = 1; i < collector->wanted; i++)
         worst = collector->items[i].score < worst ? collector->items[i].score : worst;
     if (collector->margin == 0) {
-        collector->n = collector->wanted;
         collector->threshold = worst > collector->threshold ? worst : collector->threshold;
         return;
     }

@@ -24,6 +24,9 @@ static inline bool thr_candidate_before(thr_candidate a, thr_candidate b) {
 /* Put the first in order of items[0 .. n) at the front: afterwards items[0 .. first) are the first ones, unsorted. */
 void thr_candidates_split(thr_candidate *items, size_t n, size_t first);
 
+/* The same where the others are not needed any more: keep the first ones, return how many there are. */
+size_t thr_candidates_keep(thr_candidate *items, size_t n, size_t first);
+
 /* Sort into the one order. */
 void thr_candidates_sort(thr_candidate *items, size_t n);
 

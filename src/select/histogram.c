@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BINS = 4096 };
+enum { BINS = 1024 };
 
 float thr_sampled_threshold(const float *sample, size_t n_sample, uint64_t n_all, uint64_t wanted) {
     if (n_sample == 0 || wanted >= n_all)

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * For every query: its true neighbours by the exact scan, and where they stand in the order of the leading planes and of
+ * all planes. Counts (survivors, candidates) form a grid; for every cell the mean and the spread of the share of
+ * neighbours that both orders let through are summed up, and the cheapest cell that reaches a recall is taken.
+ *
+ * Of codes only there is no truth beyond the codes: their neighbours are those by all planes.
+ */
+#include "index/tune.h"
+
+#include "base/error.h"
+#include "base/progress.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { GRID = 96, STEPS_A_DOUBLING = 4, RANKED_SHARE = 32, RANKED_LEAST = 16384, AT_ONCE = 64 };
+
+static const double STANDARD_ERRORS = 2;
+
+/* Nanoseconds a survivor and a candidate cost, to choose between cells; a wrong one costs time, not recall. */
+static const double SURVIVOR_NS = 20, CANDIDATE_NS = 20, BYTES_A_NS = 12;
+
+/* Shares of neighbours found, over queries: cell a, b lets through lead ranks below counts[a] and full ranks below counts[b]. */
+typedef struct cells {
+    double sum[GRID][GRID], squares[GRID][GRID];
+} cells;
+
+typedef struct tuner {
+    thr_index *index;
+    const thr_tune_queries *queries;
+    thr_scan *scan;
+    uint64_t counts[GRID];
+    size_t n_counts;
+    uint64_t ranked; /* rows whose ranks are looked at */
+    size_t n_ks;     /* ks that are measured; the others follow in proportion */
+    size_t depth;    /* neighbours of a query */
+    cells *cells;    /* of each k */
+    uint32_t (*found)[GRID]; /* scratch: GRID x GRID */
+    uint64_t *truth;         /* AT_ONCE x (depth + 1) */
+    uint32_t *lead_ranks, *full_ranks;
+    thr_error *err;
+} tuner;
+
+static void make_counts(tuner *t) {
+    double count = 1;
+    t->n_counts = 0;
+    while (t->n_counts + 1 < GRID && count < (double)t->ranked) {
+        const uint64_t whole = (uint64_t)ceil(count);
+        if (t->n_counts == 0 || t->counts[t->n_counts - 1] < whole)
+            t->counts[t->n_counts++] = whole;
+        count *= exp2(1.0 / STEPS_A_DOUBLING);
+    }
+    t->counts[t->n_counts++] = t->ranked;
+}
+
+/* The first count that is above a rank; n_counts: none is. */
+static size_t cell_of(const tuner *t, uint32_t rank) {
+    size_t low = 0, high = t->n_counts;
+    while (low < high) {
+        const size_t mid = (low + high) / 2;
+        if (t->counts[mid] > rank)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+/* Add one query's share of its first k neighbours to all cells. */
+static void add_shares(tuner *t, size_t k_index) {
+    const size_t k = thr_tuned_ks[k_index], n = t->n_counts;
+    cells *c = &t->cells[k_index];
+    for (size_t a = 0; a < n; a++)
+        memset(t->found[a], 0, n * sizeof t->found[a][0]);
+    for (size_t j = 0; j < k; j++) {
+        const size_t a = cell_of(t, t->lead_ranks[j]), b = cell_of(t, t->full_ranks[j]);
+        if (a < n && b < n)
+            t->found[a][b]++;
+    }
+    for (size_t a = 0; a < n; a++) {
+        uint32_t in_row = 0;
+        for (size_t b = 0; b < n; b++) {
+            in_row += t->found[a][b];
+            t->found[a][b] = in_row + (a > 0 ? t->found[a - 1][b] : 0);
+            const double share = (double)t->found[a][b] / (double)k;
+            c->sum[a][b] += share;
+            c->squares[a][b] += share * share;
+        }
+    }
+}
+
+/* Ranks as they would be without the query's own row. */
+static void leave_out(uint32_t *ranks, size_t n, uint32_t own) {
+    for (size_t j = 0; j < n; j++)
+        if (ranks[j] != UINT32_MAX && ranks[j] > own)
+            ranks[j]--;
+}
+
+static thr_status learn_query(tuner *t, const thr_matrix *rows, uint64_t query, uint64_t *truth, uint64_t own) {
+    size_t n = t->depth;
+    if (own != THR_NO_ID) {
+        n = 0;
+        for (size_t j = 0; j <= t->depth; j++)
+            if (truth[j] != own && n < t->depth)
+                truth[n++] = truth[j];
+        truth[n++] = own;
+    }
+    THR_TRY(thr_scan_ranks(t->scan, &t->index->target, rows, query, t->ranked, truth, n, t->lead_ranks, t->full_ranks,
+                           t->err));
+    if (own != THR_NO_ID) {
+        leave_out(t->lead_ranks, t->depth, t->lead_ranks[t->depth]);
+        leave_out(t->full_ranks, t->depth, t->full_ranks[t->depth]);
+    }
+    for (size_t k = 0; k < t->n_ks; k++)
+        add_shares(t, k);
+    return THR_OK;
+}
+
+static thr_status learn(tuner *t) {
+    const thr_matrix *all = &t->queries->rows;
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.exact = t->index->manifest.keep != THR_DTYPE_NONE;
+    options.n_survivors = t->ranked;
+    thr_progress progress = thr_progress_start(t->index->context, "calibrate", all->n_rows);
+    for (uint64_t first = 0; first < all->n_rows; first += AT_ONCE) {
+        thr_matrix rows = *all;
+        rows.data = (const char *)all->data + first * all->stride;
+        rows.n_rows = all->n_rows - first < AT_ONCE ? all->n_rows - first : AT_ONCE;
+        THR_TRY(thr_scan_search(t->scan, &t->index->target, &rows, t->depth + 1, &options, t->truth, NULL, t->err));
+        for (uint64_t q = 0; q < rows.n_rows; q++)
+            THR_TRY(learn_query(t, &rows, q, t->truth + q * (t->depth + 1),
+                                t->queries->own_rows == NULL ? THR_NO_ID : t->queries->own_rows[first + q]));
+        THR_TRY(thr_progress_step(&progress, first + rows.n_rows, t->err));
+    }
+    return thr_progress_end(&progress, all->n_rows, t->err);
+}
+
+static bool reaches(const tuner *t, size_t k, size_t a, size_t b, double recall) {
+    const double n = (double)t->queries->rows.n_rows;
+    const double mean = t->cells[k].sum[a][b] / n;
+    const double variance = fmax(t->cells[k].squares[a][b] / n - mean * mean, 0) * n / (n - 1);
+    return mean - STANDARD_ERRORS * sqrt(variance / n) >= recall;
+}
+
+/* The cheapest cell that reaches a recall at k, one step up. Where none does: all rows. */
+static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors, uint64_t *candidates) {
+    const thr_scan_target *target = &t->index->target;
+    const bool nested = target->lead < target->quantiser->item_bits, kept = target->keep != THR_DTYPE_NONE;
+    const double row_ns =
+        kept ? CANDIDATE_NS + (double)(target->quantiser->n_dims * thr_dtype_size(target->keep)) / BYTES_A_NS : 0;
+    double least = INFINITY;
+    *survivors = *candidates = target->n_items;
+    for (size_t a = 0; a < t->n_counts; a++)
+        for (size_t b = nested ? 0 : a; b <= a; b++) {
+            const double cost = (nested ? SURVIVOR_NS * (double)t->counts[a] : 0) + row_ns * (double)t->counts[b];
+            if (t->counts[b] < thr_tuned_ks[k] || cost >= least || !reaches(t, k, a, b, recall))
+                continue;
+            least = cost;
+            *survivors = t->counts[a + 1 < t->n_counts ? a + 1 : a];
+            *candidates = t->counts[b + 1 < t->n_counts ? b + 1 : b];
+        }
+}
+
+/* For a k that was not measured: as much more than for the last one that was, and no more rows than there are. */
+static uint64_t in_proportion(uint64_t count, size_t k, uint64_t n_items) {
+    const double more = (double)count * ((double)thr_tuned_ks[k] / thr_tuned_ks[k - 1]);
+    return more < (double)n_items ? (uint64_t)more : n_items;
+}
+
+static void choose_all(const tuner *t, thr_tuning *tuning) {
+    const uint64_t n_items = t->index->target.n_items;
+    tuning->n_queries = t->queries->rows.n_rows;
+    for (size_t r = 0; r < THR_TUNED_RECALLS; r++) {
+        uint64_t *survivors = tuning->at[r].survivors, *candidates = tuning->at[r].candidates;
+        for (size_t k = 0; k < THR_TUNED_KS; k++)
+            if (k < t->n_ks) {
+                choose(t, k, thr_tuned_recalls[r] / 1000.0, &survivors[k], &candidates[k]);
+            } else {
+                survivors[k] = in_proportion(survivors[k - 1], k, n_items);
+                candidates[k] = in_proportion(candidates[k - 1], k, n_items);
+            }
+    }
+}
+
+thr_status thr_tune(thr_index *index, const thr_tune_queries *queries, thr_tuning *tuning, thr_error *err) {
+    thr_context *context = index->context;
+    const uint64_t n_items = index->target.n_items;
+    tuner t = {.index = index, .queries = queries, .err = err};
+    thr_status status = THR_OK;
+    t.ranked = n_items / RANKED_SHARE > RANKED_LEAST ? n_items / RANKED_SHARE : RANKED_LEAST;
+    t.ranked = t.ranked < n_items ? t.ranked : n_items;
+    for (t.n_ks = 1; t.n_ks < THR_TUNED_KS && thr_tuned_ks[t.n_ks] <= t.ranked / 4; t.n_ks++)
+        ;
+    t.depth = thr_tuned_ks[t.n_ks - 1];
+    make_counts(&t);
+    THR_TRY_OUT(thr_scan_create(context, &t.scan, err));
+    THR_TRY_OUT(thr_alloc_zero(context, t.n_ks, sizeof *t.cells, &t.cells, "calibration", err));
+    THR_TRY_OUT(thr_alloc(context, GRID, sizeof *t.found, &t.found, "calibration", err));
+    THR_TRY_OUT(thr_alloc(context, AT_ONCE * (t.depth + 1), sizeof *t.truth, &t.truth, "calibration", err));
+    THR_TRY_OUT(thr_alloc(context, t.depth + 1, sizeof *t.lead_ranks, &t.lead_ranks, "calibration", err));
+    THR_TRY_OUT(thr_alloc(context, t.depth + 1, sizeof *t.full_ranks, &t.full_ranks, "calibration", err));
+    THR_TRY_OUT(learn(&t));
+    choose_all(&t, tuning);
+out:
+    thr_scan_free(t.scan);
+    thr_release(context, t.cells);
+    thr_release(context, t.found);
+    thr_release(context, t.truth);
+    thr_release(context, t.lead_ranks);
+    thr_release(context, t.full_ranks);
+    return status;
+}
