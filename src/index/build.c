@@ -106,11 +106,10 @@ static thr_status train(builder *b, thr_error *err) {
     thr_matrix sample;
     thr_error why = {0};
     THR_TRY(thr_row_source_sample(&b->source, b->options->sample_rows, &sample, err));
-    thr_status status =
-        thr_quantiser_train(b->context, &sample, b->options->item_bits,
-                            THR_QUANTISER_CENTRE | rotation_flag(b->options->rotate) |
-                                (b->options->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0),
-                            &b->manifest.quantiser, &why);
+    thr_status status = thr_quantiser_train(b->context, &sample, b->options->item_bits,
+                                            THR_QUANTISER_CENTRE | rotation_flag(b->options->rotate) |
+                                                (b->options->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0),
+                                            &b->manifest.quantiser, &why);
     if (status == THR_ERANGE)
         return name_bad_row(b, &sample, &why, err);
     if (status != THR_OK)

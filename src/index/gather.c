@@ -28,8 +28,8 @@ thr_status thr_gather_open(thr_context *context, const thr_segment_shape *shape,
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.residuals, "lengths", err));
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.alongs, "lengths", err));
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.products, "lengths", err));
-    THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->measures.code_squares, "code lengths",
-                      err));
+    THR_TRY(
+        thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->measures.code_squares, "code lengths", err));
     if (!has(gather, THR_SECTION_RECORDS))
         return THR_OK;
     gather->measures.lead = shape->lead;
@@ -232,8 +232,12 @@ static void pad(const thr_gather *gather, thr_slab *slab) {
     const struct {
         void *values;
         size_t size;
-    } arrays[] = {{slab->factors, sizeof(float)}, {slab->offsets, sizeof(float)}, {slab->scales, sizeof(float)},
-                  {slab->inverse_norms, sizeof(float)}, {slab->leads, lead}, {slab->records, record}};
+    } arrays[] = {{slab->factors, sizeof(float)},
+                  {slab->offsets, sizeof(float)},
+                  {slab->scales, sizeof(float)},
+                  {slab->inverse_norms, sizeof(float)},
+                  {slab->leads, lead},
+                  {slab->records, record}};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         if (arrays[i].values != NULL)
             memset((char *)arrays[i].values + slab->n_items * arrays[i].size, 0, padding * arrays[i].size);

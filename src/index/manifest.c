@@ -13,7 +13,7 @@
 static const char FIRST_WORD[] = "thresher-index ";
 
 enum {
-    CHECKSUM_LINE = 26,   /* "checksum ", 16 digits, newline */
+    CHECKSUM_LINE = 26,    /* "checksum ", 16 digits, newline */
     SEGMENT_LINE_MIN = 49, /* "segment ", name, three numbers as short as they can be */
     SEED_DIGITS = 16,
     RECALL_SIZE = 20

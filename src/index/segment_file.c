@@ -13,10 +13,9 @@ const uint8_t thr_segment_magic[8] = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1};
 #define REMEDY "the file is damaged; restore it or build the index again"
 
 const char *thr_section_name(uint32_t kind) {
-    static const char *const names[THR_SECTION_LAST + 1] = {"?",       "vectors",  "codes",  "block norms",
-                                                            "factors", "offsets",  "scales", "inverse norms",
-                                                            "ids",     "id order", "names",  "centre",
-                                                            "leads",   "records"};
+    static const char *const names[THR_SECTION_LAST + 1] = {
+        "?",   "vectors",  "codes", "block norms", "factors", "offsets", "scales", "inverse norms",
+        "ids", "id order", "names", "centre",      "leads",   "records"};
     return names[kind <= THR_SECTION_LAST ? kind : 0];
 }
 
@@ -79,8 +78,8 @@ static thr_status check_header(const char *path, const thr_segment_header *h, ui
     if (h->version != shape->version || h->reserved != 0 || (h->version == 1 && h->lead != 0))
         return thr_fail(err, THR_ECORRUPT, "%s: the header holds wrong numbers: " REMEDY, path);
     if (h->n_items != shape->n_items || h->n_dims != shape->n_dims || h->bits != shape->bits ||
-        (h->version > 1 && h->lead != shape->lead) ||
-        h->metric != (uint32_t)shape->metric || h->keep != (uint32_t)shape->keep || h->build != listed->build)
+        (h->version > 1 && h->lead != shape->lead) || h->metric != (uint32_t)shape->metric ||
+        h->keep != (uint32_t)shape->keep || h->build != listed->build)
         return thr_fail(err, THR_ECORRUPT, "%s: the header does not say what the MANIFEST says: " REMEDY, path);
     if (h->n_sections > THR_SECTION_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
         size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))
@@ -319,7 +318,8 @@ thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *e
             break;
         case THR_SECTION_LEADS:
         case THR_SECTION_RECORDS:
-            THR_TRY(check_zero(view, position - section->size / (padding + view->shape.n_items) * padding, position, err));
+            THR_TRY(
+                check_zero(view, position - section->size / (padding + view->shape.n_items) * padding, position, err));
             break;
         case THR_SECTION_VECTORS:
         case THR_SECTION_BLOCK_NORMS:

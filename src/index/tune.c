@@ -32,10 +32,10 @@ typedef struct tuner {
     thr_scan *scan;
     uint64_t counts[GRID];
     size_t n_counts;
-    uint64_t ranked; /* rows whose ranks are looked at */
-    size_t n_ks;     /* ks that are measured; the others follow in proportion */
-    size_t depth;    /* neighbours of a query */
-    cells *cells;    /* of each k */
+    uint64_t ranked;         /* rows whose ranks are looked at */
+    size_t n_ks;             /* ks that are measured; the others follow in proportion */
+    size_t depth;            /* neighbours of a query */
+    cells *cells;            /* of each k */
     uint32_t (*found)[GRID]; /* scratch: GRID x GRID */
     uint64_t *truth;         /* AT_ONCE x (depth + 1) */
     uint32_t *lead_ranks, *full_ranks;
@@ -196,6 +196,7 @@ thr_status thr_tune(thr_index *index, const thr_tune_queries *queries, thr_tunin
     t.depth = thr_tuned_ks[t.n_ks - 1];
     make_counts(&t);
     THR_TRY_OUT(thr_scan_create(context, &t.scan, err));
+    THR_TRY_OUT(thr_scan_check_queries(t.scan, &index->target, &queries->rows, err));
     THR_TRY_OUT(thr_alloc_zero(context, t.n_ks, sizeof *t.cells, &t.cells, "calibration", err));
     THR_TRY_OUT(thr_alloc(context, GRID, sizeof *t.found, &t.found, "calibration", err));
     THR_TRY_OUT(thr_alloc(context, AT_ONCE * (t.depth + 1), sizeof *t.truth, &t.truth, "calibration", err));

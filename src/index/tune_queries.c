@@ -67,8 +67,9 @@ static thr_status publish(thr_index *index, const thr_tuning *tuning, thr_error 
     THR_TRY(thr_build_dir_open(index->context, index->dir, true, &dir, err));
     THR_TRY_OUT(thr_manifest_read(index->context, index->manifest_path, &now, &checksum, NULL, err));
     if (checksum != index->manifest_checksum) {
-        status = thr_fail(err, THR_ECHANGED, "%s: the index was replaced since it was opened: open it again and tune that",
-                          index->manifest_path);
+        status =
+            thr_fail(err, THR_ECHANGED, "%s: the index was replaced since it was opened: open it again and tune that",
+                     index->manifest_path);
         goto out;
     }
     changed.tuning = *tuning;

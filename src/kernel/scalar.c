@@ -202,8 +202,8 @@ static uint64_t screen_leads(float *scores, const uint32_t *distances, const uin
         wide_factors[i] = thr_bf16_to_f32(numbers[offsets ? 2 * i : i]);
         wide_offsets[i] = offsets ? thr_bf16_to_f32(numbers[2 * i + 1]) : 0;
     }
-    const uint64_t mask = screen_factors(all, distances, wide_factors, offsets ? wide_offsets : NULL, total, gain,
-                                         weight, threshold);
+    const uint64_t mask =
+        screen_factors(all, distances, wide_factors, offsets ? wide_offsets : NULL, total, gain, weight, threshold);
     if (mask != 0)
         memcpy(scores, all, sizeof all);
     return mask;

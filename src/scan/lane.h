@@ -37,9 +37,9 @@ typedef struct thr_job {
     const thr_scan_target *target;
     const thr_search_options *options;
     uint64_t k, n_blocks, n_allowed; /* rows that pass the filter */
-    size_t survivors;                /* rows the screen lets through: of nested codes those whose other planes are read */
-    size_t wanted;                   /* candidates, at most survivors */
-    bool exact;                      /* score rows from their vectors, without a screen */
+    size_t survivors; /* rows the screen lets through: of nested codes those whose other planes are read */
+    size_t wanted;    /* candidates, at most survivors */
+    bool exact;       /* score rows from their vectors, without a screen */
 } thr_job;
 
 /* One query, as every thread reads it. */

@@ -10,7 +10,9 @@
 
 #include <math.h>
 
-enum { EXACT_BYTES = 256 << 10 }; /* vectors that a group of queries reads one after the other: they stay in the cache */
+enum {
+    EXACT_BYTES = 256 << 10
+}; /* vectors that a group of queries reads one after the other: they stay in the cache */
 
 /* Scores of evenly spaced blocks, collected without a threshold and copied out. */
 static float first_threshold(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float margin) {

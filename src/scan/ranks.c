@@ -12,8 +12,8 @@
 typedef struct ranking {
     const uint64_t *rows;
     size_t n_rows;
-    uint32_t *hash; /* of row numbers: places in rows, from 1; 0: free */
-    size_t hash_size; /* a power of two */
+    uint32_t *hash;       /* of row numbers: places in rows, from 1; 0: free */
+    size_t hash_size;     /* a power of two */
     thr_candidate *found; /* those among the survivors; .distance: places in rows */
     size_t n_found;
     uint64_t *behind; /* n_rows + 1: survivors that come right behind so many of found */

@@ -51,7 +51,8 @@ static thr_status alloc_lane(thr_context *context, thr_lane *lane, uint32_t n_di
     THR_TRY(thr_alloc(context, 1, thr_rest_query_size(n_dims), &lane->rest_memory, "a query code", err));
     THR_TRY(thr_alloc(context, 2 * tile, sizeof(uint32_t), &lane->distances, "distances", err));
     lane->more_distances = lane->distances + tile;
-    return thr_alloc(context, (size_t)THR_SAMPLE_BLOCKS * THR_BLOCK_ITEMS, sizeof(float), &lane->sample, "a sample", err);
+    return thr_alloc(context, (size_t)THR_SAMPLE_BLOCKS * THR_BLOCK_ITEMS, sizeof(float), &lane->sample, "a sample",
+                     err);
 }
 
 thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t n_dims, size_t survivors, thr_error *err) {
@@ -146,12 +147,15 @@ static void run_group(void *arg, size_t group, uint32_t worker) {
         s->statuses[worker] = status;
 }
 
-static thr_status check_queries(const thr_job *job, const thr_matrix *queries, float *vector, thr_error *err) {
-    const thr_quantiser *quantiser = job->target->quantiser;
+thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+                                  thr_error *err) {
+    const thr_quantiser *quantiser = target->quantiser;
     const double longest = thr_longest_row(quantiser->unit);
+    THR_TRY(thr_scan_make_room(scan, 1, quantiser->n_dims, 1, err));
+    float *vector = scan->lanes[0].vector;
     for (uint64_t row = 0; row < queries->n_rows; row++) {
         THR_TRY(thr_matrix_to_f32(queries, row, 1, vector));
-        if (!(sqrt(job->context->kernels->sum_squares(vector, quantiser->n_dims)) <= longest))
+        if (!(sqrt(scan->context->kernels->sum_squares(vector, quantiser->n_dims)) <= longest))
             return thr_fail(err, THR_ERANGE,
                             "query %llu holds NaN or infinity, or is longer than 2^%d: mend it or leave it out",
                             (unsigned long long)row, quantiser->unit ? 120 : 60);
@@ -201,7 +205,7 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
     group = group > THR_GROUP ? THR_GROUP : group;
     const size_t n_lanes = one_by_one ? n_threads : (size_t)(n_threads * group);
     THR_TRY(thr_scan_make_room(scan, n_lanes, target->quantiser->n_dims, job.survivors, err));
-    THR_TRY(check_queries(&job, queries, scan->lanes[0].vector, err));
+    THR_TRY(thr_scan_check_queries(scan, target, queries, err));
     thr_status statuses[1024] = {THR_OK}; /* as many as a context may have threads */
     query_search s = {scan, &job, queries, rows_out, scores_out, (size_t)group, statuses};
     if (one_by_one) {

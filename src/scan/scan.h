@@ -47,6 +47,10 @@ void thr_scan_free(thr_scan *scan);
 thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
                            const thr_search_options *options, uint64_t *rows_out, float *scores_out, thr_error *err);
 
+/* THR_ERANGE naming the first query that holds NaN or infinity or is too long; thr_scan_search asks it itself. */
+thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+                                  thr_error *err);
+
 /* Rows that pass a filter (NULL: all). */
 uint64_t thr_count_allowed(const thr_scan_target *target, const uint64_t *filter);
 

@@ -243,10 +243,9 @@ static void make_nested(test_target *target) {
         for (uint32_t d = 0; d < shape->n_dims; d++)
             for (uint32_t p = 0; p < shape->bits; p++) {
                 const unsigned bit = test_code_bit(target->codes, shape->n_dims, shape->bits, i, d, p) << d % 8;
-                uint8_t *byte = p < shape->lead
-                                    ? &target->lead_codes[i / 64 * 64 * shape->lead * n_rows +
-                                                          (d / 8 * shape->lead + p) * 64 + i % 64]
-                                    : &out[thr_record_head(record) + (p - shape->lead) * n_rows + d / 8];
+                uint8_t *byte = p < shape->lead ? &target->lead_codes[i / 64 * 64 * shape->lead * n_rows +
+                                                                      (d / 8 * shape->lead + p) * 64 + i % 64]
+                                                : &out[thr_record_head(record) + (p - shape->lead) * n_rows + d / 8];
                 *byte = (uint8_t)(*byte | bit);
             }
     }
@@ -290,14 +289,13 @@ static void make_segments(test_target *target) {
         if (shape->metric == THR_METRIC_COSINE)
             segment->inverse_norms = target->inverse_norms + first;
     }
-    target->scan =
-        (thr_scan_target){.segments = target->segments,
-                          .n_segments = n,
-                          .n_items = shape->n_items,
-                          .quantiser = &target->quantiser,
-                          .metric = shape->metric,
-                          .keep = shape->keep,
-                          .lead = test_lead(shape)};
+    target->scan = (thr_scan_target){.segments = target->segments,
+                                     .n_segments = n,
+                                     .n_items = shape->n_items,
+                                     .quantiser = &target->quantiser,
+                                     .metric = shape->metric,
+                                     .keep = shape->keep,
+                                     .lead = test_lead(shape)};
 }
 
 void test_target_make(test_target *target, const test_shape *shape, const float *rows) {
