@@ -144,7 +144,21 @@ static bool reaches(const tuner *t, size_t k, size_t a, size_t b, double recall)
     return mean - STANDARD_ERRORS * sqrt(variance / n) >= recall;
 }
 
-/* The cheapest cell that reaches a recall at k, one step up. Where none does: all rows. */
+/*
+ * How much more than what reached a recall is taken: a fifth, and more where so few misses are to be expected of so few
+ * queries that none may have been seen; ranks have long tails, about one in c beyond c times as far.
+ */
+static double reserve(const tuner *t, size_t k, double recall) {
+    const double misses = (double)t->queries->rows.n_rows * sqrt((double)thr_tuned_ks[k]) * (1 - recall);
+    return fmax(1.2, 3 / misses);
+}
+
+static uint64_t with_reserve(const tuner *t, uint64_t count, double factor) {
+    const double more = ceil((double)count * factor);
+    return more < (double)t->index->target.n_items ? (uint64_t)more : t->index->target.n_items;
+}
+
+/* The cheapest cell that reaches a recall at k, and a reserve. Where none does: all rows. */
 static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors, uint64_t *candidates) {
     const thr_scan_target *target = &t->index->target;
     const bool nested = target->lead < target->quantiser->item_bits, kept = target->keep != THR_DTYPE_NONE;
@@ -158,8 +172,8 @@ static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors,
             if (t->counts[b] < thr_tuned_ks[k] || cost >= least || !reaches(t, k, a, b, recall))
                 continue;
             least = cost;
-            *survivors = t->counts[a + 1 < t->n_counts ? a + 1 : a];
-            *candidates = t->counts[b + 1 < t->n_counts ? b + 1 : b];
+            *survivors = with_reserve(t, t->counts[a], reserve(t, k, recall));
+            *candidates = with_reserve(t, t->counts[b], reserve(t, k, recall));
         }
 }
 

@@ -20,7 +20,7 @@ typedef struct thr_tune_queries {
 
 /*
  * Find the counts for all calibrated recalls and ks; the index is not changed. "Reaches" means: the mean over the queries
- * less two standard errors does, and one step more of the grid of counts (a fifth) is taken.
+ * less two standard errors does, and a reserve is added to the counts.
  * THR_ECANCELED; THR_ENOMEM; THR_ERANGE for bad queries.
  */
 thr_status thr_tune(thr_index *index, const thr_tune_queries *queries, thr_tuning *tuning, thr_error *err);
