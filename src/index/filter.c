@@ -9,10 +9,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+static thr_status not_held(const thr_index *index, uint64_t id, thr_error *err) {
+    return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, id);
+}
+
 static thr_status allow(const thr_index *index, uint64_t id, uint64_t *words, thr_error *err) {
     uint64_t row;
     if (!thr_index_row(index, id, &row))
-        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, id);
+        return not_held(index, id, err);
     thr_bitmap_set(words, row);
     return THR_OK;
 }
@@ -24,22 +28,38 @@ static thr_status allow_all(const thr_index *index, const uint64_t *ids, size_t 
     return THR_OK;
 }
 
-/* A container of 65,536 ids is spread out to bits first, whatever it is. The first id that is not there ends it all, so
- * that a few bytes which stand for 2^48 runs cost no more than the index has items. */
+/* Ids that are rows: the container's bits are the bitmap's. */
+static thr_status allow_rows(const thr_index *index, const thr_roaring_container *container, uint64_t *words,
+                             thr_error *err) {
+    const uint64_t largest = container->first + container->last;
+    if (largest >= index->manifest.n_items)
+        return not_held(index, largest, err);
+    thr_roaring_fill(container, words + container->first / THR_WORD_BITS);
+    return THR_OK;
+}
+
+/* Others are looked up one by one. */
+static thr_status allow_ids(const thr_index *index, const thr_roaring_container *container, uint64_t *words,
+                            thr_error *err) {
+    uint64_t bits[THR_ROARING_WORDS] = {0}, ids[THR_WORD_BITS], from = 0;
+    thr_roaring_fill(container, bits);
+    for (size_t n; (n = thr_bitmap_next_rows(bits, &from, THR_ROARING_BITS, ids, THR_WORD_BITS)) > 0;)
+        for (size_t i = 0; i < n; i++)
+            THR_TRY(allow(index, container->first + ids[i], words, err));
+    return THR_OK;
+}
+
+/* The first id that is not there ends it: a few bytes that stand for 2^32 ids cost no more than the index has items. */
 static thr_status allow_roaring(const thr_index *index, const void *bytes, size_t size, uint64_t *words,
                                 thr_error *err) {
     thr_roaring roaring;
     thr_roaring_container container;
     THR_TRY(thr_roaring_open(&roaring, bytes, size, err));
     for (;;) {
-        uint64_t bits[THR_ROARING_WORDS] = {0}, ids[THR_WORD_BITS], from = 0;
         THR_TRY(thr_roaring_next(&roaring, &container, err));
         if (container.n_bits == 0)
             return THR_OK;
-        thr_roaring_fill(&container, bits);
-        for (size_t n; (n = thr_bitmap_next_rows(bits, &from, THR_ROARING_BITS, ids, THR_WORD_BITS)) > 0;)
-            for (size_t i = 0; i < n; i++)
-                THR_TRY(allow(index, container.first + ids[i], words, err));
+        THR_TRY((index->manifest.has_ids ? allow_ids : allow_rows)(index, &container, words, err));
     }
 }
 
