@@ -298,7 +298,7 @@ static int bench_build(bench_scan_run *run) {
                  "its peak memory beyond the codes, MB");
     (void)remove(file);
 
-    const int rc = bench_open(run, dir) != 0 || bench_exact(run, dir) != 0 ? -1 : 0;
+    const int rc = bench_open(run, dir) != 0 || bench_exact(run, dir) != 0 || bench_filter(run, dir) != 0 ? -1 : 0;
     bench_scratch_remove(dir);
     return rc;
 }
@@ -306,10 +306,7 @@ static int bench_build(bench_scan_run *run) {
 /* ------------------------------------------------------------------------------------------------ all */
 
 static int bench_sections(bench_scan_run *run) {
-    char machine[256];
-    bench_machine(machine, sizeof machine);
-    bench_say(run, "## thresher bench scan\n\nthresher %s, %s, %s, 1 thread.\n\n", thr_version(), machine,
-              thr_isa_name(thr_context_isa(run->context)));
+    bench_say_machine(run, "bench scan");
     /* The build is first: a child's peak memory counts what the parent held when it was made. */
     if (bench_build(run) != 0 || bench_shapes(run) != 0 || bench_real(run) != 0)
         return -1;
@@ -320,34 +317,17 @@ static int bench_sections(bench_scan_run *run) {
     return 0;
 }
 
-static int bench_scan(program *run_program, const void *values_in) {
-    bench_scan_run run = {.program = run_program, .values = values_in};
-    thr_context_options o;
-    thr_context_options_init(&o);
-    o.n_threads = 1;
-    o.allocator = bench_counting_allocator(&run.allocations);
-    if (thr_context_create(&o, &run.context, &run.err) != THR_OK)
-        return prog_failed(&run.err);
-    int rc = bench_scratch_make(run.values->scratch, run.scratch, sizeof run.scratch);
-    if (rc != 0)
-        prog_error("%s: no directory can be made there: name another with --scratch", run.scratch);
-    else
-        rc = bench_sections(&run);
-    if (rc == 0)
-        bench_print_figures(&run);
-    else if (run.err.status != THR_OK)
-        (void)prog_failed(&run.err);
-    bench_scratch_remove(run.scratch);
-    thr_context_free(run.context);
-    return rc == 0 ? PROG_DONE : PROG_FAILED;
+static int bench_scan(program *run, const void *values) {
+    return bench_run(run, values, bench_sections);
 }
 
 const prog_command bench_scan_command = {
     .noun = "bench",
     .verb = "scan",
     .summary = "measure builds, scans and searches on this machine",
-    .text = "Prints the figures of docs/benchmarks.md for this machine, as Markdown tables: build, open, full-plane "
-            "scans over the plain read bandwidth, and search over the exact float scan of the same vectors, with one "
+    .text = "Prints the figures of docs/benchmarks.md for this machine, as Markdown tables: build, open, searches with "
+            "filters, full-plane scans over the plain read bandwidth, and search over the exact float scan of the same "
+            "vectors, with one "
             "thread and every answer checked.\n\n"
             "The real vectors are left out, with a word, when they are not there. It takes a few minutes and 3 GB "
             "of scratch space.",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.h - one run of `bench scan`: what its sections share.
+ * scan.h - one run of `bench scan` or `bench filter`: what its sections share.
  */
 #ifndef THRESHER_BENCH_SCAN_H
 #define THRESHER_BENCH_SCAN_H
@@ -38,6 +38,14 @@ typedef struct bench_scan_run {
     int n_figures;
 } bench_scan_run;
 
+/* --------------------------------------------------------------------------------------------------- run.c */
+
+/* Make a context of one thread and a scratch directory, run the sections, print the figures; answers an exit code. */
+int bench_run(struct program *program, const bench_scan_values *values, int (*sections)(bench_scan_run *run));
+
+/* The title, and what it was measured on. */
+void bench_say_machine(bench_scan_run *run, const char *command);
+
 /* ----------------------------------------------------------------------------------------------- figures.c */
 
 /* Malloc and free, counting. */
@@ -64,5 +72,10 @@ void bench_print_figures(bench_scan_run *run);
 
 /* Search over the exact scan on real vectors, allocations on the query path, and the peers. */
 int bench_real(bench_scan_run *run);
+
+/* ------------------------------------------------------------------------------------------------ filter.c */
+
+/* Searches of the index in dir, which holds bench_normal's rows and vectors, with filters of several kinds. */
+int bench_filter(bench_scan_run *run, const char *dir);
 
 #endif

@@ -108,8 +108,8 @@ typedef struct thr_index_info {
 THR_API thr_index_info thr_index_get_info(const thr_index *index);
 
 /*
- * Read every byte and compare all checksums. THR_OK; THR_ECORRUPT naming the file, section and offset; THR_ECHANGED when
- * the index was replaced since it was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ * Read every byte, compare all checksums, and compute again what follows from the rest. THR_OK; THR_ECORRUPT naming the file,
+ * section and offset; THR_ECHANGED when the index was replaced since it was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
 THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
 

@@ -70,7 +70,8 @@ static const prog_option options[] = {
      .value = "FILE",
      .names = PROG_NAMES_FILE,
      .help =
-         "which items may be found: .txt of ids or names, a file of ids, or .npy of u1 with a 0 or 1 for every item",
+         "which items may be found: .txt of ids or names, a file of ids, .roaring of ids, or .npy of u1 with a 0 or 1 "
+         "for every item",
      .offset = offsetof(prog_search_values, filter)},
     {.name = "output",
      .letter = 'o',

@@ -73,19 +73,6 @@ bool prog_id_at(const thr_matrix *rows, uint64_t row, uint32_t i, uint64_t *id) 
     return false;
 }
 
-/* ------------------------------------------------------------------------------------------------ bits */
-
-static bool is_allowed(const prog_filter *filter, uint64_t row) {
-    return (filter->words[row / 64] >> (row % 64) & 1) != 0;
-}
-
-static void allow(prog_filter *filter, uint64_t row) {
-    if (is_allowed(filter, row))
-        return;
-    filter->words[row / 64] |= UINT64_C(1) << (row % 64);
-    filter->n_allowed++;
-}
-
 static int allow_id(prog_filter *filter, const char *path, uint64_t id) {
     uint64_t row;
 
@@ -93,7 +80,7 @@ static int allow_id(prog_filter *filter, const char *path, uint64_t id) {
         prog_error("%s: the index has no item with the id %" PRIu64, path, id);
         return PROG_FAILED;
     }
-    allow(filter, row);
+    prog_filter_allow(filter, row);
     return PROG_DONE;
 }
 
@@ -108,7 +95,7 @@ static int take(prog_filter *filter, const char *path, bool is_mask, uint64_t at
         return PROG_FAILED;
     }
     if (value == 1)
-        allow(filter, at);
+        prog_filter_allow(filter, at);
     return PROG_DONE;
 }
 
@@ -138,127 +125,27 @@ static int read_numbers(prog_filter *filter, thr_reader *reader, const char *pat
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ text */
-
-typedef struct line {
-    char *text;
-    uint64_t number;
-    bool used;
-} line;
-
-typedef struct lines {
-    line *items;
-    size_t n;
-    size_t room;
-} lines;
-
-static int compare_lines(const void *a, const void *b) {
-    return strcmp(((const line *)a)->text, ((const line *)b)->text);
-}
-
-static void lines_free(lines *all) {
-    for (size_t i = 0; i < all->n; i++)
-        free(all->items[i].text);
-    free(all->items);
-}
-
-static int lines_add(lines *all, const char *text, size_t length, uint64_t number) {
-    if (all->n == all->room) {
-        size_t room = all->room > 0 ? 2 * all->room : 256;
-        line *items = room <= SIZE_MAX / sizeof *items ? realloc(all->items, room * sizeof *items) : NULL;
-
-        if (items == NULL)
-            return prog_no_memory();
-        all->items = items;
-        all->room = room;
-    }
-    all->items[all->n] = (line){.text = malloc(length + 1), .number = number};
-    if (all->items[all->n].text == NULL)
-        return prog_no_memory();
-    memcpy(all->items[all->n].text, text, length + 1);
-    all->n++;
-    return PROG_DONE;
-}
-
-/* Empty lines are passed over. */
-static int lines_read(lines *all, thr_reader *reader) {
-    thr_error err = {.status = THR_OK};
-
-    for (uint64_t number = 1;; number++) {
-        const char *text = NULL;
-        size_t length = 0;
-
-        if (thr_reader_next_line(reader, &text, &length, &err) != THR_OK)
-            return prog_failed(&err);
-        if (text == NULL)
-            return PROG_DONE;
-        if (length > 0 && lines_add(all, text, length, number) != PROG_DONE)
-            return PROG_FAILED;
-    }
-}
-
-/*
- * Lines that are names. The wanted names are sorted and the index is gone through once, so that a long list costs no
- * pass over the names a line.
- */
-static void allow_names(prog_filter *filter, lines *all, const thr_index *index) {
-    if (all->n == 0)
-        return;
-    qsort(all->items, all->n, sizeof *all->items, compare_lines);
-    for (uint64_t row = 0; row < filter->n_bits; row++) {
-        line wanted = {.text = (char *)(uintptr_t)thr_index_name(index, row)};
-        line *found =
-            wanted.text != NULL ? bsearch(&wanted, all->items, all->n, sizeof *all->items, compare_lines) : NULL;
-
-        if (found == NULL)
-            continue;
-        allow(filter, row);
-        /* A line may be there twice, and bsearch finds any of its copies. */
-        for (line *l = found; l >= all->items && strcmp(l->text, wanted.text) == 0; l--)
-            l->used = true;
-        for (line *l = found; l < all->items + all->n && strcmp(l->text, wanted.text) == 0; l++)
-            l->used = true;
-    }
-}
-
-static int read_text(prog_filter *filter, thr_reader *reader, const char *path, const thr_index *index) {
-    bool has_names = thr_index_get_info(index).has_names;
-    lines all = {.items = NULL};
-    int rc = lines_read(&all, reader);
-
-    if (rc == PROG_DONE && has_names)
-        allow_names(filter, &all, index);
-    for (size_t i = 0; i < all.n && rc == PROG_DONE; i++) {
-        const line *l = &all.items[i];
-        uint64_t id, row;
-
-        if (l->used)
-            continue;
-        if (!prog_read_count(l->text, &id) || !thr_index_row(filter->index, id, &row)) {
-            prog_error("%s: line %" PRIu64 ": the index has no item \"%.100s\"", path, l->number, l->text);
-            rc = PROG_FAILED;
-        } else {
-            allow(filter, row);
-        }
-    }
-    lines_free(&all);
-    return rc;
-}
-
 /* ------------------------------------------------------------------------------------------------ filter */
 
-static int read_any(prog_filter *filter, thr_reader *reader, const char *path, const thr_index *index) {
-    thr_reader_shape shape = thr_reader_get_shape(reader);
-    thr_index_info info = thr_index_get_info(index);
-    bool is_mask = shape.dtype == THR_DTYPE_U8 && shape.n_rows != THR_ROWS_UNKNOWN &&
-                   (shape.n_dims == 1 || shape.n_rows == 1) && shape.n_rows * shape.n_dims == info.n_items;
+static int wrong_mask(const char *path, thr_reader_shape shape, uint64_t n_items) {
+    if (shape.n_rows == THR_ROWS_UNKNOWN)
+        prog_error("%s does not say how many values it holds; write the mask as .npy", path);
+    else
+        prog_error("%s holds %" PRIu64 " x %" PRIu32 " values; a mask for this index is one row of %" PRIu64
+                   " values, one an item",
+                   path, shape.n_rows, shape.n_dims, n_items);
+    return PROG_FAILED;
+}
 
-    if (shape.dtype == THR_DTYPE_U8 && !is_mask) {
-        prog_error("%s: a mask for this index is one row of %" PRIu64 " values, one an item", path, info.n_items);
-        return PROG_FAILED;
-    }
+static int read_any(prog_filter *filter, thr_reader *reader, const char *path) {
+    thr_reader_shape shape = thr_reader_get_shape(reader);
+    bool is_mask = shape.dtype == THR_DTYPE_U8 && shape.n_rows != THR_ROWS_UNKNOWN &&
+                   (shape.n_dims == 1 || shape.n_rows == 1) && shape.n_rows * shape.n_dims == filter->n_bits;
+
+    if (shape.dtype == THR_DTYPE_U8 && !is_mask)
+        return wrong_mask(path, shape, filter->n_bits);
     if (shape.dtype == THR_DTYPE_NONE)
-        return read_text(filter, reader, path, index);
+        return prog_filter_read_text(filter, reader, path);
     if (!prog_dtype_is_whole(shape.dtype)) {
         prog_error("%s holds %s; a filter is a mask (u8) or a list of whole numbers", path,
                    thr_dtype_name(shape.dtype));
@@ -267,19 +154,35 @@ static int read_any(prog_filter *filter, thr_reader *reader, const char *path, c
     return read_numbers(filter, reader, path, is_mask);
 }
 
-int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const thr_index *index) {
+static int read_rows(prog_filter *filter, thr_context *context, const char *path) {
     thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
+    int rc;
+
+    switch (thr_reader_open(context, path, &reader, &err)) {
+    case THR_OK:
+        rc = read_any(filter, reader, path);
+        break;
+    case THR_EINVAL: /* most often an ending that readers do not know */
+        prog_error("%s; a filter may also be a Roaring bitmap that ends in .roaring", err.text);
+        rc = PROG_FAILED;
+        break;
+    default:
+        rc = prog_failed(&err);
+    }
+    thr_reader_free(reader);
+    return rc;
+}
+
+int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const thr_index *index) {
     int rc;
 
     *filter = (prog_filter){.index = index, .n_bits = thr_index_get_info(index).n_items};
     filter->words = calloc((size_t)(filter->n_bits / 64 + 1), sizeof *filter->words);
     if (filter->words == NULL)
         return prog_no_memory();
-    if (thr_reader_open(context, path, &reader, &err) != THR_OK)
-        return prog_failed(&err);
-    rc = read_any(filter, reader, path, index);
-    thr_reader_free(reader);
+    rc = prog_is_roaring(path) ? prog_filter_read_roaring(filter, path) : read_rows(filter, context, path);
+    filter->n_allowed = thr_bitmap_count(filter->words, filter->n_bits);
     return rc;
 }
 

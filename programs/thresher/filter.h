@@ -5,6 +5,7 @@
  *   u8, as many values as the index has items   a mask: 1 may be returned, 0 may not
  *   other whole numbers                         the ids that may be returned
  *   .txt                                        ids, or names where the index has names, one a line
+ *   .roaring                                    a Roaring bitmap of ids, in the portable format
  */
 #ifndef THRESHER_PROGRAM_FILTER_H
 #define THRESHER_PROGRAM_FILTER_H
@@ -23,6 +24,18 @@ typedef struct prog_filter {
 /* Answers PROG_DONE or an exit code after having said what is wrong. */
 int prog_filter_read(prog_filter *filter, thr_context *context, const char *path, const thr_index *index);
 void prog_filter_free(prog_filter *filter);
+
+/* Let a row through. */
+static inline void prog_filter_allow(prog_filter *filter, uint64_t row) {
+    filter->words[row / 64] |= UINT64_C(1) << (row % 64);
+}
+
+/* filter_text.c: let through what the lines of a text name. path is for messages. */
+int prog_filter_read_text(prog_filter *filter, thr_reader *reader, const char *path);
+
+/* filter_roaring.c: whether a file is one by its name, "-.roaring" too; and let its ids through. */
+bool prog_is_roaring(const char *path);
+int prog_filter_read_roaring(prog_filter *filter, const char *path);
 
 /* Id number i of a row of whole numbers; -1 is THR_NO_ID. false for other negative numbers and for floats. */
 bool prog_id_at(const thr_matrix *rows, uint64_t row, uint32_t i, uint64_t *id);

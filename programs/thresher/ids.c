@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "filter.h"
+#include "jsonl.h"
 #include "program.h"
 #include "talk.h"
 
@@ -89,49 +90,17 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ .jsonl */
 
-/* The number of ids in the list at text, or -1 when it is no list of whole numbers; ids may be NULL. */
-static int64_t parse_list(const char *text, uint64_t *ids, uint64_t most) {
-    int64_t n = 0;
-
-    if (*text++ != '[')
-        return -1;
-    while (*text != ']') {
-        char digits[24];
-        size_t length = strspn(text, "0123456789");
-        uint64_t id;
-
-        if (length == 0 || length >= sizeof digits)
-            return -1;
-        memcpy(digits, text, length);
-        digits[length] = '\0';
-        if (!prog_read_count(digits, &id))
-            return -1;
-        if (ids != NULL && (uint64_t)n < most)
-            ids[n] = id;
-        n++;
-        text += length;
-        if (*text == ',')
-            text++;
-        else if (*text != ']')
-            return -1;
-    }
-    return n;
-}
-
 /* Two passes: the longest row says how many columns there are. */
 static int read_lines(prog_ids *ids, FILE *file, const char *path, bool counting, char **line, size_t *line_room) {
-    static const char key[] = "\"ids\":";
     uint64_t row = 0;
     ssize_t length;
 
     while ((length = getline(line, line_room, file)) >= 0) {
-        const char *list = strstr(*line, key);
-        uint64_t *out = counting ? NULL : ids->ids + row * ids->n_columns;
-        int64_t n = list != NULL && memchr(*line, '\0', (size_t)length) == NULL
-                        ? parse_list(list + sizeof key - 1, out, ids->n_columns)
-                        : -1;
+        bool fits = counting || row < ids->n_rows; /* the file may have grown since it was counted */
+        uint64_t *out = counting || !fits ? NULL : ids->ids + row * ids->n_columns;
+        int64_t n = fits ? prog_jsonl_ids(*line, (size_t)length, out, counting ? 0 : ids->n_columns) : -1;
 
-        if (n < 0 || (!counting && row >= ids->n_rows)) {
+        if (n < 0) {
             prog_error("%s: line %" PRIu64 " is no result of thresher index search", path, row + 1);
             return PROG_FAILED;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verify.c - every byte of an index against its checksums.
+ * verify.c - every byte of an index against its checksums, and what can be computed from the rest computed again.
  *
  * Sections are read through the descriptor, not through the map: a sector that cannot be read is then an error and no
  * signal. What follows looks at contents through the map.
@@ -10,6 +10,8 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "code/encode.h"
+#include "kernel/kernel.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -65,6 +67,30 @@ static thr_status verify_section(verifier *v, const thr_mapped *mapped, const th
     return THR_OK;
 }
 
+/*
+ * A block's norm is the length of its shortest code. One that is too large makes the scan pass over items, and its checksum
+ * fits all the same when it was written like that.
+ */
+static thr_status verify_block_norms(const thr_index *index, const thr_segment_view *view, thr_error *err) {
+    const thr_segment_shape *shape = &view->shape;
+    const size_t block_size = thr_block_size(shape->n_dims, shape->bits);
+    for (uint32_t first = 0; first < shape->n_items; first += THR_BLOCK_ITEMS) {
+        const uint32_t block = first / THR_BLOCK_ITEMS, left = shape->n_items - first;
+        uint32_t squares[THR_BLOCK_ITEMS];
+        index->context->kernels->code_squares(squares, view->scan.codes + block * block_size, 1, shape->n_dims,
+                                              shape->bits);
+        uint32_t least = squares[0];
+        for (uint32_t i = 1; i < THR_BLOCK_ITEMS && i < left; i++)
+            least = squares[i] < least ? squares[i] : least;
+        if (view->scan.block_norms[block] != least)
+            return thr_fail(err, THR_ECORRUPT,
+                            "%s: section block norms: that of block %" PRIu32 " is %" PRIu32 ", its codes say %" PRIu32
+                            ": build the index again",
+                            view->path, block, view->scan.block_norms[block], least);
+    }
+    return THR_OK;
+}
+
 /* The header and table are read again too: a change that kept the file's size and time would show here. */
 static thr_status verify_segment(verifier *v, const thr_index *index, uint32_t i) {
     const thr_mapped *mapped = &index->mapped[i];
@@ -74,7 +100,8 @@ static thr_status verify_segment(verifier *v, const thr_index *index, uint32_t i
                               &index->manifest.segments[i], &again, v->err));
     for (uint32_t s = 0; s < again.n_sections; s++)
         THR_TRY(verify_section(v, mapped, &again.sections[s]));
-    return thr_segment_check_contents(&again, v->err);
+    THR_TRY(thr_segment_check_contents(&again, v->err));
+    return again.scan.block_norms != NULL ? verify_block_norms(index, &again, v->err) : THR_OK;
 }
 
 static thr_status verify_manifest(const thr_index *index, thr_error *err) {

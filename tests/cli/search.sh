@@ -170,16 +170,19 @@ printf '3\n14\n159\n' >filter.txt
 printf 'item3\n14\n\nitem159\nitem3\n' >names_filter.txt
 printf '3 14 159\n' | to_ivecs >filter.ivecs
 to_mask 1000 3 14 159 >filter.npy
+to_roaring <filter.txt >filter.roaring
+to_roaring wide <filter.txt >wide.roaring
 for index in plain named; do
-    for filter in filter.txt filter.ivecs filter.npy; do
+    for filter in filter.txt filter.ivecs filter.npy filter.roaring wide.roaring; do
         works "$THRESHER" index search $index.index queries.fvecs -k 3 --filter $filter --json -q
         [ -z "$(sed 's/.*"ids":\[\([0-9,]*\)\].*/,\1,/' out | sed 's/,3,/,/; s/,14,/,/; s/,159,/,/' | grep '[0-9]')" ] ||
             die "$index $filter: other items than allowed"
         [ "$(grep -c '"ids":\[[0-9]*,[0-9]*,[0-9]*\]' out)" -eq 50 ] || die "$index $filter: not all that are allowed"
         mv out "filtered.$index.$filter"
     done
-    same "filtered.$index.filter.txt" "filtered.$index.filter.npy"
-    same "filtered.$index.filter.txt" "filtered.$index.filter.ivecs"
+    for filter in filter.npy filter.ivecs filter.roaring wide.roaring; do
+        same "filtered.$index.filter.txt" "filtered.$index.$filter"
+    done
 done
 works "$THRESHER" index search named.index queries.fvecs -k 3 --filter names_filter.txt --json -q
 same out filtered.named.filter.txt
@@ -188,6 +191,11 @@ works "$THRESHER" index search given.index queries.fvecs -k 3 --filter filter.np
 printf '5009\n5042\n5477\n' >given.txt
 mv out by_mask
 works "$THRESHER" index search given.index queries.fvecs -k 3 --filter given.txt -o -.trec
+same by_mask out
+to_roaring <given.txt >given.roaring
+works "$THRESHER" index search given.index queries.fvecs -k 3 --filter given.roaring -o -.trec
+same by_mask out
+"$THRESHER" -q index search given.index queries.fvecs -k 3 --filter -.roaring -o -.trec <given.roaring >out
 same by_mask out
 works "$THRESHER" index search plain.index queries.fvecs -k 4 --filter filter.txt -o short.ivecs
 says 'the filter lets only 3 items through: rows are shorter' err
@@ -200,6 +208,10 @@ to_mask 1000 >none.npy
 works "$THRESHER" index search plain.index queries.fvecs -k 4 --filter none.npy
 says 'nothing found' out
 
+printf '\072\060\000\000\000\000\000\000' >none.roaring
+works "$THRESHER" index search plain.index queries.fvecs -k 4 --filter none.roaring
+says 'nothing found' out
+
 echo 1000 >beyond.txt
 fails 1 'beyond.txt: line 1: the index has no item "1000"' \
     "$THRESHER" index search plain.index queries.fvecs -k 3 --filter beyond.txt
@@ -210,6 +222,30 @@ fails 1 'no item with the id 1000' "$THRESHER" index search plain.index queries.
 echo -1 | to_ivecs >negative.ivecs
 fails 1 'negative' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter negative.ivecs
 to_mask 999 3 >short.npy
-fails 1 'a mask for this index is one row of 1000 values' \
+fails 1 'short.npy holds 999 x 1 values; a mask for this index is one row of 1000 values' \
     "$THRESHER" index search plain.index queries.fvecs -k 3 --filter short.npy
 fails 1 'holds f32' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter base.fvecs
+printf '3\n1000\n' | to_roaring >beyond.roaring
+fails 1 'beyond.roaring: plain.index.*no item with the id 1000' \
+    "$THRESHER" index search plain.index queries.fvecs -k 3 --filter beyond.roaring
+fails 1 'filter.roaring: given.index.*no item with the id 3$' \
+    "$THRESHER" index search given.index queries.fvecs -k 3 --filter filter.roaring
+head -c 19 filter.roaring >cut.roaring
+fails 1 'cut.roaring: .*damaged or cut short' \
+    "$THRESHER" index search plain.index queries.fvecs -k 3 --filter cut.roaring
+{ cat filter.roaring && echo; } >long.roaring
+fails 1 'long.roaring: .*ends at byte 22 of 23' \
+    "$THRESHER" index search plain.index queries.fvecs -k 3 --filter long.roaring
+: >empty.roaring
+fails 1 'empty.roaring: .*cut short' "$THRESHER" index search plain.index queries.fvecs -k 3 --filter empty.roaring
+cp filter.npy mask.roaring
+fails 1 'mask.roaring: .*no Roaring bitmap' \
+    "$THRESHER" index search plain.index queries.fvecs -k 3 --filter mask.roaring
+fails 1 'missing.roaring could not be opened: No such file' \
+    "$THRESHER" index search plain.index queries.fvecs -k 3 --filter missing.roaring
+mkdir dir.roaring
+fails 1 'dir.roaring could not be read: Is a directory' \
+    "$THRESHER" index search plain.index queries.fvecs -k 3 --filter dir.roaring
+cp filter.roaring filter.roar
+fails 1 'filter.roar: the ending says nothing known.* \.npy .*ends in \.roaring' \
+    "$THRESHER" index search plain.index queries.fvecs -k 3 --filter filter.roar

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filter.c - `bench filter`: what a filter saves. The same queries with and without filters that let through half of the
+ * rows, a hundredth and a ten-thousandth, anywhere or in runs.
+ *
+ * Answers are checked: only rows that pass, in order, and recall against the exact scan with the same filter.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program.h"
+#include "scan.h"
+
+enum { K = 10, N_QUERIES = 6, ROUNDS = 8, EXACT_ROUNDS = 3, RUN_ROWS = 1000, DIMS = 200 };
+
+static const double TARGET_ONE_PERCENT = 0.3;
+
+static const struct {
+    double share;
+    bool in_runs;
+    const char *figure; /* NULL: has no target */
+} FILTERS[] = {
+    {1.0, false, NULL}, {0.5, false, NULL},    {0.5, true, NULL},    {0.01, false, "filter_1_percent_over_none"},
+    {0.01, true, NULL}, {0.0001, false, NULL}, {0.0001, true, NULL},
+};
+enum { N_FILTERS = sizeof FILTERS / sizeof *FILTERS }; /* the first one is none at all */
+
+typedef struct filter_case {
+    uint64_t *words; /* NULL: none */
+    uint64_t n_rows; /* that pass */
+    uint64_t ids[N_QUERIES * K], truth[N_QUERIES * K];
+    double seconds, exact_seconds, recall; /* of a query */
+} filter_case;
+
+typedef struct filter_bench {
+    bench_scan_run *run;
+    thr_index *index;
+    uint64_t n_items;
+    uint32_t n_dims;
+    float *queries;
+    filter_case cases[N_FILTERS];
+} filter_bench;
+
+/* Of [0, 1), the same for the same i. */
+static double random_share(uint64_t i) {
+    uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+static void set_bit(uint64_t *words, uint64_t row) {
+    words[row / 64] |= UINT64_C(1) << row % 64;
+}
+
+/* Every row by itself; or runs of up to RUN_ROWS rows, each anywhere in its part of the rows. */
+static void fill(uint64_t *words, uint64_t n_items, double share, bool in_runs) {
+    const uint64_t wanted = (uint64_t)((double)n_items * share);
+    if (!in_runs) {
+        for (uint64_t row = 0; row < n_items; row++)
+            if (random_share(row) < share)
+                set_bit(words, row);
+        return;
+    }
+    const uint64_t length = wanted < RUN_ROWS ? wanted : RUN_ROWS, n_runs = length > 0 ? wanted / length : 0;
+    for (uint64_t i = 0; i < n_runs; i++) {
+        const uint64_t part = n_items / n_runs;
+        const uint64_t first = i * part + (uint64_t)(random_share(i) * (double)(part - length + 1));
+        for (uint64_t row = first; row < first + length; row++)
+            set_bit(words, row);
+    }
+}
+
+static bool passes(const filter_case *c, uint64_t row) {
+    return c->words == NULL || (c->words[row / 64] >> row % 64 & 1) != 0;
+}
+
+/* One after the other; only rows that pass, in order, as many as there can be. */
+static int search(filter_bench *b, filter_case *c, bool exact, uint64_t *ids) {
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.exact = exact;
+    options.filter = c->words;
+    options.filter_bits = c->words != NULL ? b->n_items : 0;
+    const double start = bench_clock();
+    float scores[N_QUERIES * K];
+    for (uint64_t q = 0; q < N_QUERIES; q++) {
+        const thr_matrix one = thr_matrix_f32(b->queries + q * b->n_dims, 1, b->n_dims);
+        if (thr_index_search(b->index, &one, K, &options, ids + q * K, scores + q * K, &b->run->err) != THR_OK)
+            return -1;
+    }
+    const double took = (bench_clock() - start) / N_QUERIES;
+    double *best = exact ? &c->exact_seconds : &c->seconds;
+    *best = took < *best ? took : *best;
+    for (uint64_t i = 0; i < N_QUERIES * K; i++) {
+        const bool there = i % K < c->n_rows;
+        if (there != (ids[i] != THR_NO_ID) || (there && !passes(c, ids[i])) ||
+            (there && i % K > 0 && scores[i] > scores[i - 1]))
+            return bench_fail(b->run, "a search with a filter of %.17g answers what it may not",
+                              (double)c->n_rows / (double)b->n_items);
+    }
+    return 0;
+}
+
+static int prepare(filter_bench *b) {
+    b->queries = malloc((size_t)N_QUERIES * b->n_dims * sizeof *b->queries);
+    if (b->queries == NULL)
+        return bench_fail(b->run, "no memory for queries");
+    bench_normal normal = {.seed = 2000, .n_dims = b->n_dims};
+    (void)bench_normal_rows(&normal, 0, N_QUERIES, b->queries);
+    for (int i = 0; i < N_FILTERS; i++) {
+        filter_case *c = &b->cases[i];
+        c->seconds = c->exact_seconds = INFINITY;
+        c->n_rows = b->n_items;
+        if (i == 0)
+            continue;
+        c->words = calloc((size_t)(b->n_items / 64 + 1), sizeof *c->words);
+        if (c->words == NULL)
+            return bench_fail(b->run, "no memory for filters");
+        fill(c->words, b->n_items, FILTERS[i].share, FILTERS[i].in_runs);
+        c->n_rows = thr_bitmap_count(c->words, b->n_items);
+    }
+    return 0;
+}
+
+/* In turns, because the memory is shared with who knows whom. */
+static int measure(filter_bench *b) {
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = 0; i < N_FILTERS; i++) {
+            filter_case *c = &b->cases[i];
+            if (search(b, c, false, c->ids) != 0 || (round < EXACT_ROUNDS && search(b, c, true, c->truth) != 0))
+                return -1;
+        }
+    for (int i = 0; i < N_FILTERS; i++) {
+        filter_case *c = &b->cases[i];
+        if (c->n_rows > 0 && thr_recall(c->truth, NULL, K, c->ids, K, N_QUERIES, K, &c->recall, &b->run->err) != THR_OK)
+            return -1;
+    }
+    return 0;
+}
+
+static void print(filter_bench *b) {
+    static const char *const columns[] = {"filter",    "rows that pass", "ms a query", "over none",
+                                          "recall@10", "ms exact",       NULL};
+    static bench_table table;
+    char title[128];
+    (void)snprintf(title, sizeof title, "One query of %.4g M x %" PRIu32 " with filters, k = 10, cosine (synthetic)",
+                   (double)b->n_items * 1e-6, b->n_dims);
+    table = (bench_table){.title = title, .columns = columns};
+    for (int i = 0; i < N_FILTERS; i++) {
+        const filter_case *c = &b->cases[i];
+        const double over = c->seconds / b->cases[0].seconds;
+        bench_table_row(&table);
+        if (i == 0)
+            bench_table_cell(&table, "none");
+        else
+            bench_table_cell(&table, "%.4g %%, %s", 100 * FILTERS[i].share,
+                             FILTERS[i].in_runs ? "in runs" : "anywhere");
+        bench_table_cell(&table, "%" PRIu64, c->n_rows);
+        bench_table_cell(&table, "%.3f", c->seconds * 1e3);
+        bench_table_cell(&table, "%.3f", over);
+        if (c->n_rows > 0)
+            bench_table_cell(&table, "%.3f", c->recall);
+        else
+            bench_table_cell(&table, "-");
+        bench_table_cell(&table, "%.3f", c->exact_seconds * 1e3);
+        if (FILTERS[i].figure != NULL)
+            bench_figure(b->run, FILTERS[i].figure, over, TARGET_ONE_PERCENT, false,
+                         "a search that lets %.4g %% of the rows pass, anywhere, over one without a filter",
+                         100 * FILTERS[i].share);
+    }
+    bench_print(b->run, &table);
+}
+
+int bench_filter(bench_scan_run *run, const char *dir) {
+    filter_bench b = {.run = run};
+    int rc = -1;
+    if (thr_index_open(run->context, dir, &b.index, &run->err) == THR_OK) {
+        const thr_index_info info = thr_index_get_info(b.index);
+        b.n_items = info.n_items;
+        b.n_dims = info.n_dims;
+        rc = prepare(&b) != 0 || measure(&b) != 0 ? -1 : 0;
+    }
+    if (rc == 0)
+        print(&b);
+    for (int i = 0; i < N_FILTERS; i++)
+        free(b.cases[i].words);
+    free(b.queries);
+    thr_index_free(b.index);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ the command */
+
+static int build_and_measure(bench_scan_run *run) {
+    bench_normal normal = {.seed = run->program->globals.seed, .n_dims = DIMS};
+    char dir[2048];
+    thr_reader *reader = NULL;
+    (void)snprintf(dir, sizeof dir, "%s/filter", run->scratch);
+    bench_say_machine(run, "bench filter");
+    if (thr_reader_from_function(run->context, run->values->items, DIMS, bench_normal_rows, &normal, &reader,
+                                 &run->err) != THR_OK)
+        return -1;
+    const thr_status status = thr_index_build(run->context, dir, reader, NULL, &run->err);
+    thr_reader_free(reader);
+    return status == THR_OK ? bench_filter(run, dir) : -1;
+}
+
+static int run_filter(program *run, const void *values) {
+    return bench_run(run, values, build_and_measure);
+}
+
+static const prog_option options[] = {
+    {.name = "items",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .help = "items of 200 dimensions; a kilobyte of scratch space and memory each",
+     .offset = offsetof(bench_scan_values, items),
+     .fallback = "1000000",
+     .least = 1000,
+     .most = 100000000},
+    {.name = "scratch",
+     .kind = PROG_TEXT,
+     .value = "DIR",
+     .help = "where the index is built (default: $TMPDIR or /tmp)",
+     .offset = offsetof(bench_scan_values, scratch),
+     .names = PROG_NAMES_DIR},
+    PROG_OPTIONS_END,
+};
+
+static const prog_argument no_arguments[] = {{.name = NULL}};
+static const char *const examples[] = {"thresher bench filter", "thresher bench filter --items 200000", NULL};
+
+const prog_command bench_filter_command = {
+    .noun = "bench",
+    .verb = "filter",
+    .summary = "measure searches with filters on this machine",
+    .text =
+        "Prints the part of thresher bench scan that is about filters: the time of a query when half of the rows, a "
+        "hundredth or a ten-thousandth of them pass, over the time without a filter, with one thread and every "
+        "answer checked.",
+    .arguments = no_arguments,
+    .options = options,
+    .values_size = sizeof(bench_scan_values),
+    .examples = examples,
+    .run = run_filter,
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c - what every bench command does before and after its sections. */
+#include "program.h"
+#include "scan.h"
+#include "talk.h"
+
+void bench_say_machine(bench_scan_run *run, const char *command) {
+    char machine[256];
+    bench_machine(machine, sizeof machine);
+    bench_say(run, "## thresher %s\n\nthresher %s, %s, %s, 1 thread.\n\n", command, thr_version(), machine,
+              thr_isa_name(thr_context_isa(run->context)));
+}
+
+int bench_run(struct program *run_program, const bench_scan_values *values, int (*sections)(bench_scan_run *run)) {
+    bench_scan_run run = {.program = run_program, .values = values};
+    thr_context_options o;
+    thr_context_options_init(&o);
+    o.n_threads = 1;
+    o.allocator = bench_counting_allocator(&run.allocations);
+    if (thr_context_create(&o, &run.context, &run.err) != THR_OK)
+        return prog_failed(&run.err);
+    int rc = bench_scratch_make(values->scratch, run.scratch, sizeof run.scratch);
+    if (rc != 0)
+        prog_error("%s: no directory can be made there: name another with --scratch", run.scratch);
+    else
+        rc = sections(&run);
+    if (rc == 0)
+        bench_print_figures(&run);
+    else if (run.err.status != THR_OK)
+        (void)prog_failed(&run.err);
+    bench_scratch_remove(run.scratch);
+    thr_context_free(run.context);
+    return rc == 0 ? PROG_DONE : PROG_FAILED;
+}

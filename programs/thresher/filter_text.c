@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* filter_text.c - a filter that is a text of names and ids. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter.h"
+#include "program.h"
+#include "talk.h"
+
+typedef struct line {
+    char *text;
+    uint64_t number;
+    bool used;
+} line;
+
+typedef struct lines {
+    line *items;
+    size_t n;
+    size_t room;
+} lines;
+
+static int compare_lines(const void *a, const void *b) {
+    return strcmp(((const line *)a)->text, ((const line *)b)->text);
+}
+
+static void lines_free(lines *all) {
+    for (size_t i = 0; i < all->n; i++)
+        free(all->items[i].text);
+    free(all->items);
+}
+
+static int lines_add(lines *all, const char *text, size_t length, uint64_t number) {
+    if (all->n == all->room) {
+        size_t room = all->room > 0 ? 2 * all->room : 256;
+        line *items = room <= SIZE_MAX / sizeof *items ? realloc(all->items, room * sizeof *items) : NULL;
+
+        if (items == NULL)
+            return prog_no_memory();
+        all->items = items;
+        all->room = room;
+    }
+    all->items[all->n] = (line){.text = malloc(length + 1), .number = number};
+    if (all->items[all->n].text == NULL)
+        return prog_no_memory();
+    memcpy(all->items[all->n].text, text, length + 1);
+    all->n++;
+    return PROG_DONE;
+}
+
+/* Empty lines are passed over. */
+static int lines_read(lines *all, thr_reader *reader) {
+    thr_error err = {.status = THR_OK};
+
+    for (uint64_t number = 1;; number++) {
+        const char *text = NULL;
+        size_t length = 0;
+
+        if (thr_reader_next_line(reader, &text, &length, &err) != THR_OK)
+            return prog_failed(&err);
+        if (text == NULL)
+            return PROG_DONE;
+        if (length > 0 && lines_add(all, text, length, number) != PROG_DONE)
+            return PROG_FAILED;
+    }
+}
+
+/*
+ * Lines that are names. The wanted names are sorted and the index is gone through once, so that a long list costs no
+ * pass over the names a line.
+ */
+static void allow_names(prog_filter *filter, lines *all) {
+    if (all->n == 0)
+        return;
+    qsort(all->items, all->n, sizeof *all->items, compare_lines);
+    for (uint64_t row = 0; row < filter->n_bits; row++) {
+        line wanted = {.text = (char *)(uintptr_t)thr_index_name(filter->index, row)};
+        line *found =
+            wanted.text != NULL ? bsearch(&wanted, all->items, all->n, sizeof *all->items, compare_lines) : NULL;
+
+        if (found == NULL)
+            continue;
+        prog_filter_allow(filter, row);
+        /* A line may be there twice, and bsearch finds any of its copies. */
+        for (line *l = found; l >= all->items && strcmp(l->text, wanted.text) == 0; l--)
+            l->used = true;
+        for (line *l = found; l < all->items + all->n && strcmp(l->text, wanted.text) == 0; l++)
+            l->used = true;
+    }
+}
+
+int prog_filter_read_text(prog_filter *filter, thr_reader *reader, const char *path) {
+    bool has_names = thr_index_get_info(filter->index).has_names;
+    lines all = {.items = NULL};
+    int rc = lines_read(&all, reader);
+
+    if (rc == PROG_DONE && has_names)
+        allow_names(filter, &all);
+    for (size_t i = 0; i < all.n && rc == PROG_DONE; i++) {
+        const line *l = &all.items[i];
+        uint64_t id, row;
+
+        if (l->used)
+            continue;
+        if (!prog_read_count(l->text, &id) || !thr_index_row(filter->index, id, &row)) {
+            prog_error("%s: line %" PRIu64 ": the index has no item \"%.100s\"", path, l->number, l->text);
+            rc = PROG_FAILED;
+        } else {
+            prog_filter_allow(filter, row);
+        }
+    }
+    lines_free(&all);
+    return rc;
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * select_roaring.c - Roaring bitmaps as CRoaring writes them (where the tests have it) and as a naive writer does, and
+ * every kind of damage.
+ */
+#include "select/bitmap.h"
+#include "select/roaring.h"
+
+#include "roaring_writer.h"
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef TEST_WITH_CROARING
+#include <roaring/roaring.h>
+#endif
+
+/* ------------------------------------------------------------------------------------------------ sets of values */
+
+enum { MAX_VALUES = 400000, N_BITS = 5 * 65536 + 1000 };
+
+/* Increasing values below N_BITS that need all kinds of containers; returns how many. */
+static size_t make_values(uint64_t *values, uint64_t *rng) {
+    size_t n = 0;
+    for (uint64_t first = 0; first < N_BITS; first += 65536) {
+        const uint64_t one_in[] = {0, 1, 2, 7, 30, 5000, 1}, chosen = one_in[thr_rng_below(rng, 7)];
+        const uint64_t end = first + 65536 < N_BITS ? first + 65536 : N_BITS, run = 1 + thr_rng_below(rng, 3000);
+        for (uint64_t value = first; chosen != 0 && value < end; value++)
+            if (thr_rng_below(rng, chosen) == 0 && value / run % 3 != 0)
+                values[n++] = value;
+    }
+    return n;
+}
+
+static uint64_t *naive_words(const uint64_t *values, size_t n) {
+    uint64_t *words = test_array(thr_bitmap_words(N_BITS), sizeof *words);
+    for (size_t i = 0; i < n; i++)
+        words[values[i] / 64] |= UINT64_C(1) << values[i] % 64;
+    return words;
+}
+
+/* The bytes, at the end of memory of their own, give exactly these values. */
+static void expect_values(const uint8_t *bytes, size_t size, const uint64_t *values, size_t n) {
+    thr_error err;
+    uint64_t *wanted = naive_words(values, n), *words = test_array(thr_bitmap_words(N_BITS), sizeof *words);
+    memset(words, 0xff, thr_bitmap_words(N_BITS) * sizeof *words);
+    assert_ok(thr_bitmap_from_roaring(bytes, size, N_BITS, words, &err), &err);
+    assert_memory_equal(words, wanted, thr_bitmap_words(N_BITS) * sizeof *words);
+    assert_int_equal(thr_bitmap_count(words, N_BITS), n);
+    free(wanted);
+    free(words);
+}
+
+static const test_roaring_form FORMS[] = {{false, 0}, {false, 1}, {false, 2}, {true, 0}, {true, 1}, {true, 3}};
+enum { N_FORMS = sizeof FORMS / sizeof *FORMS };
+
+/* ------------------------------------------------------------------------------------------------ good bytes */
+
+static void every_kind_of_container_is_read(void **state) {
+    (void)state;
+    uint64_t rng = test_seed(), *values = test_array(MAX_VALUES, sizeof *values);
+    for (int trial = 0; trial < 20; trial++) {
+        const size_t n = make_values(values, &rng);
+        for (size_t f = 0; f < N_FORMS; f++) {
+            size_t size;
+            uint8_t *bytes = test_roaring_write(values, n, FORMS[f], &size);
+            expect_values(bytes, size, values, n);
+            free(bytes);
+        }
+    }
+    free(values);
+}
+
+static void nothing_one_and_all_are_read(void **state) {
+    (void)state;
+    uint64_t *values = test_array(N_BITS, sizeof *values);
+    for (size_t f = 0; f < N_FORMS; f++) {
+        size_t size;
+        uint8_t *bytes = test_roaring_write(values, 0, FORMS[f], &size);
+        assert_int_equal(size, 8);
+        expect_values(bytes, size, values, 0);
+        assert_int_equal(thr_bitmap_from_roaring(bytes, size, 0, NULL, NULL), THR_OK);
+        free(bytes);
+        const uint64_t ones[] = {0, 1, 63, 64, 65535, 65536, N_BITS - 1};
+        for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
+            bytes = test_roaring_write(&ones[i], 1, FORMS[f], &size);
+            expect_values(bytes, size, &ones[i], 1);
+            free(bytes);
+        }
+        for (uint64_t value = 0; value < N_BITS; value++)
+            values[value] = value;
+        bytes = test_roaring_write(values, N_BITS, FORMS[f], &size);
+        expect_values(bytes, size, values, N_BITS);
+        free(bytes);
+    }
+    free(values);
+}
+
+/* No bitmap of 2^64 bits: container by container. */
+static void values_beyond_32_bits_have_their_high_bits(void **state) {
+    (void)state;
+    const uint64_t values[] = {7, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1, (UINT64_C(9) << 32) + 70000, UINT64_MAX};
+    const struct {
+        uint64_t first;
+        uint32_t last, n_bits;
+    } wanted[] = {
+        {0, 7, 1}, {UINT64_C(1) << 32, 1, 2}, {(UINT64_C(9) << 32) + 65536, 4464, 1}, {UINT64_MAX - 65535, 65535, 1}};
+    for (unsigned runs = 0; runs < 2; runs++) {
+        thr_error err;
+        size_t size;
+        uint8_t *bytes = test_roaring_write(values, 5, (test_roaring_form){true, runs}, &size);
+        thr_roaring roaring;
+        thr_roaring_container c;
+        assert_ok(thr_roaring_open(&roaring, bytes, size, &err), &err);
+        for (size_t i = 0; i < 4; i++) {
+            assert_ok(thr_roaring_next(&roaring, &c, &err), &err);
+            assert_true(c.first == wanted[i].first && c.last == wanted[i].last && c.n_bits == wanted[i].n_bits);
+        }
+        assert_ok(thr_roaring_next(&roaring, &c, &err), &err);
+        assert_int_equal(c.n_bits, 0);
+        free(bytes);
+    }
+}
+
+static void a_value_that_is_no_row_is_refused_by_name(void **state) {
+    (void)state;
+    const uint64_t values[] = {3, 1000, 70000}, wide[] = {3, 1000, (UINT64_C(5) << 32) + 17};
+    uint64_t words[1100];
+    for (size_t f = 0; f < N_FORMS; f++) {
+        thr_error err;
+        size_t size;
+        uint8_t *bytes = test_roaring_write(values, 3, FORMS[f], &size);
+        assert_ok(thr_bitmap_from_roaring(bytes, size, 70001, words, &err), &err);
+        words[0] = 1;
+        assert_error(thr_bitmap_from_roaring(bytes, size, 70000, words, &err), THR_EINVAL, &err, "70000, its largest");
+        for (size_t i = 0; i < thr_bitmap_words(70000); i++)
+            assert_true(words[i] == 0);
+        assert_error(thr_bitmap_from_roaring(bytes, size, 2, words, &err), THR_EINVAL, &err, "70000, its largest");
+        assert_error(thr_bitmap_from_roaring(bytes, size, 0, NULL, &err), THR_EINVAL, &err, "0 rows");
+        free(bytes);
+        if (!FORMS[f].wide)
+            continue;
+        bytes = test_roaring_write(wide, 3, FORMS[f], &size);
+        assert_error(thr_bitmap_from_roaring(bytes, size, 1100 * 64, words, &err), THR_EINVAL, &err, "21474836497");
+        free(bytes);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ bad bytes */
+
+/* One change to good bytes, and what is said about it. */
+typedef struct damage {
+    const char *what, *said;
+    thr_status status;
+    test_roaring_form form;
+    size_t at;
+    uint8_t bytes[4];
+    size_t n_bytes;
+} damage;
+
+static void expect_damage(const uint8_t *good, size_t size, const damage *d) {
+    thr_error err;
+    uint64_t *words = test_array(thr_bitmap_words(N_BITS), sizeof *words);
+    uint8_t *bytes = test_array(size, 1);
+    memcpy(bytes, good, size);
+    assert_true(d->at + d->n_bytes <= size);
+    memcpy(bytes + d->at, d->bytes, d->n_bytes);
+    print_message("%s\n", d->what);
+    assert_error(thr_bitmap_from_roaring(bytes, size, N_BITS, words, &err), d->status, &err, d->said);
+    assert_int_equal(thr_bitmap_count(words, N_BITS), 0);
+    free(bytes);
+    free(words);
+}
+
+/* Values 10 11 12 20, 65536 + 10 11 12 20, 131072 + all but the first 60,000. */
+static size_t few_values(uint64_t *values) {
+    const uint64_t low[] = {10, 11, 12, 20};
+    size_t n = 0;
+    for (uint64_t key = 0; key < 2; key++)
+        for (size_t i = 0; i < 4; i++)
+            values[n++] = 65536 * key + low[i];
+    for (uint64_t value = 60000; value < 65536; value++)
+        values[n++] = 131072 + value;
+    return n;
+}
+
+static void damage_is_named(void **state) {
+    (void)state;
+    /* No runs: cookie 0, count 4, keys 8 12 16, offsets 20 24 28, lists 32 40, bitmap 48. All runs: cookie 0, flags 4,
+     * keys 5 9 13, runs 17 27 37. Wide: 12 more before, for count and high bits. */
+    static const damage DAMAGES[] = {
+        {"no cookie", "are no Roaring bitmap", THR_EFORMAT, {false, 0}, 0, {0x39, 0x30}, 2},
+        {"too many containers", "65537 containers", THR_ECORRUPT, {false, 0}, 4, {1, 0, 1, 0}, 4},
+        {"more containers", "keys should stand", THR_ECORRUPT, {false, 0}, 4, {0, 0, 1, 0}, 4},
+        {"a key twice", "come after", THR_ECORRUPT, {false, 0}, 12, {0, 0}, 2},
+        {"keys fall", "come after", THR_ECORRUPT, {false, 0}, 8, {9, 0}, 2},
+        {"a value more", "not increase", THR_ECORRUPT, {false, 0}, 10, {4, 0}, 2},
+        {"an offset", "its offset says", THR_ECORRUPT, {false, 0}, 24, {41}, 1},
+        {"a list with equal values", "do not increase", THR_ECORRUPT, {false, 0}, 34, {10, 0}, 2},
+        {"a list that falls", "do not increase", THR_ECORRUPT, {false, 0}, 36, {5, 0}, 2},
+        {"a bit more", "as many bits", THR_ECORRUPT, {false, 0}, 48, {1}, 1},
+        {"a bit less", "as many bits", THR_ECORRUPT, {false, 0}, 48 + 8191, {0x7f}, 1},
+        {"a bitmap that says it is a list", "values from 131072 on", THR_ECORRUPT, {false, 0}, 18, {1, 0}, 2},
+        {"a flag less", "damaged", THR_ECORRUPT, {false, 1}, 4, {6}, 1},
+        {"a run more", "not increase", THR_ECORRUPT, {false, 1}, 17, {3, 0}, 2},
+        {"a run less", "as many values", THR_ECORRUPT, {false, 1}, 17, {1, 0}, 2},
+        {"no runs", "as many values", THR_ECORRUPT, {false, 1}, 17, {0, 0}, 2},
+        {"a run that is longer", "as many values", THR_ECORRUPT, {false, 1}, 21, {3, 0}, 2},
+        {"runs that overlap", "do not increase", THR_ECORRUPT, {false, 1}, 23, {12, 0}, 2},
+        {"a run past the end", "too long", THR_ECORRUPT, {false, 1}, 41, {160, 21}, 2},
+        {"too many buckets", "are no Roaring bitmap", THR_EFORMAT, {true, 0}, 7, {1}, 1},
+        {"a bucket more", "should stand", THR_ECORRUPT, {true, 0}, 0, {2}, 1},
+        {"no buckets", "ends at byte 8", THR_ECORRUPT, {true, 0}, 0, {0}, 1},
+        {"no cookie in the first bucket", "are no Roaring bitmap", THR_EFORMAT, {true, 0}, 12, {0x39, 0x30}, 2},
+        {"an offset in a bucket", "its offset says", THR_ECORRUPT, {true, 0}, 36, {36}, 1},
+    };
+    uint64_t *values = test_array(70000, sizeof *values);
+    const size_t n = few_values(values);
+    for (size_t i = 0; i < sizeof DAMAGES / sizeof *DAMAGES; i++) {
+        size_t size;
+        uint8_t *bytes = test_roaring_write(values, n, DAMAGES[i].form, &size);
+        expect_values(bytes, size, values, n);
+        expect_damage(bytes, size, &DAMAGES[i]);
+        free(bytes);
+    }
+    free(values);
+}
+
+static void buckets_out_of_order_are_refused(void **state) {
+    (void)state;
+    const uint64_t values[] = {1, UINT64_C(3) << 32, UINT64_C(4) << 32};
+    uint64_t words[1];
+    thr_error err;
+    size_t size;
+    uint8_t *bytes = test_roaring_write(values, 3, (test_roaring_form){true, 0}, &size);
+    /* Buckets of one value: high bits 4, cookie 4, count 4, key 4, offset 4, value 2. */
+    bytes[8 + 22] = 4;
+    assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, &err, "high bits 4");
+    bytes[8 + 22] = 0;
+    assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, &err, "high bits 0");
+    bytes[8 + 22] = 3;
+    assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_EINVAL, &err, "17179869184, its largest");
+    bytes[8 + 22 + 4] = 0;
+    assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, &err, "is no cookie");
+    free(bytes);
+}
+
+static void cut_and_lengthened_bytes_are_refused(void **state) {
+    (void)state;
+    uint64_t *values = test_array(70000, sizeof *values);
+    const size_t n = few_values(values);
+    for (size_t f = 0; f < N_FORMS; f++) {
+        thr_error err;
+        size_t size;
+        uint64_t words[(N_BITS + 63) / 64];
+        uint8_t *good = test_roaring_write(values, n, FORMS[f], &size);
+        for (size_t cut = 0; cut < size; cut++) {
+            uint8_t *bytes = test_array(cut, 1); /* exactly as long, so that a sanitizer sees one byte too many */
+            memcpy(bytes, good, cut);
+            assert_error(thr_bitmap_from_roaring(bytes, cut, N_BITS, words, &err), THR_ECORRUPT, &err, NULL);
+            free(bytes);
+        }
+        uint8_t *bytes = test_array(size + 1, 1);
+        memcpy(bytes, good, size);
+        assert_error(thr_bitmap_from_roaring(bytes, size + 1, N_BITS, words, &err), THR_ECORRUPT, &err, "follows");
+        assert_error(thr_bitmap_from_roaring(NULL, size, N_BITS, words, &err), THR_EINVAL, &err, "bytes");
+        assert_error(thr_bitmap_from_roaring(good, size, N_BITS, NULL, &err), THR_EINVAL, &err, "words");
+        assert_int_equal(thr_bitmap_from_roaring(bytes, size + 1, N_BITS, words, NULL), THR_ECORRUPT);
+        free(bytes);
+        free(good);
+    }
+    free(values);
+}
+
+static void other_files_are_told_apart(void **state) {
+    (void)state;
+    const char *const others[] = {"\x93NUMPY\x01\x00v\x00{'descr'", "12\n13\n14\n15\n",
+                                  "\x01\x03\x00\x00\x00\x07\x00\x00\x00",
+                                  "\x00\x00\x00\x00\x01\x00\x00\x00\x00;0\x00\x00"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        thr_error err;
+        uint64_t words[10];
+        const size_t sizes[] = {18, 12, 9, 13};
+        assert_error(thr_bitmap_from_roaring(others[i], sizes[i], 640, words, &err), THR_EFORMAT, &err, "portable");
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ CRoaring */
+
+#ifdef TEST_WITH_CROARING
+
+static uint8_t *croaring_write(const uint64_t *values, size_t n, bool optimise, size_t *size) {
+    roaring_bitmap_t *bitmap = roaring_bitmap_create();
+    for (size_t i = 0; i < n; i++)
+        roaring_bitmap_add(bitmap, (uint32_t)values[i]);
+    if (optimise)
+        (void)roaring_bitmap_run_optimize(bitmap);
+    *size = roaring_bitmap_portable_size_in_bytes(bitmap);
+    uint8_t *bytes = test_array(*size, 1);
+    assert_int_equal(roaring_bitmap_portable_serialize(bitmap, (char *)bytes), *size);
+    roaring_bitmap_free(bitmap);
+    return bytes;
+}
+
+static void what_croaring_writes_is_read(void **state) {
+    (void)state;
+    uint64_t rng = test_seed(), *values = test_array(MAX_VALUES, sizeof *values);
+    for (int trial = 0; trial < 40; trial++) {
+        size_t size;
+        const size_t n = make_values(values, &rng);
+        uint8_t *bytes = croaring_write(values, n, trial % 2 == 0, &size);
+        expect_values(bytes, size, values, n);
+        free(bytes);
+    }
+    free(values);
+}
+
+/* A check on the naive writer. */
+static void croaring_reads_what_we_read(void **state) {
+    (void)state;
+    uint64_t rng = test_seed(), *values = test_array(MAX_VALUES, sizeof *values);
+    uint32_t *read = test_array(MAX_VALUES, sizeof *read);
+    for (int trial = 0; trial < 10; trial++)
+        for (size_t f = 0; f < N_FORMS; f++) {
+            size_t size;
+            const size_t n = make_values(values, &rng);
+            uint8_t *bytes = test_roaring_write(values, n, FORMS[f], &size);
+            const size_t head = !FORMS[f].wide ? 0 : n > 0 ? 12 : 8; /* its one bucket, when it has one */
+            roaring_bitmap_t *bitmap =
+                head == 8 ? roaring_bitmap_create()
+                          : roaring_bitmap_portable_deserialize_safe((char *)bytes + head, size - head);
+            assert_non_null(bitmap);
+            assert_int_equal(roaring_bitmap_get_cardinality(bitmap), n);
+            roaring_bitmap_to_uint32_array(bitmap, read);
+            for (size_t i = 0; i < n; i++)
+                assert_int_equal(read[i], values[i]);
+            roaring_bitmap_free(bitmap);
+            free(bytes);
+        }
+    free(values);
+    free(read);
+}
+
+#else
+
+static void what_croaring_writes_is_read(void **state) {
+    (void)state;
+    skip(); /* the tests were built without CRoaring (libroaring-dev) */
+}
+
+static void croaring_reads_what_we_read(void **state) {
+    (void)state;
+    skip();
+}
+
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_container_is_read),
+        cmocka_unit_test(nothing_one_and_all_are_read),
+        cmocka_unit_test(values_beyond_32_bits_have_their_high_bits),
+        cmocka_unit_test(a_value_that_is_no_row_is_refused_by_name),
+        cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(buckets_out_of_order_are_refused),
+        cmocka_unit_test(cut_and_lengthened_bytes_are_refused),
+        cmocka_unit_test(other_files_are_told_apart),
+        cmocka_unit_test(what_croaring_writes_is_read),
+        cmocka_unit_test(croaring_reads_what_we_read),
+    };
+    return test_run_group(tests);
+}
