@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recall.c - what a recall takes: the calibration's counts, between and beyond the recalls and numbers it was made for. */
+/* promise.c - what a recall takes: the calibration's counts, between and beyond the recalls and numbers it was made for. */
 #include "index/index_impl.h"
 #include "index/tune.h"
 
