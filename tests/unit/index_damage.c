@@ -260,7 +260,7 @@ static void what_is_no_index_is_told_as_that(void **state) {
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
     write_text("index-damage/MANIFEST", "foreign\n");
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EFORMAT);
-    write_text("index-damage/MANIFEST", "thresher-index 2\n");
+    write_text("index-damage/MANIFEST", "thresher-index 3\n");
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EVERSION);
     expect_status(thr_index_open(*state, "index-damage/MANIFEST", &index, &error), THR_EFORMAT);
     assert_null(index);
