@@ -82,7 +82,7 @@ static thr_status slab_alloc(thr_gather *gather, thr_slab *slab, thr_error *err)
     if (has(gather, THR_SECTION_BLOCK_NORMS))
         THR_TRY(thr_alloc(context, blocks, sizeof(uint32_t), &slab->block_norms, "block norms", err));
     if (has(gather, THR_SECTION_RECORDS)) {
-        THR_TRY(thr_alloc(context, items, 2 * sizeof(uint16_t), &slab->leads, "leads", err));
+        THR_TRY(thr_alloc(context, items, thr_lead_size(&gather->shape), &slab->leads, "leads", err));
         THR_TRY(thr_alloc_zero(context, items, thr_record_size(thr_shape_records(&gather->shape)), &slab->records,
                                "records", err));
     }
@@ -238,7 +238,7 @@ static const void *slab_data(const thr_slab *slab, thr_section_kind kind) {
 static void pad(const thr_gather *gather, thr_slab *slab) {
     const size_t padding = (size_t)(thr_padded_items((uint32_t)slab->n_items) - slab->n_items);
     const size_t record = thr_record_size(thr_shape_records(&gather->shape));
-    const size_t lead = sizeof(uint16_t) * (thr_shape_has_offsets(&gather->shape) ? 2 : 1);
+    const size_t lead = thr_lead_size(&gather->shape);
     const struct {
         void *values;
         size_t size;
