@@ -6,6 +6,7 @@
 #include "code/encode.h"
 #include "kernel/kernel.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -33,6 +34,7 @@ thr_status thr_gather_open(thr_context *context, const thr_segment_shape *shape,
     if (!has(gather, THR_SECTION_RECORDS))
         return THR_OK;
     gather->measures.lead = shape->lead;
+    gather->errors = (thr_code_errors){FLT_MIN, FLT_MIN, FLT_MIN, FLT_MIN}; /* a manifest holds normal numbers only */
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.lead_products, "lengths", err));
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->lead_squares, "code lengths", err));
     return thr_alloc(context, (size_t)chunk_items / THR_BLOCK_ITEMS, thr_block_size(shape->n_dims, shape->bits),
@@ -80,7 +82,7 @@ static thr_status slab_alloc(thr_gather *gather, thr_slab *slab, thr_error *err)
     if (has(gather, THR_SECTION_BLOCK_NORMS))
         THR_TRY(thr_alloc(context, blocks, sizeof(uint32_t), &slab->block_norms, "block norms", err));
     if (has(gather, THR_SECTION_RECORDS)) {
-        THR_TRY(thr_alloc(context, items, 2 * sizeof(uint16_t), &slab->leads, "leads", err));
+        THR_TRY(thr_alloc(context, items, thr_lead_size(&gather->shape), &slab->leads, "leads", err));
         THR_TRY(thr_alloc_zero(context, items, thr_record_size(thr_shape_records(&gather->shape)), &slab->records,
                                "records", err));
     }
@@ -130,14 +132,13 @@ static void add_block_norms(thr_gather *gather, thr_slab *slab, uint64_t n) {
 }
 
 /* What a code's integers are multiplied by to stand for the residual: |r| / <r / |r|, b>, 0 for no residual. */
-static double factor_of(float residual, float product) {
-    return product > 0 ? (double)residual / (double)product : 0;
+static float factor_of(float residual, float product) {
+    return product > 0 ? (float)((double)residual / (double)product) : 0;
 }
 
 static void add_factors(thr_gather *gather, thr_slab *slab, uint64_t n) {
     for (uint64_t i = 0; i < n; i++)
-        slab->factors[slab->n_items + i] =
-            (float)factor_of(gather->measures.residuals[i], gather->measures.products[i]);
+        slab->factors[slab->n_items + i] = factor_of(gather->measures.residuals[i], gather->measures.products[i]);
 }
 
 /* L2: |r|^2. Else, with a centre, minus the residual's part along it. */
@@ -151,11 +152,17 @@ static void add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n) {
         slab->offsets[slab->n_items + i] = offset_of(gather, i);
 }
 
-/* The code times the factor, x, is r and something orthogonal to it. */
-static void note_errors(float *error, float *length, double residual, double factor, uint32_t square) {
-    const double x = factor * sqrt((double)square), off = x * x - residual * residual;
-    *length = fmaxf(*length, (float)x);
-    *error = fmaxf(*error, (float)sqrt(fmax(off, 0)));
+/* No smaller than the double. */
+static float round_up(double x) {
+    const float nearest = (float)x;
+    return (double)nearest < x ? nextafterf(nearest, INFINITY) : nearest;
+}
+
+/* |r - x| and |x| for x = factor b, the factor as it is stored. product is <r / |r|, b>, square |b|^2. */
+static void note_errors(float *error, float *length, double residual, double product, double factor, uint32_t square) {
+    const double x = factor * sqrt((double)square), off = x * x + residual * (residual - 2 * factor * product);
+    *length = fmaxf(*length, round_up(x));
+    *error = fmaxf(*error, round_up(sqrt(fmax(off, 0))));
 }
 
 static void add_nested(thr_gather *gather, thr_slab *slab, uint64_t n) {
@@ -164,23 +171,26 @@ static void add_nested(thr_gather *gather, thr_slab *slab, uint64_t n) {
     const size_t size = thr_record_size(shape), n_blocks = (size_t)((n + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
     const uint32_t n_dims = gather->shape.n_dims, lead = gather->shape.lead;
     const bool pairs = thr_shape_has_offsets(&gather->shape);
+    thr_code_errors *errors = &gather->errors;
     uint8_t *codes = slab->codes + slab->n_items / THR_BLOCK_ITEMS * thr_block_size(n_dims, lead);
     uint8_t *records = slab->records + slab->n_items * size;
     uint16_t *leads = slab->leads + slab->n_items * (pairs ? 2 : 1);
     thr_split_planes(gather->blocks, n_blocks, lead, shape, codes, records);
     gather->context->kernels->code_squares(gather->lead_squares, codes, n_blocks, n_dims, lead);
     for (uint64_t i = 0; i < n; i++) {
-        const double factor = factor_of(m->residuals[i], m->products[i]);
-        const double lead_factor = factor_of(m->residuals[i], m->lead_products[i]);
+        const double residual = (double)m->residuals[i];
         const float offset = pairs ? offset_of(gather, i) : 0;
-        thr_record_write_head(shape, records + i * size, (float)factor, offset);
-        leads[pairs ? 2 * i : i] = thr_bf16_from_f32((float)lead_factor);
+        uint16_t *numbers = leads + (pairs ? 2 * i : i);
+        float factor, stored_offset;
+        thr_record_write_head(shape, records + i * size, factor_of(m->residuals[i], m->products[i]), offset);
+        thr_record_read_head(shape, records + i * size, &factor, &stored_offset);
+        numbers[0] = thr_bf16_from_f32(factor_of(m->residuals[i], m->lead_products[i]));
         if (pairs)
-            leads[2 * i + 1] = thr_bf16_from_f32(offset);
-        note_errors(&gather->errors.full_error, &gather->errors.full_length, (double)m->residuals[i], factor,
+            numbers[1] = thr_bf16_from_f32(offset);
+        note_errors(&errors->full_error, &errors->full_length, residual, (double)m->products[i], (double)factor,
                     m->code_squares[i]);
-        note_errors(&gather->errors.lead_error, &gather->errors.lead_length, (double)m->residuals[i], lead_factor,
-                    gather->lead_squares[i]);
+        note_errors(&errors->lead_error, &errors->lead_length, residual, (double)m->lead_products[i],
+                    (double)thr_bf16_to_f32(numbers[0]), gather->lead_squares[i]);
     }
 }
 
@@ -228,7 +238,7 @@ static const void *slab_data(const thr_slab *slab, thr_section_kind kind) {
 static void pad(const thr_gather *gather, thr_slab *slab) {
     const size_t padding = (size_t)(thr_padded_items((uint32_t)slab->n_items) - slab->n_items);
     const size_t record = thr_record_size(thr_shape_records(&gather->shape));
-    const size_t lead = sizeof(uint16_t) * (thr_shape_has_offsets(&gather->shape) ? 2 : 1);
+    const size_t lead = thr_lead_size(&gather->shape);
     const struct {
         void *values;
         size_t size;

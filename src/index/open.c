@@ -6,12 +6,16 @@
 
 #include "base/error.h"
 #include "code/rotate.h"
+#include "kernel/kernel.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum { OPEN_TRIES = 10 };
+
+static const double SHORTEST_CENTRE = 0x1p-51, LONGEST_CENTRE = 0x1p61; /* a build's, and some */
 
 static void unmap_segments(thr_index *index) {
     for (uint32_t i = 0; i < index->n_segments; i++) {
@@ -64,12 +68,18 @@ static thr_status map_segment(thr_index *index, const char *dir, const thr_manif
     return thr_segment_parse(mapped->path, mapped->map.data, mapped->map.size, &shape, listed, &mapped->view, err);
 }
 
-/* All segments hold the centre; the scan reads the first one's. */
+/* All segments hold the centre; the scan reads the first one's. It divides by its length, so that is looked at. */
 static thr_status take_centre(thr_index *index, const thr_segment_view *view, thr_error *err) {
     thr_quantiser *quantiser = &index->manifest.quantiser;
+    if (view->centre == NULL)
+        return THR_OK;
+    const double length = sqrt(index->context->kernels->sum_squares(view->centre, quantiser->n_dims));
+    if (!(length >= SHORTEST_CENTRE && length <= LONGEST_CENTRE))
+        return thr_fail(err, THR_ECORRUPT,
+                        "%s: its centre is no vector of a length from 2^-51 to 2^61: " THR_SEGMENT_REMEDY, view->path);
     if (quantiser->centre == NULL)
         quantiser->centre = view->centre;
-    if (view->centre != NULL && memcmp(quantiser->centre, view->centre, quantiser->n_dims * sizeof(float)) != 0)
+    if (memcmp(quantiser->centre, view->centre, quantiser->n_dims * sizeof(float)) != 0)
         return thr_fail(err, THR_ECORRUPT, "%s: its centre is not that of the first segment: build the index again",
                         view->path);
     return THR_OK;

@@ -10,8 +10,6 @@
 
 const uint8_t thr_segment_magic[8] = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1};
 
-#define REMEDY "the file is damaged; restore it or build the index again"
-
 const char *thr_section_name(uint32_t kind) {
     static const char *const names[THR_SECTION_LAST + 1] = {
         "?",   "vectors",  "codes", "block norms", "factors", "offsets", "scales", "inverse norms",
@@ -54,7 +52,7 @@ bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *s
         *size = shape->n_dims * sizeof(float);
         return shape->centred;
     case THR_SECTION_LEADS:
-        *size = padded * (thr_shape_has_offsets(shape) ? 2 : 1) * sizeof(uint16_t);
+        *size = padded * thr_lead_size(shape);
         return nested;
     case THR_SECTION_RECORDS:
         *size = padded * thr_record_size(thr_shape_records(shape));
@@ -70,22 +68,23 @@ bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *s
 static thr_status check_header(const char *path, const thr_segment_header *h, uint64_t size,
                                const thr_segment_shape *shape, const thr_manifest_segment *listed, thr_error *err) {
     if (memcmp(h->magic, thr_segment_magic, sizeof h->magic) != 0)
-        return thr_fail(err, THR_ECORRUPT, "%s: offset 0: not a Thresher segment: " REMEDY, path);
+        return thr_fail(err, THR_ECORRUPT, "%s: offset 0: not a Thresher segment: " THR_SEGMENT_REMEDY, path);
     if (h->version > THR_FORMAT_VERSION)
         return thr_fail(err, THR_EVERSION,
                         "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
                         path, h->version, THR_FORMAT_VERSION);
     if (h->version != shape->version || h->reserved != 0 || (h->version == 1 && h->lead != 0))
-        return thr_fail(err, THR_ECORRUPT, "%s: the header holds wrong numbers: " REMEDY, path);
+        return thr_fail(err, THR_ECORRUPT, "%s: the header holds wrong numbers: " THR_SEGMENT_REMEDY, path);
     if (h->n_items != shape->n_items || h->n_dims != shape->n_dims || h->bits != shape->bits ||
         (h->version > 1 && h->lead != shape->lead) || h->metric != (uint32_t)shape->metric ||
         h->keep != (uint32_t)shape->keep || h->build != listed->build)
-        return thr_fail(err, THR_ECORRUPT, "%s: the header does not say what the MANIFEST says: " REMEDY, path);
+        return thr_fail(err, THR_ECORRUPT, "%s: the header does not say what the MANIFEST says: " THR_SEGMENT_REMEDY,
+                        path);
     if (h->n_sections > THR_SECTION_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
         size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))
         return thr_fail(err, THR_ECORRUPT,
                         "%s: offset 40: a section table of %" PRIu32 " entries at %" PRIu64
-                        " does not end a file of %" PRIu64 " bytes: " REMEDY,
+                        " does not end a file of %" PRIu64 " bytes: " THR_SEGMENT_REMEDY,
                         path, h->n_sections, h->table_offset, size);
     return THR_OK;
 }
@@ -119,8 +118,8 @@ static thr_status check_table(thr_segment_view *view, uint64_t table_offset, thr
     }
     if (good && n == view->n_sections && thr_align_up(position) == table_offset)
         return THR_OK;
-    return thr_fail(err, THR_ECORRUPT, "%s: offset %" PRIu64 ": the section table is wrong: " REMEDY, view->path,
-                    table_offset);
+    return thr_fail(err, THR_ECORRUPT, "%s: offset %" PRIu64 ": the section table is wrong: " THR_SEGMENT_REMEDY,
+                    view->path, table_offset);
 }
 
 static void point(thr_segment_view *view) {
@@ -187,15 +186,15 @@ thr_status thr_segment_parse(const char *path, const void *data, uint64_t size, 
                         ": the file was cut or changed; restore it or build the index again",
                         path, size, listed->file_bytes);
     if (size < sizeof header)
-        return thr_fail(err, THR_ECORRUPT, "%s: %" PRIu64 " bytes are no segment: " REMEDY, path, size);
+        return thr_fail(err, THR_ECORRUPT, "%s: %" PRIu64 " bytes are no segment: " THR_SEGMENT_REMEDY, path, size);
     memcpy(&header, data, sizeof header);
     THR_TRY(check_header(path, &header, size, shape, listed, err));
     view->n_sections = header.n_sections;
     memcpy(view->sections, view->data + header.table_offset, header.n_sections * sizeof(thr_section));
     uint64_t checksum = header_checksum(&header, view->sections);
     if (checksum != header.checksum || checksum != listed->header_checksum)
-        return thr_fail(err, THR_ECORRUPT, "%s: the checksum of the header and the section table is wrong: " REMEDY,
-                        path);
+        return thr_fail(err, THR_ECORRUPT,
+                        "%s: the checksum of the header and the section table is wrong: " THR_SEGMENT_REMEDY, path);
     THR_TRY(check_table(view, header.table_offset, err));
     point(view);
     return THR_OK;
@@ -228,108 +227,4 @@ bool thr_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *it
             high = middle;
     }
     return false;
-}
-
-/* ------------------------------------------------------------------------------------------------ contents */
-
-static thr_status check_zero(const thr_segment_view *view, uint64_t begin, uint64_t end, thr_error *err) {
-    for (uint64_t i = begin; i < end; i++)
-        if (view->data[i] != 0)
-            return thr_fail(err, THR_ECORRUPT,
-                            "%s: offset %" PRIu64 ": a byte of the padding at %" PRIu64 " to %" PRIu64
-                            " is not zero: " REMEDY,
-                            view->path, i, begin, end);
-    return THR_OK;
-}
-
-/* Items past the last one in the last block (the ends of its rows of 64 bytes), and bits past the last dimension. */
-static thr_status check_code_padding(const thr_segment_view *view, const thr_section *codes, thr_error *err) {
-    uint32_t items = view->shape.n_items % THR_BLOCK_ITEMS, dims = view->shape.n_dims % 8;
-    uint64_t block = thr_block_size(view->shape.n_dims, view->shape.lead);
-    uint64_t last_rows = (uint64_t)view->shape.lead * THR_BLOCK_ITEMS; /* the last 8 dimensions of a block */
-    uint64_t end = codes->offset + codes->size;
-    if (items != 0)
-        for (uint64_t row = end - block; row < end; row += THR_BLOCK_ITEMS)
-            THR_TRY(check_zero(view, row + items, row + THR_BLOCK_ITEMS, err));
-    if (dims == 0)
-        return THR_OK;
-    for (uint64_t at = codes->offset + block; at <= end; at += block) {
-        uint8_t bits = 0;
-        for (uint64_t i = at - last_rows; i < at; i++)
-            bits |= view->data[i];
-        if (bits >> dims != 0)
-            return thr_fail(err, THR_ECORRUPT,
-                            "%s: offset %" PRIu64 " to %" PRIu64 ": codes have bits past the last dimension: " REMEDY,
-                            view->path, at - last_rows, at);
-    }
-    return THR_OK;
-}
-
-static thr_status check_ids(const thr_segment_view *view, thr_error *err) {
-    uint64_t previous = 0;
-    for (uint32_t i = 0; i < view->shape.n_items; i++) {
-        uint32_t item = view->id_order[i];
-        uint64_t id = item < view->shape.n_items ? view->ids[item] : THR_NO_ID;
-        if (id == THR_NO_ID || (i > 0 && id <= previous))
-            return thr_fail(err, THR_ECORRUPT,
-                            "%s: offset %" PRIu64 ": the ids do not ascend at place %" PRIu32
-                            " of the order section: " REMEDY,
-                            view->path, (uint64_t)((const uint8_t *)&view->id_order[i] - view->data), i);
-        previous = id;
-    }
-    return THR_OK;
-}
-
-static thr_status check_names(const thr_segment_view *view, thr_error *err) {
-    uint64_t next = 0;
-    for (uint32_t i = 0; i < view->shape.n_items; i++) {
-        const char *name = thr_segment_item_name(view, i);
-        if (name == NULL || view->name_offsets[i] != next || strlen(name) + 1 != view->name_offsets[i + 1] - next)
-            return thr_fail(err, THR_ECORRUPT, "%s: offset %" PRIu64 ": the name of item %" PRIu32 " is wrong: " REMEDY,
-                            view->path, (uint64_t)((const uint8_t *)&view->name_offsets[i] - view->data), i);
-        next = view->name_offsets[i + 1];
-    }
-    if (next != view->names_size)
-        return thr_fail(err, THR_ECORRUPT, "%s: %" PRIu64 " bytes stand after the last name: " REMEDY, view->path,
-                        view->names_size - next);
-    return THR_OK;
-}
-
-thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *err) {
-    uint64_t padding = thr_padded_items(view->shape.n_items) - view->shape.n_items;
-    uint64_t position = sizeof(thr_segment_header);
-    for (uint32_t i = 0; i < view->n_sections; i++) {
-        const thr_section *section = &view->sections[i];
-        THR_TRY(check_zero(view, position, section->offset, err));
-        position = section->offset + section->size;
-        switch ((thr_section_kind)section->kind) {
-        case THR_SECTION_CODES:
-            THR_TRY(check_code_padding(view, section, err));
-            break;
-        case THR_SECTION_FACTORS:
-        case THR_SECTION_OFFSETS:
-        case THR_SECTION_SCALES:
-        case THR_SECTION_INVERSE_NORMS:
-        case THR_SECTION_ID_ORDER:
-            THR_TRY(check_zero(view, position - padding * sizeof(uint32_t), position, err));
-            break;
-        case THR_SECTION_IDS:
-            THR_TRY(check_zero(view, position - padding * sizeof(uint64_t), position, err));
-            break;
-        case THR_SECTION_LEADS:
-        case THR_SECTION_RECORDS:
-            THR_TRY(
-                check_zero(view, position - section->size / (padding + view->shape.n_items) * padding, position, err));
-            break;
-        case THR_SECTION_VECTORS:
-        case THR_SECTION_BLOCK_NORMS:
-        case THR_SECTION_NAMES:
-        case THR_SECTION_CENTRE:
-            break;
-        }
-    }
-    THR_TRY(check_zero(view, position, thr_align_up(position), err));
-    if (view->ids != NULL)
-        THR_TRY(check_ids(view, err));
-    return view->name_offsets != NULL ? check_names(view, err) : THR_OK;
 }

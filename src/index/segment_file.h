@@ -55,6 +55,9 @@ _Static_assert(sizeof(thr_segment_header) == 64 && sizeof(thr_section) == 32, "n
 
 extern const uint8_t thr_segment_magic[8];
 
+/* The end of messages about a file that is not as it must be. */
+#define THR_SEGMENT_REMEDY "the file is damaged; restore it or build the index again"
+
 /* What decides which sections there are and how large they are. */
 typedef struct thr_segment_shape {
     uint32_t version, n_items, n_dims, bits, lead;
@@ -70,6 +73,11 @@ static inline uint64_t thr_align_up(uint64_t n) {
 /* Whether items have an offset: l2, or a centre. */
 static inline bool thr_shape_has_offsets(const thr_segment_shape *shape) {
     return shape->metric == THR_METRIC_L2 || shape->centred;
+}
+
+/* Bytes of an item in the leads: a bfloat16 factor, and an offset where items have one. */
+static inline size_t thr_lead_size(const thr_segment_shape *shape) {
+    return (thr_shape_has_offsets(shape) ? 2 : 1) * sizeof(uint16_t);
 }
 
 /* How the records of nested codes look; of no planes where codes are not nested. */
@@ -112,7 +120,10 @@ typedef struct thr_segment_view {
 thr_status thr_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
                              const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err);
 
-/* Check what checksums do not tell: gaps and padding are zero, ids and names are in order. THR_ECORRUPT. */
+/*
+ * Check what checksums do not tell: gaps are zero, items and bits of codes past the last ones are, ids and names are in
+ * order. THR_ECORRUPT.
+ */
 thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *err);
 
 /* The name of an item below n_items, NULL when there are none or the file's offsets are wrong. */

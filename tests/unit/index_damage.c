@@ -18,12 +18,16 @@ typedef struct small {
     size_t size;
 } small;
 
-static small make_small(thr_context *context, thr_metric metric, thr_dtype keep, bool ids, bool names) {
+/* bits: planes, of which two are in the blocks. */
+static small make_small(thr_context *context, thr_metric metric, thr_dtype keep, uint32_t bits, bool ids, bool names) {
     small s = {.context = context};
     float *rows = random_rows(N, DIMS, 3);
     uint64_t numbers[N];
-    thr_index_build_options options = build_options(metric, keep, 2);
+    thr_index_build_options options = build_options(metric, keep, bits);
     remove_dir(DIR_A);
+    options.lead_bits = 2;
+    for (uint64_t i = 0; bits > 4 && i < (uint64_t)N * DIMS; i++)
+        rows[i] += 2; /* worth a centre */
     for (uint64_t i = 0; i < N; i++)
         numbers[i] = 1000 - 7 * i;
     if (ids) {
@@ -76,13 +80,14 @@ static void every_changed_byte_of_a_segment_is_found(void **state) {
     static const struct {
         thr_metric metric;
         thr_dtype keep;
+        uint32_t bits;
         bool ids, names;
-    } kinds[] = {{THR_METRIC_COSINE, THR_DTYPE_F16, true, false},
-                 {THR_METRIC_L2, THR_DTYPE_I8, false, true},
-                 {THR_METRIC_IP, THR_DTYPE_F32, false, false},
-                 {THR_METRIC_COSINE, THR_DTYPE_NONE, false, false}};
+    } kinds[] = {
+        {THR_METRIC_COSINE, THR_DTYPE_F16, 2, true, false}, {THR_METRIC_L2, THR_DTYPE_I8, 2, false, true},
+        {THR_METRIC_IP, THR_DTYPE_F32, 2, false, false},    {THR_METRIC_COSINE, THR_DTYPE_NONE, 2, false, false},
+        {THR_METRIC_IP, THR_DTYPE_F16, 3, true, false},     {THR_METRIC_COSINE, THR_DTYPE_I8, 6, false, false}};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        small s = make_small(*state, kinds[k].metric, kinds[k].keep, kinds[k].ids, kinds[k].names);
+        small s = make_small(*state, kinds[k].metric, kinds[k].keep, kinds[k].bits, kinds[k].ids, kinds[k].names);
         bool opened;
         size_t n_opened = 0;
         int fd = open_for_damage(s.segment);
@@ -104,7 +109,7 @@ static void every_changed_byte_of_a_segment_is_found(void **state) {
 }
 
 static void a_segment_cut_anywhere_is_not_opened(void **state) {
-    small s = make_small(*state, THR_METRIC_COSINE, THR_DTYPE_F32, true, false);
+    small s = make_small(*state, THR_METRIC_COSINE, THR_DTYPE_F32, 3, true, false);
     int fd = open_for_damage(s.segment);
     bool opened;
     cut(fd, s.size + 1); /* nor one that is longer */
@@ -122,7 +127,7 @@ static void a_segment_cut_anywhere_is_not_opened(void **state) {
 }
 
 static void every_changed_or_missing_byte_of_the_manifest_is_found(void **state) {
-    small s = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, false, false);
+    small s = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, false);
     size_t size;
     uint8_t *text = read_bytes(s.manifest, &size);
     int fd = open_for_damage(s.manifest);
@@ -207,26 +212,32 @@ static void use_everything(thr_context *context) {
 }
 
 static void contents_that_are_wrong_in_spite_of_their_checksums_are_harmless(void **state) {
-    static const uint32_t in_ids[] = {THR_SECTION_CODES, THR_SECTION_IDS, THR_SECTION_ID_ORDER,
-                                      THR_SECTION_INVERSE_NORMS};
+    static const struct {
+        uint32_t kind, bits;
+        bool zeros_are_sound; /* as far as verify looks */
+    } cases[] = {
+        {THR_SECTION_CODES, 2, false},        {THR_SECTION_IDS, 2, false},   {THR_SECTION_ID_ORDER, 2, false},
+        {THR_SECTION_INVERSE_NORMS, 2, true}, {THR_SECTION_NAMES, 2, false}, {THR_SECTION_BLOCK_NORMS, 2, false},
+        {THR_SECTION_CODES, 3, true},         {THR_SECTION_LEADS, 3, true},  {THR_SECTION_RECORDS, 3, true},
+        {THR_SECTION_LEADS, 6, true},         {THR_SECTION_RECORDS, 6, true}};
     bool opened;
-    for (size_t k = 0; k < 5; k++) {
-        bool names = k == 4;
-        uint32_t kind = names ? (uint32_t)THR_SECTION_NAMES : in_ids[k];
-        small s = make_small(*state, THR_METRIC_COSINE, THR_DTYPE_F16, !names, names);
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        const bool names = cases[k].kind == THR_SECTION_NAMES;
+        small s = make_small(*state, THR_METRIC_COSINE, THR_DTYPE_F16, cases[k].bits, !names, names);
         uint64_t size;
-        uint8_t *bytes = section_of(&s, kind, &size);
+        uint8_t *bytes = section_of(&s, cases[k].kind, &size);
         for (int value = 0; value < 256; value += 85) {
             memset(bytes, value, size);
-            reseal(&s, kind);
-            expect_status(open_and_verify(s.context, &opened), value == 0 && k == 3 ? THR_OK : THR_ECORRUPT);
+            reseal(&s, cases[k].kind);
+            expect_status(open_and_verify(s.context, &opened),
+                          value == 0 && cases[k].zeros_are_sound ? THR_OK : THR_ECORRUPT);
             use_everything(s.context);
         }
         uint64_t seed = k;
         for (int round = 0; round < 50; round++) {
             for (uint64_t i = 0; i < size; i++)
                 bytes[i] = (uint8_t)(thr_rng_below(&seed, 8) == 0 ? thr_rng_next(&seed) : 0);
-            reseal(&s, kind);
+            reseal(&s, cases[k].kind);
             (void)open_and_verify(s.context, &opened);
             assert_true(opened);
             use_everything(s.context);
@@ -237,7 +248,7 @@ static void contents_that_are_wrong_in_spite_of_their_checksums_are_harmless(voi
 
 /* As a builder with a mistake would write them. */
 static void norms_that_are_not_those_of_the_codes_are_found(void **state) {
-    small s = make_small(*state, THR_METRIC_COSINE, THR_DTYPE_NONE, false, false);
+    small s = make_small(*state, THR_METRIC_COSINE, THR_DTYPE_NONE, 2, false, false);
     uint64_t size;
     bool opened;
     uint32_t norms[2], wrong[2];
@@ -263,9 +274,68 @@ static void norms_that_are_not_those_of_the_codes_are_found(void **state) {
     free(s.bytes);
 }
 
+/* One bit where there must be none, in an otherwise sound file. */
+static void a_bit_in_the_padding_is_found(void **state) {
+    small s = make_small(*state, THR_METRIC_L2, THR_DTYPE_NONE, 5, false, false);
+    uint64_t size;
+    const uint64_t record = 2 * sizeof(float) + 3, lead = 2 * sizeof(uint16_t), head = 2 * sizeof(float);
+    const struct {
+        uint32_t kind;
+        uint64_t at;
+        uint8_t bit;
+        const char *says;
+    } places[] = {{THR_SECTION_RECORDS, 0 * record + head, 1 << 5, "bits past the last dimension"},
+                  {THR_SECTION_RECORDS, 13 * record + head + 1, 1 << 7, "bits past the last dimension"},
+                  {THR_SECTION_RECORDS, (N - 1) * record + head + 2, 1 << 6, "bits past the last dimension"},
+                  {THR_SECTION_RECORDS, N * record, 1, "padding"},
+                  {THR_SECTION_RECORDS, 128 * record - 1, 1, "padding"},
+                  {THR_SECTION_LEADS, N * lead, 1, "padding"},
+                  {THR_SECTION_LEADS, 128 * lead - 1, 1 << 7, "padding"},
+                  {THR_SECTION_CODES, 2 * 64 + N % 64, 1, "padding"},
+                  {THR_SECTION_CODES, 64, 1 << 5, "bits past the last dimension"}};
+    bool opened;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        uint8_t *byte = section_of(&s, places[i].kind, &size) + places[i].at;
+        assert_true(places[i].at < size);
+        *byte ^= places[i].bit;
+        reseal(&s, places[i].kind);
+        expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
+        assert_true(opened);
+        if (strstr(error.text, places[i].says) == NULL)
+            fail_msg("place %zu: '%s' does not say '%s'", i, error.text, places[i].says);
+        *byte ^= places[i].bit;
+        reseal(&s, places[i].kind);
+        expect_ok(open_and_verify(s.context, &opened));
+    }
+    free(s.bytes);
+}
+
+/* A search divides by the centre's length and multiplies with its values, so an index without a good one is not opened. */
+static void a_centre_that_is_no_vector_is_refused(void **state) {
+    static const float bad[] = {0, NAN, -INFINITY, 0x1p-60f, 0x1p61f};
+    small s = make_small(*state, THR_METRIC_COSINE, THR_DTYPE_F16, 6, false, false);
+    uint64_t size;
+    uint8_t *bytes = section_of(&s, THR_SECTION_CENTRE, &size), good[DIMS * sizeof(float)];
+    bool opened;
+    assert_int_equal(size, sizeof good);
+    memcpy(good, bytes, size);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        for (size_t d = 0; d < DIMS; d++)
+            memcpy(bytes + d * sizeof(float), &bad[i], sizeof(float));
+        reseal(&s, THR_SECTION_CENTRE);
+        expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
+        assert_false(opened);
+        assert_non_null(strstr(error.text, "centre"));
+    }
+    memcpy(bytes, good, size);
+    reseal(&s, THR_SECTION_CENTRE);
+    expect_ok(open_and_verify(s.context, &opened));
+    free(s.bytes);
+}
+
 static void segments_of_other_indexes_are_not_accepted(void **state) {
-    small a = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, false, false);
-    small b = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, false, false);
+    small a = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, false);
+    small b = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, false);
     bool opened;
     assert_int_equal(a.size, b.size);
     write_bytes(b.segment, a.bytes, a.size);
@@ -286,7 +356,7 @@ static void what_is_no_index_is_told_as_that(void **state) {
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
     write_text("index-damage/MANIFEST", "foreign\n");
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EFORMAT);
-    write_text("index-damage/MANIFEST", "thresher-index 2\n");
+    write_text("index-damage/MANIFEST", "thresher-index 3\n");
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_EVERSION);
     expect_status(thr_index_open(*state, "index-damage/MANIFEST", &index, &error), THR_EFORMAT);
     assert_null(index);
@@ -298,7 +368,7 @@ static void a_file_changed_under_the_map_is_noticed(void **state) {
     thr_matrix matrix = thr_matrix_f32(query, 1, DIMS);
     uint64_t ids[3];
     for (int how = 0; how < 3; how++) {
-        small s = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, false, true);
+        small s = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, true);
         thr_index *index = NULL;
         expect_ok(thr_index_open(s.context, DIR_A, &index, &error));
         expect_ok(thr_index_search(index, &matrix, 3, NULL, ids, NULL, &error));
@@ -338,6 +408,8 @@ int main(void) {
         cmocka_unit_test(every_changed_or_missing_byte_of_the_manifest_is_found),
         cmocka_unit_test(contents_that_are_wrong_in_spite_of_their_checksums_are_harmless),
         cmocka_unit_test(norms_that_are_not_those_of_the_codes_are_found),
+        cmocka_unit_test(a_bit_in_the_padding_is_found),
+        cmocka_unit_test(a_centre_that_is_no_vector_is_refused),
         cmocka_unit_test(segments_of_other_indexes_are_not_accepted),
         cmocka_unit_test(what_is_no_index_is_told_as_that),
         cmocka_unit_test(a_file_changed_under_the_map_is_noticed),

@@ -8,9 +8,12 @@
 
 static thr_error error;
 
-static thr_manifest example(thr_manifest_segment segments[2]) {
-    thr_manifest m = {.metric = THR_METRIC_L2,
+/* A manifest of a version, with everything that version has. */
+static thr_manifest example(thr_manifest_segment segments[2], uint32_t version) {
+    thr_manifest m = {.version = version,
+                      .metric = THR_METRIC_L2,
                       .keep = THR_DTYPE_F16,
+                      .lead = 3,
                       .n_items = 100,
                       .centred = true,
                       .has_names = true,
@@ -19,6 +22,17 @@ static thr_manifest example(thr_manifest_segment segments[2]) {
     m.quantiser = (thr_quantiser){.n_dims = 200, .item_bits = 3};
     float ranges[THR_MAX_BITS] = {1.0f, 0.1f, 1.17549435e-38f, 3.40282347e+38f, 0.3333333f, 2.0f, 1e-20f, 7.0f};
     memcpy(m.quantiser.ranges, ranges, sizeof ranges);
+    if (version > 1) {
+        m.lead = 1;
+        m.quantiser.rotation_seed = 0x00c0ffee;
+        m.errors = (thr_code_errors){0.5f, 1.25f, 0.125f, 1.0f};
+        m.tuning.n_queries = 1000;
+        for (uint64_t r = 0; r < THR_TUNED_RECALLS; r++)
+            for (uint64_t k = 0; k < THR_TUNED_KS; k++) {
+                m.tuning.at[r].candidates[k] = 1 + 10 * r + k;
+                m.tuning.at[r].survivors[k] = 100 * (1 + 10 * r + k);
+            }
+    }
     segments[0] = (thr_manifest_segment){0, 0xdeadbeef, 64, 1234, 0x0123456789abcdefu};
     segments[1] = (thr_manifest_segment){7, 1, 36, 56, 0};
     return m;
@@ -40,25 +54,93 @@ static thr_status parse_changed(thr_context *context, const char *text, const ch
     return status;
 }
 
-static void what_is_printed_is_parsed_to_the_same(void **state) {
-    thr_context *context = *state;
-    thr_manifest_segment segments[2];
-    thr_manifest m = example(segments), back;
+static void expect_same_manifest(const thr_manifest *m, const thr_manifest *back) {
+    assert_int_equal(back->version, m->version);
+    assert_int_equal(back->metric, m->metric);
+    assert_int_equal(back->keep, m->keep);
+    assert_int_equal(back->quantiser.n_dims, m->quantiser.n_dims);
+    assert_int_equal(back->quantiser.item_bits, m->quantiser.item_bits);
+    assert_int_equal(back->quantiser.unit, m->metric == THR_METRIC_COSINE);
+    assert_memory_equal(back->quantiser.ranges, m->quantiser.ranges, sizeof m->quantiser.ranges);
+    assert_true(back->quantiser.rotation_seed == m->quantiser.rotation_seed);
+    assert_int_equal(back->lead, m->lead);
+    assert_memory_equal(&m->errors, &back->errors, sizeof m->errors);
+    assert_memory_equal(&m->tuning, &back->tuning, sizeof m->tuning);
+    assert_int_equal(back->n_items, m->n_items);
+    assert_true(back->centred == m->centred && back->has_ids == m->has_ids && back->has_names == m->has_names);
+    assert_int_equal(back->n_segments, m->n_segments);
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        const thr_manifest_segment *wanted = &m->segments[i], *got = &back->segments[i];
+        assert_true(got->number == wanted->number && got->build == wanted->build && got->n_items == wanted->n_items);
+        assert_true(got->file_bytes == wanted->file_bytes && got->header_checksum == wanted->header_checksum);
+    }
+}
+
+/* Print, parse, compare, print again; the text, to be released. */
+static char *round_trip(thr_context *context, const thr_manifest *m) {
+    thr_manifest back;
     char *text, *again;
     size_t size, again_size;
-    expect_ok(thr_manifest_print(context, &m, &text, &size, &error));
+    expect_ok(thr_manifest_print(context, m, &text, &size, &error));
     expect_ok(thr_manifest_parse(context, "MANIFEST", text, size, &back, &error));
-    assert_memory_equal(&m.quantiser, &back.quantiser, sizeof m.quantiser);
-    assert_int_equal(back.segments[1].number, 7);
-    assert_int_equal(back.n_items, 100);
+    expect_same_manifest(m, &back);
     expect_ok(thr_manifest_print(context, &back, &again, &again_size, &error));
     assert_int_equal(size, again_size);
     assert_memory_equal(text, again, size);
     thr_manifest_free(context, &back);
-    assert_non_null(strstr(text, "\nranges 0x1.000000p+0 0x1.99999ap-4 0x1.000000p-126 0x1.fffffep+127 "));
-    expect_ok(parse_changed(context, text, "dims 200", "dims 201"));
-    thr_release(context, text);
     thr_release(context, again);
+    return text;
+}
+
+static void what_is_printed_is_parsed_to_the_same(void **state) {
+    thr_context *context = *state;
+    thr_manifest_segment segments[2];
+    for (uint32_t version = 1; version <= THR_FORMAT_VERSION; version++) {
+        const thr_manifest m = example(segments, version);
+        char *text = round_trip(context, &m);
+        assert_non_null(strstr(text, "\nranges 0x1.000000p+0 0x1.99999ap-4 0x1.000000p-126 0x1.fffffep+127 "));
+        expect_ok(parse_changed(context, text, "dims 200", "dims 201"));
+        thr_release(context, text);
+    }
+}
+
+/* The text of version 1, which is read for ever, has none of the lines of version 2. */
+static void each_version_has_its_own_lines(void **state) {
+    static const char *const added[] = {
+        "\nlead 1\nkeep f16\n", "\nrotation 0000000000c0ffee\nerrors ",
+        "\nerrors 0x1.000000p-1 0x1.400000p+0 0x1.000000p-3 0x1.000000p+0\ntuning 1000\n",
+        "\nrecall 0.900 100 1 200 2 300 3 400 4\nrecall 0.950 1100 11 ",
+        "\nrecall 0.999 3100 31 3200 32 3300 33 3400 34\nids no\n"};
+    static const char *const words[] = {"lead", "rotation", "errors", "tuning", "recall"};
+    thr_manifest_segment segments[2];
+    thr_manifest m = example(segments, 2);
+    char *text = round_trip(*state, &m);
+    assert_int_equal(strncmp(text, "thresher-index 2\n", 17), 0);
+    for (size_t i = 0; i < sizeof added / sizeof added[0]; i++)
+        assert_non_null(strstr(text, added[i]));
+    expect_status(parse_changed(*state, text, "thresher-index 2", "thresher-index 1"), THR_ECORRUPT);
+    thr_release(*state, text);
+
+    m = example(segments, 1);
+    text = round_trip(*state, &m);
+    assert_int_equal(strncmp(text, "thresher-index 1\n", 17), 0);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        assert_null(strstr(text, words[i]));
+    expect_status(parse_changed(*state, text, "thresher-index 1", "thresher-index 2"), THR_ECORRUPT);
+    thr_release(*state, text);
+}
+
+static void what_an_index_lacks_has_no_line(void **state) {
+    thr_manifest_segment segments[2];
+    thr_manifest m = example(segments, 2);
+    m.lead = 3;
+    m.errors = (thr_code_errors){0};
+    m.quantiser.rotation_seed = 0;
+    m.tuning = (thr_tuning){0};
+    char *text = round_trip(*state, &m);
+    assert_non_null(strstr(text, "\nlead 3\n"));
+    assert_non_null(strstr(text, "\nrotation no\ntuning 0\nids no\n"));
+    thr_release(*state, text);
 }
 
 static void wrong_lines_are_refused(void **state) {
@@ -89,6 +171,30 @@ static void wrong_lines_are_refused(void **state) {
         {"0x1.000000p+0 ", "1.0 "},
         {"0x1.000000p+0 ", ""},
         {"0x1.000000p+0 ", "nan "},
+        {"lead 1", "lead 0"},
+        {"lead 1", "lead 4"},
+        {"lead 1", "lead 3"}, /* then there are no errors */
+        {"lead 1\n", ""},
+        {"rotation 0000000000c0ffee", "rotation 0000000000000000"},
+        {"rotation 0000000000c0ffee", "rotation 0000000000C0FFEE"},
+        {"rotation 0000000000c0ffee", "rotation c0ffee"},
+        {"rotation 0000000000c0ffee", "rotation yes"},
+        {"rotation 0000000000c0ffee\n", ""},
+        {"errors 0x1.000000p-1 ", "errors "},
+        {"errors 0x1.000000p-1 ", "errors -0x1.000000p-1 "},
+        {"errors 0x1.000000p-1 ", "errors 0x0.000000p+0 "},
+        {"errors 0x1.000000p-1 ", "errors inf "},
+        {"tuning 1000", "tuning 0"}, /* then there are no recalls */
+        {"tuning 1000", "tuning 18446744073709551615"},
+        {"tuning 1000\n", ""},
+        {"recall 0.900 ", "recall 0.901 "},
+        {"recall 0.900 ", "recall 0.9 "},
+        {"recall 0.900 100 1 ", "recall 0.900 100 101 "},
+        {"recall 0.900 100 1 ", "recall 0.900 100 0 "},
+        {"recall 0.900 100 1 ", "recall 0.900 100 "},
+        {"recall 0.950", "recall 0.990"},
+        {" 3400 34\n", " 3400 34 1\n"},
+        {" 3400 34\n", " 3400 34\nrecall 1.000 1 1 1 1 1 1 1 1\n"},
         {"ids no", "ids maybe"},
         {"names yes", "names yess"},
         {"segments 2", "segments 3"},
@@ -107,7 +213,7 @@ static void wrong_lines_are_refused(void **state) {
     };
     thr_context *context = *state;
     thr_manifest_segment segments[2];
-    thr_manifest m = example(segments);
+    thr_manifest m = example(segments, THR_FORMAT_VERSION);
     char *text;
     size_t size;
     expect_ok(thr_manifest_print(context, &m, &text, &size, &error));
@@ -122,7 +228,7 @@ static void wrong_lines_are_refused(void **state) {
 static void every_changed_or_missing_byte_is_refused(void **state) {
     thr_context *context = *state;
     thr_manifest_segment segments[2];
-    thr_manifest m = example(segments), back;
+    thr_manifest m = example(segments, THR_FORMAT_VERSION), back;
     char *text;
     size_t size;
     expect_ok(thr_manifest_print(context, &m, &text, &size, &error));
@@ -140,25 +246,28 @@ static void every_changed_or_missing_byte_is_refused(void **state) {
 }
 
 static void newer_foreign_and_empty_files_are_told_apart(void **state) {
-    static const char newer[] = "thresher-index 2\nanything\n", foreign[] = "leveldb\n", zero[] = "thresher-index 0\n";
+    static const char newer[] = "thresher-index 3\nanything\n", foreign[] = "leveldb\n", zero[] = "thresher-index 0\n";
     thr_context *context = *state;
     thr_manifest m;
     expect_status(thr_manifest_parse(context, "M", newer, sizeof newer - 1, &m, &error), THR_EVERSION);
-    assert_string_equal(error.text, "M: written by a newer Thresher (format 2; this one reads 1): update Thresher");
+    assert_string_equal(error.text, "M: written by a newer Thresher (format 3; this one reads 2): update Thresher");
     expect_status(thr_manifest_parse(context, "M", foreign, sizeof foreign - 1, &m, &error), THR_EFORMAT);
     expect_status(thr_manifest_parse(context, "M", zero, sizeof zero - 1, &m, &error), THR_EFORMAT);
     expect_status(thr_manifest_parse(context, "M", "", 0, &m, &error), THR_ECORRUPT);
 }
 
-static void ranges_that_are_no_numbers_are_not_printed(void **state) {
+static void what_is_no_number_is_not_printed(void **state) {
     static const float bad[] = {0, -1, NAN, INFINITY, 1e-40f};
     thr_context *context = *state;
     thr_manifest_segment segments[2];
+    char *text;
+    size_t size;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        thr_manifest m = example(segments);
-        char *text;
-        size_t size;
+        thr_manifest m = example(segments, 1);
         m.quantiser.ranges[4] = bad[i];
+        expect_status(thr_manifest_print(context, &m, &text, &size, &error), THR_ERANGE);
+        m = example(segments, 2);
+        m.errors.full_error = bad[i];
         expect_status(thr_manifest_print(context, &m, &text, &size, &error), THR_ERANGE);
     }
 }
@@ -199,10 +308,12 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_printed_is_parsed_to_the_same),
+        cmocka_unit_test(each_version_has_its_own_lines),
+        cmocka_unit_test(what_an_index_lacks_has_no_line),
         cmocka_unit_test(wrong_lines_are_refused),
         cmocka_unit_test(every_changed_or_missing_byte_is_refused),
         cmocka_unit_test(newer_foreign_and_empty_files_are_told_apart),
-        cmocka_unit_test(ranges_that_are_no_numbers_are_not_printed),
+        cmocka_unit_test(what_is_no_number_is_not_printed),
         cmocka_unit_test(segment_names_are_strict),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -97,6 +97,18 @@ static void check_index(const thr_index_info *info, thr_index *index, const floa
     free(kept);
 }
 
+/* What docs/format.md says that codes take, with all numbers beside them. */
+static uint64_t bytes_of_codes(const thr_index_info *info) {
+    const uint64_t items = (info->n_items + 63) / 64 * 64, plane = (info->n_dims + 7) / 8;
+    const bool cosine = info->metric == THR_METRIC_COSINE, offsets = info->metric == THR_METRIC_L2 || info->centred;
+    const uint64_t numbers = offsets ? 2 : 1;
+    if (info->lead_bits < info->item_bits)
+        return items * (info->item_bits * plane + 2 * numbers + (info->item_bits > 4 ? 4 : 2) * numbers);
+    if (cosine && !info->centred)
+        return items * info->item_bits * plane + items / 64 * 4;
+    return items * (info->item_bits * plane + 4 * numbers);
+}
+
 static void check_shape(thr_context *context, thr_metric metric, thr_dtype keep, uint32_t bits, uint64_t n,
                         uint32_t n_dims) {
     float *rows = random_rows(n, n_dims, n * 1000 + n_dims);
@@ -112,8 +124,9 @@ static void check_shape(thr_context *context, thr_metric metric, thr_dtype keep,
     assert_int_equal(info.metric, metric);
     assert_int_equal(info.item_bits, bits);
     assert_int_equal(info.keep, keep);
-    assert_int_equal(info.format_version, 1);
-    assert_int_equal(info.code_bytes, (n + 63) / 64 * 64 * bits * ((n_dims + 7) / 8));
+    assert_int_equal(info.format_version, 2);
+    assert_int_equal(info.lead_bits, n_dims >= 96 || bits < 2 ? 1 : 2);
+    assert_int_equal(info.code_bytes, bytes_of_codes(&info));
     assert_int_equal(info.vector_bytes, n * n_dims * thr_dtype_size(keep));
     assert_false(info.has_ids || info.has_names);
     expect_ok(thr_index_verify(index, &error));

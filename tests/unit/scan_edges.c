@@ -212,7 +212,8 @@ static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
             float wanted_scores[PLACES], scores[PLACES];
             bool first = true;
             for (size_t s = 0; s < 3; s++) {
-                const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, METRICS[m], keep, segments[s], centre != 0, 0, false};
+                const test_shape shape = {SAME_ITEMS,  SAME_DIMS,   3, METRICS[m], keep,
+                                          segments[s], centre != 0, 0, false};
                 test_target target;
                 test_target_make(&target, &shape, rows);
                 for (int isa = THR_ISA_SCALAR; isa <= (int)thr_isa_best(); isa++)
@@ -348,7 +349,8 @@ static void a_second_search_of_the_same_shape_allocates_nothing(void **state) {
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 4; keep++)
             for (uint32_t n_threads = 1; n_threads <= 3; n_threads += 2) {
-                const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 0, false, 0, false};
+                const uint32_t lead = n_threads == 1 ? 1 : 0;
+                const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 0, false, lead, false};
                 test_target target;
                 test_target_make(&target, &shape, rows);
                 test_memory memory = {0};
@@ -358,8 +360,10 @@ static void a_second_search_of_the_same_shape_allocates_nothing(void **state) {
                 uint64_t found[QUERIES * K];
                 float scores[QUERIES * K];
                 thr_search_options options = defaults();
+                options.n_survivors = 300;
                 assert_ok(thr_scan_create(context, &scan, NULL), NULL);
                 search(scan, &target, queries, 1, K, &options, found, scores);
+                search(scan, &target, queries, QUERIES, K, &options, found, scores); /* a group takes more memory */
                 const size_t calls = memory.calls;
                 for (int round = 0; round < 3; round++) {
                     search(scan, &target, queries, QUERIES, K, &options, found, scores);
@@ -440,7 +444,8 @@ static void one_scan_serves_targets_of_different_shapes(void **state) {
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
     for (int round = 0; round < 2; round++)
         for (size_t t = 0; t < TARGETS; t++) {
-            const test_shape shape = {300, dims[t], 1 + (uint32_t)t, METRICS[t % 3], THR_DTYPE_I8, 128, false, 0, false};
+            const test_shape shape = {300, dims[t], 1 + (uint32_t)t, METRICS[t % 3], THR_DTYPE_I8, 128, false,
+                                      0,   false};
             float *rows = gaussian_rows(&rng, 300, dims[t]), *query = gaussian_rows(&rng, 1, dims[t]), scores[K];
             uint64_t found[K], wanted[K];
             test_target target;

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment_check.c - what the checksums of a segment do not tell: that its contents are those of a writer who did as
+ * docs/format.md says. A damaged file is found by its checksums; this finds a writer's mistakes.
+ */
+#include "index/segment_file.h"
+
+#include "base/error.h"
+#include "code/encode.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static thr_status check_zero(const thr_segment_view *view, uint64_t begin, uint64_t end, thr_error *err) {
+    for (uint64_t i = begin; i < end; i++)
+        if (view->data[i] != 0)
+            return thr_fail(err, THR_ECORRUPT,
+                            "%s: offset %" PRIu64 ": a byte of the padding at %" PRIu64 " to %" PRIu64
+                            " is not zero: " THR_SEGMENT_REMEDY,
+                            view->path, i, begin, end);
+    return THR_OK;
+}
+
+static thr_status fail_bits(const thr_segment_view *view, uint64_t begin, uint64_t end, thr_error *err) {
+    return thr_fail(err, THR_ECORRUPT,
+                    "%s: offset %" PRIu64 " to %" PRIu64
+                    ": codes have bits past the last dimension: " THR_SEGMENT_REMEDY,
+                    view->path, begin, end);
+}
+
+/* Items past the last one in the last block (the ends of its rows of 64 bytes), and bits past the last dimension. */
+static thr_status check_code_padding(const thr_segment_view *view, const thr_section *codes, thr_error *err) {
+    uint32_t items = view->shape.n_items % THR_BLOCK_ITEMS, dims = view->shape.n_dims % 8;
+    uint64_t block = thr_block_size(view->shape.n_dims, view->shape.lead);
+    uint64_t last_rows = (uint64_t)view->shape.lead * THR_BLOCK_ITEMS; /* the last 8 dimensions of a block */
+    uint64_t end = codes->offset + codes->size;
+    if (items != 0)
+        for (uint64_t row = end - block; row < end; row += THR_BLOCK_ITEMS)
+            THR_TRY(check_zero(view, row + items, row + THR_BLOCK_ITEMS, err));
+    if (dims == 0)
+        return THR_OK;
+    for (uint64_t at = codes->offset + block; at <= end; at += block) {
+        uint8_t bits = 0;
+        for (uint64_t i = at - last_rows; i < at; i++)
+            bits |= view->data[i];
+        if (bits >> dims != 0)
+            return fail_bits(view, at - last_rows, at, err);
+    }
+    return THR_OK;
+}
+
+/* The same of the other planes: whole records past the last item, and the last byte of every plane of an item. */
+static thr_status check_record_padding(const thr_segment_view *view, const thr_section *records, thr_error *err) {
+    const thr_record_shape shape = thr_shape_records(&view->shape);
+    const uint64_t size = thr_record_size(shape), end = records->offset + view->shape.n_items * size;
+    const uint32_t dims = view->shape.n_dims % 8;
+    THR_TRY(check_zero(view, end, records->offset + records->size, err));
+    if (dims == 0)
+        return THR_OK;
+    for (uint64_t at = records->offset; at < end; at += size) {
+        uint8_t bits = 0;
+        for (uint64_t i = thr_record_head(shape) + shape.n_rows - 1; i < size; i += shape.n_rows)
+            bits |= view->data[at + i];
+        if (bits >> dims != 0)
+            return fail_bits(view, at, at + size, err);
+    }
+    return THR_OK;
+}
+
+static thr_status check_ids(const thr_segment_view *view, thr_error *err) {
+    uint64_t previous = 0;
+    for (uint32_t i = 0; i < view->shape.n_items; i++) {
+        uint32_t item = view->id_order[i];
+        uint64_t id = item < view->shape.n_items ? view->ids[item] : THR_NO_ID;
+        if (id == THR_NO_ID || (i > 0 && id <= previous))
+            return thr_fail(err, THR_ECORRUPT,
+                            "%s: offset %" PRIu64 ": the ids do not ascend at place %" PRIu32
+                            " of the order section: " THR_SEGMENT_REMEDY,
+                            view->path, (uint64_t)((const uint8_t *)&view->id_order[i] - view->data), i);
+        previous = id;
+    }
+    return THR_OK;
+}
+
+static thr_status check_names(const thr_segment_view *view, thr_error *err) {
+    uint64_t next = 0;
+    for (uint32_t i = 0; i < view->shape.n_items; i++) {
+        const char *name = thr_segment_item_name(view, i);
+        if (name == NULL || view->name_offsets[i] != next || strlen(name) + 1 != view->name_offsets[i + 1] - next)
+            return thr_fail(err, THR_ECORRUPT,
+                            "%s: offset %" PRIu64 ": the name of item %" PRIu32 " is wrong: " THR_SEGMENT_REMEDY,
+                            view->path, (uint64_t)((const uint8_t *)&view->name_offsets[i] - view->data), i);
+        next = view->name_offsets[i + 1];
+    }
+    if (next != view->names_size)
+        return thr_fail(err, THR_ECORRUPT, "%s: %" PRIu64 " bytes stand after the last name: " THR_SEGMENT_REMEDY,
+                        view->path, view->names_size - next);
+    return THR_OK;
+}
+
+thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *err) {
+    uint64_t padding = thr_padded_items(view->shape.n_items) - view->shape.n_items;
+    uint64_t position = sizeof(thr_segment_header);
+    for (uint32_t i = 0; i < view->n_sections; i++) {
+        const thr_section *section = &view->sections[i];
+        THR_TRY(check_zero(view, position, section->offset, err));
+        position = section->offset + section->size;
+        switch ((thr_section_kind)section->kind) {
+        case THR_SECTION_CODES:
+            THR_TRY(check_code_padding(view, section, err));
+            break;
+        case THR_SECTION_FACTORS:
+        case THR_SECTION_OFFSETS:
+        case THR_SECTION_SCALES:
+        case THR_SECTION_INVERSE_NORMS:
+        case THR_SECTION_ID_ORDER:
+            THR_TRY(check_zero(view, position - padding * sizeof(uint32_t), position, err));
+            break;
+        case THR_SECTION_IDS:
+            THR_TRY(check_zero(view, position - padding * sizeof(uint64_t), position, err));
+            break;
+        case THR_SECTION_LEADS:
+            THR_TRY(check_zero(view, position - padding * thr_lead_size(&view->shape), position, err));
+            break;
+        case THR_SECTION_RECORDS:
+            THR_TRY(check_record_padding(view, section, err));
+            break;
+        case THR_SECTION_VECTORS:
+        case THR_SECTION_BLOCK_NORMS:
+        case THR_SECTION_NAMES:
+        case THR_SECTION_CENTRE:
+            break;
+        }
+    }
+    THR_TRY(check_zero(view, position, thr_align_up(position), err));
+    if (view->ids != NULL)
+        THR_TRY(check_ids(view, err));
+    return view->name_offsets != NULL ? check_names(view, err) : THR_OK;
+}
