@@ -77,6 +77,18 @@ def vectors(thing: Any, what: str, *, one_row: bool) -> AnyArray:
     return array
 
 
+def integers(thing: Any, what: str) -> AnyArray:
+    """thing as an array of integers; of lists that hold small and large ones, too, which numpy makes floats of."""
+    array = as_numpy(thing, what)
+    if array.dtype.kind == "f" and not is_array(thing):
+        values = np.asarray(thing, object)
+        if all(isinstance(value, int) and -(2**63) <= value < 2**64 for value in values.ravel().tolist()):
+            array = np.array([value % 2**64 for value in values.ravel().tolist()], np.uint64).reshape(values.shape)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{what}: values of type {array.dtype} were given: integers are wanted")
+    return array
+
+
 def plain(array: AnyArray) -> AnyArray:
     """The array [n, n_dims] as one that matrix() can describe: itself, or a copy."""
     if array.dtype not in CODES:

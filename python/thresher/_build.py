@@ -40,7 +40,8 @@ def _with_ids(options: Structure, ids: Ids | None) -> Iterator[None]:
     array = _arrays.as_numpy(ids, "ids")
     if array.ndim != 1:
         raise ValueError(f"ids: an array of shape {list(array.shape)} was given: [n] is wanted, one an item")
-    if array.dtype.kind in "iu":
+    if array.dtype.kind in "iuf":
+        array = _arrays.integers(ids, "ids")
         numbers = np.ascontiguousarray(array, np.uint64)
         if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
             raise ValueError(f"ids: {int(array.min())} is negative: ids are 0 to 2^64 - 2")

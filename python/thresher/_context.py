@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import threading
 import weakref
@@ -11,6 +10,7 @@ from ctypes import byref, c_void_p
 from typing import Callable, Protocol
 
 from . import _errors
+from ._checks import whole
 from ._jobs import PROGRESS
 from ._library import defaults, lib
 
@@ -53,11 +53,7 @@ class Context:
 
 def shared_context(threads: int | None) -> Context:
     """The context of so many threads; None: as many as the process may use."""
-    wanted = 0
-    if threads is not None:
-        wanted = operator.index(threads)
-        if not 1 <= wanted <= 1024:
-            raise ValueError(f"threads is {threads}: 1 to 1024 are possible, or None for as many as there are CPUs")
+    wanted = 0 if threads is None else whole(threads, "threads", 1, 1024)
     with _lock:
         context = _shared.get(wanted)
         if context is None:

@@ -291,8 +291,8 @@ class Index:
         def named(values: Any) -> Any:
             return [named(value) for value in values] if isinstance(values, list) else self.name(values)
 
-        listed = np.asarray(ids).tolist()
-        return [named(value) for value in listed] if isinstance(listed, list) else [named(listed)]
+        listed: list[Any] = named(np.asarray(ids, object).tolist())
+        return listed
 
     def find(self, name: str) -> int:
         """The id of the item with this name. Raises NotFoundError."""
@@ -315,7 +315,7 @@ class Index:
 
     def rows(self, ids: npt.ArrayLike) -> IdArray:
         """row(id) of every id, uint64 of the same shape."""
-        array = np.asarray(ids)
+        array = np.asarray(ids, object)  # numpy makes floats of a list of small and large integers
         return np.fromiter((self.row(id) for id in array.ravel().tolist()), np.uint64, array.size).reshape(array.shape)
 
     def _row(self, id: int) -> int | None:

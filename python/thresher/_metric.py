@@ -15,9 +15,7 @@ from ._library import lib
 
 
 def _ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
-    array = _arrays.as_numpy(thing, what)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{what}: values of type {array.dtype} were given: integers are wanted")
+    array = _arrays.integers(thing, what)
     if array.ndim == 1:
         array = array[np.newaxis]
     if array.ndim != 2:
