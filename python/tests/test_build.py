@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support import Case, plain_search, random_vectors
 
 import thresher
+from support import Case, plain_search, random_vectors
 from thresher import Index
 
 N, DIMS = 1000, 20
@@ -62,7 +62,7 @@ class Build(Case):
         whole = np.random.default_rng(5).integers(0, 100, (N, DIMS))
         with Index.build(self.path("f4"), whole.astype(np.float32), metric="l2") as index:
             wanted = index.search(whole[:10], 5)
-        for dtype in "f2 f8 i1 u1 i2 u2 i4 u4 i8 u8 >i4 >f8".split():
+        for dtype in ["f2", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">i4", ">f8"]:
             with self.subTest(dtype), Index.build(self.path(), whole.astype(dtype), metric="l2", replace=True) as index:
                 ids, scores = index.search(whole[:10], 5)
                 np.testing.assert_array_equal(ids, wanted[0])

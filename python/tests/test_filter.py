@@ -7,9 +7,9 @@ import unittest
 from typing import Any
 
 import numpy as np
-from support import Case, plain_search, random_vectors
 
 import thresher
+from support import Case, plain_search, random_vectors
 
 N, DIMS, K = 1003, 16, 6  # not a whole number of words
 

@@ -9,9 +9,9 @@ import shutil
 import unittest
 
 import numpy as np
-from support import SOURCES, Case, random_vectors
 
 import thresher
+from support import SOURCES, Case, random_vectors
 from thresher import Index
 
 DIMS = 16
