@@ -153,7 +153,7 @@ class Search(Case):
             (np.array(["a"] * DIMS), TypeError, "<U1"),
             (np.array([None] * DIMS), TypeError, "object"),
             (None, ValueError, r"shape \[\]"),
-            ([[1.0, 2.0], [3.0]], TypeError, "queries: an object of type builtins.list cannot be made an array"),
+            ([[1.0, 2.0], [3.0]], TypeError, "cannot be made an array|values of type object"),
             (np.ma.masked_array(np.zeros(DIMS, np.float32)), TypeError, "a masked array was given"),
         ):
             with self.subTest(message), self.assertRaisesRegex(kind, message):
