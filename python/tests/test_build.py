@@ -226,6 +226,10 @@ class Build(Case):
                         self.assertLessEqual(info.vector_bytes, N * (DIMS * bytes_a_value + (8 if keep else 0)))
         with Index.build(self.path(), self.vectors, segment_rows=128, sample_rows=64, replace=True) as index:
             self.assertEqual(index.info.n_segments, 8)
+        with Index.build(self.path(), self.vectors, bits=4, lead_bits=1, rotate=True, replace=True) as index:
+            self.assertEqual((index.info.lead_bits, index.info.rotated), (1, True))
+        with Index.build(self.path(), self.vectors, calibration_queries=0, rotate=False, replace=True) as index:
+            self.assertEqual((index.info.tuned_queries, index.info.rotated), (0, False))
 
     def test_options_out_of_range(self) -> None:
         for arguments, kind, message in (
@@ -240,6 +244,9 @@ class Build(Case):
             ({"threads": "all"}, TypeError, "threads is 'all'"),
             ({"sample_rows": 0}, ValueError, "sample_rows is 0"),
             ({"segment_rows": -1}, ValueError, "segment_rows is -1"),
+            ({"lead_bits": 4}, ValueError, "lead_bits is 4: 1 to 3"),
+            ({"rotate": "no"}, ValueError, "rotate is 'no': one of None, True, False"),
+            ({"calibration_queries": -1}, ValueError, "calibration_queries is -1"),
         ):
             with self.subTest(arguments), self.assertRaisesRegex(kind, message):
                 Index.build(self.path("b"), self.vectors, **arguments)  # type: ignore[arg-type]

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from support import Case, random_vectors
 
 import thresher
+from support import Case, random_vectors
 from thresher import Index
 
 SECONDS = 5.0  # from the signal to the end of the process; well below one on a machine that does nothing else
@@ -81,7 +81,8 @@ class Interrupt(Case):
         with subprocess.Popen(
             [sys.executable, "-c", program, self.path()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
-            assert process.stdout is not None and process.stderr is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
             try:
                 self.assertEqual(process.stdout.readline(), "ready\n")
                 process.send_signal(signal.SIGINT)

@@ -89,6 +89,29 @@ class Search(Case):
         self.assertLess(coarse, few)
         self.assertEqual(thresher.recall(truth, self.index.search(self.queries, extra=10.0)[0]), 1.0)
 
+    def test_recall_of_1_is_exact(self) -> None:
+        truth = self.index.search(self.queries, exact=True)
+        ids, scores = self.index.search(self.queries, recall=1)
+        np.testing.assert_array_equal(ids, truth[0])
+        np.testing.assert_array_equal(scores, truth[1])
+
+    def test_a_recall_that_is_asked_for_is_reached(self) -> None:
+        truth, _ = self.index.search(self.queries, exact=True)
+        for wanted in (0.9, 0.95, 0.99, 0.999):
+            ids, _ = self.index.search(self.queries, recall=wanted)
+            self.assertGreaterEqual(thresher.recall(truth, ids), wanted - 0.01)  # 150 queries only
+
+    def test_certified_answers_are_exact(self) -> None:
+        truth, _ = self.index.search(self.queries, 5, exact=True)
+        ids, scores, certified = self.index.search(self.queries, 5, certified=True)
+        self.assertEqual((ids.shape, scores.shape, certified.shape), ((150, 5), (150, 5), (150,)))
+        self.assertEqual(certified.dtype, np.bool_)
+        np.testing.assert_array_equal(ids[certified], truth[certified])
+        for row in (0, 149):
+            _, _, one = self.index.search(self.queries[row], 5, certified=True)
+            self.assertEqual(bool(one), bool(certified[row]))
+        self.assertTrue(self.index.search(self.queries, 5, exact=True, certified=True)[2].all())
+
     def test_options_out_of_range(self) -> None:
         q = self.queries[0]
         for arguments, message in (
@@ -98,12 +121,18 @@ class Search(Case):
             ({"n_candidates": 0}, "n_candidates is 0"),
             ({"n_candidates": -5}, "n_candidates is -5"),
             ({"query_bits": 9}, "query_bits is 9: 1 to 8"),
+            ({"n_survivors": 0}, "n_survivors is 0"),
+            ({"recall": 0.0}, "recall is 0.0: a share above 0 and up to 1 is wanted"),
+            ({"recall": -0.5}, "recall is -0.5"),
+            ({"recall": 1.01}, "recall is 1.01"),
+            ({"recall": 99}, "recall is 99"),
+            ({"recall": float("nan")}, "recall is nan"),
             ({"extra": -1.0}, "extra is -1.0"),
             ({"extra": float("nan")}, "extra is nan"),
         ):
             with self.subTest(arguments), self.assertRaisesRegex(ValueError, message):
                 self.index.search(q, **arguments)  # type: ignore[arg-type]
-        for arguments in ({"k": 2.5}, {"k": "10"}, {"n_candidates": 1.5}, {"query_bits": "4"}, {"extra": "much"}):
+        for arguments in ({"k": 2.5}, {"k": "10"}, {"n_candidates": 1.5}, {"query_bits": "4"}, {"extra": "much"}, {"recall": "all"}):
             with self.subTest(arguments), self.assertRaises(TypeError):
                 self.index.search(q, **arguments)  # type: ignore[arg-type]
 

@@ -7,8 +7,8 @@ import unittest
 from typing import Any
 
 import numpy as np
-from support import Case, random_vectors
 
+from support import Case, random_vectors
 from thresher import Index, _arrays
 
 

@@ -13,9 +13,9 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from support import Case, random_vectors
 
 import thresher
+from support import Case, random_vectors
 from thresher import Index
 
 N, DIMS = 20_000, 32

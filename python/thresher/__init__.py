@@ -28,7 +28,8 @@ from ._errors import (
     UnsupportedError,
 )
 from ._filters import Filter
-from ._index import Index, IndexInfo
+from ._handle import IndexInfo
+from ._index import Index
 from ._metric import recall
 
 NO_ID: int = _abi.NO_ID

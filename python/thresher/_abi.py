@@ -30,6 +30,7 @@ STATUS = {
     "ENOSPACE": -15,
 }
 METRIC = {"cosine": 0, "ip": 1, "l2": 2}
+ROTATE = {"auto": 0, "on": 1, "off": 2}
 DTYPE = {
     "none": 0,
     "float32": 1,
@@ -86,6 +87,9 @@ class IndexBuildOptions(ctypes.Structure):
         ("replace", c_bool),
         ("sample_rows", c_uint32),
         ("segment_rows", c_uint64),
+        ("lead_bits", c_uint32),
+        ("rotate", c_int),
+        ("calibration_queries", c_uint64),
     ]
 
 
@@ -103,7 +107,17 @@ class IndexInfo(ctypes.Structure):
         ("file_bytes", c_uint64),
         ("has_ids", c_bool),
         ("has_names", c_bool),
+        ("lead_bits", c_uint32),
+        ("rotated", c_bool),
+        ("centred", c_bool),
+        ("tuned_queries", c_uint64),
     ]
+
+
+class IndexInfoRoom(ctypes.Structure):
+    """What thr_index_get_info returns, with room for what later versions add: it is written where the caller says."""
+
+    _fields_ = [("info", IndexInfo), ("room", c_char * 512)]
 
 
 class SearchOptions(ctypes.Structure):
@@ -115,4 +129,7 @@ class SearchOptions(ctypes.Structure):
         ("exact", c_bool),
         ("filter", c_void_p),
         ("filter_bits", c_uint64),
+        ("recall", c_float),
+        ("n_survivors", c_uint64),
+        ("certified", c_void_p),
     ]

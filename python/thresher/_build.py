@@ -25,6 +25,7 @@ Ids = Union[str, "os.PathLike[str]", npt.ArrayLike, Sequence[str]]
 
 _KEEP: dict[Any, int] = {name: _abi.DTYPE[name] for name in ("float32", "float16", "int8", "none")}
 _KEEP[None] = _abi.DTYPE["none"]
+_ROTATE = {None: _abi.ROTATE["auto"], True: _abi.ROTATE["on"], False: _abi.ROTATE["off"]}
 
 
 @contextmanager
@@ -79,6 +80,9 @@ def build(
     replace: bool,
     sample_rows: int | None,
     segment_rows: int | None,
+    lead_bits: int | None,
+    rotate: bool | None,
+    calibration_queries: int | None,
     threads: int | None,
     progress: Progress | None,
 ) -> None:
@@ -93,6 +97,11 @@ def build(
         options.sample_rows = whole(sample_rows, "sample_rows", 1, 2**32 - 1)
     if segment_rows is not None:
         options.segment_rows = whole(segment_rows, "segment_rows", 1, 2**63)
+    if lead_bits is not None:
+        options.lead_bits = whole(lead_bits, "lead_bits", 1, options.item_bits)
+    options.rotate = choice(rotate, "rotate", _ROTATE)
+    if calibration_queries is not None:
+        options.calibration_queries = whole(calibration_queries, "calibration_queries", 0, 2**48)
     context = shared_context(threads)
     with _with_ids(options, ids), Job(progress) as job, Reader(context, vectors, job) as reader:
         status = lib.thr_index_build(

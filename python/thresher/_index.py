@@ -4,85 +4,23 @@
 from __future__ import annotations
 
 import os
-from ctypes import byref, c_uint64, c_void_p
+from ctypes import byref, c_uint64
 from types import TracebackType
-from typing import Any, Callable, NamedTuple
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
-from ._arrays import output
 from ._build import Ids, build
 from ._checks import encoded_path, whole
-from ._context import Context, own, shared_context
-from ._filters import as_filter
+from ._handle import Handle
 from ._jobs import Job, Progress
-from ._library import defaults, lib
+from ._library import lib
 from ._readers import Vectors
-from ._steps import FEW, search_in_steps
+from ._search import IdArray, ScoreArray, search, search_options
 
-IdArray = npt.NDArray[np.uint64]
-ScoreArray = npt.NDArray[np.float32]
-
-# What a search of one query looks up, where it is found fastest.
-_search = lib.thr_index_search
-_address = _arrays.address
-_codes = _arrays.CODES
-_Matrix = _abi.Matrix
-_slot = _errors.slot
-_ndarray = np.ndarray
-_empty = np.empty
-_uint64 = np.dtype(np.uint64)
-_float32 = np.dtype(np.float32)
-
-_DEFAULTS = defaults("thr_search_options_init")
-_METRICS = {code: name for name, code in _abi.METRIC.items()}
-_DTYPES = {code: name for name, code in _abi.DTYPE.items()}
-
-
-class IndexInfo(NamedTuple):
-    """What an index is made of; bytes are those of its files."""
-
-    n_items: int
-    n_dims: int
-    metric: str
-    bits: int
-    keep: str
-    n_segments: int
-    format_version: int
-    code_bytes: int
-    vector_bytes: int
-    file_bytes: int
-    has_ids: bool
-    has_names: bool
-
-
-class _Handle:
-    """A thr_index. Searches hold a reference while they run, so closing never takes it from under them."""
-
-    __slots__ = ("__weakref__", "_context", "_free", "pointer")
-
-    def __init__(self, path: bytes, threads: int | None) -> None:
-        self.pointer: int | None = None
-        self._free: Callable[[int], None] = lib.thr_index_free
-        self._context: Context = shared_context(threads)
-        made = c_void_p()
-        err = _errors.slot.error
-        status = lib.thr_index_open(self._context.pointer, path, byref(made), byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err, files=True)
-        self.pointer = made.value
-        own(self)
-
-    @property
-    def threads(self) -> int:
-        return int(lib.thr_context_threads(self._context.pointer))
-
-    def __del__(self) -> None:
-        if self.pointer is not None:
-            self._free(self.pointer)
-            self.pointer = None
+CertifiedArray = npt.NDArray[np.bool_]
 
 
 class Index:
@@ -98,22 +36,8 @@ class Index:
         self._path = os.path.abspath(encoded_path(path, "path"))
         self._threads = threads
         self._closed = False
-        self._handle: _Handle | None = _Handle(self._path, threads)
-        info = lib.thr_index_get_info(self._handle.pointer)
-        self.info = IndexInfo(
-            info.n_items,
-            info.n_dims,
-            _METRICS[info.metric],
-            info.item_bits,
-            _DTYPES[info.keep],
-            info.n_segments,
-            info.format_version,
-            info.code_bytes,
-            info.vector_bytes,
-            info.file_bytes,
-            info.has_ids,
-            info.has_names,
-        )
+        self._handle: Handle | None = Handle(self._path, threads)
+        self.info = self._handle.info()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Index:
@@ -138,6 +62,9 @@ class Index:
         replace: bool = False,
         sample_rows: int | None = None,
         segment_rows: int | None = None,
+        lead_bits: int | None = None,
+        rotate: bool | None = None,
+        calibration_queries: int | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Index:
@@ -153,6 +80,9 @@ class Index:
         replace       an index that is there already is replaced, at the moment the new one is complete
         sample_rows   rows the codes' scale is calibrated on
         segment_rows  at most so many items a file
+        lead_bits     planes that are screened by themselves, 1 to bits (bits: codes are not nested); None: chosen
+        rotate        vectors are rotated before they are coded; None: where a sample's codes get better by it
+        calibration_queries   so many items serve as queries to find out what a recall takes; 0: none
         threads       None: as many as the process may use
         progress      called with ("build", items done, all items or 0); False stops the build
 
@@ -171,6 +101,9 @@ class Index:
             replace=replace,
             sample_rows=sample_rows,
             segment_rows=segment_rows,
+            lead_bits=lead_bits,
+            rotate=rotate,
+            calibration_queries=calibration_queries,
             threads=threads,
             progress=progress,
         )
@@ -178,30 +111,73 @@ class Index:
 
     # ------------------------------------------------------------------------------------------- search
 
+    @overload
+    def search(
+        self,
+        queries: Any,
+        k: int = ...,
+        *,
+        recall: float | None = ...,
+        exact: bool = ...,
+        filter: Any = ...,
+        certified: Literal[False] = ...,
+        n_candidates: int | None = ...,
+        n_survivors: int | None = ...,
+        extra: float | None = ...,
+        query_bits: int | None = ...,
+        ids_out: IdArray | None = ...,
+        scores_out: ScoreArray | None = ...,
+    ) -> tuple[IdArray, ScoreArray]: ...
+
+    @overload
+    def search(
+        self,
+        queries: Any,
+        k: int = ...,
+        *,
+        recall: float | None = ...,
+        exact: bool = ...,
+        filter: Any = ...,
+        certified: Literal[True],
+        n_candidates: int | None = ...,
+        n_survivors: int | None = ...,
+        extra: float | None = ...,
+        query_bits: int | None = ...,
+        ids_out: IdArray | None = ...,
+        scores_out: ScoreArray | None = ...,
+    ) -> tuple[IdArray, ScoreArray, CertifiedArray]: ...
+
     def search(
         self,
         queries: Any,
         k: int = 10,
         *,
-        n_candidates: int | None = None,
-        extra: float | None = None,
+        recall: float | None = None,
         exact: bool = False,
-        query_bits: int | None = None,
         filter: Any = None,
+        certified: bool = False,
+        n_candidates: int | None = None,
+        n_survivors: int | None = None,
+        extra: float | None = None,
+        query_bits: int | None = None,
         ids_out: IdArray | None = None,
         scores_out: ScoreArray | None = None,
-    ) -> tuple[IdArray, ScoreArray]:
+    ) -> Any:
         """
         The k best items for each query, best first: (ids uint64 [n, k], scores float32 [n, k]), or both [k] for a
         single query [n_dims]. Where fewer than k items exist or may be returned, a row ends with thresher.NO_ID and
         -inf.
 
         queries       [n, n_dims] or [n_dims], any real type, order and stride, or a CPU tensor
-        n_candidates  how many of the best by code get exact scores; None: enough for recall 0.99 on most data
-        extra         instead: all whose estimated score is within extra of the k-th best estimate
-        exact         score every kept vector, without the codes
-        query_bits    1 to 8, bits a dimension of the query's code
+        recall        the share of the true best k that is wanted, above 0 and up to 1; None: 0.99. The index knows from
+                      its calibration what that takes; above 0.999 all kept vectors are scored
+        exact         score all kept vectors, without the codes
         filter        what may be returned, by row: bool [n_items], row numbers [m], a Roaring bitmap, or a Filter
+        certified     a third array is returned, bool [n]: where the answer is certainly the exact one
+        n_candidates  so many of the best by code get exact scores, whatever recall says
+        n_survivors   so many of the best by the leading planes have their other planes read, whatever recall says
+        extra         instead: all whose estimated score is within extra of the k-th best estimate get exact scores
+        query_bits    1 to 8, bits a dimension of the query's code
         ids_out, scores_out   arrays to write into and return, of the shapes above, in C order
 
         Raises ArgumentError, ValueError or TypeError for wrong queries or options; UnsupportedError for exact on an
@@ -210,59 +186,15 @@ class Index:
         handle = self._handle
         if handle is None or handle.pointer is None:
             handle = self._opened()
-        if type(queries) is not _ndarray:
-            queries = _arrays.vectors(queries, "queries", one_row=True)
         options: Any = None
-        if not (n_candidates is extra is query_bits is filter is None and exact is False):
-            options = byref(self._options(n_candidates, extra, exact, query_bits, filter))
-        if type(k) is not int or not 1 <= k <= 2**48:
-            k = whole(k, "k", 1, 2**48)
-        code = _codes.get(queries.dtype)
-        if queries.ndim == 1 and code is not None and queries.flags.c_contiguous and queries.size:
-            n_dims = queries.size
-            matrix = _Matrix(_address(queries), 1, n_dims, code, n_dims * queries.itemsize)
-            shape: Any = k
-        else:
-            queries = _arrays.vectors(queries, "queries", one_row=True)
-            shape = (*queries.shape[:-1], k)
-            queries = _arrays.plain(queries.reshape(-1, queries.shape[-1]))
-            matrix = _arrays.matrix(queries)
-        ids = _empty(shape, _uint64) if ids_out is None else output(ids_out, _uint64, shape, "ids_out")
-        scores = _empty(shape, _float32) if scores_out is None else output(scores_out, _float32, shape, "scores_out")
-        at, scores_at = _address(ids), _address(scores)
-        if matrix.n_rows > FEW:
-            search_in_steps(handle, matrix, k, options, at, scores_at, handle.threads * (1 if exact else 16))
-            return ids, scores
-        err = _slot.error
-        status = _search(handle.pointer, byref(matrix), k, options, at, scores_at, byref(err))
-        if status != 0:
-            raise _errors.failure(status, err)
-        return ids, scores
-
-    def _options(
-        self,
-        n_candidates: int | None,
-        extra: float | None,
-        exact: bool,
-        query_bits: int | None,
-        allowed: Any,
-    ) -> _abi.SearchOptions:
-        options = _abi.SearchOptions.from_buffer_copy(_DEFAULTS)
-        options.exact = bool(exact)
-        if n_candidates is not None:
-            options.n_candidates = whole(n_candidates, "n_candidates", 1, 2**48)
-        if extra is not None:
-            if not extra >= 0:
-                raise ValueError(f"extra is {extra}: a number of at least 0 is wanted, or None")
-            options.extra = extra
-        if query_bits is not None:
-            options.query_bits = whole(query_bits, "query_bits", 1, 8)
-        if allowed is not None:
-            made = as_filter(self.info.n_items, allowed)
-            options.filter = made.pointer
-            options.filter_bits = made.n_items
-            options.keep = made  # lives as long as the options
-        return options
+        if not (
+            recall is n_candidates is n_survivors is extra is query_bits is filter is None
+            and exact is certified is False
+        ):
+            options = search_options(
+                self.info.n_items, recall, n_candidates, n_survivors, extra, exact, query_bits, filter
+            )
+        return search(handle, queries, k, options, certified, ids_out, scores_out)
 
     # ------------------------------------------------------------------------------------------- items
 
@@ -282,7 +214,8 @@ class Index:
 
     def name(self, id: int) -> str | None:
         """The name of the item with this id; None when there is none, or when the index has no names."""
-        found = lib.thr_index_name(self._opened().pointer, whole(id, "id", 0, _abi.NO_ID))
+        handle = self._opened()  # a name of its own: it must not be closed meanwhile
+        found = lib.thr_index_name(handle.pointer, whole(id, "id", 0, _abi.NO_ID))
         return None if found is None else str(found, "utf-8", "replace")
 
     def names(self, ids: npt.ArrayLike) -> list[Any]:
@@ -301,7 +234,8 @@ class Index:
             raise ValueError(f"name is {name!r}: a name holds no NUL character")
         found = c_uint64()
         err = _errors.slot.error
-        status = lib.thr_index_find(self._opened().pointer, encoded, byref(found), byref(err))
+        handle = self._opened()
+        status = lib.thr_index_find(handle.pointer, encoded, byref(found), byref(err))
         if status != _abi.OK:
             raise _errors.failure(status, err)
         return found.value
@@ -320,7 +254,8 @@ class Index:
 
     def _row(self, id: int) -> int | None:
         row = c_uint64()
-        return row.value if lib.thr_index_row(self._opened().pointer, id, byref(row)) else None
+        handle = self._opened()
+        return row.value if lib.thr_index_row(handle.pointer, id, byref(row)) else None
 
     def __contains__(self, id: object) -> bool:
         """Is there an item with this id?"""
@@ -360,13 +295,13 @@ class Index:
         self._closed = True
         self._handle = None
 
-    def _opened(self) -> _Handle:
+    def _opened(self) -> Handle:
         """The open index; opened again in a process that was forked from the one that opened it."""
         handle = self._handle
         if self._closed:
             raise ValueError(f"{self.path}: the index is closed")
         if handle is None or handle.pointer is None:
-            handle = self._handle = _Handle(self._path, self._threads)
+            handle = self._handle = Handle(self._path, self._threads)
         return handle
 
     def __enter__(self) -> Index:

@@ -32,7 +32,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_index_build": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_index_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
     "thr_index_free": (None, [c_void_p]),
-    "thr_index_get_info": (_abi.IndexInfo, [c_void_p]),
+    "thr_index_get_info": (_abi.IndexInfoRoom, [c_void_p]),
     "thr_index_verify": (c_int, [c_void_p, _ERR]),
     "thr_index_name": (c_char_p, [c_void_p, c_uint64]),
     "thr_index_row": (c_bool, [c_void_p, c_uint64, POINTER(c_uint64)]),

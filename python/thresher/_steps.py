@@ -19,7 +19,13 @@ _QUERY = re.compile(r"\bquery (\d+)")  # in messages, counted from the first of 
 
 
 def search_in_steps(
-    handle: Any, queries: _abi.Matrix, k: int, options: Any, ids: int, scores: int, smallest: int
+    handle: Any,
+    queries: _abi.Matrix,
+    k: int,
+    options: _abi.SearchOptions | None,
+    ids: int,
+    scores: int,
+    smallest: int,
 ) -> None:
     """thr_index_search; ids and scores are addresses. smallest: queries a call that keep every thread at work."""
     err = _errors.slot.error
@@ -27,13 +33,16 @@ def search_in_steps(
     while first < n_queries:
         n = min(step, n_queries - first)
         piece = _abi.Matrix(queries.data + first * queries.stride, n, queries.n_dims, queries.dtype, queries.stride)
+        given = None if options is None else byref(options)
         started = time.perf_counter()
         status = lib.thr_index_search(
-            handle.pointer, byref(piece), k, options, ids + first * k * 8, scores + first * k * 4, byref(err)
+            handle.pointer, byref(piece), k, given, ids + first * k * 8, scores + first * k * 4, byref(err)
         )
+        taken = time.perf_counter() - started
         if status != _abi.OK:
             raise _counted_from(_errors.failure(status, err), first)
-        taken = time.perf_counter() - started
+        if options is not None and options.certified is not None:
+            options.certified += n
         if taken < _SECONDS / 2:
             step *= 2
         elif taken > _SECONDS * 2:
