@@ -6,6 +6,7 @@
 #include "code/encode.h"
 #include "kernel/kernel.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -151,11 +152,14 @@ static void add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n) {
         slab->offsets[slab->n_items + i] = offset_of(gather, i);
 }
 
-/* The code times the factor, x, is r and something orthogonal to it. */
+/*
+ * The code times the factor, x, is r and something orthogonal to it. Both are bounds, and no smaller than the manifest
+ * can say: rows that are all equal have no residuals, and so no errors.
+ */
 static void note_errors(float *error, float *length, double residual, double factor, uint32_t square) {
     const double x = factor * sqrt((double)square), off = x * x - residual * residual;
-    *length = fmaxf(*length, (float)x);
-    *error = fmaxf(*error, (float)sqrt(fmax(off, 0)));
+    *length = fmaxf(*length, fmaxf((float)x, FLT_MIN));
+    *error = fmaxf(*error, fmaxf((float)sqrt(fmax(off, 0)), FLT_MIN));
 }
 
 static void add_nested(thr_gather *gather, thr_slab *slab, uint64_t n) {
