@@ -54,6 +54,13 @@ WAITING_ITERABLE = """
         yield np.ones((1000, 16))
     Index.build(path, waiting(), replace=True)
 """
+WAITING_FROM_THE_FIRST = """
+    def waiting():
+        ready()
+        time.sleep(1000)
+        yield np.ones((1000, 16))
+    Index.build(path, waiting(), replace=True)
+"""
 LARGE_ARRAY = """
     zeros = np.zeros((80_000_000, 16), np.float32)
     Index.build(path, zeros, replace=True, keep=None, bits=8, threads=1, progress=ready)
@@ -104,6 +111,7 @@ class Interrupt(Case):
 
     def test_a_build_from_an_iterable_that_waits(self) -> None:
         self.interrupt(WAITING_ITERABLE)
+        self.interrupt(WAITING_FROM_THE_FIRST)
 
     def test_a_build_from_a_large_array(self) -> None:
         self.interrupt(LARGE_ARRAY)

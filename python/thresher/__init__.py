@@ -30,12 +30,13 @@ from ._errors import (
 from ._filters import Filter
 from ._handle import IndexInfo
 from ._index import Index
+from ._library import lib
 from ._metric import recall
 
 NO_ID: int = _abi.NO_ID
 """Fills the end of an answer that has fewer than k items."""
 
-__version__: str = info().version
+__version__: str = lib.thr_version().decode()
 
 __all__ = [
     "NO_ID",

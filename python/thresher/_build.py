@@ -103,7 +103,7 @@ def build(
     if calibration_queries is not None:
         options.calibration_queries = whole(calibration_queries, "calibration_queries", 0, 2**48)
     context = shared_context(threads)
-    with _with_ids(options, ids), Job(progress) as job, Reader(context, vectors, job) as reader:
+    with _with_ids(options, ids), Reader(context, vectors) as reader, Job(progress) as job:
         status = lib.thr_index_build(
             context.pointer, directory, reader.pointer, byref(options), byref(_errors.slot.error)
         )

@@ -43,12 +43,20 @@ class _Deferred:
             handler = signal.getsignal(number)
             if callable(handler):
                 self._handlers[number] = handler
-                signal.signal(number, self._note)
+        try:
+            for taken in self._handlers:
+                signal.signal(taken, self._note)
+        except BaseException:  # one that is still in its place raised something
+            self.remove()
+            raise
 
     def remove(self) -> None:
-        for number, handler in self._handlers.items():
-            if signal.getsignal(number) == self._note:
-                signal.signal(number, handler)
+        try:
+            for number in [n for n in self._handlers if signal.getsignal(n) == self._note]:
+                signal.signal(number, self._handlers[number])
+        except BaseException:  # one that is back in its place raised something
+            self.remove()
+            raise
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.at_once:
@@ -66,7 +74,7 @@ class Job:
     """
     A long call: with Job(progress) as job: job.finish(lib.thr_...(...)).
 
-    What poll() or a function run by call() raised stops the library's work and is raised again by finish().
+    What was raised inside call_back() stops the library's work and is raised again by finish().
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
@@ -86,10 +94,9 @@ class Job:
     ) -> None:
         _current.job = self._outer
         self._deferred.remove()
-        if kind is None:
-            self._deferred.run()
+        self._deferred.run()
 
-    def call(self, function: Callable[[], Any], failed: Any) -> Any:
+    def call_back(self, function: Callable[[], Any], failed: Any) -> Any:
         """Run Python code inside a callback: its value, or failed when it or an earlier one raised something."""
         if self._raised is not None:
             return failed
@@ -107,7 +114,7 @@ class Job:
     def poll(self, what: str, done: int, total: int) -> bool:
         """True to go on."""
         progress = self._progress
-        return bool(self.call(lambda: progress is None or progress(what, done, total) is not False, False))
+        return bool(self.call_back(lambda: progress is None or progress(what, done, total) is not False, False))
 
     def finish(self, status: int, *, files: bool = False) -> None:
         """Raise what was raised inside the call, or what its status says."""
@@ -116,6 +123,12 @@ class Job:
             raise raised
         if status != _abi.OK:
             raise _errors.failure(status, _errors.slot.error, files=files)
+
+
+def call_back(function: Callable[[], Any], failed: Any) -> Any:
+    """call_back() of the job this thread is in; failed outside of one."""
+    job = _current.job
+    return failed if job is None else job.call_back(function, failed)
 
 
 def _on_progress(user: int | None, what: bytes, done: int, total: int) -> bool:

@@ -15,7 +15,7 @@ from . import _abi, _arrays, _errors
 from ._arrays import AnyArray
 from ._checks import encoded_path
 from ._context import Context
-from ._jobs import Job
+from ._jobs import call_back
 from ._library import lib
 
 Vectors = Union[str, "os.PathLike[str]", AnyArray, Iterable[Any]]
@@ -25,9 +25,9 @@ _FAILED = 2**64 - 1  # more rows than were asked for: the library stops with an 
 
 
 class Reader:
-    """A thr_reader of source, for a with statement. What is raised while rows are made goes to the job."""
+    """A thr_reader of source, for a with statement. What is raised while rows are made goes to the job they are for."""
 
-    def __init__(self, context: Context, source: Vectors, job: Job) -> None:
+    def __init__(self, context: Context, source: Vectors) -> None:
         self.pointer = c_void_p()
         self._keep: object = None  # what must live as long as the reader
         made, err = byref(self.pointer), byref(_errors.slot.error)
@@ -40,22 +40,20 @@ class Reader:
                 self._keep = array
                 status = lib.thr_reader_from_matrix(context.pointer, byref(view), made, err)
             else:
-                status = self._from_function(context, len(array), array.shape[1], _array_rows(array), job)
+                status = self._from_function(context, len(array), array.shape[1], _array_rows(array))
         else:
             chunks = _Chunks(source)
-            status = self._from_function(context, _abi.ROWS_UNKNOWN, chunks.n_dims, chunks.rows, job)
+            status = self._from_function(context, _abi.ROWS_UNKNOWN, chunks.n_dims, chunks.rows)
         if status != _abi.OK:
             raise _errors.failure(status, _errors.slot.error, files=True)
 
-    def _from_function(
-        self, context: Context, n_rows: int, n_dims: int, rows: Callable[[int, AnyArray], int], job: Job
-    ) -> int:
+    def _from_function(self, context: Context, n_rows: int, n_dims: int, rows: Callable[[int, AnyArray], int]) -> int:
         def write_rows(_user: int | None, first: int, max_rows: int, out: int) -> int:
             def write() -> int:
                 room = (ctypes.c_float * (max_rows * n_dims)).from_address(out)
                 return rows(first, np.frombuffer(memoryview(room), np.float32).reshape(max_rows, n_dims))
 
-            return int(job.call(write, _FAILED))
+            return int(call_back(write, _FAILED))
 
         self._keep = callback = _abi.RowsFn(write_rows)
         return int(
