@@ -215,7 +215,7 @@ class Build(Case):
 
     def test_options_and_what_is_kept(self) -> None:
         for metric in ("cosine", "ip", "l2"):
-            for bits in (1, 4, 8):
+            for bits in (1, 8):
                 for keep, bytes_a_value in (("float32", 4), ("float16", 2), ("int8", 1), (None, 0), ("none", 0)):
                     with Index.build(
                         self.path(), self.vectors, metric=metric, bits=bits, keep=keep, replace=True
