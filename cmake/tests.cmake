@@ -7,6 +7,7 @@
 #   tests/fuzz/fuzz_NAME.c   fuzz.NAME      a libFuzzer target; here it replays tests/fuzz/corpus/NAME and mutations
 #   tests/cli/NAME.sh        cli.NAME       the program from outside
 #   examples/NAME.c          example.NAME   public API only
+#   python/tests/test_*.py   python         the Python package on the shared library
 #   tools/check-NAME         house.NAME     the checks of the house (option THR_HOUSE)
 #
 # A test that answers 77 is skipped. Each works in a directory of its own and finds the sources by THR_SOURCE_DIR.
@@ -125,6 +126,15 @@ foreach(source IN LISTS example_sources)
     target_link_libraries(example_${name} PRIVATE thresher m)
     thr_test(example.${name} sh ${PROJECT_SOURCE_DIR}/tools/in-scratch $<TARGET_FILE:example_${name}>)
 endforeach()
+
+# ------------------------------------------------------------------------------------------------------- python
+
+# A sanitizer's library cannot be loaded by a Python without it.
+if(NOT THR_SANITIZE AND NOT THR_FUZZ)
+    thr_test(python sh ${PROJECT_SOURCE_DIR}/tools/with-python -m unittest discover -s ${PROJECT_SOURCE_DIR}/python/tests)
+    set_property(TEST python APPEND PROPERTY ENVIRONMENT
+                 "THRESHER_LIBRARY=$<TARGET_FILE:thresher>" "CC=${CMAKE_C_COMPILER}" "PYTHONDONTWRITEBYTECODE=1")
+endif()
 
 # -------------------------------------------------------------------------------------------------------- house
 

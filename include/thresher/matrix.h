@@ -92,7 +92,8 @@ THR_API thr_status thr_reader_from_matrix(thr_context *context, const thr_matrix
 
 /*
  * A reader that asks a function for rows: it writes at most max_rows rows of n_dims float32 from row number first on
- * into out and returns how many (0 ends the stream). Any row may be asked for, in any order: first < n_rows.
+ * into out and returns how many (0 ends the stream; more than max_rows is an error, THR_EINVAL). Any row may be asked
+ * for, in any order: first < n_rows. With n_rows = THR_ROWS_UNKNOWN every row is asked for once, in order.
  */
 typedef uint64_t (*thr_rows_fn)(void *user, uint64_t first, uint64_t max_rows, float *out);
 THR_API thr_status thr_reader_from_function(thr_context *context, uint64_t n_rows, uint32_t n_dims, thr_rows_fn fn,

@@ -82,7 +82,7 @@ thr_status thr_reader_from_matrix(thr_context *context, const thr_matrix *rows, 
 
 static thr_status function_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     function_state *s = reader->state;
-    uint64_t left = reader->shape.n_rows - s->cursor;
+    uint64_t left = reader->shape.n_rows - s->cursor; /* THR_ROWS_UNKNOWN is more than any stream has */
     uint64_t want = max_rows < s->capacity ? max_rows : s->capacity;
     want = want < left ? want : left;
     uint64_t n = want != 0 ? s->fn(s->user, s->cursor, want, s->buffer) : 0;
@@ -112,7 +112,8 @@ thr_status thr_reader_from_function(thr_context *context, uint64_t n_rows, uint3
     THR_TRY(check_dims("function", n_dims, err));
     if (fn == NULL)
         return thr_fail(err, THR_EINVAL, "function: there is none: give a function that writes rows");
-    thr_reader_shape shape = {.n_rows = n_rows, .n_dims = n_dims, .dtype = THR_DTYPE_F32, .seekable = true};
+    thr_reader_shape shape = {
+        .n_rows = n_rows, .n_dims = n_dims, .dtype = THR_DTYPE_F32, .seekable = n_rows != THR_ROWS_UNKNOWN};
     THR_TRY(make(context, "function", &ops, shape, sizeof(function_state), reader, err));
     function_state *s = (*reader)->state;
     s->fn = fn;

@@ -265,6 +265,29 @@ static uint64_t end_early(void *user, uint64_t first, uint64_t max_rows, float *
     return n;
 }
 
+static void rows_that_are_all_equal_can_be_indexed(void **state) {
+    static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+    static const float values[] = {1.0f, -3.5f, 0.0f};
+    float rows[N * DIMS];
+    for (size_t m = 0; m < 3; m++)
+        for (size_t v = 0; v < 3; v++)
+            for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
+                thr_index_build_options options = build_options(metrics[m], THR_DTYPE_F32, bits);
+                thr_index *index = NULL;
+                uint64_t ids[4];
+                for (size_t i = 0; i < N * DIMS; i++)
+                    rows[i] = values[v];
+                remove_dir(DIR_A);
+                expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+                expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+                const thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
+                expect_ok(thr_index_search(index, &query, 4, NULL, ids, NULL, &error));
+                for (uint64_t i = 0; i < 4; i++)
+                    assert_true(ids[i] == i);
+                thr_index_free(index);
+            }
+}
+
 static void a_stream_that_ends_early_is_an_error(void **state) {
     static const uint64_t ends[] = {0, 1, 64, 100, N - 1};
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
@@ -346,6 +369,7 @@ int main(void) {
         cmocka_unit_test(bad_rows_are_named_and_the_old_index_stays),
         cmocka_unit_test(float16_that_would_lose_a_whole_row_is_refused),
         cmocka_unit_test(a_build_and_a_check_can_be_canceled),
+        cmocka_unit_test(rows_that_are_all_equal_can_be_indexed),
         cmocka_unit_test(a_stream_that_ends_early_is_an_error),
         cmocka_unit_test(a_pipe_can_be_indexed),
     };

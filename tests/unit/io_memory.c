@@ -123,6 +123,38 @@ static void a_function_may_end_early_but_not_give_too_much(void **state) {
     assert_int_equal(thr_reader_from_function(test_context, 1, 1, NULL, NULL, &reader, &err), THR_EINVAL);
 }
 
+static uint64_t ten_rows_in_order(void *user, uint64_t first, uint64_t max_rows, float *out) {
+    uint64_t *asked = user;
+    assert_int_equal(first, *asked);
+    const uint64_t n = 10 - first < max_rows ? 10 - first : max_rows;
+    for (uint64_t i = 0; i < n * FN_DIMS; i++)
+        out[i] = (float)(first * FN_DIMS + i);
+    *asked += n;
+    return n;
+}
+
+static void a_function_of_unknown_length_is_a_stream(void **state) {
+    (void)state;
+    for (uint64_t piece = 1; piece < 12; piece++) {
+        thr_reader *reader = NULL;
+        thr_error err;
+        bytes got = {0};
+        uint64_t n = 0, asked = 0;
+        assert_ok(
+            thr_reader_from_function(test_context, THR_ROWS_UNKNOWN, FN_DIMS, ten_rows_in_order, &asked, &reader, &err),
+            err);
+        assert_false(thr_reader_get_shape(reader).seekable);
+        assert_true(thr_reader_get_shape(reader).n_rows == THR_ROWS_UNKNOWN);
+        assert_int_equal(thr_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
+        assert_ok(read_rows(reader, piece, &got, &n, &err), err);
+        assert_int_equal(n, 10);
+        for (size_t i = 0; i < 10 * FN_DIMS; i++)
+            assert_true(((float *)(void *)got.data)[i] == (float)i);
+        thr_reader_free(reader);
+        drop(&got);
+    }
+}
+
 static void freeing_nothing_is_allowed(void **state) {
     (void)state;
     thr_reader_free(NULL);
@@ -134,6 +166,7 @@ int main(void) {
         io_test(an_impossible_matrix_is_refused),
         io_test(a_function_is_asked_for_rows),
         io_test(a_function_may_end_early_but_not_give_too_much),
+        io_test(a_function_of_unknown_length_is_a_stream),
         io_test(freeing_nothing_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

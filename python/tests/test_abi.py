@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ctypes structs and numbers against the headers, through a C compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import unittest
+
+from support import SOURCES, Case
+from thresher import _abi, _errors
+
+STRUCTS = {
+    "thr_error": _abi.Error,
+    "thr_context_options": _abi.ContextOptions,
+    "thr_matrix": _abi.Matrix,
+    "thr_index_build_options": _abi.IndexBuildOptions,
+    "thr_index_info": _abi.IndexInfo,
+    "thr_search_options": _abi.SearchOptions,
+}
+FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
+DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64"}
+
+
+def numbers() -> dict[str, int]:
+    """C expressions, and what they should be."""
+    wanted = {
+        "THR_NO_ID": _abi.NO_ID,
+        "THR_ROWS_UNKNOWN": _abi.ROWS_UNKNOWN,
+        "THR_MAX_DIMS": _abi.MAX_DIMS,
+        "THR_OK": _abi.OK,
+    }
+    wanted.update({f"THR_{name}": number for name, number in _abi.STATUS.items()})
+    wanted.update({f"THR_METRIC_{name.upper()}": number for name, number in _abi.METRIC.items()})
+    wanted.update({f"THR_ROTATE_{name.upper()}": number for name, number in _abi.ROTATE.items()})
+    for name, number in _abi.DTYPE.items():
+        short = DTYPES.get(name, name.upper().replace("UINT", "U").replace("INT", "I"))
+        wanted[f"THR_DTYPE_{short}"] = number
+    for name, struct in STRUCTS.items():
+        wanted[f"sizeof({name})"] = ctypes.sizeof(struct)
+        for field, *_ in struct._fields_:
+            place = getattr(struct, field)
+            member = FIELDS.get(field, field)
+            wanted[f"offsetof({name}, {member})"] = place.offset
+            wanted[f"sizeof((({name} *)0)->{member})"] = place.size
+    return wanted
+
+
+class Abi(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        compiler = shutil.which(os.environ.get("CC") or "cc")
+        if compiler is None or not os.path.isdir(os.path.join(SOURCES, "include")):
+            self.skipTest("no C compiler, or no headers")
+        self.compiler = compiler
+
+    def run_c(self, body: str) -> str:
+        source, program = self.path("abi.c"), self.path("abi")
+        with open(source, "w") as file:
+            file.write(f"#include <thresher/thresher.h>\n#include <stdio.h>\nint main(void) {{\n{body}\n}}\n")
+        include = os.path.join(SOURCES, "include")
+        subprocess.run([self.compiler, "-std=c17", "-I", include, source, "-o", program], check=True)
+        return subprocess.run([program], check=True, capture_output=True, text=True).stdout
+
+    def test_numbers_and_layouts_are_those_of_the_headers(self) -> None:
+        wanted = numbers()
+        self.assertGreater(len(wanted), 60)
+        got = self.run_c("\n".join(f'printf("%llu\\n", (unsigned long long)({name}));' for name in wanted))
+        for (name, number), printed in zip(wanted.items(), got.split()):
+            self.assertEqual(int(printed), number % 2**64, name)
+
+    def test_every_status_has_a_class(self) -> None:
+        listed = self.run_c('#define SAY(number, name, text) printf("%s %d\\n", #name, number);\nTHR_STATUS_LIST(SAY)')
+        statuses = dict(line.split() for line in listed.splitlines())
+        self.assertEqual({n: int(v) for n, v in statuses.items() if n != "OK"}, _abi.STATUS)
+        self.assertEqual(set(_errors._CLASSES), set(_abi.STATUS))
+
+
+if __name__ == "__main__":
+    unittest.main()

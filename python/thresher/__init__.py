@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Thresher: the true nearest neighbours, by scoring every item cheaply and a few exactly.
+
+    import numpy as np, thresher
+
+    vectors = np.random.default_rng(1).standard_normal((100_000, 96), np.float32)
+    with thresher.Index.build("my.index", vectors, metric="cosine") as index:
+        ids, scores = index.search(vectors[:5], k=10)
+
+Arrays go in and out as numpy arrays; whatever speaks DLPack on the CPU is taken as well. Calls release the GIL.
+"""
+
+from __future__ import annotations
+
+from . import _abi
+from ._about import LibraryInfo, info
+from ._errors import (
+    ArgumentError,
+    CanceledError,
+    Error,
+    ExistsError,
+    FileError,
+    FileMissingError,
+    FormatError,
+    MemoryLimitError,
+    NotFoundError,
+    UnsupportedError,
+)
+from ._filters import Filter
+from ._handle import IndexInfo
+from ._index import Index
+from ._library import lib
+from ._metric import recall
+
+NO_ID: int = _abi.NO_ID
+"""Fills the end of an answer that has fewer than k items."""
+
+__version__: str = lib.thr_version().decode()
+
+__all__ = [
+    "NO_ID",
+    "ArgumentError",
+    "CanceledError",
+    "Error",
+    "ExistsError",
+    "FileError",
+    "FileMissingError",
+    "Filter",
+    "FormatError",
+    "Index",
+    "IndexInfo",
+    "LibraryInfo",
+    "MemoryLimitError",
+    "NotFoundError",
+    "UnsupportedError",
+    "info",
+    "recall",
+]

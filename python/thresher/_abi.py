@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers and structs of include/thresher/*.h, as ctypes; tests compare them with the headers."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_bool, c_char, c_char_p, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+
+NO_ID = 2**64 - 1
+ROWS_UNKNOWN = 2**64 - 1
+MAX_DIMS = 32768
+ERROR_TEXT_SIZE = 768
+
+OK = 0
+STATUS = {
+    "EINVAL": -1,
+    "ENOMEM": -2,
+    "EIO": -3,
+    "EFORMAT": -4,
+    "ECORRUPT": -5,
+    "EVERSION": -6,
+    "EDIM": -7,
+    "ERANGE": -8,
+    "ENOTFOUND": -9,
+    "EEXIST": -10,
+    "EUNSUPPORTED": -11,
+    "ECANCELED": -12,
+    "ECHANGED": -13,
+    "EDUPLICATE": -14,
+    "ENOSPACE": -15,
+}
+METRIC = {"cosine": 0, "ip": 1, "l2": 2}
+ROTATE = {"auto": 0, "on": 1, "off": 2}
+DTYPE = {
+    "none": 0,
+    "float32": 1,
+    "float16": 2,
+    "int8": 3,
+    "uint8": 4,
+    "float64": 5,
+    "int32": 6,
+    "uint32": 7,
+    "int64": 8,
+    "uint64": 9,
+}
+
+ProgressFn = ctypes.CFUNCTYPE(c_bool, c_void_p, c_char_p, c_uint64, c_uint64)
+RowsFn = ctypes.CFUNCTYPE(c_uint64, c_void_p, c_uint64, c_uint64, c_void_p)
+
+
+class Error(ctypes.Structure):
+    _fields_ = [("status", c_int), ("text", c_char * ERROR_TEXT_SIZE)]
+
+
+class ContextOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("allocate", c_void_p),
+        ("release", c_void_p),
+        ("allocator_user", c_void_p),
+        ("n_threads", c_uint32),
+        ("isa", c_int),
+        ("progress", ProgressFn),
+        ("progress_user", c_void_p),
+    ]
+
+
+class Matrix(ctypes.Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("n_rows", c_uint64),
+        ("n_dims", c_uint32),
+        ("dtype", c_int),
+        ("stride", c_size_t),
+    ]
+
+
+class IndexBuildOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("metric", c_int),
+        ("item_bits", c_uint32),
+        ("keep", c_int),
+        ("ids", c_void_p),
+        ("n_ids", c_uint64),
+        ("ids_path", c_char_p),
+        ("replace", c_bool),
+        ("sample_rows", c_uint32),
+        ("segment_rows", c_uint64),
+        ("lead_bits", c_uint32),
+        ("rotate", c_int),
+        ("calibration_queries", c_uint64),
+    ]
+
+
+class IndexInfo(ctypes.Structure):
+    _fields_ = [
+        ("n_items", c_uint64),
+        ("n_dims", c_uint32),
+        ("metric", c_int),
+        ("item_bits", c_uint32),
+        ("keep", c_int),
+        ("n_segments", c_uint32),
+        ("format_version", c_uint32),
+        ("code_bytes", c_uint64),
+        ("vector_bytes", c_uint64),
+        ("file_bytes", c_uint64),
+        ("has_ids", c_bool),
+        ("has_names", c_bool),
+        ("lead_bits", c_uint32),
+        ("rotated", c_bool),
+        ("centred", c_bool),
+        ("tuned_queries", c_uint64),
+    ]
+
+
+class IndexInfoRoom(ctypes.Structure):
+    """What thr_index_get_info returns, with room for what later versions add: it is written where the caller says."""
+
+    _fields_ = [("info", IndexInfo), ("room", c_char * 512)]
+
+
+class SearchOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("query_bits", c_uint32),
+        ("n_candidates", c_uint64),
+        ("extra", c_float),
+        ("exact", c_bool),
+        ("filter", c_void_p),
+        ("filter_bits", c_uint64),
+        ("recall", c_float),
+        ("n_survivors", c_uint64),
+        ("certified", c_void_p),
+    ]

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of any kind as numpy arrays, and as views the library can read."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi
+
+AnyArray = npt.NDArray[Any]
+
+# What the library reads as it is; values are widened or rounded to float32 there.
+CODES: dict[np.dtype[Any], int] = {np.dtype(name): code for name, code in _abi.DTYPE.items() if name != "none"}
+_SMALL = (np.dtype(np.int16), np.dtype(np.uint16))  # whole numbers that float32 holds
+_READABLE = "float32, float16, float64 or integers"
+_byte_at: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
+_address = ctypes.addressof
+
+
+def address(array: AnyArray) -> int:
+    """Where an array's first value stands. (array.ctypes.data takes four times as long.)"""
+    try:
+        return _address(_byte_at(array))
+    except (TypeError, ValueError, BufferError):  # read-only, not contiguous, or empty
+        return int(array.__array_interface__["data"][0])
+
+
+def is_array(thing: object) -> bool:
+    """Is it an array by itself, and not a list or another collection of them?"""
+    return isinstance(thing, np.ndarray) or any(
+        hasattr(thing, name) for name in ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
+    )
+
+
+def as_numpy(thing: Any, what: str) -> AnyArray:
+    """
+    thing as a numpy array, without a copy wherever that is possible: numpy arrays, CPU tensors that speak DLPack, what
+    has __array__, and nested lists. what names it in messages.
+    """
+    if isinstance(thing, np.ma.MaskedArray):
+        raise TypeError(f"{what}: a masked array was given: fill or drop its masked values first")
+    if isinstance(thing, np.ndarray):
+        return np.asarray(thing)
+    if hasattr(thing, "__dlpack__"):
+        try:
+            return np.asarray(np.from_dlpack(thing))
+        except (BufferError, RuntimeError, TypeError, ValueError, AssertionError) as failure:
+            if not hasattr(thing, "__array__"):
+                raise TypeError(f"{what}: {_kind(thing)} cannot be read through DLPack: {failure}") from failure
+    try:
+        return np.asarray(thing)
+    except (TypeError, ValueError, RuntimeError) as failure:
+        raise TypeError(f"{what}: {_kind(thing)} cannot be made an array: {failure}") from failure
+
+
+def vectors(thing: Any, what: str, *, one_row: bool) -> AnyArray:
+    """
+    thing as an array [n, n_dims] of real numbers, or [n_dims] where one_row allows it, in any order and type: nothing
+    is copied.
+    """
+    array = as_numpy(thing, what)
+    if array.ndim != 2 and not (one_row and array.ndim == 1):
+        wanted = "[n_dims] or [n, n_dims]" if one_row else "[n, n_dims]"
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: {wanted} is wanted")
+    if not 1 <= array.shape[-1] <= _abi.MAX_DIMS:
+        raise ValueError(
+            f"{what}: an array of shape {list(array.shape)} was given: 1 to {_abi.MAX_DIMS} dimensions are possible"
+        )
+    native = array.dtype.newbyteorder("=")
+    if native not in CODES and native not in _SMALL:
+        raise TypeError(f"{what}: values of type {array.dtype} were given: {_READABLE} are wanted")
+    return array
+
+
+def integers(thing: Any, what: str) -> AnyArray:
+    """thing as an array of integers; of lists that hold small and large ones, too, which numpy makes floats of."""
+    array = as_numpy(thing, what)
+    if array.dtype.kind == "f" and not is_array(thing):
+        values = np.asarray(thing, object)
+        if all(isinstance(value, int) and -(2**63) <= value < 2**64 for value in values.ravel().tolist()):
+            array = np.array([value % 2**64 for value in values.ravel().tolist()], np.uint64).reshape(values.shape)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{what}: values of type {array.dtype} were given: integers are wanted")
+    return array
+
+
+def plain(array: AnyArray) -> AnyArray:
+    """The array [n, n_dims] as one that matrix() can describe: itself, or a copy."""
+    if array.dtype not in CODES:
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float32)
+    return array if rows_are_plain(array) else np.ascontiguousarray(array)
+
+
+def rows_are_plain(array: AnyArray) -> bool:
+    """Can a thr_matrix describe it: values of a row side by side, rows in order and apart?"""
+    (n_rows, n_dims), (row, value), size = array.shape, array.strides, array.itemsize
+    return bool((value == size or n_dims == 1) and (row >= n_dims * size or n_rows < 2))
+
+
+def matrix(array: AnyArray) -> _abi.Matrix:
+    """A view of a plain array [n, n_dims], which must live as long as it is used."""
+    n_rows, n_dims = array.shape
+    stride = array.strides[0] if n_rows > 1 else n_dims * array.itemsize
+    return _abi.Matrix(address(array) if n_rows else None, n_rows, n_dims, CODES[array.dtype], stride)
+
+
+def output(thing: object, dtype: Any, shape: tuple[int, ...], what: str) -> AnyArray:
+    """An array the caller gave to write into, checked."""
+    if not isinstance(thing, np.ndarray):
+        raise TypeError(f"{what}: {_kind(thing)} was given: a numpy array is wanted")
+    if thing.dtype != dtype:
+        raise TypeError(f"{what}: values of type {thing.dtype} were given: {np.dtype(dtype)} is wanted")
+    if thing.shape != shape:
+        raise ValueError(f"{what}: an array of shape {list(thing.shape)} was given: {list(shape)} is wanted")
+    if not thing.flags.c_contiguous or not thing.flags.writeable:
+        raise ValueError(f"{what}: the array must be writeable and in C order without gaps")
+    return thing
+
+
+def _kind(thing: object) -> str:
+    return f"an object of type {type(thing).__module__}.{type(thing).__qualname__}"

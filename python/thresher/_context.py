@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contexts: the threads of the library, shared by all indexes that want equally many; and what a fork does to them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from ctypes import byref, c_void_p
+from typing import Callable, Protocol
+
+from . import _errors
+from ._checks import whole
+from ._jobs import PROGRESS
+from ._library import defaults, lib
+
+
+class Owner(Protocol):
+    """Something that frees a pointer of the library when nobody refers to it any more."""
+
+    pointer: int | None
+
+
+_owners: weakref.WeakSet[Owner] = weakref.WeakSet()
+_shared: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+class Context:
+    """A thr_context. It may be used from several threads at once; indexes hold a reference, so it is freed last."""
+
+    __slots__ = ("__weakref__", "_free", "pointer")
+
+    def __init__(self, threads: int) -> None:
+        self.pointer: int | None = None
+        self._free: Callable[[int], None] = lib.thr_context_free
+        options = defaults("thr_context_options_init")
+        options.n_threads = threads
+        options.progress = PROGRESS
+        made = c_void_p()
+        err = _errors.slot.error
+        status = lib.thr_context_create(byref(options), byref(made), byref(err))
+        if status != 0:
+            raise _errors.failure(status, err)
+        self.pointer = made.value
+        _owners.add(self)
+
+    def __del__(self) -> None:
+        if self.pointer is not None:
+            self._free(self.pointer)
+            self.pointer = None
+
+
+def shared_context(threads: int | None) -> Context:
+    """The context of so many threads; None: as many as the process may use."""
+    wanted = 0 if threads is None else whole(threads, "threads", 1, 1024)
+    with _lock:
+        context = _shared.get(wanted)
+        if context is None:
+            context = _shared[wanted] = Context(wanted)
+        return context
+
+
+def own(owner: Owner) -> None:
+    """After a fork the child forgets this owner's pointer: the threads behind it exist in the parent only."""
+    _owners.add(owner)
+
+
+def _forget_all() -> None:
+    global _lock
+    _lock = threading.Lock()
+    for owner in list(_owners):
+        owner.pointer = None
+    _owners.clear()
+    _shared.clear()
+
+
+os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statuses as exceptions. The message is the library's sentence."""
+
+from __future__ import annotations
+
+import errno
+import threading
+
+from ._abi import STATUS
+from ._abi import Error as ErrorStruct
+
+__all__ = [
+    "ArgumentError",
+    "CanceledError",
+    "Error",
+    "ExistsError",
+    "FileError",
+    "FileMissingError",
+    "FormatError",
+    "MemoryLimitError",
+    "NotFoundError",
+    "UnsupportedError",
+]
+
+
+class Error(Exception):
+    """What the library answers when it cannot do something. `status` is its name there, as "ECORRUPT"."""
+
+    status: str = "E?"
+
+    def __init__(self, message: str, status: str | None = None) -> None:
+        super().__init__(message)
+        if status is not None:
+            self.status = status
+
+    def __str__(self) -> str:  # KeyError would show its argument in quotes
+        return str(self.args[0]) if self.args else ""
+
+
+class ArgumentError(Error, ValueError):
+    """A value is wrong, out of range, of the wrong size, or stands twice (EINVAL, EDIM, ERANGE, EDUPLICATE)."""
+
+
+class NotFoundError(Error, KeyError):
+    """No item has this id or name (ENOTFOUND)."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """This build or this index cannot do that (EUNSUPPORTED)."""
+
+
+class MemoryLimitError(Error, MemoryError):
+    """Out of memory (ENOMEM)."""
+
+
+class CanceledError(Error):
+    """The progress function answered False (ECANCELED)."""
+
+
+class FileError(Error, OSError):
+    """A file could not be read or written, changed while in use, or the disk is full (EIO, ECHANGED, ENOSPACE)."""
+
+
+class FormatError(FileError):
+    """A file is not of the kind expected, is damaged or too new (EFORMAT, ECORRUPT, EVERSION)."""
+
+
+class FileMissingError(FileError, FileNotFoundError):
+    """There is no such index or file (ENOTFOUND)."""
+
+
+class ExistsError(FileError, FileExistsError):
+    """It is there already; replace=True replaces an index (EEXIST)."""
+
+
+_CLASSES: dict[str, type[Error]] = {
+    "EINVAL": ArgumentError,
+    "ENOMEM": MemoryLimitError,
+    "EIO": FileError,
+    "EFORMAT": FormatError,
+    "ECORRUPT": FormatError,
+    "EVERSION": FormatError,
+    "EDIM": ArgumentError,
+    "ERANGE": ArgumentError,
+    "ENOTFOUND": NotFoundError,
+    "EEXIST": ExistsError,
+    "EUNSUPPORTED": UnsupportedError,
+    "ECANCELED": CanceledError,
+    "ECHANGED": FileError,
+    "EDUPLICATE": ArgumentError,
+    "ENOSPACE": FileError,
+}
+_NAMES = {number: name for name, number in STATUS.items()}
+_ERRNO = {"ENOSPACE": errno.ENOSPC, "ENOTFOUND": errno.ENOENT, "EEXIST": errno.EEXIST}
+
+
+class _Slot(threading.local):
+    """One thr_error a thread: it is read right after the call that filled it."""
+
+    def __init__(self) -> None:
+        self.error = ErrorStruct()
+
+
+slot = _Slot()
+
+
+def failure(status: int, error: ErrorStruct, *, files: bool = False) -> Error:
+    """The exception for a status that is not OK. files: what was not found is a file and not an item."""
+    name = _NAMES.get(status, "E?")
+    kind = _CLASSES.get(name, Error)
+    if files and name == "ENOTFOUND":
+        kind = FileMissingError
+    made = kind(error.text.decode("utf-8", "replace"), name)
+    if isinstance(made, OSError):
+        made.errno = _ERRNO.get(name)
+    return made

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An index: a directory that is built once, opened without being read, and searched."""
+
+from __future__ import annotations
+
+import os
+from ctypes import byref, c_uint64
+from types import TracebackType
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._build import Ids, build
+from ._checks import encoded_path, whole
+from ._handle import Handle
+from ._jobs import Job, Progress
+from ._library import lib
+from ._readers import Vectors
+from ._search import IdArray, ScoreArray, search, search_options
+
+CertifiedArray = npt.NDArray[np.bool_]
+
+
+class Index:
+    """
+    An open index. Make one with Index.build or Index.open; close it with close() or a with statement, or let it go.
+
+    An index does not change while it is open, and may be searched from several threads at once. After a fork the child
+    opens it again by itself. Scores are always "larger is better": the cosine, the inner product, or minus the squared
+    distance; equal scores are ordered by the smaller row.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+        self._path = os.path.abspath(encoded_path(path, "path"))
+        self._threads = threads
+        self._closed = False
+        self._handle: Handle | None = Handle(self._path, threads)
+        self.info = self._handle.info()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Index:
+        """
+        Open the index in directory path; nothing but headers is read. threads: how many work on a search (None: as
+        many as the process may use).
+
+        Raises FileMissingError, FormatError (a directory that is no index, is damaged, or too new) or FileError.
+        """
+        return cls(path, threads=threads)
+
+    @classmethod
+    def build(
+        cls,
+        path: str | os.PathLike[str],
+        vectors: Vectors,
+        *,
+        metric: str = "cosine",
+        bits: int = 3,
+        keep: str | None = "float32",
+        ids: Ids | None = None,
+        replace: bool = False,
+        sample_rows: int | None = None,
+        segment_rows: int | None = None,
+        lead_bits: int | None = None,
+        rotate: bool | None = None,
+        calibration_queries: int | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> Index:
+        """
+        Build an index in directory path, and open it.
+
+        vectors       [n, n_dims], any real type, order and stride, or a CPU tensor; an iterable of such arrays (for
+                      more than memory holds); or the name of a file (.npy, .fvecs, .fbin, .hdf5:DATASET, ...)
+        metric        "cosine", "ip" or "l2"
+        bits          planes a dimension, 1 to 8
+        keep          the copy that exact scores come from: "float32", "float16", "int8", or None for codes only
+        ids           integers [n], each once, names (a sequence of str), or a file of either; None: row numbers
+        replace       an index that is there already is replaced, at the moment the new one is complete
+        sample_rows   rows the codes' scale is calibrated on
+        segment_rows  at most so many items a file
+        lead_bits     planes that are screened by themselves, 1 to bits (bits: codes are not nested); None: chosen
+        rotate        vectors are rotated before they are coded; None: where a sample's codes get better by it
+        calibration_queries   so many items serve as queries to find out what a recall takes; 0: none
+        threads       None: as many as the process may use
+        progress      called with ("build", items done, all items or 0); False stops the build
+
+        Nothing is visible at path before the end: an error, Ctrl-C or a kill leaves what was there.
+
+        Raises ArgumentError, ValueError or TypeError for wrong vectors, ids or options; ExistsError; FileError;
+        CanceledError; and what progress or the iterable raise.
+        """
+        build(
+            path,
+            vectors,
+            metric=metric,
+            bits=bits,
+            keep=keep,
+            ids=ids,
+            replace=replace,
+            sample_rows=sample_rows,
+            segment_rows=segment_rows,
+            lead_bits=lead_bits,
+            rotate=rotate,
+            calibration_queries=calibration_queries,
+            threads=threads,
+            progress=progress,
+        )
+        return cls(path, threads=threads)
+
+    # ------------------------------------------------------------------------------------------- search
+
+    @overload
+    def search(
+        self,
+        queries: Any,
+        k: int = ...,
+        *,
+        recall: float | None = ...,
+        exact: bool = ...,
+        filter: Any = ...,
+        certified: Literal[False] = ...,
+        n_candidates: int | None = ...,
+        n_survivors: int | None = ...,
+        extra: float | None = ...,
+        query_bits: int | None = ...,
+        ids_out: IdArray | None = ...,
+        scores_out: ScoreArray | None = ...,
+    ) -> tuple[IdArray, ScoreArray]: ...
+
+    @overload
+    def search(
+        self,
+        queries: Any,
+        k: int = ...,
+        *,
+        recall: float | None = ...,
+        exact: bool = ...,
+        filter: Any = ...,
+        certified: Literal[True],
+        n_candidates: int | None = ...,
+        n_survivors: int | None = ...,
+        extra: float | None = ...,
+        query_bits: int | None = ...,
+        ids_out: IdArray | None = ...,
+        scores_out: ScoreArray | None = ...,
+    ) -> tuple[IdArray, ScoreArray, CertifiedArray]: ...
+
+    def search(
+        self,
+        queries: Any,
+        k: int = 10,
+        *,
+        recall: float | None = None,
+        exact: bool = False,
+        filter: Any = None,
+        certified: bool = False,
+        n_candidates: int | None = None,
+        n_survivors: int | None = None,
+        extra: float | None = None,
+        query_bits: int | None = None,
+        ids_out: IdArray | None = None,
+        scores_out: ScoreArray | None = None,
+    ) -> Any:
+        """
+        The k best items for each query, best first: (ids uint64 [n, k], scores float32 [n, k]), or both [k] for a
+        single query [n_dims]. Where fewer than k items exist or may be returned, a row ends with thresher.NO_ID and
+        -inf.
+
+        queries       [n, n_dims] or [n_dims], any real type, order and stride, or a CPU tensor
+        recall        the share of the true best k that is wanted, above 0 and up to 1; None: 0.99. The index knows from
+                      its calibration what that takes; above 0.999 all kept vectors are scored
+        exact         score all kept vectors, without the codes
+        filter        what may be returned, by row: bool [n_items], row numbers [m], a Roaring bitmap, or a Filter
+        certified     a third array is returned, bool [n]: where the answer is certainly the exact one
+        n_candidates  so many of the best by code get exact scores, whatever recall says
+        n_survivors   so many of the best by the leading planes have their other planes read, whatever recall says
+        extra         instead: all whose estimated score is within extra of the k-th best estimate get exact scores
+        query_bits    1 to 8, bits a dimension of the query's code
+        ids_out, scores_out   arrays to write into and return, of the shapes above, in C order
+
+        Raises ArgumentError, ValueError or TypeError for wrong queries or options; UnsupportedError for exact on an
+        index of codes only; FileError when its files were changed.
+        """
+        handle = self._handle
+        if handle is None or handle.pointer is None:
+            handle = self._opened()
+        options: Any = None
+        if not (
+            recall is n_candidates is n_survivors is extra is query_bits is filter is None
+            and exact is certified is False
+        ):
+            options = search_options(
+                self.info.n_items, recall, n_candidates, n_survivors, extra, exact, query_bits, filter
+            )
+        return search(handle, queries, k, options, certified, ids_out, scores_out)
+
+    # ------------------------------------------------------------------------------------------- items
+
+    def vector(self, id: int) -> ScoreArray:
+        """
+        The vector of the item with this id, float32 [n_dims], as it was given up to the rounding of what was kept.
+
+        Raises NotFoundError; UnsupportedError for an index of codes only.
+        """
+        out = np.empty(self.info.n_dims, np.float32)
+        err = _errors.slot.error
+        handle = self._opened()
+        status = lib.thr_index_vector(handle.pointer, whole(id, "id", 0, _abi.NO_ID), _arrays.address(out), byref(err))
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+        return out
+
+    def name(self, id: int) -> str | None:
+        """The name of the item with this id; None when there is none, or when the index has no names."""
+        handle = self._opened()  # a name of its own: it must not be closed meanwhile
+        found = lib.thr_index_name(handle.pointer, whole(id, "id", 0, _abi.NO_ID))
+        return None if found is None else str(found, "utf-8", "replace")
+
+    def names(self, ids: npt.ArrayLike) -> list[Any]:
+        """The names of ids [k] or [n, k], as (nested) lists of name(id)."""
+
+        def named(values: Any) -> Any:
+            return [named(value) for value in values] if isinstance(values, list) else self.name(values)
+
+        listed: list[Any] = named(np.asarray(ids, object).tolist())
+        return listed
+
+    def find(self, name: str) -> int:
+        """The id of the item with this name. Raises NotFoundError."""
+        encoded = name.encode()
+        if b"\0" in encoded:
+            raise ValueError(f"name is {name!r}: a name holds no NUL character")
+        found = c_uint64()
+        err = _errors.slot.error
+        handle = self._opened()
+        status = lib.thr_index_find(handle.pointer, encoded, byref(found), byref(err))
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+        return found.value
+
+    def row(self, id: int) -> int:
+        """The row of the item with this id: what filters are made of. Raises NotFoundError."""
+        row = self._row(whole(id, "id", 0, _abi.NO_ID))
+        if row is None:
+            raise _errors.NotFoundError(f"{self.path}: holds no item with the id {id}", "ENOTFOUND")
+        return row
+
+    def rows(self, ids: npt.ArrayLike) -> IdArray:
+        """row(id) of every id, uint64 of the same shape."""
+        array = np.asarray(ids, object)  # numpy makes floats of a list of small and large integers
+        return np.fromiter((self.row(id) for id in array.ravel().tolist()), np.uint64, array.size).reshape(array.shape)
+
+    def _row(self, id: int) -> int | None:
+        row = c_uint64()
+        handle = self._opened()
+        return row.value if lib.thr_index_row(handle.pointer, id, byref(row)) else None
+
+    def __contains__(self, id: object) -> bool:
+        """Is there an item with this id?"""
+        try:
+            return self._row(whole(id, "id", 0, _abi.NO_ID)) is not None
+        except (TypeError, ValueError):
+            return False
+
+    def __len__(self) -> int:
+        """The number of items."""
+        return self.info.n_items
+
+    # ------------------------------------------------------------------------------------------- the rest
+
+    def verify(self, *, progress: Progress | None = None) -> None:
+        """
+        Read every byte and compare all checksums; progress is called with ("verify", items done, all items).
+
+        Raises FormatError naming the file, section and offset; FileError; CanceledError.
+        """
+        handle = self._opened()
+        with Job(progress) as job:
+            job.finish(lib.thr_index_verify(handle.pointer, byref(_errors.slot.error)))
+
+    @property
+    def path(self) -> str:
+        """The directory, as an absolute path."""
+        return os.fsdecode(self._path)
+
+    @property
+    def threads(self) -> int:
+        """How many threads work on a search."""
+        return self._opened().threads
+
+    def close(self) -> None:
+        """Close it, when the last search that is still running has ended. Closing twice is allowed."""
+        self._closed = True
+        self._handle = None
+
+    def _opened(self) -> Handle:
+        """The open index; opened again in a process that was forked from the one that opened it."""
+        handle = self._handle
+        if self._closed:
+            raise ValueError(f"{self.path}: the index is closed")
+        if handle is None or handle.pointer is None:
+            handle = self._handle = Handle(self._path, self._threads)
+        return handle
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the path: the process that loads it opens the index again."""
+        return (_open_again, (self.path, self._threads))
+
+    def __repr__(self) -> str:
+        i = self.info
+        kept = "codes only" if i.keep == "none" else f"{i.keep} kept"
+        state = ", closed" if self._closed else ""
+        return f"<thresher.Index {self.path!r}: {i.n_items} x {i.n_dims}, {i.metric}, {i.bits} bits, {kept}{state}>"
+
+
+def _open_again(path: str, threads: int | None) -> Index:
+    return Index(path, threads=threads)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Long calls of the library that can be watched and stopped.
+
+The library calls a progress function a few times a second, in the thread that called it. Python runs signal handlers
+only between instructions of its main thread, which during such a call means: in that function. An exception must not
+leave it, for there is C on the other side. So while a Job is open the handlers only note that they were called;
+poll() calls them where an exception can be caught, the library is told to stop, and the exception goes on afterwards.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any, Callable
+
+from . import _abi, _errors
+
+Progress = Callable[[str, int, int], object]
+"""Called with a word ("build"), the items done, and all of them (0 while unknown). False stops the work."""
+
+
+class _Current(threading.local):
+    job: Job | None = None
+
+
+_current = _Current()
+
+
+class _Deferred:
+    """Signal handlers put off: installed in the main thread, told to run by run()."""
+
+    def __init__(self) -> None:
+        self.at_once = False
+        self._waiting: list[tuple[int, FrameType | None]] = []
+        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+
+    def install(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return  # no handler ever runs in another thread
+        for number in signal.valid_signals():
+            handler = signal.getsignal(number)
+            if callable(handler):
+                self._handlers[number] = handler
+        try:
+            for taken in self._handlers:
+                signal.signal(taken, self._note)
+        except BaseException:  # one that is still in its place raised something
+            self.remove()
+            raise
+
+    def remove(self) -> None:
+        try:
+            for number in [n for n in self._handlers if signal.getsignal(n) == self._note]:
+                signal.signal(number, self._handlers[number])
+        except BaseException:  # one that is back in its place raised something
+            self.remove()
+            raise
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.at_once:
+            self._handlers[number](number, frame)
+        else:
+            self._waiting.append((number, frame))
+
+    def run(self) -> None:
+        while self._waiting:
+            number, frame = self._waiting.pop(0)
+            self._handlers[number](number, frame)
+
+
+class Job:
+    """
+    A long call: with Job(progress) as job: job.finish(lib.thr_...(...)).
+
+    What was raised inside call_back() stops the library's work and is raised again by finish().
+    """
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self._progress = progress
+        self._raised: BaseException | None = None
+        self._deferred = _Deferred()
+        self._outer: Job | None = None
+
+    def __enter__(self) -> Job:
+        self._outer = _current.job
+        self._deferred.install()
+        _current.job = self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _current.job = self._outer
+        self._deferred.remove()
+        self._deferred.run()
+
+    def call_back(self, function: Callable[[], Any], failed: Any) -> Any:
+        """Run Python code inside a callback: its value, or failed when it or an earlier one raised something."""
+        if self._raised is not None:
+            return failed
+        try:
+            self._deferred.run()
+            self._deferred.at_once = True
+            value = function()
+            self._deferred.at_once = False
+        except BaseException as raised:
+            self._deferred.at_once = False
+            self._raised = raised
+            return failed
+        return value
+
+    def poll(self, what: str, done: int, total: int) -> bool:
+        """True to go on."""
+        progress = self._progress
+        return bool(self.call_back(lambda: progress is None or progress(what, done, total) is not False, False))
+
+    def finish(self, status: int, *, files: bool = False) -> None:
+        """Raise what was raised inside the call, or what its status says."""
+        if self._raised is not None:
+            raised, self._raised = self._raised, None
+            raise raised
+        if status != _abi.OK:
+            raise _errors.failure(status, _errors.slot.error, files=files)
+
+
+def call_back(function: Callable[[], Any], failed: Any) -> Any:
+    """call_back() of the job this thread is in; failed outside of one."""
+    job = _current.job
+    return failed if job is None else job.call_back(function, failed)
+
+
+def _on_progress(user: int | None, what: bytes, done: int, total: int) -> bool:
+    job = _current.job
+    return job is None or job.poll(what.decode(), done, total)
+
+
+PROGRESS = _abi.ProgressFn(_on_progress)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shared library: found, checked against _abi.py, its functions declared."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+
+from . import _abi
+
+# The names this package calls: what they return, and what they take.
+_ERR = c_void_p  # thr_error *: byref() of one
+_PROTOTYPES: dict[str, tuple[object, list[object]]] = {
+    "thr_version": (c_char_p, []),
+    "thr_build_features": (c_char_p, []),
+    "thr_isa_name": (c_char_p, [c_int]),
+    "thr_context_options_init": (None, [c_void_p]),
+    "thr_context_create": (c_int, [c_void_p, POINTER(c_void_p), _ERR]),
+    "thr_context_free": (None, [c_void_p]),
+    "thr_context_isa": (c_int, [c_void_p]),
+    "thr_context_threads": (c_uint32, [c_void_p]),
+    "thr_reader_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
+    "thr_reader_from_matrix": (c_int, [c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
+    "thr_reader_from_function": (
+        c_int,
+        [c_void_p, c_uint64, c_uint32, _abi.RowsFn, c_void_p, POINTER(c_void_p), _ERR],
+    ),
+    "thr_reader_free": (None, [c_void_p]),
+    "thr_index_build_options_init": (None, [c_void_p]),
+    "thr_index_build": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
+    "thr_index_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
+    "thr_index_free": (None, [c_void_p]),
+    "thr_index_get_info": (_abi.IndexInfoRoom, [c_void_p]),
+    "thr_index_verify": (c_int, [c_void_p, _ERR]),
+    "thr_index_name": (c_char_p, [c_void_p, c_uint64]),
+    "thr_index_row": (c_bool, [c_void_p, c_uint64, POINTER(c_uint64)]),
+    "thr_index_find": (c_int, [c_void_p, c_char_p, POINTER(c_uint64), _ERR]),
+    "thr_index_vector": (c_int, [c_void_p, c_uint64, c_void_p, _ERR]),
+    "thr_search_options_init": (None, [c_void_p]),
+    "thr_search_candidates": (c_uint64, [c_uint64]),
+    "thr_index_search": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p, c_void_p, _ERR]),
+    "thr_recall": (
+        c_int,
+        [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_double), _ERR],
+    ),
+}
+
+# Structs that begin with their size, by the function that fills them.
+_SIZED: dict[str, type[ctypes.Structure]] = {
+    "thr_context_options_init": _abi.ContextOptions,
+    "thr_index_build_options_init": _abi.IndexBuildOptions,
+    "thr_search_options_init": _abi.SearchOptions,
+}
+
+
+def _candidates() -> list[str]:
+    """Where the library may be, best first. $THRESHER_LIBRARY, when set, is the only place."""
+    named = os.environ.get("THRESHER_LIBRARY")
+    if named:
+        return [os.path.join(named, "libthresher.so") if os.path.isdir(named) else named]
+    return [str(Path(__file__).with_name("libthresher.so")), "libthresher.so.0"]
+
+
+def _load() -> tuple[ctypes.CDLL, str]:
+    failures = []
+    for place in _candidates():
+        try:
+            return ctypes.CDLL(place), place
+        except OSError as failure:
+            failures.append(str(failure))
+    raise ImportError(
+        "libthresher.so cannot be loaded: install the package with pip, or name the library in THRESHER_LIBRARY ("
+        + "; ".join(failures)
+        + ")"
+    )
+
+
+def _declare(library: ctypes.CDLL, place: str) -> None:
+    for name, (result, arguments) in _PROTOTYPES.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise ImportError(f"{place} has no {name}: it is of another version than this package") from None
+        function.restype = result
+        function.argtypes = arguments
+
+
+def _check_sizes(library: ctypes.CDLL, place: str) -> None:
+    """Structs only ever grow at their end, so the library's may be larger than ours, never smaller."""
+    room = (ctypes.c_size_t * 512)()
+    for name, struct in _SIZED.items():
+        getattr(library, name)(room)
+        if room[0] < ctypes.sizeof(struct):
+            raise ImportError(
+                f"{place}: {name} fills {room[0]} bytes where this package has {ctypes.sizeof(struct)}: "
+                "it is of an older version than this package"
+            )
+
+
+def defaults(init: str) -> ctypes.Structure:
+    """A struct of options, filled by the library with its defaults, with the size this package knows."""
+    struct = _SIZED[init]
+    room = (ctypes.c_size_t * 512)()
+    getattr(lib, init)(room)
+    made = struct.from_buffer_copy(room)
+    made.size = ctypes.sizeof(struct)
+    return made
+
+
+lib, path = _load()
+_declare(lib, path)
+_check_sizes(lib, path)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How good an answer is."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_double
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._checks import whole
+from ._library import lib
+
+
+def _ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
+    array = _arrays.integers(thing, what)
+    if array.ndim == 1:
+        array = array[np.newaxis]
+    if array.ndim != 2:
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [k] or [n, k] is wanted")
+    # A negative id, as other libraries fill up with, becomes NO_ID.
+    return np.ascontiguousarray(
+        array if array.dtype.kind == "u" else np.where(array < 0, -1, array).astype(np.int64).view(np.uint64), np.uint64
+    )
+
+
+def recall(truth: npt.ArrayLike, result: npt.ArrayLike, k: int | None = None, *, truth_scores: Any = None) -> float:
+    """
+    recall@k: the share of the true first k ids among the first k of the result, averaged over the queries.
+
+    truth         integers [n, >= k], or [>= k] for one query
+    result        the same for the answers; an id that stands twice counts once, NO_ID and negative ids never count
+    k             None: as many as both have
+    truth_scores  of truth's shape, larger is better: ids that tie with the k-th then count wherever truth lists them
+
+    Raises ArgumentError, ValueError or TypeError for wrong shapes, types or k.
+    """
+    true_ids, result_ids = _ids(truth, "truth"), _ids(result, "result")
+    if len(true_ids) != len(result_ids):
+        raise ValueError(f"truth has {len(true_ids)} rows, result {len(result_ids)}: one a query is wanted in both")
+    wanted = min(true_ids.shape[1], result_ids.shape[1]) if k is None else whole(k, "k", 1, 2**48)
+    scores = None
+    if truth_scores is not None:
+        scores = np.ascontiguousarray(_arrays.as_numpy(truth_scores, "truth_scores"), np.float32)
+        if scores.size != true_ids.size:
+            raise ValueError(f"truth_scores has {scores.size} values, truth {true_ids.size}: one an id is wanted")
+    answer = c_double()
+    err = _errors.slot.error
+    status = lib.thr_recall(
+        _arrays.address(true_ids),
+        None if scores is None else _arrays.address(scores),
+        true_ids.shape[1],
+        _arrays.address(result_ids),
+        result_ids.shape[1],
+        len(true_ids),
+        wanted,
+        byref(answer),
+        byref(err),
+    )
+    if status != _abi.OK:
+        raise _errors.failure(status, err)
+    return answer.value

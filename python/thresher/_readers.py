@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an index can be built from, as a thr_reader: a file, an array of any layout, or an iterable of arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterable
+from ctypes import byref, c_void_p
+from typing import Any, Callable, Union
+
+import numpy as np
+
+from . import _abi, _arrays, _errors
+from ._arrays import AnyArray
+from ._checks import encoded_path
+from ._context import Context
+from ._jobs import call_back
+from ._library import lib
+
+Vectors = Union[str, "os.PathLike[str]", AnyArray, Iterable[Any]]
+"""A file name; an array [n, n_dims] of any order, stride and real type; or an iterable of such arrays, or of rows."""
+
+_FAILED = 2**64 - 1  # more rows than were asked for: the library stops with an error
+
+
+class Reader:
+    """A thr_reader of source, for a with statement. What is raised while rows are made goes to the job they are for."""
+
+    def __init__(self, context: Context, source: Vectors) -> None:
+        self.pointer = c_void_p()
+        self._keep: object = None  # what must live as long as the reader
+        made, err = byref(self.pointer), byref(_errors.slot.error)
+        if isinstance(source, (str, bytes, os.PathLike)):
+            status = lib.thr_reader_open(context.pointer, encoded_path(source, "vectors"), made, err)
+        elif _arrays.is_array(source):
+            array = _arrays.vectors(source, "vectors", one_row=False)
+            if array.dtype in _arrays.CODES and _arrays.rows_are_plain(array):
+                view = _arrays.matrix(array)
+                self._keep = array
+                status = lib.thr_reader_from_matrix(context.pointer, byref(view), made, err)
+            else:
+                status = self._from_function(context, len(array), array.shape[1], _array_rows(array))
+        else:
+            chunks = _Chunks(source)
+            status = self._from_function(context, _abi.ROWS_UNKNOWN, chunks.n_dims, chunks.rows)
+        if status != _abi.OK:
+            raise _errors.failure(status, _errors.slot.error, files=True)
+
+    def _from_function(self, context: Context, n_rows: int, n_dims: int, rows: Callable[[int, AnyArray], int]) -> int:
+        def write_rows(_user: int | None, first: int, max_rows: int, out: int) -> int:
+            def write() -> int:
+                room = (ctypes.c_float * (max_rows * n_dims)).from_address(out)
+                return rows(first, np.frombuffer(memoryview(room), np.float32).reshape(max_rows, n_dims))
+
+            return int(call_back(write, _FAILED))
+
+        self._keep = callback = _abi.RowsFn(write_rows)
+        return int(
+            lib.thr_reader_from_function(
+                context.pointer,
+                n_rows,
+                n_dims,
+                callback,
+                None,
+                byref(self.pointer),
+                byref(_errors.slot.error),
+            )
+        )
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        lib.thr_reader_free(self.pointer)
+        self.pointer = c_void_p()
+        self._keep = None
+
+
+def _copy(out: AnyArray, rows: AnyArray) -> None:
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinity, which the library refuses by row
+        np.copyto(out, rows, casting="same_kind")
+
+
+def _array_rows(array: AnyArray) -> Callable[[int, AnyArray], int]:
+    """Rows of an array that a thr_matrix cannot describe: turned round, spread out, or of another type."""
+
+    def rows(first: int, out: AnyArray) -> int:
+        _copy(out, array[first : first + len(out)])
+        return len(out)
+
+    return rows
+
+
+class _Chunks:
+    """The arrays of an iterable, one after the other."""
+
+    def __init__(self, source: Iterable[Any]) -> None:
+        try:
+            self._iterator = iter(source)
+        except TypeError:
+            raise TypeError(
+                f"vectors: an object of type {type(source).__name__} was given: "
+                "an array, a file name or an iterable of arrays is wanted"
+            ) from None
+        self._number = 0
+        chunk = self._next()
+        if chunk is None:
+            raise ValueError("vectors: the iterable gave nothing: an index needs at least one vector")
+        self.n_dims = int(chunk.shape[1])
+        self._chunk: AnyArray | None = chunk
+
+    def _next(self) -> AnyArray | None:
+        """The next chunk that holds rows, [n, n_dims]; None at the end."""
+        for thing in self._iterator:
+            what = f"vectors: chunk {self._number}"
+            self._number += 1
+            chunk = _arrays.vectors(thing, what, one_row=True)
+            if chunk.ndim == 1:
+                chunk = chunk[np.newaxis]
+            if self._number > 1 and chunk.shape[1] != self.n_dims:
+                raise ValueError(f"{what}: {chunk.shape[1]} dimensions after chunks of {self.n_dims}")
+            if len(chunk):
+                return chunk
+        return None
+
+    def rows(self, _first: int, out: AnyArray) -> int:
+        n = 0
+        while n < len(out) and self._chunk is not None:
+            part = self._chunk[: len(out) - n]
+            _copy(out[n : n + len(part)], part)
+            n += len(part)
+            self._chunk = self._chunk[len(part) :] if len(part) < len(self._chunk) else self._next()
+        return n

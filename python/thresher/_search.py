@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way of a search to the library and back. One query takes some microseconds here, so nothing is done twice."""
+
+from __future__ import annotations
+
+from ctypes import byref
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._arrays import output
+from ._checks import whole
+from ._filters import as_filter
+from ._handle import Handle
+from ._library import defaults, lib
+from ._steps import FEW, search_in_steps
+
+IdArray = npt.NDArray[np.uint64]
+ScoreArray = npt.NDArray[np.float32]
+
+# Found faster as globals.
+_search = lib.thr_index_search
+_address = _arrays.address
+_codes = _arrays.CODES
+_Matrix = _abi.Matrix
+_slot = _errors.slot
+_ndarray = np.ndarray
+_empty = np.empty
+_uint64 = np.dtype(np.uint64)
+_float32 = np.dtype(np.float32)
+
+_DEFAULTS = defaults("thr_search_options_init")
+
+
+def search_options(
+    n_items: int,
+    recall: float | None,
+    n_candidates: int | None,
+    n_survivors: int | None,
+    extra: float | None,
+    exact: bool,
+    query_bits: int | None,
+    allowed: Any,
+) -> _abi.SearchOptions:
+    """thr_search_options of what was given."""
+    options = _abi.SearchOptions.from_buffer_copy(_DEFAULTS)
+    options.exact = bool(exact)
+    if recall is not None:
+        if not 0 < recall <= 1:
+            raise ValueError(f"recall is {recall}: a share above 0 and up to 1 is wanted")
+        options.recall = recall
+    if n_candidates is not None:
+        options.n_candidates = whole(n_candidates, "n_candidates", 1, 2**48)
+    if n_survivors is not None:
+        options.n_survivors = whole(n_survivors, "n_survivors", 1, 2**48)
+    if extra is not None:
+        if not extra >= 0:
+            raise ValueError(f"extra is {extra}: a number of at least 0 is wanted")
+        options.extra = extra
+    if query_bits is not None:
+        options.query_bits = whole(query_bits, "query_bits", 1, 8)
+    if allowed is not None:
+        made = as_filter(n_items, allowed)
+        options.filter = made.pointer
+        options.filter_bits = made.n_items
+        options.kept = made  # lives as long as the options
+    return options
+
+
+def search(
+    handle: Handle,
+    queries: Any,
+    k: int,
+    options: _abi.SearchOptions | None,
+    certified: bool,
+    ids_out: Any,
+    scores_out: Any,
+) -> Any:
+    """thr_index_search: (ids, scores), or (ids, scores, certified)."""
+    if type(queries) is not _ndarray:
+        queries = _arrays.vectors(queries, "queries", one_row=True)
+    if type(k) is not int or not 1 <= k <= 2**48:
+        k = whole(k, "k", 1, 2**48)
+    code = _codes.get(queries.dtype)
+    shape: Any
+    if queries.ndim == 1 and code is not None and queries.flags.c_contiguous and queries.size:
+        n_dims = queries.size
+        matrix = _Matrix(_address(queries), 1, n_dims, code, n_dims * queries.itemsize)
+        shape = k
+    else:
+        queries = _arrays.vectors(queries, "queries", one_row=True)
+        shape = (*queries.shape[:-1], k)
+        queries = _arrays.plain(queries.reshape(-1, queries.shape[-1]))
+        matrix = _arrays.matrix(queries)
+    ids = _empty(shape, _uint64) if ids_out is None else output(ids_out, _uint64, shape, "ids_out")
+    scores = _empty(shape, _float32) if scores_out is None else output(scores_out, _float32, shape, "scores_out")
+    if certified:
+        assert options is not None
+        flags = np.zeros(matrix.n_rows, np.uint8)
+        options.certified = _address(flags)
+    at, scores_at = _address(ids), _address(scores)
+    if matrix.n_rows > FEW:
+        threads = handle.threads
+        search_in_steps(handle, matrix, k, options, at, scores_at, threads if is_exact(options) else 16 * threads)
+    else:
+        err = _slot.error
+        given = options if options is None else byref(options)
+        status = _search(handle.pointer, byref(matrix), k, given, at, scores_at, byref(err))
+        if status != 0:
+            raise _errors.failure(status, err)
+    if not certified:
+        return ids, scores
+    sure = flags.astype(np.bool_)
+    return ids, scores, sure if ids.ndim == 2 else sure[0]
+
+
+def is_exact(options: _abi.SearchOptions | None) -> bool:
+    """Does a search score all vectors, which takes longer for each query?"""
+    return options is not None and bool(options.exact or options.recall > 0.999)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many queries, some at a time: between the calls Python looks for Ctrl-C. Each takes about a quarter of a second."""
+
+from __future__ import annotations
+
+import re
+import time
+from ctypes import byref
+from typing import Any
+
+from . import _abi, _errors
+from ._library import lib
+
+FEW = 64
+"""So many queries are searched in one call: kernels that work on many at once have enough of them."""
+
+_SECONDS = 0.25
+_QUERY = re.compile(r"\bquery (\d+)")  # in messages, counted from the first of a call
+
+
+def search_in_steps(
+    handle: Any,
+    queries: _abi.Matrix,
+    k: int,
+    options: _abi.SearchOptions | None,
+    ids: int,
+    scores: int,
+    smallest: int,
+) -> None:
+    """thr_index_search; ids and scores are addresses. smallest: queries a call that keep every thread at work."""
+    err = _errors.slot.error
+    n_queries, first, step = queries.n_rows, 0, max(FEW, smallest)
+    while first < n_queries:
+        n = min(step, n_queries - first)
+        piece = _abi.Matrix(queries.data + first * queries.stride, n, queries.n_dims, queries.dtype, queries.stride)
+        given = None if options is None else byref(options)
+        started = time.perf_counter()
+        status = lib.thr_index_search(
+            handle.pointer, byref(piece), k, given, ids + first * k * 8, scores + first * k * 4, byref(err)
+        )
+        taken = time.perf_counter() - started
+        if status != _abi.OK:
+            raise _counted_from(_errors.failure(status, err), first)
+        if options is not None and options.certified is not None:
+            options.certified += n
+        if taken < _SECONDS / 2:
+            step *= 2
+        elif taken > _SECONDS * 2:
+            step = max(step // 2, smallest)
+        first += n
+
+
+def _counted_from(failure: _errors.Error, first: int) -> _errors.Error:
+    """The failure of a call whose query 0 is query first."""
+    failure.args = (_QUERY.sub(lambda found: f"query {int(found[1]) + first}", str(failure)),)
+    return failure
