@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base_half.c - float16: all 65,536 values against arithmetic in double, and rounding at every boundary. */
+/*
+ * base_half.c - float16 and bfloat16: all 65,536 values of each against their definitions, and rounding at every boundary.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -85,12 +87,57 @@ static void nan_becomes_quiet_and_keeps_its_upper_payload(void **state) {
     assert_int_equal(thr_half_from_f32(float_of(0xffffffff)), 0xffff);
 }
 
+/* ------------------------------------------------------------------------------------------------ bfloat16 */
+
+enum { BF16_INFINITY = 0x7f80 };
+
+static void every_bfloat16_widens_to_a_float_and_narrows_back(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h <= 0xffff; h++) {
+        const uint32_t magnitude = h & 0x7fff;
+        assert_int_equal(bits_of(thr_bf16_to_f32((uint16_t)h)), h << 16);
+        if (magnitude <= BF16_INFINITY)
+            assert_int_equal(thr_bf16_from_f32(thr_bf16_to_f32((uint16_t)h)), h);
+    }
+    assert_true(thr_bf16_to_f32(0x3f80) == 1.0f);
+    assert_true(thr_bf16_to_f32(0xc040) == -3.0f);
+}
+
+static void floats_go_to_the_nearest_bfloat16_and_ties_to_the_even_one(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h < BF16_INFINITY; h++) { /* neighbours h and h + 1; the last one is infinity */
+        const uint32_t low = h << 16, middle = low + 0x8000, even = h + (h & 1);
+        for (uint32_t sign = 0; sign <= 0x8000; sign += 0x8000) {
+            assert_int_equal(thr_bf16_from_f32(float_of(sign << 16 | (low + 1))), sign | h);
+            assert_int_equal(thr_bf16_from_f32(float_of(sign << 16 | (middle - 1))), sign | h);
+            assert_int_equal(thr_bf16_from_f32(float_of(sign << 16 | middle)), sign | even);
+            assert_int_equal(thr_bf16_from_f32(float_of(sign << 16 | (middle + 1))), sign | (h + 1));
+            assert_int_equal(thr_bf16_from_f32(float_of(sign << 16 | (low + 0xffff))), sign | (h + 1));
+        }
+    }
+    assert_int_equal(thr_bf16_from_f32(3.4028235e38f), BF16_INFINITY);
+    assert_int_equal(thr_bf16_from_f32(INFINITY), BF16_INFINITY);
+    assert_int_equal(thr_bf16_from_f32(-0.0f), 0x8000);
+}
+
+/* What is stored of factors and offsets is off by at most 2^-8 of them. */
+static void a_normal_number_loses_at_most_two_to_the_minus_eight_of_itself(void **state) {
+    (void)state;
+    for (uint32_t bits = 0x00800000; bits < 0x7f000000; bits += 0x1235) {
+        const double x = (double)float_of(bits), back = (double)thr_bf16_to_f32(thr_bf16_from_f32(float_of(bits)));
+        assert_true(fabs(back - x) <= ldexp(x, -8));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_half_widens_exactly_and_narrows_back),
         cmocka_unit_test(ties_go_to_the_even_half),
         cmocka_unit_test(what_is_out_of_range_becomes_infinity_or_zero),
         cmocka_unit_test(nan_becomes_quiet_and_keeps_its_upper_payload),
+        cmocka_unit_test(every_bfloat16_widens_to_a_float_and_narrows_back),
+        cmocka_unit_test(floats_go_to_the_nearest_bfloat16_and_ties_to_the_even_one),
+        cmocka_unit_test(a_normal_number_loses_at_most_two_to_the_minus_eight_of_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
