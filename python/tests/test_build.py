@@ -86,7 +86,7 @@ class Build(Case):
     def test_a_long_iterable(self) -> None:
         n, dims = 50, 1000  # chunks, larger and smaller than the library asks for at once
         chunks = [random_vectors(100 * (1 + i % 7), dims, seed=i) for i in range(n)]
-        with Index.build(self.path(), iter(chunks), bits=1, keep="float16") as index:
+        with Index.build(self.path(), iter(chunks), bits=1, keep="float16", calibration_queries=0) as index:
             self.assertEqual(len(index), sum(map(len, chunks)))
             rows = np.cumsum([0] + [len(chunk) for chunk in chunks])
             ids, _ = index.search(np.stack([chunk[-1] for chunk in chunks]), 1)
@@ -218,7 +218,13 @@ class Build(Case):
             for bits in (1, 8):
                 for keep, bytes_a_value in (("float32", 4), ("float16", 2), ("int8", 1), (None, 0), ("none", 0)):
                     with Index.build(
-                        self.path(), self.vectors, metric=metric, bits=bits, keep=keep, replace=True
+                        self.path(),
+                        self.vectors,
+                        metric=metric,
+                        bits=bits,
+                        keep=keep,
+                        replace=True,
+                        calibration_queries=0,
                     ) as index:
                         info = index.info
                         self.assertEqual((info.metric, info.bits, info.keep), (metric, bits, keep or "none"))
@@ -264,7 +270,7 @@ class Build(Case):
     def test_progress(self) -> None:
         said: list[tuple[str, int, int]] = []
         Index.build(self.path(), self.vectors, progress=lambda *told: said.append(told)).close()
-        self.assertEqual(said[-1], ("build", N, N))
+        self.assertIn(("build", N, N), said)
         with self.assertRaises(thresher.CanceledError) as raised:
             Index.build(self.path("b"), self.vectors, progress=lambda *_: False)
         self.assertEqual(raised.exception.status, "ECANCELED")

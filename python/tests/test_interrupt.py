@@ -80,7 +80,7 @@ MANY_QUERIES = """
 class Interrupt(Case):
     def setUp(self) -> None:
         super().setUp()
-        Index.build(self.path(), random_vectors(20_000, 16)).close()
+        Index.build(self.path(), random_vectors(20_000, 16), calibration_queries=0).close()
         self.before = sorted(os.listdir(self.path()))
 
     def interrupt(self, body: str) -> None:
@@ -157,7 +157,7 @@ class Signals(Case):
             while time.monotonic() - started < 0.5:
                 yield np.ones((1000, 16), np.float32)
 
-        index = Index.build(self.path(), some(), keep=None)
+        index = Index.build(self.path(), some(), keep=None, calibration_queries=0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         self.assertGreater(len(seen), 2)
         self.assertGreater(len(index), 0)

@@ -25,7 +25,7 @@ class Threads(Case):
     def setUp(self) -> None:
         super().setUp()
         self.queries = random_vectors(200, DIMS, seed=2)
-        self.index = Index.build(self.path(), random_vectors(N, DIMS), threads=2)
+        self.index = Index.build(self.path(), random_vectors(N, DIMS), threads=2, calibration_queries=0)
         self.addCleanup(self.index.close)
         self.wanted = self.index.search(self.queries, 5)
 
@@ -106,7 +106,7 @@ class Forks(Case):
     def setUp(self) -> None:
         super().setUp()
         self.queries = random_vectors(200, DIMS, seed=2)
-        self.index = Index.build(self.path(), random_vectors(N, DIMS), threads=2)
+        self.index = Index.build(self.path(), random_vectors(N, DIMS), threads=2, calibration_queries=0)
         self.wanted = self.index.search(self.queries, 5)[0]
 
     def fork(self, work: str) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from . import _abi, _arrays, _errors
 from ._build import Ids, build
 from ._checks import encoded_path, whole
-from ._handle import Handle
+from ._handle import Handle, IndexInfo
 from ._jobs import Job, Progress
 from ._library import lib
 from ._readers import Vectors
@@ -84,7 +84,8 @@ class Index:
         rotate        vectors are rotated before they are coded; None: where a sample's codes get better by it
         calibration_queries   so many items serve as queries to find out what a recall takes; 0: none
         threads       None: as many as the process may use
-        progress      called with ("build", items done, all items or 0); False stops the build
+        progress      called with ("build", items done, all items or 0), later with ("calibrate", queries done, all of
+                      them); False stops the build
 
         Nothing is visible at path before the end: an error, Ctrl-C or a kill leaves what was there.
 
@@ -195,6 +196,27 @@ class Index:
                 self.info.n_items, recall, n_candidates, n_survivors, extra, exact, query_bits, filter
             )
         return search(handle, queries, k, options, certified, ids_out, scores_out)
+
+    def tune(self, queries: Any, *, progress: Progress | None = None) -> None:
+        """
+        Learn anew what a recall takes, from queries [n, n_dims] like those that will be asked (30 at least, better a
+        thousand), and keep it in the index. A build does the same with some of its items. It takes an exact search of
+        all queries; progress is called with ("calibrate", queries done, all). Other threads may go on searching.
+
+        Raises ArgumentError, ValueError or TypeError for wrong or too few queries; UnsupportedError for an index so
+        small that it is searched exactly; ExistsError while a build is at work there; FileError; CanceledError.
+        """
+        self._opened()
+        array = _arrays.plain(_arrays.vectors(queries, "queries", one_row=False))
+        tuned = Handle(self._path, self._threads)  # nobody searches this one
+        if _untuned(tuned.info()) != _untuned(self.info):
+            raise _errors.FileError(f"{self.path}: was replaced since it was opened: open it again", "ECHANGED")
+        matrix = _arrays.matrix(array)
+        with Job(progress) as job:
+            status = lib.thr_index_tune(tuned.pointer, byref(matrix), byref(_errors.slot.error))
+            job.finish(status, files=True)
+        self._handle = tuned
+        self.info = tuned.info()
 
     # ------------------------------------------------------------------------------------------- items
 
@@ -321,6 +343,10 @@ class Index:
         kept = "codes only" if i.keep == "none" else f"{i.keep} kept"
         state = ", closed" if self._closed else ""
         return f"<thresher.Index {self.path!r}: {i.n_items} x {i.n_dims}, {i.metric}, {i.bits} bits, {kept}{state}>"
+
+
+def _untuned(info: IndexInfo) -> IndexInfo:
+    return info._replace(tuned_queries=0, file_bytes=0)
 
 
 def _open_again(path: str, threads: int | None) -> Index:

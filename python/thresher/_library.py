@@ -38,6 +38,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_index_row": (c_bool, [c_void_p, c_uint64, POINTER(c_uint64)]),
     "thr_index_find": (c_int, [c_void_p, c_char_p, POINTER(c_uint64), _ERR]),
     "thr_index_vector": (c_int, [c_void_p, c_uint64, c_void_p, _ERR]),
+    "thr_index_tune": (c_int, [c_void_p, c_void_p, _ERR]),
     "thr_search_options_init": (None, [c_void_p]),
     "thr_search_candidates": (c_uint64, [c_uint64]),
     "thr_index_search": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p, c_void_p, _ERR]),
