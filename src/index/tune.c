@@ -205,7 +205,7 @@ thr_status thr_tune(thr_index *index, const thr_tune_queries *queries, thr_tunin
     thr_status status = THR_OK;
     t.ranked = n_items / RANKED_SHARE > RANKED_LEAST ? n_items / RANKED_SHARE : RANKED_LEAST;
     t.ranked = t.ranked < n_items ? t.ranked : n_items;
-    for (t.n_ks = 1; t.n_ks < THR_TUNED_KS && thr_tuned_ks[t.n_ks] <= t.ranked / 4; t.n_ks++)
+    for (t.n_ks = 1; t.n_ks < THR_TUNED_KS && thr_tuned_ks[t.n_ks] <= t.ranked / 16; t.n_ks++)
         ;
     t.depth = thr_tuned_ks[t.n_ks - 1];
     make_counts(&t);

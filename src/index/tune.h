@@ -8,7 +8,7 @@
 #include "index/index_impl.h"
 
 enum {
-    THR_TUNE_LEAST_ITEMS = 256,  /* smaller indexes are searched exactly */
+    THR_TUNE_LEAST_ITEMS = 512,  /* smaller indexes are searched exactly */
     THR_TUNE_LEAST_QUERIES = 30, /* fewer say too little about a share of a hundredth */
 };
 

@@ -12,14 +12,14 @@
 
 /* A build may spend so many multiplications on finding true neighbours: some seconds. */
 static const double MOST_PRODUCTS = 4e10;
-enum { FEWEST_QUERIES = 100 };
+enum { FEWEST_QUERIES = 100, EACH_QUERY_ITEMS = 8 };
 
 static uint64_t affordable(const thr_index *index, uint64_t wanted) {
     const double each = (double)index->target.n_items * index->target.quantiser->n_dims;
     uint64_t n = (uint64_t)(MOST_PRODUCTS / each);
     n = n < FEWEST_QUERIES ? FEWEST_QUERIES : n;
     n = n < wanted ? n : wanted;
-    return n < index->target.n_items / 2 ? n : index->target.n_items / 2;
+    return n < index->target.n_items / EACH_QUERY_ITEMS ? n : index->target.n_items / EACH_QUERY_ITEMS;
 }
 
 /* Row i of n, somewhere in the i-th n-th of all rows. */
