@@ -12,6 +12,12 @@
 
 #include <thresher/plan.h>
 
+/*
+ * Places between the distances of one query and those of the next, worth leaving: where they are a multiple of 4 KiB
+ * apart, queries compete for the same few places of the first level cache.
+ */
+enum { THR_GROUP_GAP = 16 };
+
 typedef struct thr_query_group {
     thr_way way;
     uint32_t n_queries;
