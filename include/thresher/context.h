@@ -54,8 +54,8 @@ THR_API void thr_context_options_init(thr_context_options *options);
 /*
  * Make a context. options may be NULL for the defaults.
  *
- * Returns THR_OK; THR_EINVAL for a wrong size field, half an allocator, an unknown THR_ISA or more than 1,024 threads;
- * THR_EUNSUPPORTED for a level this CPU has not; THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL for a wrong size field, half an allocator, an unknown THR_ISA or THR_KERNEL (plan.h), or
+ * more than 1,024 threads; THR_EUNSUPPORTED for a level this CPU has not; THR_ENOMEM.
  */
 THR_API thr_status thr_context_create(const thr_context_options *options, thr_context **context, thr_error *err);
 

@@ -13,6 +13,7 @@
 #include <thresher/index.h>
 #include <thresher/matrix.h>
 #include <thresher/metric.h>
+#include <thresher/plan.h>
 #include <thresher/status.h>
 
 #endif

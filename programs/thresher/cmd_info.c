@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "json.h"
+#include "kernels.h"
 #include "program.h"
 #include "talk.h"
 
@@ -36,6 +37,7 @@ static int print_build(const program *run) {
     const char *level = thr_isa_name(thr_context_isa(run->context));
     uint32_t n_threads = thr_context_threads(run->context);
     const char *features = thr_build_features();
+    int rc;
 
     if (run->globals.json) {
         prog_json json = prog_json_to(stdout);
@@ -52,6 +54,10 @@ static int print_build(const program *run) {
         prog_json_key_count(&json, "n_threads", n_threads);
         prog_json_key_text(&json, "device", "cpu");
         prog_json_key_text(&json, "features", features);
+        prog_json_key(&json, "kernels");
+        rc = prog_json_kernels(run, &json);
+        if (rc != PROG_DONE)
+            return rc;
         prog_json_close(&json, '}');
         prog_json_end(&json);
         return PROG_DONE;
@@ -67,7 +73,7 @@ static int print_build(const program *run) {
                  strstr(features, "hdf5") != NULL ? " .hdf5" : "", strstr(features, "gz") != NULL ? " and .gz" : "",
                  strstr(features, "xz") != NULL ? " and .xz" : "");
     (void)printf("built with  %s\n", features[0] != '\0' ? features : "nothing optional");
-    return PROG_DONE;
+    return prog_print_kernels(run);
 }
 
 /* ------------------------------------------------------------------------------------------------ files */
@@ -176,8 +182,9 @@ static const char *const examples[] = {"thresher info", "thresher info vectors.f
 const prog_command prog_info = {
     .noun = "info",
     .summary = "show this build and machine, or what a file is",
-    .text = "Without an argument: the version, the CPU level in use and those available, the threads, and what the "
-            "build can read. With a file: its rows, dimensions and type of values. With an index: what thresher index "
+    .text = "Without an argument: the version, the CPU level in use and those available, the threads, what the "
+            "build can read, and how fast distances are computed in each way. With a file: its rows, dimensions and "
+            "type of values. With an index: what thresher index "
             "info shows.",
     .arguments = arguments,
     .options = no_options,

@@ -160,6 +160,8 @@ static void manual(void) {
         roff_command(*c);
     (void)printf(".Sh ENVIRONMENT\n.Bl -tag -width Ds\n.It Ev THR_ISA\n");
     roff("Lowers the CPU level that is used: scalar, avx2 or avx512. Answers are the same at every level.");
+    (void)printf(".It Ev THR_KERNEL\n");
+    roff("How distances are computed: xor, table or tile, not the fastest for each search. Answers are the same.");
     (void)printf(".El\n.Sh EXIT STATUS\n.Bl -tag -width Ds\n.It 0\nThe work was done.\n.It 1\n");
     roff("The work failed; a line on standard error says what, where, and how to mend it.");
     (void)printf(".It 2\n");

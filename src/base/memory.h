@@ -17,6 +17,7 @@ struct thr_context {
     struct thr_pool *pool;
     uint32_t n_threads;
     thr_isa isa;
+    int forced_way; /* a thr_way, or -1: the fastest */
     thr_progress_fn progress;
     void *progress_user;
 };

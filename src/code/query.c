@@ -26,7 +26,11 @@ static size_t sextets_size(uint32_t n_rows) {
 
 size_t thr_query_code_size(uint32_t n_dims) {
     uint32_t n_rows = thr_code_rows(n_dims);
-    return 2 * (planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows)) + 8 * (size_t)n_rows;
+    return 2 * (planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows)) + thr_query_cells_size(n_dims);
+}
+
+size_t thr_query_cells_size(uint32_t n_dims) {
+    return 8 * (size_t)thr_code_rows(n_dims);
 }
 
 /* table[m] = sum over i of values[i], or of top - values[i] where bit i of m is set; one addition an entry. */
@@ -87,34 +91,40 @@ static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_di
                              .sextets = sextets};
 }
 
-void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits, const float *query,
-                         double norm, uint32_t query_bits, void *memory) {
-    const uint32_t n_dims = quantiser->n_dims, n_rows = thr_code_rows(n_dims);
-    const size_t part_size = planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows);
+void thr_query_code_make_cells(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits,
+                               const float *query, double norm, uint32_t query_bits, uint8_t *cells) {
+    const uint32_t n_dims = quantiser->n_dims;
     const uint32_t item_top = (1u << item_bits) - 1, query_top = (1u << query_bits) - 1;
     const int half = 1 << (query_bits - 1);
     const float scale = (float)(half / (norm * (double)quantiser->ranges[query_bits - 1]));
-    uint8_t *values = (uint8_t *)memory + 2 * part_size;
-    memset(values, 0, 8 * (size_t)n_rows);
+    memset(cells, 0, thr_query_cells_size(n_dims));
     uint64_t square = 0;
     for (uint32_t d = 0; d < n_dims; d++) {
         float cell = floorf(query[d] * scale);
         int u = cell < (float)-half ? 0 : cell > (float)(half - 1) ? 2 * half - 1 : (int)cell + half;
-        values[d] = (uint8_t)u;
+        cells[d] = (uint8_t)u;
         int v = 2 * u + 1 - 2 * half;
         square += (uint64_t)(v * v);
     }
-    *code = (thr_query_code){.n_parts = query_bits > PART_BITS ? 2 : 1,
-                             .shifts = {0, PART_BITS},
+    *code = (thr_query_code){.shifts = {0, PART_BITS},
                              .n_dims = n_dims,
                              .item_bits = item_bits,
                              .query_bits = query_bits,
+                             .cells = cells,
                              .total = (int32_t)(n_dims * item_top * query_top),
                              .gain = (float)(1.0 / sqrt((double)square))};
+}
+
+void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits, const float *query,
+                         double norm, uint32_t query_bits, void *memory) {
+    const uint32_t n_dims = quantiser->n_dims, n_rows = thr_code_rows(n_dims);
+    const size_t part_size = planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows);
+    uint8_t *cells = (uint8_t *)memory + 2 * part_size;
+    thr_query_code_make_cells(code, quantiser, item_bits, query, norm, query_bits, cells);
+    code->n_parts = query_bits > PART_BITS ? 2 : 1;
     for (uint32_t p = 0; p < code->n_parts; p++) {
         uint32_t bits = query_bits - p * PART_BITS > PART_BITS ? PART_BITS : query_bits - p * PART_BITS;
-        make_part(&code->parts[p], values, n_dims, bits, code->shifts[p], item_bits,
-                  (uint8_t *)memory + p * part_size);
+        make_part(&code->parts[p], cells, n_dims, bits, code->shifts[p], item_bits, (uint8_t *)memory + p * part_size);
     }
 }
 

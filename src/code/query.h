@@ -14,12 +14,16 @@ typedef struct thr_query_code {
     uint32_t n_parts;
     uint32_t shifts[2]; /* D = sum of D(part) << shift */
     uint32_t n_dims, item_bits, query_bits;
-    int32_t total; /* n_dims (2^Bx - 1)(2^By - 1): inner product of the codes = total - 2 D, XFBQ (7) */
-    float gain;    /* 1 / |query code| */
+    const uint8_t *cells; /* of every dimension the number v_d < 2^query_bits; 8 a row, 0 past the last dimension */
+    int32_t total;        /* n_dims (2^Bx - 1)(2^By - 1): inner product of the codes = total - 2 D, XFBQ (7) */
+    float gain;           /* 1 / |query code| */
 } thr_query_code;
 
 /* Bytes of memory a query code of so many dimensions needs. */
 size_t thr_query_code_size(uint32_t n_dims);
+
+/* Bytes of memory its cells alone need. */
+size_t thr_query_cells_size(uint32_t n_dims);
 
 /*
  * Make the code of a finite query of length norm > 0 in memory (64-byte aligned, thr_query_code_size bytes), which
@@ -27,6 +31,13 @@ size_t thr_query_code_size(uint32_t n_dims);
  */
 void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits, const float *query,
                          double norm, uint32_t query_bits, void *memory);
+
+/*
+ * The same without the parts, for queries that only a group's tile is made of (group.h). cells has thr_query_cells_size
+ * bytes.
+ */
+void thr_query_code_make_cells(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits,
+                               const float *query, double norm, uint32_t query_bits, uint8_t *cells);
 
 /* Distances of n_blocks blocks, 64 each, by the table kernel or by XOR. scratch has n_blocks * 64 places. */
 void thr_query_distances(const thr_query_code *code, thr_distance_kernel kernel, const uint8_t *blocks, size_t n_blocks,

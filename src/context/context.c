@@ -5,6 +5,8 @@
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
 
+#include <thresher/plan.h>
+
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,20 @@ static thr_status choose_isa(thr_isa wanted, thr_isa *isa, thr_error *err) {
     return thr_fail(err, THR_EINVAL, "THR_ISA=%s is no CPU level: use scalar, avx2 or avx512", lower);
 }
 
+static thr_status choose_way(int *way, thr_error *err) {
+    const char *forced = getenv("THR_KERNEL");
+    *way = -1;
+    if (forced == NULL || *forced == '\0')
+        return THR_OK;
+    for (int i = 0; i < THR_N_WAYS; i++)
+        if (strcmp(forced, thr_way_name((thr_way)i)) == 0) {
+            *way = i;
+            return THR_OK;
+        }
+    return thr_fail(err, THR_EINVAL, "THR_KERNEL=%s is no kernel: use xor, table or tile, or unset it for the fastest",
+                    forced);
+}
+
 thr_status thr_context_create(const thr_context_options *options, thr_context **context_out, thr_error *err) {
     thr_context_options defaults;
     *context_out = NULL;
@@ -74,6 +90,7 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
     if (made.n_threads > MAX_THREADS)
         return thr_fail(err, THR_EINVAL, "%u threads are more than %d", made.n_threads, MAX_THREADS);
     THR_TRY(choose_isa(options->isa, &made.isa, err));
+    THR_TRY(choose_way(&made.forced_way, err));
     made.kernels = thr_kernels_get(made.isa);
 
     thr_context *context = NULL;

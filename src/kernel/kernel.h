@@ -33,12 +33,34 @@ typedef struct thr_query_part {
     const uint8_t *sextets;
 } thr_query_part;
 
+/*
+ * Several queries of 1 to 8 bits each as signed bytes, four side by side, for distance_tile.
+ *
+ * With u_d the number an item's planes hold in dimension d, v_d a query's and e_d = 2 v_d + 1 - 2^bits its odd integer,
+ *   D = (2^item_bits - 1) sum of v_d - sum of u_d e_d.
+ * A digit is e_d; of queries of 8 bits, where e_d does not fit, it is (e_d - 1) / 2.
+ */
+typedef struct thr_query_tile {
+    uint32_t n_queries;
+    uint32_t bits;      /* 1 to 8, of every query */
+    uint32_t item_bits; /* 1 to 8 */
+    uint32_t n_rows;    /* ceil(n_dims / 8) */
+    /* Of query q and dimension 8 r + 4 h + i: digits[32 * (q / 4 * n_rows + r) + 16 * h + 4 * (q % 4) + i]; 0 past the
+     * last dimension and past the last query. 64-byte aligned. */
+    const int8_t *digits;
+    const uint32_t *bases; /* of every query (2^item_bits - 1) sum of v_d */
+} thr_query_tile;
+
 /* Rows of numbers against one float query: out[i] for row i at rows + i * stride. Rows may be unaligned. */
 typedef void (*thr_rows_kernel)(float *out, const float *query, const void *rows, size_t stride, size_t n_rows,
                                 size_t n_dims);
 
 typedef void (*thr_distance_kernel)(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                     const thr_query_part *part);
+
+/* D of query q and item i, counted over all blocks, goes to distances[q * stride + i]. */
+typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
+                                const thr_query_tile *tile);
 
 /* name, type, arguments. One list: the table, the check of completeness and kcheck are made from it. */
 #define THR_KERNEL_LIST(X)                                                                                               \
@@ -55,9 +77,10 @@ typedef void (*thr_distance_kernel)(uint32_t *distances, const uint8_t *blocks, 
     X(quantise, thr_quantise_kernel)                                                                                     \
     X(code_products, thr_code_products_kernel)                                                                           \
     /* D of XFBQ (10) for every item: sum over item planes i and part planes j of popcount(x_i XOR q_j) 2^(i' + j'),   \
-     * i' and j' counted from the least significant plane. Two ways to the same number: */ \
+     * i' and j' counted from the least significant plane. Three ways to the same number: */ \
     X(distance_xor, thr_distance_kernel)   /* XOR and popcount */                                                        \
     X(distance_table, thr_distance_kernel) /* look-ups in registers */                                                   \
+    X(distance_tile, thr_tile_kernel)      /* products of bytes, many queries */                                         \
     X(code_squares, thr_code_squares_kernel)                                                                             \
     X(block_bounds, thr_block_bounds_kernel)                                                                             \
     X(screen_distances, thr_screen_distances_kernel)                                                                     \

@@ -132,6 +132,26 @@ static void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_
         }
 }
 
+static void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
+                          const thr_query_tile *tile) {
+    const uint32_t planes = tile->item_bits;
+    const int32_t times = tile->bits == 8 ? 2 : 1, rest = tile->bits == 8; /* e_d = times * digit + rest */
+    for (size_t q = 0; q < tile->n_queries; q++)
+        for (size_t i = 0; i < n_blocks * ITEMS; i++) {
+            const uint8_t *item = blocks + i / ITEMS * ITEMS * planes * tile->n_rows + i % ITEMS;
+            uint32_t sum = 0; /* of u_d e_d, modulo 2^32 */
+            for (size_t d = 0; d < (size_t)8 * tile->n_rows; d++) {
+                uint32_t u = 0;
+                for (size_t p = 0; p < planes; p++)
+                    u = 2 * u + (item[(d / 8 * planes + p) * ITEMS] >> d % 8 & 1u);
+                const int8_t digit =
+                    tile->digits[32 * (q / 4 * tile->n_rows + d / 8) + 4 * (q % 4) + d % 8 / 4 * 16 + d % 4];
+                sum += u * (uint32_t)(times * digit + rest);
+            }
+            distances[q * stride + i] = tile->bases[q] - sum;
+        }
+}
+
 static void code_squares(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims, uint32_t bits) {
     const size_t n_rows = (n_dims + 7) / 8;
     const uint32_t top = (1u << bits) - 1;

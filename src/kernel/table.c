@@ -2,6 +2,8 @@
 /* The tables of all levels, filled once, and the CPU's answer to which of them it can run. */
 #include "kernel/kernel.h"
 
+#include <thresher/plan.h>
+
 #include <pthread.h>
 #if THR_X86
 #include <cpuid.h>
@@ -61,6 +63,18 @@ const char *thr_isa_name(thr_isa isa) {
         return "avx512";
     case THR_ISA_BEST:
         return "best";
+    }
+    return "?";
+}
+
+const char *thr_way_name(thr_way way) {
+    switch (way) {
+    case THR_WAY_XOR:
+        return "xor";
+    case THR_WAY_TABLE:
+        return "table";
+    case THR_WAY_TILE:
+        return "tile";
     }
     return "?";
 }

@@ -35,7 +35,7 @@ works "$THRESHER" info
 says '^CPU level' out
 works "$THRESHER" info --json
 is_json out
-for key in version cpu_level cpu_levels_available n_threads features; do
+for key in version cpu_level cpu_levels_available n_threads features kernels; do
     says "\"$key\":" out
 done
 works "$THRESHER" info --threads 3 --json
@@ -45,3 +45,8 @@ says '"n_threads":2' out
 works env THR_ISA=scalar "$THRESHER" info --json
 says '"cpu_level":"scalar"' out
 fails 1 'sse9' env THR_ISA=sse9 "$THRESHER" info
+works env THR_KERNEL=tile "$THRESHER" info
+says 'tile (THR_KERNEL)' out
+works env THR_KERNEL=xor "$THRESHER" info --json
+says '"taken":"xor","forced":true' out
+fails 1 'THR_KERNEL=fast' env THR_KERNEL=fast "$THRESHER" info

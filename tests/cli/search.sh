@@ -72,11 +72,15 @@ works "$THRESHER" eval recall truth.ivecs truth.ivecs -k 10 --json
 is_json out
 says '"recall_at_10":1,"k":10,"n_queries":50,"ties_counted":false' out
 
-# one thread and many, every CPU level, any batch of queries: the same bytes
+# one thread and many, every CPU level, any batch of queries, every kernel: the same bytes
 works "$THRESHER" index search plain.index queries.fvecs -k 10 -o one.ivecs --threads 1
 same one.ivecs result.ivecs
 works env THR_ISA=scalar "$THRESHER" index search plain.index queries.fvecs -k 10 -o scalar.ivecs --threads 3
 same scalar.ivecs result.ivecs
+for way in xor table tile; do
+    works env THR_KERNEL=$way "$THRESHER" index search plain.index queries.fvecs -k 10 -o way.ivecs
+    same way.ivecs result.ivecs
+done
 works "$THRESHER" index search quiet.index queries.fvecs -k 10 -o fbin.ivecs
 same fbin.ivecs result.ivecs
 

@@ -21,7 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MAX_BUFFERS = 16 };
+enum { MAX_BUFFERS = 64 };
 
 struct kcheck {
     const char *name;

@@ -52,6 +52,9 @@ PINNED(THR_ISA_SCALAR, 0);
 PINNED(THR_ISA_AVX2, 1);
 PINNED(THR_ISA_AVX512, 2);
 PINNED(THR_ISA_BEST, 100);
+PINNED(THR_WAY_XOR, 0);
+PINNED(THR_WAY_TABLE, 1);
+PINNED(THR_WAY_TILE, 2);
 PINNED(THR_ERROR_TEXT_SIZE, 768);
 
 /*
@@ -66,6 +69,7 @@ PINNED(sizeof(thr_reader_shape), 24);
 PINNED(sizeof(thr_allocator), 24);
 PINNED(sizeof(thr_index_info), 80);
 PINNED(sizeof(thr_context_options), 56);
+PINNED(sizeof(thr_plan), 48);
 PINNED(sizeof(thr_index_build_options), 80);
 PINNED(sizeof(thr_search_options), 72);
 PINNED(offsetof(thr_error, text), 4);

@@ -132,6 +132,20 @@ static void an_unknown_thr_isa_is_an_error_that_names_it(void **state) {
     (void)unsetenv("THR_ISA");
 }
 
+static void an_unknown_thr_kernel_is_an_error_that_names_it(void **state) {
+    (void)state;
+    const char *values[] = {"popcount", "XOR", "tile ", "best", "0"};
+    thr_context_options options;
+    thr_context_options_init(&options);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        assert_int_equal(setenv("THR_KERNEL", values[i], 1), 0);
+        refused(&options, THR_EINVAL, values[i]);
+    }
+    assert_int_equal(setenv("THR_KERNEL", "", 1), 0);
+    thr_context_free(test_context(1, THR_ISA_BEST, NULL));
+    (void)unsetenv("THR_KERNEL");
+}
+
 static void everything_taken_is_given_back(void **state) {
     (void)state;
     test_memory memory = {0};
@@ -189,6 +203,7 @@ int main(void) {
         cmocka_unit_test(thr_isa_lowers_the_level_and_never_raises_it),
         cmocka_unit_test(an_empty_thr_isa_changes_nothing),
         cmocka_unit_test(an_unknown_thr_isa_is_an_error_that_names_it),
+        cmocka_unit_test(an_unknown_thr_kernel_is_an_error_that_names_it),
         cmocka_unit_test(everything_taken_is_given_back),
         cmocka_unit_test(every_failing_allocation_is_enomem_and_leaves_nothing),
         cmocka_unit_test(names_and_features_are_never_null),

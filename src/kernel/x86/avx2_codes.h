@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* avx2_codes.h - the plane code kernels of this level, defined in avx2_codes.c. */
+/* avx2_codes.h - the plane code kernels of this level, defined in avx2_codes.c and avx2_tile.c. */
 #ifndef THR_KERNEL_X86_AVX2_CODES_H
 #define THR_KERNEL_X86_AVX2_CODES_H
 
@@ -7,6 +7,8 @@
 
 void thr_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part);
 void thr_distance_table_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part);
+void thr_distance_tile_avx2(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
+                            const thr_query_tile *tile);
 void thr_code_squares_avx2(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims, uint32_t bits);
 
 #endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "code/group.h"
+
+#include "code/encode.h"
+
+#include <string.h>
+
+enum { QUERIES = 4, DIGITS_A_ROW = 32 /* 8 dimensions of 4 queries */ };
+
+static size_t digits_size(uint32_t n_dims, uint32_t n_queries) {
+    const size_t n_fours = ((size_t)n_queries + QUERIES - 1) / QUERIES;
+    return (n_fours * thr_code_rows(n_dims) * DIGITS_A_ROW + 63) & ~(size_t)63;
+}
+
+size_t thr_query_group_size(uint32_t n_dims, uint32_t n_queries) {
+    return digits_size(n_dims, n_queries) + n_queries * sizeof(uint32_t);
+}
+
+/* One query's cells to its places among those of the three beside it; returns the cells' sum. */
+static uint32_t place_digits(int8_t *digits, const thr_query_code *code) {
+    const int middle = 1 << (code->query_bits - 1);
+    uint32_t sum = 0;
+    for (uint32_t d = 0; d < code->n_dims; d++) {
+        const int digit = code->cells[d] - middle;
+        digits[(size_t)d / 8 * DIGITS_A_ROW + d % 8 / 4 * 16 + d % 4] =
+            (int8_t)(code->query_bits == 8 ? digit : 2 * digit + 1);
+        sum += code->cells[d];
+    }
+    return sum;
+}
+
+void thr_query_group_make(thr_query_group *group, thr_way way, const thr_query_code *const *codes, uint32_t n_queries,
+                          void *memory) {
+    *group = (thr_query_group){.way = way, .n_queries = n_queries, .codes = codes};
+    if (way != THR_WAY_TILE)
+        return;
+    const uint32_t n_dims = codes[0]->n_dims, n_rows = thr_code_rows(n_dims);
+    const size_t size = digits_size(n_dims, n_queries);
+    int8_t *digits = memory;
+    uint32_t *bases = (uint32_t *)(void *)((uint8_t *)memory + size);
+    memset(digits, 0, size);
+    for (size_t q = 0; q < n_queries; q++) {
+        int8_t *first = digits + q / QUERIES * n_rows * DIGITS_A_ROW + q % QUERIES * 4;
+        bases[q] = ((1u << codes[q]->item_bits) - 1) * place_digits(first, codes[q]);
+    }
+    group->tile = (thr_query_tile){.n_queries = n_queries,
+                                   .bits = codes[0]->query_bits,
+                                   .item_bits = codes[0]->item_bits,
+                                   .n_rows = n_rows,
+                                   .digits = digits,
+                                   .bases = bases};
+}
+
+void thr_query_group_distances(const thr_query_group *group, const thr_kernels *kernels, const uint8_t *blocks,
+                               size_t n_blocks, uint32_t *distances, size_t stride, uint32_t *scratch) {
+    if (group->way == THR_WAY_TILE) {
+        kernels->distance_tile(distances, stride, blocks, n_blocks, &group->tile);
+        return;
+    }
+    const thr_distance_kernel kernel = group->way == THR_WAY_XOR ? kernels->distance_xor : kernels->distance_table;
+    for (size_t q = 0; q < group->n_queries; q++)
+        thr_query_distances(group->codes[q], kernel, blocks, n_blocks, distances + q * stride, scratch);
+}

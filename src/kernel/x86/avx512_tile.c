@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many queries with VPDPBUSD: a lane of 32 bits is four dimensions of one item, the accumulators of four queries times a
+ * block's 64 items are 16 registers, and the planes' number matters only while codes are unpacked to bytes.
+ *
+ * Unpacking is a transposition of bits, which VGF2P8AFFINEQB does: as a matrix of 8 x 8 bits, the bytes of a 64-bit lane
+ * are transposed when multiplied by the identity. A lane gets four planes of item a in the bits 0 to 3 of the result and
+ * four of item b in the bits 4 to 7; of the result's bytes the lower four are wanted for a and the upper four for b. With
+ * four planes or less the rest is masked off, and b's sums are 16 times too large; with more, a second matrix holds the
+ * other planes. The first four queries' pass leaves the bytes in a buffer of the first level cache for the others.
+ */
+#include "kernel/x86/avx512_codes.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+enum {
+    ITEMS = 64,
+    QUERIES = 4,       /* a pass */
+    DIGITS_A_ROW = 32, /* 8 dimensions of 4 queries */
+    BYTES_A_ROW = 512, /* 8 dimensions of 64 items: 4 registers of dimensions 0 to 3, then 4 of 4 to 7 */
+    ROWS_A_ROUND = 32  /* 16 KiB of bytes */
+};
+
+/* Four planes of 32 items, missing ones in front as zeros: slots 0 and 1, slots 2 and 3. */
+typedef struct plane_slots {
+    __m512i low, high;
+} plane_slots;
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE __m512i load_slots(const uint8_t *planes, const int first) {
+    __m512i slots = _mm512_setzero_si512();
+    if (first >= 0)
+        slots = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)(planes + ITEMS * first)));
+    if (first >= -1)
+        slots = _mm512_inserti64x4(
+            slots, _mm256_loadu_si256((const __m256i *)(const void *)(planes + ITEMS * (first + 1))), 1);
+    return slots;
+}
+
+INLINE plane_slots load_planes(const uint8_t *planes, const int n_planes) {
+    return (plane_slots){load_slots(planes, n_planes - 4), load_slots(planes, n_planes - 2)};
+}
+
+/* Matrices of items 2 l (in bytes 4 to 7) and 2 l + 1 (in bytes 0 to 3) or the other way round in lane l. */
+INLINE __m512i matrices(plane_slots x, const int first_item, const int swapped) {
+    const __m512i lanes =
+        _mm512_setr_epi64(0, 0x0202020202020202, 0x0404040404040404, 0x0606060606060606, 0x0808080808080808,
+                          0x0a0a0a0a0a0a0a0a, 0x0c0c0c0c0c0c0c0c, 0x0e0e0e0e0e0e0e0e);
+    const __m512i bytes = _mm512_set1_epi64(swapped ? 0x6141210160402000 : 0x6040200061412101);
+    const __m512i index = _mm512_add_epi8(_mm512_add_epi8(lanes, bytes), _mm512_set1_epi8((char)first_item));
+    return _mm512_permutex2var_epi8(x.low, index, x.high);
+}
+
+/* What 16 items' bytes are made of: with four planes or less from the first matrices alone. */
+typedef struct item_matrices {
+    __m512i first, second;
+} item_matrices;
+
+INLINE item_matrices load_matrices(const uint8_t *row, const int first_item, const int planes) {
+    const uint8_t *half = row + first_item / 32 * 32;
+    const int low_planes = planes < 4 ? planes : 4, item = first_item % 32;
+    const plane_slots low = load_planes(half + ITEMS * (planes - low_planes), low_planes);
+    item_matrices of = {matrices(low, item, 0), _mm512_setzero_si512()};
+    if (planes > 4) {
+        const plane_slots high = load_planes(half, planes - 4);
+        const __mmask64 upper = 0x0f0f0f0f0f0f0f0f; /* bytes 0 to 3 make the bits 4 to 7 */
+        of.first = _mm512_mask_mov_epi8(of.first, upper, matrices(high, item, 0));
+        of.second = _mm512_mask_mov_epi8(matrices(low, item, 1), upper, matrices(high, item, 1));
+    }
+    return of;
+}
+
+/* Four dimensions of 16 items, the lower four or the upper; odd items' are 16 times too large with four planes or less. */
+INLINE __m512i unpack(const item_matrices *of, const int upper_dims, const int planes) {
+    const __m512i dims = _mm512_set1_epi64((int64_t)(upper_dims ? 0x8040201080402010 : 0x0804020108040201));
+    const __m512i wanted = _mm512_set1_epi64((int64_t)0xf0f0f0f00f0f0f0f);
+    const __m512i u = _mm512_gf2p8affine_epi64_epi8(dims, of->first, 0);
+    if (planes <= 4)
+        return _mm512_and_si512(u, wanted);
+    /* A bit of wanted picks the first. */
+    return _mm512_ternarylogic_epi64(wanted, u, _mm512_gf2p8affine_epi64_epi8(dims, of->second, 0), 0xca);
+}
+
+/* Some rows of one block. */
+typedef struct tile_rows {
+    const uint8_t *codes;
+    uint8_t *bytes; /* n_rows * BYTES_A_ROW, once unpacked */
+    uint32_t n_rows;
+    uint32_t odd_shift; /* what odd items' sums are to be shifted right by */
+} tile_rows;
+
+/* Distances are bases less products, or go on from what they are. */
+typedef struct tile_output {
+    uint32_t *distances;
+    size_t stride;
+    const uint32_t *bases;
+    int go_on;
+} tile_output;
+
+/* One query's sums of 64 items. Named, not an array: gcc 12 keeps arrays of registers in memory. */
+typedef struct query_sums {
+    __m512i items0, items16, items32, items48;
+} query_sums;
+
+/* Adds the products of four dimensions, u[k] those of the items 16 k to 16 k + 15. */
+INLINE void add_products(query_sums *sums, const __m512i *u, const int8_t *digits) {
+    int32_t four;
+    memcpy(&four, digits, sizeof four);
+    __m512i digit = _mm512_set1_epi32(four);
+    __asm__("" : "+v"(digit)); /* or it is read again for every use */
+    sums->items0 = _mm512_dpbusd_epi32(sums->items0, u[0], digit);
+    sums->items16 = _mm512_dpbusd_epi32(sums->items16, u[1], digit);
+    sums->items32 = _mm512_dpbusd_epi32(sums->items32, u[2], digit);
+    sums->items48 = _mm512_dpbusd_epi32(sums->items48, u[3], digit);
+}
+
+/* Sixteen distances from sums of products. item_sums: NULL but for queries of 8 bits. */
+INLINE void store_sixteen(uint32_t *distances, __m512i sum, const tile_rows *rows, __m512i base, __mmask16 go_on,
+                          const uint32_t *item_sums) {
+    sum = _mm512_srav_epi32(sum, _mm512_set1_epi64((int64_t)rows->odd_shift << 32));
+    if (item_sums != NULL)
+        sum = _mm512_add_epi32(_mm512_add_epi32(sum, sum), _mm512_loadu_si512(item_sums));
+    _mm512_storeu_si512(distances, _mm512_sub_epi32(_mm512_mask_loadu_epi32(base, go_on, distances), sum));
+}
+
+INLINE void finish(const tile_output *to, size_t query, const query_sums *sums, const tile_rows *rows,
+                   const uint32_t *item_sums) {
+    uint32_t *distances = to->distances + query * to->stride;
+    const __m512i base = _mm512_set1_epi32((int)to->bases[query]);
+    const __mmask16 go_on = to->go_on ? 0xffff : 0;
+    store_sixteen(distances, sums->items0, rows, base, go_on, item_sums);
+    store_sixteen(distances + 16, sums->items16, rows, base, go_on, item_sums == NULL ? NULL : item_sums + 16);
+    store_sixteen(distances + 32, sums->items32, rows, base, go_on, item_sums == NULL ? NULL : item_sums + 32);
+    store_sixteen(distances + 48, sums->items48, rows, base, go_on, item_sums == NULL ? NULL : item_sums + 48);
+}
+
+/* Up to four queries against rows that are unpacked on the way (planes > 0) or are so already. */
+INLINE void pass(const tile_output *to, const tile_rows *rows, const int8_t *digits, const int n_queries,
+                 const int planes, const uint32_t *item_sums) {
+    const uint8_t *codes = rows->codes;
+    uint8_t *bytes = rows->bytes;
+    query_sums a = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
+    query_sums b = a, c = a, d = a;
+    for (uint32_t r = 0; r < rows->n_rows; r++, bytes += BYTES_A_ROW, digits += DIGITS_A_ROW) {
+        item_matrices of[4];
+        for (int k = 0; k < 4 && planes > 0; k++)
+            of[k] = load_matrices(codes, 16 * k, planes);
+        codes += ITEMS * planes;
+        for (int h = 0; h < 2; h++) {
+            __m512i u[4];
+            for (int k = 0; k < 4; k++) {
+                if (planes > 0) {
+                    u[k] = unpack(&of[k], h, planes);
+                    _mm512_store_si512(bytes + 256 * h + 64 * k, u[k]);
+                } else {
+                    u[k] = _mm512_load_si512(bytes + 256 * h + 64 * k);
+                }
+            }
+            if (n_queries > 0)
+                add_products(&a, u, digits + 16 * h);
+            if (n_queries > 1)
+                add_products(&b, u, digits + 16 * h + 4);
+            if (n_queries > 2)
+                add_products(&c, u, digits + 16 * h + 8);
+            if (n_queries > 3)
+                add_products(&d, u, digits + 16 * h + 12);
+        }
+    }
+    if (n_queries > 0)
+        finish(to, 0, &a, rows, item_sums);
+    if (n_queries > 1)
+        finish(to, 1, &b, rows, item_sums);
+    if (n_queries > 2)
+        finish(to, 2, &c, rows, item_sums);
+    if (n_queries > 3)
+        finish(to, 3, &d, rows, item_sums);
+}
+
+/* Queries against unpacked bytes; their number is a constant where it is wanted most. */
+static void pass_bytes(const tile_output *to, const tile_rows *rows, const int8_t *digits, size_t n_queries,
+                       const uint32_t *item_sums) {
+    if (n_queries == QUERIES && item_sums == NULL)
+        pass(to, rows, digits, QUERIES, 0, NULL);
+    else if (n_queries == QUERIES)
+        pass(to, rows, digits, QUERIES, 0, item_sums);
+    else
+        for (size_t q = 0; q < n_queries; q++) {
+            tile_output one = *to;
+            one.distances += q * to->stride;
+            one.bases += q;
+            pass(&one, rows, digits + 4 * q, 1, 0, item_sums);
+        }
+}
+
+/* Sums of u_d: the dot products with minus one. */
+static void sum_items(uint32_t item_sums[ITEMS], const tile_rows *rows) {
+    static const uint32_t base = 0;
+    int8_t digits[ROWS_A_ROUND * DIGITS_A_ROW];
+    memset(digits, -1, sizeof digits);
+    const tile_output to = {.distances = item_sums, .bases = &base};
+    pass(&to, rows, digits, 1, 0, NULL);
+}
+
+INLINE void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
+                          const thr_query_tile *tile, uint8_t *bytes, const int planes) {
+    uint32_t item_sums[ITEMS];
+    const int unpack_first = tile->bits == 8 || tile->n_queries < QUERIES;
+    for (size_t b = 0; b < n_blocks; b++)
+        for (uint32_t r = 0; r < tile->n_rows; r += ROWS_A_ROUND) {
+            const uint32_t left = tile->n_rows - r;
+            const tile_rows rows = {.codes = blocks + ((size_t)b * tile->n_rows + r) * ITEMS * (size_t)planes,
+                                    .bytes = bytes,
+                                    .n_rows = left < ROWS_A_ROUND ? left : ROWS_A_ROUND,
+                                    .odd_shift = planes > 4 ? 0 : 4};
+            if (unpack_first)
+                pass(NULL, &rows, NULL, 0, planes, NULL);
+            if (tile->bits == 8)
+                sum_items(item_sums, &rows);
+            for (size_t q = 0; q < tile->n_queries; q += QUERIES) {
+                const size_t n = tile->n_queries - q < QUERIES ? tile->n_queries - q : QUERIES;
+                const int8_t *digits = tile->digits + DIGITS_A_ROW * (q / QUERIES * tile->n_rows + r);
+                const tile_output to = {.distances = distances + q * stride + b * ITEMS,
+                                        .stride = stride,
+                                        .bases = tile->bases + q,
+                                        .go_on = r > 0};
+                if (q == 0 && !unpack_first)
+                    pass(&to, &rows, digits, QUERIES, planes, NULL);
+                else
+                    pass_bytes(&to, &rows, digits, n, tile->bits == 8 ? item_sums : NULL);
+            }
+        }
+}
+
+void thr_distance_tile_avx512(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
+                              const thr_query_tile *tile) {
+    uint8_t bytes[ROWS_A_ROUND * BYTES_A_ROW] __attribute__((aligned(64)));
+    switch (tile->item_bits) {
+#define CASE(planes)                                                                                                   \
+    case planes:                                                                                                       \
+        distance_tile(distances, stride, blocks, n_blocks, tile, bytes, planes);                                       \
+        break;
+        THR_EACH_PLANES(CASE)
+#undef CASE
+    default:
+        break;
+    }
+}

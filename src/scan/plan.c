@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The probe: every way computes the distances of a few random blocks for a few random queries, as often as it takes to be
+ * timed; the best of some rounds counts, in which the ways take turns so that a disturbance does not meet one alone.
+ */
+#include "scan/plan.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "code/encode.h"
+#include "code/group.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+enum {
+    PROBE_QUERIES = 16,     /* rates of more are as those of so many */
+    PROBE_BYTES = 12288,    /* of codes, as a scan reads at once; a block at least */
+    PROBE_MEMORY = 1 << 20, /* of different query codes; of long ones there are fewer, which come round again */
+    PROBE_ROUNDS = 5,
+    KEPT_SHAPES = 64
+};
+
+#define PROBE_RUN  4e-6 /* seconds a run takes at least: a hundred times what reading the clock takes */
+#define PROBE_TIME 1e-3 /* seconds after which there is no further round */
+
+/* ------------------------------------------------------------------------------------------- what is kept */
+
+typedef struct kept_plan {
+    thr_isa isa;
+    uint32_t n_dims, item_bits, query_bits, n_queries; /* n_dims 0: empty */
+    double rates[THR_N_WAYS];
+} kept_plan;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kept_plan kept[KEPT_SHAPES];
+static size_t n_kept; /* ever; the oldest is given up first */
+
+/* Groups are cut into fours (group.c), so few numbers of queries differ in their rates. */
+static uint32_t probed_queries(uint32_t n_queries) {
+    return n_queries < 4 ? n_queries : n_queries < PROBE_QUERIES ? n_queries / 4 * 4 : PROBE_QUERIES;
+}
+
+static kept_plan *find_kept(thr_isa isa, const thr_plan *plan) {
+    for (size_t i = 0; i < KEPT_SHAPES; i++)
+        if (kept[i].n_dims == plan->n_dims && kept[i].isa == isa && kept[i].item_bits == plan->item_bits &&
+            kept[i].query_bits == plan->query_bits && kept[i].n_queries == probed_queries(plan->n_queries))
+            return &kept[i];
+    return NULL;
+}
+
+static bool recall(thr_isa isa, thr_plan *plan) {
+    (void)pthread_mutex_lock(&lock);
+    const kept_plan *found = find_kept(isa, plan);
+    if (found != NULL)
+        memcpy(plan->rates, found->rates, sizeof plan->rates);
+    (void)pthread_mutex_unlock(&lock);
+    return found != NULL;
+}
+
+/* The first of two threads that measured the same shape is believed by both. */
+static void keep(thr_isa isa, thr_plan *plan) {
+    (void)pthread_mutex_lock(&lock);
+    const kept_plan *found = find_kept(isa, plan);
+    if (found != NULL) {
+        memcpy(plan->rates, found->rates, sizeof plan->rates);
+    } else {
+        kept_plan *place = &kept[n_kept++ % KEPT_SHAPES];
+        *place =
+            (kept_plan){isa, plan->n_dims, plan->item_bits, plan->query_bits, probed_queries(plan->n_queries), {0}};
+        memcpy(place->rates, plan->rates, sizeof place->rates);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* --------------------------------------------------------------------------------------------- the probe */
+
+typedef struct probe {
+    const thr_kernels *kernels;
+    uint8_t *blocks;
+    size_t n_blocks, stride;
+    uint32_t *distances, *scratch;
+    thr_query_code codes[PROBE_QUERIES];
+    const thr_query_code *pointers[PROBE_QUERIES];
+    thr_query_group group;
+} probe;
+
+static size_t round_up_64(size_t n) {
+    return (n + 63) & ~(size_t)63;
+}
+
+static void fill_queries(probe *p, const thr_plan *plan, uint32_t n_codes, float *vector, uint8_t *memory) {
+    thr_quantiser quantiser = {.n_dims = plan->n_dims, .item_bits = plan->item_bits};
+    for (int b = 0; b < THR_MAX_BITS; b++)
+        quantiser.ranges[b] = 1;
+    uint64_t rng = 1;
+    for (uint32_t q = 0; q < n_codes; q++, memory += round_up_64(thr_query_code_size(plan->n_dims))) {
+        for (uint32_t d = 0; d < plan->n_dims; d++)
+            vector[d] = (float)thr_rng_below(&rng, 256) / 128 - 1;
+        thr_query_code_make(&p->codes[q], &quantiser, plan->item_bits, vector, 1, plan->query_bits, memory);
+    }
+    for (uint32_t q = 0; q < PROBE_QUERIES; q++)
+        p->pointers[q] = &p->codes[q % n_codes];
+}
+
+static double time_calls(const probe *p, size_t n_calls) {
+    const double start = thr_clock();
+    for (size_t i = 0; i < n_calls; i++)
+        thr_query_group_distances(&p->group, p->kernels, p->blocks, p->n_blocks, p->distances, p->stride, p->scratch);
+    return thr_clock() - start;
+}
+
+static void time_ways(probe *p, thr_plan *plan, void *group_memory) {
+    const uint32_t n_queries = probed_queries(plan->n_queries);
+    const double n_distances = (double)(p->n_blocks * THR_BLOCK_ITEMS * n_queries);
+    size_t n_calls[THR_N_WAYS] = {0};
+    double spent = 0;
+    for (int round = 0; round < PROBE_ROUNDS && spent < PROBE_TIME; round++)
+        for (int way = 0; way < THR_N_WAYS; way++) {
+            thr_query_group_make(&p->group, (thr_way)way, p->pointers, n_queries, group_memory);
+            double took = 0;
+            if (round == 0) /* warms up, too */
+                for (n_calls[way] = 1; (took = time_calls(p, n_calls[way])) < PROBE_RUN; n_calls[way] *= 2)
+                    spent += took;
+            else
+                took = time_calls(p, n_calls[way]);
+            spent += took;
+            plan->rates[way] = fmax(plan->rates[way], n_distances * (double)n_calls[way] / took);
+        }
+}
+
+static thr_status measure(thr_context *context, thr_plan *plan, thr_error *err) {
+    const size_t block_size = thr_block_size(plan->n_dims, plan->item_bits);
+    const size_t code_size = round_up_64(thr_query_code_size(plan->n_dims));
+    const uint32_t n_queries = probed_queries(plan->n_queries);
+    const size_t n_codes = PROBE_MEMORY / code_size < 1           ? 1
+                           : PROBE_MEMORY / code_size < n_queries ? PROBE_MEMORY / code_size
+                                                                  : n_queries;
+    probe p = {.kernels = context->kernels, .n_blocks = PROBE_BYTES / block_size < 1 ? 1 : PROBE_BYTES / block_size};
+    p.stride = p.n_blocks * THR_BLOCK_ITEMS + THR_GROUP_GAP;
+    const size_t sizes[] = {p.n_blocks * block_size,
+                            n_queries * p.stride * sizeof(uint32_t),
+                            p.n_blocks * THR_BLOCK_ITEMS * sizeof(uint32_t),
+                            plan->n_dims * sizeof(float),
+                            n_codes * code_size,
+                            thr_query_group_size(plan->n_dims, n_queries)};
+    uint8_t *memory = NULL, *parts[sizeof sizes / sizeof *sizes];
+    size_t total = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        total += round_up_64(sizes[i]);
+    THR_TRY(thr_alloc(context, 1, total, &memory, "a probe of kernels", err));
+    parts[0] = memory;
+    for (size_t i = 1; i < sizeof sizes / sizeof *sizes; i++)
+        parts[i] = parts[i - 1] + round_up_64(sizes[i - 1]);
+    p.blocks = parts[0];
+    p.distances = (uint32_t *)(void *)parts[1];
+    p.scratch = (uint32_t *)(void *)parts[2];
+    uint64_t rng = 2;
+    for (size_t i = 0; i < sizes[0]; i++)
+        p.blocks[i] = (uint8_t)thr_rng_next(&rng);
+    fill_queries(&p, plan, (uint32_t)n_codes, (float *)(void *)parts[3], parts[4]);
+    time_ways(&p, plan, parts[5]);
+    thr_release(context, memory);
+    return THR_OK;
+}
+
+/* -------------------------------------------------------------------------------------------- the choice */
+
+/* Rates of a shape that is known to be valid, and the way. */
+static thr_status make(thr_context *context, thr_plan *plan, thr_error *err) {
+    if (!recall(context->isa, plan)) {
+        THR_TRY(measure(context, plan, err));
+        keep(context->isa, plan);
+    }
+    plan->forced = context->forced_way >= 0;
+    plan->way = plan->forced ? (thr_way)context->forced_way : THR_WAY_XOR;
+    for (int way = 0; way < THR_N_WAYS && !plan->forced; way++)
+        if (plan->rates[way] > plan->rates[plan->way])
+            plan->way = (thr_way)way;
+    return THR_OK;
+}
+
+thr_way thr_plan_choose(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,
+                        uint32_t n_queries) {
+    if (context->forced_way >= 0)
+        return (thr_way)context->forced_way;
+    thr_plan plan = {.n_dims = n_dims, .item_bits = item_bits, .query_bits = query_bits, .n_queries = n_queries};
+    return make(context, &plan, NULL) == THR_OK ? plan.way : THR_WAY_TABLE;
+}
+
+thr_status thr_plan_make(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,
+                         uint32_t n_queries, thr_plan *plan, thr_error *err) {
+    if (n_dims < 1 || n_dims > THR_MAX_DIMS)
+        return thr_fail(err, THR_EDIM, "%u dimensions are not in 1..%d", n_dims, THR_MAX_DIMS);
+    if (item_bits < 1 || item_bits > THR_MAX_BITS || query_bits < 1 || query_bits > THR_MAX_BITS)
+        return thr_fail(err, THR_EINVAL, "%u planes and queries of %u bits: both must be in 1..%d", item_bits,
+                        query_bits, THR_MAX_BITS);
+    if (n_queries < 1)
+        return thr_fail(err, THR_EINVAL, "a plan is made for at least one query");
+    *plan = (thr_plan){.n_dims = n_dims, .item_bits = item_bits, .query_bits = query_bits, .n_queries = n_queries};
+    return make(context, plan, err);
+}

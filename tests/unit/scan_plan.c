@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_plan.c - the fastest way that was measured is taken, once and for all, unless THR_KERNEL says another. */
+#include "scan/plan.h"
+
+#include "parallel/pool.h"
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static thr_context *context_with(const char *forced) {
+    assert_int_equal(forced == NULL ? unsetenv("THR_KERNEL") : setenv("THR_KERNEL", forced, 1), 0);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    (void)unsetenv("THR_KERNEL");
+    return context;
+}
+
+static void the_way_with_the_highest_rate_is_taken(void **state) {
+    (void)state;
+    thr_context *context = context_with(NULL);
+    static const uint32_t shapes[][4] = {{200, 3, 4, 1}, {200, 3, 4, 64}, {64, 1, 1, 2}, {1, 8, 8, 5}, {5000, 2, 5, 7}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const uint32_t *s = shapes[i];
+        thr_plan plan;
+        thr_error err;
+        assert_ok(thr_plan_make(context, s[0], s[1], s[2], s[3], &plan, &err), &err);
+        assert_int_equal(plan.n_dims, s[0]);
+        assert_int_equal(plan.item_bits, s[1]);
+        assert_int_equal(plan.query_bits, s[2]);
+        assert_int_equal(plan.n_queries, s[3]);
+        assert_false(plan.forced);
+        for (int way = 0; way < THR_N_WAYS; way++) {
+            assert_true(plan.rates[way] > 0);
+            assert_true(plan.rates[way] <= plan.rates[plan.way]);
+        }
+        assert_int_equal(thr_plan_choose(context, s[0], s[1], s[2], s[3]), plan.way);
+    }
+    thr_context_free(context);
+}
+
+static void thr_kernel_takes_the_choice(void **state) {
+    (void)state;
+    for (int way = 0; way < THR_N_WAYS; way++) {
+        thr_context *context = context_with(thr_way_name((thr_way)way));
+        for (uint32_t n = 1; n < 40; n += 13) {
+            assert_int_equal(thr_plan_choose(context, 96, 3, 4, n), way);
+            thr_plan plan;
+            thr_error err;
+            assert_ok(thr_plan_make(context, 96, 3, 4, n, &plan, &err), &err);
+            assert_int_equal(plan.way, way);
+            assert_true(plan.forced);
+            assert_true(plan.rates[THR_WAY_TILE] > 0);
+        }
+        thr_context_free(context);
+    }
+}
+
+static void a_shape_is_measured_once_for_all_contexts(void **state) {
+    (void)state;
+    thr_plan first, again;
+    thr_error err;
+    thr_context *context = context_with(NULL);
+    assert_ok(thr_plan_make(context, 77, 3, 4, 5, &first, &err), &err);
+    thr_context_free(context);
+
+    test_memory memory = {0};
+    context = test_context(1, THR_ISA_BEST, &memory);
+    const size_t calls = memory.calls;
+    assert_ok(thr_plan_make(context, 77, 3, 4, 7, &again, &err), &err); /* fours of queries: the same rates */
+    assert_int_equal(thr_plan_choose(context, 77, 3, 4, 5), again.way);
+    assert_int_equal(memory.calls, calls);
+    assert_memory_equal(first.rates, again.rates, sizeof first.rates);
+    assert_int_equal(first.way, again.way);
+    (void)thr_plan_choose(context, 78, 3, 4, 5);
+    assert_true(memory.calls > calls);
+    thr_context_free(context);
+    assert_int_equal(memory.live, 0);
+}
+
+/* More shapes than are kept: the oldest is measured again, and nothing else is forgotten. */
+static void shapes_may_be_more_than_are_kept(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    for (uint32_t n_dims = 300; n_dims < 364; n_dims++)
+        (void)thr_plan_choose(context, n_dims, 1, 4, 1);
+    size_t calls = memory.calls;
+    for (uint32_t n_dims = 300; n_dims < 364; n_dims++)
+        (void)thr_plan_choose(context, n_dims, 1, 4, 1);
+    assert_int_equal(memory.calls, calls);
+    (void)thr_plan_choose(context, 364, 1, 4, 1);
+    (void)thr_plan_choose(context, 301, 1, 4, 1);
+    calls = memory.calls;
+    (void)thr_plan_choose(context, 300, 1, 4, 1);
+    assert_true(memory.calls > calls);
+    thr_context_free(context);
+}
+
+static void without_memory_a_search_takes_the_table_and_asks_again(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    memory.fail_at = memory.calls + 1;
+    memory.fail_on = true;
+    thr_plan plan;
+    thr_error err;
+    assert_int_equal(thr_plan_choose(context, 501, 8, 8, 16), THR_WAY_TABLE);
+    assert_error(thr_plan_make(context, 501, 8, 8, 16, &plan, &err), THR_ENOMEM, &err, "probe");
+    memory.fail_at = 0;
+    memory.fail_on = false;
+    const size_t calls = memory.calls;
+    assert_ok(thr_plan_make(context, 501, 8, 8, 16, &plan, &err), &err);
+    assert_true(memory.calls > calls);
+    thr_context_free(context);
+    assert_int_equal(memory.live, 0);
+}
+
+static void shapes_out_of_range_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t shape[4];
+        thr_status status;
+        const char *part;
+    } wrong[] = {
+        {{0, 3, 4, 1}, THR_EDIM, "0 dimensions"}, {{THR_MAX_DIMS + 1, 3, 4, 1}, THR_EDIM, "32769"},
+        {{8, 0, 4, 1}, THR_EINVAL, "0 planes"},   {{8, 9, 4, 1}, THR_EINVAL, "9 planes"},
+        {{8, 3, 0, 1}, THR_EINVAL, "of 0 bits"},  {{8, 3, 9, 1}, THR_EINVAL, "of 9 bits"},
+        {{8, 3, 4, 0}, THR_EINVAL, "one query"},
+    };
+    thr_context *context = context_with(NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const uint32_t *s = wrong[i].shape;
+        thr_plan plan;
+        thr_error err;
+        assert_error(thr_plan_make(context, s[0], s[1], s[2], s[3], &plan, &err), wrong[i].status, &err, wrong[i].part);
+    }
+    thr_context_free(context);
+}
+
+typedef struct racers {
+    thr_context *context;
+    thr_plan plans[16];
+} racers;
+
+static void race(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    racers *r = arg;
+    if (thr_plan_make(r->context, 123, 3, 4, 9, &r->plans[piece], NULL) != THR_OK)
+        r->plans[piece].n_dims = 0;
+}
+
+static void threads_that_measure_at_once_agree(void **state) {
+    (void)state;
+    racers r = {.context = test_context(4, THR_ISA_BEST, NULL)};
+    thr_parallel_for(r.context, 16, race, &r);
+    for (size_t i = 0; i < 16; i++) {
+        assert_int_equal(r.plans[i].n_dims, 123);
+        assert_memory_equal(r.plans[i].rates, r.plans[0].rates, sizeof r.plans[0].rates);
+        assert_int_equal(r.plans[i].way, r.plans[0].way);
+    }
+    thr_context_free(r.context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_way_with_the_highest_rate_is_taken),
+        cmocka_unit_test(thr_kernel_takes_the_choice),
+        cmocka_unit_test(a_shape_is_measured_once_for_all_contexts),
+        cmocka_unit_test(shapes_may_be_more_than_are_kept),
+        cmocka_unit_test(without_memory_a_search_takes_the_table_and_asks_again),
+        cmocka_unit_test(shapes_out_of_range_are_refused),
+        cmocka_unit_test(threads_that_measure_at_once_agree),
+    };
+    return test_run_group(tests);
+}
