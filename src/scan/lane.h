@@ -5,8 +5,8 @@
 #ifndef THR_SCAN_LANE_H
 #define THR_SCAN_LANE_H
 
+#include "code/group.h"
 #include "code/nested.h"
-#include "code/query.h"
 #include "kernel/kernel.h"
 #include "scan/scan.h"
 #include "select/candidates.h"
@@ -46,7 +46,6 @@ typedef struct thr_job {
 typedef struct thr_scan_query {
     const thr_scan_target *target;
     const thr_kernels *kernels;
-    thr_distance_kernel distance;
     const uint64_t *filter; /* NULL: all rows */
     const float *vector;    /* n_dims; for cosine of length 1 */
     float norm;             /* the query's length as given */
@@ -60,6 +59,13 @@ typedef struct thr_scan_query {
     bool collected; /* its collector is complete: the pass leaves it out */
 } thr_scan_query;
 
+/* Queries whose codes meet every tile together; one alone is a group, too. */
+typedef struct thr_scan_group {
+    const thr_scan_query *queries;
+    uint32_t n;
+    thr_query_group codes; /* which way their distances are found; not made for exact searches */
+} thr_scan_group;
+
 /* One query's, or one thread's, scratch. */
 typedef struct thr_lane {
     thr_collector collector;
@@ -67,6 +73,9 @@ typedef struct thr_lane {
     void *code_memory; /* thr_query_code_size */
     void *rest_memory; /* thr_rest_query_size */
     uint32_t *distances, *more_distances; /* a tile's */
+    void *group_memory;                   /* a group's first lane: thr_query_group_size, */
+    uint32_t *group_distances;            /* and a tile's of all its queries */
+    uint32_t group;                       /* that there is room for */
     float *sample;                        /* scores of the sampled blocks */
 } thr_lane;
 
@@ -77,8 +86,12 @@ struct thr_scan {
     thr_lane lanes[];
 };
 
-/* The first lanes get all the memory a search can ask for, so that a second one of the same shape asks for none. */
-thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t n_dims, size_t survivors, thr_error *err);
+/*
+ * The first lanes, groups of `group` of them, get all the memory a search can ask for, so that a second one of the same
+ * shape asks for none.
+ */
+thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, uint32_t n_dims, size_t survivors,
+                              thr_error *err);
 
 /* Global block numbers: row / 64. All segments begin at a multiple of 64. */
 typedef struct thr_block_range {
@@ -111,7 +124,7 @@ thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, th
                        thr_error *err);
 
 /* Offer to each query's lane all rows of the blocks whose estimated score reaches its collector's threshold. */
-void thr_screen_blocks(const thr_scan_query *queries, thr_lane *lanes, size_t n, thr_block_range blocks);
+void thr_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks);
 
 /* The same with exact scores from the kept vectors. */
 void thr_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "parallel/pool.h"
 #include "scan/lane.h"
+#include "scan/plan.h"
 #include "select/histogram.h"
 
 #include <math.h>
@@ -14,44 +15,46 @@ enum {
     EXACT_BYTES = 256 << 10
 }; /* vectors that a group of queries reads one after the other: they stay in the cache */
 
-/* Scores of evenly spaced blocks, collected without a threshold and copied out. */
-static float first_threshold(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float margin) {
+/* A first threshold for each query, by the scores of evenly spaced blocks, collected without one and copied out. */
+static void first_thresholds(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *margins,
+                             float *thresholds) {
     const uint64_t n_sampled = thr_sample_blocks(job->n_blocks);
-    if (n_sampled == 0)
-        return -INFINITY;
-    size_t n = 0;
+    size_t n[THR_GROUP] = {0};
     for (uint64_t i = 0; i < n_sampled; i++) {
         const uint64_t block = i * job->n_blocks / n_sampled;
-        lane->collector.n = 0;
-        lane->collector.threshold = -INFINITY;
-        thr_screen_blocks(query, lane, 1, (thr_block_range){block, block + 1});
-        for (size_t j = 0; j < lane->collector.n; j++)
-            lane->sample[n++] = lane->collector.items[j].score;
+        for (uint32_t q = 0; q < group->n; q++)
+            if (!group->queries[q].collected) {
+                lanes[q].collector.n = 0;
+                lanes[q].collector.threshold = -INFINITY;
+            }
+        thr_screen_blocks(group, lanes, (thr_block_range){block, block + 1});
+        for (uint32_t q = 0; q < group->n; q++)
+            for (size_t j = 0; j < lanes[q].collector.n && !group->queries[q].collected; j++)
+                lanes[q].sample[n[q]++] = lanes[q].collector.items[j].score;
     }
-    lane->collector.n = 0;
-    return thr_sampled_threshold(lane->sample, n, job->n_allowed, job->survivors) - margin;
+    for (uint32_t q = 0; q < group->n; q++)
+        thresholds[q] = thr_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->survivors) - margins[q];
 }
 
 /* Queries and as many lanes; or one query and the lanes of all threads. */
 typedef struct block_pass {
     const thr_job *job;
-    const thr_scan_query *queries;
+    const thr_scan_group *group;
     thr_lane *lanes;
-    size_t n_queries;
 } block_pass;
 
-static void pass_blocks(const thr_job *job, const thr_scan_query *queries, thr_lane *lanes, size_t n,
-                        thr_block_range blocks) {
+static void pass_blocks(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks) {
+    const uint32_t n = group->n;
     if (!job->exact) {
-        thr_screen_blocks(queries, lanes, n, blocks);
+        thr_screen_blocks(group, lanes, blocks);
         return;
     }
     const uint64_t step = EXACT_BYTES / (THR_BLOCK_ITEMS * thr_row_size(job->target)) + 1;
     for (uint64_t first = blocks.first; first < blocks.end; first += n == 1 ? blocks.end : step) {
         const uint64_t end = n == 1 || blocks.end - first < step ? blocks.end : first + step;
-        for (size_t q = 0; q < n; q++)
-            if (!queries[q].collected)
-                thr_exact_blocks(&queries[q], &lanes[q], (thr_block_range){first, end});
+        for (uint32_t q = 0; q < n; q++)
+            if (!group->queries[q].collected)
+                thr_exact_blocks(&group->queries[q], &lanes[q], (thr_block_range){first, end});
     }
 }
 
@@ -59,20 +62,20 @@ static void run_piece(void *arg, size_t piece, uint32_t worker) {
     const block_pass *p = arg;
     thr_block_range blocks = {(uint64_t)piece * THR_PIECE_BLOCKS, ((uint64_t)piece + 1) * THR_PIECE_BLOCKS};
     blocks.end = blocks.end < p->job->n_blocks ? blocks.end : p->job->n_blocks;
-    pass_blocks(p->job, p->queries, &p->lanes[worker], p->n_queries, blocks);
+    pass_blocks(p->job, p->group, &p->lanes[worker], blocks);
 }
 
-/* One query over all blocks into the first lane's collector, which is finished then. */
-static thr_status pass_one(const thr_job *job, const thr_scan_query *query, thr_lane *lanes, uint32_t n_lanes,
+/* A group of one over all blocks into the first lane's collector, which is finished then. */
+static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
                            float margin, float threshold, thr_error *err) {
     for (uint32_t i = 0; i < n_lanes; i++)
         THR_TRY(thr_collector_start(&lanes[i].collector, job->context, job->survivors, margin, threshold, err));
-    block_pass p = {job, query, lanes, 1};
+    block_pass p = {job, group, lanes};
     const size_t n_pieces = (size_t)((job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS);
     if (n_lanes > 1)
         thr_parallel_for(job->context, n_pieces, run_piece, &p);
     else
-        pass_blocks(job, query, lanes, 1, (thr_block_range){0, job->n_blocks});
+        pass_blocks(job, group, lanes, (thr_block_range){0, job->n_blocks});
     for (uint32_t i = 1; i < n_lanes; i++)
         thr_collector_merge(&lanes[0].collector, &lanes[i].collector);
     thr_collector_finish(&lanes[0].collector);
@@ -114,31 +117,63 @@ static float margin_of(const thr_job *job, const thr_scan_query *query) {
     return job->options->extra / (segment->factors == NULL && segment->records == NULL ? query->code.gain : 1);
 }
 
+/* Queries as a group in the way that is fastest for so many; memory is lanes' own. */
+static thr_scan_group make_group(const thr_job *job, const thr_scan_query *queries, uint32_t n, thr_lane *lanes) {
+    thr_scan_group group = {.queries = queries, .n = n};
+    const thr_query_code *codes[THR_GROUP];
+    if (job->exact)
+        return group;
+    for (uint32_t i = 0; i < n; i++)
+        codes[i] = &queries[i].code;
+    const thr_way way =
+        thr_plan_choose(job->context, job->target->quantiser->n_dims, job->target->lead, job->options->query_bits, n);
+    thr_query_group_make(&group.codes, way, codes, n, lanes->group_memory);
+    return group;
+}
+
+/* What a group's pass has left in one of its lanes; where its threshold was too high, the query goes again by itself. */
+static thr_status finish(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float margin, float threshold,
+                         thr_error *err) {
+    thr_collector_finish(&lane->collector);
+    if (lane->collector.status != THR_OK)
+        return thr_fail(err, lane->collector.status, "no memory for all rows within the margin: lower extra");
+    if (enough(&lane->collector, margin, threshold))
+        return THR_OK;
+    const thr_scan_group alone = make_group(job, query, 1, lane);
+    return pass_one(job, &alone, lane, 1, margin, -INFINITY, err);
+}
+
 thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
                        thr_error *err) {
-    float margins[THR_GROUP], thresholds[THR_GROUP];
+    float margins[THR_GROUP] = {0}, thresholds[THR_GROUP];
+    bool all_collected = true;
     for (size_t i = 0; i < n; i++) {
-        if (queries[i].norm == 0 && job->target->metric != THR_METRIC_L2) {
-            THR_TRY(collect_first(job, &queries[i], &lanes[i], err));
-            queries[i].collected = true;
-            continue;
-        }
-        margins[i] = margin_of(job, &queries[i]);
-        thresholds[i] = job->exact ? -INFINITY : first_threshold(job, &queries[i], &lanes[i], margins[i]);
-        THR_TRY(thr_collector_start(&lanes[i].collector, job->context, job->survivors, margins[i], thresholds[i], err));
-    }
-    if (n > 1)
-        pass_blocks(job, queries, lanes, n, (thr_block_range){0, job->n_blocks});
-    for (size_t i = 0; i < n; i++) {
+        queries[i].collected = queries[i].norm == 0 && job->target->metric != THR_METRIC_L2;
+        all_collected = all_collected && queries[i].collected;
+        thresholds[i] = -INFINITY;
         if (queries[i].collected)
-            continue;
-        if (n == 1)
-            THR_TRY(pass_one(job, &queries[i], lanes, n_lanes, margins[i], thresholds[i], err));
-        thr_collector_finish(&lanes[i].collector);
-        if (lanes[i].collector.status != THR_OK)
-            return thr_fail(err, lanes[i].collector.status, "no memory for all rows within the margin: lower extra");
-        if (!enough(&lanes[i].collector, margins[i], thresholds[i]))
-            THR_TRY(pass_one(job, &queries[i], &lanes[i], n == 1 ? n_lanes : 1, margins[i], -INFINITY, err));
+            THR_TRY(collect_first(job, &queries[i], &lanes[i], err));
+        else
+            margins[i] = margin_of(job, &queries[i]);
     }
+    if (all_collected)
+        return THR_OK;
+    const thr_scan_group group = make_group(job, queries, (uint32_t)n, lanes);
+    if (!job->exact)
+        first_thresholds(job, &group, lanes, margins, thresholds);
+    if (n == 1) {
+        THR_TRY(pass_one(job, &group, lanes, n_lanes, margins[0], thresholds[0], err));
+        if (enough(&lanes->collector, margins[0], thresholds[0]))
+            return THR_OK;
+        return pass_one(job, &group, lanes, n_lanes, margins[0], -INFINITY, err);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!queries[i].collected)
+            THR_TRY(
+                thr_collector_start(&lanes[i].collector, job->context, job->survivors, margins[i], thresholds[i], err));
+    pass_blocks(job, &group, lanes, (thr_block_range){0, job->n_blocks});
+    for (size_t i = 0; i < n; i++)
+        if (!queries[i].collected)
+            THR_TRY(finish(job, &queries[i], &lanes[i], margins[i], thresholds[i], err));
     return THR_OK;
 }

@@ -66,7 +66,6 @@ void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t r
     }
     *query = (thr_scan_query){.target = target,
                               .kernels = kernels,
-                              .distance = kernels->distance_table,
                               .filter = job->options->filter,
                               .vector = lane->vector,
                               .norm = (float)norm};

@@ -79,7 +79,7 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
     ranking r = {.rows = rows, .n_rows = n_rows};
     thr_scan_query prepared;
     thr_status status = THR_OK;
-    THR_TRY(thr_scan_make_room(scan, context->n_threads, target->quantiser->n_dims, job.survivors, err));
+    THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, target->quantiser->n_dims, job.survivors, err));
     THR_TRY_OUT(open_ranking(context, &r, err));
     thr_query_prepare(&job, queries, query, &scan->lanes[0], &prepared);
     THR_TRY_OUT(thr_collect(&job, &prepared, 1, scan->lanes, context->n_threads, err));

@@ -30,6 +30,8 @@ static void free_lane(thr_context *context, thr_lane *lane) {
     thr_release(context, lane->rest_memory);
     thr_release(context, lane->distances);
     thr_release(context, lane->sample);
+    thr_release(context, lane->group_memory);
+    thr_release(context, lane->group_distances);
     const thr_collector collector = lane->collector;
     *lane = (thr_lane){.collector = collector};
 }
@@ -44,18 +46,33 @@ void thr_scan_free(thr_scan *scan) {
     thr_release(scan->context, scan);
 }
 
+enum { TILE = THR_TILE_BLOCKS * THR_BLOCK_ITEMS };
+
 static thr_status alloc_lane(thr_context *context, thr_lane *lane, uint32_t n_dims, thr_error *err) {
-    const size_t tile = (size_t)THR_TILE_BLOCKS * THR_BLOCK_ITEMS;
     THR_TRY(thr_alloc(context, 2 * (size_t)n_dims, sizeof(float), &lane->vector, "a query", err));
     THR_TRY(thr_alloc(context, 1, thr_query_code_size(n_dims), &lane->code_memory, "a query code", err));
     THR_TRY(thr_alloc(context, 1, thr_rest_query_size(n_dims), &lane->rest_memory, "a query code", err));
-    THR_TRY(thr_alloc(context, 2 * tile, sizeof(uint32_t), &lane->distances, "distances", err));
-    lane->more_distances = lane->distances + tile;
+    THR_TRY(thr_alloc(context, 2 * (size_t)TILE, sizeof(uint32_t), &lane->distances, "distances", err));
+    lane->more_distances = lane->distances + TILE;
     return thr_alloc(context, (size_t)THR_SAMPLE_BLOCKS * THR_BLOCK_ITEMS, sizeof(float), &lane->sample, "a sample",
                      err);
 }
 
-thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t n_dims, size_t survivors, thr_error *err) {
+static thr_status alloc_group(thr_context *context, thr_lane *lane, uint32_t n_dims, uint32_t group, thr_error *err) {
+    thr_release(context, lane->group_memory);
+    thr_release(context, lane->group_distances);
+    lane->group_memory = NULL;
+    lane->group_distances = NULL;
+    lane->group = 0;
+    THR_TRY(thr_alloc(context, 1, thr_query_group_size(n_dims, group), &lane->group_memory, "query codes", err));
+    THR_TRY(thr_alloc(context, (size_t)group * (TILE + THR_GROUP_GAP), sizeof(uint32_t), &lane->group_distances,
+                      "distances", err));
+    lane->group = group;
+    return THR_OK;
+}
+
+thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, uint32_t n_dims, size_t survivors,
+                              thr_error *err) {
     if (scan->n_dims < n_dims) {
         for (size_t i = 0; i < scan->n_lanes; i++)
             free_lane(scan->context, &scan->lanes[i]);
@@ -63,10 +80,13 @@ thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t n_dims, s
     }
     for (size_t i = 0; i < n_lanes; i++) {
         thr_lane *lane = &scan->lanes[i];
+        const uint32_t wanted = i % group == 0 ? group : 1; /* a query of a group may have to go again by itself */
         if (lane->sample == NULL) {
             free_lane(scan->context, lane);
             THR_TRY(alloc_lane(scan->context, lane, scan->n_dims, err));
         }
+        if (lane->group < wanted)
+            THR_TRY(alloc_group(scan->context, lane, scan->n_dims, wanted, err));
         THR_TRY(thr_collector_start(&lane->collector, scan->context, survivors, 0, -INFINITY, err));
     }
     return THR_OK;
@@ -151,7 +171,7 @@ thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target,
                                   thr_error *err) {
     const thr_quantiser *quantiser = target->quantiser;
     const double longest = thr_longest_row(quantiser->unit);
-    THR_TRY(thr_scan_make_room(scan, 1, quantiser->n_dims, 1, err));
+    THR_TRY(thr_scan_make_room(scan, 1, 1, quantiser->n_dims, 1, err));
     float *vector = scan->lanes[0].vector;
     for (uint64_t row = 0; row < queries->n_rows; row++) {
         THR_TRY(thr_matrix_to_f32(queries, row, 1, vector));
@@ -204,7 +224,8 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
     uint64_t group = (queries->n_rows + n_threads - 1) / n_threads;
     group = group > THR_GROUP ? THR_GROUP : group;
     const size_t n_lanes = one_by_one ? n_threads : (size_t)(n_threads * group);
-    THR_TRY(thr_scan_make_room(scan, n_lanes, target->quantiser->n_dims, job.survivors, err));
+    THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one ? 1 : (uint32_t)group, target->quantiser->n_dims,
+                               job.survivors, err));
     THR_TRY(thr_scan_check_queries(scan, target, queries, err));
     thr_status statuses[1024] = {THR_OK}; /* as many as a context may have threads */
     query_search s = {scan, &job, queries, rows_out, scores_out, (size_t)group, statuses};

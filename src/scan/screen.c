@@ -34,12 +34,12 @@ static void find_bounds(const thr_scan_query *query, const thr_lane *lane, const
             bounds[b] = INT32_MAX;
 }
 
-static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
-                          size_t n_blocks, const int32_t *bounds) {
+static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
+                          const thr_segment *segment, uint64_t first, size_t n_blocks, const int32_t *bounds) {
     const thr_query_code *code = &query->code;
     const size_t block_size = thr_block_size(code->n_dims, code->item_bits);
     uint64_t masks[THR_TILE_BLOCKS];
-    query->kernels->screen_distances(masks, lane->distances, n_blocks, bounds);
+    query->kernels->screen_distances(masks, distances, n_blocks, bounds);
     for (size_t b = 0; b < n_blocks; b++) {
         if (masks[b] == 0 || (masks[b] &= thr_block_rows(query, segment, first + b)) == 0)
             continue;
@@ -47,7 +47,7 @@ static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const thr
         float scores[THR_BLOCK_ITEMS];
         query->kernels->code_squares(squares, segment->codes + (first + b) * block_size, 1, code->n_dims,
                                      code->item_bits);
-        masks[b] &= query->kernels->screen_cosine(scores, lane->distances + b * THR_BLOCK_ITEMS, squares, code->total,
+        masks[b] &= query->kernels->screen_cosine(scores, distances + b * THR_BLOCK_ITEMS, squares, code->total,
                                                   lane->collector.threshold);
         if (masks[b] != 0)
             thr_collector_push_block(&lane->collector, segment->first_row + (first + b) * THR_BLOCK_ITEMS, masks[b],
@@ -55,8 +55,8 @@ static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const thr
     }
 }
 
-static void screen_factors(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
-                           size_t n_blocks) {
+static void screen_factors(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
+                           const thr_segment *segment, uint64_t first, size_t n_blocks) {
     for (size_t b = 0; b < n_blocks; b++) {
         uint64_t mask = thr_block_rows(query, segment, first + b);
         if (mask == 0)
@@ -64,7 +64,7 @@ static void screen_factors(const thr_scan_query *query, thr_lane *lane, const th
         float scores[THR_BLOCK_ITEMS];
         const uint64_t at = (first + b) * THR_BLOCK_ITEMS;
         mask &=
-            query->kernels->screen_factors(scores, lane->distances + b * THR_BLOCK_ITEMS, segment->factors + at,
+            query->kernels->screen_factors(scores, distances + b * THR_BLOCK_ITEMS, segment->factors + at,
                                            segment->offsets == NULL ? NULL : segment->offsets + at, query->code.total,
                                            query->gain, query->weight, lane->collector.threshold);
         if (mask != 0)
@@ -72,20 +72,20 @@ static void screen_factors(const thr_scan_query *query, thr_lane *lane, const th
     }
 }
 
-static void screen_leads(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
-                         size_t n_blocks) {
+static void screen_leads(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
+                         const thr_segment *segment, uint64_t first, size_t n_blocks) {
     for (size_t b = 0; b < n_blocks; b++) {
         uint64_t mask = thr_block_rows(query, segment, first + b);
         if (mask == 0)
             continue;
         float scores[THR_BLOCK_ITEMS];
         const uint64_t at = (first + b) * THR_BLOCK_ITEMS;
-        const uint32_t *distances = lane->distances + b * THR_BLOCK_ITEMS;
+        const uint32_t *own = distances + b * THR_BLOCK_ITEMS;
         const uint16_t *numbers = segment->leads + at * (segment->lead_offsets ? 2 : 1);
-        mask &= query->kernels->screen_leads(scores, distances, numbers, segment->lead_offsets, query->code.total,
+        mask &= query->kernels->screen_leads(scores, own, numbers, segment->lead_offsets, query->code.total,
                                              query->gain, query->weight, lane->collector.threshold);
         if (mask != 0)
-            thr_collector_push_block(&lane->collector, segment->first_row + at, mask, scores, distances);
+            thr_collector_push_block(&lane->collector, segment->first_row + at, mask, scores, own);
     }
 }
 
@@ -99,49 +99,66 @@ static bool any_row(const thr_scan_query *query, const thr_segment *segment, uin
     return any != 0;
 }
 
-static void screen_tile(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
-                        size_t n) {
-    const size_t block_size = thr_block_size(query->code.n_dims, query->code.item_bits);
-    thr_query_distances(&query->code, query->distance, segment->codes + first * block_size, n, lane->distances,
-                        lane->more_distances);
+static void screen_tile(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
+                        const thr_segment *segment, uint64_t first, size_t n) {
     if (segment->records != NULL) {
-        screen_leads(query, lane, segment, first, n);
+        screen_leads(query, lane, distances, segment, first, n);
     } else if (segment->factors != NULL) {
-        screen_factors(query, lane, segment, first, n);
+        screen_factors(query, lane, distances, segment, first, n);
     } else {
         int32_t bounds[THR_TILE_BLOCKS] = {0};
         find_bounds(query, lane, segment, first, n, bounds);
-        screen_cosine(query, lane, segment, first, n, bounds);
+        screen_cosine(query, lane, distances, segment, first, n, bounds);
     }
 }
 
-/* Blocks [first, first + n) of a segment, a tile at a time, each read by all queries; n is at most THR_RUN_BLOCKS. */
-static void screen_run(const thr_scan_query *queries, thr_lane *lanes, size_t n_queries, const thr_segment *segment,
-                       uint64_t first, size_t n) {
-    size_t most = THR_TILE_BYTES / thr_block_size(queries->code.n_dims, queries->code.item_bits);
+/* Every query in turn while the tile is in the cache; or, where products of bytes are faster, all distances at once. */
+static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr_segment *segment, uint64_t first,
+                         size_t n) {
+    const thr_scan_query *queries = group->queries;
+    const thr_kernels *kernels = queries->kernels;
+    const uint8_t *codes = segment->codes + first * thr_block_size(queries->code.n_dims, queries->code.item_bits);
+    const size_t stride = (size_t)THR_TILE_BLOCKS * THR_BLOCK_ITEMS + THR_GROUP_GAP;
+    const bool together = group->codes.way == THR_WAY_TILE;
+    const thr_distance_kernel kernel =
+        group->codes.way == THR_WAY_XOR ? kernels->distance_xor : kernels->distance_table;
+    if (together)
+        thr_query_group_distances(&group->codes, kernels, codes, n, lanes->group_distances, stride,
+                                  lanes->more_distances);
+    for (uint32_t q = 0; q < group->n; q++) {
+        if (queries[q].collected)
+            continue;
+        if (!together)
+            thr_query_distances(&queries[q].code, kernel, codes, n, lanes->distances, lanes->more_distances);
+        screen_tile(&queries[q], &lanes[q], together ? lanes->group_distances + q * stride : lanes->distances, segment,
+                    first, n);
+    }
+}
+
+/* Blocks [first, first + n) of a segment, a tile at a time; n is at most THR_RUN_BLOCKS. */
+static void screen_run(const thr_scan_group *group, thr_lane *lanes, const thr_segment *segment, uint64_t first,
+                       size_t n) {
+    size_t most = THR_TILE_BYTES / thr_block_size(group->queries->code.n_dims, group->queries->code.item_bits);
     most = most < 1 ? 1 : most < THR_TILE_BLOCKS ? most : THR_TILE_BLOCKS;
     const size_t n_tiles = (n + most - 1) / most;
     if (n_tiles > 1)
         most = (n + n_tiles - 1) / n_tiles; /* tiles of about equal size */
     for (size_t done = 0, tile; done < n; done += tile) {
         tile = n - done < most ? n - done : most;
-        if (!any_row(queries, segment, first + done, tile))
-            continue;
-        for (size_t q = 0; q < n_queries; q++)
-            if (!queries[q].collected)
-                screen_tile(&queries[q], &lanes[q], segment, first + done, tile);
+        if (any_row(group->queries, segment, first + done, tile))
+            screen_group(group, lanes, segment, first + done, tile);
     }
 }
 
-void thr_screen_blocks(const thr_scan_query *queries, thr_lane *lanes, size_t n_queries, thr_block_range blocks) {
+void thr_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks) {
     while (blocks.first < blocks.end) {
-        const thr_segment *segment = thr_segment_of(queries->target, blocks.first * THR_BLOCK_ITEMS);
+        const thr_segment *segment = thr_segment_of(group->queries->target, blocks.first * THR_BLOCK_ITEMS);
         const uint64_t first = blocks.first - segment->first_row / THR_BLOCK_ITEMS;
         const uint64_t in_segment = (segment->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS - first;
         uint64_t n = blocks.end - blocks.first;
         n = n < in_segment ? n : in_segment;
         n = n < THR_RUN_BLOCKS ? n : THR_RUN_BLOCKS;
-        screen_run(queries, lanes, n_queries, segment, first, (size_t)n);
+        screen_run(group, lanes, segment, first, (size_t)n);
         blocks.first += n;
     }
 }
