@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GRID = 96, STEPS_A_DOUBLING = 4, RANKED_SHARE = 32, RANKED_LEAST = 16384, AT_ONCE = 64 };
+enum { GRID = 96, STEPS_A_DOUBLING = 4, AT_ONCE = 64 };
 
 static const double STANDARD_ERRORS = 2;
 
@@ -198,13 +198,18 @@ static void choose_all(const tuner *t, thr_tuning *tuning) {
     }
 }
 
+/* A recall that takes more rows than these is better reached by the exact scan. */
+static uint64_t rows_to_rank(uint64_t n_items) {
+    const uint64_t few = n_items / 4 < 16384 ? n_items / 4 : 16384;
+    return n_items / 32 > few ? n_items / 32 : few;
+}
+
 thr_status thr_tune(thr_index *index, const thr_tune_queries *queries, thr_tuning *tuning, thr_error *err) {
     thr_context *context = index->context;
     const uint64_t n_items = index->target.n_items;
     tuner t = {.index = index, .queries = queries, .err = err};
     thr_status status = THR_OK;
-    t.ranked = n_items / RANKED_SHARE > RANKED_LEAST ? n_items / RANKED_SHARE : RANKED_LEAST;
-    t.ranked = t.ranked < n_items ? t.ranked : n_items;
+    t.ranked = rows_to_rank(n_items);
     for (t.n_ks = 1; t.n_ks < THR_TUNED_KS && thr_tuned_ks[t.n_ks] <= t.ranked / 16; t.n_ks++)
         ;
     t.depth = thr_tuned_ks[t.n_ks - 1];
