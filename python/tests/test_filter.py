@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 import unittest
 from typing import Any
 
@@ -12,6 +13,23 @@ import thresher
 from support import Case, plain_search, random_vectors
 
 N, DIMS, K = 1003, 16, 6  # not a whole number of words
+
+
+def roaring(rows: list[int]) -> bytes:
+    """Rows below 2^16, sorted and fewer than 4,097, in the portable format: one array container."""
+    if not rows:
+        return struct.pack("<II", 12346, 0)
+    return struct.pack(f"<IIHHI{len(rows)}H", 12346, 1, 0, len(rows) - 1, 16, *rows)
+
+
+class Serializable:
+    """An object that is a Roaring bitmap to those who ask it for its bytes."""
+
+    def __init__(self, octets: bytes) -> None:
+        self.octets = octets
+
+    def serialize(self) -> bytes:
+        return self.octets
 
 
 class Filters(Case):
@@ -75,15 +93,48 @@ class Filters(Case):
         for kind in (pyroaring.BitMap, pyroaring.FrozenBitMap):
             np.testing.assert_array_equal(self.search(kind(self.rows.tolist())), self.truth)
             self.assertTrue((self.search(kind()) == thresher.NO_ID).all())
+        np.testing.assert_array_equal(self.search(pyroaring.BitMap64(self.rows.tolist())), self.truth)
+        np.testing.assert_array_equal(self.search(pyroaring.BitMap(self.rows.tolist()).serialize()), self.truth)
         with self.assertRaisesRegex(ValueError, "1003"):
             self.search(pyroaring.BitMap([5, N]))
+
+    def test_bytes_of_a_roaring_bitmap(self) -> None:
+        np.testing.assert_array_equal(self.search(roaring(self.rows.tolist())), self.truth)
+        np.testing.assert_array_equal(self.search(Serializable(roaring(self.rows.tolist()))), self.truth)
+        self.assertTrue((self.search(roaring([])) == thresher.NO_ID).all())
+        with self.assertRaisesRegex(ValueError, "1003"):
+            self.search(roaring([5, N]))
+        with self.assertRaises(thresher.FormatError):
+            self.search(roaring(self.rows.tolist())[:-1])
+        with self.assertRaises(thresher.FormatError):
+            self.search(b"no bitmap at all")
+
+    def test_ids(self) -> None:
+        given = np.random.default_rng(7).permutation(10 * N)[:N]
+        with thresher.Index.build(self.path("ids"), self.vectors, ids=given) as index:
+            wanted = given[self.truth]
+            allowed = given[self.rows]
+            for ids in (allowed, allowed[::-1].tolist(), allowed.astype("u2"), roaring(sorted(allowed.tolist()))):
+                made = index.filter_ids(ids)
+                self.assertEqual(len(made), len(self.rows))
+                np.testing.assert_array_equal(index.search(self.queries, K, exact=True, filter=made)[0], wanted)
+            self.assertEqual(len(index.filter_ids([])), 0)
+            missing = next(i for i in range(10 * N) if i not in set(given.tolist()))
+            for ids in ([int(given[0]), missing], roaring([missing])):
+                with self.assertRaisesRegex(KeyError, str(missing)):
+                    index.filter_ids(ids)
+            with self.assertRaisesRegex(ValueError, "id -1 is negative"):
+                index.filter_ids([-1])
+            with self.assertRaisesRegex(TypeError, "float64"):
+                index.filter_ids([0.5])
+        np.testing.assert_array_equal(self.search(self.index.filter_ids(self.rows)), self.truth)
 
     def test_what_does_not_fit(self) -> None:
         for allowed, kind, message in (
             (self.mask[:-1], ValueError, r"filter: a mask of shape \[1002\] was given: \[1003\] is wanted"),
             (np.zeros((N, 2), bool), ValueError, r"a mask of shape \[1003, 2\]"),
             ([0, N], ValueError, "filter: row 1003 is not there: the index has 1003 items"),
-            ([-1], ValueError, "filter: row -1 is not there"),
+            ([-1], ValueError, "filter: row number -1 is negative"),
             (self.words, ValueError, r"Filter\.from_words"),
             ([[1, 2]], ValueError, r"filter: row numbers of shape \[1, 2\]"),
             (self.rows.astype(float), TypeError, "filter: values of type float64 were given"),

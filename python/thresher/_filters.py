@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from ctypes import byref
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _arrays
+from . import _abi, _arrays, _errors
+from ._library import lib
 
 Words = npt.NDArray[np.uint64]
 
@@ -18,7 +20,8 @@ class Filter:
     A set of rows, one bit an item. Make one where many searches share it; a search makes its own from an array.
 
     Filter(n_items, allowed) takes a mask (bool [n_items]), row numbers (integers [m], in any order), or a Roaring
-    bitmap of row numbers (any object with serialize(), as of pyroaring). Filter.from_words takes packed bits.
+    bitmap of row numbers: any object with serialize(), as of pyroaring, or its bytes. Filter.from_words takes packed
+    bits, Index.filter_ids(ids) ids.
     """
 
     __slots__ = ("n_items", "pointer", "words")
@@ -48,55 +51,84 @@ class Filter:
 
     def __len__(self) -> int:
         """How many items may be returned."""
-        whole = self.words[: self.n_items // 64].view(np.uint8)
-        count = int(_COUNTS[whole].sum())
-        if self.n_items % 64:
-            count += bin(int(self.words[-1]) & (1 << self.n_items % 64) - 1).count("1")
-        return count
+        return int(lib.thr_bitmap_count(self.pointer, self.n_items))
 
     def __repr__(self) -> str:
         return f"<thresher.Filter of {len(self)} of {self.n_items} items>"
 
 
-_COUNTS = np.array([bin(byte).count("1") for byte in range(256)], np.int64)
+def _no_words(n_items: int) -> Words:
+    return np.zeros(-(-n_items // 64), np.uint64)
 
 
-def _pack(mask: npt.NDArray[np.bool_]) -> Words:
-    octets = np.zeros(-(-mask.size // 64) * 8, np.uint8)
-    packed = np.packbits(mask, bitorder="little")
-    octets[: packed.size] = packed
-    return octets.view(np.uint64)
+def _check(status: int) -> None:
+    if status != _abi.OK:
+        raise _errors.failure(status, _errors.slot.error)
+
+
+def _roaring_bytes(thing: Any) -> bytes | None:
+    """The bytes of a Roaring bitmap; None when it is none."""
+    if isinstance(thing, (bytes, bytearray, memoryview)):
+        return bytes(thing)
+    if hasattr(thing, "serialize") and not _arrays.is_array(thing):
+        return bytes(thing.serialize())
+    return None
+
+
+def _numbers(array: _arrays.AnyArray, what: str) -> Words:
+    """Integers [m], none negative, as the library takes them."""
+    if array.dtype.kind not in "iu":
+        if array.size:
+            raise TypeError(
+                f"filter: values of type {array.dtype} were given: a mask of bool, row numbers, a Roaring bitmap "
+                "or a thresher.Filter is wanted"
+            )
+        array = array.astype(np.uint64)
+    if array.ndim != 1:
+        raise ValueError(f"filter: {what}s of shape {list(array.shape)} were given: [m] is wanted")
+    if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
+        raise ValueError(f"filter: {what} {int(array.min())} is negative")
+    return np.ascontiguousarray(array, np.uint64)
 
 
 def _bits(n_items: int, allowed: Any) -> Words:
-    if hasattr(allowed, "serialize") and not _arrays.is_array(allowed):
-        array: _arrays.AnyArray = np.fromiter(allowed, np.uint64)
-    else:
-        array = _arrays.as_numpy(allowed, "filter")
+    words = _no_words(n_items)
+    at, err = _arrays.address(words), byref(_errors.slot.error)
+    roaring = _roaring_bytes(allowed)
+    if roaring is not None:
+        _check(lib.thr_bitmap_from_roaring(roaring, len(roaring), n_items, at, err))
+        return words
+    array = _arrays.as_numpy(allowed, "filter")
     if array.dtype == np.bool_:
         if array.shape != (n_items,):
             raise ValueError(
                 f"filter: a mask of shape {list(array.shape)} was given: [{n_items}] is wanted, one an item"
             )
-        return _pack(array)
-    if array.size == 0 and array.ndim == 1:
-        return _pack(np.zeros(n_items, np.bool_))
-    if array.dtype.kind not in "iu":
-        raise TypeError(
-            f"filter: values of type {array.dtype} were given: a mask of bool, row numbers, a Roaring bitmap "
-            "or a thresher.Filter is wanted"
-        )
-    if array.ndim != 1:
-        raise ValueError(f"filter: row numbers of shape {list(array.shape)} were given: [m] is wanted")
-    low, high = int(array.min()), int(array.max())
-    if low < 0 or high >= n_items:
+        packed = np.packbits(array, bitorder="little")
+        words.view(np.uint8)[: packed.size] = packed
+        return words
+    rows = _numbers(array, "row number")
+    if rows.size and int(rows.max()) >= n_items:
         raise ValueError(
-            f"filter: row {low if low < 0 else high} is not there: the index has {n_items} items "
+            f"filter: row {int(rows.max())} is not there: the index has {n_items} items "
             "(packed words are given with thresher.Filter.from_words)"
         )
-    mask = np.zeros(n_items, np.bool_)
-    mask[array] = True
-    return _pack(mask)
+    _check(lib.thr_bitmap_from_rows(_arrays.address(rows), rows.size, n_items, at, err))
+    return words
+
+
+def filter_of_ids(pointer: int | None, n_items: int, ids: Any) -> Filter:
+    """A Filter of the items of an index (pointer: its thr_index) with these ids: integers [m], or a Roaring bitmap."""
+    words = _no_words(n_items)
+    at, err = _arrays.address(words), byref(_errors.slot.error)
+    roaring = _roaring_bytes(ids)
+    if roaring is not None:
+        _check(lib.thr_bitmap_from_roaring_ids(pointer, roaring, len(roaring), at, err))
+    else:
+        array = _arrays.as_numpy(ids, "ids")
+        numbers = _numbers(_arrays.integers(ids, "ids") if array.size else array, "id")
+        _check(lib.thr_bitmap_from_ids(pointer, _arrays.address(numbers), numbers.size, at, err))
+    return Filter.from_words(n_items, words)
 
 
 def as_filter(n_items: int, allowed: Any) -> Filter:

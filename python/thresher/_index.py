@@ -14,6 +14,7 @@ import numpy.typing as npt
 from . import _abi, _arrays, _errors
 from ._build import Ids, build
 from ._checks import encoded_path, whole
+from ._filters import Filter, filter_of_ids
 from ._handle import Handle, IndexInfo
 from ._jobs import Job, Progress
 from ._library import lib
@@ -196,6 +197,17 @@ class Index:
                 self.info.n_items, recall, n_candidates, n_survivors, extra, exact, query_bits, filter
             )
         return search(handle, queries, k, options, certified, ids_out, scores_out)
+
+    def filter_ids(self, ids: Any) -> Filter:
+        """
+        A Filter of the items with these ids: integers [m], or a Roaring bitmap of ids (any object with serialize(), or
+        its bytes). In an index that was built without ids, rows are ids, and search() takes them as they are.
+
+        Raises NotFoundError for an id that is not there; FormatError for bytes that are no Roaring bitmap; ValueError
+        or TypeError for other things.
+        """
+        handle = self._opened()
+        return filter_of_ids(handle.pointer, self.info.n_items, ids)
 
     def tune(self, queries: Any, *, progress: Progress | None = None) -> None:
         """

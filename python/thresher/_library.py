@@ -42,6 +42,11 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_search_options_init": (None, [c_void_p]),
     "thr_search_candidates": (c_uint64, [c_uint64]),
     "thr_index_search": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p, c_void_p, _ERR]),
+    "thr_bitmap_count": (c_uint64, [c_void_p, c_uint64]),
+    "thr_bitmap_from_rows": (c_int, [c_void_p, c_size_t, c_uint64, c_void_p, _ERR]),
+    "thr_bitmap_from_roaring": (c_int, [c_char_p, c_size_t, c_uint64, c_void_p, _ERR]),
+    "thr_bitmap_from_ids": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
+    "thr_bitmap_from_roaring_ids": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p, _ERR]),
     "thr_recall": (
         c_int,
         [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_double), _ERR],
