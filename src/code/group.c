@@ -5,7 +5,11 @@
 
 #include <string.h>
 
-enum { QUERIES = 4, DIGITS_A_ROW = 32 /* 8 dimensions of 4 queries */ };
+enum {
+    QUERIES = 4,       /* of a tile side by side */
+    DIGITS_A_ROW = 32, /* 8 dimensions of 4 queries */
+    PARTS = 16         /* looked up in one call */
+};
 
 static size_t digits_size(uint32_t n_dims, uint32_t n_queries) {
     const size_t n_fours = ((size_t)n_queries + QUERIES - 1) / QUERIES;
@@ -51,13 +55,42 @@ void thr_query_group_make(thr_query_group *group, thr_way way, const thr_query_c
                                    .bases = bases};
 }
 
+/* Queries of one part: several at once. */
+static void look_up_queries(const thr_query_group *group, const thr_kernels *kernels, const uint8_t *blocks,
+                            size_t n_blocks, uint32_t *distances, size_t stride) {
+    const thr_query_part *parts[PARTS];
+    uint32_t *places[PARTS];
+    for (size_t first = 0; first < group->n_queries; first += PARTS) {
+        const size_t n = group->n_queries - first < PARTS ? group->n_queries - first : PARTS;
+        for (size_t i = 0; i < n; i++) {
+            parts[i] = &group->codes[first + i]->parts[0];
+            places[i] = distances + (first + i) * stride;
+        }
+        kernels->distance_tables(places, blocks, n_blocks, parts, n);
+    }
+}
+
+/* A query of two parts: both at once. */
+static void look_up_parts(const thr_query_code *code, const thr_kernels *kernels, const uint8_t *blocks,
+                          size_t n_blocks, uint32_t *distances, uint32_t *scratch) {
+    const thr_query_part *parts[2] = {&code->parts[0], &code->parts[1]};
+    uint32_t *places[2] = {distances, scratch};
+    kernels->distance_tables(places, blocks, n_blocks, parts, 2);
+    for (size_t i = 0; i < n_blocks * THR_BLOCK_ITEMS; i++)
+        distances[i] += scratch[i] << code->shifts[1];
+}
+
 void thr_query_group_distances(const thr_query_group *group, const thr_kernels *kernels, const uint8_t *blocks,
                                size_t n_blocks, uint32_t *distances, size_t stride, uint32_t *scratch) {
-    if (group->way == THR_WAY_TILE) {
+    if (group->way == THR_WAY_TILE)
         kernels->distance_tile(distances, stride, blocks, n_blocks, &group->tile);
-        return;
-    }
-    const thr_distance_kernel kernel = group->way == THR_WAY_XOR ? kernels->distance_xor : kernels->distance_table;
-    for (size_t q = 0; q < group->n_queries; q++)
-        thr_query_distances(group->codes[q], kernel, blocks, n_blocks, distances + q * stride, scratch);
+    else if (group->way == THR_WAY_TABLE && group->codes[0]->n_parts == 1)
+        look_up_queries(group, kernels, blocks, n_blocks, distances, stride);
+    else
+        for (size_t q = 0; q < group->n_queries; q++, distances += stride) {
+            if (group->way == THR_WAY_TABLE)
+                look_up_parts(group->codes[q], kernels, blocks, n_blocks, distances, scratch);
+            else
+                thr_query_distances(group->codes[q], kernels->distance_xor, blocks, n_blocks, distances, scratch);
+        }
 }

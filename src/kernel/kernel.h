@@ -58,6 +58,10 @@ typedef void (*thr_rows_kernel)(float *out, const float *query, const void *rows
 typedef void (*thr_distance_kernel)(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                     const thr_query_part *part);
 
+/* The same for several parts of the same item_bits and n_rows: D of part i goes to distances[i]. */
+typedef void (*thr_tables_kernel)(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
+                                  const thr_query_part *const *parts, size_t n_parts);
+
 /* D of query q and item i, counted over all blocks, goes to distances[q * stride + i]. */
 typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
                                 const thr_query_tile *tile);
@@ -80,6 +84,7 @@ typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_
      * i' and j' counted from the least significant plane. Three ways to the same number: */ \
     X(distance_xor, thr_distance_kernel)   /* XOR and popcount */                                                        \
     X(distance_table, thr_distance_kernel) /* look-ups in registers */                                                   \
+    X(distance_tables, thr_tables_kernel)  /* the same for several parts at once */                                      \
     X(distance_tile, thr_tile_kernel)      /* products of bytes, many queries */                                         \
     X(code_squares, thr_code_squares_kernel)                                                                             \
     X(block_bounds, thr_block_bounds_kernel)                                                                             \

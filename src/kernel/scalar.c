@@ -132,6 +132,12 @@ static void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_
         }
 }
 
+static void distance_tables(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
+                            const thr_query_part *const *parts, size_t n_parts) {
+    for (size_t i = 0; i < n_parts; i++)
+        distance_table(distances[i], blocks, n_blocks, parts[i]);
+}
+
 static void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
                           const thr_query_tile *tile) {
     const uint32_t planes = tile->item_bits;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCKS = 2, ITEMS = BLOCKS * 64, GAP = 5, MOST = 9, UNTOUCHED = 0xeeeeeeee };
+enum { BLOCKS = 2, ITEMS = BLOCKS * 64, GAP = 5, MOST = 19, UNTOUCHED = 0xeeeeeeee };
 
 typedef struct batch {
     uint32_t n_dims, item_bits, query_bits, n_queries;

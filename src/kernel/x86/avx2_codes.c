@@ -136,6 +136,13 @@ void thr_distance_table_avx2(uint32_t *distances, const uint8_t *blocks, size_t 
 #undef CALL
 }
 
+/* One part after the other: the sums of two are more than sixteen registers hold. */
+void thr_distance_tables_avx2(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
+                              const thr_query_part *const *parts, size_t n_parts) {
+    for (size_t i = 0; i < n_parts; i++)
+        thr_distance_table_avx2(distances[i], blocks, n_blocks, parts[i]);
+}
+
 void thr_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part) {
 #define CALL(p) distance_xor(distances, blocks, n_blocks, part, p)
     PLANES_SWITCH(part->item_bits, CALL)

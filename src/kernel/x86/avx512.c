@@ -294,6 +294,7 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
 #undef FILL
     kernels->distance_xor = thr_distance_xor_avx512;
     kernels->distance_table = thr_distance_table_avx512;
+    kernels->distance_tables = thr_distance_tables_avx512;
     kernels->distance_tile = thr_distance_tile_avx512;
     kernels->code_squares = thr_code_squares_avx512;
 }

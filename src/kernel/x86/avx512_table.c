@@ -18,113 +18,164 @@ typedef struct word_sums {
     __m512i both, odd;
 } word_sums;
 
-static inline __attribute__((always_inline)) void add_bytes(word_sums *sum, __m512i bytes) {
+#define INLINE static inline __attribute__((always_inline))
+
+/* gcc 12 would read a value again for every use, and loads are what the kernel has none to spare of. */
+INLINE __m512i load_once(const uint8_t *at) {
+    __m512i x = _mm512_loadu_si512(at);
+    __asm__("" : "+v"(x));
+    return x;
+}
+
+INLINE void add_bytes(word_sums *sum, __m512i bytes) {
     sum->both = _mm512_add_epi16(sum->both, bytes);
     sum->odd = _mm512_add_epi16(sum->odd, _mm512_srli_epi16(bytes, 8));
 }
 
+/* Up to three byte rows of one plane, and the two bits of each that the rows' tables leave over. */
+typedef struct row_triple {
+    __m512i rows[3], rest;
+} row_triple;
+
+/* Of all planes, in the order of memory, in which a scan is half again as fast. */
+INLINE void load_rows(row_triple *x, const uint8_t *blocks, const uint32_t planes, const uint32_t rows) {
+    for (uint32_t p = 0; p < planes; p++)
+        x[p].rows[0] = load_once(blocks + (size_t)ITEMS * p);
+    for (uint32_t p = 0; p < planes && rows > 1; p++)
+        x[p].rows[1] = load_once(blocks + (size_t)ITEMS * (p + planes));
+    for (uint32_t p = 0; p < planes && rows > 2; p++)
+        x[p].rows[2] = load_once(blocks + (size_t)ITEMS * (p + 2 * planes));
+}
+
 /*
- * Look up `rows` byte rows (1 to 3) of one plane. Word shifts bring bits of neighbouring bytes in above the bits wanted;
- * a table gives the same whatever the bits of rows that are not there.
+ * Bits 6-7 of the rows to bits 0-1, 2-3, 4-5; 0xca picks by the first operand's bits. Word shifts bring bits of
+ * neighbouring bytes in above the bits wanted; a table gives the same whatever the bits of rows that are not there.
  */
-static inline __attribute__((always_inline)) void look_up_rows(word_sums *sum, const __m512i *x, const __m512i *table,
-                                                               const uint32_t rows) {
-    __m512i found = _mm512_permutexvar_epi8(x[0], table[0]);
-    __m512i rest = _mm512_srli_epi16(x[0], 6);
-    if (rows > 1) {
-        /* Bits 6-7 of the rows to bits 0-1, 2-3, 4-5; 0xca picks by the first operand's bits. */
-        found = _mm512_add_epi8(found, _mm512_permutexvar_epi8(x[1], table[1]));
-        rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(3), rest, _mm512_srli_epi16(x[1], 4), 0xca);
-    }
+INLINE __m512i rest_of(const row_triple *x, const uint32_t rows) {
+    __m512i rest = _mm512_srli_epi16(x->rows[0], 6);
+    if (rows > 1)
+        rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(3), rest, _mm512_srli_epi16(x->rows[1], 4), 0xca);
+    if (rows > 2)
+        rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), rest, _mm512_srli_epi16(x->rows[2], 2), 0xca);
+    return rest;
+}
+
+/* One part's tables for three rows. */
+typedef struct table_four {
+    __m512i rows[3], rest;
+} table_four;
+
+INLINE table_four load_tables(const uint8_t *sextets) {
+    return (table_four){{_mm512_load_si512(sextets), _mm512_load_si512(sextets + 64), _mm512_load_si512(sextets + 128)},
+                        _mm512_load_si512(sextets + 192)};
+}
+
+INLINE void look_up_rows(word_sums *sum, const row_triple *x, const table_four *table, const uint32_t rows) {
+    __m512i found = _mm512_permutexvar_epi8(x->rows[0], table->rows[0]);
+    if (rows > 1)
+        found = _mm512_add_epi8(found, _mm512_permutexvar_epi8(x->rows[1], table->rows[1]));
     if (rows > 2) {
         add_bytes(sum, found); /* three rows and the rest could be 360 */
-        found = _mm512_permutexvar_epi8(x[2], table[2]);
-        rest = _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), rest, _mm512_srli_epi16(x[2], 2), 0xca);
+        found = _mm512_permutexvar_epi8(x->rows[2], table->rows[2]);
     }
-    add_bytes(sum, _mm512_add_epi8(found, _mm512_permutexvar_epi8(rest, table[3])));
+    add_bytes(sum, _mm512_add_epi8(found, _mm512_permutexvar_epi8(x->rest, table->rest)));
 }
 
-/* One triple of rows, or what is left of it, for all planes; loaded in the order of memory. */
-static inline __attribute__((always_inline)) void look_up_triple(word_sums *sums, const uint8_t *blocks,
-                                                                 const uint8_t *sextets, const uint32_t planes,
-                                                                 const uint32_t rows) {
-    __m512i table[4], x[MAX_PLANES][3];
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t p = 0; p < planes; p++)
-            x[p][r] = _mm512_loadu_si512(blocks + (size_t)ITEMS * (p + planes * r));
-    for (int t = 0; t < 4; t++)
-        table[t] = _mm512_load_si512(sextets + 64 * t);
-    for (uint32_t p = 0; p < planes; p++)
-        look_up_rows(&sums[p], x[p], table, rows);
-}
-
-/* 32 words of even items, 32 of odd ones -> 64 numbers in order, times 2^0, added to or put into distances. */
-static inline __attribute__((always_inline)) void store_sums(uint32_t *distances, const word_sums *sums,
-                                                             const uint32_t planes, int narrow, int add) {
-    __m512i order[2];
-    for (int half = 0; half < 2; half++) {
-        uint16_t index[32];
-        for (int i = 0; i < 32; i++)
-            index[i] = (uint16_t)((i & 1) * 32 + i / 2 + 16 * half);
-        order[half] = _mm512_loadu_si512(index);
-    }
-    __m512i total[4];
-    for (int i = 0; i < 4; i++)
-        total[i] = _mm512_setzero_si512();
-    __m512i even = _mm512_setzero_si512(), odd = even;
+/* One triple of rows, or what is left of it, for all planes and one part or two. */
+INLINE void look_up_triple(word_sums *a, word_sums *b, const uint8_t *blocks, const uint8_t *a_sextets,
+                           const uint8_t *b_sextets, const uint32_t planes, const uint32_t rows) {
+    row_triple x[MAX_PLANES];
+    load_rows(x, blocks, planes, rows);
+    const table_four a_tables = load_tables(a_sextets), b_tables = load_tables(b_sextets);
     for (uint32_t p = 0; p < planes; p++) {
-        __m512i e = _mm512_sub_epi16(sums[p].both, _mm512_slli_epi16(sums[p].odd, 8)), o = sums[p].odd;
-        if (narrow) {
-            even = _mm512_add_epi16(_mm512_add_epi16(even, even), e);
-            odd = _mm512_add_epi16(_mm512_add_epi16(odd, odd), o);
-            if (p + 1 < planes)
-                continue;
-            e = even;
-            o = odd;
-        }
-        for (int half = 0; half < 2; half++) {
-            __m512i words = _mm512_permutex2var_epi16(e, order[half], o);
-            __m512i *t = total + 2 * half;
-            t[0] = _mm512_add_epi32(_mm512_add_epi32(t[0], t[0]), _mm512_cvtepu16_epi32(_mm512_castsi512_si256(words)));
-            t[1] = _mm512_add_epi32(_mm512_add_epi32(t[1], t[1]),
-                                    _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(words, 1)));
-        }
-    }
-    for (int i = 0; i < 4; i++) {
-        if (add)
-            total[i] = _mm512_add_epi32(total[i], _mm512_loadu_si512(distances + 16 * i));
-        _mm512_storeu_si512(distances + 16 * i, total[i]);
+        x[p].rest = rest_of(&x[p], rows);
+        look_up_rows(&a[p], &x[p], &a_tables, rows);
+        if (b != NULL)
+            look_up_rows(&b[p], &x[p], &b_tables, rows);
     }
 }
 
-static inline __attribute__((always_inline)) void distance_table(uint32_t *distances, const uint8_t *blocks,
-                                                                 size_t n_blocks, const thr_query_part *part,
-                                                                 const uint32_t planes) {
-    const size_t row_size = (size_t)ITEMS * planes;
-    /* All planes' weighted sum fits 16 bits when 8 n_rows (2^bits - 1)(2^planes - 1) does. */
-    const int narrow =
-        part->n_rows * 8 * ((1u << part->bits) - 1) * ((1u << planes) - 1) < 65536 && part->n_rows <= ROWS_A_ROUND;
-    for (size_t b = 0; b < n_blocks; b++, distances += ITEMS) {
-        for (uint32_t start = 0; start < part->n_rows; start += ROWS_A_ROUND) {
-            uint32_t end = part->n_rows - start > ROWS_A_ROUND ? start + ROWS_A_ROUND : part->n_rows;
-            word_sums sums[MAX_PLANES];
-            for (uint32_t p = 0; p < planes; p++)
-                sums[p] = (word_sums){_mm512_setzero_si512(), _mm512_setzero_si512()};
-            uint32_t r = start;
-            const uint8_t *sextets = part->sextets + (size_t)256 * (start / 3);
-            for (; r + 3 <= end; r += 3, blocks += 3 * row_size, sextets += 256)
-                look_up_triple(sums, blocks, sextets, planes, 3);
-            if (end - r == 2)
-                look_up_triple(sums, blocks, sextets, planes, 2);
-            else if (end - r == 1)
-                look_up_triple(sums, blocks, sextets, planes, 1);
-            blocks += (end - r) * row_size;
-            if (narrow)
-                store_sums(distances, sums, planes, 1, 0);
-            else
-                store_sums(distances, sums, planes, 0, start > 0);
-        }
+/* Of 32 words of even items and 32 of odd ones those of the items first to first + 15, as 32-bit numbers. */
+INLINE __m512i sixteen_items(__m512i even, __m512i odd, int first) {
+    const __m512i order = _mm512_setr_epi32(0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39);
+    return _mm512_maskz_permutex2var_epi16(0x55555555, even, _mm512_add_epi16(order, _mm512_set1_epi32(first / 2)),
+                                           odd);
+}
+
+INLINE __m512i even_words(__m512i both, __m512i odd) {
+    return _mm512_sub_epi16(both, _mm512_slli_epi16(odd, 8));
+}
+
+/* The planes' weighted sum, which fits 16 bits. */
+INLINE void store_narrow(uint32_t *distances, const word_sums *sums, const uint32_t planes) {
+    __m512i both = _mm512_setzero_si512(), odd = both;
+    for (uint32_t p = 0; p < planes; p++) {
+        both = _mm512_add_epi16(_mm512_add_epi16(both, both), sums[p].both);
+        odd = _mm512_add_epi16(_mm512_add_epi16(odd, odd), sums[p].odd);
     }
+    const __m512i even = even_words(both, odd);
+    for (int i = 0; i < ITEMS; i += 16)
+        _mm512_storeu_si512(distances + i, sixteen_items(even, odd, i));
+}
+
+/* The same in 32 bits, added to what is there or not. */
+INLINE void store_wide(uint32_t *distances, const word_sums *sums, const uint32_t planes, int add) {
+    for (int i = 0; i < ITEMS; i += 16) {
+        __m512i total = _mm512_setzero_si512();
+        for (uint32_t p = 0; p < planes; p++)
+            total = _mm512_add_epi32(_mm512_add_epi32(total, total),
+                                     sixteen_items(even_words(sums[p].both, sums[p].odd), sums[p].odd, i));
+        if (add)
+            total = _mm512_add_epi32(total, _mm512_loadu_si512(distances + i));
+        _mm512_storeu_si512(distances + i, total);
+    }
+}
+
+INLINE void clear(word_sums *sums, const uint32_t planes) {
+    for (uint32_t p = 0; p < planes; p++)
+        sums[p] = (word_sums){_mm512_setzero_si512(), _mm512_setzero_si512()};
+}
+
+/* All planes' weighted sum fits 16 bits when 8 n_rows (2^bits - 1)(2^planes - 1) does. */
+INLINE int is_narrow(const thr_query_part *part, const uint32_t planes) {
+    return part->n_rows * 8 * ((1u << part->bits) - 1) * ((1u << planes) - 1) < 65536 && part->n_rows <= ROWS_A_ROUND;
+}
+
+INLINE void store_some(uint32_t *distances, const word_sums *sums, const thr_query_part *part, const uint32_t planes,
+                       int add) {
+    if (is_narrow(part, planes))
+        store_narrow(distances, sums, planes);
+    else
+        store_wide(distances, sums, planes, add);
+}
+
+/* One part, or two (b not NULL), of which each plane's rows are loaded and taken apart once. */
+INLINE void distance_table(uint32_t *a_distances, uint32_t *b_distances, const uint8_t *blocks, size_t n_blocks,
+                           const thr_query_part *a, const thr_query_part *b, const uint32_t planes) {
+    const size_t row_size = (size_t)ITEMS * planes;
+    for (size_t block = 0; block < n_blocks; block++)
+        for (uint32_t start = 0; start < a->n_rows; start += ROWS_A_ROUND) {
+            const uint32_t end = a->n_rows - start > ROWS_A_ROUND ? start + ROWS_A_ROUND : a->n_rows;
+            word_sums a_sums[MAX_PLANES], b_sums[MAX_PLANES];
+            clear(a_sums, planes);
+            if (b != NULL)
+                clear(b_sums, planes);
+            const uint8_t *a_sextets = a->sextets + (size_t)256 * (start / 3);
+            const uint8_t *b_sextets = b != NULL ? b->sextets + (size_t)256 * (start / 3) : a_sextets;
+#define LOOK_UP(rows) look_up_triple(a_sums, b != NULL ? b_sums : NULL, blocks, a_sextets, b_sextets, planes, rows)
+            uint32_t r = start;
+            for (; r + 3 <= end; r += 3, blocks += 3 * row_size, a_sextets += 256, b_sextets += 256)
+                LOOK_UP(3);
+            if (end - r == 2)
+                LOOK_UP(2);
+            else if (end - r == 1)
+                LOOK_UP(1);
+#undef LOOK_UP
+            blocks += (end - r) * row_size;
+            store_some(a_distances + ITEMS * block, a_sums, a, planes, start > 0);
+            if (b != NULL)
+                store_some(b_distances + ITEMS * block, b_sums, b, planes, start > 0);
+        }
 }
 
 void thr_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
@@ -132,11 +183,39 @@ void thr_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_
     switch (part->item_bits) {
 #define CASE(planes)                                                                                                   \
     case planes:                                                                                                       \
-        distance_table(distances, blocks, n_blocks, part, planes);                                                     \
+        distance_table(distances, NULL, blocks, n_blocks, part, NULL, planes);                                         \
         break;
         THR_EACH_PLANES(CASE)
 #undef CASE
     default:
         break;
     }
+}
+
+/* Two parts of up to four planes: their sums and tables are 24 registers. */
+static void distance_two(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
+                         const thr_query_part *const *parts) {
+    switch (parts[0]->item_bits) {
+#define CASE(planes)                                                                                                   \
+    case planes:                                                                                                       \
+        distance_table(distances[0], distances[1], blocks, n_blocks, parts[0], parts[1], planes);                      \
+        break;
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+#undef CASE
+    default:
+        thr_distance_table_avx512(distances[0], blocks, n_blocks, parts[0]);
+        thr_distance_table_avx512(distances[1], blocks, n_blocks, parts[1]);
+        break;
+    }
+}
+
+void thr_distance_tables_avx512(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
+                                const thr_query_part *const *parts, size_t n_parts) {
+    for (; n_parts >= 2; n_parts -= 2, distances += 2, parts += 2)
+        distance_two(distances, blocks, n_blocks, parts);
+    if (n_parts > 0)
+        thr_distance_table_avx512(distances[0], blocks, n_blocks, parts[0]);
 }
