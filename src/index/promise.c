@@ -53,7 +53,8 @@ void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_opt
         candidates = options->filter != NULL ? count_of_share(c, k, share) : count_for(c, k);
     }
     const bool tiny = tuning->n_queries == 0 && n_items < THR_TUNE_LEAST_ITEMS;
-    if (kept && options->n_candidates == 0 && (r == THR_TUNED_RECALLS || tiny || survivors >= n_items / 2))
+    const bool counted = options->n_candidates != 0 || options->extra >= 0;
+    if (kept && !counted && (r == THR_TUNED_RECALLS || tiny || survivors >= n_items / 2))
         options->exact = true;
     if (options->n_candidates == 0)
         options->n_candidates = candidates;

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan_nested.c - searches of nested codes, alone and in groups, against the search by the book in every bit: the leading
+ * planes choose the survivors, all planes the candidates, the vectors the answer.
+ */
+#include "kernel/kernel.h"
+#include "naive.h"
+#include "scan/lane.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
+enum { MOST_THREADS = 3, MOST_LEVELS = 8, MOST_QUERIES = 40 };
+
+/* A context for every number of threads and level, and a turn that goes round all of them. */
+typedef struct contexts {
+    thr_context *all[MOST_THREADS * MOST_LEVELS];
+    size_t n, turn;
+} contexts;
+
+static int make_contexts(void **state) {
+    contexts *c = test_array(1, sizeof *c);
+    for (int isa = THR_ISA_SCALAR; isa <= (int)thr_isa_best(); isa++)
+        for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads++)
+            c->all[c->n++] = test_context(n_threads, (thr_isa)isa, NULL);
+    *state = c;
+    return test_say_seed(state);
+}
+
+static int free_contexts(void **state) {
+    contexts *c = *state;
+    for (size_t i = 0; i < c->n; i++)
+        thr_context_free(c->all[i]);
+    free(c);
+    return 0;
+}
+
+static thr_context *next(contexts *c) {
+    return c->all[c->turn++ % c->n];
+}
+
+static thr_search_options defaults(uint64_t survivors, uint64_t candidates) {
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.n_survivors = survivors;
+    options.n_candidates = candidates;
+    return options;
+}
+
+/* Gaussian rows around a mean where one is wanted; every eighth is zero or a copy of another, so that there are ties. */
+static float *make_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims, bool mean) {
+    float *rows = test_array((size_t)n_items * n_dims, sizeof *rows);
+    test_gaussian(rng, rows, (size_t)n_items * n_dims);
+    for (size_t i = 0; mean && i < (size_t)n_items * n_dims; i++)
+        rows[i] += 1.5f;
+    for (uint32_t i = 8; i < n_items; i += 8) {
+        const size_t size = n_dims * sizeof *rows;
+        if (thr_rng_below(rng, 4) == 0)
+            memset(rows + (size_t)i * n_dims, 0, size);
+        else
+            memcpy(rows + (size_t)i * n_dims, rows + (size_t)thr_rng_below(rng, i) * n_dims, size);
+    }
+    return rows;
+}
+
+/* So many queries, one of them zero, and two the same. */
+static float *make_queries(uint64_t *rng, uint64_t n, uint32_t n_dims) {
+    float *queries = test_array((size_t)n * n_dims, sizeof *queries);
+    test_gaussian(rng, queries, (size_t)n * n_dims);
+    if (n > 3) {
+        memset(queries + 2 * n_dims, 0, n_dims * sizeof *queries);
+        memcpy(queries + (n - 1) * n_dims, queries, n_dims * sizeof *queries);
+    }
+    return queries;
+}
+
+static uint64_t *make_filter(uint64_t *rng, uint32_t n_items, uint64_t one_in) {
+    uint64_t *filter = test_array((n_items + 63) / 64, sizeof *filter);
+    for (uint32_t i = 0; i < n_items; i++)
+        if (thr_rng_below(rng, one_in) == 0)
+            filter[i / 64] |= UINT64_C(1) << i % 64;
+    return filter;
+}
+
+static void check_target(contexts *c, const test_target *target, uint64_t *rng) {
+    const uint64_t n = target->shape.n_items;
+    const uint32_t n_dims = target->shape.n_dims;
+    const uint64_t n_queries = 2 + thr_rng_below(rng, 4);
+    float *queries = make_queries(rng, n_queries, n_dims);
+    thr_search_options options = defaults(30, 12);
+    test_search_equals_naive(next(c), target, queries, 1, 5, &options, "one query");
+    test_search_equals_naive(next(c), target, queries, n_queries, 5, &options, "a batch");
+    options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
+    test_search_equals_naive(next(c), target, queries, n_queries, 20, &options, "k above the candidates");
+    options = defaults(0, 0);
+    test_search_equals_naive(next(c), target, queries, 1, 3, &options, "no more survivors than k");
+    options = defaults(n, n);
+    test_search_equals_naive(next(c), target, queries, 1, n + 1, &options, "all of them");
+    options = defaults(10, 40);
+    test_search_equals_naive(next(c), target, queries, n_queries, 2, &options, "fewer survivors than candidates");
+    options = defaults(25, 0);
+    options.extra = target->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
+    test_search_equals_naive(next(c), target, queries, n_queries, 4, &options, "extra");
+    uint64_t *filter = make_filter(rng, target->shape.n_items, 3);
+    options = defaults(20, 10);
+    options.filter = filter;
+    options.filter_bits = n;
+    test_search_equals_naive(next(c), target, queries, n_queries, 4, &options, "filter");
+    options.filter = NULL;
+    options.exact = target->shape.keep != THR_DTYPE_NONE;
+    test_search_equals_naive(next(c), target, queries, n_queries, 4, &options, "exact");
+    free(filter);
+    free(queries);
+}
+
+static void all_kinds_of_nested_codes_equal_the_naive_answer(void **state) {
+    contexts *c = *state;
+    uint64_t rng = test_seed();
+    for (size_t m = 0; m < 3; m++)
+        for (size_t keep = 0; keep < 4; keep++)
+            for (uint32_t bits = 2; bits <= THR_MAX_BITS; bits++)
+                for (uint32_t lead = 1; lead < bits; lead++)
+                    for (int kind = 0; kind < 4; kind++) {
+                        const test_shape shape = {.n_items = 70 + (uint32_t)thr_rng_below(&rng, 200),
+                                                  .n_dims = 1 + (uint32_t)thr_rng_below(&rng, 30),
+                                                  .bits = bits,
+                                                  .metric = METRICS[m],
+                                                  .keep = KEEPS[keep],
+                                                  .segment_items = thr_rng_below(&rng, 2) == 0 ? 64 : 0,
+                                                  .centre = kind % 2 == 1,
+                                                  .lead = lead,
+                                                  .rotate = kind / 2 == 1};
+                        float *rows = make_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
+                        test_target target;
+                        test_target_make(&target, &shape, rows);
+                        assert_true(target.segments->records != NULL);
+                        check_target(c, &target, &rng);
+                        test_target_free(&target);
+                        free(rows);
+                    }
+}
+
+/* Queries share tiles in groups of 16 a thread: every number of them, alike and not, gets each query its own answer. */
+static void batches_of_any_size_answer_every_query_for_itself(void **state) {
+    contexts *c = *state;
+    enum { ITEMS = 700, DIMS = 20 };
+    uint64_t rng = test_seed();
+    for (size_t m = 0; m < 3; m++) {
+        const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[m + 1], 320, m == 1, 1, m == 2};
+        float *rows = make_rows(&rng, ITEMS, DIMS, shape.centre), *queries = make_queries(&rng, MOST_QUERIES, DIMS);
+        uint64_t *filter = make_filter(&rng, ITEMS, 2);
+        test_target target;
+        test_target_make(&target, &shape, rows);
+        for (uint64_t n_queries = 1; n_queries <= MOST_QUERIES; n_queries++) {
+            thr_search_options options = defaults(60, 25);
+            options.filter = n_queries % 3 == 0 ? filter : NULL;
+            options.filter_bits = ITEMS;
+            options.exact = shape.keep != THR_DTYPE_NONE && n_queries % 7 == 0;
+            test_search_equals_naive(next(c), &target, queries, n_queries, 10, &options, "a batch of any size");
+        }
+        test_target_free(&target);
+        free(filter);
+        free(queries);
+        free(rows);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------- sampled thresholds */
+
+enum { MANY = 20000, FEW_DIMS = 8, GROUP = 5 };
+
+static void make_many(test_target *target, size_t m, const float *rows) {
+    const test_shape shape = {MANY, FEW_DIMS, 4, METRICS[m], KEEPS[m], m == 1 ? 6400 : 0, false, 2, false};
+    test_target_make(target, &shape, rows);
+}
+
+static void large_collections_equal_the_naive_answer(void **state) {
+    contexts *c = *state;
+    uint64_t rng = test_seed();
+    float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = make_queries(&rng, GROUP, FEW_DIMS);
+    uint64_t *filter = make_filter(&rng, MANY, 3);
+    test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
+    assert_true(thr_sample_blocks(MANY / 64) > 0);
+    for (size_t m = 0; m < 3; m++) {
+        test_target target;
+        make_many(&target, m, rows);
+        thr_search_options options = defaults(300, 60);
+        test_search_equals_naive(next(c), &target, queries, 1, 10, &options, "large, one query");
+        for (size_t i = 0; i < 2; i++)
+            test_search_equals_naive(next(c), &target, queries, GROUP, 10, &options, "large");
+        options.filter = filter;
+        options.filter_bits = MANY;
+        test_search_equals_naive(next(c), &target, queries, GROUP, 10, &options, "large, filter");
+        options = defaults(200, 0);
+        options.extra = m == 0 ? 0.02f : 0.1f;
+        test_search_equals_naive(next(c), &target, queries, GROUP, 10, &options, "large, extra");
+        options = defaults(15000, 9000);
+        test_search_equals_naive(next(c), &target, queries, 1, 500, &options, "large, most of them");
+        test_target_free(&target);
+    }
+    free(rows);
+    free(queries);
+    free(filter);
+}
+
+/* Good rows only where the sample looks: its threshold is too high, for some queries of a group and not for others. */
+static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
+    contexts *c = *state;
+    uint64_t rng = test_seed();
+    const uint64_t n_blocks = (MANY + 63) / 64, n_sampled = thr_sample_blocks(n_blocks);
+    float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = make_queries(&rng, GROUP, FEW_DIMS);
+    test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
+    for (uint64_t s = 0; s < n_sampled; s++)
+        for (uint64_t i = 0; i < 64 * FEW_DIMS; i++) {
+            float *value = &rows[s * n_blocks / n_sampled * 64 * FEW_DIMS + i];
+            *value = queries[i % FEW_DIMS] + 0.1f * *value;
+        }
+    for (size_t m = 0; m < 3; m++) {
+        test_target target;
+        make_many(&target, m, rows);
+        for (uint64_t survivors = 100; survivors <= 10000; survivors *= 10) {
+            thr_search_options options = defaults(survivors, 60);
+            test_search_equals_naive(next(c), &target, queries, 1, 20, &options, "high sample");
+            test_search_equals_naive(next(c), &target, queries, GROUP, 20, &options, "high sample, group");
+        }
+        test_target_free(&target);
+    }
+    free(rows);
+    free(queries);
+}
+
+/* ---------------------------------------------------------------------------------------- what records are for */
+
+/* More survivors find more, far more than the first plane finds alone. */
+static void survivors_are_all_that_the_other_planes_are_read_of(void **state) {
+    contexts *c = *state;
+    enum { ITEMS = 3000, DIMS = 40, K = 10, QUERIES = 30 };
+    uint64_t rng = test_seed();
+    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows),
+          *queries = test_array(QUERIES * DIMS, sizeof *queries);
+    const test_shape shape = {ITEMS, DIMS, 4, THR_METRIC_IP, THR_DTYPE_F32, 0, false, 1, false};
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+    test_target target;
+    test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
+    test_gaussian(&rng, queries, (size_t)QUERIES * DIMS);
+    test_target_make(&target, &shape, rows);
+    thr_scan *scan = NULL;
+    thr_error err;
+    assert_ok(thr_scan_create(next(c), &scan, &err), &err);
+    uint64_t truth[QUERIES * K], found[QUERIES * K];
+    thr_search_options options = defaults(0, 0);
+    options.exact = true;
+    assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, truth, NULL, &err), &err);
+    double before = 0;
+    for (uint64_t survivors = 20; survivors <= 2000; survivors *= 10) {
+        double recall = 0;
+        options = defaults(survivors, 20);
+        assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, found, NULL, &err), &err);
+        assert_ok(thr_recall(truth, NULL, K, found, K, QUERIES, K, &recall, &err), &err);
+        assert_case(recall >= before, "seed %llu: %llu survivors have recall %g, a tenth of them %g",
+                    (unsigned long long)test_seed(), (unsigned long long)survivors, recall, before);
+        before = recall;
+    }
+    /* 20 of 3,000 by four planes hold nearly all of the best 10; by the first plane alone they would not. */
+    assert_case(before > 0.9, "seed %llu: recall %g", (unsigned long long)test_seed(), before);
+    options = defaults(20, 20);
+    assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, found, NULL, &err), &err);
+    double alone = 0;
+    assert_ok(thr_recall(truth, NULL, K, found, K, QUERIES, K, &alone, &err), &err);
+    assert_case(alone < 0.8, "seed %llu: recall %g of the first plane alone", (unsigned long long)test_seed(), alone);
+    thr_scan_free(scan);
+    test_target_free(&target);
+    free(rows);
+    free(queries);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_kinds_of_nested_codes_equal_the_naive_answer),
+        cmocka_unit_test(batches_of_any_size_answer_every_query_for_itself),
+        cmocka_unit_test(large_collections_equal_the_naive_answer),
+        cmocka_unit_test(a_sample_of_only_high_scores_does_not_lose_rows),
+        cmocka_unit_test(survivors_are_all_that_the_other_planes_are_read_of),
+    };
+    return cmocka_run_group_tests(tests, make_contexts, free_contexts);
+}

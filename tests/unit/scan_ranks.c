@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_ranks.c - ranks are the places that sorting all items by their estimates gives. */
+#include "naive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+enum { ITEMS = 900, DIMS = 13, ROWS = 60 };
+
+/* Places by sorting: of all items by the leading planes, then of the first n_survivors of those by all planes. */
+static void rank_naively(const test_target *target, const float *vector, uint64_t n_survivors, uint32_t *lead_ranks,
+                         uint32_t *full_ranks) {
+    thr_candidate items[ITEMS];
+    test_query query;
+    test_query_make(&query, target, vector, 4);
+    const bool nested = test_is_nested(&target->shape);
+    const bool nothing = query.norm == 0 && target->shape.metric != THR_METRIC_L2;
+    const size_t n = n_survivors < ITEMS ? (size_t)n_survivors : ITEMS;
+    for (uint64_t i = 0; i < ITEMS; i++) {
+        lead_ranks[i] = full_ranks[i] = UINT32_MAX;
+        items[i] = (thr_candidate){.row = i,
+                                   .score = nothing  ? 0
+                                            : nested ? test_lead_estimate(target, &query, i)
+                                                     : test_estimate(target, &query, i)};
+    }
+    qsort(items, ITEMS, sizeof *items, test_candidate_order);
+    for (size_t i = 0; i < n; i++) {
+        lead_ranks[items[i].row] = (uint32_t)i;
+        if (!nothing)
+            items[i].score = test_estimate(target, &query, items[i].row);
+    }
+    qsort(items, n, sizeof *items, test_candidate_order);
+    for (size_t i = 0; i < n; i++)
+        full_ranks[items[i].row] = (uint32_t)i;
+    test_query_free(&query);
+}
+
+static void check_ranks(thr_context *context, const test_target *target, const thr_matrix *queries, uint64_t query,
+                        uint64_t n_survivors, const uint64_t *rows, size_t n_rows) {
+    uint32_t lead_ranks[ITEMS], full_ranks[ITEMS], wanted_lead[ITEMS], wanted_full[ITEMS];
+    thr_scan *scan = NULL;
+    thr_error err;
+    rank_naively(target, (const float *)queries->data + query * DIMS, n_survivors, wanted_lead, wanted_full);
+    assert_ok(thr_scan_create(context, &scan, &err), &err);
+    for (int again = 0; again < 2; again++) /* a scan is used again and again */
+        assert_ok(thr_scan_ranks(scan, &target->scan, queries, query, n_survivors, rows, n_rows, lead_ranks, full_ranks,
+                                 &err),
+                  &err);
+    thr_scan_free(scan);
+    for (size_t j = 0; j < n_rows; j++)
+        assert_case(lead_ranks[j] == wanted_lead[rows[j]] && full_ranks[j] == wanted_full[rows[j]],
+                    "seed %llu: metric %s, %u of %u planes, query %llu, %llu survivors: row %llu has ranks %u and %u, "
+                    "not %u and %u",
+                    (unsigned long long)test_seed(), thr_metric_name(target->shape.metric), target->shape.lead,
+                    target->shape.bits, (unsigned long long)query, (unsigned long long)n_survivors,
+                    (unsigned long long)rows[j], lead_ranks[j], full_ranks[j], wanted_lead[rows[j]],
+                    wanted_full[rows[j]]);
+}
+
+static void ranks_are_places_in_both_orders(void **state) {
+    (void)state;
+    enum { QUERIES = 3 };
+    static const uint64_t survivors[] = {1, 40, 300, ITEMS, UINT64_MAX};
+    uint64_t rng = test_seed(), some[ROWS], all[ITEMS];
+    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows), queries[QUERIES * DIMS] = {0};
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+    test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
+    test_gaussian(&rng, queries, (QUERIES - 1) * DIMS); /* the last one stays zero */
+    for (uint64_t i = 0; i < ITEMS; i++) {
+        all[i] = i;
+        if (i % 5 == 4) /* ties */
+            memcpy(rows + i * DIMS, rows + thr_rng_below(&rng, i) * DIMS, DIMS * sizeof *rows);
+    }
+    for (uint32_t n_threads = 1; n_threads <= 2; n_threads++) {
+        thr_context *context = test_context(n_threads, THR_ISA_BEST, NULL);
+        for (size_t m = 0; m < 3; m++)
+            for (uint32_t lead = 0; lead <= 2; lead++) {
+                const test_shape shape = {ITEMS, DIMS,      3,    METRICS[m], m == 2 ? THR_DTYPE_NONE : THR_DTYPE_F32,
+                                          320,   lead == 2, lead, lead == 1};
+                test_target target;
+                test_target_make(&target, &shape, rows);
+                for (size_t j = 0; j < ROWS; j++)
+                    some[j] = j * (ITEMS / ROWS) + thr_rng_below(&rng, ITEMS / ROWS);
+                for (size_t s = 0; s < sizeof survivors / sizeof *survivors; s++)
+                    for (uint64_t q = 0; q < QUERIES; q++)
+                        check_ranks(context, &target, &matrix, q, survivors[s], some, ROWS);
+                check_ranks(context, &target, &matrix, 0, 500, all, ITEMS);
+                check_ranks(context, &target, &matrix, 1, 500, all + 17, 1);
+                check_ranks(context, &target, &matrix, 1, 500, all, 0);
+                test_target_free(&target);
+            }
+        thr_context_free(context);
+    }
+    free(rows);
+}
+
+static void without_memory_it_is_enomem_and_nothing_is_lost(void **state) {
+    (void)state;
+    uint64_t rng = test_seed(), row = 5;
+    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows);
+    test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
+    const test_shape shape = {ITEMS, DIMS, 3, THR_METRIC_L2, THR_DTYPE_NONE, 0, false, 1, false};
+    const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
+    test_target target;
+    test_target_make(&target, &shape, rows);
+    for (size_t n = 1;; n++) {
+        test_memory memory = {0};
+        thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+        const size_t live = memory.live;
+        uint32_t lead_rank = 0, full_rank = 0;
+        thr_scan *scan = NULL;
+        thr_error err;
+        memory.fail_at = memory.calls + n;
+        thr_status status = thr_scan_create(context, &scan, &err);
+        if (status == THR_OK)
+            status = thr_scan_ranks(scan, &target.scan, &matrix, 0, ITEMS, &row, 1, &lead_rank, &full_rank, &err);
+        const bool reached = memory.calls >= memory.fail_at;
+        if (reached)
+            assert_error(status, THR_ENOMEM, &err, "no memory");
+        else
+            assert_ok(status, &err);
+        thr_scan_free(scan);
+        assert_int_equal(memory.live, live);
+        thr_context_free(context);
+        if (!reached) {
+            assert_true(n > 5);
+            break;
+        }
+    }
+    test_target_free(&target);
+    free(rows);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_are_places_in_both_orders),
+        cmocka_unit_test(without_memory_it_is_enomem_and_nothing_is_lost),
+    };
+    return test_run_group(tests);
+}
