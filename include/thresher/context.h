@@ -31,11 +31,15 @@ typedef struct thr_allocator {
  */
 typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
 
-/* CPU levels, each containing those before it. The best one the machine has is used unless lowered. */
+/*
+ * CPU levels, each containing those before it of its architecture. The best one the machine has is used unless lowered.
+ */
 typedef enum thr_isa {
-    THR_ISA_SCALAR = 0, /* plain C, the specification */
-    THR_ISA_AVX2 = 1,   /* AVX2, F16C, BMI2, POPCNT */
-    THR_ISA_AVX512 = 2, /* AVX-512 F, BW, DQ, VL, VBMI, VPOPCNTDQ, BITALG, VNNI, and GFNI */
+    THR_ISA_SCALAR = 0,   /* plain C, the specification */
+    THR_ISA_AVX2 = 1,     /* x86: AVX2, F16C, BMI2, POPCNT */
+    THR_ISA_AVX512 = 2,   /* x86: AVX-512 F, BW, DQ, VL, VBMI, VPOPCNTDQ, BITALG, VNNI, and GFNI */
+    THR_ISA_NEON = 3,     /* 64-bit ARM: Advanced SIMD, which every such CPU has */
+    THR_ISA_NEON_DOT = 4, /* 64-bit ARM: NEON with the dot products of int8, FEAT_DotProd */
     THR_ISA_BEST = 100
 } thr_isa;
 
@@ -43,7 +47,7 @@ typedef struct thr_context_options {
     size_t size;             /* sizeof(thr_context_options), set by _init */
     thr_allocator allocator; /* all NULL: malloc and free */
     uint32_t n_threads;      /* 0: as many as the process may use */
-    thr_isa isa; /* the level wanted; the environment variable THR_ISA=scalar|avx2|avx512 lowers it further */
+    thr_isa isa;             /* the level wanted; the environment variable THR_ISA, a level's name, lowers it further */
     thr_progress_fn progress;
     void *progress_user;
 } thr_context_options;

@@ -159,7 +159,8 @@ static void manual(void) {
     for (const prog_command *const *c = prog_commands; *c != NULL; c++)
         roff_command(*c);
     (void)printf(".Sh ENVIRONMENT\n.Bl -tag -width Ds\n.It Ev THR_ISA\n");
-    roff("Lowers the CPU level that is used: scalar, avx2 or avx512. Answers are the same at every level.");
+    roff("Lowers the CPU level that is used: scalar, avx2 or avx512; on ARM scalar, neon or neon-dot. Answers are the "
+         "same at every level.");
     (void)printf(".It Ev THR_KERNEL\n");
     roff("How distances are computed: xor, table or tile, not the fastest for each search. Answers are the same.");
     (void)printf(".El\n.Sh EXIT STATUS\n.Bl -tag -width Ds\n.It 0\nThe work was done.\n.It 1\n");

@@ -35,22 +35,31 @@ static uint32_t count_cpus(void) {
     return 1;
 }
 
+/* What THR_ISA may say. */
+#if THR_X86
+static const char level_names[] = "scalar, avx2 or avx512";
+#elif THR_ARM64
+static const char level_names[] = "scalar, neon or neon-dot";
+#else
+static const char level_names[] = "scalar";
+#endif
+
 static thr_status choose_isa(thr_isa wanted, thr_isa *isa, thr_error *err) {
     const thr_isa best = thr_isa_best();
     *isa = wanted == THR_ISA_BEST ? best : wanted;
-    if (*isa < THR_ISA_SCALAR || (*isa > THR_ISA_AVX512))
+    if ((int)*isa < THR_ISA_SCALAR || (int)*isa > THR_ISA_LAST)
         return thr_fail(err, THR_EINVAL, "isa %d is no CPU level", (int)wanted);
-    if (*isa > best)
+    if (!thr_isa_has(*isa))
         return thr_fail(err, THR_EUNSUPPORTED, "this CPU has no %s, only %s", thr_isa_name(*isa), thr_isa_name(best));
     const char *lower = getenv("THR_ISA");
     if (lower == NULL || *lower == '\0')
         return THR_OK;
-    for (int level = THR_ISA_SCALAR; level <= THR_ISA_AVX512; level++)
-        if (strcmp(lower, thr_isa_name((thr_isa)level)) == 0) {
+    for (int level = THR_ISA_SCALAR; level <= THR_ISA_LAST; level++)
+        if (thr_isa_is_built((thr_isa)level) && strcmp(lower, thr_isa_name((thr_isa)level)) == 0) {
             *isa = (int)*isa < level ? *isa : (thr_isa)level;
             return THR_OK;
         }
-    return thr_fail(err, THR_EINVAL, "THR_ISA=%s is no CPU level: use scalar, avx2 or avx512", lower);
+    return thr_fail(err, THR_EINVAL, "THR_ISA=%s is no level of this CPU's architecture: use %s", lower, level_names);
 }
 
 static thr_status choose_way(int *way, thr_error *err) {

@@ -2,9 +2,9 @@
 /*
  * kernel.h - the table of leaf kernels: everything hot, nothing else.
  *
- * scalar.c fills every slot and is the specification; x86/ files overwrite slots with faster ones. Every slot gives the
- * same bits at every level: integers are exact, floats are added in the order stated here, every operation correctly
- * rounded, nothing contracted. kcheck holds each slot to that.
+ * scalar.c fills every slot and is the specification; files of x86/ and arm/ overwrite slots with faster ones. Every
+ * slot gives the same bits at every level: integers are exact, floats are added in the order stated here, every
+ * operation correctly rounded, nothing contracted. kcheck holds each slot to that.
  *
  * Kernels take whole blocks of 64 items (codes.h) and may read all of them; they write exactly what they say.
  */
@@ -167,15 +167,23 @@ typedef struct thr_kernels {
 #undef THR_KERNEL_SLOT
 } thr_kernels;
 
-/* The table of a level, filled from scalar upward; never changes. The level must be one the CPU has. */
-const thr_kernels *thr_kernels_get(thr_isa isa);
+enum { THR_ISA_LAST = THR_ISA_NEON_DOT };
 
-/* The best level of this CPU. */
+/* Whether a level is one of the architecture this was built for. Of these a CPU has all from scalar to its best. */
+bool thr_isa_is_built(thr_isa isa);
+
+/* The best level of this CPU, and whether it has a level. */
 thr_isa thr_isa_best(void);
+bool thr_isa_has(thr_isa isa);
+
+/* The table of a level, filled from scalar upward; never changes. Of a level that is not built: scalar's. */
+const thr_kernels *thr_kernels_get(thr_isa isa);
 
 /* Each level overwrites what it does faster. */
 void thr_kernels_fill_scalar(thr_kernels *kernels);
 void thr_kernels_fill_avx2(thr_kernels *kernels);
 void thr_kernels_fill_avx512(thr_kernels *kernels);
+void thr_kernels_fill_neon(thr_kernels *kernels);
+void thr_kernels_fill_neon_dot(thr_kernels *kernels);
 
 #endif

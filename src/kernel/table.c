@@ -7,26 +7,56 @@
 #include <pthread.h>
 #if THR_X86
 #include <cpuid.h>
+#elif THR_ARM64
+#include <sys/auxv.h>
 #endif
 
-static thr_kernels tables[THR_ISA_AVX512 + 1];
+/* The levels of this architecture, from the lowest up. */
+static const struct {
+    thr_isa isa;
+    void (*fill)(thr_kernels *kernels);
+} levels[] = {
+    {THR_ISA_SCALAR, thr_kernels_fill_scalar},
+#if THR_X86
+    {THR_ISA_AVX2, thr_kernels_fill_avx2},
+    {THR_ISA_AVX512, thr_kernels_fill_avx512},
+#elif THR_ARM64
+    {THR_ISA_NEON, thr_kernels_fill_neon},
+    {THR_ISA_NEON_DOT, thr_kernels_fill_neon_dot},
+#endif
+};
+enum { N_LEVELS = sizeof levels / sizeof levels[0] };
+
+static thr_kernels tables[N_LEVELS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void fill(void) {
-    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_AVX512; isa++) {
-        thr_kernels_fill_scalar(&tables[isa]);
-#if THR_X86
-        if (isa >= THR_ISA_AVX2)
-            thr_kernels_fill_avx2(&tables[isa]);
-        if (isa >= THR_ISA_AVX512)
-            thr_kernels_fill_avx512(&tables[isa]);
-#endif
+    for (size_t l = 0; l < N_LEVELS; l++) {
+        if (l > 0)
+            tables[l] = tables[l - 1];
+        levels[l].fill(&tables[l]);
     }
+}
+
+/* Where a level stands in the list; N_LEVELS where it does not. */
+static size_t position(thr_isa isa) {
+    size_t l = 0;
+    while (l < N_LEVELS && levels[l].isa != isa)
+        l++;
+    return l;
+}
+
+bool thr_isa_is_built(thr_isa isa) {
+    return position(isa) < N_LEVELS;
+}
+
+bool thr_isa_has(thr_isa isa) {
+    return thr_isa_is_built(isa) && isa <= thr_isa_best();
 }
 
 const thr_kernels *thr_kernels_get(thr_isa isa) {
     (void)pthread_once(&once, fill);
-    return &tables[isa];
+    return &tables[thr_isa_is_built(isa) ? position(isa) : 0];
 }
 
 #if THR_X86
@@ -48,6 +78,8 @@ thr_isa thr_isa_best(void) {
         __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("gfni"))
         return THR_ISA_AVX512;
     return THR_ISA_AVX2;
+#elif THR_ARM64
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ? THR_ISA_NEON_DOT : THR_ISA_NEON;
 #else
     return THR_ISA_SCALAR;
 #endif
@@ -61,6 +93,10 @@ const char *thr_isa_name(thr_isa isa) {
         return "avx2";
     case THR_ISA_AVX512:
         return "avx512";
+    case THR_ISA_NEON:
+        return "neon";
+    case THR_ISA_NEON_DOT:
+        return "neon-dot";
     case THR_ISA_BEST:
         return "best";
     }

@@ -2,7 +2,7 @@
 /*
  * kcheck - tests every kernel of every level against the scalar specification, and times it.
  *
- *   kcheck [--isa scalar|avx2|avx512] [--seed N] [--rounds N] [--bench] [--only NAME]
+ *   kcheck [--isa LEVEL] [--seed N] [--rounds N] [--bench] [--only NAME]
  *   kcheck --layouts
  *
  * Exit 0: all equal; 1: a difference (slot, level, shape and seed are printed); 77: this CPU has not that level.
@@ -185,7 +185,7 @@ int main(int argc, char **argv) {
             only = argv[++i];
         } else if (i + 1 < argc && strcmp(argv[i], "--isa") == 0) {
             i++;
-            for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_AVX512; isa++)
+            for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
                 if (strcmp(argv[i], thr_isa_name((thr_isa)isa)) == 0)
                     level = isa;
         } else {
@@ -193,12 +193,13 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
-    int best = (int)thr_isa_best(), failed = 0;
-    if (level > best) {
-        printf("this CPU has only %s\n", thr_isa_name((thr_isa)best));
+    if (level >= 0 && !thr_isa_has((thr_isa)level)) {
+        printf("this CPU has only %s\n", thr_isa_name(thr_isa_best()));
         return 77;
     }
-    for (int isa = level < 0 ? 0 : level; isa <= (level < 0 ? best : level); isa++)
-        failed |= run_level((thr_isa)isa, seed, rounds, timed, only);
+    int failed = 0;
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
+        if (level < 0 ? thr_isa_has((thr_isa)isa) : isa == level)
+            failed |= run_level((thr_isa)isa, seed, rounds, timed, only);
     return failed;
 }

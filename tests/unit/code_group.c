@@ -73,8 +73,8 @@ static void check_ways(const batch *b) {
     for (uint32_t q = 0; q < b->n_queries; q++)
         for (uint64_t i = 0; i < ITEMS; i++)
             products[q * ITEMS + i] = product(b, q, i);
-    for (int isa = THR_ISA_SCALAR; isa <= (int)thr_isa_best(); isa++)
-        for (int way = 0; way < THR_N_WAYS; way++) {
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
+        for (int way = 0; way < THR_N_WAYS && thr_isa_has((thr_isa)isa); way++) {
             thr_query_group group;
             thr_query_group_make(&group, (thr_way)way, b->pointers, b->n_queries, memory);
             memset(distances, 0xee, n * sizeof *distances);
@@ -124,7 +124,9 @@ static void the_largest_codes_do_not_overflow(void **state) {
     uint8_t *blocks = test_array(2 * size, 1);
     memset(blocks + size, 0xff, size);
     void *memory = aligned(thr_query_group_size(THR_MAX_DIMS, 4));
-    for (int isa = THR_ISA_SCALAR; isa <= (int)thr_isa_best(); isa++) {
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
+        if (!thr_isa_has((thr_isa)isa))
+            continue;
         thr_query_group group;
         uint32_t distances[4 * ITEMS];
         thr_query_group_make(&group, THR_WAY_TILE, pointers, 4, memory);

@@ -11,6 +11,7 @@
 
 #include "index/manifest.h"
 #include "index/segment_file.h"
+#include "kernel/kernel.h"
 
 #include <inttypes.h>
 
@@ -134,7 +135,7 @@ static void expect_same_answers(thr_context *context, size_t version, const gold
 
 static void old_indexes_give_the_same_answers_for_ever(void **state) {
     (void)state;
-    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_AVX512; isa++)
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
         for (uint32_t n_threads = 1; n_threads <= 2; n_threads++) {
             thr_context_options options;
             thr_context *context = NULL;

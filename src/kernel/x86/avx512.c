@@ -4,6 +4,7 @@
  * is one row's accumulator.
  */
 #include "kernel/kernel.h"
+#include "kernel/planes.h"
 #include "kernel/x86/avx512_codes.h"
 
 #include <immintrin.h>

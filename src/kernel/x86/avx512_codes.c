@@ -6,6 +6,7 @@
  * one popcount and one add a pair. A level grows by at most 8 a pair and row, so after some rows the levels are emptied
  * into 32-bit sums, from the heaviest down: sum = 2 sum + level.
  */
+#include "kernel/planes.h"
 #include "kernel/x86/avx512_codes.h"
 
 #include <immintrin.h>

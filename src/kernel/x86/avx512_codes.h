@@ -5,9 +5,6 @@
 
 #include "kernel/kernel.h"
 
-/* CASE for every number of planes, in a switch: each is compiled with its own constant. */
-#define THR_EACH_PLANES(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
-
 void thr_distance_xor_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part);
 void thr_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part);
 void thr_distance_tables_avx512(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,

@@ -8,6 +8,7 @@
  * The bytes looked up are at most 90, added in pairs. Pairs of items are then 16-bit words: `both` sums whole words and
  * `odd` the words' high bytes; the even items' sum is both - 256 odd, exact modulo 2^16 as long as a sum fits 16 bits.
  */
+#include "kernel/planes.h"
 #include "kernel/x86/avx512_codes.h"
 
 #include <immintrin.h>

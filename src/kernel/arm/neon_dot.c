@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NEON with dot products: SDOT adds four products of bytes to each 32-bit lane. */
+#include "kernel/kernel.h"
+
+#include <arm_neon.h>
+
+/*
+ * 64 plane bits become bytes of -1 or 0, whose products with the digits are what the plane picks, negated. One plane
+ * after the other: the digits are few and stay in the first level cache.
+ */
+static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
+                            int32_t digit_sum) {
+    const uint8x16_t places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
+    const uint8x16_t spread = vcombine_u8(vdup_n_u8(0), vdup_n_u8(1)); /* byte 0 for 8 dimensions, byte 1 for 8 */
+    int32_t sum = 0;
+    for (uint32_t j = 0; j < n_planes; j++, planes += n_rows) {
+        int32x4_t picked[4];
+        for (int v = 0; v < 4; v++)
+            picked[v] = vdupq_n_s32(0);
+        for (size_t r = 0; r < n_rows; r += 8) {
+            const uint8x8_t eight = vld1_u8(planes + r);
+            const uint8x16_t bits = vcombine_u8(eight, eight);
+            for (int v = 0; v < 4; v++) {
+                const uint8x16_t byte = vqtbl1q_u8(bits, vaddq_u8(spread, vdupq_n_u8((uint8_t)(2 * v))));
+                const int8x16_t minus = vreinterpretq_s8_u8(vtstq_u8(byte, places));
+                picked[v] = vdotq_s32(picked[v], minus, vld1q_s8(digits + 8 * r + 16 * v));
+            }
+        }
+        const int32x4_t all = vaddq_s32(vaddq_s32(picked[0], picked[1]), vaddq_s32(picked[2], picked[3]));
+        sum = 2 * sum - vaddvq_s32(all);
+    }
+    return 2 * sum - ((1 << n_planes) - 1) * digit_sum;
+}
+
+void thr_kernels_fill_neon_dot(thr_kernels *kernels) {
+    kernels->rest_product = rest_product;
+}
