@@ -9,6 +9,7 @@
  * four planes or less the rest is masked off, and b's sums are 16 times too large; with more, a second matrix holds the
  * other planes. The first four queries' pass leaves the bytes in a buffer of the first level cache for the others.
  */
+#include "kernel/planes.h"
 #include "kernel/x86/avx512_codes.h"
 
 #include <immintrin.h>
