@@ -7,13 +7,14 @@
 #include "scan/lane.h"
 
 enum {
-    AHEAD = 6, /* candidates whose vectors are being fetched while one is scored */
-    LINE = 64, /* bytes fetched at once */
+    AHEAD = 6,         /* candidates whose vectors are being fetched while one is scored */
+    LINE = 64,         /* bytes fetched at once */
+    FETCH_BYTES = 256, /* of a vector; the processor sees the stream by then, and fetches the others itself */
     WAITING = 256,
     SPARSE = 24, /* a block of fewer allowed rows is not scored whole */
 };
 
-static const double ROW_NS = 15, ROW_BYTES_A_NS = 16, BLOCK_NS = 20, BLOCK_BYTES_A_NS = 25;
+static const double ROW_NS = 20, ROW_BYTES_A_NS = 14, BLOCK_NS = 40, BLOCK_BYTES_A_NS = 16;
 
 /* Raw kernel values of n rows from one on, before item factors. */
 static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
@@ -58,7 +59,7 @@ static void fetch(const thr_scan_target *target, uint64_t row) {
     const thr_segment *segment = thr_segment_of(target, row);
     const size_t size = thr_row_size(target);
     const char *at = (const char *)segment->vectors + (row - segment->first_row) * size;
-    for (size_t i = 0; i < size; i += LINE)
+    for (size_t i = 0; i < size && i < FETCH_BYTES; i += LINE)
         __builtin_prefetch(at + i);
     if (segment->inverse_norms != NULL)
         __builtin_prefetch(segment->inverse_norms + (row - segment->first_row));
