@@ -15,6 +15,9 @@ typedef struct build_values {
     const char *ids;
     size_t metric;
     uint64_t bits;
+    uint64_t lead;
+    bool rotate;
+    bool no_rotate;
     size_t keep;
     bool codes_only;
     bool force;
@@ -27,7 +30,7 @@ static const char *const metrics[] = {"cosine", "ip", "l2", NULL};
 static const char *const keeps[] = {"f32", "f16", "i8", NULL};
 static const thr_dtype keep_dtypes[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
 
-enum { GROUP_KEEP = 1 };
+enum { GROUP_KEEP = 1, GROUP_ROTATE = 2 };
 
 static const prog_argument arguments[] = {
     {.name = "VECTORS",
@@ -71,6 +74,24 @@ static const prog_option options[] = {
      .fallback = "3",
      .help = "bits of code a dimension: more is slower and needs fewer candidates",
      .offset = offsetof(build_values, bits)},
+    {.name = "lead",
+     .kind = PROG_COUNT,
+     .value = "1..8",
+     .least = 1,
+     .most = 8,
+     .help = "bits that are screened by themselves; the others are read of what survives only (default: chosen by "
+             "dimensions; as many as --bits: all are screened)",
+     .offset = offsetof(build_values, lead)},
+    {.name = "rotate",
+     .kind = PROG_FLAG,
+     .group = GROUP_ROTATE,
+     .help = "rotate vectors at random before they are coded (default: where a sample's codes get better by it)",
+     .offset = offsetof(build_values, rotate)},
+    {.name = "no-rotate",
+     .kind = PROG_FLAG,
+     .group = GROUP_ROTATE,
+     .help = "do not rotate",
+     .offset = offsetof(build_values, no_rotate)},
     {.name = "keep",
      .kind = PROG_CHOICE,
      .value = "f32|f16|i8",
@@ -108,6 +129,10 @@ static void print_json(const build_values *values, const thr_index_info *info, d
     prog_json_key_text(&json, "metric", thr_metric_name(info->metric));
     prog_json_key_count(&json, "item_bits", info->item_bits);
     prog_json_key_text(&json, "keep", thr_dtype_name(info->keep));
+    prog_json_key_count(&json, "lead_bits", info->lead_bits);
+    prog_json_key_bool(&json, "centred", info->centred);
+    prog_json_key_bool(&json, "rotated", info->rotated);
+    prog_json_key_count(&json, "tuned_queries", info->tuned_queries);
     prog_json_key_count(&json, "n_segments", info->n_segments);
     prog_json_key_real(&json, "code_bytes_per_item", (double)info->code_bytes / n_items);
     prog_json_key_real(&json, "vector_bytes_per_item", (double)info->vector_bytes / n_items);
@@ -147,6 +172,11 @@ static int run_build(program *run, const void *all_values) {
     double start = prog_seconds();
     int rc;
 
+    if (values->lead > values->bits) {
+        prog_error("--lead %" PRIu64 " of --bits %" PRIu64 ": at most all of them; %s", values->lead, values->bits,
+                   prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
     if (thr_reader_open(run->context, values->vectors, &reader, &err) != THR_OK)
         return prog_failed(&err);
     if (thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE) {
@@ -157,6 +187,8 @@ static int run_build(program *run, const void *all_values) {
     thr_index_build_options_init(&build);
     build.metric = (thr_metric)values->metric;
     build.item_bits = (uint32_t)values->bits;
+    build.lead_bits = (uint32_t)values->lead;
+    build.rotate = values->rotate ? THR_ROTATE_ON : values->no_rotate ? THR_ROTATE_OFF : THR_ROTATE_AUTO;
     build.keep = values->codes_only ? THR_DTYPE_NONE : keep_dtypes[values->keep];
     build.ids_path = values->ids;
     build.replace = values->force;
@@ -187,7 +219,8 @@ const prog_command prog_index_build = {
     .summary = "make an index of all rows of a file of vectors",
     .text =
         "Encodes every row with a few bits a dimension, without training, and keeps the vectors beside the codes for "
-        "exact scores. Rows are streamed, so the file may be larger than memory.\n\n"
+        "exact scores. Rows are streamed, so the file may be larger than memory. At the end some of the items serve as "
+        "queries to find out how many rows a recall takes.\n\n"
         "The index appears when it is complete. A build that fails or is stopped (SIGINT, SIGTERM) changes nothing: "
         "what was there before stays.",
     .arguments = arguments,

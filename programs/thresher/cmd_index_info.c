@@ -38,6 +38,10 @@ static void print_json(const char *dir, const thr_index_info *info) {
     prog_json_key_text(&json, "metric", thr_metric_name(info->metric));
     prog_json_key_count(&json, "item_bits", info->item_bits);
     prog_json_key_text(&json, "keep", thr_dtype_name(info->keep));
+    prog_json_key_count(&json, "lead_bits", info->lead_bits);
+    prog_json_key_bool(&json, "centred", info->centred);
+    prog_json_key_bool(&json, "rotated", info->rotated);
+    prog_json_key_count(&json, "tuned_queries", info->tuned_queries);
     prog_json_key_count(&json, "n_segments", info->n_segments);
     prog_json_key_bool(&json, "has_ids", info->has_ids);
     prog_json_key_bool(&json, "has_names", info->has_names);
@@ -52,6 +56,24 @@ static void print_json(const char *dir, const thr_index_info *info) {
     prog_json_end(&json);
 }
 
+/* "3 bits a dimension, 1 of them screened first" */
+typedef struct planes_text {
+    char text[80];
+} planes_text;
+
+static planes_text planes_of(const thr_index_info *info) {
+    planes_text planes;
+    const char *unit = info->item_bits == 1 ? "bit" : "bits";
+
+    if (info->lead_bits < info->item_bits)
+        (void)snprintf(planes.text, sizeof planes.text,
+                       "%" PRIu32 " %s a dimension, %" PRIu32 " of them screened first", info->item_bits, unit,
+                       info->lead_bits);
+    else
+        (void)snprintf(planes.text, sizeof planes.text, "%" PRIu32 " %s a dimension", info->item_bits, unit);
+    return planes;
+}
+
 static void print_text(const char *dir, const thr_index_info *info) {
     const char *ids = info->has_names ? "row numbers, with names" : info->has_ids ? "given ids" : "row numbers";
 
@@ -59,8 +81,14 @@ static void print_text(const char *dir, const thr_index_info *info) {
     (void)printf("items           %s\n", prog_exact(info->n_items).text);
     (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
     (void)printf("metric          %s\n", thr_metric_name(info->metric));
-    (void)printf("codes           %" PRIu32 " bits a dimension, %s, %.1f bytes an item\n", info->item_bits,
+    (void)printf("codes           %s, %s, %.1f bytes an item\n", planes_of(info).text,
                  prog_bytes((double)info->code_bytes).text, per_item(info->code_bytes, info->n_items));
+    (void)printf("centre          %s\n", info->centred ? "yes: codes are of what vectors have beside it" : "no");
+    (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
+    if (info->tuned_queries > 0)
+        (void)printf("calibration     %s queries\n", prog_exact(info->tuned_queries).text);
+    else
+        (void)printf("calibration     none\n");
     if (info->keep == THR_DTYPE_NONE)
         (void)printf("kept vectors    none: scores are estimates\n");
     else

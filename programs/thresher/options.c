@@ -143,9 +143,16 @@ static int store_count(const prog_option *option, const char *text, uint64_t *ou
 }
 
 static int store_real(const prog_option *option, const char *text, double *out) {
-    if (prog_read_real(text, out) && *out >= option->least_real)
+    const bool limited = option->most_real > 0.0;
+
+    if (prog_read_real(text, out) &&
+        (limited ? *out > option->least_real && *out <= option->most_real : *out >= option->least_real))
         return PROG_DONE;
-    prog_error("%s takes a number, %g or more, not \"%s\"", prog_spell(option).text, option->least_real, text);
+    if (limited)
+        prog_error("%s takes a number above %g and up to %g, not \"%s\"", prog_spell(option).text, option->least_real,
+                   option->most_real, text);
+    else
+        prog_error("%s takes a number, %g or more, not \"%s\"", prog_spell(option).text, option->least_real, text);
     return PROG_WRONG_WORDS;
 }
 

@@ -45,7 +45,8 @@ typedef struct prog_option {
     const char *fallback;       /* the default as one would write it, or NULL */
     const char *const *choices; /* of PROG_CHOICE, ended by NULL */
     uint64_t least, most;       /* of PROG_COUNT; most 0 means no limit */
-    double least_real;          /* of PROG_REAL */
+    double least_real;          /* of PROG_REAL, ... */
+    double most_real;           /* ... 0 means no limit; with one, least_real itself is too small */
     const char *refused;        /* a choice that is right in other builds, with or without ":..." behind it, ... */
     const char *refused_why;    /* ... and why not in this one */
     unsigned group;             /* options of the same group, not 0, exclude each other */

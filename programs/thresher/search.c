@@ -59,6 +59,8 @@ int prog_search_prepare(prog_search *s) {
     s->info = thr_index_get_info(s->index);
     thr_search_options_init(&s->options);
     s->options.query_bits = (uint32_t)values->query_bits;
+    s->options.recall = (float)values->recall;
+    s->options.n_survivors = values->survivors < s->info.n_items ? values->survivors : s->info.n_items;
     s->options.n_candidates = values->candidates < s->info.n_items ? values->candidates : s->info.n_items;
     s->options.exact = values->exact;
     if (!isnan(values->extra))

@@ -15,6 +15,8 @@ typedef struct prog_search_values {
     const char *queries;
     uint64_t k;
     prog_list like;
+    double recall;
+    uint64_t survivors;
     uint64_t candidates;
     double extra;
     bool exact;

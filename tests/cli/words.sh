@@ -54,6 +54,16 @@ for bad in -0.5 x nan inf 1e999 '' 0x1p3 1,5; do
     fails 2 '--extra takes a number, 0 or more' "$THRESHER" index search d q.npy -k 5 --extra "$bad"
     fails 2 '--extra takes a number, 0 or more' "$THRESHER" index search d q.npy -k 5 --extra="$bad"
 done
+for bad in 0 -0.5 1.0001 2 99 x nan inf '' 0.99x; do
+    fails 2 "--recall takes a number above 0 and up to 1, not \"$bad\"" \
+        "$THRESHER" index search d q.npy -k 5 --recall "$bad"
+done
+for bad in 0 -1 x; do
+    fails 2 '--survivors takes a whole number, 1 or more' "$THRESHER" index search d q.npy -k 5 --survivors "$bad"
+done
+for bad in 0 9 -1 x; do
+    fails 2 '--lead takes a whole number from 1 to 8' "$THRESHER" index build x.npy -o y --lead "$bad"
+done
 fails 2 '--threads takes a whole number from 1 to 1024' "$THRESHER" info --threads 0
 fails 2 '--threads takes a whole number from 1 to 1024' "$THRESHER" info --threads 1025
 fails 2 '--seed takes a whole number' "$THRESHER" info --seed -1
@@ -73,6 +83,9 @@ fails 2 'DIR is empty' "$THRESHER" index info ''
 fails 2 '--exact and --extra exclude each other' "$THRESHER" index search d q.npy -k 3 --exact --extra 1
 fails 2 '--candidates and --exact exclude each other' "$THRESHER" index search d q.npy -k 3 --candidates 5 --exact
 fails 2 '--keep and --codes-only exclude each other' "$THRESHER" index build x.npy -o y --keep f16 --codes-only
+fails 2 '--rotate and --no-rotate exclude each other' "$THRESHER" index build x.npy -o y --rotate --no-rotate
+fails 2 '--lead 4 of --bits 3: at most all of them' "$THRESHER" index build x.npy -o y --lead 4
+fails 2 '--lead 3 of --bits 2: at most all of them' "$THRESHER" index build x.npy -o y --lead 3 --bits 2
 
 # right words of another build: the work cannot be done
 fails 1 'this build has no GPU support' "$THRESHER" info --device cuda
