@@ -172,11 +172,11 @@ THR_API thr_status thr_index_search(thr_index *index, const thr_matrix *queries,
 
 /*
  * Calibrate the index anew with queries like those it will be asked (30 at least, better a thousand; any dtype), which
- * need not be items: what thr_search_options.recall takes is learnt from them and kept in the index. A build does the
- * same with some of its items. It takes an exact search of all queries. No search may be running.
+ * need not be items: what thr_search_options.recall takes is learnt from them and kept in the index. queries NULL: some
+ * of its items, as a build does. It takes an exact search of all queries. No search may be running.
  *
  * Returns THR_OK; THR_EINVAL for too few queries; THR_EDIM; THR_ERANGE for a query with NaN or infinity; THR_EUNSUPPORTED
- * for an index of format 1, or of so few items that it is searched exactly; THR_ECHANGED when the index was replaced
+ * for an index of format 1, or of so few items that it is searched exactly, or without vectors and queries; THR_ECHANGED when the index was replaced
  * since it was opened; THR_EEXIST while a build is at work there; THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
 THR_API thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error *err);

@@ -271,8 +271,7 @@ static thr_status calibrate(builder *b, thr_error *err) {
     for (uint64_t i = 0; i < n; i++)
         rows[i] = thr_row_source_sampled_row(&b->source, i);
     THR_TRY_OUT(thr_index_open_unpublished(b->context, b->dir.path, &b->manifest, &index, err));
-    THR_TRY_OUT(thr_tune_by_items(index, &sample, rows, b->options->calibration_queries, err));
-    b->manifest.tuning = index->manifest.tuning;
+    THR_TRY_OUT(thr_tune_by_items(index, &sample, rows, b->options->calibration_queries, &b->manifest.tuning, err));
 out:
     thr_index_free(index);
     thr_release(b->context, rows);

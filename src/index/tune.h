@@ -27,9 +27,9 @@ thr_status thr_tune(thr_index *index, const thr_tune_queries *queries, thr_tunin
 
 /*
  * Calibrate a new index with wanted of its own items, fewer where that would take long; not at all where there are too
- * few. Of codes only, they are rows of the sample (sample_rows: the items they are). Changes index->manifest only.
+ * few. Of codes only, they are rows of the sample (sample_rows: the items they are).
  */
 thr_status thr_tune_by_items(thr_index *index, const thr_matrix *sample, const uint64_t *sample_rows, uint64_t wanted,
-                             thr_error *err);
+                             thr_tuning *tuning, thr_error *err);
 
 #endif

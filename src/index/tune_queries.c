@@ -30,7 +30,7 @@ static uint64_t pick(uint64_t n_items, uint64_t n, uint64_t i, uint64_t *rng) {
 }
 
 thr_status thr_tune_by_items(thr_index *index, const thr_matrix *sample, const uint64_t *sample_rows, uint64_t wanted,
-                             thr_error *err) {
+                             thr_tuning *tuning, thr_error *err) {
     const uint32_t n_dims = index->target.quantiser->n_dims;
     const bool kept = index->manifest.keep != THR_DTYPE_NONE;
     uint64_t n = affordable(index, wanted), rng = n_dims, *rows = NULL;
@@ -51,7 +51,7 @@ thr_status thr_tune_by_items(thr_index *index, const thr_matrix *sample, const u
             THR_TRY_OUT(thr_matrix_to_f32(sample, at, 1, vectors + i * n_dims));
     }
     const thr_tune_queries queries = {thr_matrix_f32(vectors, n, n_dims), rows};
-    THR_TRY_OUT(thr_tune(index, &queries, &index->manifest.tuning, err));
+    THR_TRY_OUT(thr_tune(index, &queries, tuning, err));
 out:
     thr_release(index->context, rows);
     thr_release(index->context, vectors);
@@ -85,10 +85,11 @@ out:
 }
 
 thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error *err) {
-    if (index == NULL || queries == NULL)
-        return thr_fail(err, THR_EINVAL, "an index is tuned with queries");
-    THR_TRY(thr_index_check_queries(index, queries, 1, err));
-    if (queries->n_rows < THR_TUNE_LEAST_QUERIES)
+    if (index == NULL)
+        return thr_fail(err, THR_EINVAL, "no index to tune was given");
+    if (queries != NULL)
+        THR_TRY(thr_index_check_queries(index, queries, 1, err));
+    if (queries != NULL && queries->n_rows < THR_TUNE_LEAST_QUERIES)
         return thr_fail(err, THR_EINVAL,
                         "%" PRIu64 " queries are too few to calibrate with: give at least %d, better a thousand",
                         queries->n_rows, (int)THR_TUNE_LEAST_QUERIES);
@@ -99,9 +100,19 @@ thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: an index of %" PRIu64 " items is searched exactly, there is nothing to calibrate",
                         index->manifest_path, index->target.n_items);
+    if (queries == NULL && index->manifest.keep == THR_DTYPE_NONE)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: holds codes only, no vectors to calibrate with: give queries, or build it again",
+                        index->manifest_path);
     THR_TRY(thr_index_check_unchanged(index, err));
-    const thr_tune_queries all = {*queries, NULL};
     thr_tuning tuning = {0};
-    THR_TRY(thr_tune(index, &all, &tuning, err));
+    if (queries != NULL) {
+        const thr_tune_queries all = {*queries, NULL};
+        THR_TRY(thr_tune(index, &all, &tuning, err));
+    } else {
+        thr_index_build_options defaults;
+        thr_index_build_options_init(&defaults);
+        THR_TRY(thr_tune_by_items(index, NULL, NULL, defaults.calibration_queries, &tuning, err));
+    }
     return publish(index, &tuning, err);
 }

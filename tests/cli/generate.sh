@@ -39,7 +39,7 @@ END
     bash try.bash >tried || die "bash completion fails"
     cat >expected <<'END'
 info index
-build search info verify
+build search info verify tune
 --metric
 cosine ip l2
 cosine

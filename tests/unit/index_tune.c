@@ -167,7 +167,7 @@ static void what_cannot_be_calibrated_is_told(void **state) {
     expect_status(thr_index_tune(index, &few, &error), THR_ERANGE);
     assert_non_null(strstr(error.text, "query 170 "));
     expect_status(thr_index_tune(NULL, &few, &error), THR_EINVAL);
-    expect_status(thr_index_tune(index, NULL, &error), THR_EINVAL);
+    expect_ok(thr_index_tune(index, NULL, &error));
     thr_search_options search;
     thr_search_options_init(&search);
     const float wrong[] = {0, -0.5f, 1.0001f, NAN, INFINITY};
