@@ -7,7 +7,8 @@
  * are transposed when multiplied by the identity. A lane gets four planes of item a in the bits 0 to 3 of the result and
  * four of item b in the bits 4 to 7; of the result's bytes the lower four are wanted for a and the upper four for b. With
  * four planes or less the rest is masked off, and b's sums are 16 times too large; with more, a second matrix holds the
- * other planes. The first four queries' pass leaves the bytes in a buffer of the first level cache for the others.
+ * other planes. Bytes go to a buffer that the first level cache holds: the first four queries' pass unpacks a row ahead of
+ * the one it multiplies, with the half of the processor that products leave idle.
  */
 #include "kernel/planes.h"
 #include "kernel/x86/avx512_codes.h"
@@ -84,6 +85,16 @@ INLINE __m512i unpack(const item_matrices *of, const int upper_dims, const int p
     return _mm512_ternarylogic_epi64(wanted, u, _mm512_gf2p8affine_epi64_epi8(dims, of->second, 0), 0xca);
 }
 
+INLINE void unpack_row(uint8_t *bytes, const uint8_t *codes, const int planes) {
+    for (int k = 0; k < 4; k++) {
+        const item_matrices of = load_matrices(codes, 16 * k, planes);
+        _mm512_store_si512(bytes + 64 * k, unpack(&of, 0, planes));
+        _mm512_store_si512(bytes + 256 + 64 * k, unpack(&of, 1, planes));
+    }
+    /* Whoever wants the bytes loads them: with the accumulators they are more than there are registers. */
+    __asm__ volatile("" : : : "memory");
+}
+
 /* Some rows of one block. */
 typedef struct tile_rows {
     const uint8_t *codes;
@@ -137,46 +148,37 @@ INLINE void finish(const tile_output *to, size_t query, const query_sums *sums, 
     store_sixteen(distances + 48, sums->items48, rows, base, go_on, item_sums == NULL ? NULL : item_sums + 48);
 }
 
-/* Up to four queries against rows that are unpacked on the way (planes > 0) or are so already. */
+/* One or four queries against rows that are unpacked on the way (planes > 0) or are so already. */
 INLINE void pass(const tile_output *to, const tile_rows *rows, const int8_t *digits, const int n_queries,
                  const int planes, const uint32_t *item_sums) {
     const uint8_t *codes = rows->codes;
     uint8_t *bytes = rows->bytes;
     query_sums a = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
     query_sums b = a, c = a, d = a;
+    if (planes > 0)
+        unpack_row(bytes, codes, planes);
     for (uint32_t r = 0; r < rows->n_rows; r++, bytes += BYTES_A_ROW, digits += DIGITS_A_ROW) {
-        item_matrices of[4];
-        for (int k = 0; k < 4 && planes > 0; k++)
-            of[k] = load_matrices(codes, 16 * k, planes);
         codes += ITEMS * planes;
+        if (planes > 0 && r + 1 < rows->n_rows)
+            unpack_row(bytes + BYTES_A_ROW, codes, planes);
         for (int h = 0; h < 2; h++) {
             __m512i u[4];
-            for (int k = 0; k < 4; k++) {
-                if (planes > 0) {
-                    u[k] = unpack(&of[k], h, planes);
-                    _mm512_store_si512(bytes + 256 * h + 64 * k, u[k]);
-                } else {
-                    u[k] = _mm512_load_si512(bytes + 256 * h + 64 * k);
-                }
-            }
-            if (n_queries > 0)
-                add_products(&a, u, digits + 16 * h);
-            if (n_queries > 1)
+            for (int k = 0; k < 4; k++)
+                u[k] = _mm512_load_si512(bytes + 256 * h + 64 * k);
+            add_products(&a, u, digits + 16 * h);
+            if (n_queries == QUERIES) {
                 add_products(&b, u, digits + 16 * h + 4);
-            if (n_queries > 2)
                 add_products(&c, u, digits + 16 * h + 8);
-            if (n_queries > 3)
                 add_products(&d, u, digits + 16 * h + 12);
+            }
         }
     }
-    if (n_queries > 0)
-        finish(to, 0, &a, rows, item_sums);
-    if (n_queries > 1)
+    finish(to, 0, &a, rows, item_sums);
+    if (n_queries == QUERIES) {
         finish(to, 1, &b, rows, item_sums);
-    if (n_queries > 2)
         finish(to, 2, &c, rows, item_sums);
-    if (n_queries > 3)
         finish(to, 3, &d, rows, item_sums);
+    }
 }
 
 /* Queries against unpacked bytes; their number is a constant where it is wanted most. */
@@ -215,8 +217,8 @@ INLINE void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blo
                                     .bytes = bytes,
                                     .n_rows = left < ROWS_A_ROUND ? left : ROWS_A_ROUND,
                                     .odd_shift = planes > 4 ? 0 : 4};
-            if (unpack_first)
-                pass(NULL, &rows, NULL, 0, planes, NULL);
+            for (uint32_t i = 0; i < rows.n_rows && unpack_first; i++)
+                unpack_row(bytes + (size_t)i * BYTES_A_ROW, rows.codes + (size_t)i * ITEMS * (size_t)planes, planes);
             if (tile->bits == 8)
                 sum_items(item_sums, &rows);
             for (size_t q = 0; q < tile->n_queries; q += QUERIES) {
