@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BINS = THR_CALIBRATE_BINS };
+enum { BINS = THR_CALIBRATE_BINS, LANES = 16 };
 
 static const double PERCENTILES[] = {0.70, 0.80, 0.85, 0.90, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0};
 enum { N_PERCENTILES = sizeof PERCENTILES / sizeof *PERCENTILES };
@@ -32,22 +32,39 @@ static void percentiles(const float *rows, size_t n, uint32_t *histogram, float 
         values[next++] = 1.0f;
 }
 
-double thr_mean_cosine(const float *rows, size_t n_rows, uint32_t n_dims, float range, uint32_t bits) {
-    const float half = (float)(1u << (bits - 1)), scale = half / range, top = 2 * half - 1;
-    double total = 0;
-    for (size_t r = 0; r < n_rows; r++) {
-        const float *x = rows + r * n_dims;
-        double product = 0, square = 0;
-        for (uint32_t d = 0; d < n_dims; d++) {
+/* <x, v> and |v|^2 of a row and its code in 16 partial sums each, so that compilers may put them side by side. */
+static double cosine(const float *x, uint32_t n_dims, float scale, float half) {
+    const float top = 2 * half - 1;
+    float products[LANES] = {0}, squares[LANES] = {0};
+    double product = 0, square = 0;
+    for (uint32_t d = 0; d < n_dims; d += LANES) {
+        float padded[LANES] = {0};
+        const uint32_t n = n_dims - d < LANES ? n_dims - d : LANES;
+        const float *at = n < LANES ? memcpy(padded, x + d, n * sizeof *x) : x + d;
+        for (uint32_t l = 0; l < LANES; l++) {
             /* Adding half first makes truncation the floor. */
-            float cell = x[d] * scale + half;
-            cell = cell < 0 ? 0 : cell > top ? top : (float)(int)cell;
-            double v = 2 * (double)cell - (double)top;
-            product += v * (double)x[d];
-            square += v * v;
+            float cell = at[l] * scale + half;
+            cell = cell < 0 ? 0 : cell;
+            cell = cell > top ? top : cell;
+            const float v = 2 * (float)(int)cell - top;
+            products[l] += v * at[l];
+            squares[l] += v * v;
         }
-        total += product / sqrt(square);
+        for (uint32_t l = n; l < LANES; l++)
+            squares[l] -= 1; /* padding is coded as 1 */
     }
+    for (uint32_t l = 0; l < LANES; l++) {
+        product += (double)products[l];
+        square += (double)squares[l];
+    }
+    return product / sqrt(square);
+}
+
+double thr_mean_cosine(const float *rows, size_t n_rows, uint32_t n_dims, float range, uint32_t bits) {
+    const float half = (float)(1u << (bits - 1));
+    double total = 0;
+    for (size_t r = 0; r < n_rows; r++)
+        total += cosine(rows + r * n_dims, n_dims, half / range, half);
     return total / (double)n_rows;
 }
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SEARCH_ROWS = 1024, DECISION_ROWS = 4 * SEARCH_ROWS };
+enum { SEARCH_ROWS = 1024, DECISION_ROWS = 16 * SEARCH_ROWS };
 
 static const uint64_t ROTATION_SEED = 1; /* any but 0 */
 static const double SHORTEST = 0x1p-100;
@@ -19,8 +19,8 @@ static const double SHORTEST_CENTRE = 0x1p-50; /* products with it stay far abov
 static const double WORTH_A_CENTRE =
     0.02; /* of the mean square; below it the saved noise is less than a tenth of a bit */
 /*
- * Of the cosine, summed over codes of 1 bit and of item_bits: above what chance gives without dependence on directions,
- * which with DECISION_ROWS rows of 64 dimensions has a deviation of half of that.
+ * Of the cosine, summed over codes of 1 bit and of item_bits; and at least 1 / sqrt(numbers looked at), because that much
+ * comes by chance, without dependence on directions: three deviations, or 1.6 for codes of one bit.
  */
 static const double WORTH_A_ROTATION = 0.001;
 
@@ -111,20 +111,21 @@ static double sum_of_cosines(const thr_quantiser *quantiser, const float *rows, 
                                            thr_mean_cosine(rows, n_rows, n_dims, ranges[bits - 1], bits));
 }
 
-/* What the rotation adds to the mean cosines of codes, each with ranges of its own. rows has room for SEARCH_ROWS. */
-static thr_status gain_by_rotation(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser,
-                                   const float plain[THR_MAX_BITS], float *rows, double *gain, thr_error *err) {
+/* Whether the rotation adds enough to the mean cosines of codes, each with ranges of its own. rows: SEARCH_ROWS. */
+static thr_status judge_rotation(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser,
+                                 const float plain[THR_MAX_BITS], float *rows, bool *worth_it, thr_error *err) {
     const uint64_t wanted = sample->n_rows < DECISION_ROWS ? sample->n_rows : DECISION_ROWS;
-    double total = 0;
+    double gain = 0;
     size_t n_rows = 0, all = 0;
     for (uint64_t first = 0; first < wanted; first += SEARCH_ROWS, all += n_rows) {
         const uint64_t end = wanted - first < SEARCH_ROWS ? wanted : first + SEARCH_ROWS;
         THR_TRY(take_rows(context, sample, quantiser, first, end, wanted, rows, &n_rows, err));
-        total -= sum_of_cosines(quantiser, rows, n_rows, plain);
+        gain -= sum_of_cosines(quantiser, rows, n_rows, plain);
         rotate_rows(quantiser, rows, n_rows);
-        total += sum_of_cosines(quantiser, rows, n_rows, quantiser->ranges);
+        gain += sum_of_cosines(quantiser, rows, n_rows, quantiser->ranges);
     }
-    *gain = total / (double)all;
+    const double by_chance = 1 / sqrt((double)all * quantiser->n_dims);
+    *worth_it = all > 0 && gain / (double)all >= fmax(WORTH_A_ROTATION, by_chance);
     return THR_OK;
 }
 
@@ -134,7 +135,7 @@ static thr_status find_ranges(thr_context *context, const thr_matrix *sample, ui
     const uint64_t wanted = sample->n_rows < SEARCH_ROWS ? sample->n_rows : SEARCH_ROWS;
     float plain[THR_MAX_BITS];
     size_t n_rows = 0;
-    double gain = 0;
+    bool worth_it = false;
     THR_TRY(take_rows(context, sample, quantiser, 0, wanted, wanted, rows, &n_rows, err));
     if (n_rows > 0)
         thr_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
@@ -147,9 +148,8 @@ static thr_status find_ranges(thr_context *context, const thr_matrix *sample, ui
         thr_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
     if ((flags & THR_QUANTISER_ROTATED) != 0)
         return THR_OK;
-    if (n_rows > 0)
-        THR_TRY(gain_by_rotation(context, sample, quantiser, plain, rows, &gain, err));
-    if (gain >= WORTH_A_ROTATION)
+    THR_TRY(judge_rotation(context, sample, quantiser, plain, rows, &worth_it, err));
+    if (worth_it)
         return THR_OK;
     memcpy(quantiser->ranges, plain, sizeof plain);
     return thr_quantiser_rotate(context, quantiser, 0, err);

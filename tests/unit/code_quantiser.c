@@ -211,6 +211,11 @@ static void uneven_components_are_rotated_and_even_ones_are_not(void **state) {
         assert_true(quantiser.rotation_seed == 0);
         assert_memory_equal(quantiser.ranges, plain.ranges, sizeof plain.ranges);
         test_gaussian(&rng, rows, (size_t)MANY * DIMS);
+        if (bits > 1) { /* with one bit, chance decides for a rotation now and then */
+            assert_ok(thr_quantiser_train(context, &sample, (uint32_t)bits, THR_QUANTISER_ROTATE, &quantiser, &err),
+                      &err);
+            assert_null(quantiser.rotation);
+        }
         for (size_t i = 0; i < (size_t)MANY * DIMS; i++)
             rows[i] *= 1 / (1 + (float)(i % DIMS) / 4);
         assert_ok(thr_quantiser_train(context, &sample, (uint32_t)bits, THR_QUANTISER_ROTATE, &quantiser, &err), &err);
