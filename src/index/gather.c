@@ -158,11 +158,19 @@ static float round_up(double x) {
     return (double)nearest < x ? nextafterf(nearest, INFINITY) : nearest;
 }
 
-/* |r - x| and |x| for x = factor b, the factor as it is stored. product is <r / |r|, b>, square |b|^2. */
-static void note_errors(float *error, float *length, double residual, double product, double factor, uint32_t square) {
-    const double x = factor * sqrt((double)square), off = x * x + residual * (residual - 2 * factor * product);
+/* An item's code x = factor b, the factor as it is stored. */
+typedef struct stored_code {
+    double residual, product, factor; /* |r|, <r / |r|, b> */
+    uint32_t square;                  /* |b|^2 */
+} stored_code;
+
+/* |r - x| and |x|. The product is a float's sum of n_dims terms of one sign: off by n_dims / 16 + 8 roundings at most. */
+static void note_errors(float *error, float *length, stored_code code, uint32_t n_dims) {
+    const double x = code.factor * sqrt((double)code.square), r = code.residual;
+    const double rounding = (n_dims / 16 + 8) * 0x1p-23 * r * r;
+    const double square = x * x + r * (r - 2 * code.factor * code.product) + rounding;
     *length = fmaxf(*length, round_up(x));
-    *error = fmaxf(*error, round_up(sqrt(fmax(off, 0))));
+    *error = fmaxf(*error, round_up(sqrt(fmax(square, 0))));
 }
 
 static void add_nested(thr_gather *gather, thr_slab *slab, uint64_t n) {
@@ -187,10 +195,11 @@ static void add_nested(thr_gather *gather, thr_slab *slab, uint64_t n) {
         numbers[0] = thr_bf16_from_f32(factor_of(m->residuals[i], m->lead_products[i]));
         if (pairs)
             numbers[1] = thr_bf16_from_f32(offset);
-        note_errors(&errors->full_error, &errors->full_length, residual, (double)m->products[i], (double)factor,
-                    m->code_squares[i]);
-        note_errors(&errors->lead_error, &errors->lead_length, residual, (double)m->lead_products[i],
-                    (double)thr_bf16_to_f32(numbers[0]), gather->lead_squares[i]);
+        const double lead_factor = (double)thr_bf16_to_f32(numbers[0]);
+        note_errors(&errors->full_error, &errors->full_length,
+                    (stored_code){residual, (double)m->products[i], (double)factor, m->code_squares[i]}, n_dims);
+        note_errors(&errors->lead_error, &errors->lead_length,
+                    (stored_code){residual, (double)m->lead_products[i], lead_factor, gather->lead_squares[i]}, n_dims);
     }
 }
 
