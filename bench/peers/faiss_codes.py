@@ -7,10 +7,9 @@ more of the true neighbours than with METRIC_INNER_PRODUCT.
 
 import numpy as np
 from faiss_exact import faiss_module
-from peer import CODES, REFINE_FACTORS, Index, Peer, Timer, keep_best, sample
+from peer import CODES, REFINE_FACTORS, Index, Peer, Timer, is_large, keep_best, sample
 
 TRAIN_ROWS, OPQ_TRAIN_ROWS, OPQ_ROUNDS = 100_000, 20_000, 12
-MOST_SLOW_COMPONENTS = 250_000_000  # items x dimensions beyond which the scalar quantisers take seconds a query
 
 
 class Refined(Peer):
@@ -57,9 +56,12 @@ class PQFastScan(Refined):
 
     def variants(self, data):
         """M sub-quantisers of 4 bits: half a bit to 4 bits a dimension. Rotations are learnt where data is real."""
-        sizes = [data.n_dims // part for part in (8, 4, 2, 1) if data.n_dims % part == 0]
+        sizes = [data.n_dims // part for part in self.parts(data) if data.n_dims % part == 0]
         plain = [{"M": m, "opq": False} for m in sizes]
         return plain + [{"M": m, "opq": True} for m in sizes if not data.synthetic and m < data.n_dims]
+
+    def parts(self, data):
+        return (8, 4, 2) if is_large(data) else (8, 4, 2, 1)
 
     def train_rows(self, variant):
         return OPQ_TRAIN_ROWS if variant["opq"] else TRAIN_ROWS
@@ -79,7 +81,7 @@ class RaBitQFastScan(Refined):
     name, title = "faiss-rabitq", "Faiss RaBitQFastScan + refine"
 
     def variants(self, data):
-        return [{"bits": bits} for bits in (1, 2, 3, 4)]
+        return [{"bits": bits} for bits in ((1, 2) if is_large(data) else (1, 2, 3, 4))]
 
     def make(self, data, bits):
         faiss = faiss_module()
@@ -105,8 +107,8 @@ class ScalarQuantizer(Refined):
     factors = (1, 2, 5)
 
     def variants(self, data):
-        if data.base.size > MOST_SLOW_COMPONENTS:
-            return []
+        if is_large(data):
+            return []  # seconds a query
         return [{"type": "QT_4bit_tqmse"}, {"type": "QT_8bit"}]
 
     def make(self, data, type):

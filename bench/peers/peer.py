@@ -15,6 +15,8 @@ EXACT, CODES, CLUSTERS, GRAPH = "exact", "codes", "clusters", "graph"
 # Candidates refined over k. Where recall is too low or as good as 1, the driver leaves the rest out.
 REFINE_FACTORS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
 
+LARGE_COMPONENTS = 250_000_000  # items x dimensions
+
 
 @dataclass
 class Index:
@@ -52,6 +54,11 @@ class Timer:
 
     def __exit__(self, *_):
         self.seconds = time.perf_counter() - self.start
+
+
+def is_large(data):
+    """So large that a grid of all numbers of bits takes too long to build."""
+    return data.base.size > LARGE_COMPONENTS
 
 
 def keep_best(data, queries, ids, k):

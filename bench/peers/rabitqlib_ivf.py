@@ -6,8 +6,10 @@ import tempfile
 from importlib.metadata import version
 
 import numpy as np
-from peer import CLUSTERS, CODES, REFINE_FACTORS, Index, Peer, Timer, keep_best, sample
+from peer import CLUSTERS, CODES, REFINE_FACTORS, Index, Peer, Timer, is_large, keep_best, sample
 
+GRID = ((16, 1), (16, 2), (256, 1), (256, 3), (256, 4), (256, 7))  # clusters, bits
+LARGE_GRID = ((256, 1), (256, 4))
 TRAIN_ROWS_A_CLUSTER, TRAIN_ROUNDS = 100, 8
 PROBES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # shares of the clusters
 PROBE_BITS, PROBE_FACTORS = 4, (2, 5, 10)
@@ -21,7 +23,8 @@ class Exhaustive(Peer):
         return version("rabitqlib")
 
     def variants(self, data):
-        return [{"clusters": n, "bits": bits} for n in (16, 256) for bits in (1, 2, 3, 4, 7)]
+        grid = LARGE_GRID if is_large(data) else GRID
+        return [{"clusters": clusters, "bits": bits} for clusters, bits in grid]
 
     def settings(self, clusters):
         return [{"probes": clusters, "factor": factor} for factor in REFINE_FACTORS]
