@@ -56,6 +56,7 @@ BY_NAME = {peer.name: peer for peer in PEERS}
 ON_DEMAND = ("faiss-rabitq-plain", "faiss-hnsw")  # far slower than faiss-rabitq, and than hnswlib to build
 QUICK_DATA = ["books100d", "fashion64", "synthetic64"]
 BUDGET_S, QUICK_BUDGET_S = 0.6, 0.15  # for each timing: one query at a time, and batches
+FORMAT = 1  # of the results file
 GLANCE = 64  # queries that tell whether a setting is worth its budget
 EVERY_QUERY = 3600.0  # seconds; a promise is checked on all of them
 WORTH, ENOUGH = 0.88, 0.9995  # recall below which a setting is not measured, and from which no more work is tried
@@ -148,10 +149,13 @@ def run_one(arguments, name, peer_name):
 
 
 def load_results(path):
+    """What is kept in the file; nothing when there is none, or it was written with other figures in mind."""
+    results = {"format": FORMAT, "machine": {}, "data": {}, "results": {}}
     if os.path.exists(path):
         with open(path) as file:
-            return json.load(file)
-    return {"machine": {}, "data": {}, "results": {}}
+            kept = json.load(file)
+        results = kept if kept.get("format") == FORMAT else results
+    return results
 
 
 def save_results(path, results):

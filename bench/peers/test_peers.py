@@ -127,7 +127,7 @@ class Pick(unittest.TestCase):
 
 def made_up_results():
     flat = {**point(10, 1.0, 0), "variant": {}, "setting": {}}
-    ours = [{**point(200, 0.994, 12), "variant": {"bits": 2}, "setting": {"promise": 0.99}}]
+    ours = [{**point(200, 0.994, 12), "variant": {"bits": 3}, "setting": {"promise": 0.99}}]
 
     def kept(points, title, family):
         about = {"version": "1", "title": title, "family": family, "package": title, "date": "today"}
@@ -158,12 +158,13 @@ class Report(unittest.TestCase):
         self.assertAlmostEqual(any_size["measured"], 200 / 150)
         self.assertEqual(found["one query, k = 1000: time over that of k = 10"]["measured"], 1.25)
         self.assertEqual(found["one query, 0.01 of the items allowed: time over that without a filter"]["met"], True)
+        self.assertEqual(found["index without refine vectors over float32"]["measured"], 12 / 64)
         self.assertAlmostEqual(found["recall promised less recall measured, the most"]["measured"], -0.004)
 
     def test_text_says_what_was_left_out(self):
         words = report.text(made_up_results())
         self.assertIn("- books100d, hnswlib: hnswlib is not installed", words)
-        self.assertIn("| books100d | 2 | 0.99 | 0.9940 | 0.0000 | 200 |", words)
+        self.assertIn("| books100d | 3 | 0.99 | 0.9940 | 0.0000 | 200 |", words)
 
     def test_an_empty_file_of_results_is_reported(self):
         self.assertIn("thresher bench search", report.text(search.load_results("there/is/none.json")))
