@@ -80,6 +80,7 @@ extern const prog_command prog_index_tune;
 extern const prog_command prog_eval_recall;
 extern const prog_command bench_scan_command;   /* bench/scan.c */
 extern const prog_command bench_filter_command; /* bench/filter.c */
+extern const prog_command bench_search_command; /* bench/search.c */
 
 /* cmd_index_info.c: print what an index is; for `info DIR` and `index info DIR`. */
 int prog_print_index(program *run, const char *dir);

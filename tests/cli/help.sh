@@ -4,7 +4,7 @@
 set -eu
 . "$(dirname "$0")/lib.inc"
 
-for words in "" index eval info "index build" "index search" "index info" "index verify" "eval recall"; do
+for words in "" index eval info "index build" "index search" "index info" "index verify" "eval recall" "bench scan" "bench search"; do
     for help in --help -h; do
         # shellcheck disable=SC2086 # the words are words
         works "$THRESHER" $words $help
@@ -23,7 +23,7 @@ works "$THRESHER" --help index build
 says '-o, --output DIR' out
 says 'default: cosine' out
 works "$THRESHER" --help
-for command in info "index build" "index search" "index info" "index verify" "eval recall"; do
+for command in info "index build" "index search" "index info" "index verify" "eval recall" "bench scan" "bench search"; do
     says "^  $command " out
 done
 ! grep -q generate out || die "help shows --generate"
@@ -50,3 +50,11 @@ says 'tile (THR_KERNEL)' out
 works env THR_KERNEL=xor "$THRESHER" info --json
 says '"taken":"xor","forced":true' out
 fails 1 'THR_KERNEL=fast' env THR_KERNEL=fast "$THRESHER" info
+
+# The comparison with other libraries is a program of the source tree; this says which.
+works "$THRESHER" bench search
+says 'pip install numpy faiss-cpu usearch hnswlib rabitqlib' out
+says './run bench search --quick' out
+works "$THRESHER" bench search --json
+is_json out
+says '"command":"./run bench search"' out

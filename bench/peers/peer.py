@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a peer is: something that builds indexes of vectors, and searches them in one or more settings.
+
+A peer offers variants of its index (bits, clusters, ...), each built once for a data set; an index offers settings of
+its search, from the least work to the most. The driver measures every setting of every variant.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+EXACT, CODES, CLUSTERS, GRAPH = "exact", "codes", "clusters", "graph"
+
+# Candidates refined over k. Where recall is too low or as good as 1, the driver leaves the rest out.
+REFINE_FACTORS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
+
+LARGE_COMPONENTS = 250_000_000  # items x dimensions
+
+
+@dataclass
+class Index:
+    search: callable  # (queries, k, **setting) -> ids, queries x k; negative where there is none
+    settings: list  # of dicts
+    build_s: float
+    bytes: int  # what is scanned or walked, without vectors that only refine
+    vector_bytes: int = 0  # those
+
+
+class Peer:
+    name = ""  # as on the command line
+    title = ""  # in tables
+    family = EXACT  # how it searches; CODES: every item's code is read
+    package = ""  # what to install
+
+    def version(self):
+        """Of the package; raises ImportError when it is not installed."""
+        return __import__(self.package.replace("-cpu", "")).__version__
+
+    def variants(self, data):
+        """What to build for the data set: a list of dicts, arguments of build."""
+        return [{}]
+
+    def build(self, data, **variant):
+        raise NotImplementedError
+
+
+class Timer:
+    """with Timer() as t: ...; t.seconds"""
+
+    def __enter__(self):
+        self.start = time.perf_counter()
+        return self
+
+    def __exit__(self, *_):
+        self.seconds = time.perf_counter() - self.start
+
+
+def is_large(data):
+    """So large that a grid of all numbers of bits takes too long to build."""
+    return data.base.size > LARGE_COMPONENTS
+
+
+def keep_best(data, queries, ids, k):
+    """Refine for peers that do not do it themselves: of the candidates ids, the k with the best exact scores."""
+    out = np.empty((len(queries), k), dtype=np.int64)
+    for i, (query, row) in enumerate(zip(queries, ids)):
+        vectors = data.base[row]
+        if data.metric == "l2":
+            vectors = vectors - query
+            scores = np.einsum("ij,ij->i", vectors, vectors)
+        else:
+            scores = -(vectors @ query)
+        out[i] = row[np.argpartition(scores, k - 1)[:k]]
+    return out
+
+
+def sample(base, n_rows):
+    """About n_rows rows, evenly spread."""
+    return np.ascontiguousarray(base[:: max(1, len(base) // n_rows)])

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare Thresher with its peers: recall and speed of searches on one thread, build times and sizes.
+
+usage: ./run bench search [--data NAME,...] [--peers NAME,...] [--quick] [--again] [--graphs] [--docs] [--out FILE]
+
+Every data set and peer is measured in a process of its own, and kept in FILE; what is there already is not measured
+again unless --again asks for it. Then the report is printed, or with --docs written into docs/.
+"""
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
+    os.environ[name] = "1"  # before anything that starts threads is imported
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+
+try:
+    import datasets
+    import faiss_codes
+    import faiss_exact
+    import graphs
+    import measure
+    import rabitqlib_ivf
+    import thresher_peer
+    import usearch_exact
+except ImportError as missing:
+    sys.exit(f"bench search: Python has no {missing.name}; pip install numpy faiss-cpu usearch hnswlib rabitqlib")
+
+PEERS = [
+    faiss_exact.Flat(),
+    thresher_peer.Thresher(),
+    thresher_peer.ThresherExact(),
+    thresher_peer.ThresherRows(),
+    faiss_codes.PQFastScan(),
+    faiss_codes.RaBitQFastScan(),
+    rabitqlib_ivf.Exhaustive(),
+    faiss_exact.Panorama(),
+    faiss_codes.BinaryFlat(),
+    faiss_codes.RaBitQ(),
+    faiss_codes.ScalarQuantizer(),
+    usearch_exact.Floats(),
+    usearch_exact.Codes(),
+    rabitqlib_ivf.Probing(),
+    graphs.HnswLib(),
+    graphs.SymphonyQG(),
+    graphs.FaissHnsw(),
+]
+BY_NAME = {peer.name: peer for peer in PEERS}
+
+ON_DEMAND = ("faiss-rabitq-plain", "faiss-hnsw")  # far slower than faiss-rabitq, and than hnswlib to build
+QUICK_DATA = ["books100d", "fashion64", "synthetic64"]
+BUDGET_S, QUICK_BUDGET_S = 0.6, 0.15  # for each timing: one query at a time, and batches
+FORMAT = 1  # of the results file
+GLANCE = 64  # queries that tell whether a setting is worth its budget
+EVERY_QUERY = 3600.0  # seconds; a promise is checked on all of them
+WORTH, ENOUGH = 0.88, 0.9995  # recall below which a setting is not measured, and from which no more work is tried
+
+
+def measure_index(data, index, budget):
+    """Every setting worth it, from the least work to the most; the figures of each."""
+    for setting in index.settings:
+        search = partial(index.search, **setting)
+        chosen = len(index.settings) > 1 and "promise" not in setting
+        if chosen and measure.recall(data, search(data.queries[:GLANCE], measure.K)) < WORTH:
+            continue
+        recall_s = EVERY_QUERY if "promise" in setting else measure.RECALL_S
+        point = measure.measure(data, search, budget, recall_s=recall_s)
+        yield {"setting": setting, **point}
+        if chosen and point["recall"] >= ENOUGH:
+            return
+
+
+def measure_peer(peer, data, budget):
+    """What is kept of a data set and peer: {"points": [...]}, {"rows": [...]}, or {"left_out": why}."""
+    try:
+        kept = {
+            "version": peer.version(),
+            "title": peer.title,
+            "family": peer.family,
+            "package": peer.package,
+            "points": [],
+        }
+    except ImportError as missing:
+        return {"left_out": f"{missing.name or missing} is not installed ({peer.package})"}
+    kept["date"] = time.strftime("%Y-%m-%d %H:%M")
+    if hasattr(peer, "rows"):
+        return {**kept, "rows": peer.rows(data, budget)}
+    variants = peer.variants(data)
+    if not variants:
+        return {"left_out": f"too slow for {len(data.base)} x {data.n_dims}" + graph_hint(peer)}
+    for variant in variants:
+        index = peer.build(data, **variant)
+        about = {
+            "variant": variant,
+            "build_s": index.build_s,
+            "bytes_per_item": index.bytes / len(data.base),
+            "vector_bytes_per_item": index.vector_bytes / len(data.base),
+        }
+        kept["points"] += [{**about, **point} for point in measure_index(data, index, budget)]
+    return kept
+
+
+def graph_hint(peer):
+    return " (--graphs builds it)" if isinstance(peer, graphs.Graph) else ""
+
+
+def about_data(data):
+    return {
+        "title": data.title,
+        "metric": data.metric,
+        "synthetic": data.synthetic,
+        "n_items": len(data.base),
+        "n_dims": data.n_dims,
+        "n_queries": len(data.queries),
+    }
+
+
+def one(arguments):
+    """The process for one data set and peer: writes {"data": ..., "peer": ...} to a file."""
+    name, peer_name, path = arguments.one
+    peer = BY_NAME[peer_name]
+    data = datasets.load(name, arguments.cache, arguments.quick)
+    if isinstance(peer, graphs.Graph):
+        peer.cache, peer.large = arguments.cache, arguments.graphs
+    result = {"data": about_data(data), "peer": measure_peer(peer, data, arguments.budget)}
+    with open(path, "w") as file:
+        json.dump(result, file)
+
+
+def run_one(arguments, name, peer_name):
+    """Run it; the answer, or {"left_out": why} where the process failed."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "result.json")
+        command = [sys.executable, __file__, "--one", name, peer_name, path, "--cache", arguments.cache]
+        command += ["--budget", str(arguments.budget)]
+        command += ["--quick"] * arguments.quick + ["--graphs"] * arguments.graphs
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        if os.path.exists(path):
+            with open(path) as file:
+                return json.load(file)
+    last = (done.stderr.strip().splitlines() or ["no word"])[-1]
+    return {"peer": {"left_out": f"failed with status {done.returncode}: {last}"}}
+
+
+def load_results(path):
+    """What is kept in the file; nothing when there is none, or it was written with other figures in mind."""
+    results = {"format": FORMAT, "machine": {}, "data": {}, "results": {}}
+    if os.path.exists(path):
+        with open(path) as file:
+            kept = json.load(file)
+        results = kept if kept.get("format") == FORMAT else results
+    return results
+
+
+def save_results(path, results):
+    with open(path + ".part", "w") as file:
+        json.dump(results, file, indent=1)
+    os.replace(path + ".part", path)
+
+
+def summary(kept):
+    if "left_out" in kept:
+        return f"left out: {kept['left_out']}"
+    if "rows" in kept:
+        return f"{len(kept['rows'])} rows"
+    best = max((p["qps"] for p in kept["points"] if p["recall"] >= 0.99), default=0)
+    return f"{len(kept['points'])} settings" + (f", {best:.0f} queries/s at recall 0.99" if best else "")
+
+
+def machine():
+    with open("/proc/cpuinfo") as file:
+        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
+    return {"cpu": model, "n_cpus": os.cpu_count(), "python": sys.version.split()[0]}
+
+
+def run(arguments):
+    results = load_results(arguments.out)
+    results["machine"] = machine()
+    for name in arguments.data:
+        kept = results["results"].setdefault(name, {})
+        for peer_name in arguments.peers:
+            if peer_name in kept and "left_out" not in kept[peer_name] and not arguments.again:
+                continue
+            start = time.perf_counter()
+            result = run_one(arguments, name, peer_name)
+            kept[peer_name] = result["peer"]
+            if "data" in result:
+                results["data"][name] = result["data"]
+            save_results(arguments.out, results)
+            took = time.perf_counter() - start
+            print(f"{name} {peer_name}: {summary(result['peer'])} ({took:.0f} s)", file=sys.stderr, flush=True)
+    return results
+
+
+def names(text, known, what):
+    chosen = text.split(",")
+    for name in chosen:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"there is no {what} {name}; there are {', '.join(known)}")
+    return chosen
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="./run bench search", description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=lambda t: names(t, datasets.NAMES, "data set"), metavar="NAME,...")
+    parser.add_argument("--peers", type=lambda t: names(t, list(BY_NAME), "peer"), metavar="NAME,...")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller data sets, less time for each timing")
+    parser.add_argument("--again", action="store_true", help="measure what is kept already once more")
+    parser.add_argument(
+        "--graphs", action="store_true", help="build graphs of a million items too, for tens of minutes"
+    )
+    parser.add_argument("--docs", action="store_true", help="write the report into docs/ instead of printing it")
+    parser.add_argument("--out", metavar="FILE", help="what is measured (default: build/bench/search.json)")
+    parser.add_argument("--cache", default="build/bench/data", metavar="DIR", help="for data and graphs, 5 GB")
+    parser.add_argument("--budget", type=float, metavar="S", help="seconds for a timing (default: 0.6; --quick: 0.15)")
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    arguments.data = arguments.data or (QUICK_DATA if arguments.quick else datasets.NAMES)
+    arguments.peers = arguments.peers or [name for name in BY_NAME if name not in ON_DEMAND]
+    arguments.budget = arguments.budget or (QUICK_BUDGET_S if arguments.quick else BUDGET_S)
+    arguments.out = arguments.out or f"build/bench/search{'-quick' if arguments.quick else ''}.json"
+    return arguments
+
+
+def main():
+    arguments = parse()
+    if arguments.one:
+        one(arguments)
+        return
+    os.makedirs(os.path.dirname(arguments.out) or ".", exist_ok=True)
+    results = run(arguments)
+    import report
+
+    if arguments.docs:
+        report.write_docs(results)
+    else:
+        print(report.text(results))
+
+
+if __name__ == "__main__":
+    main()

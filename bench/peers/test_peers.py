@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comparison's own arithmetic, on small made-up data: python3 -m unittest bench/peers/test_peers.py"""
+
+import os
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import datasets
+import measure
+import numpy as np
+import peer
+import pick
+import rabitqlib_ivf
+import report
+import search
+import svg
+import targets
+
+
+def small(metric="cosine", n_items=500):
+    rng = np.random.default_rng(1)
+    base, queries = (rng.standard_normal((n, 16), dtype=np.float32) for n in (n_items, 40))
+    if metric == "cosine":
+        base, queries = datasets.unit(base), datasets.unit(queries)
+    data = datasets.Dataset("made-up", "made up", metric, True, base, queries)
+    data.truth_ids, data.truth_scores = datasets.best_rows(metric, base, queries, 50)
+    return data
+
+
+def point(qps, recall, n_bytes=10, peer_name="faiss-pq", family="codes", **more):
+    about = {"variant": {"M": 4}, "setting": {"factor": 2}, "build_s": 1.0, "cpu_share": 1.0, "n_queries": 9}
+    times = {"qps": qps, "qps_batch": 2 * qps, "p50_us": 1.0, "p99_us": 2.0}
+    return {**about, **times, "recall": recall, "bytes_per_item": n_bytes, "vector_bytes_per_item": 40, **more}
+
+
+class Datasets(unittest.TestCase):
+    def test_best_rows_are_those_of_a_full_sort(self):
+        for metric in ("cosine", "l2"):
+            data = small(metric)
+            for query, ids in zip(data.queries, data.truth_ids):
+                scores = datasets.exact_scores(metric, data.base, query)
+                self.assertEqual(np.argsort(-scores, kind="stable")[:50].tolist(), ids.tolist())
+
+    def test_best_rows_over_several_blocks(self):
+        data = small()
+        block, datasets.BLOCK = datasets.BLOCK, 77
+        self.addCleanup(setattr, datasets, "BLOCK", block)
+        ids = datasets.best_rows("cosine", data.base, data.queries, 50)[0]
+        self.assertEqual(data.truth_ids.tolist(), ids.tolist())
+
+    def test_synthetic_data_is_kept_and_queries_are_no_items(self):
+        with tempfile.TemporaryDirectory() as cache:
+            first = datasets.load("synthetic64", cache, small=True)
+            again = datasets.load("synthetic64", cache, small=True)
+            self.assertEqual(first.base.shape, (datasets.SMALL_ITEMS, 64))
+            self.assertTrue(np.array_equal(first.truth_ids, again.truth_ids))
+            self.assertLess(first.truth_scores.max(), 0.999)
+            self.assertTrue(np.allclose(np.linalg.norm(first.base, axis=1), 1, atol=1e-5))
+
+    def test_a_name_that_is_none(self):
+        with self.assertRaisesRegex(datasets.Missing, "there is no data set nonsense"):
+            datasets.load("nonsense", "")
+
+
+class Measure(unittest.TestCase):
+    def test_recall_of_the_truth_is_1_and_of_nothing_0(self):
+        data = small()
+        self.assertEqual(measure.recall(data, data.truth_ids[:, :10]), 1)
+        self.assertEqual(measure.recall(data, np.full((40, 10), -1)), 0)
+
+    def test_an_item_that_is_as_good_counts_and_counts_once(self):
+        data = small()
+        twin = np.concatenate([data.base, data.base])  # row i + 500 is row i
+        data.base = twin
+        self.assertEqual(measure.recall(data, data.truth_ids[:, :10] + 500), 1)
+        twice = np.repeat(data.truth_ids[:, :5], 2, axis=1)
+        self.assertEqual(measure.recall(data, twice), 0.5)
+
+    def test_measure_calls_single_queries_and_batches(self):
+        data, sizes = small(), set()
+
+        def answer(queries, k):
+            sizes.add(len(queries))
+            return np.zeros((len(queries), k), dtype=np.int64) + np.arange(k)
+
+        out = measure.measure(data, answer, budget=0.02)
+        self.assertEqual(sizes, {1, 40})
+        self.assertEqual(out["n_recall"], 40)
+        self.assertGreater(out["qps"], 0)
+        self.assertGreaterEqual(out["p99_us"], out["p50_us"])
+
+    def test_keep_best_keeps_the_true_best_of_the_candidates(self):
+        for metric in ("cosine", "l2"):
+            data = small(metric)
+            kept = peer.keep_best(data, data.queries, data.truth_ids[:, ::-1], 10)
+            self.assertEqual(measure.recall(data, kept), 1)
+
+
+class Clusters(unittest.TestCase):
+    def test_every_row_is_in_the_cluster_of_its_nearest_centroid(self):
+        data = small()
+        centroids, ids = rabitqlib_ivf.cluster(data.base, 7)
+        distances = np.square(data.base[:, None] - centroids).sum(axis=2)
+        self.assertEqual(distances.argmin(axis=1).tolist(), ids.tolist())
+
+
+class Pick(unittest.TestCase):
+    def test_fastest_at_a_recall_and_a_size(self):
+        points = [point(100, 0.9), point(50, 0.99), point(20, 0.999, n_bytes=40)]
+        self.assertEqual(pick.fastest(points, 0.9)["qps"], 100)
+        self.assertEqual(pick.fastest(points, 0.95)["qps"], 50)
+        self.assertEqual(pick.fastest(points, 0.95, least_bytes=30)["qps"], 20)
+        self.assertIsNone(pick.fastest(points, 1))
+
+    def test_front_holds_no_point_that_another_beats(self):
+        points = [point(100, 0.9), point(90, 0.8), point(50, 0.99), point(40, 0.99)]
+        self.assertEqual(pick.front(points, "qps"), [(0.9, 100), (0.99, 50)])
+
+    def test_setting_names(self):
+        made = {"variant": {"M": 25, "opq": True}, "setting": {"factor": 3}}
+        self.assertEqual(pick.setting_name(made), "M 25, OPQ, factor 3")
+
+
+def made_up_results():
+    flat = {**point(10, 1.0, 0), "variant": {}, "setting": {}}
+    ours = [{**point(200, 0.994, 12), "variant": {"bits": 3}, "setting": {"promise": 0.99}}]
+
+    def kept(points, title, family):
+        about = {"version": "1", "title": title, "family": family, "package": title, "date": "today"}
+        return {**about, "points": points}
+
+    k_rows = [{"what": "k", "k": k, "qps": q, "qps_batch": q, "recall": 1.0} for k, q in ((10, 100), (1000, 80))]
+    k_rows.append({"what": "filter", "share": 0.01, "qps": 400, "qps_batch": 400, "recall": 1.0, "n_allowed": 5})
+    peers = {
+        "faiss-flat": kept([flat], "flat", "exact"),
+        "thresher": kept(ours, "Thresher", "codes"),
+        "thresher-rows": {**kept([], "rows", "exact"), "rows": k_rows},
+        "faiss-pq": kept([point(100, 0.99, 25), point(150, 0.99, 5)], "pq", "codes"),
+        "hnswlib": {"left_out": "hnswlib is not installed"},
+    }
+    about = {"title": "made up", "n_items": 500, "n_dims": 16, "n_queries": 40, "metric": "cosine", "synthetic": True}
+    machine = {"cpu": "a CPU", "n_cpus": 2, "python": "3"}
+    return {"machine": machine, "data": {"books100d": about}, "results": {"books100d": peers}}
+
+
+class Report(unittest.TestCase):
+    def test_figures_have_both_sides(self):
+        found = {f["figure"]: f for f in targets.all_figures(made_up_results())}
+        flat = found["one query, recall 0.99: times the speed of Faiss IndexFlat"]
+        self.assertEqual((flat["measured"], flat["met"]), (20, True))
+        larger = found["one query, recall 0.99: times the fastest exhaustive code index of equal or larger size"]
+        self.assertEqual((larger["measured"], larger["met"]), (2, True))
+        any_size = found["one query, recall 0.99: times the fastest exhaustive code index of any size"]
+        self.assertAlmostEqual(any_size["measured"], 200 / 150)
+        self.assertEqual(found["one query, k = 1000: time over that of k = 10"]["measured"], 1.25)
+        self.assertEqual(found["one query, 0.01 of the items allowed: time over that without a filter"]["met"], True)
+        self.assertEqual(found["index without refine vectors over float32"]["measured"], 12 / 64)
+        self.assertAlmostEqual(found["recall promised less recall measured, the most"]["measured"], -0.004)
+
+    def test_text_says_what_was_left_out(self):
+        words = report.text(made_up_results())
+        self.assertIn("- books100d, hnswlib: hnswlib is not installed", words)
+        self.assertIn("| books100d | 3 | 0.99 | 0.9940 | 0.0000 | 200 |", words)
+
+    def test_an_empty_file_of_results_is_reported(self):
+        self.assertIn("thresher bench search", report.text(search.load_results("there/is/none.json")))
+
+    def test_plots_are_well_formed(self):
+        drawn = report.plots(made_up_results())
+        self.assertEqual(set(drawn), {"search-books100d.svg", "search-build.svg"})
+        for picture in drawn.values():
+            self.assertEqual(xml.fromstring(picture).tag, "{http://www.w3.org/2000/svg}svg")
+
+    def test_recall_axis_grows_to_the_right(self):
+        places = [svg.recall_place(r) for r in (0.9, 0.95, 0.99, 0.999, 1)]
+        self.assertEqual(places, sorted(places))
+        self.assertEqual((places[0], places[-1]), (0, 1))
+
+    def test_only_what_stands_between_the_marks_is_replaced(self):
+        document = f"before\n<!-- a -->\nx\n<!-- end -->\n{report.BEGIN}\nold\n{report.END}\nafter\n"
+        made = report.between(document, report.BEGIN, report.END, "new")
+        self.assertEqual(made, document.replace("old", "new"))
+        with self.assertRaises(ValueError):
+            report.between("nothing", report.BEGIN, report.END, "new")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thresher through its Python package: asked for a recall, not for candidates."""
+
+import os
+import tempfile
+
+import measure
+import numpy as np
+from datasets import best_rows
+from peer import CODES, EXACT, Index, Peer, Timer
+
+PROMISES = (0.9, 0.95, 0.99, 0.999)
+BITS = (1, 2, 3, 4)
+FILTER_SHARES, FILTER_SEED, CHECKED = (0.5, 0.01, 0.0001), 7, 64
+
+
+def thresher_index(data, peer, **options):
+    """Build an index in a directory that lives until the next, and open it, with one thread: (index, seconds)."""
+    import thresher
+
+    peer.scratch = tempfile.TemporaryDirectory(prefix="thresher-bench-")
+    base = np.ascontiguousarray(data.base)
+    with Timer() as timer:
+        index = thresher.Index.build(
+            os.path.join(peer.scratch.name, "index"), base, metric=data.metric, threads=1, **options
+        )
+    return index, timer.seconds
+
+
+class Thresher(Peer):
+    name, title, family, package = "thresher", "Thresher", CODES, "thresher"
+
+    def variants(self, data):
+        return [{"bits": bits} for bits in BITS]
+
+    def build(self, data, bits):
+        index, seconds = thresher_index(data, self, bits=bits)
+        info = index.info
+        settings = [{"promise": promise} for promise in PROMISES]
+
+        def search(queries, k, promise):
+            return index.search(queries, k, recall=promise)[0].astype(np.int64)
+
+        return Index(search, settings, seconds, info.file_bytes - info.vector_bytes, info.vector_bytes)
+
+
+class ThresherExact(Peer):
+    name, title, family, package = "thresher-exact", "Thresher, exact scan", EXACT, "thresher"
+
+    def build(self, data):
+        index, seconds = thresher_index(data, self)
+        info = index.info
+
+        def search(queries, k):
+            return index.search(queries, k, exact=True)[0].astype(np.int64)
+
+        return Index(search, [{}], seconds, 0, info.vector_bytes)
+
+
+class ThresherRows(Peer):
+    """Not points of a curve but rows of their own: time by k, and by the share of items that a filter lets through."""
+
+    name, title, package = "thresher-rows", "Thresher, k and filters", "thresher"
+
+    def rows(self, data, budget):
+        index, _ = thresher_index(data, self)
+        n_items = len(data.base)
+        plain = measured(index, data, budget, 10)
+        rows = [{"what": "k", "k": 10, **plain}]
+        for k in (100, 1000, 10_000):
+            if k < n_items:
+                rows.append({"what": "k", "k": k, **measured(index, data, budget, k)})
+        for share in FILTER_SHARES:
+            rng = np.random.default_rng([FILTER_SEED, int(1 / share)])
+            allowed = np.sort(rng.choice(n_items, max(1, int(share * n_items)), replace=False))
+            rows.append({"what": "filter", "share": share, **filtered(index, data, budget, allowed)})
+        return rows
+
+
+def measured(index, data, budget, k):
+    def search(queries, k):
+        return index.search(queries, k)[0].astype(np.int64)
+
+    return measure.measure(data, search, budget, k, measure.RECALL_S if k <= data.truth_ids.shape[1] else 0)
+
+
+def filtered(index, data, budget, allowed):
+    """10 of the rows allowed; recall against the exact best of them, for the first CHECKED queries."""
+    import thresher
+
+    k = min(10, len(allowed))
+    only = thresher.Filter(len(data.base), allowed)
+
+    def search(queries, k):
+        return index.search(queries, k, filter=only)[0].astype(np.int64)
+
+    out = measure.measure(data, search, budget, k, recall_s=0)
+    queries = data.queries[:CHECKED]
+    scores = best_rows(data.metric, data.base[allowed], queries, k)[1]
+    found = search(queries, k)
+    least = scores[:, -1:] - measure.TIE * np.abs(scores[:, -1:])
+    right = np.isin(found, allowed) & (data.scores(found) >= least)
+    return {**out, "recall": float(right.mean()), "n_allowed": len(allowed)}
