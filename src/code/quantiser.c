@@ -11,18 +11,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { SEARCH_ROWS = 1024, DECISION_ROWS = 16 * SEARCH_ROWS };
+enum { SEARCH_ROWS = 1024, JUDGING_QUERIES = 48 };
 
 static const uint64_t ROTATION_SEED = 1; /* any but 0 */
 static const double SHORTEST = 0x1p-100;
 static const double SHORTEST_CENTRE = 0x1p-50; /* products with it stay far above the smallest float */
 static const double WORTH_A_CENTRE =
     0.02; /* of the mean square; below it the saved noise is less than a tenth of a bit */
-/*
- * Of the cosine, summed over codes of 1 bit and of item_bits; and at least 1 / sqrt(numbers looked at), because that much
- * comes by chance, without dependence on directions: three deviations, or 1.6 for codes of one bit.
- */
-static const double WORTH_A_ROTATION = 0.001;
+/* Of the mean logarithm of neighbours' ranks; a hundredth comes by chance. */
+static const double WORTH_A_ROTATION = 0.03;
 
 /* Row r of the sample as the quantiser sees it before the centre: its length is 1, or, where lengths count, what it was. */
 static thr_status read_row(thr_context *context, const thr_matrix *sample, uint64_t row, bool unit, float *x,
@@ -102,40 +99,12 @@ static void rotate_rows(const thr_quantiser *quantiser, float *rows, size_t n_ro
         thr_rotation_apply(quantiser->rotation, rows + r * quantiser->n_dims);
 }
 
-/* Cosines of codes of 1 bit and of item_bits, summed over rows. */
-static double sum_of_cosines(const thr_quantiser *quantiser, const float *rows, size_t n_rows,
-                             const float ranges[THR_MAX_BITS]) {
-    const uint32_t n_dims = quantiser->n_dims, bits = quantiser->item_bits;
-    return n_rows == 0 ? 0
-                       : (double)n_rows * (thr_mean_cosine(rows, n_rows, n_dims, ranges[0], 1) +
-                                           thr_mean_cosine(rows, n_rows, n_dims, ranges[bits - 1], bits));
-}
-
-/* Whether the rotation adds enough to the mean cosines of codes, each with ranges of its own. rows: SEARCH_ROWS. */
-static thr_status judge_rotation(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser,
-                                 const float plain[THR_MAX_BITS], float *rows, bool *worth_it, thr_error *err) {
-    const uint64_t wanted = sample->n_rows < DECISION_ROWS ? sample->n_rows : DECISION_ROWS;
-    double gain = 0;
-    size_t n_rows = 0, all = 0;
-    for (uint64_t first = 0; first < wanted; first += SEARCH_ROWS, all += n_rows) {
-        const uint64_t end = wanted - first < SEARCH_ROWS ? wanted : first + SEARCH_ROWS;
-        THR_TRY(take_rows(context, sample, quantiser, first, end, wanted, rows, &n_rows, err));
-        gain -= sum_of_cosines(quantiser, rows, n_rows, plain);
-        rotate_rows(quantiser, rows, n_rows);
-        gain += sum_of_cosines(quantiser, rows, n_rows, quantiser->ranges);
-    }
-    const double by_chance = 1 / sqrt((double)all * quantiser->n_dims);
-    *worth_it = all > 0 && gain / (double)all >= fmax(WORTH_A_ROTATION, by_chance);
-    return THR_OK;
-}
-
 /* The ranges, and the rotation where the flags ask for it. rows has room for SEARCH_ROWS. */
 static thr_status find_ranges(thr_context *context, const thr_matrix *sample, uint32_t flags, thr_quantiser *quantiser,
                               float *rows, uint32_t *histogram, thr_error *err) {
     const uint64_t wanted = sample->n_rows < SEARCH_ROWS ? sample->n_rows : SEARCH_ROWS;
     float plain[THR_MAX_BITS];
     size_t n_rows = 0;
-    bool worth_it = false;
     THR_TRY(take_rows(context, sample, quantiser, 0, wanted, wanted, rows, &n_rows, err));
     if (n_rows > 0)
         thr_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
@@ -143,13 +112,13 @@ static thr_status find_ranges(thr_context *context, const thr_matrix *sample, ui
         return THR_OK;
     THR_TRY(thr_quantiser_rotate(context, quantiser, ROTATION_SEED, err));
     memcpy(plain, quantiser->ranges, sizeof plain);
+    const double cost = thr_rank_cost(context, rows, n_rows, quantiser->n_dims, JUDGING_QUERIES);
     rotate_rows(quantiser, rows, n_rows);
     if (n_rows > 0)
         thr_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
     if ((flags & THR_QUANTISER_ROTATED) != 0)
         return THR_OK;
-    THR_TRY(judge_rotation(context, sample, quantiser, plain, rows, &worth_it, err));
-    if (worth_it)
+    if (thr_rank_cost(context, rows, n_rows, quantiser->n_dims, JUDGING_QUERIES) < cost - WORTH_A_ROTATION)
         return THR_OK;
     memcpy(quantiser->ranges, plain, sizeof plain);
     return thr_quantiser_rotate(context, quantiser, 0, err);
