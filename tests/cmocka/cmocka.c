@@ -42,6 +42,11 @@ void standin_int(intmax_t a, intmax_t b, int want_equal, const char *name, const
         standin_fail(file, line, "%s is %" PRIdMAX ", should%s be %" PRIdMAX, name, a, want_equal ? "" : " not", b);
 }
 
+void standin_range(uintmax_t x, uintmax_t low, uintmax_t high, const char *name, const char *file, int line) {
+    if (x < low || x > high)
+        standin_fail(file, line, "%s is %" PRIuMAX ", should be %" PRIuMAX " to %" PRIuMAX, name, x, low, high);
+}
+
 void standin_string(const char *a, const char *b, const char *name, const char *file, int line) {
     if (strcmp(a, b) != 0)
         standin_fail(file, line, "%s is \"%s\", should be \"%s\"", name, a, b);

@@ -37,25 +37,30 @@ void standin_skip(void) __attribute__((noreturn));
 void print_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-#define fail_msg(...)                       standin_fail(__FILE__, __LINE__, __VA_ARGS__)
-#define fail()                              fail_msg("failed")
-#define _fail(file, line)                   standin_fail((file), (line), "failed")
-#define skip()                              standin_skip()
+#define fail_msg(...)               standin_fail(__FILE__, __LINE__, __VA_ARGS__)
+#define fail()                      fail_msg("failed")
+#define _fail(file, line)           standin_fail((file), (line), "failed")
+#define skip()                      standin_skip()
 
-#define STANDIN_ASSERT(truth, text)         ((truth) ? (void)0 : fail_msg("%s", text))
-#define assert_true(x)                      STANDIN_ASSERT(x, #x " is not true")
-#define assert_false(x)                     STANDIN_ASSERT(!(x), #x " is not false")
-#define assert_null(x)                      STANDIN_ASSERT((x) == NULL, #x " is not NULL")
-#define assert_non_null(x)                  STANDIN_ASSERT((x) != NULL, #x " is NULL")
-#define assert_ptr_equal(a, b)              STANDIN_ASSERT((const void *)(a) == (const void *)(b), #a " is not " #b)
+#define STANDIN_ASSERT(truth, text) ((truth) ? (void)0 : fail_msg("%s", text))
+#define assert_true(x)              STANDIN_ASSERT(x, #x " is not true")
+#define assert_false(x)             STANDIN_ASSERT(!(x), #x " is not false")
+#define assert_null(x)              STANDIN_ASSERT((x) == NULL, #x " is not NULL")
+#define assert_non_null(x)          STANDIN_ASSERT((x) != NULL, #x " is NULL")
+#define assert_ptr_equal(a, b)      STANDIN_ASSERT((const void *)(a) == (const void *)(b), #a " is not " #b)
 
-#define assert_int_equal(a, b)              standin_int((intmax_t)(a), (intmax_t)(b), 1, #a, __FILE__, __LINE__)
-#define assert_int_not_equal(a, b)          standin_int((intmax_t)(a), (intmax_t)(b), 0, #a, __FILE__, __LINE__)
+#define assert_int_equal(a, b)      standin_int((intmax_t)(a), (intmax_t)(b), 1, #a, __FILE__, __LINE__)
+#define assert_int_not_equal(a, b)  standin_int((intmax_t)(a), (intmax_t)(b), 0, #a, __FILE__, __LINE__)
+#define assert_in_range(x, low, high)                                                                                  \
+    standin_range((uintmax_t)(x), (uintmax_t)(low), (uintmax_t)(high), #x, __FILE__, __LINE__)
+#define assert_ptr_not_equal(a, b)          STANDIN_ASSERT((const void *)(a) != (const void *)(b), #a " is " #b)
+#define assert_string_not_equal(a, b)       STANDIN_ASSERT(strcmp((a), (b)) != 0, #a " is " #b)
 #define assert_string_equal(a, b)           standin_string((a), (b), #a, __FILE__, __LINE__)
 #define assert_memory_equal(a, b, size)     standin_memory((a), (b), (size), 1, #a, __FILE__, __LINE__)
 #define assert_memory_not_equal(a, b, size) standin_memory((a), (b), (size), 0, #a, __FILE__, __LINE__)
 
 void standin_int(intmax_t a, intmax_t b, int want_equal, const char *name, const char *file, int line);
+void standin_range(uintmax_t x, uintmax_t low, uintmax_t high, const char *name, const char *file, int line);
 void standin_string(const char *a, const char *b, const char *name, const char *file, int line);
 void standin_memory(const void *a, const void *b, size_t size, int want_equal, const char *name, const char *file,
                     int line);

@@ -23,8 +23,8 @@ typedef struct contexts {
 
 static int make_contexts(void **state) {
     contexts *c = test_array(1, sizeof *c);
-    for (int isa = THR_ISA_SCALAR; isa <= (int)thr_isa_best(); isa++)
-        for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads++)
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
+        for (uint32_t n_threads = 1; n_threads <= MOST_THREADS && thr_isa_has((thr_isa)isa); n_threads++)
             c->all[c->n++] = test_context(n_threads, (thr_isa)isa, NULL);
     *state = c;
     return test_say_seed(state);

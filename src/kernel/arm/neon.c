@@ -151,6 +151,8 @@ void thr_kernels_fill_neon(thr_kernels *kernels) {
 #undef FILL
     kernels->distance_xor = thr_distance_xor_neon;
     kernels->distance_table = thr_distance_table_neon;
+    kernels->distance_tables = thr_distance_tables_neon;
+    kernels->distance_tile = thr_distance_tile_neon;
     kernels->code_squares = thr_code_squares_neon;
     thr_kernels_fill_neon_encode(kernels);
     thr_kernels_fill_neon_screen(kernels);

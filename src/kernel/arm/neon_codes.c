@@ -222,3 +222,10 @@ void thr_distance_table_neon(uint32_t *distances, const uint8_t *blocks, size_t 
         break;
     }
 }
+
+/* One after the other: the sums of two parts would not fit the registers. */
+void thr_distance_tables_neon(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
+                              const thr_query_part *const *parts, size_t n_parts) {
+    for (size_t i = 0; i < n_parts; i++)
+        thr_distance_table_neon(distances[i], blocks, n_blocks, parts[i]);
+}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NEON with dot products: SDOT adds four products of bytes to each 32-bit lane. */
-#include "kernel/kernel.h"
-
-#include <arm_neon.h>
+#include "kernel/arm/neon_tile.h"
 
 /*
  * 64 plane bits become bytes of -1 or 0, whose products with the digits are what the plane picks, negated. One plane
@@ -32,6 +30,34 @@ static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_r
     return 2 * sum - ((1 << n_planes) - 1) * digit_sum;
 }
 
+/* Adds the products of four dimensions of four queries and sixteen items. */
+TILE_INLINE void add_products(tile_sums *sums, const int8_t *bytes, int8x16_t digits) {
+    for (int k = 0; k < 4; k++) {
+        const int8x16_t u = vld1q_s8(bytes + 16 * k);
+        sums->of[0][k] = vdotq_laneq_s32(sums->of[0][k], u, digits, 0);
+        sums->of[1][k] = vdotq_laneq_s32(sums->of[1][k], u, digits, 1);
+        sums->of[2][k] = vdotq_laneq_s32(sums->of[2][k], u, digits, 2);
+        sums->of[3][k] = vdotq_laneq_s32(sums->of[3][k], u, digits, 3);
+    }
+}
+
+static void multiply(tile_sums *sums, const int8_t *bytes, const int8_t *digits, uint32_t n_rows, uint32_t most) {
+    (void)most;
+    tile_sums all;
+    for (int q = 0; q < TILE_QUERIES; q++)
+        for (int k = 0; k < 4; k++)
+            all.of[q][k] = vdupq_n_s32(0);
+    for (uint32_t h = 0; h < 2 * n_rows; h++, bytes += 64, digits += 16)
+        add_products(&all, bytes, vld1q_s8(digits));
+    *sums = all;
+}
+
+static void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
+                          const thr_query_tile *tile) {
+    tile_any_planes(distances, stride, blocks, n_blocks, tile, multiply);
+}
+
 void thr_kernels_fill_neon_dot(thr_kernels *kernels) {
+    kernels->distance_tile = distance_tile;
     kernels->rest_product = rest_product;
 }
