@@ -50,9 +50,10 @@ typedef struct thr_index_build_options {
     bool replace;  /* an index that is already there is replaced, at the moment the new one is complete */
     uint32_t sample_rows;  /* rows the quantiser's scales are calibrated on */
     uint64_t segment_rows; /* at most so many items a segment file; 0: chosen by size */
-    uint32_t lead_bits;    /* planes that are screened by themselves, 1 to item_bits (codes are not nested); 0: chosen */
+    uint32_t lead_bits; /* planes that are screened by themselves, 1 to item_bits (codes are not nested); 0: chosen */
     thr_rotate rotate;
-    uint64_t calibration_queries; /* so many items serve as queries to find out what a recall takes; 0: not calibrated */
+    uint64_t
+        calibration_queries; /* so many items serve as queries to find out what a recall takes; 0: not calibrated */
 } thr_index_build_options;
 
 /* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. */
@@ -144,7 +145,8 @@ typedef struct thr_search_options {
      * takes at k. 1, and everything above 0.999, is the exact scan. Counts that are given below are taken as they are.
      */
     float recall;
-    uint64_t n_survivors; /* how many of the best by the leading planes have their other planes read; 0: what recall takes */
+    uint64_t
+        n_survivors; /* how many of the best by the leading planes have their other planes read; 0: what recall takes */
     /* n_queries places, or NULL: 1 where the answer is certainly the exact one, by an error bound of the codes; else 0. */
     uint8_t *certified;
 } thr_search_options;

@@ -67,8 +67,8 @@ thr_status thr_take_options(void *complete, size_t complete_size, const void *gi
         return THR_OK;
     memcpy(&size, given, sizeof size);
     if (size < first || size > complete_size)
-        return thr_fail(err, THR_EINVAL, "%s has size %zu, which is not one of %zu to %zu: call _init first", type, size,
-                        first, complete_size);
+        return thr_fail(err, THR_EINVAL, "%s has size %zu, which is not one of %zu to %zu: call _init first", type,
+                        size, first, complete_size);
     memcpy(complete, given, size);
     memcpy(complete, &complete_size, sizeof complete_size);
     return THR_OK;
