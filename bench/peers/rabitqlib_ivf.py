@@ -10,7 +10,7 @@ from peer import CLUSTERS, CODES, REFINE_FACTORS, Index, Peer, Timer, is_large, 
 
 GRID = ((16, 1), (16, 2), (256, 1), (256, 3), (256, 4), (256, 7))  # clusters, bits
 LARGE_GRID = ((256, 1), (256, 4))
-TRAIN_ROWS_A_CLUSTER, TRAIN_ROUNDS = 100, 8
+TRAIN_ROWS_A_CLUSTER = 100
 PROBES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # shares of the clusters
 PROBE_BITS, PROBE_FACTORS = 4, (2, 5, 10)
 
@@ -67,20 +67,16 @@ class Probing(Exhaustive):
 
 
 def cluster(base, n):
-    """k-means on a sample, then the nearest centroid of every row."""
-    rng = np.random.default_rng(1)
-    rows = sample(base, n * TRAIN_ROWS_A_CLUSTER)
-    centroids = rows[rng.choice(len(rows), n, replace=False)]
-    for _ in range(TRAIN_ROUNDS):
-        ids = nearest(rows, centroids)
-        counts = np.bincount(ids, minlength=n)
-        sums = np.zeros_like(centroids, dtype=np.float64)
-        np.add.at(sums, ids, rows)
-        centroids = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centroids).astype(np.float32)
-    return centroids, nearest(base, centroids).astype(np.uint32)
+    """The library's own k-means on a sample, then the nearest centroid of every row."""
+    from rabitqlib import FinalAssignmentMode, RaBitQKMeans
+
+    kmeans = RaBitQKMeans(base.shape[1], n, num_threads=1, final_assignment=FinalAssignmentMode.Exact)
+    kmeans.train(sample(base, n * TRAIN_ROWS_A_CLUSTER))
+    return kmeans.centroids, nearest(base, kmeans.centroids)
 
 
 def nearest(rows, centroids, block=20_000):
     lengths = np.square(centroids).sum(axis=1)
     blocks = range(0, len(rows), block)
-    return np.concatenate([np.argmin(lengths - 2 * (rows[i : i + block] @ centroids.T), axis=1) for i in blocks])
+    ids = [np.argmin(lengths - 2 * (rows[i : i + block] @ centroids.T), axis=1) for i in blocks]
+    return np.concatenate(ids).astype(np.uint32)

@@ -122,13 +122,16 @@ def about_data(data):
 
 
 def one(arguments):
-    """The process for one data set and peer: writes {"data": ..., "peer": ...} to a file."""
+    """The process for one data set and peer: writes {"data": ..., "peer": ...} or {"no_data": why} to a file."""
     name, peer_name, path = arguments.one
     peer = BY_NAME[peer_name]
-    data = datasets.load(name, arguments.cache, arguments.quick)
     if isinstance(peer, graphs.Graph):
         peer.cache, peer.large = arguments.cache, arguments.graphs
-    result = {"data": about_data(data), "peer": measure_peer(peer, data, arguments.budget)}
+    try:
+        data = datasets.load(name, arguments.cache, arguments.quick)
+        result = {"data": about_data(data), "peer": measure_peer(peer, data, arguments.budget)}
+    except datasets.Missing as missing:
+        result = {"no_data": str(missing)}
     with open(path, "w") as file:
         json.dump(result, file)
 
@@ -189,6 +192,9 @@ def run(arguments):
                 continue
             start = time.perf_counter()
             result = run_one(arguments, name, peer_name)
+            if "no_data" in result:
+                print(f"{name}: left out: {result['no_data']}", file=sys.stderr, flush=True)
+                break
             kept[peer_name] = result["peer"]
             if "data" in result:
                 results["data"][name] = result["data"]
