@@ -99,8 +99,8 @@ def curves(title, panels):
     return document(PANEL * len(panels), top + -(-len(names) // 3) * 20, parts)
 
 
-def bars(title, groups):
-    """groups: (heading, [(name, seconds)]); horizontal bars, log scale."""
+def bars(title, groups, ours):
+    """groups: (heading, [(name, seconds)]); horizontal bars, log scale, that of the name ours in another colour."""
     values = [value for _, rows in groups for _, value in rows if value > 0] or [1, 10]
     ticks = [t for t in log_ticks(min(values), max(values) * 1.01) if f"{t:e}"[0] == "1"] or [min(values)]
     least = ticks[0] if ticks[0] < min(values) else ticks[0] / 10
@@ -110,12 +110,12 @@ def bars(title, groups):
     def x(value):
         return left + math.log(value / least) / math.log(most / least) * BAR
 
-    top, y, parts, names = 56, 56, [], list(dict.fromkeys(name for _, rows in groups for name, _ in rows))
+    top, y, parts = 56, 56, []
     for heading, rows in groups:
         parts.append(text(12, y + 13, heading, more=' font-weight="bold"'))
         y += ROW + 2
         for name, value in rows:
-            colour = style(names.index(name))[0]
+            colour = COLOURS[1] if name == ours else COLOURS[0]
             width = max(x(value) - left, 1)
             parts.append(text(left - 6, y + 13, name, "end"))
             parts.append(f'<rect x="{left}" y="{y + 3}" width="{width:.1f}" height="{ROW - 5}" fill="{colour}"/>')
