@@ -79,6 +79,8 @@ def promise_rows(name, points):
 
 def scaling_rows(name, kept):
     for row in kept.get("thresher-rows", {}).get("rows", []):
+        if "qps" not in row:
+            continue
         what = f"k = {row['k']:,}" if row["what"] == "k" else f"{row['share']:.2%} of the items allowed, k = 10"
         recall = f"{row['recall']:.4f}" if "recall" in row else ""
         yield [name, what, f"{1e3 / row['qps']:.3f}", f"{1e3 / row['qps_batch']:.3f}", recall]

@@ -55,6 +55,9 @@ def scaling(data, kept, points):
         if row["what"] == "k" and row["k"] in K_TARGETS:
             name = f"one query, k = {row['k']}: time over that of k = 10"
             yield figure(data, name, first["qps"] / row["qps"], "default recall", most=K_TARGETS[row["k"]])
+        if row["what"] == "planes":
+            name = "bytes read with nested planes over all plane bytes, recall 0.99"
+            yield figure(data, name, row["share"], f"{DEFAULT_BITS} bits", most=0.6)
         if row["what"] == "filter":
             most = 0.3 if row["share"] == 0.01 else None
             name = f"one query, {row['share']:.4g} of the items allowed: time over that without a filter"

@@ -67,6 +67,7 @@ class ThresherRows(Peer):
         n_items = len(data.base)
         plain = measured(index, data, budget, 10)
         rows = [{"what": "k", "k": 10, **plain}]
+        rows.append({"what": "planes", "share": planes_read(os.path.join(self.scratch.name, "index"), n_items)})
         for k in (100, 1000, 10_000):
             if k < n_items:
                 rows.append({"what": "k", "k": k, **measured(index, data, budget, k)})
@@ -75,6 +76,16 @@ class ThresherRows(Peer):
             allowed = np.sort(rng.choice(n_items, max(1, int(share * n_items)), replace=False))
             rows.append({"what": "filter", "share": share, **filtered(index, data, budget, allowed)})
         return rows
+
+
+def planes_read(path, n_items, recall="0.990", k_place=1):
+    """Share of all plane bytes that a search of k = 10 reads: the leading ones of all items, whole records of survivors."""
+    with open(os.path.join(path, "MANIFEST")) as manifest:
+        lines = dict(line.rstrip("\n").split(" ", 1) for line in manifest)
+        manifest.seek(0)
+        counts = next(line.split()[2:] for line in manifest if line.startswith(f"recall {recall} "))
+    bits, lead, survivors = int(lines["bits"]), int(lines["lead"]), int(counts[2 * k_place])
+    return (lead * n_items + (bits - lead) * survivors) / (bits * n_items) if lead < bits else 1.0
 
 
 def measured(index, data, budget, k):
