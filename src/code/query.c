@@ -75,7 +75,8 @@ static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_di
             for (uint32_t i = 0; i < 8; i++) {
                 const uint32_t d = 8 * (3 * t + k) + i;
                 present[i] = d < n_dims;
-                v[i] = d < n_dims ? (uint8_t)(values[d] >> shift & top) : 0;
+                const uint32_t cell = d < n_dims ? values[d] : 0;
+                v[i] = (uint8_t)(cell >> shift & top);
             }
             fill_table(sextets + (size_t)SEXTETS_A_TRIPLE * t + 64 * k, v, present, 6, top);
             memcpy(rest + 2 * k, v + 6, 2);

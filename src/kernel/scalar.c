@@ -148,8 +148,10 @@ static void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blo
             uint32_t sum = 0; /* of u_d e_d, modulo 2^32 */
             for (size_t d = 0; d < (size_t)8 * tile->n_rows; d++) {
                 uint32_t u = 0;
-                for (size_t p = 0; p < planes; p++)
-                    u = 2 * u + (item[(d / 8 * planes + p) * ITEMS] >> d % 8 & 1u);
+                for (size_t p = 0; p < planes; p++) {
+                    const uint32_t byte = item[(d / 8 * planes + p) * ITEMS];
+                    u = 2 * u + (byte >> d % 8 & 1);
+                }
                 const int8_t digit =
                     tile->digits[32 * (q / 4 * tile->n_rows + d / 8) + 4 * (q % 4) + d % 8 / 4 * 16 + d % 4];
                 sum += u * (uint32_t)(times * digit + rest);
