@@ -63,6 +63,7 @@ class ThresherRows(Peer):
     name, title, package = "thresher-rows", "Thresher, k and filters", "thresher"
 
     def rows(self, data, budget):
+        uncalibrated_s = thresher_index(data, self, calibration_queries=0)[1]
         index, _ = thresher_index(data, self)
         n_items = len(data.base)
         plain = measured(index, data, budget, 10)
@@ -75,7 +76,7 @@ class ThresherRows(Peer):
             rng = np.random.default_rng([FILTER_SEED, int(1 / share)])
             allowed = np.sort(rng.choice(n_items, max(1, int(share * n_items)), replace=False))
             rows.append({"what": "filter", "share": share, **filtered(index, data, budget, allowed)})
-        return rows
+        return [*rows, {"what": "build", "build_s": uncalibrated_s}]
 
 
 def planes_read(path, n_items, recall="0.990", k_place=1):

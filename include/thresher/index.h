@@ -45,15 +45,15 @@ typedef struct thr_index_build_options {
     thr_dtype keep;      /* the copy for refine: F32, F16, I8 (a scale an item), or NONE for codes only */
     const uint64_t *ids; /* one an item, each once; NULL: ids are row numbers from 0. Needs n_ids */
     uint64_t n_ids;
-    const char
-        *ids_path; /* or a file: integers (.ibin .npy .ivecs of one column), or .txt of one id or one name a line */
+    /* Or a file: integers (.ibin .npy .ivecs of one column), or .txt of one id or one name a line. */
+    const char *ids_path;
     bool replace;  /* an index that is already there is replaced, at the moment the new one is complete */
     uint32_t sample_rows;  /* rows the quantiser's scales are calibrated on */
     uint64_t segment_rows; /* at most so many items a segment file; 0: chosen by size */
     uint32_t lead_bits; /* planes that are screened by themselves, 1 to item_bits (codes are not nested); 0: chosen */
     thr_rotate rotate;
-    uint64_t
-        calibration_queries; /* so many items serve as queries to find out what a recall takes; 0: not calibrated */
+    /* So many items serve as queries to find out what a recall takes; 0: not calibrated. */
+    uint64_t calibration_queries;
 } thr_index_build_options;
 
 /* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. */
