@@ -145,9 +145,13 @@ typedef struct thr_search_options {
      * takes at k. 1, and everything above 0.999, is the exact scan. Counts that are given below are taken as they are.
      */
     float recall;
-    uint64_t
-        n_survivors; /* how many of the best by the leading planes have their other planes read; 0: what recall takes */
-    /* n_queries places, or NULL: 1 where the answer is certainly the exact one, by an error bound of the codes; else 0. */
+    uint64_t n_survivors; /* so many of the best by the leading planes have the others read; 0: what recall takes */
+    /*
+     * n_queries places, or NULL: 1 where the answer is certainly the exact one, since nothing was left out or what was
+     * cannot be as good, by a bound of what codes are off by; else 0. An answer that is not certified may well be exact
+     * too: the bound knows the worst code only. Of estimates, and of codes that are not nested unless nothing was left
+     * out, nothing is certified.
+     */
     uint8_t *certified;
 } thr_search_options;
 

@@ -108,6 +108,8 @@ static void report(const prog_search *s) {
 
     prog_note("%s %s, %s items, in %s (%s queries/s)", prog_exact(n).text, n == 1 ? "query" : "queries",
               prog_exact(s->info.n_items).text, prog_time(s->search_s).text, prog_short(rate).text);
+    if (s->certified != NULL)
+        prog_note("%s of %s answers certified exact", prog_exact(s->n_certified).text, prog_exact(n).text);
     prog_detail("%s until the first query, %s of search, %s in all; %" PRIu32 " threads, CPU level %s",
                 prog_time(s->open_s).text, prog_time(s->search_s).text, prog_time(total_s).text,
                 thr_context_threads(s->run->context), thr_isa_name(thr_context_isa(s->run->context)));
@@ -123,6 +125,8 @@ static void report(const prog_search *s) {
         prog_json_key_real(&json, "search_s", s->search_s);
         prog_json_key_real(&json, "total_s", total_s);
         prog_json_key_real(&json, "queries_per_s", rate);
+        if (s->certified != NULL)
+            prog_json_key_count(&json, "n_certified", s->n_certified);
         prog_json_close(&json, '}');
         prog_json_end(&json);
     }
@@ -140,8 +144,6 @@ static int run_search(program *run, const void *all_values) {
         return PROG_WRONG_WORDS;
     }
     rc = prog_search_prepare(&s);
-    if (rc == PROG_DONE)
-        rc = prog_results_open(&s.results, values->output, run->globals.json, s.index);
     if (rc == PROG_DONE)
         rc = values->queries != NULL ? prog_search_file(&s) : prog_search_like(&s);
     if (rc == PROG_DONE)
@@ -167,8 +169,9 @@ const prog_command prog_index_search = {
         "Scores every item with its code, takes the best candidates, and ranks those by their exact scores. Larger "
         "scores are better: the cosine, the inner product, or minus the squared distance. Equal scores are ordered "
         "by row number.\n\n"
-        "Without -o a readable table is printed, with --json an object a query: query, ids, scores, and names where "
-        "the index has them. A result file is complete or not there.",
+        "Without -o a readable table is printed, with --json an object a query: query, ids, scores, names where the "
+        "index has them, and whether the answer is certified: certainly the exact one, by a bound of what the codes "
+        "are off by. A result file is complete or not there.",
     .arguments = arguments,
     .options = options,
     .values_size = sizeof(prog_search_values),

@@ -165,6 +165,8 @@ static void put_table(prog_results *results, const prog_answer *answer) {
             (void)fprintf(file, "%" PRIu64, answer->ids[i]);
         (void)putc('\n', file);
     }
+    if (answer->certified != NULL && *answer->certified)
+        (void)fputs("      certified exact\n", file);
 }
 
 static void put_json(prog_results *results, const prog_answer *answer) {
@@ -191,6 +193,8 @@ static void put_json(prog_results *results, const prog_answer *answer) {
             prog_json_text(&json, thr_index_name(results->index, answer->ids[i]));
         prog_json_close(&json, ']');
     }
+    if (answer->certified != NULL)
+        prog_json_key_bool(&json, "certified", *answer->certified != 0);
     prog_json_close(&json, '}');
     prog_json_end(&json);
 }
@@ -248,6 +252,10 @@ static int put_trec(prog_results *results, const prog_answer *answer) {
         (void)fprintf(file, " %" PRIu64 " %.9g thresher\n", i + 1, (double)answer->scores[i]);
     }
     return PROG_DONE;
+}
+
+bool prog_results_show_certified(const prog_results *results) {
+    return results->format == PROG_FORMAT_JSON;
 }
 
 int prog_results_put(prog_results *results, const prog_answer *answer) {

@@ -3,7 +3,7 @@
  * results.h - where the answers of a search go: a table or JSON on standard output, or a file by its ending.
  *
  *   .ivecs   int32 number of ids, then the ids; rows that are short are filled up with -1
- *   .jsonl   {"query":0,"ids":[...],"scores":[...],"names":[...]} a line
+ *   .jsonl   {"query":0,"ids":[...],"scores":[...],"names":[...],"certified":true} a line
  *   .trec    query Q0 item rank score thresher
  *
  * "-.jsonl" and the like write to standard output. A file is written as FILE.tmp and renamed when all is in it;
@@ -38,8 +38,9 @@ typedef struct prog_answer {
     const char *like; /* the item the query is the vector of, or NULL */
     const uint64_t *ids;
     const float *scores;
-    uint64_t n;     /* ids there are */
-    uint64_t width; /* ids there could be, at least 1 */
+    uint64_t n;               /* ids there are */
+    uint64_t width;           /* ids there could be, at least 1 */
+    const uint8_t *certified; /* whether it is certainly the exact one; NULL: not known */
 } prog_answer;
 
 /*
@@ -47,6 +48,10 @@ typedef struct prog_answer {
  * Answers PROG_DONE or an exit code after having said what is wrong.
  */
 int prog_results_open(prog_results *results, const char *path, bool json, const thr_index *index);
+
+/* Whether what is written says which answers are certified. */
+bool prog_results_show_certified(const prog_results *results);
+
 int prog_results_put(prog_results *results, const prog_answer *answer);
 
 /* Finish and give the file its name. */

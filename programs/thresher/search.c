@@ -46,7 +46,13 @@ static int allocate(prog_search *s) {
         s->batch = 1;
     s->ids = malloc((size_t)(s->batch * s->k) * sizeof *s->ids);
     s->scores = malloc((size_t)(s->batch * s->k) * sizeof *s->scores);
-    return s->ids != NULL && s->scores != NULL ? PROG_DONE : prog_no_memory();
+    if (s->ids == NULL || s->scores == NULL)
+        return prog_no_memory();
+    if (!prog_results_show_certified(&s->results) && !s->run->globals.verbose)
+        return PROG_DONE;
+    s->certified = malloc((size_t)s->batch);
+    s->options.certified = s->certified;
+    return s->certified != NULL ? PROG_DONE : prog_no_memory();
 }
 
 int prog_search_prepare(prog_search *s) {
@@ -72,6 +78,9 @@ int prog_search_prepare(prog_search *s) {
         s->options.filter = s->filter.words;
         s->options.filter_bits = s->filter.n_bits;
     }
+    rc = prog_results_open(&s->results, values->output, s->run->globals.json, s->index);
+    if (rc != PROG_DONE)
+        return rc;
     choose_k(s);
     return allocate(s);
 }
@@ -119,9 +128,11 @@ static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
                            .ids = ids,
                            .scores = scores,
                            .n = tidy(ids, scores, s->k, s->width, self),
-                           .width = s->width};
+                           .width = s->width,
+                           .certified = s->certified == NULL ? NULL : s->certified + q};
         int rc = prog_results_put(&s->results, &one);
 
+        s->n_certified += one.certified != NULL && *one.certified;
         if (rc != PROG_DONE)
             return rc;
     }
@@ -220,6 +231,7 @@ void prog_search_free(prog_search *s) {
     prog_filter_free(&s->filter);
     free(s->ids);
     free(s->scores);
+    free(s->certified);
     free(s->vectors);
     free(s->like);
     thr_index_free(s->index);

@@ -34,16 +34,18 @@ typedef struct prog_search {
     thr_search_options options;
     prog_filter filter;
     prog_results results;
-    uint64_t k;       /* what the library is asked for */
-    uint64_t width;   /* what is shown at most */
-    uint64_t batch;   /* queries at once */
-    uint64_t *ids;    /* batch x k */
-    float *scores;    /* batch x k */
-    float *vectors;   /* of --like */
-    uint64_t *like;   /* ids of --like */
-    double open_s;    /* seconds until the first search */
-    double search_s;  /* seconds in thr_index_search */
-    double started_s; /* the clock at the start */
+    uint64_t k;           /* what the library is asked for */
+    uint64_t width;       /* what is shown at most */
+    uint64_t batch;       /* queries at once */
+    uint64_t *ids;        /* batch x k */
+    float *scores;        /* batch x k */
+    uint8_t *certified;   /* batch: whether an answer is certainly the exact one; NULL: not asked */
+    uint64_t n_certified; /* so far */
+    float *vectors;       /* of --like */
+    uint64_t *like;       /* ids of --like */
+    double open_s;        /* seconds until the first search */
+    double search_s;      /* seconds in thr_index_search */
+    double started_s;     /* the clock at the start */
 } prog_search;
 
 /* All answer PROG_DONE or an exit code after having said what is wrong. */

@@ -37,10 +37,24 @@ typedef struct thr_job {
     const thr_scan_target *target;
     const thr_search_options *options;
     uint64_t k, n_blocks, n_allowed; /* rows that pass the filter */
-    size_t survivors; /* rows the screen lets through: of nested codes those whose other planes are read */
-    size_t wanted;    /* candidates, at most survivors */
-    bool exact;       /* score rows from their vectors, without a screen */
+    size_t survivors;  /* rows the screen lets through: of nested codes those whose other planes are read */
+    size_t wanted;     /* candidates, at most survivors */
+    bool exact;        /* score rows from their vectors, without a screen */
+    bool bounded;      /* queries' errors are measured */
+    double kept_error; /* thr_kept_error, where bounded */
 } thr_job;
+
+/*
+ * What bounds of a query's estimates are made of (bounds.h). p is its coded part; the vectors that its codes stand for,
+ * p~ for the planes in blocks and p^ for those in records, have p's length.
+ */
+typedef struct thr_query_errors {
+    double size;   /* the query's length, 1 for cosine */
+    double centre; /* the centre's */
+    double length; /* |p| */
+    double code;   /* |p - p~| */
+    double rest;   /* |p - p^| */
+} thr_query_errors;
 
 /* One query, as every thread reads it. */
 typedef struct thr_scan_query {
@@ -56,7 +70,8 @@ typedef struct thr_scan_query {
     /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain) * factor - offset * weight. */
     thr_rest_query rest;
     float lead_gain, rest_gain;
-    bool collected; /* its collector is complete: the pass leaves it out */
+    thr_query_errors errors; /* where job->bounded */
+    bool collected;          /* its collector is complete: the pass leaves it out */
 } thr_scan_query;
 
 /* Queries whose codes meet every tile together; one alone is a group, too. */
@@ -140,6 +155,25 @@ void thr_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *item
  * are in nanoseconds on a processor of 2023; a wrong one costs time, not truth.
  */
 bool thr_rows_are_cheaper(const thr_scan_target *target, const uint64_t *filter, uint64_t n_allowed);
+
+/*
+ * What is known of the rows that a screen leaves out: none had an estimate, in the collector's units, larger than
+ * these. -INFINITY: none was left out.
+ */
+typedef struct thr_left_out {
+    double screened, rescored;
+    double factor; /* the largest in the records of all that were rescored */
+} thr_left_out;
+
+/* items are those that the screen let through, by their estimates; then, when these are rescored, their records. */
+void thr_left_out_note_screened(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out);
+void thr_left_out_note_factors(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out);
+
+/* items, n of n_rescored ones, are those that will be refined. */
+void thr_left_out_note_refined(const thr_candidate *items, size_t n, size_t n_rescored, thr_left_out *out);
+
+/* Whether no row that was left out can have score, the k-th in the answer, or a better one. */
+bool thr_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score);
 
 /* The score the user sees of an estimate in the collector's units. */
 float thr_estimate_score(const thr_scan_query *query, float score);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A query row made ready: its vector, its codes, and what estimates need of it beside them. */
 #include "code/rotate.h"
-#include "scan/lane.h"
+#include "scan/bounds.h"
 
 #include <math.h>
 #include <string.h>
@@ -82,12 +82,14 @@ void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t r
     query->gain = (float)(scale * (double)query->code.gain);
     query->weight = (float)part.weight;
     query->bias = (float)part.bias;
-    if (!thr_is_nested(target))
-        return;
-    thr_rest_query_make(&query->rest, target->quantiser, part.vector, length, lane->rest_memory);
-    query->lead_gain =
-        (float)(scale * (double)query->code.gain * (double)(1u << (target->quantiser->item_bits - target->lead)));
-    query->rest_gain = (float)(scale * (double)query->rest.gain);
+    if (thr_is_nested(target)) {
+        thr_rest_query_make(&query->rest, target->quantiser, part.vector, length, lane->rest_memory);
+        query->lead_gain =
+            (float)(scale * (double)query->code.gain * (double)(1u << (target->quantiser->item_bits - target->lead)));
+        query->rest_gain = (float)(scale * (double)query->rest.gain);
+    }
+    if (job->bounded)
+        thr_query_measure(query, part.vector, part.length);
 }
 
 float thr_estimate_score(const thr_scan_query *query, float score) {

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "code/encode.h"
 #include "parallel/pool.h"
-#include "scan/lane.h"
+#include "scan/bounds.h"
 
 #include <math.h>
 #include <string.h>
@@ -110,15 +110,25 @@ static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t
 }
 
 /* From the survivors in the lane to the answer in its place. */
-static void answer(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores) {
+static void answer(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores,
+                   uint8_t *certified) {
     thr_candidate *items = lane->collector.items;
     size_t n = lane->collector.n;
+    const bool vectors = job->target->keep != THR_DTYPE_NONE, exact = vectors && (job->exact || query->collected);
+    thr_left_out left_out = {0};
+    if (certified != NULL && vectors && !exact)
+        thr_left_out_note_screened(job, items, n, &left_out);
     if (!job->exact) {
         if (thr_is_nested(job->target) && !query->collected) {
+            const size_t n_rescored = n;
             thr_rescore(query, items, n);
+            if (certified != NULL)
+                thr_left_out_note_factors(job, items, n, &left_out);
             n = choose_candidates(job, items, n);
+            if (certified != NULL)
+                thr_left_out_note_refined(items, n, n_rescored, &left_out);
         }
-        if (job->target->keep != THR_DTYPE_NONE)
+        if (vectors)
             thr_refine(query, lane, items, n);
         else
             for (size_t i = 0; i < n; i++)
@@ -126,6 +136,8 @@ static void answer(const thr_job *job, const thr_scan_query *query, thr_lane *la
     }
     n = thr_candidates_keep(items, n, (size_t)(job->k < n ? job->k : n));
     thr_candidates_sort(items, n);
+    if (certified != NULL)
+        *certified = exact || (vectors && thr_certify(job, query, &left_out, n > 0 ? items[n - 1].score : INFINITY));
     for (uint64_t i = 0; i < job->k; i++) {
         rows[i] = i < n ? items[i].row : THR_NO_ID;
         if (scores != NULL)
@@ -153,7 +165,9 @@ static thr_status search_group(const query_search *s, uint64_t row, size_t n, th
     THR_TRY(thr_collect(s->job, queries, n, lanes, n_lanes, err));
     for (size_t i = 0; i < n; i++) {
         const uint64_t at = (row + i) * s->job->k;
-        answer(s->job, &queries[i], &lanes[i], s->rows_out + at, s->scores_out == NULL ? NULL : s->scores_out + at);
+        uint8_t *certified = s->job->options->certified == NULL ? NULL : s->job->options->certified + row + i;
+        answer(s->job, &queries[i], &lanes[i], s->rows_out + at, s->scores_out == NULL ? NULL : s->scores_out + at,
+               certified);
     }
     return THR_OK;
 }
@@ -211,6 +225,8 @@ thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64
     survivors = survivors < job.n_allowed ? survivors : job.n_allowed;
     job.wanted = wanted == 0 ? 1 : (size_t)wanted;
     job.survivors = survivors == 0 ? 1 : (size_t)survivors;
+    job.bounded = options->certified != NULL && !job.exact && target->keep != THR_DTYPE_NONE;
+    job.kept_error = job.bounded ? thr_kept_error(target, context->kernels) : 0;
     return job;
 }
 

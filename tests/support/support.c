@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "code/encode.h"
 #include "code/nested.h"
+#include "code/rotate.h"
 #include "kernel/kernel.h"
 
 #include <math.h>
@@ -261,6 +262,47 @@ static void point_to_nested(const test_target *target, size_t first, thr_segment
     segment->records = target->records + first * thr_record_size(record);
 }
 
+static float stored(float factor, bool bfloat16) {
+    return bfloat16 ? thr_bf16_to_f32(thr_bf16_from_f32(factor)) : factor;
+}
+
+/* By their definition: r is made as encoding makes it, and x is the factor times the decoded integers. */
+static void make_errors(test_target *target, const float *rows) {
+    const test_shape *shape = &target->shape;
+    const uint32_t n_dims = shape->n_dims, m = shape->bits - test_lead(shape);
+    float *r = test_array(n_dims, sizeof *r);
+    thr_code_errors *errors = &target->scan.errors;
+    for (uint32_t i = 0; i < shape->n_items; i++) {
+        const double length = (double)target->residuals[i];
+        const float lead_product = target->lead_products[i];
+        const double factor = (double)stored(target->factors[i], test_is_nested(shape) && shape->bits <= 4);
+        const double lead_factor =
+            (double)stored(length > 0 ? (float)(length / (double)lead_product) : 0, test_is_nested(shape));
+        const double norm = (double)target->norms[i];
+        double sums[4] = {0};
+        for (uint32_t d = 0; d < n_dims; d++) {
+            const float scale = !target->quantiser.unit ? 1 : norm > 0 ? (float)(1 / norm) : 0;
+            r[d] = rows[(size_t)i * n_dims + d] * scale;
+            r[d] -= target->quantiser.centre != NULL ? target->quantiser.centre[d] : 0;
+        }
+        if (target->quantiser.rotation != NULL)
+            thr_rotation_apply(target->quantiser.rotation, r);
+        for (uint32_t d = 0; d < n_dims; d++) {
+            const int b = target->values[(size_t)i * n_dims + d], u = (b - 1 + (1 << shape->bits)) / 2;
+            const double x = factor * b, x1 = lead_factor * (2 * (u >> m) + 1 - (1 << test_lead(shape)));
+            sums[0] += (x1 - (double)r[d]) * (x1 - (double)r[d]);
+            sums[1] += x1 * x1;
+            sums[2] += (x - (double)r[d]) * (x - (double)r[d]);
+            sums[3] += x * x;
+        }
+        errors->lead_error = fmaxf(errors->lead_error, (float)sqrt(sums[0]));
+        errors->lead_length = fmaxf(errors->lead_length, (float)sqrt(sums[1]));
+        errors->full_error = fmaxf(errors->full_error, (float)sqrt(sums[2]));
+        errors->full_length = fmaxf(errors->full_length, (float)sqrt(sums[3]));
+    }
+    free(r);
+}
+
 static void make_segments(test_target *target) {
     const test_shape *shape = &target->shape;
     const uint32_t each = shape->segment_items == 0 ? shape->n_items : shape->segment_items;
@@ -321,6 +363,7 @@ void test_target_make(test_target *target, const test_shape *shape, const float 
     if (test_is_nested(shape))
         make_nested(target);
     make_segments(target);
+    make_errors(target, rows);
 }
 
 bool test_has_factors(const test_target *target) {

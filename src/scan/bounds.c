@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A bound of what an estimate falls short of the score by. segment.h has the estimates; here are their errors.
+ *
+ * Let r be an item's residual (rotated, where codes are), p the coded part of the query, and x = factor * b the vector an
+ * item's code stands for. The factor is |r| / <r / |r|, b>, so that <x, r> = |r|^2: x - r is orthogonal to r, and |x| is at
+ * least |r|. p~ stands for p in the product with planes in blocks.
+ * With m = 2 for L2, else 1, the true score is t = m <r, p> - offset weight + bias and the estimate has <x, p~> for <r, p>:
+ *
+ *   <r, p> - <x, p~> = <r - x, p> + <x, p - p~> <= |x - r| |p| sine + |x| |p - p~|
+ *
+ * where sine is that of the angle between p and r, since r - x has no part along r. After rescoring, x = x1 + x2 of the
+ * leading and the other planes, and p^ stands for p in the product with the others:
+ *
+ *   <r, p> - (<x1, p~> + <x2, p^>) = <r - x, p> + <x1, p - p~> + <x2, p - p^>
+ *                                 <= |x - r| |p| sine + |x1| |p - p~| + |x2| |p - p^|
+ *
+ * With B planes of which l lead and m' do not: b = 2^m' b1 + b2, no integer of b1 beyond 2^l - 1 and none of b2 beyond
+ * 2^m' - 1, so |x2| <= factor (2^m' - 1) sqrt(n) and |x1| <= factor 2^m' (2^l - 1) sqrt(n); also |x1| <= |x| + |x2|.
+ *
+ * The sine. For L2, an item within d of the query has |r - p| <= d, so r is seen from the origin within an angle of
+ * sine d / |p| of p. Otherwise an item with a score of at least t has <r, p> >= h = t - bias - |weight| max|r|, without
+ * a centre h = t, so that its cosine is at least h / (|p| max|r|).
+ *
+ * Rounding. Factors and offsets are bfloat16 in leads and narrow records: relative e = 2^-8 each. The target's errors are those of factors as they are stored: (1 + e) x for some
+ * |e| <= 2^-8, with |(1 + e) x - r|^2 = (1 + 2 e) |x - r|^2 + e^2 |x|^2, so that |x - r| and |x| are hardly larger (STORED).
+ * What float32 arithmetic
+ * adds is bounded by ARITHMETIC times the sizes of all terms: a unit of rounding (2^-24) for each addition of a lane of n / 16
+ * terms, for the rotation's 74 steps, and for what follows, taken a few times. It also makes x - r not quite orthogonal to r:
+ * the measured |x|^2 - |r|^2 may be wrong by that much of |x|^2 (off_by).
+ */
+#include "scan/bounds.h"
+
+#include "scan/segment.h"
+
+#include <math.h>
+
+static const double SHORTEST = 0x1p-99; /* vectors shorter than half of this have no code */
+static const double BFLOAT16 = 0x1p-8;
+static const double STORED = 1 + 0x1p-7;
+static const double UNIT = 0x1p-24;
+static const double SMALLEST = 0x1p-140; /* of products that are lost below float32's range, a dimension */
+static const double ROTATING = 96;
+
+static double dims(const thr_scan_target *target) {
+    return (double)target->quantiser->n_dims;
+}
+
+/* Relative rounding of a sum of n_dims products. */
+static double summing(const thr_scan_target *target) {
+    return (dims(target) / 16 + 16) * UNIT;
+}
+
+/* Relative rounding of all that is done to a query, a row and their product. */
+static double arithmetic(const thr_scan_target *target) {
+    return (dims(target) / 16 + 128) * 4 * UNIT;
+}
+
+static bool has_factors(const thr_scan_target *target) {
+    return target->segments->factors != NULL || thr_is_nested(target);
+}
+
+double thr_longest_residual(const thr_scan_target *target) {
+    const thr_code_errors *errors = &target->errors;
+    const double length = thr_is_nested(target) ? fmin((double)errors->lead_length, (double)errors->full_length)
+                                                : (double)errors->full_length;
+    return length * STORED * (1 + arithmetic(target));
+}
+
+static double centre_length(const thr_scan_target *target, const thr_kernels *kernels) {
+    const thr_quantiser *quantiser = target->quantiser;
+    return quantiser->centre == NULL ? 0 : sqrt(kernels->sum_squares(quantiser->centre, quantiser->n_dims));
+}
+
+/* ------------------------------------------------------------------------------------------------ kept vectors */
+
+/* Of all rows that have a direction. */
+static double largest_inverse_norm(const thr_scan_target *target) {
+    float largest = 0;
+    for (size_t s = 0; s < target->n_segments; s++)
+        for (uint32_t i = 0; i < target->segments[s].n_items; i++)
+            largest = fmaxf(largest, target->segments[s].inverse_norms[i]);
+    return (double)largest;
+}
+
+/*
+ * float16: half a unit of 2^-10 of every value, or of 2^-24 below its normal range. int8: half a step of a 127th of the
+ * largest value. For cosine: directions differ by at most twice the distance over the length of either.
+ */
+double thr_kept_error(const thr_scan_target *target, const thr_kernels *kernels) {
+    const double root = sqrt(dims(target));
+    const bool unit = target->metric == THR_METRIC_COSINE;
+    const double longest = unit ? 1 : centre_length(target, kernels) + thr_longest_residual(target);
+    switch (target->keep) {
+    case THR_DTYPE_F32:
+        return 0;
+    case THR_DTYPE_I8:
+        return (unit ? 2 : 1) * (root / 254 * 1.001 * longest + SHORTEST);
+    case THR_DTYPE_F16: {
+        if (!unit)
+            return 0x1p-11 * longest + root * 0x1p-25;
+        const double lost = root * 0x1p-25 * largest_inverse_norm(target);
+        return lost < 0.25 ? 2 * (0x1p-11 + 1.5 * lost) : (double)INFINITY;
+    }
+    default:
+        return (double)INFINITY;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ a query */
+
+/* |p - length b / |b|| of the integers b = 2 values + 1 - 2^bits, or b = digits. */
+static double distance_to_code(const float *part, double length, uint32_t n_dims, const uint8_t *values, uint32_t bits,
+                               const int8_t *digits) {
+    double square = 0, sum = 0;
+    for (uint32_t d = 0; d < n_dims; d++) {
+        const int b = values != NULL ? 2 * values[d] + 1 - (1 << bits) : digits[d];
+        square += (double)(b * b);
+    }
+    const double scale = length / sqrt(square);
+    for (uint32_t d = 0; d < n_dims; d++) {
+        const int b = values != NULL ? 2 * values[d] + 1 - (1 << bits) : digits[d];
+        const double off = (double)part[d] - scale * b;
+        sum += off * off;
+    }
+    return sqrt(sum);
+}
+
+void thr_query_measure(thr_scan_query *query, const float *part, double length) {
+    const thr_scan_target *target = query->target;
+    const uint32_t n_dims = target->quantiser->n_dims;
+    query->errors = (thr_query_errors){
+        .size = target->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
+        .centre = centre_length(target, query->kernels),
+        .length = length,
+        .code = distance_to_code(part, length, n_dims, query->code.cells, query->code.query_bits, NULL)};
+    if (thr_is_nested(target))
+        query->errors.rest = distance_to_code(part, length, n_dims, NULL, 0, query->rest.digits);
+}
+
+double thr_true_score(const thr_scan_query *query, double score, double kept_error) {
+    const thr_scan_target *target = query->target;
+    const thr_query_errors *e = &query->errors;
+    const double rounding = summing(target), lost = dims(target) * SMALLEST;
+    const double longest = e->centre + thr_longest_residual(target) + kept_error;
+    switch (target->metric) {
+    case THR_METRIC_COSINE:
+        return score - 2 * rounding - kept_error;
+    case THR_METRIC_IP:
+        return score - e->size * (rounding * longest + kept_error) - lost;
+    default: {
+        const double distance = sqrt(fmax(-score, 0) * (1 + 4 * rounding) + lost) + kept_error;
+        return -distance * distance;
+    }
+    }
+}
+
+/* Sizes of the terms of a score and its estimate; code_length: of what stands for p's product. */
+static double sizes(const thr_scan_query *query, double code_length) {
+    const thr_query_errors *e = &query->errors;
+    const double residual = thr_longest_residual(query->target);
+    if (query->target->metric == THR_METRIC_L2)
+        return 2 * e->length * code_length + residual * residual + e->length * e->length;
+    return (e->length + e->size) * (code_length + e->centre) + fabs((double)query->weight) * residual;
+}
+
+double thr_largest_offset(const thr_scan_query *query) {
+    const double residual = thr_longest_residual(query->target);
+    if (query->target->metric == THR_METRIC_L2)
+        return residual * residual;
+    return query->target->quantiser->centre != NULL ? fabs((double)query->weight) * residual : 0;
+}
+
+/*
+ * The least <r, p> / |r| for cosine with a centre c. An item's direction u = a c / |c| + v, v orthogonal to the centre, has
+ * <r, p> = <v, p> >= score - a w (w: the query's weight) and |r|^2 = 1 - 2 a |c| + |c|^2. Its angle to the centre is within
+ * acos(score) of the query's, phi. Over those a the quotient has its least at an end, or where its derivative is 0. Rows
+ * without direction have score 0. slack: the rounding of u - c.
+ */
+static double least_centred_quotient(const thr_scan_query *query, double score, double slack) {
+    const double w = (double)query->weight, c = query->errors.centre;
+    if (score <= 0)
+        return 0;
+    const double theta = acos(fmin(1, score)), phi = acos(fmin(1, fmax(-1, w)));
+    const double low = cos(fmin(acos(-1), phi + theta)), high = cos(fmax(0, phi - theta));
+    const double turn = w != 0 ? (w * (1 + c * c) - c * score) / (w * c) : low;
+    const double places[] = {low, high, fmin(high, fmax(low, turn))};
+    double least = INFINITY;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        least = fmin(least, (score - places[i] * w) / sqrt(fmax(1 - 2 * places[i] * c + c * c, SMALLEST)));
+    const double shortest = sqrt(fmax(1 - 2 * high * c + c * c, 0));
+    return least * shortest / (shortest + slack);
+}
+
+double thr_residual_sine(const thr_scan_query *query, double score) {
+    const thr_scan_target *target = query->target;
+    const double length = query->errors.length, residual = thr_longest_residual(target);
+    if (!(length > 0 && residual > 0))
+        return 1;
+    if (target->metric == THR_METRIC_L2)
+        return fmin(1, sqrt(fmax(-score, 0)) / length * (1 + 4 * UNIT) + 4 * UNIT);
+    const double slack = arithmetic(target) * sizes(query, residual), product = score - slack;
+    double quotient = (product - (double)query->bias - thr_largest_offset(query)) / residual;
+    if (target->metric == THR_METRIC_COSINE && target->quantiser->centre != NULL)
+        quotient = fmax(quotient, least_centred_quotient(query, product, slack));
+    const double cosine = fmin(1, fmax(0, quotient / length));
+    return sqrt(1 - cosine * cosine);
+}
+
+double thr_to_collector(const thr_scan_query *query, double score) {
+    return (score - (double)query->bias) / (has_factors(query->target) ? 1 : (double)query->code.gain);
+}
+
+/* How far codes are from what they stand for, the rounding of what was measured included. */
+static double off_by(const thr_scan_target *target, double error, double length) {
+    const double rounding = summing(target) + (target->quantiser->rotation != NULL ? ROTATING * UNIT : 0);
+    return STORED * sqrt(error * error + 8 * rounding * length * length) + SHORTEST;
+}
+
+/*
+ * From the true score to the estimate. length, error: of x and x - r; code_length, code_error: of all that stands for
+ * x, and what it has to do with p - p~; relative: rounding of factors and offsets.
+ */
+static double least_estimate(const thr_scan_query *query, double score, double length, double error, double code_length,
+                             double code_error, double relative) {
+    const thr_scan_target *target = query->target;
+    /* Flat codes for cosine say nothing of rows without direction, whose score is 0. */
+    if (!(length > 0) || !isfinite(score) || (!has_factors(target) && score <= 0))
+        return (double)-INFINITY;
+    const double times = target->metric == THR_METRIC_L2 ? 2 : 1, p = query->errors.length;
+    const double product = off_by(target, error, length) * p * thr_residual_sine(query, score) + code_error +
+                           relative * (length * p + code_error);
+    const double slack = arithmetic(target) * (sizes(query, code_length) + fabs(score));
+    const double least = score - times * product - relative * thr_largest_offset(query) - slack;
+    /* Those codes are divided by their own length, that of x / factor; |x| is at least |r|, which is 1. */
+    const double divisor = !has_factors(target) && least > 0 ? length * (1 + arithmetic(target)) : 1;
+    return thr_to_collector(query, least / divisor);
+}
+
+double thr_least_screened(const thr_scan_query *query, float score, double kept_error) {
+    const thr_code_errors *errors = &query->target->errors;
+    const double truth = thr_true_score(query, (double)score, kept_error);
+    const bool nested = thr_is_nested(query->target);
+    const double length = STORED * (double)(nested ? errors->lead_length : errors->full_length);
+    const double error = (double)(nested ? errors->lead_error : errors->full_error);
+    return least_estimate(query, truth, length, error, length, length * query->errors.code, nested ? BFLOAT16 : 0);
+}
+
+double thr_largest_factor(const thr_scan_target *target, const thr_candidate *items, size_t n) {
+    const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
+                                                       target->lead, target->segments->lead_offsets);
+    const size_t size = thr_record_size(shape);
+    float largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        const thr_segment *segment = thr_segment_of(target, items[i].row);
+        float factor, offset;
+        thr_record_read_head(shape, segment->records + (items[i].row - segment->first_row) * size, &factor, &offset);
+        largest = fmaxf(largest, factor);
+    }
+    return (double)largest * (1 + 2 * BFLOAT16); /* as it was before it was rounded */
+}
+
+double thr_least_rescored(const thr_scan_query *query, float score, double kept_error, double largest_factor) {
+    const thr_scan_target *target = query->target;
+    const thr_code_errors *errors = &target->errors;
+    const uint32_t n_rest = target->quantiser->item_bits - target->lead;
+    const double unit = largest_factor * sqrt(dims(target)), top = (double)(1u << n_rest);
+    const double length = STORED * (double)errors->full_length, rest = unit * (top - 1);
+    const double lead = fmin(unit * top * (double)((1u << target->lead) - 1), length + rest);
+    return least_estimate(query, thr_true_score(query, (double)score, kept_error), length, (double)errors->full_error,
+                          lead + rest, lead * query->errors.code + rest * query->errors.rest,
+                          target->quantiser->item_bits > 4 ? 0 : BFLOAT16);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_certify.c - estimates never fall below their bounds, so an answer that is certified is the exact one. */
+#include "naive.h"
+#include "scan/bounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
+static const uint32_t QUERY_BITS[] = {1, 4, 8};
+static const struct {
+    uint32_t bits, lead;
+} CODES[] = {{1, 0}, {3, 0}, {8, 0}, {2, 1}, {3, 1}, {3, 2}, {5, 1}, {8, 1}, {8, 2}, {8, 4}};
+
+enum { N_CODES = sizeof CODES / sizeof *CODES };
+
+/* ------------------------------------------------------------------------------------------------ data */
+
+typedef enum data_kind {
+    GAUSSIAN,
+    CLUSTERS,  /* a hundred rows around each of a few points */
+    LENGTHS,   /* of all sizes, some zero */
+    SPARSE,    /* mostly zeros */
+    DIRECTION, /* almost all the same */
+    TINY,      /* as small as float16 can say, and smaller */
+    KINDS
+} data_kind;
+
+static float *make_rows(uint64_t *rng, data_kind kind, uint32_t n, uint32_t n_dims) {
+    float *rows = test_array((size_t)n * n_dims, sizeof *rows);
+    test_gaussian(rng, rows, (size_t)n * n_dims);
+    for (uint32_t i = 0; i < n; i++) {
+        float *row = rows + (size_t)i * n_dims;
+        const float length = kind == TINY ? 0x1p-20f : exp2f(8 * test_normal(rng));
+        for (uint32_t d = 0; d < n_dims; d++)
+            switch (kind) {
+            case CLUSTERS:
+                row[d] = i < 8 ? row[d] : rows[(size_t)(i % 8) * n_dims + d] + 0.05f * row[d];
+                break;
+            case LENGTHS:
+                row[d] = i % 16 == 0 ? 0 : row[d] * length;
+                break;
+            case SPARSE:
+                row[d] = thr_rng_below(rng, 5) == 0 ? row[d] : 0;
+                break;
+            case DIRECTION:
+                row[d] = 3 + 0.1f * row[d];
+                break;
+            case TINY:
+                row[d] *= i % 16 == 0 ? 1 : length;
+                break;
+            default:
+                break;
+            }
+    }
+    return rows;
+}
+
+/* A row of the target's, one near it, or one that has nothing to do with it. */
+static void make_query(uint64_t *rng, const float *rows, const test_shape *shape, uint32_t number, float *query) {
+    test_gaussian(rng, query, shape->n_dims);
+    const float *row = rows + (size_t)thr_rng_below(rng, shape->n_items) * shape->n_dims;
+    const float noise[] = {0, 0.02f, 0.3f};
+    for (uint32_t d = 0; d < shape->n_dims && number % 4 != 3; d++)
+        query[d] = row[d] * (1 + noise[number % 4] * query[d]);
+}
+
+typedef struct bench {
+    thr_context *context;
+    uint64_t rng;
+    test_shape shape;
+    float *rows;
+    test_target target;
+} bench;
+
+static void open_bench(bench *b, data_kind kind, uint32_t n_items, uint32_t n_dims, size_t code) {
+    b->rows = make_rows(&b->rng, kind, n_items, n_dims);
+    b->shape.n_items = n_items;
+    b->shape.n_dims = n_dims;
+    b->shape.bits = CODES[code].bits;
+    b->shape.lead = CODES[code].lead;
+    b->shape.segment_items = 128;
+    test_target_make(&b->target, &b->shape, b->rows);
+}
+
+static void close_bench(bench *b) {
+    test_target_free(&b->target);
+    free(b->rows);
+}
+
+/* ------------------------------------------------------------------------------------------------ bounds */
+
+static float factor_of(const test_target *target, uint64_t row) {
+    return target->shape.bits > 4 ? target->factors[row] : target->factors[row] * (1 + 0x1p-8f);
+}
+
+/* Every item's own exact score, and so the bound at its tightest. */
+static void check_bounds(bench *b, const float *vector, uint32_t query_bits, const char *what) {
+    thr_scan *scan = NULL;
+    thr_error err;
+    uint8_t certified = 0;
+    thr_search_options options;
+    test_query naive;
+    thr_scan_query query;
+    thr_search_options_init(&options);
+    options.query_bits = query_bits;
+    options.certified = &certified;
+    const thr_matrix matrix = thr_matrix_f32(vector, 1, b->shape.n_dims);
+    const test_target *target = &b->target;
+    const bool nested = test_is_nested(&b->shape);
+    assert_ok(thr_scan_create(b->context, &scan, &err), &err);
+    assert_ok(thr_scan_make_room(scan, 1, b->shape.n_dims, 1, &err), &err);
+    const thr_job job = thr_job_make(b->context, &target->scan, 1, &options);
+    thr_query_prepare(&job, &matrix, 0, &scan->lanes[0], &query);
+    test_query_make(&naive, target, vector, query_bits);
+    for (uint32_t i = 0; i < b->shape.n_items && query.norm > 0; i++) {
+        const float score = test_exact(target, &naive, i);
+        const double screened = thr_least_screened(&query, score, job.kept_error);
+        const float estimate = nested ? test_lead_estimate(target, &naive, i) : test_estimate(target, &naive, i);
+        assert_case((double)estimate >= screened,
+                    "%s: seed %llu: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s: row %u of score %.9g: "
+                    "its estimate %.9g is below the bound %.9g",
+                    what, (unsigned long long)test_seed(), b->shape.n_dims, b->shape.bits, b->shape.lead, query_bits,
+                    thr_metric_name(b->shape.metric), thr_dtype_name(b->shape.keep), i, (double)score, (double)estimate,
+                    screened);
+        if (!nested)
+            continue;
+        const double rescored = thr_least_rescored(&query, score, job.kept_error, (double)factor_of(target, i));
+        assert_case((double)test_estimate(target, &naive, i) >= rescored,
+                    "%s: seed %llu: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s: row %u of score %.9g: "
+                    "its rescored estimate %.9g is below the bound %.9g",
+                    what, (unsigned long long)test_seed(), b->shape.n_dims, b->shape.bits, b->shape.lead, query_bits,
+                    thr_metric_name(b->shape.metric), thr_dtype_name(b->shape.keep), i, (double)score,
+                    (double)test_estimate(target, &naive, i), rescored);
+    }
+    test_query_free(&naive);
+    thr_scan_free(scan);
+}
+
+/* ------------------------------------------------------------------------------------------------ answers */
+
+/* Searches with few and more rows going on; returns how many answers were certified. */
+static size_t check_answers(bench *b, const float *queries, size_t n_queries, uint64_t k, uint32_t query_bits,
+                            const char *what) {
+    const size_t places = n_queries * (size_t)k;
+    uint64_t *rows = test_array(places, sizeof *rows), *exact_rows = test_array(places, sizeof *rows);
+    float *scores = test_array(places, sizeof *scores), *exact_scores = test_array(places, sizeof *scores);
+    uint8_t *certified = test_array(n_queries, 1);
+    const thr_matrix matrix = thr_matrix_f32(queries, n_queries, b->shape.n_dims);
+    size_t n = 0;
+    thr_scan *scan = NULL;
+    thr_error err;
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.query_bits = query_bits;
+    options.exact = true;
+    assert_ok(thr_scan_create(b->context, &scan, &err), &err);
+    assert_ok(thr_scan_search(scan, &b->target.scan, &matrix, k, &options, exact_rows, exact_scores, &err), &err);
+    options.exact = false;
+    options.certified = certified;
+    for (uint64_t candidates = k; candidates <= 8 * k; candidates *= 2) {
+        options.n_candidates = candidates;
+        options.n_survivors = 3 * candidates;
+        options.extra = candidates == 8 * k ? 0.1f : -1;
+        memset(certified, 7, n_queries);
+        assert_ok(thr_scan_search(scan, &b->target.scan, &matrix, k, &options, rows, scores, &err), &err);
+        for (size_t q = 0; q < n_queries; q++) {
+            assert_in_range(certified[q], 0, 1);
+            n += certified[q];
+            assert_case(certified[q] == 0 || (memcmp(rows + q * k, exact_rows + q * k, k * sizeof *rows) == 0 &&
+                                              memcmp(scores + q * k, exact_scores + q * k, k * sizeof *scores) == 0),
+                        "%s: seed %llu: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s: query %zu with "
+                        "%llu candidates is certified, but not exact",
+                        what, (unsigned long long)test_seed(), b->shape.n_dims, b->shape.bits, b->shape.lead,
+                        query_bits, thr_metric_name(b->shape.metric), thr_dtype_name(b->shape.keep), q,
+                        (unsigned long long)candidates);
+        }
+    }
+    thr_scan_free(scan);
+    free(rows);
+    free(exact_rows);
+    free(scores);
+    free(exact_scores);
+    free(certified);
+    return n;
+}
+
+/* ------------------------------------------------------------------------------------------------ tests */
+
+static void no_estimate_is_below_its_bound_and_no_certified_answer_is_wrong(void **state) {
+    (void)state;
+    static const char *const names[KINDS] = {"gaussian", "clusters", "lengths", "sparse", "direction", "tiny"};
+    enum { ITEMS = 300, QUERIES = 8 };
+    bench b = {.context = test_context(1, THR_ISA_BEST, NULL), .rng = test_seed()};
+    size_t n_certified = 0;
+    for (size_t m = 0; m < 3; m++)
+        for (size_t keep = 0; keep < 3; keep++)
+            for (size_t code = 0; code < N_CODES; code++)
+                for (data_kind kind = GAUSSIAN; kind < KINDS; kind++) {
+                    b.shape = (test_shape){.metric = METRICS[m],
+                                           .keep = KEEPS[keep],
+                                           .centre = thr_rng_below(&b.rng, 2) == 0,
+                                           .rotate = thr_rng_below(&b.rng, 2) == 0};
+                    if (kind == LENGTHS && KEEPS[keep] == THR_DTYPE_F16)
+                        continue; /* too long for float16 */
+                    open_bench(&b, kind, ITEMS, 1 + (uint32_t)thr_rng_below(&b.rng, 70), code);
+                    float *queries = test_array((size_t)QUERIES * b.shape.n_dims, sizeof *queries);
+                    for (uint32_t q = 0; q < QUERIES; q++) {
+                        make_query(&b.rng, b.rows, &b.shape, q, queries + (size_t)q * b.shape.n_dims);
+                        check_bounds(&b, queries + (size_t)q * b.shape.n_dims, QUERY_BITS[q % 3], names[kind]);
+                    }
+                    for (size_t bits = 0; bits < 3; bits++)
+                        n_certified += check_answers(&b, queries, QUERIES, 1 + thr_rng_below(&b.rng, 5),
+                                                     QUERY_BITS[bits], names[kind]);
+                    free(queries);
+                    close_bench(&b);
+                }
+    print_message("%zu answers certified\n", n_certified);
+    assert_true(n_certified > 1000);
+    thr_context_free(b.context);
+}
+
+/* Queries beside tight groups of k rows that are far from all others. */
+static void near_neighbours_are_certified_and_hopeless_data_is_not(void **state) {
+    (void)state;
+    enum { ITEMS = 4000, DIMS = 64, K = 4, QUERIES = 50, SEARCHES = 4 };
+    bench b = {.context = test_context(2, THR_ISA_BEST, NULL), .rng = test_seed()};
+    for (size_t m = 0; m < 3; m++)
+        for (int easy = 0; easy < 2; easy++) {
+            b.shape = (test_shape){.metric = METRICS[m], .keep = THR_DTYPE_F32, .rotate = true};
+            open_bench(&b, GAUSSIAN, ITEMS, DIMS, easy ? N_CODES - 1 : 4);
+            float *queries = test_array((size_t)QUERIES * DIMS, sizeof *queries), noise[DIMS];
+            for (size_t q = 0; q < QUERIES; q++) {
+                memcpy(queries + q * DIMS, b.rows + q * K * DIMS, sizeof noise);
+                for (size_t i = 1; i < K && easy; i++) {
+                    test_gaussian(&b.rng, noise, DIMS);
+                    for (size_t d = 0; d < DIMS; d++)
+                        b.rows[(q * K + i) * DIMS + d] = queries[q * DIMS + d] + 0.05f * noise[d];
+                }
+                test_gaussian(&b.rng, noise, DIMS);
+                for (size_t d = 0; d < DIMS; d++)
+                    queries[q * DIMS + d] = easy ? queries[q * DIMS + d] + 0.05f * noise[d] : noise[d];
+            }
+            test_target_free(&b.target);
+            test_target_make(&b.target, &b.shape, b.rows);
+            const size_t n = check_answers(&b, queries, QUERIES, K, 8, easy ? "easy" : "hopeless");
+            print_message("%s: %s: %zu of %d answers certified\n", thr_metric_name(b.shape.metric),
+                          easy ? "easy" : "hopeless", n, QUERIES * SEARCHES);
+            assert_true(easy ? n > QUERIES * SEARCHES / 3 : n == 0);
+            free(queries);
+            close_bench(&b);
+        }
+    thr_context_free(b.context);
+}
+
+static uint8_t certified_one(bench *b, const float *query, const thr_search_options *given) {
+    uint64_t rows[4];
+    uint8_t certified = 7;
+    thr_scan *scan = NULL;
+    thr_error err;
+    thr_search_options options = *given;
+    const thr_matrix matrix = thr_matrix_f32(query, 1, b->shape.n_dims);
+    options.certified = &certified;
+    assert_ok(thr_scan_create(b->context, &scan, &err), &err);
+    assert_ok(thr_scan_search(scan, &b->target.scan, &matrix, 4, &options, rows, NULL, &err), &err);
+    thr_scan_free(scan);
+    return certified;
+}
+
+static void searches_that_leave_nothing_out_are_certain(void **state) {
+    (void)state;
+    enum { ITEMS = 1000, DIMS = 20 };
+    bench b = {.context = test_context(1, THR_ISA_BEST, NULL), .rng = test_seed()};
+    for (size_t m = 0; m < 3; m++)
+        for (size_t code = 0; code < N_CODES; code++) {
+            float query[DIMS];
+            uint64_t filter[(ITEMS + 63) / 64] = {0};
+            test_gaussian(&b.rng, query, DIMS);
+            b.shape = (test_shape){.metric = METRICS[m], .keep = THR_DTYPE_F32};
+            open_bench(&b, GAUSSIAN, ITEMS, DIMS, code);
+            thr_search_options options;
+            thr_search_options_init(&options);
+            options.n_candidates = options.n_survivors = 8;
+            const bool one_bit = CODES[code].bits == 1 || CODES[code].lead == 1;
+            if (one_bit)
+                assert_int_equal(certified_one(&b, query, &options), 0);
+            options.n_candidates = options.n_survivors = ITEMS;
+            assert_int_equal(certified_one(&b, query, &options), 1);
+            options.n_candidates = options.n_survivors = 8;
+            options.extra = INFINITY;
+            assert_int_equal(certified_one(&b, query, &options), 1);
+            options.extra = -1;
+            options.exact = true;
+            assert_int_equal(certified_one(&b, query, &options), 1);
+            options.exact = false;
+            options.filter = filter;
+            options.filter_bits = ITEMS;
+            assert_int_equal(certified_one(&b, query, &options), 1); /* nothing is allowed */
+            filter[3] = 0x111;                                       /* so few that their vectors are scored */
+            assert_int_equal(certified_one(&b, query, &options), 1);
+            memset(filter, 0xff, sizeof filter);
+            if (one_bit)
+                assert_int_equal(certified_one(&b, query, &options), 0);
+            memset(query, 0, sizeof query);
+            if (b.shape.metric != THR_METRIC_L2)
+                assert_int_equal(certified_one(&b, query, &options), 1); /* all scores are 0 */
+            close_bench(&b);
+        }
+    thr_context_free(b.context);
+}
+
+static void what_is_not_known_is_not_certified(void **state) {
+    (void)state;
+    enum { ITEMS = 500, DIMS = 40 };
+    bench b = {.context = test_context(1, THR_ISA_BEST, NULL), .rng = test_seed()};
+    for (size_t m = 0; m < 3; m++)
+        for (int vectors = 0; vectors < 2; vectors++) {
+            b.shape = (test_shape){.metric = METRICS[m], .keep = vectors ? THR_DTYPE_F32 : THR_DTYPE_NONE};
+            open_bench(&b, CLUSTERS, ITEMS, DIMS, N_CODES - 1);
+            thr_search_options options;
+            thr_search_options_init(&options);
+            options.query_bits = 8;
+            options.n_candidates = options.n_survivors = 100;
+            assert_int_equal(certified_one(&b, b.rows, &options), vectors);
+            b.target.scan.errors = (thr_code_errors){0};
+            assert_int_equal(certified_one(&b, b.rows, &options), 0);
+            options.n_candidates = options.n_survivors = ITEMS;
+            assert_int_equal(certified_one(&b, b.rows, &options), vectors);
+            close_bench(&b);
+        }
+    thr_context_free(b.context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_estimate_is_below_its_bound_and_no_certified_answer_is_wrong),
+        cmocka_unit_test(near_neighbours_are_certified_and_hopeless_data_is_not),
+        cmocka_unit_test(searches_that_leave_nothing_out_are_certain),
+        cmocka_unit_test(what_is_not_known_is_not_certified),
+    };
+    return test_run_group(tests);
+}
