@@ -111,7 +111,7 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
     const test_target *target = &b->target;
     const bool nested = test_is_nested(&b->shape);
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
-    assert_ok(thr_scan_make_room(scan, 1, b->shape.n_dims, 1, &err), &err);
+    assert_ok(thr_scan_make_room(scan, 1, 1, b->shape.n_dims, 1, &err), &err);
     const thr_job job = thr_job_make(b->context, &target->scan, 1, &options);
     thr_query_prepare(&job, &matrix, 0, &scan->lanes[0], &query);
     test_query_make(&naive, target, vector, query_bits);
