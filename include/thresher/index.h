@@ -47,7 +47,7 @@ typedef struct thr_index_build_options {
     uint64_t n_ids;
     /* Or a file: integers (.ibin .npy .ivecs of one column), or .txt of one id or one name a line. */
     const char *ids_path;
-    bool replace;  /* an index that is already there is replaced, at the moment the new one is complete */
+    bool replace;          /* an index that is already there is replaced, at the moment the new one is complete */
     uint32_t sample_rows;  /* rows the quantiser's scales are calibrated on */
     uint64_t segment_rows; /* at most so many items a segment file; 0: chosen by size */
     uint32_t lead_bits; /* planes that are screened by themselves, 1 to item_bits (codes are not nested); 0: chosen */
