@@ -22,12 +22,15 @@
  * sine d / |p| of p. Otherwise an item with a score of at least t has <r, p> >= h = t - bias - |weight| max|r|, without
  * a centre h = t, so that its cosine is at least h / (|p| max|r|).
  *
- * Rounding. Factors and offsets are bfloat16 in leads and narrow records: relative e = 2^-8 each. The target's errors are those of factors as they are stored: (1 + e) x for some
- * |e| <= 2^-8, with |(1 + e) x - r|^2 = (1 + 2 e) |x - r|^2 + e^2 |x|^2, so that |x - r| and |x| are hardly larger (STORED).
- * What float32 arithmetic
- * adds is bounded by ARITHMETIC times the sizes of all terms: a unit of rounding (2^-24) for each addition of a lane of n / 16
- * terms, for the rotation's 74 steps, and for what follows, taken a few times. It also makes x - r not quite orthogonal to r:
- * the measured |x|^2 - |r|^2 may be wrong by that much of |x|^2 (off_by).
+ * Rounding. Factors and offsets are bfloat16 in leads and narrow records, off by a share e of at most 2^-8 each. The
+ * target's errors are those of codes with the factors as stored, (1 + e) x, with
+ *
+ *   |(1 + e) x - r|^2 = (1 + 2 e) |x - r|^2 + e^2 |x|^2,
+ *
+ * so |x - r| and |x| are hardly larger than these (STORED). Float32 arithmetic adds a unit of rounding (2^-24) for each
+ * addition of a lane of n / 16 terms, for each of the rotation's 74 steps, and for what follows: arithmetic() times the
+ * sizes of all terms is a few times that. It also leaves x - r not quite orthogonal to r: the measured |x|^2 - |r|^2 may
+ * be off by that share of |x|^2 (off_by).
  */
 #include "scan/bounds.h"
 
@@ -109,18 +112,26 @@ double thr_kept_error(const thr_scan_target *target, const thr_kernels *kernels)
 
 /* ------------------------------------------------------------------------------------------------ a query */
 
-/* |p - length b / |b|| of the integers b = 2 values + 1 - 2^bits, or b = digits. */
-static double distance_to_code(const float *part, double length, uint32_t n_dims, const uint8_t *values, uint32_t bits,
-                               const int8_t *digits) {
+/* The integers of a query's codes. */
+typedef int integer_at(const thr_scan_query *query, uint32_t dim);
+
+static int code_at(const thr_scan_query *query, uint32_t dim) {
+    return 2 * query->code.cells[dim] + 1 - (1 << query->code.query_bits);
+}
+
+static int rest_at(const thr_scan_query *query, uint32_t dim) {
+    return query->rest.digits[dim];
+}
+
+/* |p - length b / |b||. */
+static double distance_to_code(const thr_scan_query *query, const float *part, double length, integer_at *at) {
+    const uint32_t n_dims = query->target->quantiser->n_dims;
     double square = 0, sum = 0;
-    for (uint32_t d = 0; d < n_dims; d++) {
-        const int b = values != NULL ? 2 * values[d] + 1 - (1 << bits) : digits[d];
-        square += (double)(b * b);
-    }
+    for (uint32_t d = 0; d < n_dims; d++)
+        square += (double)at(query, d) * at(query, d);
     const double scale = length / sqrt(square);
     for (uint32_t d = 0; d < n_dims; d++) {
-        const int b = values != NULL ? 2 * values[d] + 1 - (1 << bits) : digits[d];
-        const double off = (double)part[d] - scale * b;
+        const double off = (double)part[d] - scale * at(query, d);
         sum += off * off;
     }
     return sqrt(sum);
@@ -128,14 +139,12 @@ static double distance_to_code(const float *part, double length, uint32_t n_dims
 
 void thr_query_measure(thr_scan_query *query, const float *part, double length) {
     const thr_scan_target *target = query->target;
-    const uint32_t n_dims = target->quantiser->n_dims;
-    query->errors = (thr_query_errors){
-        .size = target->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
-        .centre = centre_length(target, query->kernels),
-        .length = length,
-        .code = distance_to_code(part, length, n_dims, query->code.cells, query->code.query_bits, NULL)};
+    query->errors = (thr_query_errors){.size = target->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
+                                       .centre = centre_length(target, query->kernels),
+                                       .length = length,
+                                       .code = distance_to_code(query, part, length, code_at)};
     if (thr_is_nested(target))
-        query->errors.rest = distance_to_code(part, length, n_dims, NULL, 0, query->rest.digits);
+        query->errors.rest = distance_to_code(query, part, length, rest_at);
 }
 
 double thr_true_score(const thr_scan_query *query, double score, double kept_error) {
