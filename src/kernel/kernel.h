@@ -144,7 +144,7 @@ typedef uint64_t (*thr_screen_factors_kernel)(float *scores, const uint32_t *dis
 
 /*
  * The same for nested codes, whose numbers are bfloat16, the upper halves of float32: numbers[i] is an item's factor, or
- * with offsets numbers[2 i] its factor and numbers[2 i + 1] its offset. scores are written only where any bit is returned.
+ * with offsets numbers[2 i] its factor and numbers[2 i + 1] its offset.
  */
 typedef uint64_t (*thr_screen_leads_kernel)(float *scores, const uint32_t *distances, const uint16_t *numbers,
                                             bool offsets, int32_t total, float gain, float weight, float threshold);

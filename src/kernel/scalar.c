@@ -225,16 +225,13 @@ static uint64_t screen_factors(float *scores, const uint32_t *distances, const f
 
 static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
                              int32_t total, float gain, float weight, float threshold) {
-    float wide_factors[ITEMS], wide_offsets[ITEMS], all[ITEMS];
+    float wide_factors[ITEMS], wide_offsets[ITEMS];
     for (size_t i = 0; i < ITEMS; i++) {
         wide_factors[i] = thr_bf16_to_f32(numbers[offsets ? 2 * i : i]);
         wide_offsets[i] = offsets ? thr_bf16_to_f32(numbers[2 * i + 1]) : 0;
     }
-    const uint64_t mask =
-        screen_factors(all, distances, wide_factors, offsets ? wide_offsets : NULL, total, gain, weight, threshold);
-    if (mask != 0)
-        memcpy(scores, all, sizeof all);
-    return mask;
+    return screen_factors(scores, distances, wide_factors, offsets ? wide_offsets : NULL, total, gain, weight,
+                          threshold);
 }
 
 static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,

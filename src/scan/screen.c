@@ -112,26 +112,42 @@ static void screen_tile(const thr_scan_query *query, thr_lane *lane, const uint3
     }
 }
 
-/* Every query in turn while the tile is in the cache; or, where products of bytes are faster, all distances at once. */
+/*
+ * A tile's distances of query q to lane->distances, and where one look-up serves two queries those of q + 1 to
+ * lane->more_distances; returns how many queries that was.
+ */
+static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane *lane, const uint8_t *codes,
+                               size_t n) {
+    const thr_query_code *code = &group->queries[q].code;
+    const thr_kernels *kernels = group->queries->kernels;
+    const bool table = group->codes.way == THR_WAY_TABLE;
+    if (table && code->n_parts == 1 && q + 1 < group->n) {
+        const thr_query_part *parts[] = {&code->parts[0], &group->queries[q + 1].code.parts[0]};
+        uint32_t *places[] = {lane->distances, lane->more_distances};
+        kernels->distance_tables(places, codes, n, parts, 2);
+        return 2;
+    }
+    thr_query_distances(code, table ? kernels->distance_table : kernels->distance_xor, codes, n, lane->distances,
+                        lane->more_distances);
+    return 1;
+}
+
+/* One or two queries in turn while the tile is in the cache; or, where bytes are multiplied, all distances at once. */
 static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr_segment *segment, uint64_t first,
                          size_t n) {
     const thr_scan_query *queries = group->queries;
-    const thr_kernels *kernels = queries->kernels;
     const uint8_t *codes = segment->codes + first * thr_block_size(queries->code.n_dims, queries->code.item_bits);
-    const size_t stride = (size_t)THR_TILE_BLOCKS * THR_BLOCK_ITEMS + THR_GROUP_GAP;
     const bool together = group->codes.way == THR_WAY_TILE;
-    const thr_distance_kernel kernel =
-        group->codes.way == THR_WAY_XOR ? kernels->distance_xor : kernels->distance_table;
+    const size_t tile = (size_t)THR_TILE_BLOCKS * THR_BLOCK_ITEMS, stride = tile + (together ? THR_GROUP_GAP : 0);
+    const uint32_t *distances = together ? lanes->group_distances : lanes->distances;
     if (together)
-        thr_query_group_distances(&group->codes, kernels, codes, n, lanes->group_distances, stride,
+        thr_query_group_distances(&group->codes, queries->kernels, codes, n, lanes->group_distances, stride,
                                   lanes->more_distances);
-    for (uint32_t q = 0; q < group->n; q++) {
-        if (queries[q].collected)
-            continue;
-        if (!together)
-            thr_query_distances(&queries[q].code, kernel, codes, n, lanes->distances, lanes->more_distances);
-        screen_tile(&queries[q], &lanes[q], together ? lanes->group_distances + q * stride : lanes->distances, segment,
-                    first, n);
+    for (uint32_t q = 0, found; q < group->n; q += found) {
+        found = together ? group->n : find_distances(group, q, lanes, codes, n);
+        for (uint32_t i = 0; i < found; i++)
+            if (!queries[q + i].collected)
+                screen_tile(&queries[q + i], &lanes[q + i], distances + i * stride, segment, first, n);
     }
 }
 

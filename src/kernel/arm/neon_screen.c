@@ -122,21 +122,19 @@ static inline float32x4_t lead_scores(const uint32_t *distances, const uint16_t 
 static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
                              int32_t total, float gain, float weight, float threshold) {
     const size_t step = offsets ? 8 : 4;
-    float32x4_t all[ITEMS / 4];
     uint8x16_t bytes[4];
     for (int i = 0; i < 4; i++) {
         uint32x4_t lanes[4];
         for (int l = 0; l < 4; l++) {
             const int four = 4 * i + l;
-            all[four] = lead_scores(distances + 4 * four, numbers + step * (size_t)four, offsets, total, gain, weight);
-            lanes[l] = vcgeq_f32(all[four], vdupq_n_f32(threshold));
+            const float32x4_t score =
+                lead_scores(distances + 4 * four, numbers + step * (size_t)four, offsets, total, gain, weight);
+            vst1q_f32(scores + 4 * four, score);
+            lanes[l] = vcgeq_f32(score, vdupq_n_f32(threshold));
         }
         bytes[i] = bytes_of(lanes);
     }
-    const uint64_t mask = mask_of(bytes);
-    for (int four = 0; mask != 0 && four < ITEMS / 4; four++)
-        vst1q_f32(scores + 4 * four, all[four]);
-    return mask;
+    return mask_of(bytes);
 }
 
 static uint64_t screen_scores(const float *scores, float threshold) {

@@ -241,14 +241,12 @@ static inline __m256 lead_scores(const uint32_t *distances, const uint16_t *numb
 static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
                              int32_t total, float gain, float weight, float threshold) {
     const size_t step = offsets ? 16 : 8;
-    __m256 all[ITEMS / 8];
     uint64_t mask = 0;
     for (size_t i = 0; i < ITEMS / 8; i++) {
-        all[i] = lead_scores(distances + 8 * i, numbers + step * i, offsets, total, gain, weight);
-        mask |= at_least(all[i], threshold) << 8 * i;
+        const __m256 score = lead_scores(distances + 8 * i, numbers + step * i, offsets, total, gain, weight);
+        _mm256_storeu_ps(scores + 8 * i, score);
+        mask |= at_least(score, threshold) << 8 * i;
     }
-    for (size_t i = 0; mask != 0 && i < ITEMS / 8; i++)
-        _mm256_storeu_ps(scores + 8 * i, all[i]);
     return mask;
 }
 

@@ -241,14 +241,12 @@ static uint64_t screen_leads(float *scores, const uint32_t *distances, const uin
     const __m512i totals = _mm512_set1_epi32(total);
     const __m512 gains = _mm512_set1_ps(gain), weights = _mm512_set1_ps(weight), least = _mm512_set1_ps(threshold);
     const size_t step = offsets ? 32 : 16;
-    __m512 all[ITEMS / 16];
     uint64_t mask = 0;
     for (size_t i = 0; i < ITEMS / 16; i++) {
-        all[i] = lead_scores(distances + 16 * i, numbers + step * i, offsets, totals, gains, weights);
-        mask |= (uint64_t)_mm512_cmp_ps_mask(all[i], least, _CMP_GE_OQ) << 16 * i;
+        const __m512 score = lead_scores(distances + 16 * i, numbers + step * i, offsets, totals, gains, weights);
+        _mm512_storeu_ps(scores + 16 * i, score);
+        mask |= (uint64_t)_mm512_cmp_ps_mask(score, least, _CMP_GE_OQ) << 16 * i;
     }
-    for (size_t i = 0; mask != 0 && i < ITEMS / 16; i++)
-        _mm512_storeu_ps(scores + 16 * i, all[i]);
     return mask;
 }
 
