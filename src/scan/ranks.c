@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { BINS = 4096 };
+
 typedef struct ranking {
     const uint64_t *rows;
     size_t n_rows;
@@ -16,7 +18,9 @@ typedef struct ranking {
     size_t hash_size;     /* a power of two */
     thr_candidate *found; /* those among the survivors; .distance: places in rows */
     size_t n_found;
-    uint64_t *behind; /* n_rows + 1: survivors that come right behind so many of found */
+    float top, scale;    /* of bins of scores, from the best down */
+    uint32_t ends[BINS]; /* so many of found are in a bin and those before */
+    uint64_t *behind;    /* n_rows + 1: survivors that come right behind so many of found */
 } ranking;
 
 static uint32_t *slot_of(const ranking *r, uint64_t row) {
@@ -24,6 +28,39 @@ static uint32_t *slot_of(const ranking *r, uint64_t row) {
     while (r->hash[slot] != 0 && r->rows[r->hash[slot] - 1] != row)
         slot = (slot + 1) & (r->hash_size - 1);
     return &r->hash[slot];
+}
+
+static size_t bin_of(const ranking *r, float score) {
+    const float bin = (r->top - score) * r->scale;
+    return !(bin > 0) ? 0 : bin < BINS - 1 ? (size_t)bin : BINS - 1;
+}
+
+/* Bins of equal width, in which hardly more than one row is found each, so that there is little to search. */
+static void make_bins(ranking *r) {
+    const float spread = r->n_found > 0 ? r->found[0].score - r->found[r->n_found - 1].score : 0;
+    r->top = r->n_found > 0 ? r->found[0].score : 0;
+    r->scale = BINS / spread;
+    if (!isfinite(r->scale))
+        r->scale = 0;
+    memset(r->ends, 0, sizeof r->ends);
+    for (size_t j = 0; j < r->n_found; j++)
+        r->ends[bin_of(r, r->found[j].score)]++;
+    for (size_t bin = 1; bin < BINS; bin++)
+        r->ends[bin] += r->ends[bin - 1];
+}
+
+/* How many of those that were found come before x. */
+static size_t count_before(const ranking *r, thr_candidate x) {
+    const size_t bin = bin_of(r, x.score);
+    size_t low = bin > 0 ? r->ends[bin - 1] : 0, high = r->ends[bin];
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (thr_candidate_before(r->found[middle], x))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 static void count_ranks(ranking *r, const thr_candidate *items, size_t n, uint32_t *ranks) {
@@ -34,18 +71,10 @@ static void count_ranks(ranking *r, const thr_candidate *items, size_t n, uint32
             r->found[r->n_found++] = (thr_candidate){items[i].row, items[i].score, place - 1};
     }
     thr_candidates_sort(r->found, r->n_found);
+    make_bins(r);
     memset(r->behind, 0, (r->n_found + 1) * sizeof *r->behind);
-    for (size_t i = 0; i < n; i++) {
-        size_t low = 0, high = r->n_found;
-        while (low < high) {
-            const size_t mid = (low + high) / 2;
-            if (thr_candidate_before(r->found[mid], items[i]))
-                low = mid + 1;
-            else
-                high = mid;
-        }
-        r->behind[low]++;
-    }
+    for (size_t i = 0; i < n; i++)
+        r->behind[count_before(r, items[i])]++;
     for (size_t j = 0; j < r->n_rows; j++)
         ranks[j] = UINT32_MAX;
     uint64_t before = 0;
@@ -56,7 +85,7 @@ static void count_ranks(ranking *r, const thr_candidate *items, size_t n, uint32
 }
 
 static thr_status open_ranking(thr_context *context, ranking *r, thr_error *err) {
-    for (r->hash_size = 64; r->hash_size < 2 * r->n_rows; r->hash_size *= 2)
+    for (r->hash_size = 64; r->hash_size < 8 * r->n_rows; r->hash_size *= 2)
         ;
     THR_TRY(thr_alloc_zero(context, r->hash_size, sizeof *r->hash, &r->hash, "ranks", err));
     THR_TRY(thr_alloc(context, r->n_rows, sizeof *r->found, &r->found, "ranks", err));
