@@ -64,6 +64,7 @@ class ThresherRows(Peer):
 
     def rows(self, data, budget):
         uncalibrated_s = thresher_index(data, self, calibration_queries=0)[1]
+        codes_only = thresher_index(data, self, calibration_queries=0, keep=None)[0].info.file_bytes
         index, _ = thresher_index(data, self)
         n_items = len(data.base)
         plain = measured(index, data, budget, 10)
@@ -76,6 +77,7 @@ class ThresherRows(Peer):
             rng = np.random.default_rng([FILTER_SEED, int(1 / share)])
             allowed = np.sort(rng.choice(n_items, max(1, int(share * n_items)), replace=False))
             rows.append({"what": "filter", "share": share, **filtered(index, data, budget, allowed)})
+        rows.append({"what": "codes only", "bytes_per_item": codes_only / n_items})
         return [*rows, {"what": "build", "build_s": uncalibrated_s}]
 
 

@@ -5,7 +5,13 @@
 
 #include <math.h>
 
-enum { SURVIVORS_TIMES = 8 }; /* without a calibration: so many survivors a candidate */
+enum {
+    SURVIVORS_TIMES = 8,    /* without a calibration: so many survivors a candidate */
+    LEAST_TO_CHOOSE = 4096, /* items; with fewer, the ways cost much the same */
+};
+
+/* Nanoseconds a row costs beside its bytes: read in order, as a survivor's record, as a candidate's vector; bytes a ns. */
+static const double ROW_NS = 2, SURVIVOR_NS = 20, CANDIDATE_NS = 20, BYTES_IN_ORDER = 28, BYTES_ANYWHERE = 12;
 
 /* The first calibrated recall that is not below the wanted one; THR_TUNED_RECALLS when there is none. */
 static size_t recall_row(float recall) {
@@ -38,6 +44,14 @@ static uint64_t count_of_share(const uint64_t counts[THR_TUNED_KS], uint64_t k, 
     return (uint64_t)ceil((double)count_for(counts, (uint64_t)wider) * share) + k;
 }
 
+/* Whether scoring every row in order costs less than so many survivors and candidates, here and there. */
+static bool exact_is_cheaper(const thr_index *index, double survivors, double candidates) {
+    const double n_items = (double)index->manifest.n_items;
+    const double size = (double)(index->target.quantiser->n_dims * thr_dtype_size(index->manifest.keep));
+    return n_items * (ROW_NS + size / BYTES_IN_ORDER) <
+           fmin(survivors, n_items) * SURVIVOR_NS + fmin(candidates, n_items) * (CANDIDATE_NS + size / BYTES_ANYWHERE);
+}
+
 void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options) {
     const thr_tuning *tuning = &index->manifest.tuning;
     const size_t r = recall_row(options->recall);
@@ -54,7 +68,9 @@ void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_opt
     }
     const bool tiny = tuning->n_queries == 0 && n_items < THR_TUNE_LEAST_ITEMS;
     const bool counted = options->n_candidates != 0 || options->extra >= 0;
-    if (kept && !counted && (r == THR_TUNED_RECALLS || tiny || survivors >= n_items / 2))
+    const bool many = options->filter == NULL && n_items >= LEAST_TO_CHOOSE &&
+                      exact_is_cheaper(index, (double)survivors, (double)candidates);
+    if (kept && !counted && (r == THR_TUNED_RECALLS || tiny || survivors >= n_items / 2 || many))
         options->exact = true;
     if (options->n_candidates == 0)
         options->n_candidates = candidates;
