@@ -136,7 +136,7 @@ def made_up_results():
 
     k_rows = [{"what": "k", "k": k, "qps": q, "qps_batch": q, "recall": 1.0} for k, q in ((10, 100), (1000, 80))]
     k_rows.append({"what": "filter", "share": 0.01, "qps": 400, "qps_batch": 400, "recall": 1.0, "n_allowed": 5})
-    k_rows.append({"what": "build", "build_s": 0.5})
+    k_rows += [{"what": "codes only", "bytes_per_item": 12}, {"what": "build", "build_s": 0.5}]
     peers = {
         "faiss-flat": kept([flat], "flat", "exact"),
         "thresher": kept(ours, "Thresher", "codes"),
