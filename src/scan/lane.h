@@ -16,8 +16,9 @@ enum {
     THR_TILE_BYTES =
         12288,           /* and about so many bytes of codes: more, and the stream of codes is interrupted too long */
     THR_RUN_BLOCKS = 16, /* blocks whose bounds are computed in one go: a register's worth */
-    THR_PIECE_BLOCKS = 1024, /* blocks a thread takes at once */
-    THR_GROUP = 16,          /* queries that read every tile together */
+    THR_PIECE_BLOCKS = 1024,      /* blocks a thread takes at once */
+    THR_GROUP = 16,               /* queries that read every tile together */
+    THR_SHARED_BYTES = 256 << 10, /* of vectors that they score one after the other: these stay in the cache */
 };
 
 /*
@@ -123,6 +124,11 @@ static inline size_t thr_row_size(const thr_scan_target *target) {
     return target->quantiser->n_dims * thr_dtype_size(target->keep);
 }
 
+/* Blocks of so many bytes of vectors, which there must be. */
+static inline uint64_t thr_shared_blocks(const thr_scan_target *target) {
+    return THR_SHARED_BYTES / (THR_BLOCK_ITEMS * thr_row_size(target)) + 1;
+}
+
 /* What a search with these options has to do. */
 thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64_t k,
                      const thr_search_options *options);
@@ -130,6 +136,12 @@ thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64
 /* How a query is coded and what else of it an estimate needs: row of queries, with lane's memory, which it borrows. */
 void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
                        thr_scan_query *query);
+
+/*
+ * Queries as a group, in the way to distances that is fastest for so many; with job->exact only their number. It borrows
+ * queries and the first lane's memory, of which there must be enough for n.
+ */
+thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *queries, uint32_t n, thr_lane *lanes);
 
 /*
  * Collect each of n queries' survivors in its lane, or with n_lanes > 1 one query's, on all threads, in the first lane;

@@ -11,10 +11,6 @@
 
 #include <math.h>
 
-enum {
-    EXACT_BYTES = 256 << 10
-}; /* vectors that a group of queries reads one after the other: they stay in the cache */
-
 /* A first threshold for each query, by the scores of evenly spaced blocks, collected without one and copied out. */
 static void first_thresholds(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *margins,
                              float *thresholds) {
@@ -49,7 +45,7 @@ static void pass_blocks(const thr_job *job, const thr_scan_group *group, thr_lan
         thr_screen_blocks(group, lanes, blocks);
         return;
     }
-    const uint64_t step = EXACT_BYTES / (THR_BLOCK_ITEMS * thr_row_size(job->target)) + 1;
+    const uint64_t step = thr_shared_blocks(job->target);
     for (uint64_t first = blocks.first; first < blocks.end; first += n == 1 ? blocks.end : step) {
         const uint64_t end = n == 1 || blocks.end - first < step ? blocks.end : first + step;
         for (uint32_t q = 0; q < n; q++)
@@ -117,8 +113,7 @@ static float margin_of(const thr_job *job, const thr_scan_query *query) {
     return job->options->extra / (segment->factors == NULL && segment->records == NULL ? query->code.gain : 1);
 }
 
-/* Queries as a group in the way that is fastest for so many; memory is lanes' own. */
-static thr_scan_group make_group(const thr_job *job, const thr_scan_query *queries, uint32_t n, thr_lane *lanes) {
+thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *queries, uint32_t n, thr_lane *lanes) {
     thr_scan_group group = {.queries = queries, .n = n};
     const thr_query_code *codes[THR_GROUP];
     if (job->exact)
@@ -128,6 +123,7 @@ static thr_scan_group make_group(const thr_job *job, const thr_scan_query *queri
     const thr_way way =
         thr_plan_choose(job->context, job->target->quantiser->n_dims, job->target->lead, job->options->query_bits, n);
     thr_query_group_make(&group.codes, way, codes, n, lanes->group_memory);
+    group.codes.codes = NULL; /* screens that do not take all distances at once go by the queries themselves */
     return group;
 }
 
@@ -139,7 +135,7 @@ static thr_status finish(const thr_job *job, const thr_scan_query *query, thr_la
         return thr_fail(err, lane->collector.status, "no memory for all rows within the margin: lower extra");
     if (enough(&lane->collector, margin, threshold))
         return THR_OK;
-    const thr_scan_group alone = make_group(job, query, 1, lane);
+    const thr_scan_group alone = thr_scan_group_make(job, query, 1, lane);
     return pass_one(job, &alone, lane, 1, margin, -INFINITY, err);
 }
 
@@ -158,7 +154,7 @@ thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, th
     }
     if (all_collected)
         return THR_OK;
-    const thr_scan_group group = make_group(job, queries, (uint32_t)n, lanes);
+    const thr_scan_group group = thr_scan_group_make(job, queries, (uint32_t)n, lanes);
     if (!job->exact)
         first_thresholds(job, &group, lanes, margins, thresholds);
     if (n == 1) {

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * With the names of bounds.c: r is an item's residual, x = factor * b what its code stands for, p the query's coded
+ * part and p~ what its code stands for; m = 2 for L2, else 1. An estimate has <x, p~> for <r, p>, so the score is off
+ * by
+ *
+ *   m (<r, p> - <x, p~>) = m (<r - x, p> + <x, p - p~>)                                                          (1)
+ *
+ * Three facts turn that into a margin.
+ *
+ * A bias. p~ is as long as p, at an angle t from it, so it has only cos t of p along p: estimates are too small by
+ * that. Products are divided by it. p~ / cos t = p + q, where q is orthogonal to p and has the length |p| tan t.
+ *
+ * Noise. In n dimensions the product of a vector of length a with one of length b in a direction that has nothing to do
+ * with it is about normal, with the standard deviation a b / sqrt(n). So the first product of (1) has |r - x| |p| /
+ * sqrt(n) and the second |x| |q| / sqrt(n - 1). |x| is factor * |b|; |b| hardly differs between codes, and |r - x| is a
+ * share of |x| that hardly differs either. Both are in proportion to the factor: error / factor is measured over rows
+ * of the index.
+ *
+ * Near rows. The sample's rows have nothing to do with the query, those within a radius have: r and p are at a small
+ * angle s. Since x - r is orthogonal to r, only p's part orthogonal to r counts in the first product, which is sin s of
+ * it. The second product stays. So the margin is sqrt((noise^2 - query^2) sin^2 s + query^2), where query = m |p| tan t
+ * |b| / sqrt(n - 1) is the second's share of the noise measured. radius_plan.c has a bound of the sine, and takes z
+ * such margins, where a normal error exceeds z with the probability that a row may be missed with.
+ */
+#include "scan/noise.h"
+
+#include "base/half.h"
+#include "code/nested.h"
+
+#include <math.h>
+
+enum { TAIL = 3, LEAST_ROWS = 64 };
+
+static const double TAIL_Z = 2.5;       /* exceeded, up or down, by 3 of 256 normal numbers */
+static const double UNCERTAINTY = 1.1;  /* a standard deviation of 256 numbers is off by 4 %, seldom by 10 % */
+static const double LEAST_COSINE = 0.1; /* of a query and its code; one bit has 0.8 */
+
+double thr_normal_quantile(double probability) {
+    double low = 0, high = 40;
+    for (int i = 0; i < 64; i++) {
+        const double z = (low + high) / 2;
+        if (erfc(z * sqrt(0.5)) / 2 > probability)
+            low = z;
+        else
+            high = z;
+    }
+    return high;
+}
+
+/* Of two vectors of that length and distance. */
+static double cosine_of(double length, double distance) {
+    return length > 0x1p-100 ? 1 - distance * distance / (2 * length * length) : 0;
+}
+
+bool thr_unbias_screen(thr_scan_query *query) {
+    const double cosine = cosine_of(query->errors.length, query->errors.code);
+    query->gain = (float)((double)query->gain / cosine);
+    return cosine >= LEAST_COSINE;
+}
+
+bool thr_unbias_rescoring(thr_scan_query *query) {
+    const double lead = cosine_of(query->errors.length, query->errors.code);
+    const double rest = cosine_of(query->errors.length, query->errors.rest);
+    query->lead_gain = (float)((double)query->lead_gain / lead);
+    query->rest_gain = (float)((double)query->rest_gain / rest);
+    return lead >= LEAST_COSINE && rest >= LEAST_COSINE;
+}
+
+/* As the screen sees it. */
+static double screen_factor(const thr_scan_target *target, uint64_t row) {
+    const thr_segment *segment = thr_segment_of(target, row);
+    const uint64_t item = row - segment->first_row;
+    if (segment->records == NULL)
+        return (double)segment->factors[item];
+    return (double)thr_bf16_to_f32(segment->leads[segment->lead_offsets ? 2 * item : item]);
+}
+
+double thr_record_factor(const thr_scan_target *target, uint64_t row) {
+    const thr_segment *segment = thr_segment_of(target, row);
+    const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
+                                                       target->lead, segment->lead_offsets);
+    float factor, offset;
+    thr_record_read_head(shape, segment->records + (row - segment->first_row) * thr_record_size(shape), &factor,
+                         &offset);
+    return (double)factor;
+}
+
+/* ------------------------------------------------------------------------------------------------ sample */
+
+/* Rows of blocks spread over the index, with the screen's scores, in the lane's collector: how many. */
+static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_lane *lane) {
+    thr_scan_query query = *screen;
+    thr_candidate *items = lane->collector.items;
+    query.filter = NULL;
+    const thr_scan_group alone = thr_scan_group_make(job, &query, 1, lane);
+    lane->collector.n = 0;
+    lane->collector.threshold = -INFINITY;
+    for (uint64_t i = 0; i < THR_NOISE_BLOCKS; i++) {
+        const uint64_t block = i * job->n_blocks / THR_NOISE_BLOCKS;
+        thr_screen_blocks(&alone, lane, (thr_block_range){block, block + 1});
+    }
+    const size_t n = lane->collector.n, step = n / THR_NOISE_ROWS + 1;
+    size_t kept = 0;
+    for (size_t i = 0; i < n && kept < THR_NOISE_ROWS; i += step)
+        items[kept++] = items[i];
+    lane->collector.n = 0;
+    return kept;
+}
+
+/* The mean |b|^2 of the planes in blocks, over the first block. */
+static double mean_square(const thr_scan_query *query) {
+    const thr_segment *segment = query->target->segments;
+    const uint32_t n = segment->n_items < THR_BLOCK_ITEMS ? segment->n_items : THR_BLOCK_ITEMS;
+    uint32_t squares[THR_BLOCK_ITEMS];
+    double sum = 0;
+    query->kernels->code_squares(squares, segment->codes, 1, query->code.n_dims, query->code.item_bits);
+    for (uint32_t i = 0; i < n; i++)
+        sum += (double)squares[i];
+    return sum / n;
+}
+
+/* Standard error of the noise that the query's code adds, a unit of factor. */
+static double query_noise(const thr_scan_query *screen) {
+    const thr_query_errors *e = &screen->errors;
+    const double cosine = cosine_of(e->length, e->code), tangent = sqrt(fmax(1 - cosine * cosine, 0)) / cosine;
+    const double times = screen->target->metric == THR_METRIC_L2 ? 2 : 1;
+    return times * e->length * tangent * sqrt(mean_square(screen) / fmax((double)screen->code.n_dims - 1, 1));
+}
+
+/* Of errors: their root mean square, or what their tail says, whichever is more. */
+static double standard_error(const float *errors, size_t n) {
+    double sum = 0, tail[TAIL] = {0};
+    for (size_t i = 0; i < n; i++) {
+        double x = fabs((double)errors[i]);
+        sum += x * x;
+        for (size_t j = 0; j < TAIL; j++)
+            if (x > tail[j]) {
+                const double y = tail[j];
+                tail[j] = x;
+                x = y;
+            }
+    }
+    return UNCERTAINTY * fmax(sqrt(sum / (double)n), tail[TAIL - 1] / TAIL_Z);
+}
+
+thr_noise thr_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
+                            thr_lane *lane) {
+    const thr_scan_target *target = job->target;
+    const bool nested = thr_is_nested(target), vectors = target->keep != THR_DTYPE_NONE;
+    thr_candidate *items = lane->collector.items;
+    float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
+    size_t n = take_sample(job, screen, lane), used = 0;
+    for (size_t i = 0; i < n; i++)
+        screened[i] = thr_estimate_score(screen, items[i].score);
+    if (nested)
+        thr_rescore(rescoring, items, n);
+    for (size_t i = 0; i < n; i++)
+        rescored[i] = nested ? thr_estimate_score(rescoring, items[i].score) : screened[i];
+    if (vectors)
+        thr_refine(screen, lane, items, n);
+    for (size_t i = 0; i < n; i++) {
+        const double factor = screen_factor(target, items[i].row);
+        const double record = nested ? thr_record_factor(target, items[i].row) : factor;
+        const double score = (double)(vectors ? items[i].score : rescored[i]);
+        if (!(factor > 0 && record > 0))
+            continue; /* no direction, no error */
+        screened[used] = (float)((score - (double)screened[i]) / factor);
+        rescored[used++] = (float)((score - (double)rescored[i]) / record);
+    }
+    if (used < LEAST_ROWS)
+        return (thr_noise){.known = false};
+    return (thr_noise){.known = true,
+                       .screened = standard_error(screened, used),
+                       .rescored = standard_error(rescored, used),
+                       .query = query_noise(screen)};
+}

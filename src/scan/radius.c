@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows within a radius. The screen's threshold is fixed beforehand, so survivors go on to be rescored and refined as
+ * they come, some thousands at once: nothing but the answer grows.
+ */
+#include "scan/radius.h"
+
+#include "base/error.h"
+#include "parallel/pool.h"
+#include "scan/bounds.h"
+#include "scan/noise.h"
+#include "scan/radius_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char ROWS[] = "the rows within the radius";
+
+typedef struct radius_search {
+    thr_scan *scan;
+    const thr_job *job;
+    const thr_matrix *queries;
+    thr_radius radius;
+    size_t group;
+    thr_found *found;     /* a query */
+    thr_found *parts;     /* a lane: what it has found so far */
+    thr_status *statuses; /* a thread's first failure */
+} radius_search;
+
+/* Queries that go over the codes together, each with a lane and a part; or one, with those of all threads. */
+typedef struct radius_group {
+    const radius_search *search;
+    thr_scan_group screen;
+    const thr_radius_plan *plans;
+    thr_lane *lanes;
+    thr_found *parts;
+} radius_group;
+
+/* ------------------------------------------------------------------------------------------------ answers */
+
+void thr_found_free(thr_context *context, thr_found *found) {
+    thr_release(context, found->items);
+    *found = (thr_found){0};
+}
+
+static thr_status append(thr_context *context, thr_found *found, const thr_candidate *items, size_t n) {
+    if (n == 0)
+        return THR_OK;
+    if (found->n + n > found->capacity) {
+        const size_t wanted = n > found->n ? found->n + n : 2 * found->n;
+        THR_TRY(thr_grow(context, &found->items, &found->capacity, found->n, wanted, sizeof *items, ROWS, NULL));
+    }
+    memcpy(found->items + found->n, items, n * sizeof *items);
+    found->n += n;
+    return THR_OK;
+}
+
+static size_t keep_from(thr_candidate *items, size_t n, double least) {
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if ((double)items[i].score >= least)
+            items[kept++] = items[i];
+    return kept;
+}
+
+/* By all planes: those that may have the least score; without vectors all, since they are judged by these estimates. */
+static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_candidate *items, size_t n) {
+    const thr_scan_target *target = s->job->target;
+    size_t kept = 0;
+    thr_rescore(&plan->rescoring, items, n);
+    if (target->keep == THR_DTYPE_NONE)
+        return n;
+    if (s->radius.certain)
+        return keep_from(items, n,
+                         thr_least_rescored(&plan->rescoring, s->radius.least_score, s->job->kept_error,
+                                            thr_largest_factor(target, items, n)));
+    for (size_t i = 0; i < n; i++)
+        if ((double)items[i].score + plan->margin * thr_record_factor(target, items[i].row) >= plan->rescored)
+            items[kept++] = items[i];
+    return kept;
+}
+
+/* What stands in the lane's collector is rescored, refined, and added to the part of the answer if it is in it. */
+static thr_status judge(const radius_search *s, const thr_radius_plan *plan, thr_lane *lane, thr_found *part) {
+    const thr_scan_target *target = s->job->target;
+    const bool vectors = target->keep != THR_DTYPE_NONE;
+    thr_candidate *items = lane->collector.items;
+    size_t n = lane->collector.n;
+    lane->collector.n = 0;
+    if (!plan->exact && thr_is_nested(target))
+        n = rescore(s, plan, items, n);
+    if (!plan->exact && vectors)
+        thr_refine(&plan->rescoring, lane, items, n);
+    for (size_t i = 0; !vectors && i < n; i++)
+        items[i].score = thr_estimate_score(&plan->rescoring, items[i].score);
+    return append(s->scan->context, part, items, keep_from(items, n, (double)s->radius.least_score));
+}
+
+/* A query without direction has cosine and inner product 0 with all rows. */
+static thr_status find_all(const radius_search *s, thr_found *part) {
+    const uint64_t *filter = s->job->options->filter;
+    for (uint64_t row = 0; row < s->job->target->n_items && s->radius.least_score <= 0; row++)
+        if (filter == NULL || (filter[row / 64] >> row % 64 & 1) != 0) {
+            const thr_candidate item = {.row = row};
+            THR_TRY(append(s->scan->context, part, &item, 1));
+        }
+    return THR_OK;
+}
+
+/* The parts of n_parts lanes are one query's answer. */
+static thr_status finish(const radius_search *s, uint64_t row, thr_found *parts, size_t n_parts) {
+    thr_found *found = &s->found[row];
+    size_t n = 0;
+    for (size_t i = 0; i < n_parts; i++)
+        n += parts[i].n;
+    if (n > 0)
+        THR_TRY(thr_grow(s->scan->context, &found->items, &found->capacity, 0, n, sizeof *found->items, ROWS, NULL));
+    for (size_t i = 0; i < n_parts; i++) {
+        THR_TRY(append(s->scan->context, found, parts[i].items, parts[i].n));
+        parts[i].n = 0;
+    }
+    thr_candidates_sort(found->items, found->n);
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ the pass */
+
+/* Some blocks, with a lane and a part a query. */
+static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_found *parts, thr_block_range blocks) {
+    const thr_scan_target *target = g->search->job->target;
+    const uint32_t n = g->screen.n;
+    uint64_t step = THR_RADIUS_BLOCKS;
+    bool screen = false, exact = false;
+    for (uint32_t q = 0; q < n; q++) {
+        screen = screen || !g->screen.queries[q].collected;
+        exact = exact || g->plans[q].exact;
+    }
+    if (exact && n > 1 && thr_shared_blocks(target) < step)
+        step = thr_shared_blocks(target);
+    for (uint64_t first = blocks.first, end; first < blocks.end; first = end) {
+        end = blocks.end - first < step ? blocks.end : first + step;
+        const thr_block_range range = {first, end};
+        if (screen)
+            thr_screen_blocks(&g->screen, lanes, range);
+        for (uint32_t q = 0; q < n; q++) {
+            if (g->plans[q].exact)
+                thr_exact_blocks(&g->screen.queries[q], &lanes[q], range);
+            if (lanes[q].collector.n > THR_RADIUS_ROWS || end == blocks.end)
+                THR_TRY(judge(g->search, &g->plans[q], &lanes[q], &parts[q]));
+        }
+    }
+    return THR_OK;
+}
+
+static void run_piece(void *arg, size_t piece, uint32_t worker) {
+    const radius_group *g = arg;
+    const radius_search *s = g->search;
+    thr_block_range blocks = {(uint64_t)piece * THR_PIECE_BLOCKS, ((uint64_t)piece + 1) * THR_PIECE_BLOCKS};
+    blocks.end = blocks.end < s->job->n_blocks ? blocks.end : s->job->n_blocks;
+    const thr_status status = pass_blocks(g, &g->lanes[worker], &g->parts[worker], blocks);
+    if (status != THR_OK)
+        s->statuses[worker] = status;
+}
+
+/* Between two looks at it a collector gets up to THR_RADIUS_ROWS rows, and it wants room for a block beyond them. */
+static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n, float threshold) {
+    for (size_t i = 0; i < n; i++)
+        THR_TRY(thr_collector_start(&lanes[i].collector, s->scan->context, THR_RADIUS_ROWS + THR_BLOCK_ITEMS, 0,
+                                    threshold, NULL));
+    return THR_OK;
+}
+
+/* Make a query and its plan ready; rows that need no pass are in part. */
+static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *lane, thr_found *part,
+                              thr_scan_query *query, thr_radius_plan *plan) {
+    const thr_job *job = s->job;
+    thr_query_prepare(job, s->queries, row, lane, query);
+    THR_TRY(start_lanes(s, lane, 1, -INFINITY));
+    if (query->norm == 0 && job->target->metric != THR_METRIC_L2) {
+        *plan = (thr_radius_plan){.certified = job->target->keep != THR_DTYPE_NONE, .rescoring = *query};
+        query->collected = true;
+        THR_TRY(find_all(s, part));
+    } else {
+        *plan = thr_radius_plan_make(job, &s->radius, query, lane);
+        query->collected = plan->exact;
+    }
+    if (job->options->certified != NULL)
+        job->options->certified[row] = plan->certified;
+    return THR_OK;
+}
+
+/* n queries from row on, on as many lanes, or one on all n_lanes. */
+static thr_status search_group(const radius_search *s, uint64_t row, uint32_t n, thr_lane *lanes, thr_found *parts,
+                               uint32_t n_lanes) {
+    thr_scan_query queries[THR_GROUP];
+    thr_radius_plan plans[THR_GROUP];
+    for (uint32_t i = 0; i < n; i++) {
+        THR_TRY(start_query(s, row + i, &lanes[i], &parts[i], &queries[i], &plans[i]));
+        THR_TRY(start_lanes(s, &lanes[i], n == 1 ? n_lanes : 1,
+                            plans[i].exact ? s->radius.least_score : plans[i].screened));
+    }
+    radius_group g = {s, thr_scan_group_make(s->job, queries, n, lanes), plans, lanes, parts};
+    if (n_lanes > 1) {
+        thr_parallel_for(s->scan->context, (size_t)((s->job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS),
+                         run_piece, &g);
+        for (uint32_t i = 0; i < n_lanes; i++)
+            THR_TRY(s->statuses[i]);
+        return finish(s, row, parts, n_lanes);
+    }
+    THR_TRY(pass_blocks(&g, lanes, parts, (thr_block_range){0, s->job->n_blocks}));
+    for (uint32_t i = 0; i < n; i++)
+        THR_TRY(finish(s, row + i, &parts[i], 1));
+    return THR_OK;
+}
+
+static void run_group(void *arg, size_t group, uint32_t worker) {
+    const radius_search *s = arg;
+    const uint64_t row = (uint64_t)group * s->group, left = s->queries->n_rows - row;
+    const size_t first = (size_t)worker * s->group;
+    const thr_status status = search_group(s, row, (uint32_t)(left < s->group ? left : s->group),
+                                           &s->scan->lanes[first], &s->parts[first], 1);
+    if (status != THR_OK)
+        s->statuses[worker] = status;
+}
+
+static thr_status run(radius_search *s, bool one_by_one) {
+    const uint32_t n_threads = s->scan->context->n_threads;
+    if (one_by_one) {
+        for (uint64_t row = 0; row < s->queries->n_rows; row++)
+            THR_TRY(search_group(s, row, 1, s->scan->lanes, s->parts, n_threads));
+        return THR_OK;
+    }
+    thr_parallel_for(s->scan->context, (size_t)((s->queries->n_rows + s->group - 1) / s->group), run_group, s);
+    for (uint32_t i = 0; i < n_threads; i++)
+        THR_TRY(s->statuses[i]);
+    return THR_OK;
+}
+
+thr_status thr_scan_radius(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, float least_score,
+                           const thr_search_options *options, thr_found *found, thr_error *err) {
+    thr_context *context = scan->context;
+    const uint32_t n_threads = context->n_threads;
+    thr_status statuses[1024] = {THR_OK}; /* as many as a context may have threads */
+    thr_job job = thr_job_make(context, target, 1, options);
+    radius_search s = {.scan = scan,
+                       .job = &job,
+                       .queries = queries,
+                       .radius = thr_radius_make(least_score, (double)options->recall),
+                       .found = found,
+                       .statuses = statuses};
+    job.bounded = !job.exact;
+    job.kept_error = job.bounded && s.radius.certain ? thr_kept_error(target, context->kernels) : 0;
+    const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
+    const uint64_t each = (queries->n_rows + n_threads - 1) / n_threads;
+    s.group = (size_t)(one_by_one ? 1 : each > THR_GROUP ? THR_GROUP : each);
+    const size_t n_lanes = n_threads * s.group;
+    THR_TRY(thr_scan_make_room(scan, n_lanes, (uint32_t)s.group, target->quantiser->n_dims, THR_RADIUS_ROWS, err));
+    THR_TRY(thr_scan_check_queries(scan, target, queries, err));
+    THR_TRY(thr_alloc_zero(context, n_lanes, sizeof *s.parts, &s.parts, ROWS, err));
+    const thr_status status = run(&s, one_by_one);
+    for (size_t i = 0; i < n_lanes; i++)
+        thr_found_free(context, &s.parts[i]);
+    thr_release(context, s.parts);
+    if (status != THR_OK)
+        return thr_fail(err, status,
+                        "no memory for all rows within the radius: raise the least score or ask fewer queries at once");
+    return THR_OK;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A row may be missed at the screen and at the rescoring, with probabilities that add up to 1 - recall. The second has
+ * the smaller share, since estimates by all planes are so near that its margin is small in any case.
+ */
+#include "scan/radius_plan.h"
+
+#include "scan/bounds.h"
+#include "scan/noise.h"
+
+#include <math.h>
+
+enum { LEAST_ITEMS = 4096 }; /* fewer are scored before the noise of estimates is measured */
+_Static_assert((int)THR_NOISE_BLOCKS <= (int)THR_RADIUS_BLOCKS, "a sample must fit the collector");
+
+static const double SCREEN_SHARE = 0.75;
+static const double MOST_SURVIVORS = 0.2; /* of all rows: with more, reading all vectors in order is faster */
+static const double ROUNDING = 0x1p-20;   /* of the terms of an estimate */
+static const double SMALLEST = 0x1p-120;  /* of products that are lost below float32's range */
+
+thr_radius thr_radius_make(float least_score, double recall) {
+    const double miss = 1 - recall;
+    if (!(miss > 0))
+        return (thr_radius){.least_score = least_score, .certain = true};
+    return (thr_radius){.least_score = least_score,
+                        .screen_z = thr_normal_quantile(fmin(0.5, SCREEN_SHARE * miss)),
+                        .rescore_z = thr_normal_quantile(fmin(0.5, (1 - SCREEN_SHARE) * miss))};
+}
+
+static float round_down(double x) {
+    const float nearest = (float)x;
+    return (double)nearest > x ? nextafterf(nearest, -INFINITY) : nearest;
+}
+
+/* A finite least score in the collector's units, a little less for what estimates round. */
+static double to_collector(const thr_scan_query *query, float least) {
+    const double slack = (fabs((double)least) + fabs((double)query->bias)) * ROUNDING + SMALLEST;
+    return thr_to_collector(query, (double)least - slack);
+}
+
+/* Whether more than MOST_SURVIVORS of the allowed rows of some blocks, spread evenly, reach the threshold. */
+static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float threshold) {
+    const thr_scan_group alone = thr_scan_group_make(job, query, 1, lane);
+    const uint64_t n_sampled = thr_sample_blocks(job->n_blocks);
+    size_t n = 0;
+    for (uint64_t i = 0; i < n_sampled; i++) {
+        const uint64_t block = i * job->n_blocks / n_sampled;
+        lane->collector.n = 0;
+        lane->collector.threshold = threshold;
+        thr_screen_blocks(&alone, lane, (thr_block_range){block, block + 1});
+        n += lane->collector.n;
+    }
+    lane->collector.n = 0;
+    lane->collector.threshold = -INFINITY;
+    const double allowed = (double)job->n_allowed / (double)job->target->n_items;
+    return (double)n > MOST_SURVIVORS * allowed * (double)n_sampled * THR_BLOCK_ITEMS;
+}
+
+/*
+ * With margins for the noise of this query's estimates. The screen's is z * noise * factor, and its estimate
+ * (total - 2 D) * gain * factor - offset * weight: so a larger total adds it, and query becomes one that overestimates.
+ * false: nothing is known of the noise, and nothing has changed.
+ */
+static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
+                          thr_radius_plan *plan) {
+    const thr_scan_target *target = job->target;
+    thr_scan_query screen = *query, rescoring = *query;
+    const bool scaled = thr_is_nested(target) || target->segments->factors != NULL;
+    if (target->n_items < LEAST_ITEMS || !scaled || !thr_unbias_screen(&screen))
+        return false;
+    /* Without vectors the estimates decide as they are. */
+    if (thr_is_nested(target) && target->keep != THR_DTYPE_NONE && !thr_unbias_rescoring(&rescoring))
+        return false;
+    const thr_noise noise = thr_noise_measure(job, &screen, &rescoring, lane);
+    const double sine = thr_residual_sine(query, (double)radius->least_score);
+    const double random = sqrt(fmax(noise.screened * noise.screened - noise.query * noise.query, 0));
+    const double shift = ceil(radius->screen_z * hypot(random * sine, noise.query) / (double)screen.gain);
+    if (!noise.known || !(shift < (double)(INT32_MAX - screen.code.total)))
+        return false;
+    screen.code.total += (int32_t)shift;
+    plan->rescored = to_collector(query, radius->least_score);
+    plan->screened = round_down(plan->rescored);
+    plan->margin = radius->rescore_z * noise.rescored;
+    plan->rescoring = rescoring;
+    *query = screen;
+    return true;
+}
+
+/* Estimates decide: those of flat codes are the screen's own, those of nested codes are known after rescoring. */
+static void plan_estimates(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
+                           thr_radius_plan *plan) {
+    if (!thr_is_nested(job->target))
+        plan->screened = round_down(to_collector(query, radius->least_score));
+    else if (!radius->certain)
+        (void)plan_by_noise(job, radius, query, lane, plan);
+}
+
+thr_radius_plan thr_radius_plan_make(const thr_job *job, const thr_radius *radius, thr_scan_query *query,
+                                     thr_lane *lane) {
+    thr_radius_plan plan = {
+        .exact = job->exact, .screened = -INFINITY, .rescored = (double)-INFINITY, .rescoring = *query};
+    const bool vectors = job->target->keep != THR_DTYPE_NONE, all_or_none = isinf(radius->least_score);
+    if (!vectors) {
+        if (!all_or_none)
+            plan_estimates(job, radius, query, lane, &plan);
+        return plan;
+    }
+    if (plan.exact || all_or_none) {
+        plan.exact = true;
+    } else if (radius->certain) {
+        plan.screened = round_down(thr_least_screened(query, radius->least_score, job->kept_error));
+        plan.exact = !isfinite(plan.screened);
+        plan.certified = true;
+    } else {
+        plan.exact = !plan_by_noise(job, radius, query, lane, &plan);
+    }
+    plan.exact = plan.exact || most_survive(job, query, lane, plan.screened);
+    plan.certified = plan.certified || plan.exact;
+    return plan;
+}
