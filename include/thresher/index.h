@@ -176,6 +176,40 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
 THR_API thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k,
                                     const thr_search_options *options, uint64_t *ids, float *scores, thr_error *err);
 
+/* The answers of thr_index_search_radius, best first; query q's are [offsets[q], offsets[q + 1]) of ids and scores. */
+typedef struct thr_radius_result {
+    uint64_t n_queries;
+    const uint64_t *offsets; /* n_queries + 1, from 0 */
+    const uint64_t *ids;
+    const float *scores;
+} thr_radius_result;
+
+/*
+ * Find all items whose score is at least least_score. Scores are larger for better items in every metric: for cosine
+ * and inner product it is what they are at least, for L2 it is minus the largest squared distance (-r * r for all
+ * within r).
+ *
+ * Of options (NULL: the defaults) query_bits, exact, filter, recall and certified count; those for the best k must not
+ * be set. recall says how surely an item is found: one whose score is just least_score is missed with a probability of
+ * about 1 - recall, better ones less. The margin that takes is measured for each query on some rows of the index. With
+ * recall 1 none is missed; nor where most vectors would be read in any case, or codes have no factors (cosine, not
+ * nested and without a centre), for then all vectors are scored. Exact scores decide what is found, so nothing is in an
+ * answer that does not belong there; of an index of codes only, estimates decide.
+ *
+ * *result is to be freed before the context. Memory is needed for the answers alone, about 40 bytes an item found.
+ * Answers do not depend on the number of threads or the CPU level.
+ *
+ * Returns THR_OK; THR_EINVAL for NaN, a least score above 0 for L2, options out of range or for the best k, or a filter
+ * of the wrong length; THR_EDIM; THR_ERANGE as thr_index_search; THR_EUNSUPPORTED for exact on an index of codes only;
+ * THR_ECHANGED; THR_ENOMEM.
+ */
+THR_API thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, float least_score,
+                                           const thr_search_options *options, thr_radius_result **result,
+                                           thr_error *err);
+
+/* NULL is allowed. */
+THR_API void thr_radius_result_free(thr_radius_result *result);
+
 /*
  * Calibrate the index anew with queries like those it will be asked (30 at least, better a thousand; any dtype), which
  * need not be items: what thr_search_options.recall takes is learnt from them and kept in the index. queries NULL: some

@@ -42,6 +42,17 @@ thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err);
 /* From options' recall to survivors and candidates for k, or to the exact scan; counts that are given stay. */
 void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options);
 
+/* What every search checks of its options. */
+thr_status thr_index_check_options(const thr_index *index, const thr_search_options *options, uint64_t k,
+                                   thr_error *err);
+
+/* Borrow scratch memory for a search, and give it back. */
+thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err);
+void thr_index_put_scan(thr_index *index, thr_scan *scan);
+
+/* n rows become the ids of their items; THR_NO_ID stays. */
+void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n);
+
 /* What thr_index_search checks of queries, too. */
 thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err);
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-static thr_status check_options(const thr_index *index, const thr_search_options *o, uint64_t k, thr_error *err) {
+thr_status thr_index_check_options(const thr_index *index, const thr_search_options *o, uint64_t k, thr_error *err) {
     if (k == 0)
         return thr_fail(err, THR_EINVAL, "k is 0: ask for at least 1 item");
     if (!(o->recall > 0 && o->recall <= 1))
@@ -40,7 +40,7 @@ thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *que
     return THR_OK;
 }
 
-static thr_status take_scan(thr_index *index, thr_scan **scan, thr_error *err) {
+thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err) {
     thr_status status = THR_OK;
     *scan = NULL;
     (void)pthread_mutex_lock(&index->mutex);
@@ -57,14 +57,14 @@ out:
     return status;
 }
 
-static void put_scan(thr_index *index, thr_scan *scan) {
+void thr_index_put_scan(thr_index *index, thr_scan *scan) {
     (void)pthread_mutex_lock(&index->mutex);
     index->idle[index->n_idle++] = scan;
     (void)pthread_mutex_unlock(&index->mutex);
 }
 
-static void rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
-    for (size_t i = 0; i < n; i++)
+void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
+    for (size_t i = 0; index->manifest.has_ids && i < n; i++)
         if (ids[i] != THR_NO_ID) {
             uint32_t s = thr_index_segment_of(index, ids[i]);
             ids[i] = index->mapped[s].view.ids[ids[i] - index->segments[s].first_row];
@@ -79,17 +79,17 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
     thr_search_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_search_options, recall),
                              "thr_search_options", err));
-    THR_TRY(check_options(index, &complete, k, err));
+    THR_TRY(thr_index_check_options(index, &complete, k, err));
     thr_index_resolve_recall(index, k, &complete);
     THR_TRY(thr_index_check_queries(index, queries, k, err));
     THR_TRY(thr_index_check_unchanged(index, err));
     if (queries->n_rows == 0)
         return THR_OK;
     thr_scan *scan;
-    THR_TRY(take_scan(index, &scan, err));
+    THR_TRY(thr_index_take_scan(index, &scan, err));
     thr_status status = thr_scan_search(scan, &index->target, queries, k, &complete, ids, scores, err);
-    put_scan(index, scan);
-    if (status == THR_OK && index->manifest.has_ids)
-        rows_to_ids(index, ids, (size_t)(k * queries->n_rows));
+    thr_index_put_scan(index, scan);
+    if (status == THR_OK)
+        thr_index_rows_to_ids(index, ids, (size_t)(k * queries->n_rows));
     return status;
 }

@@ -192,7 +192,7 @@ static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *la
 /* n queries from row on, on as many lanes, or one on all n_lanes. */
 static thr_status search_group(const radius_search *s, uint64_t row, uint32_t n, thr_lane *lanes, thr_found *parts,
                                uint32_t n_lanes) {
-    thr_scan_query queries[THR_GROUP];
+    thr_scan_query queries[THR_GROUP] = {{.target = NULL}};
     thr_radius_plan plans[THR_GROUP];
     for (uint32_t i = 0; i < n; i++) {
         THR_TRY(start_query(s, row + i, &lanes[i], &parts[i], &queries[i], &plans[i]));

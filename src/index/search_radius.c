@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All items within a radius: options checked, a scan borrowed, its rows put behind each other as ids. */
+#include "index/index_impl.h"
+
+#include "base/error.h"
+#include "scan/radius.h"
+
+#include <math.h>
+
+/* What the caller sees stands first. */
+typedef struct owned_result {
+    thr_radius_result shown;
+    thr_context *context;
+    uint64_t *offsets, *ids;
+    float *scores;
+} owned_result;
+
+void thr_radius_result_free(thr_radius_result *result) {
+    owned_result *owned = (owned_result *)result;
+    if (owned == NULL)
+        return;
+    thr_release(owned->context, owned->offsets);
+    thr_release(owned->context, owned->ids);
+    thr_release(owned->context, owned->scores);
+    thr_release(owned->context, owned);
+}
+
+static thr_status check(const thr_index *index, const thr_matrix *queries, float least_score,
+                        const thr_search_options *options, thr_error *err) {
+    if (isnan(least_score))
+        return thr_fail(err, THR_EINVAL, "the least score is NaN: give a number");
+    if (index->manifest.metric == THR_METRIC_L2 && least_score > 0)
+        return thr_fail(err, THR_EINVAL,
+                        "a least score of %g: for l2 scores are minus squared distances, so none is above 0: give %g "
+                        "for all within a distance of %g",
+                        (double)least_score, -(double)least_score, sqrt((double)least_score));
+    THR_TRY(thr_index_check_options(index, options, 1, err));
+    if (options->n_candidates != 0 || options->n_survivors != 0 || options->extra >= 0)
+        return thr_fail(err, THR_EINVAL,
+                        "n_candidates, n_survivors and extra are for the best k, not for all within a radius: leave "
+                        "them as thr_search_options_init sets them");
+    THR_TRY(thr_index_check_queries(index, queries, 1, err));
+    return thr_index_check_unchanged(index, err);
+}
+
+/* Put the answers behind each other; each is freed as soon as it is there. */
+static thr_status gather(const thr_index *index, thr_found *found, owned_result *owned, thr_error *err) {
+    static const char what[] = "the items within the radius";
+    const uint64_t n_queries = owned->shown.n_queries;
+    uint64_t at = 0;
+    THR_TRY(thr_alloc(index->context, (size_t)n_queries + 1, sizeof(uint64_t), &owned->offsets, what, err));
+    for (uint64_t q = 0; q < n_queries; q++) {
+        owned->offsets[q] = at;
+        at += found[q].n;
+    }
+    owned->offsets[n_queries] = at;
+    THR_TRY(thr_alloc(index->context, (size_t)at, sizeof(uint64_t), &owned->ids, what, err));
+    THR_TRY(thr_alloc(index->context, (size_t)at, sizeof(float), &owned->scores, what, err));
+    for (uint64_t q = 0; q < n_queries; q++) {
+        for (size_t i = 0; i < found[q].n; i++) {
+            owned->ids[owned->offsets[q] + i] = found[q].items[i].row;
+            owned->scores[owned->offsets[q] + i] = found[q].items[i].score;
+        }
+        thr_found_free(index->context, &found[q]);
+    }
+    thr_index_rows_to_ids(index, owned->ids, (size_t)at);
+    owned->shown = (thr_radius_result){n_queries, owned->offsets, owned->ids, owned->scores};
+    return THR_OK;
+}
+
+thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, float least_score,
+                                   const thr_search_options *options, thr_radius_result **result, thr_error *err) {
+    thr_search_options complete;
+    owned_result *owned = NULL;
+    thr_found *found = NULL;
+    thr_scan *scan = NULL;
+    thr_status status = THR_OK;
+    if (index == NULL || queries == NULL || result == NULL)
+        return thr_fail(err, THR_EINVAL, "a search needs an index, queries and a place for the result");
+    *result = NULL;
+    thr_search_options_init(&complete);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_search_options, recall),
+                             "thr_search_options", err));
+    THR_TRY(check(index, queries, least_score, &complete, err));
+    THR_TRY(thr_alloc_zero(index->context, 1, sizeof *owned, &owned, "the result", err));
+    owned->context = index->context;
+    owned->shown.n_queries = queries->n_rows;
+    THR_TRY_OUT(thr_alloc_zero(index->context, (size_t)queries->n_rows, sizeof *found, &found, "the result", err));
+    if (queries->n_rows > 0) {
+        THR_TRY_OUT(thr_index_take_scan(index, &scan, err));
+        status = thr_scan_radius(scan, &index->target, queries, least_score, &complete, found, err);
+        thr_index_put_scan(index, scan);
+    }
+    if (status == THR_OK)
+        status = gather(index, found, owned, err);
+    if (status == THR_OK) {
+        *result = &owned->shown;
+        owned = NULL;
+    }
+out:
+    for (uint64_t q = 0; found != NULL && q < queries->n_rows; q++)
+        thr_found_free(index->context, &found[q]);
+    thr_release(index->context, found);
+    thr_radius_result_free(owned != NULL ? &owned->shown : NULL);
+    return status;
+}

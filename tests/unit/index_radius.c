@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* index_radius.c - all items within a radius of an index on disk: answers, ids, options, and what is refused. */
+#include "index_support.h"
+
+static thr_error error;
+static const char DIR_A[] = "index-radius";
+enum { N = 300, DIMS = 12, QUERIES = 6 };
+
+static thr_index *build_and_open(thr_context *context, const float *rows, const thr_index_build_options *options) {
+    thr_index *index = NULL;
+    remove_dir(DIR_A);
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, options, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    return index;
+}
+
+static thr_search_options exact_options(void) {
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.recall = 1;
+    return options;
+}
+
+/* The best of all items of an exact search for the best N, down to least. */
+static void expect_all_from(thr_index *index, const thr_matrix *queries, float least, const thr_search_options *options,
+                            const thr_radius_result *result) {
+    uint64_t *ids = malloc(N * QUERIES * sizeof *ids), at = 0;
+    float *scores = malloc(N * QUERIES * sizeof *scores);
+    assert_true(ids != NULL && scores != NULL);
+    thr_search_options best = *options;
+    best.exact = true;
+    best.certified = NULL;
+    expect_ok(thr_index_search(index, queries, N, &best, ids, scores, &error));
+    assert_int_equal(result->n_queries, queries->n_rows);
+    assert_int_equal(result->offsets[0], 0);
+    for (uint64_t q = 0; q < queries->n_rows; q++) {
+        assert_int_equal(result->offsets[q], at);
+        for (uint64_t i = q * N; i < (q + 1) * N && ids[i] != THR_NO_ID && scores[i] >= least; i++, at++) {
+            assert_int_equal(result->ids[at], ids[i]);
+            assert_true(result->scores[at] == scores[i]);
+        }
+    }
+    assert_int_equal(result->offsets[queries->n_rows], at);
+    free(ids);
+    free(scores);
+}
+
+static void a_radius_search_finds_what_the_best_of_all_begin_with(void **state) {
+    (void)state;
+    float *rows = random_rows(N, DIMS, 5), *queries = random_rows(QUERIES, DIMS, 6);
+    uint64_t ids[N], filter[(N + 63) / 64];
+    uint8_t certified[QUERIES];
+    for (uint64_t i = 0; i < N; i++)
+        ids[i] = 7 * (N - i);
+    for (size_t i = 0; i < sizeof filter / sizeof *filter; i++)
+        filter[i] = UINT64_C(0xf0f0f0f00f0f0f0f);
+    thr_context *context = make_context(NULL, 2);
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+    for (int metric = 0; metric < 3; metric++)
+        for (int given = 0; given < 2; given++) {
+            thr_index_build_options build = build_options((thr_metric)metric, THR_DTYPE_F16, 4);
+            build.ids = given ? ids : NULL;
+            build.n_ids = given ? N : 0;
+            build.segment_rows = 128;
+            thr_index *index = build_and_open(context, rows, &build);
+            thr_search_options options = exact_options();
+            options.certified = certified;
+            for (int filtered = 0; filtered < 2; filtered++) {
+                const float least = metric == THR_METRIC_L2 ? -8 : 0.3f;
+                thr_radius_result *result = NULL;
+                options.filter = filtered ? filter : NULL;
+                options.filter_bits = N;
+                expect_ok(thr_index_search_radius(index, &matrix, least, &options, &result, &error));
+                expect_all_from(index, &matrix, least, &options, result);
+                assert_in_range(result->offsets[QUERIES], 10, N * QUERIES - 10);
+                for (size_t q = 0; q < QUERIES; q++)
+                    assert_int_equal(certified[q], 1);
+                thr_radius_result_free(result);
+            }
+            thr_index_free(index);
+        }
+    remove_dir(DIR_A);
+    thr_context_free(context);
+    free(rows);
+    free(queries);
+}
+
+static void no_queries_and_no_items_make_empty_answers(void **state) {
+    (void)state;
+    float *rows = random_rows(N, DIMS, 7);
+    thr_context *context = make_context(NULL, 3);
+    const thr_index_build_options build = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    thr_index *index = build_and_open(context, rows, &build);
+    const thr_matrix none = thr_matrix_f32(rows, 0, DIMS), two = thr_matrix_f32(rows, 2, DIMS);
+    thr_radius_result *result = NULL;
+    expect_ok(thr_index_search_radius(index, &none, 0.5f, NULL, &result, &error));
+    assert_int_equal(result->n_queries, 0);
+    assert_int_equal(result->offsets[0], 0);
+    thr_radius_result_free(result);
+    expect_ok(thr_index_search_radius(index, &two, 1.5f, NULL, &result, &error));
+    for (size_t q = 0; q <= 2; q++)
+        assert_int_equal(result->offsets[q], 0);
+    thr_radius_result_free(result);
+    expect_ok(thr_index_search_radius(index, &two, -1.5f, NULL, &result, &error));
+    for (size_t q = 0; q <= 2; q++)
+        assert_int_equal(result->offsets[q], q * N);
+    thr_radius_result_free(result);
+    thr_radius_result_free(NULL);
+    thr_index_free(index);
+    remove_dir(DIR_A);
+    thr_context_free(context);
+    free(rows);
+}
+
+static void what_makes_no_sense_is_refused(void **state) {
+    (void)state;
+    float *rows = random_rows(N, DIMS, 8);
+    uint64_t filter[(N + 63) / 64] = {1};
+    thr_context *context = make_context(NULL, 1);
+    const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS), narrow = thr_matrix_f32(rows, 1, DIMS - 1);
+    thr_index_build_options build = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    thr_index *index = build_and_open(context, rows, &build);
+    thr_radius_result *result = (thr_radius_result *)(void *)rows;
+
+    expect_status(thr_index_search_radius(NULL, &matrix, -1, NULL, &result, &error), THR_EINVAL);
+    expect_status(thr_index_search_radius(index, NULL, -1, NULL, &result, &error), THR_EINVAL);
+    expect_status(thr_index_search_radius(index, &matrix, -1, NULL, NULL, &error), THR_EINVAL);
+    expect_status(thr_index_search_radius(index, &matrix, NAN, NULL, &result, &error), THR_EINVAL);
+    assert_null(result);
+    assert_non_null(strstr(error.text, "NaN"));
+    expect_status(thr_index_search_radius(index, &matrix, 4, NULL, &result, &error), THR_EINVAL);
+    assert_non_null(strstr(error.text, "give -4 for all within a distance of 2"));
+    expect_status(thr_index_search_radius(index, &narrow, -1, NULL, &result, &error), THR_EDIM);
+
+    thr_search_options options;
+    for (int wrong = 0; wrong < 6; wrong++) {
+        thr_search_options_init(&options);
+        switch (wrong) {
+        case 0:
+            options.n_candidates = 10;
+            break;
+        case 1:
+            options.n_survivors = 10;
+            break;
+        case 2:
+            options.extra = 0;
+            break;
+        case 3:
+            options.recall = 0;
+            break;
+        case 4:
+            options.query_bits = 9;
+            break;
+        default:
+            options.filter = filter;
+            options.filter_bits = N - 1;
+        }
+        expect_status(thr_index_search_radius(index, &matrix, -1, &options, &result, &error), THR_EINVAL);
+        assert_null(result);
+        assert_true(wrong > 2 || strstr(error.text, "for the best k") != NULL);
+    }
+    rows[3] = INFINITY;
+    expect_status(thr_index_search_radius(index, &matrix, -1, NULL, &result, &error), THR_ERANGE);
+    assert_null(result);
+    rows[3] = 1;
+    thr_index_free(index);
+
+    build = build_options(THR_METRIC_COSINE, THR_DTYPE_NONE, 3);
+    index = build_and_open(context, rows, &build);
+    thr_search_options_init(&options);
+    options.exact = true;
+    expect_status(thr_index_search_radius(index, &matrix, 0, &options, &result, &error), THR_EUNSUPPORTED);
+    thr_index_free(index);
+    remove_dir(DIR_A);
+    thr_context_free(context);
+    free(rows);
+}
+
+static void codes_alone_answer_with_the_estimates_of_a_search(void **state) {
+    (void)state;
+    float *rows = random_rows(N, DIMS, 9);
+    uint64_t ids[N];
+    float scores[N];
+    uint8_t certified = 7;
+    thr_context *context = make_context(NULL, 1);
+    const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
+    const thr_index_build_options build = build_options(THR_METRIC_IP, THR_DTYPE_NONE, 3);
+    thr_index *index = build_and_open(context, rows, &build);
+    thr_search_options options = exact_options();
+    options.n_survivors = N;
+    expect_ok(thr_index_search(index, &matrix, N, &options, ids, scores, &error));
+    options.n_survivors = 0;
+    options.certified = &certified;
+    thr_radius_result *result = NULL;
+    expect_ok(thr_index_search_radius(index, &matrix, scores[20], &options, &result, &error));
+    assert_int_equal(result->offsets[1], 21);
+    assert_memory_equal(result->ids, ids, 21 * sizeof *ids);
+    assert_memory_equal(result->scores, scores, 21 * sizeof *scores);
+    assert_int_equal(certified, 0);
+    thr_radius_result_free(result);
+    thr_index_free(index);
+    remove_dir(DIR_A);
+    thr_context_free(context);
+    free(rows);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    float *rows = random_rows(N, DIMS, 10);
+    counter count = {0};
+    thr_context *context = make_context(&count, 2);
+    const thr_index_build_options build = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    const thr_matrix matrix = thr_matrix_f32(rows, QUERIES, DIMS);
+    thr_index *index = build_and_open(context, rows, &build);
+    size_t failures = 0;
+    for (size_t n = 1, reached = 1; reached; n++) {
+        thr_radius_result *result = NULL;
+        thr_index_free(index);
+        expect_ok(thr_index_open(context, DIR_A, &index, &error));
+        const size_t live = atomic_load(&count.live);
+        atomic_store(&count.calls, 0);
+        atomic_store(&count.fail_at, n);
+        const thr_status status = thr_index_search_radius(index, &matrix, 0.1f, NULL, &result, &error);
+        reached = atomic_load(&count.calls) >= n;
+        atomic_store(&count.fail_at, 0);
+        assert_true(status == THR_OK || status == THR_ENOMEM);
+        assert_true(status == THR_OK || strstr(error.text, "no memory") != NULL);
+        assert_true((status == THR_OK) == (result != NULL));
+        failures += status != THR_OK;
+        thr_radius_result_free(result);
+        assert_true(atomic_load(&count.live) >= live); /* what a search keeps for the next one */
+    }
+    assert_true(failures > 10);
+    thr_index_free(index);
+    remove_dir(DIR_A);
+    thr_context_free(context);
+    assert_int_equal(atomic_load(&count.live), 0);
+    free(rows);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_radius_search_finds_what_the_best_of_all_begin_with),
+        cmocka_unit_test(no_queries_and_no_items_make_empty_answers),
+        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(codes_alone_answer_with_the_estimates_of_a_search),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
