@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_index_search.c - `index search DIR QUERIES -k N` and `index search DIR --like NAME -k N`.
+ * cmd_index_search.c - `index search DIR QUERIES -k N`, with --like NAME instead of QUERIES, with --radius S instead of
+ * -k.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@
 #include "search.h"
 #include "talk.h"
 
-enum { GROUP_CANDIDATES = 1 };
+enum { GROUP_CANDIDATES = 1, GROUP_WANTED };
 
 static const prog_argument arguments[] = {
     {.name = "DIR",
@@ -31,9 +33,17 @@ static const prog_option options[] = {
      .kind = PROG_COUNT,
      .value = "N",
      .least = 1,
-     .required = true,
+     .group = GROUP_WANTED,
      .help = "how many items to find for every query",
      .offset = offsetof(prog_search_values, k)},
+    {.name = "radius",
+     .kind = PROG_REAL,
+     .value = "S",
+     .least_real = -INFINITY,
+     .group = GROUP_WANTED,
+     .help = "instead of -k: find all items whose cosine or inner product with the query is at least S, or whose "
+             "distance from it is at most S in an index for l2",
+     .offset = offsetof(prog_search_values, radius)},
     {.name = "like",
      .kind = PROG_LIST,
      .value = "NAME|ID",
@@ -46,7 +56,9 @@ static const prog_option options[] = {
      .fallback = "0.99",
      .help =
          "the share of the true k best that is wanted, above 0 and up to 1: the index knows from its calibration how "
-         "many rows that takes; above 0.999 every kept vector is scored",
+         "many rows that takes; above 0.999 every kept vector is scored. With --radius an item that is just within it "
+         "is "
+         "missed with a probability of 1 - R, others less; with 1 none is",
      .offset = offsetof(prog_search_values, recall)},
     {.name = "survivors",
      .kind = PROG_COUNT,
@@ -108,6 +120,8 @@ static void report(const prog_search *s) {
 
     prog_note("%s %s, %s items, in %s (%s queries/s)", prog_exact(n).text, n == 1 ? "query" : "queries",
               prog_exact(s->info.n_items).text, prog_time(s->search_s).text, prog_short(rate).text);
+    if (prog_search_by_radius(s->values))
+        prog_note("%s %s found", prog_exact(s->n_found).text, s->n_found == 1 ? "item" : "items");
     if (s->certified != NULL)
         prog_note("%s of %s answers certified exact", prog_exact(s->n_certified).text, prog_exact(n).text);
     prog_detail("%s until the first query, %s of search, %s in all; %" PRIu32 " threads, CPU level %s",
@@ -120,7 +134,12 @@ static void report(const prog_search *s) {
         prog_json_key_text(&json, "index", s->values->dir);
         prog_json_key_text(&json, "output", s->values->output);
         prog_json_key_count(&json, "n_queries", n);
-        prog_json_key_count(&json, "k", s->values->k);
+        if (prog_search_by_radius(s->values)) {
+            prog_json_key_real(&json, "radius", s->values->radius);
+            prog_json_key_count(&json, "n_found", s->n_found);
+        } else {
+            prog_json_key_count(&json, "k", s->values->k);
+        }
         prog_json_key_real(&json, "open_s", s->open_s);
         prog_json_key_real(&json, "search_s", s->search_s);
         prog_json_key_real(&json, "total_s", total_s);
@@ -132,17 +151,31 @@ static void report(const prog_search *s) {
     }
 }
 
-static int run_search(program *run, const void *all_values) {
-    const prog_search_values *values = all_values;
-    prog_search s = {.run = run, .values = values, .started_s = prog_seconds()};
-    int rc;
+/* Words that are right one by one, but not together. */
+static int check_words(const program *run, const prog_search_values *values) {
+    const bool radius = prog_search_by_radius(values);
 
-    if ((values->queries != NULL) == (values->like.n > 0)) {
+    if ((values->queries != NULL) == (values->like.n > 0))
         prog_error(values->queries != NULL ? "QUERIES and --like exclude each other; %s"
                                            : "QUERIES or --like NAME is missing; %s",
                    prog_see_help(run));
-        return PROG_WRONG_WORDS;
-    }
+    else if (values->k == 0 && !radius)
+        prog_error("-k N or --radius S is missing; %s", prog_see_help(run));
+    else if (radius && (values->candidates != 0 || values->survivors != 0 || !isnan(values->extra)))
+        prog_error("--candidates, --survivors and --extra are for the best -k, not for --radius; %s",
+                   prog_see_help(run));
+    else
+        return PROG_DONE;
+    return PROG_WRONG_WORDS;
+}
+
+static int run_search(program *run, const void *all_values) {
+    const prog_search_values *values = all_values;
+    prog_search s = {.run = run, .values = values, .started_s = prog_seconds()};
+    int rc = check_words(run, values);
+
+    if (rc != PROG_DONE)
+        return rc;
     rc = prog_search_prepare(&s);
     if (rc == PROG_DONE)
         rc = values->queries != NULL ? prog_search_file(&s) : prog_search_like(&s);
@@ -158,17 +191,19 @@ static const char *const examples[] = {
     "thresher index search words.index --like king --like queen -k 5",
     "thresher index search vectors.index queries.fvecs -k 10 -o result.ivecs",
     "thresher index search vectors.index queries.npy -k 100 --exact --json",
+    "thresher index search vectors.index queries.npy --radius 0.8 -o pairs.jsonl",
     NULL,
 };
 
 const prog_command prog_index_search = {
     .noun = "index",
     .verb = "search",
-    .summary = "find the k nearest items of every query",
+    .summary = "find the k nearest items of every query, or all within a radius",
     .text =
         "Scores every item with its code, takes the best candidates, and ranks those by their exact scores. Larger "
         "scores are better: the cosine, the inner product, or minus the squared distance. Equal scores are ordered "
-        "by row number.\n\n"
+        "by row number. With --radius everything that may be near enough gets an exact score, and all that is near "
+        "enough is shown.\n\n"
         "Without -o a readable table is printed, with --json an object a query: query, ids, scores, names where the "
         "index has them, and whether the answer is certified: certainly the exact one, by a bound of what the codes "
         "are off by. A result file is complete or not there.",

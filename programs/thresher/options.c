@@ -151,6 +151,8 @@ static int store_real(const prog_option *option, const char *text, double *out) 
     if (limited)
         prog_error("%s takes a number above %g and up to %g, not \"%s\"", prog_spell(option).text, option->least_real,
                    option->most_real, text);
+    else if (option->least_real == (double)-INFINITY)
+        prog_error("%s takes a number, not \"%s\"", prog_spell(option).text, text);
     else
         prog_error("%s takes a number, %g or more, not \"%s\"", prog_spell(option).text, option->least_real, text);
     return PROG_WRONG_WORDS;

@@ -35,7 +35,7 @@ static void choose_k(prog_search *s) {
         s->k = 1;
 }
 
-static int allocate(prog_search *s) {
+static int allocate_best(prog_search *s) {
     uint64_t row_bytes = sizeof *s->ids + sizeof *s->scores;
 
     if (s->k > SIZE_MAX / row_bytes)
@@ -46,8 +46,10 @@ static int allocate(prog_search *s) {
         s->batch = 1;
     s->ids = malloc((size_t)(s->batch * s->k) * sizeof *s->ids);
     s->scores = malloc((size_t)(s->batch * s->k) * sizeof *s->scores);
-    if (s->ids == NULL || s->scores == NULL)
-        return prog_no_memory();
+    return s->ids != NULL && s->scores != NULL ? PROG_DONE : prog_no_memory();
+}
+
+static int allocate_certified(prog_search *s) {
     if (!prog_results_show_certified(&s->results) && !s->run->globals.verbose)
         return PROG_DONE;
     s->certified = malloc((size_t)s->batch);
@@ -81,8 +83,13 @@ int prog_search_prepare(prog_search *s) {
     rc = prog_results_open(&s->results, values->output, s->run->globals.json, s->index);
     if (rc != PROG_DONE)
         return rc;
-    choose_k(s);
-    return allocate(s);
+    if (prog_search_by_radius(values)) {
+        rc = prog_search_prepare_radius(s);
+    } else {
+        choose_k(s);
+        rc = allocate_best(s);
+    }
+    return rc == PROG_DONE ? allocate_certified(s) : rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ search */
@@ -101,14 +108,21 @@ static uint64_t tidy(uint64_t *ids, float *scores, uint64_t k, uint64_t width, c
     return n;
 }
 
-/* Search a batch and write its answers; first is the number of its first query. */
-static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
+/* Search a batch; first is the number of its first query. */
+static int ask(prog_search *s, const thr_matrix *queries, uint64_t first) {
     thr_error err = {.status = THR_OK};
     double start = prog_seconds();
+    thr_status status;
 
     if (s->results.n_queries == 0)
         s->open_s = start - s->started_s;
-    if (thr_index_search(s->index, queries, s->k, &s->options, s->ids, s->scores, &err) != THR_OK) {
+    if (prog_search_by_radius(s->values)) {
+        thr_radius_result_free(s->found);
+        status = thr_index_search_radius(s->index, queries, s->least_score, &s->options, &s->found, &err);
+    } else {
+        status = thr_index_search(s->index, queries, s->k, &s->options, s->ids, s->scores, &err);
+    }
+    if (status != THR_OK) {
         char where[256];
 
         if (s->values->queries == NULL || err.status == THR_ECHANGED)
@@ -120,23 +134,36 @@ static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
         return prog_failed_at(where, &err);
     }
     s->search_s += prog_seconds() - start;
-    for (uint64_t q = 0; q < queries->n_rows; q++) {
-        uint64_t *ids = s->ids + q * s->k;
-        float *scores = s->scores + q * s->k;
-        const uint64_t *self = s->like != NULL ? s->like + first + q : NULL;
-        prog_answer one = {.like = s->like != NULL ? s->values->like.items[first + q] : NULL,
-                           .ids = ids,
-                           .scores = scores,
-                           .n = tidy(ids, scores, s->k, s->width, self),
-                           .width = s->width,
-                           .certified = s->certified == NULL ? NULL : s->certified + q};
-        int rc = prog_results_put(&s->results, &one);
+    return PROG_DONE;
+}
 
+/* Search a batch and write its answers; first is the number of its first query. */
+static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
+    int rc = ask(s, queries, first);
+
+    for (uint64_t q = 0; q < queries->n_rows && rc == PROG_DONE; q++) {
+        const uint64_t *self = s->like != NULL ? s->like + first + q : NULL;
+        uint64_t n = s->k, width = s->width, at = q * s->k;
+
+        if (prog_search_by_radius(s->values)) {
+            rc = prog_search_take_found(s, q, &n);
+            width = n;
+            at = 0;
+            if (rc != PROG_DONE)
+                return rc;
+        }
+        prog_answer one = {.like = s->like != NULL ? s->values->like.items[first + q] : NULL,
+                           .ids = s->ids + at,
+                           .scores = s->scores + at,
+                           .n = tidy(s->ids + at, s->scores + at, n, width, self),
+                           .width = width,
+                           .certified = s->certified == NULL ? NULL : s->certified + q};
+
+        rc = prog_results_put(&s->results, &one);
+        s->n_found += one.n;
         s->n_certified += one.certified != NULL && *one.certified;
-        if (rc != PROG_DONE)
-            return rc;
     }
-    return prog_stop_signal() != 0 ? prog_stopped() : PROG_DONE;
+    return rc == PROG_DONE && prog_stop_signal() != 0 ? prog_stopped() : rc;
 }
 
 int prog_search_file(prog_search *s) {
@@ -229,6 +256,7 @@ int prog_search_like(prog_search *s) {
 void prog_search_free(prog_search *s) {
     prog_results_drop(&s->results);
     prog_filter_free(&s->filter);
+    thr_radius_result_free(s->found);
     free(s->ids);
     free(s->scores);
     free(s->certified);

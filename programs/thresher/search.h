@@ -13,7 +13,8 @@
 typedef struct prog_search_values {
     const char *dir;
     const char *queries;
-    uint64_t k;
+    uint64_t k;    /* 0: not given */
+    double radius; /* NaN: not given */
     prog_list like;
     double recall;
     uint64_t survivors;
@@ -34,24 +35,35 @@ typedef struct prog_search {
     thr_search_options options;
     prog_filter filter;
     prog_results results;
-    uint64_t k;           /* what the library is asked for */
-    uint64_t width;       /* what is shown at most */
-    uint64_t batch;       /* queries at once */
-    uint64_t *ids;        /* batch x k */
-    float *scores;        /* batch x k */
-    uint8_t *certified;   /* batch: whether an answer is certainly the exact one; NULL: not asked */
-    uint64_t n_certified; /* so far */
-    float *vectors;       /* of --like */
-    uint64_t *like;       /* ids of --like */
-    double open_s;        /* seconds until the first search */
-    double search_s;      /* seconds in thr_index_search */
-    double started_s;     /* the clock at the start */
+    float least_score;        /* by radius: what the library is asked for; */
+    thr_radius_result *found; /* and what a batch's answers are */
+    uint64_t n_found;         /* so far */
+    uint64_t k;               /* else what it is asked for; */
+    uint64_t width;           /* what is shown at most; */
+    uint64_t *ids;            /* batch x k; by radius one answer, */
+    float *scores;            /* which has so much */
+    uint64_t room;            /* room */
+    uint64_t batch;           /* queries at once */
+    uint8_t *certified;       /* batch: whether an answer is certainly the exact one; NULL: not asked */
+    uint64_t n_certified;     /* so far */
+    float *vectors;           /* of --like */
+    uint64_t *like;           /* ids of --like */
+    double open_s;            /* seconds until the first search */
+    double search_s;          /* seconds in thr_index_search */
+    double started_s;         /* the clock at the start */
 } prog_search;
+
+/* Whether all within a radius are asked for, and not the best k. */
+bool prog_search_by_radius(const prog_search_values *values);
 
 /* All answer PROG_DONE or an exit code after having said what is wrong. */
 int prog_search_prepare(prog_search *s);
 int prog_search_file(prog_search *s);
 int prog_search_like(prog_search *s);
+
+/* The same parts of a search by radius; and a batch's answer to a query, n items of it, to ids and scores. */
+int prog_search_prepare_radius(prog_search *s);
+int prog_search_take_found(prog_search *s, uint64_t query, uint64_t *n);
 
 /* Free everything; search may be partly prepared. An answer that is not committed is thrown away. */
 void prog_search_free(prog_search *s);

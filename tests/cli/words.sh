@@ -72,7 +72,15 @@ fails 2 '--seed takes a whole number' "$THRESHER" info --seed -1
 fails 2 'VECTORS is missing' "$THRESHER" index build
 fails 2 '-o DIR is missing' "$THRESHER" index build x.npy
 fails 2 'DIR is missing' "$THRESHER" index search -k 3
-fails 2 '-k N is missing' "$THRESHER" index search d q.npy
+fails 2 '-k N or --radius S is missing' "$THRESHER" index search d q.npy
+fails 2 '-k and --radius exclude each other' "$THRESHER" index search d q.npy -k 3 --radius 0.5
+fails 2 '--radius needs a value' "$THRESHER" index search d q.npy --radius
+for bad in x nan inf 1e999; do
+    fails 2 '--radius takes a number, not' "$THRESHER" index search d q.npy --radius $bad
+done
+for more in --candidates=5 --survivors=5 --extra=0.1; do
+    fails 2 'are for the best -k, not for --radius' "$THRESHER" index search d q.npy --radius 0.5 $more
+done
 fails 2 'QUERIES or --like NAME is missing' "$THRESHER" index search d -k 3
 fails 2 'QUERIES and --like exclude each other' "$THRESHER" index search d q.npy -k 3 --like king
 fails 2 'RESULT is missing' "$THRESHER" eval recall t.ivecs -k 3

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* search_radius.c - what is different where all items within a radius are asked for. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search.h"
+#include "talk.h"
+
+/* Queries a thread at once: as many as read the codes together, for nobody knows how long their answers are. */
+enum { QUERIES_A_THREAD = 16 };
+
+bool prog_search_by_radius(const prog_search_values *values) {
+    return !isnan(values->radius);
+}
+
+/* For l2 a user means the distance, and the library minus its square: rounded so that what is just at it is within. */
+static int find_least_score(prog_search *s) {
+    const double radius = s->values->radius;
+
+    s->least_score = (float)radius;
+    if (s->info.metric != THR_METRIC_L2)
+        return PROG_DONE;
+    if (radius < 0.0) {
+        prog_error("--radius %g: %s is an index for l2, where it is a distance: give 0 or more", radius,
+                   s->values->dir);
+        return PROG_WRONG_WORDS;
+    }
+    s->least_score = (float)(-radius * radius);
+    if ((double)s->least_score > -radius * radius)
+        s->least_score = nextafterf(s->least_score, -INFINITY);
+    return PROG_DONE;
+}
+
+int prog_search_prepare_radius(prog_search *s) {
+    if (s->results.format == PROG_FORMAT_IVECS) {
+        prog_error("-o %s: rows of .ivecs have one length, but answers by --radius have not; write .jsonl or .trec",
+                   s->values->output);
+        return PROG_WRONG_WORDS;
+    }
+    s->batch = (uint64_t)QUERIES_A_THREAD * thr_context_threads(s->run->context);
+    return find_least_score(s);
+}
+
+int prog_search_take_found(prog_search *s, uint64_t query, uint64_t *n) {
+    const uint64_t first = s->found->offsets[query];
+
+    *n = s->found->offsets[query + 1] - first;
+    if (*n >= s->room) {
+        s->room = *n + 1; /* never none */
+        free(s->ids);
+        free(s->scores);
+        s->ids = malloc((size_t)s->room * sizeof *s->ids);
+        s->scores = malloc((size_t)s->room * sizeof *s->scores);
+        if (s->ids == NULL || s->scores == NULL)
+            return prog_no_memory();
+    }
+    if (*n > 0) {
+        memcpy(s->ids, s->found->ids + first, (size_t)*n * sizeof *s->ids);
+        memcpy(s->scores, s->found->scores + first, (size_t)*n * sizeof *s->scores);
+    }
+    return PROG_DONE;
+}
