@@ -19,6 +19,7 @@ STRUCTS = {
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
     "thr_search_options": _abi.SearchOptions,
+    "thr_radius_result": _abi.RadiusResult,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
 DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64"}

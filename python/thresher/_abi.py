@@ -133,3 +133,12 @@ class SearchOptions(ctypes.Structure):
         ("n_survivors", c_uint64),
         ("certified", c_void_p),
     ]
+
+
+class RadiusResult(ctypes.Structure):
+    _fields_ = [
+        ("n_queries", c_uint64),
+        ("offsets", c_void_p),
+        ("ids", c_void_p),
+        ("scores", c_void_p),
+    ]

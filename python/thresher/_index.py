@@ -18,6 +18,7 @@ from ._filters import Filter, filter_of_ids
 from ._handle import Handle, IndexInfo
 from ._jobs import Job, Progress
 from ._library import lib
+from ._radius import search_radius
 from ._readers import Vectors
 from ._search import IdArray, ScoreArray, search, search_options
 
@@ -197,6 +198,66 @@ class Index:
                 self.info.n_items, recall, n_candidates, n_survivors, extra, exact, query_bits, filter
             )
         return search(handle, queries, k, options, certified, ids_out, scores_out)
+
+    @overload
+    def search_radius(
+        self,
+        queries: Any,
+        least_score: float,
+        *,
+        recall: float | None = ...,
+        exact: bool = ...,
+        filter: Any = ...,
+        certified: Literal[False] = ...,
+        query_bits: int | None = ...,
+    ) -> tuple[IdArray, IdArray, ScoreArray]: ...
+
+    @overload
+    def search_radius(
+        self,
+        queries: Any,
+        least_score: float,
+        *,
+        recall: float | None = ...,
+        exact: bool = ...,
+        filter: Any = ...,
+        certified: Literal[True],
+        query_bits: int | None = ...,
+    ) -> tuple[IdArray, IdArray, ScoreArray, CertifiedArray]: ...
+
+    def search_radius(
+        self,
+        queries: Any,
+        least_score: float,
+        *,
+        recall: float | None = None,
+        exact: bool = False,
+        filter: Any = None,
+        certified: bool = False,
+        query_bits: int | None = None,
+    ) -> Any:
+        """
+        All items whose score is at least least_score: (offsets uint64 [n + 1], ids uint64 [m], scores float32 [m]). The
+        answer to query q, best first, is ids[offsets[q]:offsets[q + 1]], with the same places of scores. n is 1 for a
+        single query [n_dims]. All arrays are the caller's own.
+
+        queries       [n, n_dims] or [n_dims], any real type, order and stride, or a CPU tensor
+        least_score   the least cosine or inner product; for "l2" -r * r for all items within a distance of r
+        recall        how surely an item is found: one whose score is just least_score is missed with a probability of
+                      1 - recall, better ones less; None: 0.99. With 1 none is missed
+        exact         score all kept vectors, without the codes
+        filter        what may be returned, as for search()
+        certified     a fourth array is returned, bool [n]: where certainly nothing is missed
+        query_bits    1 to 8, bits a dimension of the query's code
+
+        Nothing that does not belong into an answer is in it, but of an index of codes only, whose estimates decide.
+
+        Raises ArgumentError, ValueError or TypeError for wrong queries or options (a least_score above 0 for "l2");
+        UnsupportedError for exact on an index of codes only; FileError when its files were changed.
+        """
+        handle = self._opened()
+        options = search_options(self.info.n_items, recall, None, None, None, exact, query_bits, filter)
+        return search_radius(handle, queries, least_score, options, certified)
 
     def filter_ids(self, ids: Any) -> Filter:
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 from . import _abi
@@ -42,6 +42,8 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_search_options_init": (None, [c_void_p]),
     "thr_search_candidates": (c_uint64, [c_uint64]),
     "thr_index_search": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p, c_void_p, _ERR]),
+    "thr_index_search_radius": (c_int, [c_void_p, c_void_p, c_float, c_void_p, POINTER(c_void_p), _ERR]),
+    "thr_radius_result_free": (None, [c_void_p]),
     "thr_bitmap_count": (c_uint64, [c_void_p, c_uint64]),
     "thr_bitmap_from_rows": (c_int, [c_void_p, c_size_t, c_uint64, c_void_p, _ERR]),
     "thr_bitmap_from_roaring": (c_int, [c_char_p, c_size_t, c_uint64, c_void_p, _ERR]),

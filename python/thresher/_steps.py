@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from ctypes import byref
 from typing import Any
 
@@ -18,6 +19,28 @@ _SECONDS = 0.25
 _QUERY = re.compile(r"\bquery (\d+)")  # in messages, counted from the first of a call
 
 
+def in_steps(queries: _abi.Matrix, smallest: int, call: Callable[[_abi.Matrix, int], int]) -> None:
+    """
+    call(some of the queries, how many came before), which answers a status, until all are done. smallest: queries a call
+    that keep every thread at work.
+    """
+    err = _errors.slot.error
+    n_queries, first, step = queries.n_rows, 0, max(FEW, smallest)
+    while first < n_queries:
+        n = min(step, n_queries - first)
+        piece = _abi.Matrix(queries.data + first * queries.stride, n, queries.n_dims, queries.dtype, queries.stride)
+        started = time.perf_counter()
+        status = call(piece, first)
+        taken = time.perf_counter() - started
+        if status != _abi.OK:
+            raise _counted_from(_errors.failure(status, err), first)
+        if taken < _SECONDS / 2:
+            step *= 2
+        elif taken > _SECONDS * 2:
+            step = max(step // 2, smallest)
+        first += n
+
+
 def search_in_steps(
     handle: Any,
     queries: _abi.Matrix,
@@ -27,27 +50,19 @@ def search_in_steps(
     scores: int,
     smallest: int,
 ) -> None:
-    """thr_index_search; ids and scores are addresses. smallest: queries a call that keep every thread at work."""
-    err = _errors.slot.error
-    n_queries, first, step = queries.n_rows, 0, max(FEW, smallest)
-    while first < n_queries:
-        n = min(step, n_queries - first)
-        piece = _abi.Matrix(queries.data + first * queries.stride, n, queries.n_dims, queries.dtype, queries.stride)
+    """thr_index_search; ids and scores are addresses."""
+    err = byref(_errors.slot.error)
+
+    def call(piece: _abi.Matrix, first: int) -> int:
         given = None if options is None else byref(options)
-        started = time.perf_counter()
-        status = lib.thr_index_search(
-            handle.pointer, byref(piece), k, given, ids + first * k * 8, scores + first * k * 4, byref(err)
+        status: int = lib.thr_index_search(
+            handle.pointer, byref(piece), k, given, ids + first * k * 8, scores + first * k * 4, err
         )
-        taken = time.perf_counter() - started
-        if status != _abi.OK:
-            raise _counted_from(_errors.failure(status, err), first)
         if options is not None and options.certified is not None:
-            options.certified += n
-        if taken < _SECONDS / 2:
-            step *= 2
-        elif taken > _SECONDS * 2:
-            step = max(step // 2, smallest)
-        first += n
+            options.certified += piece.n_rows
+        return status
+
+    in_steps(queries, smallest, call)
 
 
 def _counted_from(failure: _errors.Error, first: int) -> _errors.Error:

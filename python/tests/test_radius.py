@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All items within a radius."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+import numpy as np
+
+import thresher
+from support import Case, random_vectors
+
+N, DIMS = 2000, 16
+
+
+class Radius(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        self.vectors = random_vectors(N, DIMS)
+        self.queries = random_vectors(150, DIMS, seed=2)
+
+    def build(self, name: str = "index", **options: Any) -> thresher.Index:
+        index = thresher.Index.build(self.path(name), self.vectors, **options)
+        self.addCleanup(index.close)
+        return index
+
+    def assert_same(self, found: Any, index: thresher.Index, queries: Any, least: float, **options: Any) -> None:
+        """What an exact search for the best of all begins with."""
+        offsets, ids, scores = found[:3]
+        best, best_scores = index.search(queries, N, exact=True, **options)
+        wanted = [int((row >= np.float32(least)).sum()) for row in best_scores]
+        np.testing.assert_array_equal(offsets, np.cumsum([0, *wanted]))
+        np.testing.assert_array_equal(ids, np.concatenate([row[:n] for row, n in zip(best, wanted)]))
+        np.testing.assert_array_equal(scores, np.concatenate([row[:n] for row, n in zip(best_scores, wanted)]))
+
+    def test_all_are_found_for_every_metric(self) -> None:
+        for metric, least in (("cosine", 0.5), ("ip", -1.0), ("l2", -20.0)):
+            index = self.build(metric, metric=metric, ids=np.arange(N)[::-1] * 3)
+            found = index.search_radius(self.queries, least, recall=1, certified=True)
+            self.assert_same(found, index, self.queries, least)
+            self.assertEqual([array.dtype for array in found], [np.uint64, np.uint64, np.float32, np.bool_])
+            self.assertTrue(found[3].all())
+            self.assert_same(index.search_radius(self.queries, least, exact=True), index, self.queries, least)
+
+    def test_a_recall_finds_most_and_nothing_else(self) -> None:
+        self.vectors = random_vectors(6000, DIMS)
+        index = self.build()
+        all_of = index.search_radius(self.queries, 0.6, exact=True)
+        most_of = index.search_radius(self.queries, 0.6, recall=0.9, query_bits=6)
+        pairs = [
+            set(zip(np.repeat(np.arange(150), np.diff(offsets.astype(np.int64))).tolist(), ids.tolist()))
+            for offsets, ids, _ in (all_of, most_of)
+        ]
+        self.assertLessEqual(pairs[1], pairs[0])
+        self.assertGreaterEqual(len(pairs[1]), 0.9 * len(pairs[0]))
+
+    def test_one_query_none_and_nothing_found(self) -> None:
+        index = self.build()
+        offsets, ids, scores = index.search_radius(self.queries[0], 0.3, recall=1)
+        many = index.search_radius(self.queries[:5], 0.3, recall=1)
+        np.testing.assert_array_equal(offsets, many[0][:2])
+        np.testing.assert_array_equal(ids, many[1][: len(ids)])
+        np.testing.assert_array_equal(scores, many[2][: len(scores)])
+        offsets, ids, scores = index.search_radius(self.queries[:0], 0.3)
+        self.assertEqual((offsets.tolist(), ids.shape, scores.shape), ([0], (0,), (0,)))
+        offsets, ids, scores, certified = index.search_radius(self.queries[:3], 2, certified=True)
+        self.assertEqual((offsets.tolist(), ids.size, scores.size, certified.shape), ([0] * 4, 0, 0, (3,)))
+
+    def test_steps_of_many_queries_are_one_answer(self) -> None:
+        queries = random_vectors(700, DIMS, seed=3).astype(np.float64)[:, ::-1]
+        index = self.build()
+        found = index.search_radius(queries, 0.4, recall=1, certified=True)
+        self.assert_same(found, index, queries, 0.4)
+        self.assertEqual(int(found[3].sum()), 700)
+        queries[650, 3] = np.nan
+        with self.assertRaisesRegex(thresher.ArgumentError, "query 650"):
+            index.search_radius(queries, 0.4)
+
+    def test_filters(self) -> None:
+        index = self.build()
+        mask = np.arange(N) % 3 == 0
+        found = index.search_radius(self.queries, 0.2, recall=1, filter=mask)
+        self.assert_same(found, index, self.queries, 0.2, filter=mask)
+        self.assertTrue((found[1] % 3 == 0).all())
+
+    def test_arrays_outlive_the_index(self) -> None:
+        index = self.build()
+        _, ids, scores = index.search_radius(self.vectors[:1], 0.99, recall=1)
+        index.close()
+        self.assertEqual(ids.tolist(), [0])
+        self.assertTrue(ids.flags.owndata and ids.flags.writeable and scores.flags.writeable)
+        with self.assertRaises(ValueError):
+            index.search_radius(self.vectors[:1], 0.99)
+
+    def test_what_makes_no_sense_is_refused(self) -> None:
+        index = self.build("l2", metric="l2")
+        with self.assertRaisesRegex(ValueError, "NaN"):
+            index.search_radius(self.queries, float("nan"))
+        with self.assertRaisesRegex(thresher.ArgumentError, "give -4 for all within a distance of 2"):
+            index.search_radius(self.queries, 4)
+        with self.assertRaises(thresher.ArgumentError):
+            index.search_radius(self.queries[:, 1:], -1)
+        with self.assertRaises(ValueError):
+            index.search_radius(self.queries, -1, recall=1.5)
+        codes = self.build("codes", keep=None)
+        with self.assertRaises(thresher.UnsupportedError):
+            codes.search_radius(self.queries, 0.5, exact=True)
+        self.assertFalse(codes.search_radius(self.queries, 0.5, certified=True)[3].any())
+
+
+if __name__ == "__main__":
+    unittest.main()

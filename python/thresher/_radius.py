@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All items within a radius: the library's results copied into arrays, some queries at a time."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from ctypes import byref, c_void_p
+from typing import Any
+
+import numpy as np
+
+from . import _abi, _arrays, _errors
+from ._handle import Handle
+from ._library import lib
+from ._search import IdArray, ScoreArray, is_exact
+from ._steps import in_steps
+
+
+def search_radius(
+    handle: Handle, queries: Any, least_score: float, options: _abi.SearchOptions, certified: bool
+) -> tuple[Any, ...]:
+    """thr_index_search_radius: (offsets, ids, scores), or (offsets, ids, scores, certified)."""
+    least = float(least_score)
+    if math.isnan(least):
+        raise ValueError("least_score is NaN: a number is wanted")
+    queries = _arrays.vectors(queries, "queries", one_row=True)
+    queries = _arrays.plain(queries.reshape(-1, queries.shape[-1]))
+    n_queries = len(queries)
+    flags = np.zeros(n_queries, np.uint8)
+    if certified:
+        options.certified = _arrays.address(flags)
+    offsets = np.zeros(n_queries + 1, np.uint64)
+    pieces: list[tuple[IdArray, ScoreArray]] = []
+
+    def ask(piece: _abi.Matrix, first: int) -> int:
+        result = c_void_p()
+        err = byref(_errors.slot.error)
+        status: int = lib.thr_index_search_radius(
+            handle.pointer, byref(piece), least, byref(options), byref(result), err
+        )
+        if status == _abi.OK:
+            try:
+                pieces.append(_copy(result, offsets[first : first + piece.n_rows + 1]))
+            finally:
+                lib.thr_radius_result_free(result)
+            if certified:
+                options.certified += piece.n_rows
+        return status
+
+    threads = handle.threads
+    in_steps(_arrays.matrix(queries), threads if is_exact(options) else 16 * threads, ask)
+    ids = np.concatenate([np.empty(0, np.uint64), *(ids for ids, _ in pieces)])
+    scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in pieces)])
+    found = (offsets, ids, scores)
+    return (*found, flags.astype(np.bool_)) if certified else found
+
+
+def _copy(result: c_void_p, offsets: Any) -> tuple[IdArray, ScoreArray]:
+    """ids and scores of a result; its offsets go behind offsets[0], and are counted from there."""
+    assert result.value is not None
+    given = _abi.RadiusResult.from_address(result.value)
+    own = np.empty(given.n_queries + 1, np.uint64)
+    ctypes.memmove(own.ctypes.data, given.offsets, own.nbytes)
+    offsets[1:] = own[1:] + offsets[0]
+    ids, scores = np.empty(int(own[-1]), np.uint64), np.empty(int(own[-1]), np.float32)
+    ctypes.memmove(ids.ctypes.data, given.ids, ids.nbytes)
+    ctypes.memmove(scores.ctypes.data, given.scores, scores.nbytes)
+    return ids, scores
