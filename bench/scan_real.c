@@ -24,7 +24,10 @@ typedef struct real_data {
     uint64_t *truth, *answers;
 } real_data;
 
-/* Answer every query by itself; the best of some passes, seconds a query. What passes after the first allocate is counted. */
+/*
+ * Answer every query by itself; the best of some passes, seconds a query. What passes after the first allocate is
+ * counted.
+ */
 static double time_queries(bench_scan_run *run, thr_index *index, const real_data *data,
                            const thr_search_options *options, uint64_t *ids) {
     double best = INFINITY;

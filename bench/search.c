@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search.c - `bench search`: how to run the comparison with other libraries, which is a Python program of the source tree.
+ * search.c - `bench search`: how to run the comparison with other libraries, which is a Python program of the source
+ * tree.
  */
 #include <stdio.h>
 

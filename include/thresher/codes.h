@@ -2,15 +2,15 @@
 /*
  * codes.h - plane codes: B bits a dimension, scored by weighted XOR distance.
  *
- * A residual (the vector, less the centre where there is one) is scaled to unit length, multiplied by 1/range, and every
- * component is rounded down to one of 2^B cells of [-1, 1). The cell's number u is stored as B bits, one in each of B planes, plane 0 the most significant; it stands for
- * the odd integer 2u + 1 - 2^B (XFBQ (3), times 2^B). The inner product of two codes of n dimensions and Bx, By bits is
- * the integer n (2^Bx - 1)(2^By - 1) - 2 D with D the weighted XOR popcount of XFBQ (10). An RBE code (RBE (11)) is the
- * same object with learned planes.
+ * A residual (the vector, less the centre where there is one) is scaled to unit length, multiplied by 1/range, and
+ * every component is rounded down to one of 2^B cells of [-1, 1). The cell's number u is stored as B bits, one in each
+ * of B planes, plane 0 the most significant; it stands for the odd integer 2u + 1 - 2^B (XFBQ (3), times 2^B). The
+ * inner product of two codes of n dimensions and Bx, By bits is the integer n (2^Bx - 1)(2^By - 1) - 2 D with D the
+ * weighted XOR popcount of XFBQ (10). An RBE code (RBE (11)) is the same object with learned planes.
  *
- * Codes are stored in blocks of 64 items: for every group of 8 dimensions ("row") and every plane, 64 bytes, one an item;
- * bit i of a byte is dimension 8 * row + i. A code is therefore n_planes * ceil(n_dims / 8) bytes an item. Bits past the
- * last dimension and items past the last one are 0.
+ * Codes are stored in blocks of 64 items: for every group of 8 dimensions ("row") and every plane, 64 bytes, one an
+ * item; bit i of a byte is dimension 8 * row + i. A code is therefore n_planes * ceil(n_dims / 8) bytes an item. Bits
+ * past the last dimension and items past the last one are 0.
  *
  * Threads: a trained thr_quantiser is immutable and may be shared.
  */
@@ -27,9 +27,9 @@ enum { THR_MAX_BITS = 8, THR_BLOCK_ITEMS = 64 };
 
 /*
  * What is quantised is the direction of a residual: the vector (scaled to length 1 first where unit says so) minus the
- * centre, then rotated at random where that helps: a code's error spreads evenly over directions only where no component
- * is worth more than others (RaBitQ, Gao and Long 2024; XFBQ errata 2). A query of such codes is rotated the same way.
- * Set up by thr_quantiser_train, freed by thr_quantiser_free.
+ * centre, then rotated at random where that helps: a code's error spreads evenly over directions only where no
+ * component is worth more than others (RaBitQ, Gao and Long 2024; XFBQ errata 2). A query of such codes is rotated the
+ * same way. Set up by thr_quantiser_train, freed by thr_quantiser_free.
  */
 typedef struct thr_quantiser {
     uint32_t n_dims;
@@ -50,12 +50,12 @@ enum {
 };
 
 /*
- * Calibrate on sample rows. For each number of bits the percentile of |component| is searched that keeps the codes' mean
- * cosine with the residuals highest; rows without direction are passed over, and a sample of nothing else gets ranges 1.
- * flags is a sum of THR_QUANTISER_...
+ * Calibrate on sample rows. For each number of bits the percentile of |component| is searched that keeps the codes'
+ * mean cosine with the residuals highest; rows without direction are passed over, and a sample of nothing else gets
+ * ranges 1. flags is a sum of THR_QUANTISER_...
  *
- * Returns THR_OK; THR_EINVAL for bits out of 1..8, unknown flags, or rows of no known dtype; THR_EDIM for no dimensions or more than
- * THR_MAX_DIMS; THR_ERANGE on NaN or infinity (err names the row); THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL for bits out of 1..8, unknown flags, or rows of no known dtype; THR_EDIM for no dimensions
+ * or more than THR_MAX_DIMS; THR_ERANGE on NaN or infinity (err names the row); THR_ENOMEM.
  */
 THR_API thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits,
                                        uint32_t flags, thr_quantiser *quantiser, thr_error *err);

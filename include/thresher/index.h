@@ -66,9 +66,9 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  * manifest is renamed into place at the end; an error, a cancelled or a killed build leaves what was there before.
  *
  * Returns THR_OK; THR_EEXIST when dir holds an index and replace is false, or holds other things; THR_EDIM for no rows,
- * or a number of ids that is not the number of rows; THR_ERANGE for NaN, infinity or a row longer than 2^120 (2^60 for ip
- * and l2; err names the row); THR_EDUPLICATE (err names the id and both rows); THR_EINVAL for options out of range; THR_ENOSPACE;
- * THR_EIO; THR_ECANCELED; THR_ENOMEM; and what the reader returns.
+ * or a number of ids that is not the number of rows; THR_ERANGE for NaN, infinity or a row longer than 2^120 (2^60 for
+ * ip and l2; err names the row); THR_EDUPLICATE (err names the id and both rows); THR_EINVAL for options out of range;
+ * THR_ENOSPACE; THR_EIO; THR_ECANCELED; THR_ENOMEM; and what the reader returns.
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
                                    const thr_index_build_options *options, thr_error *err);
@@ -109,8 +109,9 @@ typedef struct thr_index_info {
 THR_API thr_index_info thr_index_get_info(const thr_index *index);
 
 /*
- * Read every byte, compare all checksums, and compute again what follows from the rest. THR_OK; THR_ECORRUPT naming the file,
- * section and offset; THR_ECHANGED when the index was replaced since it was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ * Read every byte, compare all checksums, and compute again what follows from the rest. THR_OK; THR_ECORRUPT naming the
+ * file, section and offset; THR_ECHANGED when the index was replaced since it was opened; THR_EIO; THR_ECANCELED;
+ * THR_ENOMEM.
  */
 THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
 
@@ -124,8 +125,8 @@ THR_API bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row);
 THR_API thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id, thr_error *err);
 
 /*
- * The vector of an item, from the copy kept for refine (as it was given, up to the kept dtype's rounding), n_dims floats.
- * THR_OK; THR_ENOTFOUND for an id that is not there; THR_EUNSUPPORTED for an index of codes only.
+ * The vector of an item, from the copy kept for refine (as it was given, up to the kept dtype's rounding), n_dims
+ * floats. THR_OK; THR_ENOTFOUND for an id that is not there; THR_EUNSUPPORTED for an index of codes only.
  */
 THR_API thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err);
 
@@ -158,20 +159,24 @@ typedef struct thr_search_options {
 /* Defaults: 4 query bits, recall 0.99, no filter. */
 THR_API void thr_search_options_init(thr_search_options *options);
 
-/* The number of candidates refined for k when the options do not say: enough for recall 0.99 on the data of docs/benchmarks.md. */
+/*
+ * The number of candidates refined for k when the options do not say: enough for recall 0.99 on the data of
+ * docs/benchmarks.md.
+ */
 THR_API uint64_t thr_search_candidates(uint64_t k);
 
 /*
- * Search all queries; queries->n_dims must be the index's. options may be NULL for the defaults. ids and scores have room for n_rows x k; scores may be NULL.
+ * Search all queries; queries->n_dims must be the index's. options may be NULL for the defaults. ids and scores have
+ * room for n_rows x k; scores may be NULL.
  *
  * Row q gets the best k items, best first; where fewer than k items exist or pass the filter, the rest of the row is
  * THR_NO_ID with score -infinity. An index of codes only returns estimated scores. Answers do not depend on the number
- * of threads or the CPU level. After a first search of the same shape nothing is allocated; with extra, whose answers have
- * no size known beforehand, nothing once the largest has been seen.
+ * of threads or the CPU level. After a first search of the same shape nothing is allocated; with extra, whose answers
+ * have no size known beforehand, nothing once the largest has been seen.
  *
- * Returns THR_OK; THR_EINVAL for k = 0, options out of range or a filter of the wrong length; THR_EDIM; THR_ERANGE for a
- * query with NaN or infinity, or longer than 2^120 (2^60 for ip and l2; err names the row); THR_EUNSUPPORTED for exact on an index of codes only; THR_ECHANGED when
- * a segment file was changed or cut since it was opened; THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL for k = 0, options out of range or a filter of the wrong length; THR_EDIM; THR_ERANGE for
+ * a query with NaN or infinity, or longer than 2^120 (2^60 for ip and l2; err names the row); THR_EUNSUPPORTED for
+ * exact on an index of codes only; THR_ECHANGED when a segment file was changed or cut since it was opened; THR_ENOMEM.
  */
 THR_API thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k,
                                     const thr_search_options *options, uint64_t *ids, float *scores, thr_error *err);
@@ -215,9 +220,10 @@ THR_API void thr_radius_result_free(thr_radius_result *result);
  * need not be items: what thr_search_options.recall takes is learnt from them and kept in the index. queries NULL: some
  * of its items, as a build does. It takes an exact search of all queries. No search may be running.
  *
- * Returns THR_OK; THR_EINVAL for too few queries; THR_EDIM; THR_ERANGE for a query with NaN or infinity; THR_EUNSUPPORTED
- * for an index of format 1, or of so few items that it is searched exactly, or without vectors and queries; THR_ECHANGED when the index was replaced
- * since it was opened; THR_EEXIST while a build is at work there; THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL for too few queries; THR_EDIM; THR_ERANGE for a query with NaN or infinity;
+ * THR_EUNSUPPORTED for an index of format 1, or of so few items that it is searched exactly, or without vectors and
+ * queries; THR_ECHANGED when the index was replaced since it was opened; THR_EEXIST while a build is at work there;
+ * THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
 THR_API thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error *err);
 

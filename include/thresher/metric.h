@@ -22,8 +22,9 @@ extern "C" {
  * stands twice in its row counts once. THR_NO_ID never counts as found; true rows shorter than k (filled up with
  * THR_NO_ID) are judged on the ids they have.
  *
- * truth_scores, when not NULL, has truth's shape, best first, larger is better (negate distances), and must hold a score for every
- * id: a result id that ties with the true k-th score then counts as found wherever truth lists it, as big-ann counts ties.
+ * truth_scores, when not NULL, has truth's shape, best first, larger is better (negate distances), and must hold a
+ * score for every id: a result id that ties with the true k-th score then counts as found wherever truth lists it, as
+ * big-ann counts ties.
  *
  * Returns THR_OK; THR_EINVAL for k = 0, no queries or a stride below k.
  */

@@ -41,8 +41,9 @@ typedef struct thr_plan {
 } thr_plan;
 
 /*
- * Measure a shape, if this process has not yet, and say what a search would take. The first call for a shape takes some tenths
- * of a millisecond, more with thousands of dimensions or at the scalar level. Rates of more than 16 queries are those of 16.
+ * Measure a shape, if this process has not yet, and say what a search would take. The first call for a shape takes some
+ * tenths of a millisecond, more with thousands of dimensions or at the scalar level. Rates of more than 16 queries are
+ * those of 16.
  *
  * Returns THR_OK; THR_EDIM for no dimensions or more than THR_MAX_DIMS; THR_EINVAL for bits out of 1..8 or no queries;
  * THR_ENOMEM.

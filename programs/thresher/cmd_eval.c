@@ -59,7 +59,7 @@ static bool ends_with(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ scores of the truth */
+/* ---------------------------------------------------------------------------------------------- scores of the truth */
 
 /*
  * thr_recall wants larger to be better. Distances rise along a row and are negated; similarities fall and stay.

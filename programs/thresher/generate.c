@@ -10,7 +10,9 @@
 
 /* ------------------------------------------------------------------------------------------------ manual */
 
-/* Text for mdoc: backslashes and hyphens escaped, a dot or quote at the start of a line made harmless, no long lines. */
+/*
+ * Text for mdoc: backslashes and hyphens escaped, a dot or quote at the start of a line made harmless, no long lines.
+ */
 static void roff(const char *text) {
     size_t column = 0;
 

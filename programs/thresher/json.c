@@ -31,7 +31,9 @@ void prog_json_end(prog_json *json) {
     json->comma = false;
 }
 
-/* Bytes of the UTF-8 character at text, 0 when it is none (RFC 3629: no overlong forms, surrogates or beyond 10FFFF). */
+/*
+ * Bytes of the UTF-8 character at text, 0 when it is none (RFC 3629: no overlong forms, surrogates or beyond 10FFFF).
+ */
 static size_t utf8_length(const unsigned char *text) {
     unsigned char c = text[0];
     size_t n = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;

@@ -2,9 +2,9 @@
 /*
  * options.h - option tables and the parser that reads a command line by them.
  *
- * A table entry says how an option is spelled, what it takes, where its value goes and what it means.
- * --opt value, --opt=value, -o value, -ovalue and -qv are understood; -- ends the options. The word after an option that takes a value is
- * its value, so negative numbers need no care. Where an option is given twice the last one counts.
+ * A table entry says how an option is spelled, what it takes, where its value goes and what it means. --opt value,
+ * --opt=value, -o value, -ovalue and -qv are understood; -- ends the options. The word after an option that takes a
+ * value is its value, so negative numbers need no care. Where an option is given twice the last one counts.
  */
 #ifndef THRESHER_PROGRAM_OPTIONS_H
 #define THRESHER_PROGRAM_OPTIONS_H

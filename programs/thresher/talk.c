@@ -126,7 +126,9 @@ void prog_catch_signals(void) {
     }
 }
 
-/* A file that is cut while it is mapped can only be noticed by the signal; nothing but a few bytes may be written here. */
+/*
+ * A file that is cut while it is mapped can only be noticed by the signal; nothing but a few bytes may be written here.
+ */
 static void say_cut(int number) {
     static const char text[] = "thresher: a file was cut short while it was being read: build the index again\n";
 

@@ -11,7 +11,9 @@
  */
 __attribute__((format(printf, 3, 4))) thr_status thr_fail(thr_error *err, thr_status status, const char *format, ...);
 
-/* Like thr_fail, for a failed system call on path: adds strerror(errno) and picks ENOTFOUND, ENOSPACE, ENOMEM or EIO. */
+/*
+ * Like thr_fail, for a failed system call on path: adds strerror(errno) and picks ENOTFOUND, ENOSPACE, ENOMEM or EIO.
+ */
 thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, const char *path);
 
 #define THR_TRY(expr)                                                                                                  \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The range is a percentile of |component| over unit vectors, and the percentile is searched (XFBQ errata 2). The measure
- * is the mean cosine between vectors and their codes: the length of a code is divided out at search time, so the angle is
- * the only error left.
+ * The range is a percentile of |component| over unit vectors, and the percentile is searched (XFBQ errata 2). The
+ * measure is the mean cosine between vectors and their codes: the length of a code is divided out at search time, so
+ * the angle is the only error left.
  */
 #include "code/calibrate.h"
 

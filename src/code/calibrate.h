@@ -14,8 +14,8 @@ double thr_mean_cosine(const float *rows, size_t n_rows, uint32_t n_dims, float 
 void thr_calibrate(const float *rows, size_t n_rows, uint32_t n_dims, uint32_t *histogram, float ranges[THR_MAX_BITS]);
 
 /*
- * The mean logarithm of the rank, from 1, that the ten nearest rows have in the order by one-bit codes, over n_queries of
- * the rows (at most 1,024 of them are looked at) as queries. 0 for ten rows or less.
+ * The mean logarithm of the rank, from 1, that the ten nearest rows have in the order by one-bit codes, over n_queries
+ * of the rows (at most 1,024 of them are looked at) as queries. 0 for ten rows or less.
  */
 double thr_rank_cost(thr_context *context, const float *rows, size_t n_rows, uint32_t n_dims, size_t n_queries);
 

@@ -73,7 +73,9 @@ static void measure_products(const encoding *e, const float *row, float scale, u
         e->out->lead_products[at] = (float)((double)products[1] * unscale);
 }
 
-/* One row's code, and all that is measured of it. Rows that are refused later (check_norms) get the code of zero rows. */
+/*
+ * One row's code, and all that is measured of it. Rows that are refused later (check_norms) get the code of zero rows.
+ */
 static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *code, size_t code_size) {
     const thr_kernels *kernels = e->context->kernels;
     const thr_measures *out = e->out;

@@ -34,9 +34,9 @@ typedef struct thr_measures {
     float *alongs;    /* <r, c> / |c|: the residual's part along the centre; 0 without one */
     uint32_t *code_squares; /* |b|^2, the exact squared length of the integer code */
     /*
-     * <r^, b>: the product of the residual's direction r^ = r / |r| (rotated, where the quantiser rotates) with its integer
-     * code. <q, b> / <r^, b> estimates <q, r^> without a bias (RaBitQ). At least 1 up to rounding and finite; 0 for
-     * residuals shorter than 2^-100, which have no direction.
+     * <r^, b>: the product of the residual's direction r^ = r / |r| (rotated, where the quantiser rotates) with its
+     * integer code. <q, b> / <r^, b> estimates <q, r^> without a bias (RaBitQ). At least 1 up to rounding and finite; 0
+     * for residuals shorter than 2^-100, which have no direction.
      */
     float *products;
     float *lead_products; /* the same for the code's leading planes alone, b = 2 (u >> (bits - lead)) + 1 - 2^lead */

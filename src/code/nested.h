@@ -16,7 +16,9 @@
 
 enum { THR_REST_BITS = 7 }; /* of a query, for the other planes: odd integers that fit a byte */
 
-/* How records look. Numbers are bfloat16 for codes of few bits, whose own error is far larger, and float32 for others. */
+/*
+ * How records look. Numbers are bfloat16 for codes of few bits, whose own error is far larger, and float32 for others.
+ */
 typedef struct thr_record_shape {
     uint32_t n_rows;       /* bytes of a plane */
     uint32_t n_planes;     /* planes of a record; 0: there are no records */

@@ -21,7 +21,10 @@ static const double WORTH_A_CENTRE =
 /* Of the mean logarithm of neighbours' ranks; a hundredth comes by chance. */
 static const double WORTH_A_ROTATION = 0.03;
 
-/* Row r of the sample as the quantiser sees it before the centre: its length is 1, or, where lengths count, what it was. */
+/*
+ * Row r of the sample as the quantiser sees it before the centre: its length is 1, or, where lengths count, what it
+ * was.
+ */
 static thr_status read_row(thr_context *context, const thr_matrix *sample, uint64_t row, bool unit, float *x,
                            double *norm, thr_error *err) {
     THR_TRY(thr_matrix_to_f32(sample, row, 1, x));
@@ -71,7 +74,10 @@ out:
     return status;
 }
 
-/* Unit residuals of the rows first to end - 1 of wanted, evenly spaced through the sample; those without direction left out. */
+/*
+ * Unit residuals of the rows first to end - 1 of wanted, evenly spaced through the sample; those without direction left
+ * out.
+ */
 static thr_status take_rows(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser,
                             uint64_t first, uint64_t end, uint64_t wanted, float *unit, size_t *n_unit,
                             thr_error *err) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far down the order by one-bit codes true neighbours stand. This, and not the angle between rows and codes, decides
- * on a rotation: where dimensions are uneven, all rows' codes err in the same few directions, which costs no angle but
- * many candidates (Fashion-MNIST, L2: 308 survivors for recall 0.99, rotated 77, at the same mean cosine).
+ * How far down the order by one-bit codes true neighbours stand. This, and not the angle between rows and codes,
+ * decides on a rotation: where dimensions are uneven, all rows' codes err in the same few directions, which costs no
+ * angle but many candidates (Fashion-MNIST, L2: 308 survivors for recall 0.99, rotated 77, at the same mean cosine).
  */
 #include "code/calibrate.h"
 

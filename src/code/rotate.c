@@ -4,8 +4,8 @@
  * last 2^k components, 2^k the largest that fits. Where those two windows hardly overlap (255 = 128 + 127) they would
  * never exchange what they hold, so between the two pairs of rounds component i of the first half and of the second are
  * replaced by their sum and difference. Done after the first transform already, that would undo it: half of the
- * components of a rotated unit vector would be 0. Rows and columns of the whole matrix have the moments of a dense random
- * rotation's at every number of dimensions tried.
+ * components of a rotated unit vector would be 0. Rows and columns of the whole matrix have the moments of a dense
+ * random rotation's at every number of dimensions tried.
  *
  * No transform scales: its 1 / sqrt(2^k) is multiplied into the next round's signs.
  */

@@ -2,7 +2,8 @@
 /*
  * build_dir.h - the directory of a build: who may build there, and what is swept away afterwards.
  *
- * Invariant: until thr_build_dir_publish has renamed the new MANIFEST into place, no file that the old one names is touched.
+ * Invariant: until thr_build_dir_publish has renamed the new MANIFEST into place, no file that the old one names is
+ * touched.
  */
 #ifndef THR_INDEX_BUILD_DIR_H
 #define THR_INDEX_BUILD_DIR_H

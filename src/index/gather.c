@@ -164,7 +164,9 @@ typedef struct stored_code {
     uint32_t square;                  /* |b|^2 */
 } stored_code;
 
-/* |r - x| and |x|. The product is a float's sum of n_dims terms of one sign: off by n_dims / 16 + 8 roundings at most. */
+/*
+ * |r - x| and |x|. The product is a float's sum of n_dims terms of one sign: off by n_dims / 16 + 8 roundings at most.
+ */
 static void note_errors(float *error, float *length, stored_code code, uint32_t n_dims) {
     const double x = code.factor * sqrt((double)code.square), r = code.residual;
     const double rounding = ((double)n_dims / 16 + 8) * 0x1p-23 * r * r;

@@ -142,7 +142,9 @@ static bool same_name(const thr_ids *ids, uint64_t a, uint64_t b) {
            memcmp(ids->names + ids->offsets[a], ids->names + ids->offsets[b], (size_t)length) == 0;
 }
 
-/* Sorted by id, or by the checksum of the name, equal ones are neighbours; names of one checksum are compared in full. */
+/*
+ * Sorted by id, or by the checksum of the name, equal ones are neighbours; names of one checksum are compared in full.
+ */
 static thr_status check_unique(const thr_ids *ids, thr_error *err) {
     thr_keyed *pairs = NULL;
     thr_status status = THR_OK;

@@ -23,7 +23,8 @@ void thr_keeper_close(thr_keeper *keeper);
 
 /*
  * Convert rows, whose values are known to be finite, with their lengths norms. *bytes are the kept rows, dense: the
- * source's own memory when nothing needs to be done. scales (keep I8) and inverse_norms (1 / length as kept) may be NULL.
+ * source's own memory when nothing needs to be done. scales (keep I8) and inverse_norms (1 / length as kept) may be
+ * NULL.
  *
  * THR_ERANGE with the row when float16 cannot hold it.
  */

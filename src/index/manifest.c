@@ -303,7 +303,9 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     return p->next == p->end ? THR_OK : wrong(p, "'checksum'");
 }
 
-/* The version first, so that a newer format is told as that, whatever else is in it; then the checksum, then the lines. */
+/*
+ * The version first, so that a newer format is told as that, whatever else is in it; then the checksum, then the lines.
+ */
 thr_status thr_manifest_parse(thr_context *context, const char *name, const void *data, size_t size,
                               thr_manifest *manifest, thr_error *err) {
     const char *text = data;

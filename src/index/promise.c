@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* promise.c - what a recall takes: the calibration's counts, between and beyond the recalls and numbers it was made for. */
+/*
+ * promise.c - what a recall takes: the calibration's counts, between and beyond the recalls and numbers it was made
+ * for.
+ */
 #include "index/index_impl.h"
 #include "index/tune.h"
 
@@ -10,7 +13,9 @@ enum {
     LEAST_TO_CHOOSE = 4096, /* items; with fewer, the ways cost much the same */
 };
 
-/* Nanoseconds a row costs beside its bytes: read in order, as a survivor's record, as a candidate's vector; bytes a ns. */
+/*
+ * Nanoseconds a row costs beside its bytes: read in order, as a survivor's record, as a candidate's vector; bytes a ns.
+ */
 static const double ROW_NS = 2, SURVIVOR_NS = 20, CANDIDATE_NS = 20, BYTES_IN_ORDER = 28, BYTES_ANYWHERE = 12;
 
 /* The first calibrated recall that is not below the wanted one; THR_TUNED_RECALLS when there is none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For every query: its true neighbours by the exact scan, and where they stand in the order of the leading planes and of
- * all planes. Counts (survivors, candidates) form a grid; for every cell the mean and the spread of the share of
+ * For every query: its true neighbours by the exact scan, and where they stand in the order of the leading planes and
+ * of all planes. Counts (survivors, candidates) form a grid; for every cell the mean and the spread of the share of
  * neighbours that both orders let through are summed up, and the cheapest cell that reaches a recall is taken.
  *
  * Of codes only there is no truth beyond the codes: their neighbours are those by all planes.
@@ -21,7 +21,10 @@ static const double STANDARD_ERRORS = 2;
 /* Nanoseconds a survivor and a candidate cost, to choose between cells; a wrong one costs time, not recall. */
 static const double SURVIVOR_NS = 20, CANDIDATE_NS = 20, BYTES_A_NS = 12;
 
-/* Shares of neighbours found, over queries: cell a, b lets through lead ranks below counts[a] and full ranks below counts[b]. */
+/*
+ * Shares of neighbours found, over queries: cell a, b lets through lead ranks below counts[a] and full ranks below
+ * counts[b].
+ */
 typedef struct cells {
     double sum[GRID][GRID], squares[GRID][GRID];
 } cells;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tune.h - calibration: how many survivors and candidates reach a recall, learnt from queries whose true answer is known.
+ * tune.h - calibration: how many survivors and candidates reach a recall, learnt from queries whose true answer is
+ * known.
  */
 #ifndef THR_INDEX_TUNE_H
 #define THR_INDEX_TUNE_H
@@ -19,9 +20,9 @@ typedef struct thr_tune_queries {
 } thr_tune_queries;
 
 /*
- * Find the counts for all calibrated recalls and ks; the index is not changed. "Reaches" means: the mean over the queries
- * less two standard errors does, and a reserve is added to the counts.
- * THR_ECANCELED; THR_ENOMEM; THR_ERANGE for bad queries.
+ * Find the counts for all calibrated recalls and ks; the index is not changed. "Reaches" means: the mean over the
+ * queries less two standard errors does, and a reserve is added to the counts. THR_ECANCELED; THR_ENOMEM; THR_ERANGE
+ * for bad queries.
  */
 thr_status thr_tune(thr_index *index, const thr_tune_queries *queries, thr_tuning *tuning, thr_error *err);
 

@@ -68,8 +68,8 @@ static thr_status verify_section(verifier *v, const thr_mapped *mapped, const th
 }
 
 /*
- * A block's norm is the length of its shortest code. One that is too large makes the scan pass over items, and its checksum
- * fits all the same when it was written like that.
+ * A block's norm is the length of its shortest code. One that is too large makes the scan pass over items, and its
+ * checksum fits all the same when it was written like that.
  */
 static thr_status verify_block_norms(const thr_index *index, const thr_segment_view *view, thr_error *err) {
     const thr_segment_shape *shape = &view->shape;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.h - rows of one size behind each other in a stream, which is what npy, vecs and bin files are after their header.
+ * rows.h - rows of one size behind each other in a stream, which is what npy, vecs and bin files are after their
+ * header.
  *
  * Bytes go once from the stream into a buffer, and views into that buffer are given out. A few bytes before each row
  * (the dimension of vecs) stay there and are stepped over by the view's stride.

@@ -66,33 +66,36 @@ typedef void (*thr_tables_kernel)(uint32_t *const *distances, const uint8_t *blo
 typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
                                 const thr_query_tile *tile);
 
-/* name, type, arguments. One list: the table, the check of completeness and kcheck are made from it. */
-#define THR_KERNEL_LIST(X)                                                                                               \
-    /* sum of q[d] * x[d]: 16 partial sums by d mod 16, each in order of d, then added in halves 8, 4, 2, 1 */           \
-    X(dot_f32, thr_rows_kernel)                                                                                          \
-    X(dot_f16, thr_rows_kernel)                                                                                          \
-    X(dot_i8, thr_rows_kernel)                                                                                           \
-    /* sum of (q[d] - x[d])^2 in the same order */                                                                       \
-    X(l2_f32, thr_rows_kernel)                                                                                           \
-    X(l2_f16, thr_rows_kernel)                                                                                           \
-    X(sum_squares, thr_sum_squares_kernel)                                                                               \
-    X(f32_to_f16, thr_f32_to_f16_kernel)                                                                                 \
-    X(f16_to_f32, thr_f16_to_f32_kernel)                                                                                 \
-    X(quantise, thr_quantise_kernel)                                                                                     \
-    X(code_products, thr_code_products_kernel)                                                                           \
-    /* D of XFBQ (10) for every item: sum over item planes i and part planes j of popcount(x_i XOR q_j) 2^(i' + j'),   \
-     * i' and j' counted from the least significant plane. Three ways to the same number: */ \
-    X(distance_xor, thr_distance_kernel)   /* XOR and popcount */                                                        \
-    X(distance_table, thr_distance_kernel) /* look-ups in registers */                                                   \
-    X(distance_tables, thr_tables_kernel)  /* the same for several parts at once */                                      \
-    X(distance_tile, thr_tile_kernel)      /* products of bytes, many queries */                                         \
-    X(code_squares, thr_code_squares_kernel)                                                                             \
-    X(block_bounds, thr_block_bounds_kernel)                                                                             \
-    X(screen_distances, thr_screen_distances_kernel)                                                                     \
-    X(screen_cosine, thr_screen_cosine_kernel)                                                                           \
-    X(screen_factors, thr_screen_factors_kernel)                                                                         \
-    X(screen_leads, thr_screen_leads_kernel)                                                                             \
-    X(rest_product, thr_rest_product_kernel)                                                                             \
+/*
+ * Slots and their types. One list: the table, the check of completeness and kcheck are made from it.
+ *
+ * The distance kernels are three ways to the same number, D of XFBQ (10) for every item: the sum over item planes i and
+ * part planes j of popcount(x_i XOR q_j) 2^(i' + j'), i' and j' counted from the least significant plane.
+ */
+#define THR_KERNEL_LIST(X)                                                                                             \
+    /* sum of q[d] * x[d]: 16 partial sums by d mod 16, each in order of d, then added in halves 8, 4, 2, 1 */         \
+    X(dot_f32, thr_rows_kernel)                                                                                        \
+    X(dot_f16, thr_rows_kernel)                                                                                        \
+    X(dot_i8, thr_rows_kernel)                                                                                         \
+    /* sum of (q[d] - x[d])^2 in the same order */                                                                     \
+    X(l2_f32, thr_rows_kernel)                                                                                         \
+    X(l2_f16, thr_rows_kernel)                                                                                         \
+    X(sum_squares, thr_sum_squares_kernel)                                                                             \
+    X(f32_to_f16, thr_f32_to_f16_kernel)                                                                               \
+    X(f16_to_f32, thr_f16_to_f32_kernel)                                                                               \
+    X(quantise, thr_quantise_kernel)                                                                                   \
+    X(code_products, thr_code_products_kernel)                                                                         \
+    X(distance_xor, thr_distance_kernel)   /* XOR and popcount */                                                      \
+    X(distance_table, thr_distance_kernel) /* look-ups in registers */                                                 \
+    X(distance_tables, thr_tables_kernel)  /* the same for several parts at once */                                    \
+    X(distance_tile, thr_tile_kernel)      /* products of bytes, many queries */                                       \
+    X(code_squares, thr_code_squares_kernel)                                                                           \
+    X(block_bounds, thr_block_bounds_kernel)                                                                           \
+    X(screen_distances, thr_screen_distances_kernel)                                                                   \
+    X(screen_cosine, thr_screen_cosine_kernel)                                                                         \
+    X(screen_factors, thr_screen_factors_kernel)                                                                       \
+    X(screen_leads, thr_screen_leads_kernel)                                                                           \
+    X(rest_product, thr_rest_product_kernel)                                                                           \
     X(screen_scores, thr_screen_scores_kernel)
 
 /* Sum of squares in double: 8 partial sums by d mod 8, then halves 4, 2, 1. Not finite exactly if some x is not. */
@@ -108,14 +111,17 @@ typedef void (*thr_f16_to_f32_kernel)(float *out, const uint16_t *in, size_t n);
 typedef void (*thr_quantise_kernel)(uint8_t *out, const float *x, size_t n, float scale, uint32_t bits);
 
 /*
- * The products of the scaled vector y_d = x[d] * scale with the integers b = 2 u + 1 - 2^bits of its own code (u the cell
- * of quantise): products[0] = sum of y b. products[1]: the same for the code's leading lead planes (at most bits), b =
- * 2 (u >> (bits - lead)) + 1 - 2^lead; 0 for lead 0. Added in the order of dot_f32. No term is negative.
+ * The products of the scaled vector y_d = x[d] * scale with the integers b = 2 u + 1 - 2^bits of its own code (u the
+ * cell of quantise): products[0] = sum of y b. products[1]: the same for the code's leading lead planes (at most bits),
+ * b = 2 (u >> (bits - lead)) + 1 - 2^lead; 0 for lead 0. Added in the order of dot_f32. No term is negative.
  */
 typedef void (*thr_code_products_kernel)(float *products, const float *x, size_t n, float scale, uint32_t bits,
                                          uint32_t lead);
 
-/* |b|^2 of every item's integer code: n_dims (2^B - 1)^2 - 4 sum over plane pairs i < j of popcount(p_i XOR p_j) 2^(i'+j'). */
+/*
+ * |b|^2 of every item's integer code: n_dims (2^B - 1)^2 - 4 sum over plane pairs i < j of popcount(p_i XOR p_j)
+ * 2^(i'+j').
+ */
 typedef void (*thr_code_squares_kernel)(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims,
                                         uint32_t bits);
 
@@ -130,21 +136,24 @@ typedef void (*thr_block_bounds_kernel)(int32_t *bounds, const uint32_t *floors,
 typedef void (*thr_screen_distances_kernel)(uint64_t *masks, const uint32_t *distances, size_t n_blocks,
                                             const int32_t *bounds);
 
-/* scores[i] = (float)(total - 2 distances[i]) / sqrt((float)squares[i]) for one block; returns bits scores[i] >= threshold. */
+/*
+ * scores[i] = (float)(total - 2 distances[i]) / sqrt((float)squares[i]) for one block; returns bits scores[i] >=
+ * threshold.
+ */
 typedef uint64_t (*thr_screen_cosine_kernel)(float *scores, const uint32_t *distances, const uint32_t *squares,
                                              int32_t total, float threshold);
 
 /*
- * scores[i] = ((float)(total - 2 distances[i]) * factors[i]) * gain - offsets[i] * weight for one block (offsets NULL: 0);
- * returns bits scores[i] >= threshold.
+ * scores[i] = ((float)(total - 2 distances[i]) * factors[i]) * gain - offsets[i] * weight for one block (offsets NULL:
+ * 0); returns bits scores[i] >= threshold.
  */
 typedef uint64_t (*thr_screen_factors_kernel)(float *scores, const uint32_t *distances, const float *factors,
                                               const float *offsets, int32_t total, float gain, float weight,
                                               float threshold);
 
 /*
- * The same for nested codes, whose numbers are bfloat16, the upper halves of float32: numbers[i] is an item's factor, or
- * with offsets numbers[2 i] its factor and numbers[2 i + 1] its offset.
+ * The same for nested codes, whose numbers are bfloat16, the upper halves of float32: numbers[i] is an item's factor,
+ * or with offsets numbers[2 i] its factor and numbers[2 i + 1] its offset.
  */
 typedef uint64_t (*thr_screen_leads_kernel)(float *scores, const uint32_t *distances, const uint16_t *numbers,
                                             bool offsets, int32_t total, float gain, float weight, float threshold);

@@ -183,7 +183,10 @@ static int32_t product_of(int32_t total, uint32_t distance) {
     return (int32_t)((uint32_t)total - 2 * distance);
 }
 
-/* The needed s = total - 2 D is lowered by 2^-19 of itself, more than all roundings here and in screen_cosine, and by 1. */
+/*
+ * The needed s = total - 2 D is lowered by 2^-19 of itself, more than all roundings here and in screen_cosine, and by
+ * 1.
+ */
 static void block_bounds(int32_t *bounds, const uint32_t *floors, size_t n_blocks, float threshold, int32_t total) {
     for (size_t b = 0; b < n_blocks; b++) {
         float needed = (threshold * sqrtf((float)floors[b])) * (1.0f - 0x1p-19f);

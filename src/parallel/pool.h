@@ -18,8 +18,9 @@ void thr_pool_free(thr_context *context, thr_pool *pool);
 
 /*
  * fn(arg, piece, worker) for every piece in [0, n_pieces), in any order, on all threads; returns when all are done.
- * worker is in [0, n_threads) and no two running pieces have the same. While the pool is busy with another caller's loop,
- * or when called from inside a piece, all pieces run on the calling thread as worker 0, so callers need their own scratch.
+ * worker is in [0, n_threads) and no two running pieces have the same. While the pool is busy with another caller's
+ * loop, or when called from inside a piece, all pieces run on the calling thread as worker 0, so callers need their own
+ * scratch.
  */
 typedef void (*thr_piece_fn)(void *arg, size_t piece, uint32_t worker);
 void thr_parallel_for(thr_context *context, size_t n_pieces, thr_piece_fn fn, void *arg);

@@ -2,10 +2,10 @@
 /*
  * A bound of what an estimate falls short of the score by. segment.h has the estimates; here are their errors.
  *
- * Let r be an item's residual (rotated, where codes are), p the coded part of the query, and x = factor * b the vector an
- * item's code stands for. The factor is |r| / <r / |r|, b>, so that <x, r> = |r|^2: x - r is orthogonal to r, and |x| is at
- * least |r|. p~ stands for p in the product with planes in blocks.
- * With m = 2 for L2, else 1, the true score is t = m <r, p> - offset weight + bias and the estimate has <x, p~> for <r, p>:
+ * Let r be an item's residual (rotated, where codes are), p the coded part of the query, and x = factor * b the vector
+ * an item's code stands for. The factor is |r| / <r / |r|, b>, so that <x, r> = |r|^2: x - r is orthogonal to r, and
+ * |x| is at least |r|. p~ stands for p in the product with planes in blocks. With m = 2 for L2, else 1, the true score
+ * is t = m <r, p> - offset weight + bias and the estimate has <x, p~> for <r, p>:
  *
  *   <r, p> - <x, p~> = <r - x, p> + <x, p - p~> <= |x - r| |p| sine + |x| |p - p~|
  *
@@ -29,8 +29,8 @@
  *
  * so |x - r| and |x| are hardly larger than these (STORED). Float32 arithmetic adds a unit of rounding (2^-24) for each
  * addition of a lane of n / 16 terms, for each of the rotation's 74 steps, and for what follows: arithmetic() times the
- * sizes of all terms is a few times that. It also leaves x - r not quite orthogonal to r: the measured |x|^2 - |r|^2 may
- * be off by that share of |x|^2 (off_by).
+ * sizes of all terms is a few times that. It also leaves x - r not quite orthogonal to r: the measured |x|^2 - |r|^2
+ * may be off by that share of |x|^2 (off_by).
  */
 #include "scan/bounds.h"
 
@@ -181,10 +181,10 @@ double thr_largest_offset(const thr_scan_query *query) {
 }
 
 /*
- * The least <r, p> / |r| for cosine with a centre c. An item's direction u = a c / |c| + v, v orthogonal to the centre, has
- * <r, p> = <v, p> >= score - a w (w: the query's weight) and |r|^2 = 1 - 2 a |c| + |c|^2. Its angle to the centre is within
- * acos(score) of the query's, phi. Over those a the quotient has its least at an end, or where its derivative is 0. Rows
- * without direction have score 0. slack: the rounding of u - c.
+ * The least <r, p> / |r| for cosine with a centre c. An item's direction u = a c / |c| + v, v orthogonal to the centre,
+ * has <r, p> = <v, p> >= score - a w (w: the query's weight) and |r|^2 = 1 - 2 a |c| + |c|^2. Its angle to the centre
+ * is within acos(score) of the query's, phi. Over those a the quotient has its least at an end, or where its derivative
+ * is 0. Rows without direction have score 0. slack: the rounding of u - c.
  */
 static double least_centred_quotient(const thr_scan_query *query, double score, double slack) {
     const double w = (double)query->weight, c = query->errors.centre;

@@ -22,8 +22,8 @@ enum {
 };
 
 /*
- * How many blocks are sampled for the first threshold: one in 32, at most 256 (their 16,384 scores tell a threshold of a
- * hundredth of a percent well enough), and none where less than 8 would be: block number i * n_blocks / n_sampled.
+ * How many blocks are sampled for the first threshold: one in 32, at most 256 (their 16,384 scores tell a threshold of
+ * a hundredth of a percent well enough), and none where less than 8 would be: block number i * n_blocks / n_sampled.
  */
 enum { THR_SAMPLE_BLOCKS = 256, THR_SAMPLE_LEAST = 8, THR_SAMPLE_ONE_IN = 32 };
 
@@ -138,8 +138,8 @@ void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t r
                        thr_scan_query *query);
 
 /*
- * Queries as a group, in the way to distances that is fastest for so many; with job->exact only their number. It borrows
- * queries and the first lane's memory, of which there must be enough for n.
+ * Queries as a group, in the way to distances that is fastest for so many; with job->exact only their number. It
+ * borrows queries and the first lane's memory, of which there must be enough for n.
  */
 thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *queries, uint32_t n, thr_lane *lanes);
 

@@ -82,7 +82,8 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
 
 /*
  * A sampled threshold was too high when fewer than the wanted reach it, margin added. Written as the collector computes
- * it, score - margin: the wanted-th best score less the margin is then surely not below the threshold, rounding included.
+ * it, score - margin: the wanted-th best score less the margin is then surely not below the threshold, rounding
+ * included.
  */
 static bool enough(const thr_collector *collector, float margin, float threshold) {
     if (threshold == -INFINITY)
@@ -127,7 +128,9 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
     return group;
 }
 
-/* What a group's pass has left in one of its lanes; where its threshold was too high, the query goes again by itself. */
+/*
+ * What a group's pass has left in one of its lanes; where its threshold was too high, the query goes again by itself.
+ */
 static thr_status finish(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float margin, float threshold,
                          thr_error *err) {
     thr_collector_finish(&lane->collector);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The probe: every way computes the distances of a few random blocks for a few random queries, as often as it takes to be
- * timed; the best of some rounds counts, in which the ways take turns so that a disturbance does not meet one alone.
+ * The probe: every way computes the distances of a few random blocks for a few random queries, as often as it takes to
+ * be timed; the best of some rounds counts, in which the ways take turns so that a disturbance does not meet one alone.
  */
 #include "scan/plan.h"
 

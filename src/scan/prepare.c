@@ -13,9 +13,9 @@ typedef struct coded_part {
 } coded_part;
 
 /*
- * With u = c / |c|: <x, q> = <x - c, q - <q, u> u> + <q, u> <x - c, u> + <c, q>. Only the first needs codes; the second is
- * the item's offset times this query's weight, the last is the query's bias. For L2 it is the squared distance of x - c
- * and q - c that is wanted.
+ * With u = c / |c|: <x, q> = <x - c, q - <q, u> u> + <q, u> <x - c, u> + <c, q>. Only the first needs codes; the second
+ * is the item's offset times this query's weight, the last is the query's bias. For L2 it is the squared distance of x
+ * - c and q - c that is wanted.
  */
 static coded_part take_centre_off(const thr_scan_target *target, const thr_kernels *kernels, const float *vector,
                                   float *residual) {

@@ -235,7 +235,9 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
     thr_context *context = scan->context;
     const thr_job job = thr_job_make(context, target, k, options);
     const uint32_t n_threads = context->n_threads;
-    /* Fewer queries than threads: one after the other, each on all threads. Else groups of equal size for every thread. */
+    /*
+     * Fewer queries than threads: one after the other, each on all threads. Else groups of equal size for every thread.
+     */
     const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
     uint64_t group = (queries->n_rows + n_threads - 1) / n_threads;
     group = group > THR_GROUP ? THR_GROUP : group;

@@ -13,8 +13,8 @@
 #include <thresher/codes.h>
 
 /*
- * How far codes are from what they stand for. With x = factor * b, the vector that a code is: the largest |r - x| and |x|
- * of any item, for the leading planes alone and for all planes, with factors as they are stored. 0 where not known.
+ * How far codes are from what they stand for. With x = factor * b, the vector that a code is: the largest |r - x| and
+ * |x| of any item, for the leading planes alone and for all planes, with factors as they are stored. 0 where not known.
  */
 typedef struct thr_code_errors {
     float lead_error, lead_length, full_error, full_length;

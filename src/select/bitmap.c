@@ -13,7 +13,9 @@ enum {
 
 static const uint64_t ALL = ~UINT64_C(0);
 
-/* Counts of the bits of each byte. Plain arithmetic, so that the compiler can count several words at once on any CPU. */
+/*
+ * Counts of the bits of each byte. Plain arithmetic, so that the compiler can count several words at once on any CPU.
+ */
 static uint64_t count_bytes(uint64_t x) {
     x -= x >> 1 & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bitmap.h - looking at bitmaps of rows (<thresher/filter.h>): counting, skipping what is empty, going through the rest.
+ * bitmap.h - looking at bitmaps of rows (<thresher/filter.h>): counting, skipping what is empty, going through the
+ * rest.
  *
  * Words beyond the one that holds the last bit asked for are never read.
  */
@@ -33,8 +34,8 @@ size_t thr_bitmap_next_word(const uint64_t *words, size_t from, size_t end);
 uint64_t thr_bitmap_next_row(const uint64_t *words, uint64_t from, uint64_t end);
 
 /*
- * The next set bits of [*from, end), at most room of them (at least 1), in increasing order; returns how many there are.
- * *from moves behind the last one, or to end when there are no more: call again until 0.
+ * The next set bits of [*from, end), at most room of them (at least 1), in increasing order; returns how many there
+ * are. *from moves behind the last one, or to end when there are no more: call again until 0.
  */
 size_t thr_bitmap_next_rows(const uint64_t *words, uint64_t *from, uint64_t end, uint64_t *rows, size_t room);
 

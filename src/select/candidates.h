@@ -2,9 +2,10 @@
 /*
  * candidates.h - keeping the best of a stream of scored rows.
  *
- * One order everywhere: larger score first, among equal scores the smaller row. A collector keeps the `wanted` best, or,
- * with a margin, all whose score is at least (the wanted-th best score) - margin (XFBQ 3.6). It keeps them in a buffer a
- * few times larger and throws the rest away each time that is full, which raises the threshold new rows must reach.
+ * One order everywhere: larger score first, among equal scores the smaller row. A collector keeps the `wanted` best,
+ * or, with a margin, all whose score is at least (the wanted-th best score) - margin (XFBQ 3.6). It keeps them in a
+ * buffer a few times larger and throws the rest away each time that is full, which raises the threshold new rows must
+ * reach.
  */
 #ifndef THR_SELECT_CANDIDATES_H
 #define THR_SELECT_CANDIDATES_H

@@ -105,8 +105,8 @@ thr_status thr_roaring_open(thr_roaring *r, const void *bytes, size_t size, thr_
     if (size < 8) /* the size of an empty one, of 32 bits and of 64 */
         return thr_fail(err, THR_ECORRUPT, "a Roaring bitmap has at least 8 bytes, not %zu: it is cut short", size);
     /*
-     * A wide bitmap begins with its number of buckets, whose high bits increase. One that looked like a cookie would have
-     * 12,346 of them, whose last begins at row 12,345 * 2^32: no bitmap of 6 TiB is meant.
+     * A wide bitmap begins with its number of buckets, whose high bits increase. One that looked like a cookie would
+     * have 12,346 of them, whose last begins at row 12,345 * 2^32: no bitmap of 6 TiB is meant.
      */
     if (is_cookie(load_u32(r->bytes)))
         return begin_bucket(r, err);

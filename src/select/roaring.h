@@ -7,7 +7,8 @@
  * checked completely.
  *
  * It is read directly: looking at every field before a library may see it, which old releases of CRoaring need, is
- * nearly all of the work, and what is left writes the bitmap without building another first. Tests compare with CRoaring.
+ * nearly all of the work, and what is left writes the bitmap without building another first. Tests compare with
+ * CRoaring.
  */
 #ifndef THR_SELECT_ROARING_H
 #define THR_SELECT_ROARING_H

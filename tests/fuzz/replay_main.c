@@ -86,8 +86,8 @@ static void restore(size_t size) {
     memcpy(input, original, size);
 }
 
-/* The i-th of n places in [0, size): all of them when there are few; else the first half of them, where headers stand, and
- * the rest spread out. */
+/* The i-th of n places in [0, size): all of them when there are few; else the first half of them, where headers stand,
+ * and the rest spread out. */
 static size_t place(size_t i, size_t n, size_t size) {
     if (size <= n || i < n / 2)
         return i;

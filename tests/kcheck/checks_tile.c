@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check of distance_tile: any number of queries, with places between their distances that must stay as they were. */
+/*
+ * The check of distance_tile: any number of queries, with places between their distances that must stay as they were.
+ */
 #include "kcheck.h"
 
 #include "code/group.h"

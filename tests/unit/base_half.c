@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base_half.c - float16 and bfloat16: all 65,536 values of each against their definitions, and rounding at every boundary.
+ * base_half.c - float16 and bfloat16: all 65,536 values of each against their definitions, and rounding at every
+ * boundary.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -166,7 +166,9 @@ static double product_with_code(const uint8_t *codes, uint32_t n_dims, uint32_t 
     return sum / sqrt(square);
 }
 
-/* The stated order: 16 partial sums of scaled components times integers, halves 8, 4, 2, 1, then what undoes the scale. */
+/*
+ * The stated order: 16 partial sums of scaled components times integers, halves 8, 4, 2, 1, then what undoes the scale.
+ */
 static float product_in_order(const uint8_t *codes, const thr_quantiser *quantiser, uint32_t lead, uint64_t item,
                               const float *residual) {
     const uint32_t n_dims = quantiser->n_dims, bits = quantiser->item_bits;
@@ -228,7 +230,10 @@ static void products_are_those_of_the_residuals_directions_and_their_codes(void 
     thr_context_free(context);
 }
 
-/* With a centre and a rotation the residual is what is coded: the same codes and products as of rows rotated beforehand. */
+/*
+ * With a centre and a rotation the residual is what is coded: the same codes and products as of rows rotated
+ * beforehand.
+ */
 static void rotated_residuals_are_coded_as_if_they_were_the_rows(void **state) {
     (void)state;
     enum { ROWS = 70, DIMS = 37, BITS = 3 };

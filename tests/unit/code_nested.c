@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code_nested.c - codes taken apart bit by bit: the leading planes are a code of fewer bits, records hold the others, and
- * v = 2^m v_lead + v_rest, so that their two products make the whole code's.
+ * code_nested.c - codes taken apart bit by bit: the leading planes are a code of fewer bits, records hold the others,
+ * and v = 2^m v_lead + v_rest, so that their two products make the whole code's.
  */
 #include "code/nested.h"
 
@@ -225,7 +225,10 @@ static void products_of_both_parts_make_the_whole_product(void **state) {
     for_every_shape(check_products);
 }
 
-/* The estimate divides by products measured while encoding: those of the leading planes are of the code that stands there. */
+/*
+ * The estimate divides by products measured while encoding: those of the leading planes are of the code that stands
+ * there.
+ */
 static void leading_planes_are_measured_as_a_code_of_their_own(void **state) {
     (void)state;
     enum { ROWS = 100, DIMS = 30 };

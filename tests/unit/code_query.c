@@ -24,7 +24,9 @@ static uint8_t *random_codes(uint64_t *rng, uint32_t n_dims, uint32_t bits) {
     return codes;
 }
 
-/* The integer the quantiser gives a query's component: the same arithmetic as thr_kernels' quantise, but one at a time. */
+/*
+ * The integer the quantiser gives a query's component: the same arithmetic as thr_kernels' quantise, but one at a time.
+ */
 static int query_value(float x, float scale, uint32_t bits) {
     const float half = (float)(1u << (bits - 1));
     return 2 * (int)fminf(fmaxf(floorf(x * scale), -half), half - 1) + 1;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_rotate.c - rotations keep products, spread every direction over all components, and have the same bits always. */
+/*
+ * code_rotate.c - rotations keep products, spread every direction over all components, and have the same bits always.
+ */
 #include "code/rotate.h"
 
 #include "base/rng.h"
@@ -101,7 +103,9 @@ static void unit_vectors_are_spread_over_all_components(void **state) {
             worst_moment = fmax(worst_moment, moment);
             worst_half = fmax(worst_half, fabs(half * 2 - 1));
         }
-        /* A normal sample of n^2 values reaches about 4 log n; moments scatter by sqrt(96 / n), halves by 2 / sqrt(n). */
+        /*
+         * A normal sample of n^2 values reaches about 4 log n; moments scatter by sqrt(96 / n), halves by 2 / sqrt(n).
+         */
         assert_case(largest <= 6 * log(n) && worst_moment <= 3 + 5 * sqrt(96.0 / n) && worst_half <= 10 / sqrt(n),
                     "%u dims: largest square %.2f, fourth moment %.2f, half %.3f", n, largest, worst_moment,
                     worst_half);

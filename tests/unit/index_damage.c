@@ -310,7 +310,9 @@ static void a_bit_in_the_padding_is_found(void **state) {
     free(s.bytes);
 }
 
-/* A search divides by the centre's length and multiplies with its values, so an index without a good one is not opened. */
+/*
+ * A search divides by the centre's length and multiplies with its values, so an index without a good one is not opened.
+ */
 static void a_centre_that_is_no_vector_is_refused(void **state) {
     static const float bad[] = {0, NAN, -INFINITY, 0x1p-60f, 0x1p61f};
     small s = make_small(*state, THR_METRIC_COSINE, THR_DTYPE_F16, 6, false, false);

@@ -3,9 +3,9 @@
  * Indexes that were written once and are kept in the tree: the good ones must open and give the same answers, bit for
  * bit, for ever and at every CPU level; the damaged ones must be refused as tests/golden/EXPECT says.
  *
- * "unit_index_golden --write" writes those of this version of the format, and the damaged ones of all versions, anew into
- * tests/golden of the sources. That is right for a new format, into a new directory, and wrong as a way to make this test
- * pass. What older versions of Thresher have written is never written again: nothing can.
+ * "unit_index_golden --write" writes those of this version of the format, and the damaged ones of all versions, anew
+ * into tests/golden of the sources. That is right for a new format, into a new directory, and wrong as a way to make
+ * this test pass. What older versions of Thresher have written is never written again: nothing can.
  */
 #include "index_support.h"
 
@@ -37,7 +37,9 @@ static const golden_kind kinds_1[] = {
     {"l2-none-centred", "l2-none-centred.answers", THR_METRIC_L2, THR_DTYPE_NONE, .shifted = true},
     {"ip-f16-centred", "ip-f16-centred.answers", THR_METRIC_IP, THR_DTYPE_F16, .shifted = true}};
 
-/* Nested codes with records of both widths, with and without offsets; flat codes with factors and without; rotations. */
+/*
+ * Nested codes with records of both widths, with and without offsets; flat codes with factors and without; rotations.
+ */
 #define KIND(name, metric, keep, ...)                                                                                  \
     { name, name ".answers", THR_METRIC_##metric, THR_DTYPE_##keep, __VA_ARGS__ }
 static const golden_kind kinds_2[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_nested.c - files of nested codes hold what docs/format.md says: every number in them is computed again here from
- * the vectors, the manifest and the centre alone.
+ * index_nested.c - files of nested codes hold what docs/format.md says: every number in them is computed again here
+ * from the vectors, the manifest and the centre alone.
  */
 #include "index_support.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calibration: the recall that is promised is the recall that new queries get, and what cannot be calibrated says so. */
+/*
+ * Calibration: the recall that is promised is the recall that new queries get, and what cannot be calibrated says so.
+ */
 #include "index_support.h"
 
 #include "index/index_impl.h"

@@ -256,7 +256,9 @@ typedef struct caller {
     thr_status status;
 } caller;
 
-/* Products of the smallest rows that are worth a centre with the longest queries stay inside float32, and so do ranks. */
+/*
+ * Products of the smallest rows that are worth a centre with the longest queries stay inside float32, and so do ranks.
+ */
 static void tiny_rows_around_a_centre_are_found_by_huge_queries(void **state) {
     (void)state;
     enum { ITEMS = 2000, DIMS = 16, BEST = 10, QUERIES = 4 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan_nested.c - searches of nested codes, alone and in groups, against the search by the book in every bit: the leading
- * planes choose the survivors, all planes the candidates, the vectors the answer.
+ * scan_nested.c - searches of nested codes, alone and in groups, against the search by the book in every bit: the
+ * leading planes choose the survivors, all planes the candidates, the vectors the answer.
  */
 #include "kernel/kernel.h"
 #include "naive.h"
@@ -50,7 +50,9 @@ static thr_search_options defaults(uint64_t survivors, uint64_t candidates) {
     return options;
 }
 
-/* Gaussian rows around a mean where one is wanted; every eighth is zero or a copy of another, so that there are ties. */
+/*
+ * Gaussian rows around a mean where one is wanted; every eighth is zero or a copy of another, so that there are ties.
+ */
 static float *make_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims, bool mean) {
     float *rows = test_array((size_t)n_items * n_dims, sizeof *rows);
     test_gaussian(rng, rows, (size_t)n_items * n_dims);

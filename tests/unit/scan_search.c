@@ -43,7 +43,9 @@ static uint64_t *make_filter(uint64_t *rng, uint32_t n_items, uint64_t one_in) {
     return filter;
 }
 
-/* All kinds of search of one target; the context has two threads, so that queries alone and queries in a crowd differ. */
+/*
+ * All kinds of search of one target; the context has two threads, so that queries alone and queries in a crowd differ.
+ */
 static void check_target(thr_context *context, const test_target *target, uint32_t query_bits, uint64_t *rng) {
     enum { QUERIES = 3 };
     const uint64_t n = target->shape.n_items;

@@ -35,7 +35,9 @@ static void the_wanted_number_reaches_it_in_nearly_all_trials(void **state) {
         /* Four standard deviations: 1 in 30,000 by the normal law. */
         assert_case(failures <= 1, "seed %llu: %llu wanted: too few in %zu of %d trials",
                     (unsigned long long)test_seed(), (unsigned long long)wanteds[w], failures, TRIALS);
-        /* The rank of the sample is e + 4 sqrt(e) + 4; each stands for N_ALL / N_SAMPLE scores. Twice that is too many. */
+        /*
+         * The rank of the sample is e + 4 sqrt(e) + 4; each stands for N_ALL / N_SAMPLE scores. Twice that is too many.
+         */
         const double expected = (double)wanteds[w] * N_SAMPLE / N_ALL;
         const double most = 2 * (expected + 4 * sqrt(expected) + 5) * N_ALL / N_SAMPLE;
         assert_case((double)survivors / TRIALS <= most, "seed %llu: %llu wanted: %.0f survive on average, over %.0f",

@@ -4,8 +4,8 @@
 #include <arm_neon.h>
 
 /*
- * 64 plane bits become bytes of all ones or zeros, which pick digits. Pairs of digits are at most 254; of 7 planes, each
- * with twice the weight of the next, 254 (2^7 - 1) < 2^15.
+ * 64 plane bits become bytes of all ones or zeros, which pick digits. Pairs of digits are at most 254; of 7 planes,
+ * each with twice the weight of the next, 254 (2^7 - 1) < 2^15.
  */
 int32_t thr_rest_product_neon(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
                               int32_t digit_sum) {

@@ -8,8 +8,9 @@
 enum { ITEMS = 64 };
 
 /*
- * There is no instruction that gathers signs. Lanes of all ones or zeros are narrowed to bytes, sixteen a register, each
- * keeps the bit of its place among eight, and three rounds of adding neighbours leave the mask's eight bytes in order.
+ * There is no instruction that gathers signs. Lanes of all ones or zeros are narrowed to bytes, sixteen a register,
+ * each keeps the bit of its place among eight, and three rounds of adding neighbours leave the mask's eight bytes in
+ * order.
  */
 static inline uint8x16_t bytes_of(const uint32x4_t lanes[4]) {
     uint16x8_t low = vmovn_high_u32(vmovn_u32(lanes[0]), lanes[1]);

@@ -3,7 +3,8 @@
  * neon_tile.h - distance_tile of the ARM levels, up to the products, in which they differ.
  *
  * Sixteen items' numbers u_d are unpacked from their planes for some rows, then multiplied with all queries, four at a
- * time. Products are of signed bytes: of items of 8 planes u_d - 128 is multiplied, and 128 times the digits' sum added.
+ * time. Products are of signed bytes: of items of 8 planes u_d - 128 is multiplied, and 128 times the digits' sum
+ * added.
  */
 #ifndef THR_KERNEL_ARM_NEON_TILE_H
 #define THR_KERNEL_ARM_NEON_TILE_H

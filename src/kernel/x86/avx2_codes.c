@@ -149,8 +149,8 @@ void thr_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_
 #undef CALL
 }
 
-/* Pair by pair of planes: the weights reach 2^13 and would not fit 16-bit words. This kernel only sees blocks that hold a
- * possible survivor, so it need not be the fastest. */
+/* Pair by pair of planes: the weights reach 2^13 and would not fit 16-bit words. This kernel only sees blocks that hold
+ * a possible survivor, so it need not be the fastest. */
 void thr_code_squares_avx2(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims, uint32_t bits) {
     const uint32_t n_rows = (n_dims + 7) / 8, top = (1u << bits) - 1;
     for (size_t b = 0; b < n_blocks; b++, squares += ITEMS, blocks += (size_t)ITEMS * bits * n_rows) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many queries with AVX2: VPMADDUBSW multiplies unpacked codes with digits and adds pairs of products to 16-bit words,
- * which is exact as long as twice the largest product fits; with few bits many pairs are added before words are widened.
+ * which is exact as long as twice the largest product fits; with few bits many pairs are added before words are
+ * widened.
  *
  * Codes are unpacked without bit transposition instructions: masked shifts gather the planes' bits of dimensions i and
  * i + 4 to the nibbles of a byte, four such bytes are put side by side, and the nibbles are taken apart.
@@ -104,7 +105,10 @@ INLINE __m256i widen(__m256i words) {
     return _mm256_madd_epi16(words, _mm256_set1_epi16(1));
 }
 
-/* One query's sums of 16 items, and those of four queries. Named, not arrays: gcc 12 keeps arrays of registers in memory. */
+/*
+ * One query's sums of 16 items, and those of four queries. Named, not arrays: gcc 12 keeps arrays of registers in
+ * memory.
+ */
 typedef struct query_sums {
     __m256i items0, items8;
 } query_sums;

@@ -56,8 +56,8 @@ static inline __m128 add_lanes_of_four(const __m512 *v) {
 
 /*
  * Rows are read one after the other, in the order of memory: four rows side by side would hide the adder's latency
- * better, but the prefetcher follows one stream at twice the speed of four. Four rows share the last steps of their sums.
- * Lanes past a row's end add +0 to a sum that is never -0: no change.
+ * better, but the prefetcher follows one stream at twice the speed of four. Four rows share the last steps of their
+ * sums. Lanes past a row's end add +0 to a sum that is never -0: no change.
  */
 #define ROWS_KERNEL(name, load, step)                                                                                  \
     static inline __m512 name##_row(const float *query, const char *row, size_t n_dims) {                              \

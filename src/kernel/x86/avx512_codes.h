@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* avx512_codes.h - the plane code kernels of this level, defined in avx512_codes.c, avx512_table.c and avx512_tile.c. */
+/*
+ * avx512_codes.h - the plane code kernels of this level, defined in avx512_codes.c, avx512_table.c and avx512_tile.c.
+ */
 #ifndef THR_KERNEL_X86_AVX512_CODES_H
 #define THR_KERNEL_X86_AVX512_CODES_H
 

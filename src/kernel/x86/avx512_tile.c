@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many queries with VPDPBUSD: a lane of 32 bits is four dimensions of one item, the accumulators of four queries times a
- * block's 64 items are 16 registers, and the planes' number matters only while codes are unpacked to bytes.
+ * Many queries with VPDPBUSD: a lane of 32 bits is four dimensions of one item, the accumulators of four queries times
+ * a block's 64 items are 16 registers, and the planes' number matters only while codes are unpacked to bytes.
  *
- * Unpacking is a transposition of bits, which VGF2P8AFFINEQB does: as a matrix of 8 x 8 bits, the bytes of a 64-bit lane
- * are transposed when multiplied by the identity. A lane gets four planes of item a in the bits 0 to 3 of the result and
- * four of item b in the bits 4 to 7; of the result's bytes the lower four are wanted for a and the upper four for b. With
- * four planes or less the rest is masked off, and b's sums are 16 times too large; with more, a second matrix holds the
- * other planes. Bytes go to a buffer that the first level cache holds: the first four queries' pass unpacks a row ahead of
- * the one it multiplies, with the half of the processor that products leave idle.
+ * Unpacking is a transposition of bits, which VGF2P8AFFINEQB does: as a matrix of 8 x 8 bits, the bytes of a 64-bit
+ * lane are transposed when multiplied by the identity. A lane gets four planes of item a in the bits 0 to 3 of the
+ * result and four of item b in the bits 4 to 7; of the result's bytes the lower four are wanted for a and the upper
+ * four for b. With four planes or less the rest is masked off, and b's sums are 16 times too large; with more, a second
+ * matrix holds the other planes. Bytes go to a buffer that the first level cache holds: the first four queries' pass
+ * unpacks a row ahead of the one it multiplies, with the half of the processor that products leave idle.
  */
 #include "kernel/planes.h"
 #include "kernel/x86/avx512_codes.h"
@@ -74,7 +74,9 @@ INLINE item_matrices load_matrices(const uint8_t *row, const int first_item, con
     return of;
 }
 
-/* Four dimensions of 16 items, the lower four or the upper; odd items' are 16 times too large with four planes or less. */
+/*
+ * Four dimensions of 16 items, the lower four or the upper; odd items' are 16 times too large with four planes or less.
+ */
 INLINE __m512i unpack(const item_matrices *of, const int upper_dims, const int planes) {
     const __m512i dims = _mm512_set1_epi64((int64_t)(upper_dims ? 0x8040201080402010 : 0x0804020108040201));
     const __m512i wanted = _mm512_set1_epi64((int64_t)0xf0f0f0f00f0f0f0f);
