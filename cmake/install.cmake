@@ -4,6 +4,9 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS thresher EXPORT thresherTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET thresher_cuda)
+    install(TARGETS thresher_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY include/thresher DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thresher)

@@ -50,16 +50,22 @@ typedef struct thr_context_options {
     thr_isa isa;             /* the level wanted; the environment variable THR_ISA, a level's name, lowers it further */
     thr_progress_fn progress;
     void *progress_user;
+    /*
+     * What screens the codes: "cpu" (NULL); "cuda", all GPUs together, or "cuda:0" or "cuda:0,2", those; or "auto", the
+     * GPUs from the search on that is worth copying codes there, as long as it works, else the CPU. Copied.
+     */
+    const char *device;
 } thr_context_options;
 
-/* Fill with defaults: malloc, all CPUs, the best level, no progress. */
+/* Fill with defaults: malloc, all CPUs, the best level, no progress, no GPU. */
 THR_API void thr_context_options_init(thr_context_options *options);
 
 /*
  * Make a context. options may be NULL for the defaults.
  *
- * Returns THR_OK; THR_EINVAL for a wrong size field, half an allocator, an unknown THR_ISA or THR_KERNEL (plan.h), or
- * more than 1,024 threads; THR_EUNSUPPORTED for a level this CPU has not; THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL for a wrong size field, half an allocator, an unknown THR_ISA or THR_KERNEL (plan.h), more
+ * than 1,024 threads, or a device that is none of the words above; THR_EUNSUPPORTED for a level this CPU has not;
+ * THR_EDEVICE for "cuda" where no GPU can be used (err says why; device.h); THR_ENOMEM.
  */
 THR_API thr_status thr_context_create(const thr_context_options *options, thr_context **context, thr_error *err);
 
@@ -72,6 +78,12 @@ THR_API const char *thr_isa_name(thr_isa isa);
 
 /* Threads that work at once, the calling one included. */
 THR_API uint32_t thr_context_threads(const thr_context *context);
+
+/*
+ * What screens the codes, in words that live as long as the context: "cpu"; "cuda:0 (NVIDIA H200)"; or, of "auto",
+ * "cpu" with the reason behind it once a GPU was wanted and could not be used. At most one change while it lives.
+ */
+THR_API const char *thr_context_device(const thr_context *context);
 
 /* Optional parts this library was built with, separated by spaces: "gz xz hdf5". Never NULL. */
 THR_API const char *thr_build_features(void);

@@ -47,7 +47,8 @@ extern "C" {
     X(-12, ECANCELED, "stopped on request")                                                                            \
     X(-13, ECHANGED, "a file changed while it was in use")                                                             \
     X(-14, EDUPLICATE, "an id stands twice")                                                                           \
-    X(-15, ENOSPACE, "the disk is full")
+    X(-15, ENOSPACE, "the disk is full")                                                                               \
+    X(-16, EDEVICE, "a GPU or what it needs is missing, or has failed")
 
 typedef enum thr_status {
 #define THR_STATUS_ENUM(number, name, text) THR_##name = (number),

@@ -18,6 +18,7 @@ from ._about import LibraryInfo, info
 from ._errors import (
     ArgumentError,
     CanceledError,
+    DeviceError,
     Error,
     ExistsError,
     FileError,
@@ -42,6 +43,7 @@ __all__ = [
     "NO_ID",
     "ArgumentError",
     "CanceledError",
+    "DeviceError",
     "Error",
     "ExistsError",
     "FileError",

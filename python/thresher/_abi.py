@@ -28,6 +28,7 @@ STATUS = {
     "ECHANGED": -13,
     "EDUPLICATE": -14,
     "ENOSPACE": -15,
+    "EDEVICE": -16,
 }
 METRIC = {"cosine": 0, "ip": 1, "l2": 2}
 ROTATE = {"auto": 0, "on": 1, "off": 2}
@@ -62,6 +63,7 @@ class ContextOptions(ctypes.Structure):
         ("isa", c_int),
         ("progress", ProgressFn),
         ("progress_user", c_void_p),
+        ("device", c_char_p),
     ]
 
 

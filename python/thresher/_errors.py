@@ -12,6 +12,7 @@ from ._abi import Error as ErrorStruct
 __all__ = [
     "ArgumentError",
     "CanceledError",
+    "DeviceError",
     "Error",
     "ExistsError",
     "FileError",
@@ -53,6 +54,10 @@ class MemoryLimitError(Error, MemoryError):
     """Out of memory (ENOMEM)."""
 
 
+class DeviceError(Error, RuntimeError):
+    """A GPU, its driver or the library for it is missing or has failed (EDEVICE)."""
+
+
 class CanceledError(Error):
     """The progress function answered False (ECANCELED)."""
 
@@ -89,6 +94,7 @@ _CLASSES: dict[str, type[Error]] = {
     "ECHANGED": FileError,
     "EDUPLICATE": ArgumentError,
     "ENOSPACE": FileError,
+    "EDEVICE": DeviceError,
 }
 _NAMES = {number: name for name, number in STATUS.items()}
 _ERRNO = {"ENOSPACE": errno.ENOSPC, "ENOTFOUND": errno.ENOENT, "EEXIST": errno.EEXIST}

@@ -9,8 +9,9 @@
 
 struct thr_kernels;
 struct thr_pool;
+struct thr_gpus;
 
-/* What everything is made from. The tables it points to belong to the rooms kernel and parallel. */
+/* What everything is made from. The tables it points to belong to the rooms kernel, parallel and context. */
 struct thr_context {
     thr_allocator allocator;
     const struct thr_kernels *kernels;
@@ -20,6 +21,7 @@ struct thr_context {
     int forced_way; /* a thr_way, or -1: the fastest */
     thr_progress_fn progress;
     void *progress_user;
+    struct thr_gpus *gpus; /* NULL: the CPU alone */
 };
 
 /* a * b, or false when that is more than SIZE_MAX. */

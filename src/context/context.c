@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/error.h"
 #include "base/memory.h"
+#include "context/gpus.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
 
@@ -79,13 +80,10 @@ static thr_status choose_way(int *way, thr_error *err) {
 thr_status thr_context_create(const thr_context_options *options, thr_context **context_out, thr_error *err) {
     thr_context_options defaults;
     *context_out = NULL;
-    if (options == NULL) {
-        thr_context_options_init(&defaults);
-        options = &defaults;
-    }
-    if (options->size != sizeof *options)
-        return thr_fail(err, THR_EINVAL, "context options have size %zu, not %zu: call thr_context_options_init",
-                        options->size, sizeof *options);
+    thr_context_options_init(&defaults);
+    THR_TRY(thr_take_options(&defaults, sizeof defaults, options, offsetof(thr_context_options, device),
+                             "thr_context_options", err));
+    options = &defaults;
     thr_context made = {.allocator = options->allocator,
                         .n_threads = options->n_threads,
                         .progress = options->progress,
@@ -106,8 +104,10 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
     THR_TRY(thr_alloc(&made, 1, sizeof made, &context, "a context", err));
     *context = made;
     thr_status status = thr_pool_create(context, made.n_threads, &context->pool, err);
+    if (status == THR_OK)
+        status = thr_gpus_create(context, options->device, &context->gpus, err);
     if (status != THR_OK) {
-        thr_release(context, context);
+        thr_context_free(context);
         return status;
     }
     *context_out = context;
@@ -117,6 +117,7 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
 void thr_context_free(thr_context *context) {
     if (context == NULL)
         return;
+    thr_gpus_free(context, context->gpus);
     thr_pool_free(context, context->pool);
     thr_context copy = *context;
     thr_release(&copy, context);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "index/segment_file.h"
 #include "scan/scan.h"
+#include "scan/store.h"
 
 #include <pthread.h>
 
@@ -24,8 +25,11 @@ struct thr_index {
     thr_index_info info;
     uint32_t n_segments; /* mapped ones */
     thr_mapped *mapped;
-    thr_segment *segments; /* the same, as the scan reads them */
-    thr_scan_target target;
+    thr_segment *segments;  /* the same, as the scan reads them */
+    thr_scan_target target; /* without a store */
+
+    pthread_mutex_t store_mutex;
+    thr_store *store; /* the codes on GPUs, once a search has wanted them there; else NULL */
 
     /* Scans that are not in use. A search takes one, makes one when there is none, and puts it back. */
     pthread_mutex_t mutex;
@@ -49,6 +53,10 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
 /* Borrow scratch memory for a search, and give it back. */
 thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err);
 void thr_index_put_scan(thr_index *index, thr_scan *scan);
+
+/* thr_scan_search, its screen on the GPUs of the index's context where it has some and they are to be used. */
+thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries, uint64_t k,
+                          const thr_search_options *options, uint64_t *rows, float *scores, thr_error *err);
 
 /* n rows become the ids of their items; THR_NO_ID stays. */
 void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n);

@@ -37,11 +37,13 @@ void thr_index_free(thr_index *index) {
     for (size_t i = 0; i < index->n_idle; i++)
         thr_scan_free(index->idle[i]);
     thr_release(context, index->idle);
+    thr_store_free(index->store);
     thr_rotation_free(context, index->manifest.quantiser.rotation);
     unmap_segments(index);
     thr_release(context, index->dir);
     thr_release(context, index->manifest_path);
     (void)pthread_mutex_destroy(&index->mutex);
+    (void)pthread_mutex_destroy(&index->store_mutex);
     thr_release(context, index);
 }
 
@@ -201,6 +203,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
         thr_release(context, index);
         return thr_fail(err, THR_ENOMEM, "%s: no memory for a lock", dir);
     }
+    (void)pthread_mutex_init(&index->store_mutex, NULL);
     THR_TRY_OUT(thr_path_join(context, dir, "", &index->dir, err));
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
     if (unpublished == NULL)

@@ -87,7 +87,7 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
         return THR_OK;
     thr_scan *scan;
     THR_TRY(thr_index_take_scan(index, &scan, err));
-    thr_status status = thr_scan_search(scan, &index->target, queries, k, &complete, ids, scores, err);
+    thr_status status = thr_index_scan(index, scan, queries, k, &complete, ids, scores, err);
     thr_index_put_scan(index, scan);
     if (status == THR_OK)
         thr_index_rows_to_ids(index, ids, (size_t)(k * queries->n_rows));

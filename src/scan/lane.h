@@ -150,6 +150,15 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
 thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
                        thr_error *err);
 
+/* A query without direction has cosine and inner product 0 with all rows: the first allowed ones are its answer. */
+thr_status thr_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err);
+
+/*
+ * The margin of a query in the collector's units. Without vectors there is nothing to refine, so a margin would only
+ * collect rows to be dropped: 0.
+ */
+float thr_margin_of(const thr_job *job, const thr_scan_query *query);
+
 /* Offer to each query's lane all rows of the blocks whose estimated score reaches its collector's threshold. */
 void thr_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks);
 

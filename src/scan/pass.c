@@ -94,8 +94,7 @@ static bool enough(const thr_collector *collector, float margin, float threshold
     return n >= collector->wanted;
 }
 
-/* A query without direction has cosine and inner product 0 with all rows: the first allowed ones are its answer. */
-static thr_status collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err) {
+thr_status thr_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err) {
     THR_TRY(thr_collector_start(&lane->collector, job->context, job->wanted, 0, -INFINITY, err));
     for (uint64_t row = 0; row < job->target->n_items && lane->collector.n < job->wanted; row++)
         if (query->filter == NULL || (query->filter[row / 64] >> row % 64 & 1) != 0) {
@@ -105,8 +104,7 @@ static thr_status collect_first(const thr_job *job, const thr_scan_query *query,
     return THR_OK;
 }
 
-/* Without vectors there is nothing to refine, so a margin would only collect rows to be dropped. */
-static float margin_of(const thr_job *job, const thr_scan_query *query) {
+float thr_margin_of(const thr_job *job, const thr_scan_query *query) {
     if (job->exact || job->target->keep == THR_DTYPE_NONE || !(job->options->extra > 0))
         return 0;
     /* Without factors the collector's scores are not divided by the query code's length. */
@@ -151,9 +149,9 @@ thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, th
         all_collected = all_collected && queries[i].collected;
         thresholds[i] = -INFINITY;
         if (queries[i].collected)
-            THR_TRY(collect_first(job, &queries[i], &lanes[i], err));
+            THR_TRY(thr_collect_first(job, &queries[i], &lanes[i], err));
         else
-            margins[i] = margin_of(job, &queries[i]);
+            margins[i] = thr_margin_of(job, &queries[i]);
     }
     if (all_collected)
         return THR_OK;

@@ -9,6 +9,7 @@
 #include "code/encode.h"
 #include "parallel/pool.h"
 #include "scan/bounds.h"
+#include "scan/store.h"
 
 #include <math.h>
 #include <string.h>
@@ -156,6 +157,12 @@ typedef struct query_search {
     thr_status *statuses; /* a thread's first failure */
 } query_search;
 
+static void answer_row(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row) {
+    const uint64_t at = row * s->job->k;
+    uint8_t *certified = s->job->options->certified == NULL ? NULL : s->job->options->certified + row;
+    answer(s->job, query, lane, s->rows_out + at, s->scores_out == NULL ? NULL : s->scores_out + at, certified);
+}
+
 /* n queries from row on, on the first of the lanes, or one on all n_lanes. */
 static thr_status search_group(const query_search *s, uint64_t row, size_t n, thr_lane *lanes, uint32_t n_lanes,
                                thr_error *err) {
@@ -163,12 +170,8 @@ static thr_status search_group(const query_search *s, uint64_t row, size_t n, th
     for (size_t i = 0; i < n; i++)
         thr_query_prepare(s->job, s->queries, row + i, &lanes[i], &queries[i]);
     THR_TRY(thr_collect(s->job, queries, n, lanes, n_lanes, err));
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t at = (row + i) * s->job->k;
-        uint8_t *certified = s->job->options->certified == NULL ? NULL : s->job->options->certified + row + i;
-        answer(s->job, &queries[i], &lanes[i], s->rows_out + at, s->scores_out == NULL ? NULL : s->scores_out + at,
-               certified);
-    }
+    for (size_t i = 0; i < n; i++)
+        answer_row(s, &queries[i], &lanes[i], row + i);
     return THR_OK;
 }
 
@@ -230,10 +233,43 @@ thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64
     return job;
 }
 
+/* Some queries whose screen runs on devices, each with a lane of its own. */
+typedef struct store_batch {
+    const query_search *search;
+    uint64_t row;
+    thr_scan_query queries[THR_STORE_QUERIES];
+} store_batch;
+
+static void prepare_one(void *arg, size_t i, uint32_t worker) {
+    store_batch *b = arg;
+    (void)worker;
+    thr_query_prepare(b->search->job, b->search->queries, b->row + i, &b->search->scan->lanes[i], &b->queries[i]);
+}
+
+static void answer_one(void *arg, size_t i, uint32_t worker) {
+    store_batch *b = arg;
+    (void)worker;
+    answer_row(b->search, &b->queries[i], &b->search->scan->lanes[i], b->row + i);
+}
+
+static thr_status search_store(const query_search *s, thr_error *err) {
+    store_batch b = {.search = s};
+    for (uint64_t left = s->queries->n_rows; left > 0;) {
+        const size_t n = left < s->group ? (size_t)left : s->group;
+        b.row = s->queries->n_rows - left;
+        thr_parallel_for(s->scan->context, n, prepare_one, &b);
+        THR_TRY(thr_store_collect(s->job->target->store, s->job, b.queries, n, s->scan->lanes, err));
+        thr_parallel_for(s->scan->context, n, answer_one, &b);
+        left -= n;
+    }
+    return THR_OK;
+}
+
 thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
                            const thr_search_options *options, uint64_t *rows_out, float *scores_out, thr_error *err) {
     thr_context *context = scan->context;
     const thr_job job = thr_job_make(context, target, k, options);
+    const bool on_devices = target->store != NULL && !job.exact;
     const uint32_t n_threads = context->n_threads;
     /*
      * Fewer queries than threads: one after the other, each on all threads. Else groups of equal size for every thread.
@@ -241,12 +277,17 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
     const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
     uint64_t group = (queries->n_rows + n_threads - 1) / n_threads;
     group = group > THR_GROUP ? THR_GROUP : group;
-    const size_t n_lanes = one_by_one ? n_threads : (size_t)(n_threads * group);
-    THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one ? 1 : (uint32_t)group, target->quantiser->n_dims,
+    if (on_devices) /* a lane a query, as many as there are and a batch takes */
+        group = queries->n_rows < scan->n_lanes ? queries->n_rows : scan->n_lanes;
+    group = group > THR_STORE_QUERIES ? THR_STORE_QUERIES : group;
+    const size_t n_lanes = on_devices ? (size_t)group : one_by_one ? n_threads : (size_t)(n_threads * group);
+    THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one || on_devices ? 1 : (uint32_t)group, target->quantiser->n_dims,
                                job.survivors, err));
     THR_TRY(thr_scan_check_queries(scan, target, queries, err));
     thr_status statuses[1024] = {THR_OK}; /* as many as a context may have threads */
     query_search s = {scan, &job, queries, rows_out, scores_out, (size_t)group, statuses};
+    if (on_devices)
+        return search_store(&s, err);
     if (one_by_one) {
         for (uint64_t row = 0; row < queries->n_rows; row++)
             THR_TRY(search_group(&s, row, 1, scan->lanes, n_threads, err));

@@ -30,6 +30,7 @@ typedef struct thr_scan_target {
     thr_dtype keep; /* F32, F16, I8 or NONE */
     uint32_t lead;  /* planes in the segments' blocks; below the quantiser's item_bits for nested codes */
     thr_code_errors errors;
+    struct thr_store *store; /* the codes once more, on GPUs, which screen them then; or NULL */
 } thr_scan_target;
 
 typedef struct thr_scan thr_scan; /* scratch memory, kept from search to search */

@@ -30,6 +30,7 @@ PINNED(THR_ECANCELED, -12);
 PINNED(THR_ECHANGED, -13);
 PINNED(THR_EDUPLICATE, -14);
 PINNED(THR_ENOSPACE, -15);
+PINNED(THR_EDEVICE, -16);
 
 /* Written into files, too. */
 PINNED(THR_DTYPE_NONE, 0);
@@ -70,7 +71,7 @@ PINNED(sizeof(thr_quantiser), 72);
 PINNED(sizeof(thr_reader_shape), 24);
 PINNED(sizeof(thr_allocator), 24);
 PINNED(sizeof(thr_index_info), 80);
-PINNED(sizeof(thr_context_options), 56);
+PINNED(sizeof(thr_context_options), 64);
 PINNED(sizeof(thr_plan), 48);
 PINNED(sizeof(thr_index_build_options), 80);
 PINNED(sizeof(thr_search_options), 72);

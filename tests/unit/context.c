@@ -42,8 +42,10 @@ static void a_wrong_size_field_is_refused(void **state) {
     thr_context_options options;
     thr_context_options_init(&options);
     assert_int_equal(options.size, sizeof options);
-    options.size--;
-    refused(&options, THR_EINVAL, "thr_context_options_init");
+    options.size = offsetof(thr_context_options, device) - 1;
+    refused(&options, THR_EINVAL, "thr_context_options has size");
+    options.size = sizeof options + 1;
+    refused(&options, THR_EINVAL, "_init");
     options.size = 0;
     refused(&options, THR_EINVAL, "size 0");
 }

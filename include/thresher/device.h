@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.h - the GPUs that searches can use.
+ *
+ * Which one is used is said when a context is made (thr_context_options.device). A GPU screens codes: of searches for
+ * the best k that are not exact, the part that touches every item. It needs the library libthresher_cuda.so beside this
+ * one, a driver, and memory for the codes of an index, which are copied there at the first search. Answers are the same
+ * as a CPU's, bit for bit.
+ *
+ * Threads: all functions may be called from several threads at once.
+ */
+#ifndef THRESHER_DEVICE_H
+#define THRESHER_DEVICE_H
+
+#include <thresher/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { THR_DEVICE_NAME_SIZE = 256 };
+
+typedef struct thr_device_info {
+    uint32_t number;                 /* as in "cuda:0" */
+    char name[THR_DEVICE_NAME_SIZE]; /* as its maker calls it */
+    uint32_t major, minor;           /* compute capability */
+    uint32_t n_multiprocessors;
+    uint64_t memory_bytes, free_bytes;
+    uint32_t driver, runtime; /* CUDA versions: 13000 is 13.0 */
+} thr_device_info;
+
+/*
+ * How many GPUs there are.
+ *
+ * Returns THR_OK; THR_EDEVICE when none can be used: no backend, no driver, too old a driver, no device (err says
+ * which).
+ */
+THR_API thr_status thr_device_count(uint32_t *n, thr_error *err);
+
+/* One of them. Returns THR_OK; THR_EINVAL for a number that is not below the count; THR_EDEVICE. */
+THR_API thr_status thr_device_describe(uint32_t number, thr_device_info *info, thr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

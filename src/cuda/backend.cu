@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of the CUDA backend, and its devices, memory, streams and copies: thin wrappers of CUDA's own. */
+#include "cuda/backend.cuh"
+
+#include <new>
+#include <stdio.h>
+#include <string.h>
+
+thr_status thr_cuda_check(const thr_device *device, cudaError_t error, const char *what, thr_error *err) {
+    if (error == cudaSuccess)
+        return THR_OK;
+    (void)cudaGetLastError(); /* forgotten, where it can be */
+    const int number = device == nullptr ? -1 : device->number;
+    if (error == cudaErrorMemoryAllocation)
+        return thr_fail(err, THR_ENOMEM, "cuda:%d: no memory for %s", number, what);
+    return thr_fail(err, THR_EDEVICE, "cuda:%d: %s failed: %s (%s)", number, what, cudaGetErrorString(error),
+                    cudaGetErrorName(error));
+}
+
+thr_status thr_cuda_use(const thr_device *device, thr_error *err) {
+    return thr_cuda_check(device, cudaSetDevice(device->number), "choosing the device", err);
+}
+
+thr_status thr_cuda_launched(const thr_stream *stream, const char *kernel, thr_error *err) {
+    return thr_cuda_check(stream->device, cudaGetLastError(), kernel, err);
+}
+
+/* --------------------------------------------------------------------------------------------- devices */
+
+static thr_status count_devices(uint32_t *n, thr_error *err) {
+    int found = 0, driver = 0, runtime = 0;
+    *n = 0;
+    const cudaError_t error = cudaGetDeviceCount(&found);
+    (void)cudaRuntimeGetVersion(&runtime);
+    if (error == cudaErrorInsufficientDriver) {
+        (void)cudaGetLastError();
+        if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+            return thr_fail(err, THR_EDEVICE, "no GPU can be used: there is no NVIDIA driver here");
+        return thr_fail(err, THR_EDEVICE,
+                        "no GPU can be used: the NVIDIA driver is for CUDA %d.%d, this needs %d.%d: update the driver",
+                        driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    }
+    if (error == cudaErrorNoDevice || (error == cudaSuccess && found == 0)) {
+        (void)cudaGetLastError();
+        return thr_fail(err, THR_EDEVICE,
+                        "no GPU can be used: the driver shows none (is CUDA_VISIBLE_DEVICES set to hide it?)");
+    }
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        return thr_fail(err, THR_EDEVICE, "no GPU can be used: %s (%s)", cudaGetErrorString(error),
+                        cudaGetErrorName(error));
+    }
+    *n = (uint32_t)found;
+    return THR_OK;
+}
+
+static thr_status describe(uint32_t number, thr_device_info *info, thr_error *err) {
+    const thr_device device = {(int)number, 0};
+    cudaDeviceProp properties;
+    size_t free_bytes = 0, all_bytes = 0;
+    int driver = 0, runtime = 0;
+    THR_TRY(thr_cuda_use(&device, err));
+    THR_TRY(thr_cuda_check(&device, cudaGetDeviceProperties(&properties, (int)number), "asking what it is", err));
+    THR_TRY(thr_cuda_check(&device, cudaMemGetInfo(&free_bytes, &all_bytes), "asking for its memory", err));
+    THR_TRY(thr_cuda_check(&device, cudaDriverGetVersion(&driver), "asking for the driver's version", err));
+    THR_TRY(thr_cuda_check(&device, cudaRuntimeGetVersion(&runtime), "asking for the runtime's version", err));
+    *info = thr_device_info();
+    info->number = number;
+    (void)snprintf(info->name, sizeof info->name, "%s", properties.name);
+    info->major = (uint32_t)properties.major;
+    info->minor = (uint32_t)properties.minor;
+    info->n_multiprocessors = (uint32_t)properties.multiProcessorCount;
+    info->memory_bytes = all_bytes;
+    info->free_bytes = free_bytes;
+    info->driver = (uint32_t)driver;
+    info->runtime = (uint32_t)runtime;
+    return THR_OK;
+}
+
+static thr_status open_device(uint32_t number, thr_device **device_out, thr_error *err) {
+    thr_device_info info;
+    *device_out = nullptr;
+    THR_TRY(describe(number, &info, err));
+    if (info.major < 8)
+        return thr_fail(err, THR_EDEVICE, "cuda:%u: %s has compute capability %u.%u, 8.0 is needed", number, info.name,
+                        info.major, info.minor);
+    thr_device *device = new (std::nothrow) thr_device{(int)number, info.n_multiprocessors};
+    if (device == nullptr)
+        return thr_fail(err, THR_ENOMEM, "no memory for a device");
+    *device_out = device;
+    return THR_OK;
+}
+
+static void close_device(thr_device *device) {
+    delete device;
+}
+
+/* ---------------------------------------------------------------------------------------------- memory */
+
+static thr_status alloc(thr_device *device, size_t size, void **memory, const char *what, thr_error *err) {
+    size_t free_bytes = 0, all_bytes = 0;
+    *memory = nullptr;
+    THR_TRY(thr_cuda_use(device, err));
+    const cudaError_t error = cudaMalloc(memory, size == 0 ? 1 : size);
+    if (error != cudaErrorMemoryAllocation)
+        return thr_cuda_check(device, error, what, err);
+    (void)cudaGetLastError();
+    *memory = nullptr;
+    (void)cudaMemGetInfo(&free_bytes, &all_bytes);
+    return thr_fail(err, THR_ENOMEM, "cuda:%d: no %.1f MB for %s: %.1f MB of its %.1f MB are free", device->number,
+                    (double)size / 1e6, what, (double)free_bytes / 1e6, (double)all_bytes / 1e6);
+}
+
+static void release(thr_device *device, void *memory) {
+    if (memory != nullptr && thr_cuda_use(device, nullptr) == THR_OK)
+        (void)cudaFree(memory);
+    (void)cudaGetLastError();
+}
+
+static thr_status alloc_pinned(thr_device *device, size_t size, void **memory, const char *what, thr_error *err) {
+    *memory = nullptr;
+    THR_TRY(thr_cuda_use(device, err));
+    return thr_cuda_check(device, cudaMallocHost(memory, size == 0 ? 1 : size), what, err);
+}
+
+static void release_pinned(thr_device *device, void *memory) {
+    if (memory != nullptr && thr_cuda_use(device, nullptr) == THR_OK)
+        (void)cudaFreeHost(memory);
+    (void)cudaGetLastError();
+}
+
+/* --------------------------------------------------------------------------------------------- streams */
+
+static void close_stream(thr_stream *stream) {
+    if (stream == nullptr)
+        return;
+    if (thr_cuda_use(stream->device, nullptr) == THR_OK) {
+        (void)cudaStreamSynchronize(stream->stream);
+        (void)cudaStreamDestroy(stream->stream);
+    }
+    (void)cudaGetLastError();
+    delete stream;
+}
+
+static thr_status open_stream(thr_device *device, thr_stream **stream_out, thr_error *err) {
+    cudaStream_t inner = nullptr;
+    *stream_out = nullptr;
+    THR_TRY(thr_cuda_use(device, err));
+    THR_TRY(thr_cuda_check(device, cudaStreamCreateWithFlags(&inner, cudaStreamNonBlocking), "opening a stream", err));
+    thr_stream *stream = new (std::nothrow) thr_stream{device, inner};
+    if (stream == nullptr) {
+        (void)cudaStreamDestroy(inner);
+        return thr_fail(err, THR_ENOMEM, "no memory for a stream");
+    }
+    *stream_out = stream;
+    return THR_OK;
+}
+
+static thr_status wait(thr_stream *stream, thr_error *err) {
+    THR_TRY(thr_cuda_use(stream->device, err));
+    return thr_cuda_check(stream->device, cudaStreamSynchronize(stream->stream), "a search", err);
+}
+
+static thr_status upload(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err) {
+    THR_TRY(thr_cuda_use(stream->device, err));
+    return thr_cuda_check(stream->device, cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, stream->stream),
+                          "copying to the device", err);
+}
+
+static thr_status download(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err) {
+    THR_TRY(thr_cuda_use(stream->device, err));
+    return thr_cuda_check(stream->device, cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, stream->stream),
+                          "copying from the device", err);
+}
+
+static thr_status clear(thr_stream *stream, void *memory, size_t size, thr_error *err) {
+    THR_TRY(thr_cuda_use(stream->device, err));
+    return thr_cuda_check(stream->device, cudaMemsetAsync(memory, 0, size, stream->stream), "clearing memory", err);
+}
+
+/* ----------------------------------------------------------------------------------------------- table */
+
+static const thr_backend backend = {THR_BACKEND_VERSION,
+                                    "cuda",
+                                    count_devices,
+                                    describe,
+                                    open_device,
+                                    close_device,
+                                    alloc,
+                                    release,
+                                    alloc_pinned,
+                                    release_pinned,
+                                    open_stream,
+                                    close_stream,
+                                    wait,
+                                    upload,
+                                    download,
+                                    clear,
+                                    thr_cuda_pack,
+                                    thr_cuda_screen,
+                                    thr_cuda_threshold,
+                                    thr_cuda_count_keys,
+                                    thr_cuda_select};
+
+extern "C" THR_API const thr_backend *thr_backend_get(void) {
+    return &backend;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend.cuh - what the files of the CUDA backend share: its device, its stream, and how failures become statuses. */
+#ifndef THR_CUDA_BACKEND_CUH
+#define THR_CUDA_BACKEND_CUH
+
+extern "C" {
+#include "base/error.h"
+}
+#include "cuda/portable.cuh"
+#include "device/device.h"
+
+struct thr_device {
+    int number;
+    uint32_t n_multiprocessors;
+};
+
+struct thr_stream {
+    thr_device *device;
+    cudaStream_t stream;
+};
+
+/* THR_OK, or what a failed call means; what: "copying to the device". */
+thr_status thr_cuda_check(const thr_device *device, cudaError_t error, const char *what, thr_error *err);
+
+/* Make a device the calling thread's. */
+thr_status thr_cuda_use(const thr_device *device, thr_error *err);
+
+/* After a launch. */
+thr_status thr_cuda_launched(const thr_stream *stream, const char *kernel, thr_error *err);
+
+thr_status thr_cuda_pack(thr_stream *stream, const thr_pack_op *op, thr_error *err);
+thr_status thr_cuda_screen(thr_stream *stream, const thr_screen_op *op, thr_error *err);
+thr_status thr_cuda_threshold(thr_stream *stream, const thr_threshold_op *op, thr_error *err);
+thr_status thr_cuda_count_keys(thr_stream *stream, const thr_count_op *op, thr_error *err);
+thr_status thr_cuda_select(thr_stream *stream, const thr_select_op *op, thr_error *err);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A histogram of some bits of all items' keys. Where a sample has misjudged the threshold, some of these, from the
+ * first bits on, find one that exactly the wanted items reach, however many scores are equal.
+ */
+#include "cuda/backend.cuh"
+#include "cuda/tiles.cuh"
+
+enum { COUNT_THREADS = 256, COUNT_BLOCKS_A_SM = 4 };
+
+template <uint32_t PLANES, bool FAR>
+static __global__ void __launch_bounds__(COUNT_THREADS) count_tiles(THR_PARAMETER(thr_count_op) op) {
+    THR_SHARED(uint32_t, bins, THR_COUNT_BINS);
+    const uint32_t lane = threadIdx.x % THR_WARP, n_warps = gridDim.x * (COUNT_THREADS / THR_WARP);
+    const uint32_t n_tiles = (uint32_t)((op.scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE);
+    const uint32_t left = 64 - op.prefix_bits, digit = left < THR_COUNT_BITS ? left : THR_COUNT_BITS;
+    for (uint32_t bin = threadIdx.x; bin < THR_COUNT_BINS; bin += COUNT_THREADS)
+        bins[bin] = 0;
+    __syncthreads();
+    for (uint32_t tile = blockIdx.x * (COUNT_THREADS / THR_WARP) + threadIdx.x / THR_WARP; tile < n_tiles;
+         tile += n_warps) {
+        const uint32_t rows = lane_rows(op.scan, tile, lane);
+        uint32_t distances[1][LANE_ITEMS];
+        float scores[LANE_ITEMS];
+        find_distances<PLANES, 1, FAR>(op.scan, tile, lane, distances);
+        const lane_numbers numbers = load_numbers(op.scan.codes, tile, lane);
+        const uint32_t there = score_items<PLANES>(op.scan, op.scan.queries[0], tile, lane, rows, distances[0], numbers,
+                                                   -INFINITY, scores);
+        for (uint32_t i = 0; i < LANE_ITEMS; i++) {
+            const uint64_t key = make_key(order_score(scores[i]), tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i);
+            if ((there >> i & 1) != 0 && (op.prefix_bits == 0 || key >> left == op.prefix))
+                atomicAdd(&bins[(uint32_t)(key >> (left - digit)) & ((1u << digit) - 1)], 1u);
+        }
+    }
+    __syncthreads();
+    for (uint32_t bin = threadIdx.x; bin < THR_COUNT_BINS; bin += COUNT_THREADS)
+        if (bins[bin] != 0)
+            atomicAdd((unsigned long long *)op.bins + bin, (unsigned long long)bins[bin]);
+}
+
+template <uint32_t PLANES> static void launch(thr_stream *stream, const thr_count_op *op, uint32_t n_blocks) {
+    if (op->scan.far_words != nullptr)
+        THR_LAUNCH((count_tiles<PLANES, true>), n_blocks, COUNT_THREADS, stream->stream, *op);
+    else
+        THR_LAUNCH((count_tiles<PLANES, false>), n_blocks, COUNT_THREADS, stream->stream, *op);
+}
+
+thr_status thr_cuda_count_keys(thr_stream *stream, const thr_count_op *op, thr_error *err) {
+    static void (*const launches[])(thr_stream *, const thr_count_op *, uint32_t) = {
+        launch<1>, launch<2>, launch<3>, launch<4>, launch<5>, launch<6>, launch<7>, launch<8>};
+    const uint64_t n_tiles = (op->scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE;
+    const uint64_t wanted = (n_tiles + COUNT_THREADS / THR_WARP - 1) / (COUNT_THREADS / THR_WARP);
+    const uint64_t most = COUNT_BLOCKS_A_SM * stream->device->n_multiprocessors;
+    THR_TRY(thr_cuda_use(stream->device, err));
+    if (n_tiles == 0)
+        return THR_OK;
+    launches[op->scan.codes.n_planes - 1](stream, op, (uint32_t)(wanted < most ? wanted : most));
+    return thr_cuda_launched(stream, "counting scores", err);
+}

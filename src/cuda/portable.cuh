@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * portable.cuh - the few words in which nvcc and a C++ compiler differ.
+ *
+ * Compiled as C++ against tests/simt, whose cuda_runtime.h defines the same words, the files of this room run on a CPU
+ * under its sanitizers.
+ */
+#ifndef THR_CUDA_PORTABLE_CUH
+#define THR_CUDA_PORTABLE_CUH
+
+#include <cuda_runtime.h>
+
+#ifdef __CUDACC__
+
+/* An array in shared memory. */
+#define THR_SHARED(type, name, count) __shared__ type name[count]
+
+#define THR_LAUNCH(kernel, n_blocks, n_threads, stream, ...)                                                           \
+    (kernel)<<<(n_blocks), (n_threads), 0, (stream)>>>(__VA_ARGS__)
+
+/* A parameter of a kernel that stays where parameters are, whatever indices it is read with. */
+#define THR_PARAMETER(type) const __grid_constant__ type
+
+#else
+
+#define THR_PARAMETER(type) const type
+
+#endif
+
+enum { THR_WARP = 32 };
+
+static const uint32_t THR_ALL_LANES = 0xffffffffu;
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank.cuh - the key of a rank among many, found by one block of threads: eight bits at a time from the first bit in
+ * which keys differ, counting in shared memory those that begin like the one that is looked for.
+ */
+#ifndef THR_CUDA_RANK_CUH
+#define THR_CUDA_RANK_CUH
+
+#include "cuda/portable.cuh"
+
+enum { RANK_THREADS = 512, RANK_BITS = 8, RANK_BINS = 1 << RANK_BITS, RANK_WORDS = 4 };
+
+/*
+ * One warp: the bin in which the rank-th largest is (from 1), to words[0], and its rank among that bin's to words[1].
+ * Lane l has bins 8 l to 8 l + 7.
+ */
+template <typename Bins, typename Words>
+__device__ __forceinline__ void find_bin(Bins &bins, Words &words, uint32_t lane, uint32_t rank) {
+    enum { BINS_A_LANE = RANK_BINS / THR_WARP };
+    uint32_t own = 0;
+    for (uint32_t i = 0; i < BINS_A_LANE; i++)
+        own += bins[BINS_A_LANE * lane + i];
+    uint32_t above = own; /* in this lane's bins and all larger ones */
+    for (uint32_t step = 1; step < THR_WARP; step *= 2) {
+        const uint32_t other = __shfl_down_sync(THR_ALL_LANES, above, step);
+        above += lane + step < THR_WARP ? other : 0;
+    }
+    if (above < rank || above - own >= rank)
+        return;
+    uint32_t bin = BINS_A_LANE * lane + BINS_A_LANE - 1, before = above - own;
+    for (; before + bins[bin] < rank; bin--)
+        before += bins[bin];
+    words[0] = bin;
+    words[1] = rank - before;
+}
+
+/*
+ * The rank-th largest (from 1) of n keys, key(i) each of them; all threads of a block of RANK_THREADS come here and get
+ * it. bins has RANK_BINS places, words RANK_WORDS, of shared memory that nobody else uses meanwhile. 1 <= rank <= n.
+ */
+template <typename Key, typename Bins, typename Words>
+__device__ uint64_t key_of_rank(Key key, uint32_t n, uint32_t rank, Bins &bins, Words &words) {
+    const uint64_t first = key(0);
+    uint64_t differ = 0;
+    if (threadIdx.x < RANK_WORDS)
+        words[threadIdx.x] = 0;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < n; i += RANK_THREADS)
+        differ |= key(i) ^ first;
+    for (uint32_t step = THR_WARP / 2; step > 0; step /= 2)
+        differ |= __shfl_xor_sync(THR_ALL_LANES, (unsigned long long)differ, step);
+    if (threadIdx.x % THR_WARP == 0) {
+        atomicOr(&words[2], (uint32_t)differ);
+        atomicOr(&words[3], (uint32_t)(differ >> 32));
+    }
+    __syncthreads();
+    differ = (uint64_t)words[3] << 32 | words[2];
+    uint32_t left = differ == 0 ? 0 : 64 - (uint32_t)__clzll((long long)differ);
+    uint64_t found = left == 64 ? 0 : first >> left; /* the bits above the last `left` ones */
+    while (left > 0) {
+        const uint32_t digit = left < RANK_BITS ? left : RANK_BITS;
+        __syncthreads();
+        for (uint32_t bin = threadIdx.x; bin < RANK_BINS; bin += RANK_THREADS)
+            bins[bin] = 0;
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < n; i += RANK_THREADS) {
+            const uint64_t k = key(i);
+            if (left == 64 || k >> left == found)
+                atomicAdd(&bins[(uint32_t)(k >> (left - digit)) & ((1u << digit) - 1)], 1u);
+        }
+        __syncthreads();
+        if (threadIdx.x < THR_WARP)
+            find_bin(bins, words, threadIdx.x, rank);
+        __syncthreads();
+        found = found << digit | words[0];
+        rank = words[1];
+        left -= digit;
+    }
+    return found;
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The screen: every item scored for a few queries at once, those that reach a threshold let through. One pass, no array
+ * of scores (XFBQ section 4, errata 5); a sample of tiles, scored the same way, gives the threshold.
+ *
+ * A warp takes a tile at a time, so that one query keeps all multiprocessors busy. With few planes and queries of few
+ * bits reading the codes is what takes the time; a popcount serves 32 dimensions of a pair of planes, 16 a cycle.
+ */
+#include "cuda/backend.cuh"
+#include "cuda/tiles.cuh"
+
+enum { SCREEN_THREADS = 256, SCREEN_BLOCKS_A_SM = 8 };
+
+/* A lane's hits behind those that are there already. All lanes come here together. */
+__device__ __forceinline__ void emit(const thr_screen_op &op, uint32_t q, uint32_t tile, uint32_t lane, uint32_t hits,
+                                     const uint32_t (&distances)[LANE_ITEMS], const float (&scores)[LANE_ITEMS]) {
+    uint32_t before = (uint32_t)__popc(hits);
+    for (uint32_t step = 1; step < THR_WARP; step *= 2) {
+        const uint32_t other = __shfl_up_sync(THR_ALL_LANES, before, step);
+        before += lane >= step ? other : 0;
+    }
+    uint32_t first = 0;
+    if (lane == THR_WARP - 1)
+        first = atomicAdd(op.counts + q, before);
+    uint32_t place = __shfl_sync(THR_ALL_LANES, first, THR_WARP - 1) + before - (uint32_t)__popc(hits);
+    for (uint32_t i = 0; i < LANE_ITEMS; i++)
+        if ((hits >> i & 1) != 0) {
+            if (place < op.capacity) {
+                const uint32_t item = tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i;
+                op.items[(size_t)q * op.capacity + place] = {make_key(order_score(scores[i]), item),
+                                                             __float_as_uint(scores[i]), distances[i]};
+            }
+            place++;
+        }
+}
+
+template <uint32_t PLANES>
+__device__ __forceinline__ void let_through(const thr_screen_op &op, uint32_t q, uint32_t tile, uint32_t lane,
+                                            uint32_t rows, const uint32_t (&distances)[LANE_ITEMS],
+                                            const lane_numbers &numbers) {
+    const uint64_t threshold = op.thresholds[q];
+    const uint32_t order = (uint32_t)(threshold >> 32);
+    const float least = order == 0 ? -INFINITY : score_of_order(order);
+    float scores[LANE_ITEMS];
+    uint32_t hits =
+        score_items<PLANES>(op.scan, op.scan.queries[q], tile, lane, rows, distances, numbers, least, scores);
+    if (__any_sync(THR_ALL_LANES, hits != 0) == 0)
+        return;
+    /* Equal scores: the smaller items. */
+    for (uint32_t i = 0; i < LANE_ITEMS; i++)
+        if ((hits >> i & 1) != 0 &&
+            make_key(order_score(scores[i]), tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i) < threshold)
+            hits &= ~(1u << i);
+    if (__any_sync(THR_ALL_LANES, hits != 0) != 0)
+        emit(op, q, tile, lane, hits, distances, scores);
+}
+
+template <uint32_t PLANES>
+__device__ __forceinline__ void keep_sample(const thr_screen_op &op, uint32_t q, uint32_t tile, uint32_t at,
+                                            uint32_t lane, uint32_t rows, const uint32_t (&distances)[LANE_ITEMS],
+                                            const lane_numbers &numbers) {
+    float scores[LANE_ITEMS];
+    uint32_t *samples = op.samples + ((size_t)q * op.n_samples + at) * THR_DEVICE_TILE + LANE_ITEMS * lane;
+    const uint32_t there =
+        score_items<PLANES>(op.scan, op.scan.queries[q], tile, lane, rows, distances, numbers, -INFINITY, scores);
+    for (uint32_t i = 0; i < LANE_ITEMS; i++)
+        samples[i] = (there >> i & 1) != 0 ? order_score(scores[i]) : 0;
+}
+
+template <uint32_t PLANES, uint32_t QUERIES, bool FAR>
+static __global__ void __launch_bounds__(SCREEN_THREADS) screen_tiles(THR_PARAMETER(thr_screen_op) op) {
+    const uint32_t lane = threadIdx.x % THR_WARP, n_warps = gridDim.x * (SCREEN_THREADS / THR_WARP);
+    const uint32_t n_tiles = (uint32_t)((op.scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE);
+    const uint32_t n = op.samples != nullptr ? op.n_samples : n_tiles;
+    for (uint32_t at = blockIdx.x * (SCREEN_THREADS / THR_WARP) + threadIdx.x / THR_WARP; at < n; at += n_warps) {
+        const uint32_t tile = op.samples != nullptr ? (uint32_t)((uint64_t)at * n_tiles / n) : at;
+        const uint32_t rows = lane_rows(op.scan, tile, lane);
+        if (op.samples == nullptr && op.scan.filter != nullptr && __any_sync(THR_ALL_LANES, rows != 0) == 0)
+            continue;
+        uint32_t distances[QUERIES][LANE_ITEMS];
+        find_distances<PLANES, QUERIES, FAR>(op.scan, tile, lane, distances);
+        const lane_numbers numbers = load_numbers(op.scan.codes, tile, lane);
+#pragma unroll
+        for (uint32_t q = 0; q < QUERIES; q++) {
+            if (q >= op.scan.n_queries)
+                break;
+            if (op.samples != nullptr)
+                keep_sample<PLANES>(op, q, tile, at, lane, rows, distances[q], numbers);
+            else
+                let_through<PLANES>(op, q, tile, lane, rows, distances[q], numbers);
+        }
+    }
+}
+
+template <uint32_t PLANES> static void launch(thr_stream *stream, const thr_screen_op *op, uint32_t n_blocks) {
+    const bool far = op->scan.far_words != nullptr;
+    if (op->scan.n_queries == 1 && !far)
+        THR_LAUNCH((screen_tiles<PLANES, 1, false>), n_blocks, SCREEN_THREADS, stream->stream, *op);
+    else if (op->scan.n_queries == 1)
+        THR_LAUNCH((screen_tiles<PLANES, 1, true>), n_blocks, SCREEN_THREADS, stream->stream, *op);
+    else if (!far)
+        THR_LAUNCH((screen_tiles<PLANES, THR_SCREEN_QUERIES, false>), n_blocks, SCREEN_THREADS, stream->stream, *op);
+    else
+        THR_LAUNCH((screen_tiles<PLANES, THR_SCREEN_QUERIES, true>), n_blocks, SCREEN_THREADS, stream->stream, *op);
+}
+
+thr_status thr_cuda_screen(thr_stream *stream, const thr_screen_op *op, thr_error *err) {
+    static void (*const launches[])(thr_stream *, const thr_screen_op *, uint32_t) = {
+        launch<1>, launch<2>, launch<3>, launch<4>, launch<5>, launch<6>, launch<7>, launch<8>};
+    const uint64_t n_tiles = (op->scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE;
+    const uint64_t n = op->samples != nullptr ? op->n_samples : n_tiles;
+    const uint64_t wanted = (n + SCREEN_THREADS / THR_WARP - 1) / (SCREEN_THREADS / THR_WARP);
+    const uint64_t most = SCREEN_BLOCKS_A_SM * stream->device->n_multiprocessors;
+    THR_TRY(thr_cuda_use(stream->device, err));
+    if (n == 0)
+        return THR_OK;
+    launches[op->scan.codes.n_planes - 1](stream, op, (uint32_t)(wanted < most ? wanted : most));
+    return thr_cuda_launched(stream, "scoring codes", err);
+}

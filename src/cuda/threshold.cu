@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A first threshold from a sample of scores: a block of threads a query. The rule is select/histogram.h's. */
+#include "cuda/backend.cuh"
+#include "cuda/rank.cuh"
+
+static __global__ void __launch_bounds__(RANK_THREADS) find_thresholds(const thr_threshold_op op) {
+    THR_SHARED(uint32_t, bins, RANK_BINS);
+    THR_SHARED(uint32_t, words, RANK_WORDS);
+    THR_SHARED(uint32_t, n_there, 1);
+    const uint32_t *samples = op.samples + (size_t)blockIdx.x * op.n_samples;
+    if (threadIdx.x == 0)
+        n_there[0] = 0;
+    __syncthreads();
+    uint32_t own = 0;
+    for (uint32_t i = threadIdx.x; i < op.n_samples; i += RANK_THREADS)
+        own += samples[i] != 0;
+    atomicAdd(&n_there[0], own);
+    __syncthreads();
+    const uint32_t n = n_there[0];
+    const double expected = (double)op.wanted * (double)n / (double)op.n_all;
+    const double rank = ceil(expected + 4 * sqrt(expected) + 4);
+    uint64_t threshold = 0;
+    if (op.wanted < op.n_all && rank < (double)n)
+        threshold = key_of_rank([samples](uint32_t i) { return (uint64_t)samples[i]; }, op.n_samples, (uint32_t)rank,
+                                bins, words)
+                    << 32;
+    if (threadIdx.x == 0)
+        op.thresholds[blockIdx.x] = threshold;
+}
+
+thr_status thr_cuda_threshold(thr_stream *stream, const thr_threshold_op *op, thr_error *err) {
+    THR_TRY(thr_cuda_use(stream->device, err));
+    THR_LAUNCH(find_thresholds, op->n_queries, RANK_THREADS, stream->stream, *op);
+    return thr_cuda_launched(stream, "finding thresholds", err);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tiles.cuh - what a warp finds out about a tile of 128 items: which may be found, their distances, their scores.
+ *
+ * Lane l has items 4 l to 4 l + 3. Distances are those of XFBQ (10), scores those of the CPU's screen kernels
+ * (kernel/kernel.h), operation by operation, so both have the same bits.
+ */
+#ifndef THR_CUDA_TILES_CUH
+#define THR_CUDA_TILES_CUH
+
+#include "cuda/keys.cuh"
+#include "device/ops.h"
+
+enum { LANE_ITEMS = 4 }; /* a lane's of a tile */
+
+/* Four bits: which of a lane's items exist and pass the filter. */
+__device__ __forceinline__ uint32_t lane_rows(const thr_device_scan &scan, uint32_t tile, uint32_t lane) {
+    const uint64_t first = (uint64_t)tile * THR_DEVICE_TILE + LANE_ITEMS * lane;
+    if (first >= scan.codes.n_items)
+        return 0;
+    const uint64_t left = scan.codes.n_items - first;
+    const uint32_t there = left >= LANE_ITEMS ? 15u : (1u << left) - 1;
+    return scan.filter == nullptr ? there : there & (uint32_t)(scan.filter[first / 64] >> first % 64);
+}
+
+/* A word of 32 dimensions of plane j of query q. far: it is in memory, not among the kernel's parameters. */
+template <bool FAR>
+__device__ __forceinline__ uint32_t query_word(const thr_device_scan &scan, uint32_t n_words, uint32_t q, uint32_t w,
+                                               uint32_t j) {
+    const uint32_t at = (q * n_words + w) * scan.query_bits + j;
+    return FAR ? __ldg(scan.far_words + at) : scan.words[at];
+}
+
+/* Add what 32 dimensions of four items have: x[p][i] is plane p of item i. */
+template <uint32_t PLANES, uint32_t QUERIES, bool FAR>
+__device__ __forceinline__ void add_word(const thr_device_scan &scan, uint32_t n_words, uint32_t w,
+                                         const uint32_t (&x)[PLANES][LANE_ITEMS],
+                                         uint32_t (&distances)[QUERIES][LANE_ITEMS]) {
+#pragma unroll
+    for (uint32_t q = 0; q < QUERIES; q++)
+#pragma unroll 1
+        for (uint32_t j = 0; j < scan.query_bits; j++) {
+            const uint32_t word = query_word<FAR>(scan, n_words, q, w, j);
+            const uint32_t shift = scan.query_bits - 1 - j;
+#pragma unroll
+            for (uint32_t i = 0; i < LANE_ITEMS; i++) {
+                uint32_t sum = 0;
+#pragma unroll
+                for (uint32_t p = 0; p < PLANES; p++)
+                    sum += (uint32_t)__popc(x[p][i] ^ word) << (PLANES - 1 - p);
+                distances[q][i] += sum << shift;
+            }
+        }
+}
+
+__device__ __forceinline__ const uint8_t *tile_of(const thr_device_codes &codes, uint32_t tile) {
+    const uint32_t n_rows = (codes.n_dims + 7) / 8;
+    return (const uint8_t *)codes.tiles + (size_t)tile * n_rows * codes.n_planes * THR_DEVICE_TILE;
+}
+
+/* The whole words w of a lane's four items. */
+template <uint32_t PLANES>
+__device__ __forceinline__ void load_words(const uint8_t *tile, uint32_t w, uint32_t lane,
+                                           uint32_t (&x)[PLANES][LANE_ITEMS]) {
+    const uint4 *at = (const uint4 *)tile + (size_t)w * PLANES * THR_WARP + lane;
+#pragma unroll
+    for (uint32_t p = 0; p < PLANES; p++) {
+        const uint4 four = __ldcs(at + p * THR_WARP);
+        x[p][0] = four.x;
+        x[p][1] = four.y;
+        x[p][2] = four.z;
+        x[p][3] = four.w;
+    }
+}
+
+/* What is left over behind the whole words: n_bytes (1 to 3) of a plane, a word's lower bytes. */
+template <uint32_t PLANES>
+__device__ __forceinline__ void load_rest(const uint8_t *tile, uint32_t n_words, uint32_t n_bytes, uint32_t lane,
+                                          uint32_t (&x)[PLANES][LANE_ITEMS]) {
+    const uint32_t *at = (const uint32_t *)tile + (size_t)n_words * PLANES * THR_DEVICE_TILE + lane;
+#pragma unroll
+    for (uint32_t p = 0; p < PLANES; p++) {
+#pragma unroll
+        for (uint32_t i = 0; i < LANE_ITEMS; i++)
+            x[p][i] = 0;
+#pragma unroll 1
+        for (uint32_t t = 0; t < n_bytes; t++) {
+            const uint32_t bytes = __ldcs(at + (t * PLANES + p) * THR_WARP);
+#pragma unroll
+            for (uint32_t i = 0; i < LANE_ITEMS; i++)
+                x[p][i] |= (bytes >> 8 * i & 0xff) << 8 * t;
+        }
+    }
+}
+
+/* D of a lane's four items and every query. */
+template <uint32_t PLANES, uint32_t QUERIES, bool FAR>
+__device__ __forceinline__ void find_distances(const thr_device_scan &scan, uint32_t tile, uint32_t lane,
+                                               uint32_t (&distances)[QUERIES][LANE_ITEMS]) {
+    const uint32_t n_rows = (scan.codes.n_dims + 7) / 8, n_whole = n_rows / 4, n_words = (n_rows + 3) / 4;
+    const uint8_t *codes = tile_of(scan.codes, tile);
+    uint32_t x[PLANES][LANE_ITEMS];
+#pragma unroll
+    for (uint32_t q = 0; q < QUERIES; q++)
+#pragma unroll
+        for (uint32_t i = 0; i < LANE_ITEMS; i++)
+            distances[q][i] = 0;
+#pragma unroll 1
+    for (uint32_t w = 0; w < n_whole; w++) {
+        load_words<PLANES>(codes, w, lane, x);
+        add_word<PLANES, QUERIES, FAR>(scan, n_words, w, x, distances);
+    }
+    if (n_rows % 4 != 0) {
+        load_rest<PLANES>(codes, n_whole, n_rows % 4, lane, x);
+        add_word<PLANES, QUERIES, FAR>(scan, n_words, n_whole, x, distances);
+    }
+}
+
+/* |b|^2 of a lane's item i: from popcounts between its own planes (kernel/kernel.h, code_squares). */
+template <uint32_t PLANES>
+__device__ __noinline__ uint32_t code_square(const thr_device_codes &codes, uint32_t tile, uint32_t lane, uint32_t i) {
+    const uint32_t n_rows = (codes.n_dims + 7) / 8, n_whole = n_rows / 4, item = LANE_ITEMS * lane + i;
+    const uint8_t *bytes = tile_of(codes, tile);
+    const uint32_t *words = (const uint32_t *)bytes;
+    const uint32_t top = (1u << PLANES) - 1;
+    uint32_t sum = 0;
+#pragma unroll 1
+    for (uint32_t w = 0; w < (n_rows + 3) / 4; w++) {
+        uint32_t x[PLANES];
+#pragma unroll
+        for (uint32_t p = 0; p < PLANES; p++) {
+            x[p] = 0;
+            if (w < n_whole)
+                x[p] = words[(w * PLANES + p) * THR_DEVICE_TILE + item];
+#pragma unroll 1
+            for (uint32_t t = 0; w == n_whole && t < n_rows % 4; t++)
+                x[p] |= (uint32_t)bytes[(n_whole * 4 + t) * PLANES * THR_DEVICE_TILE + p * THR_DEVICE_TILE + item]
+                        << 8 * t;
+        }
+#pragma unroll
+        for (uint32_t a = 0; a < PLANES; a++)
+#pragma unroll
+            for (uint32_t b = a + 1; b < PLANES; b++)
+                sum += (uint32_t)__popc(x[a] ^ x[b]) << (2 * PLANES - 2 - a - b);
+    }
+    return codes.n_dims * top * top - 4 * sum;
+}
+
+/* Numbers that a lane's items have beside their codes. */
+struct lane_numbers {
+    float factors[LANE_ITEMS], offsets[LANE_ITEMS];
+};
+
+__device__ __forceinline__ float bf16(uint32_t bits) {
+    return __uint_as_float(bits << 16);
+}
+
+__device__ __forceinline__ lane_numbers load_numbers(const thr_device_codes &codes, uint32_t tile, uint32_t lane) {
+    lane_numbers numbers = {};
+    const size_t first = (size_t)tile * THR_DEVICE_TILE + LANE_ITEMS * lane;
+    if (codes.leads != nullptr && codes.lead_offsets) {
+        const uint4 pairs = __ldcs((const uint4 *)(codes.leads + 2 * first));
+        const uint32_t words[LANE_ITEMS] = {pairs.x, pairs.y, pairs.z, pairs.w};
+#pragma unroll
+        for (uint32_t i = 0; i < LANE_ITEMS; i++) {
+            numbers.factors[i] = bf16(words[i] & 0xffff);
+            numbers.offsets[i] = bf16(words[i] >> 16);
+        }
+    } else if (codes.leads != nullptr) {
+        const uint2 pairs = __ldcs((const uint2 *)(codes.leads + first));
+        const uint32_t words[LANE_ITEMS] = {pairs.x & 0xffff, pairs.x >> 16, pairs.y & 0xffff, pairs.y >> 16};
+#pragma unroll
+        for (uint32_t i = 0; i < LANE_ITEMS; i++)
+            numbers.factors[i] = bf16(words[i]);
+    } else if (codes.factors != nullptr) {
+#pragma unroll
+        for (uint32_t i = 0; i < LANE_ITEMS; i++) {
+            numbers.factors[i] = __ldcs(codes.factors + first + i);
+            numbers.offsets[i] = codes.offsets == nullptr ? 0.0f : __ldcs(codes.offsets + first + i);
+        }
+    }
+    return numbers;
+}
+
+__device__ __forceinline__ bool has_offsets(const thr_device_codes &codes) {
+    return codes.leads != nullptr ? codes.lead_offsets : codes.offsets != nullptr;
+}
+
+__device__ __forceinline__ float product_of(int32_t total, uint32_t distance) {
+    return __int2float_rn((int32_t)((uint32_t)total - 2 * distance));
+}
+
+/* kernel/kernel.h, screen_factors and screen_leads. */
+__device__ __forceinline__ float factor_score(const thr_device_query &query, uint32_t distance, float factor,
+                                              bool offsets, float offset) {
+    const float score = __fmul_rn(__fmul_rn(product_of(query.total, distance), factor), query.gain);
+    return offsets ? __fsub_rn(score, __fmul_rn(offset, query.weight)) : score;
+}
+
+/* kernel/kernel.h, screen_cosine. */
+__device__ __forceinline__ float cosine_score(const thr_device_query &query, uint32_t distance, uint32_t square) {
+    return __fdiv_rn(product_of(query.total, distance), __fsqrt_rn(__int2float_rn((int32_t)square)));
+}
+
+/* kernel/kernel.h, block_bounds: the largest distance that can reach a score, whose sign is known to be right. */
+__device__ __forceinline__ int32_t cosine_bound(const thr_device_query &query, uint32_t floor, float score) {
+    if (!(score > 0))
+        return INT32_MAX;
+    const float needed = score * __fsqrt_rn(__uint2float_rn(floor)) * (1.0f - 0x1p-19f);
+    const float slack = (__int2float_rn(query.total) - needed) * 0.5f;
+    const float loose = slack + fabsf(slack) * 0x1p-22f;
+    return loose < 0.0f ? -1 : loose >= 0x1p30f ? INT32_MAX : (int32_t)loose + 1;
+}
+
+/*
+ * The scores of those of a lane's four items that are in rows and may reach `least`; returns which they are. Any other
+ * item's score is less than least.
+ */
+template <uint32_t PLANES>
+__device__ __forceinline__ uint32_t score_items(const thr_device_scan &scan, const thr_device_query &query,
+                                                uint32_t tile, uint32_t lane, uint32_t rows,
+                                                const uint32_t (&distances)[LANE_ITEMS], const lane_numbers &numbers,
+                                                float least, float (&scores)[LANE_ITEMS]) {
+    const bool cosine = scan.codes.block_norms != nullptr, offsets = has_offsets(scan.codes);
+    uint32_t reached = 0;
+    if (!cosine) {
+#pragma unroll
+        for (uint32_t i = 0; i < LANE_ITEMS; i++) {
+            scores[i] = factor_score(query, distances[i], numbers.factors[i], offsets, numbers.offsets[i]);
+            reached |= (uint32_t)(scores[i] >= least) << i;
+        }
+        return rows & reached;
+    }
+    const int32_t bound = cosine_bound(query, scan.codes.block_norms[2 * (size_t)tile + lane / 16], least);
+#pragma unroll
+    for (uint32_t i = 0; i < LANE_ITEMS; i++)
+        if ((rows >> i & 1) != 0 && (int32_t)distances[i] <= bound) {
+            scores[i] = cosine_score(query, distances[i], code_square<PLANES>(scan.codes, tile, lane, i));
+            reached |= (uint32_t)(scores[i] >= least) << i;
+        }
+    return reached;
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.h - what a GPU backend is: a table of functions over raw device memory, and how one is found.
+ *
+ * A backend is a library of its own (libthresher_cuda.so), loaded at run time, so that the core needs no CUDA. It gives
+ * memory, streams and the operations of ops.h; what they are put together to is decided by who calls them. Functions
+ * that take a stream return before the work is done; work of one stream is done in order, and a failure may be told by
+ * a later call.
+ *
+ * Threads: a device may be used from several threads at once, a stream by one at a time.
+ * Errors:  THR_ENOMEM where device or pinned memory is exhausted, the device goes on; THR_EDEVICE for everything else,
+ *          which after a kernel's failure comes from every later call (the device is lost to this process).
+ */
+#ifndef THR_DEVICE_DEVICE_H
+#define THR_DEVICE_DEVICE_H
+
+#include "device/ops.h"
+
+#include <thresher/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct thr_device thr_device; /* one GPU, opened */
+typedef struct thr_stream thr_stream;
+
+enum { THR_BACKEND_VERSION = 1 }; /* changes with this struct and those of ops.h */
+
+typedef struct thr_backend {
+    uint32_t version;
+    const char *name; /* "cuda" */
+
+    thr_status (*count)(uint32_t *n, thr_error *err);
+    thr_status (*describe)(uint32_t number, thr_device_info *info, thr_error *err);
+    thr_status (*open)(uint32_t number, thr_device **device, thr_error *err);
+    void (*close)(thr_device *device); /* everything made from it has been released */
+
+    /* Memory of the device, 256-byte aligned; pinned memory of the host, which copies run from and to at full speed. */
+    thr_status (*alloc)(thr_device *device, size_t size, void **memory, const char *what, thr_error *err);
+    void (*release)(thr_device *device, void *memory);
+    thr_status (*alloc_pinned)(thr_device *device, size_t size, void **memory, const char *what, thr_error *err);
+    void (*release_pinned)(thr_device *device, void *memory);
+
+    thr_status (*open_stream)(thr_device *device, thr_stream **stream, thr_error *err);
+    void (*close_stream)(thr_stream *stream); /* waits */
+    thr_status (*wait)(thr_stream *stream, thr_error *err);
+
+    thr_status (*upload)(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err);
+    thr_status (*download)(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err);
+    thr_status (*clear)(thr_stream *stream, void *memory, size_t size, thr_error *err); /* to zeros */
+
+    thr_status (*pack)(thr_stream *stream, const thr_pack_op *op, thr_error *err);
+    thr_status (*screen)(thr_stream *stream, const thr_screen_op *op, thr_error *err);
+    thr_status (*threshold)(thr_stream *stream, const thr_threshold_op *op, thr_error *err);
+    thr_status (*count_keys)(thr_stream *stream, const thr_count_op *op, thr_error *err);
+    thr_status (*select)(thr_stream *stream, const thr_select_op *op, thr_error *err);
+} thr_backend;
+
+/* The one name a backend's library exports. */
+#define THR_BACKEND_SYMBOL "thr_backend_get"
+typedef const thr_backend *(*thr_backend_get_fn)(void);
+
+/*
+ * The backend for CUDA: the library that the environment variable THR_CUDA_LIBRARY names, else libthresher_cuda.so
+ * beside this library, else where the loader looks. It is loaded once and stays.
+ *
+ * Returns THR_OK; THR_EDEVICE when there is none (a build without CUDA), or it is of another version.
+ */
+thr_status thr_backend_load(const thr_backend **backend, thr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

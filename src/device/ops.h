@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops.h - operations of a GPU backend. Plain structs, the same for C and CUDA; pointers are to device memory.
+ *
+ * On a device items are numbered from 0 in 32 bits and stand in tiles of 128. A tile's codes are as many bytes as on
+ * disk: with W = ceil(n_dims / 8) / 4 whole words a plane and T bytes left over, first 32 dimensions at a time
+ *   word w, plane p, item i:   32 bits at 4 * ((w * n_planes + p) * 128 + i)
+ * then, behind all words, the bytes left over
+ *   byte t, plane p, item i:   8 bits at 512 * W * n_planes + (t * n_planes + p) * 128 + i
+ * so that a warp whose lanes have four items each reads 512 or 128 bytes in one piece. Bit b of a word is dimension
+ * 32 w + b. Items past the last one are 0, as are all arrays of numbers an item, which are padded to whole tiles.
+ *
+ * A key puts items into the one order (candidates.h), larger keys first: 32 bits that order the scores as numbers,
+ * then the item's number inverted.
+ */
+#ifndef THR_DEVICE_OPS_H
+#define THR_DEVICE_OPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    THR_DEVICE_TILE = 128,  /* items */
+    THR_SCREEN_QUERIES = 4, /* that one pass scores, at most */
+    THR_SCREEN_WORDS = 768, /* of query codes that travel with the operation */
+    THR_COUNT_BITS = 11,    /* of a key that are counted at once */
+    THR_COUNT_BINS = 1 << 11
+};
+
+/* Codes and what scores need beside them; one of factors, leads or block_norms is there (scan/segment.h says more). */
+typedef struct thr_device_codes {
+    uint64_t n_items; /* at most 2^32 */
+    uint32_t n_dims, n_planes;
+    const void *tiles;
+    const float *factors, *offsets; /* offsets may be NULL */
+    const uint16_t *leads;          /* bfloat16 factors, with lead_offsets pairs of factor and offset */
+    const uint32_t *block_norms;    /* of every 64 items the smallest |b|^2 */
+    bool lead_offsets;
+} thr_device_codes;
+
+/* Blocks of 64 as they are on disk (codes.h) to tiles; where a tile is half filled, the other half is left as it is. */
+typedef struct thr_pack_op {
+    const uint8_t *blocks; /* n_blocks of them */
+    void *tiles;
+    uint32_t first_block, n_blocks; /* where they belong */
+    uint32_t n_rows, n_planes;      /* bytes of a plane */
+} thr_pack_op;
+
+/* A row that the screen lets through. */
+typedef struct thr_device_item {
+    uint64_t key;
+    uint32_t score;    /* the bits of a float: the key does not tell 0 from -0 */
+    uint32_t distance; /* of the planes in tiles */
+} thr_device_item;
+
+typedef struct thr_device_query {
+    int32_t total;
+    float gain, weight;
+} thr_device_query;
+
+/* Codes, a filter, and some queries. */
+typedef struct thr_device_scan {
+    thr_device_codes codes;
+    const uint64_t *filter; /* bits of items, padded to whole tiles; NULL: all */
+    uint32_t n_queries;     /* 1 to THR_SCREEN_QUERIES */
+    uint32_t query_bits;    /* 1 to 8 */
+    thr_device_query queries[THR_SCREEN_QUERIES];
+    /* Plane j of query q, dimensions 32 w to 32 w + 31: words[(q * ceil(n_dims / 32) + w) * query_bits + j]. In memory
+     * of the device, or NULL: here. */
+    const uint32_t *far_words;
+    uint32_t words[THR_SCREEN_WORDS];
+} thr_device_scan;
+
+/*
+ * With samples: the scores of n_samples tiles, evenly spaced, of query q to samples[q * 128 * n_samples]: the upper
+ * half of the keys, 0 for items that are not there or filtered out. Otherwise: every item whose key is at least
+ * thresholds[q] to items[q * capacity], in no order, up to capacity of them; counts[q] (0 before) says how many there
+ * are.
+ */
+typedef struct thr_screen_op {
+    thr_device_scan scan;
+    uint32_t *samples;
+    uint32_t n_samples;
+    const uint64_t *thresholds;
+    thr_device_item *items;
+    uint32_t *counts;
+    uint32_t capacity;
+} thr_screen_op;
+
+/*
+ * thresholds[q]: a key that a little more than `wanted` of n_all items reach, by the sample (select/histogram.h has the
+ * rule); 0 where the sample is too small to tell.
+ */
+typedef struct thr_threshold_op {
+    const uint32_t *samples; /* n_samples a query */
+    uint32_t n_samples, n_queries;
+    uint64_t n_all, wanted;
+    uint64_t *thresholds;
+} thr_threshold_op;
+
+/*
+ * One query: of all items whose key begins with the prefix_bits bits of prefix, how many have which next
+ * THR_COUNT_BITS bits, added to bins. Fewer bits are counted where the key has no more.
+ */
+typedef struct thr_count_op {
+    thr_device_scan scan;
+    uint64_t prefix;
+    uint32_t prefix_bits;
+    uint64_t *bins; /* THR_COUNT_BINS */
+} thr_count_op;
+
+/* Of every query the `wanted` items of the largest keys to chosen[q * wanted], in no order; n_chosen says how many. */
+typedef struct thr_select_op {
+    const thr_device_item *items; /* capacity a query, of which counts[q], at most capacity */
+    const uint32_t *counts;
+    uint32_t capacity, n_queries, wanted;
+    thr_device_item *chosen;
+    uint32_t *n_chosen;
+} thr_select_op;
+
+#endif

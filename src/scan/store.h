@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store.h - the codes of a target in the memory of GPUs, and the screen that runs there.
+ *
+ * What a store collects is what the CPU's pass would have collected, row for row and bit for bit: the screen's
+ * survivors are defined by their scores and row numbers alone, and scores by correctly rounded operations in one order.
+ *
+ * Several devices hold a part each, a run of tiles; all of them see every query.
+ *
+ * Threads: any number of searches may use a store; their screens take turns.
+ */
+#ifndef THR_SCAN_STORE_H
+#define THR_SCAN_STORE_H
+
+#include "device/choice.h"
+#include "scan/scan.h"
+
+typedef struct thr_store thr_store;
+
+/*
+ * Copy a target's codes, which must live as long as the store, as devices must. Memory is what the codes and their
+ * numbers take on disk, padded to tiles, and some MiB while it is copied.
+ *
+ * Returns THR_OK; THR_ENOMEM where they do not fit (err says which device lacks what); THR_EUNSUPPORTED for 2^32
+ * items a device or more; THR_ECANCELED; THR_EDEVICE.
+ */
+thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_target *target,
+                            thr_store **store, thr_error *err);
+void thr_store_free(thr_store *store);
+
+/* Device memory in use: codes with their numbers, and the workspace of searches so far. */
+typedef struct thr_store_size {
+    uint64_t code_bytes, workspace_bytes;
+} thr_store_size;
+thr_store_size thr_store_get_size(thr_store *store);
+
+struct thr_job;
+struct thr_lane;
+struct thr_scan_query;
+
+enum { THR_STORE_QUERIES = 256 }; /* collected in one call, at most */
+
+/*
+ * What thr_collect does (lane.h), on the devices: the survivors of queries[i], prepared and coded, go to lanes[i].
+ * Not for job->exact. THR_ENOMEM, also for memory of a device; THR_EDEVICE.
+ */
+thr_status thr_store_collect(thr_store *store, const struct thr_job *job, struct thr_scan_query *queries, size_t n,
+                             struct thr_lane *lanes, thr_error *err);
+
+#endif

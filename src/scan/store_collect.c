@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The screen on devices: a sample of tiles gives every query a threshold, one pass over all codes lets through what
+ * reaches it, and the best of that come back. Where the sample misjudged, histograms of the keys find the threshold
+ * that just the wanted rows reach; a margin takes another pass, with the threshold that is known then.
+ *
+ * Each of several devices gives the best of its part; the best of these are the best of all.
+ */
+#include "scan/store_impl.h"
+
+#include "base/error.h"
+#include "scan/lane.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    SAMPLE_ONE_IN = 32, /* tiles; below 8 sampled ones there is no sample, and every row is let through */
+    SAMPLE_LEAST = 8,
+    SAMPLE_MOST = 1024,
+    SPARE_ITEMS = 4096,      /* places beyond what is expected */
+    BATCH_BYTES = 256 << 20, /* of places for what a batch of queries lets through */
+    MARGIN_ITEMS = 1 << 16,  /* places at first, where nobody knows how many rows a margin takes */
+    WORD_DIMS = 32
+};
+
+/* What is wanted of a part, the same for all queries of a search. */
+typedef struct part_plan {
+    uint64_t n_allowed;
+    uint32_t wanted;    /* rows it has to find: the survivors, or all allowed ones */
+    uint32_t n_samples; /* tiles; 0: none */
+    uint32_t capacity;  /* places a query */
+} part_plan;
+
+typedef struct collecting {
+    thr_store *store;
+    const thr_job *job;
+    thr_scan_query *const *queries; /* those that have a direction */
+    thr_lane *const *lanes;
+    uint32_t n; /* of a batch; one where there are margins */
+} collecting;
+
+/* ----------------------------------------------------------------------------------------------- plans */
+
+static uint64_t count_allowed(const thr_store_part *part, const uint64_t *filter) {
+    uint64_t n = 0;
+    if (filter == NULL)
+        return part->codes.n_items;
+    filter += part->first_block;
+    for (uint64_t row = 0; row < part->codes.n_items; row += 64) {
+        const uint64_t left = part->codes.n_items - row;
+        n += (uint64_t)__builtin_popcountll(filter[row / 64] & (left >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1));
+    }
+    return n;
+}
+
+static part_plan plan_part(const thr_job *job, const thr_store_part *part) {
+    part_plan plan = {.n_allowed = count_allowed(part, job->options->filter)};
+    const uint64_t n = part->codes.n_items;
+    const uint32_t sampled = part->n_tiles / SAMPLE_ONE_IN;
+    plan.wanted = (uint32_t)(job->survivors < plan.n_allowed ? job->survivors : plan.n_allowed);
+    plan.n_samples = sampled < SAMPLE_LEAST ? 0 : sampled < SAMPLE_MOST ? sampled : SAMPLE_MOST;
+    /* The threshold's rank in the sample, as the device will find it, stands for so many rows; twice as many fit. */
+    const double seen = (double)plan.n_samples * THR_DEVICE_TILE * ((double)plan.n_allowed / (double)n);
+    const double expected = (double)plan.wanted * seen / (double)(plan.n_allowed == 0 ? 1 : plan.n_allowed);
+    const double rank = ceil(expected + 4 * sqrt(expected) + 4);
+    double capacity = rank < seen ? 2 * rank * (double)plan.n_allowed / seen + SPARE_ITEMS : (double)plan.n_allowed;
+    capacity = capacity < (double)plan.n_allowed ? capacity : (double)plan.n_allowed;
+    plan.capacity = (uint32_t)(capacity < 4294967295.0 ? capacity : 4294967295.0);
+    plan.capacity = plan.capacity < plan.wanted ? plan.wanted : plan.capacity == 0 ? 1 : plan.capacity;
+    return plan;
+}
+
+/* -------------------------------------------------------------------------------------- queries on the way */
+
+static uint32_t count_words(const thr_query_code *code) {
+    return (code->n_dims + WORD_DIMS - 1) / WORD_DIMS * code->query_bits;
+}
+
+/* Bits of the cells, a plane's 32 dimensions a word, the most significant plane first. */
+static void fill_words(const thr_query_code *code, uint32_t *words) {
+    memset(words, 0, count_words(code) * sizeof *words);
+    for (uint32_t d = 0; d < code->n_dims; d++)
+        for (uint32_t j = 0; j < code->query_bits; j++)
+            words[d / WORD_DIMS * code->query_bits + j] |= (uint32_t)(code->cells[d] >> (code->query_bits - 1 - j) & 1)
+                                                           << d % WORD_DIMS;
+}
+
+/* The filter's words of this part, once a search. */
+static thr_status send_filter(const collecting *c, thr_store_part *part, thr_error *err) {
+    void *memory;
+    const size_t size = (size_t)part->n_tiles * (THR_DEVICE_TILE / 8), used = part->n_blocks * sizeof(uint64_t);
+    if (c->job->options->filter == NULL)
+        return THR_OK;
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_FILTER, size, &memory, err));
+    THR_TRY(c->store->backend->upload(part->stream, memory, c->job->options->filter + part->first_block, used, err));
+    return size == used ? THR_OK : c->store->backend->clear(part->stream, (char *)memory + used, size - used, err);
+}
+
+/* Whether codes are too long to travel with the operations. */
+static bool is_far(const collecting *c) {
+    const uint32_t most = c->n < THR_SCREEN_QUERIES ? c->n : THR_SCREEN_QUERIES;
+    return (size_t)most * count_words(&c->queries[0]->code) > THR_SCREEN_WORDS;
+}
+
+/* The words of a batch's queries, where they are too long. */
+static thr_status send_words(const collecting *c, thr_store_part *part, thr_error *err) {
+    const size_t n_words = count_words(&c->queries[0]->code), size = c->n * n_words * sizeof(uint32_t);
+    uint32_t *host;
+    void *memory;
+    if (!is_far(c))
+        return THR_OK;
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_WORDS, size, &memory, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_WORDS, size, &host, err));
+    for (uint32_t q = 0; q < c->n; q++)
+        fill_words(&c->queries[q]->code, host + q * n_words);
+    return c->store->backend->upload(part->stream, memory, host, size, err);
+}
+
+/* Queries [first, first + n) of the batch against the part's codes. */
+static void make_scan(const collecting *c, const thr_store_part *part, uint32_t first, uint32_t n,
+                      thr_device_scan *scan) {
+    const size_t n_words = count_words(&c->queries[first]->code);
+    scan->codes = part->codes;
+    scan->filter = c->job->options->filter == NULL ? NULL : part->rooms[THR_ROOM_FILTER].memory;
+    scan->n_queries = n;
+    scan->query_bits = c->job->options->query_bits;
+    scan->far_words = is_far(c) ? (const uint32_t *)part->rooms[THR_ROOM_WORDS].memory + first * n_words : NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const thr_scan_query *query = c->queries[first + i];
+        scan->queries[i] = (thr_device_query){query->code.total, query->gain, query->weight};
+        if (scan->far_words == NULL)
+            fill_words(&query->code, scan->words + i * n_words);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ passes */
+
+/* What a batch has on a part's device. */
+typedef struct part_memory {
+    uint32_t *samples;
+    uint64_t *thresholds;
+    thr_device_item *items, *chosen, *host_chosen;
+    uint32_t *counts, *host_counts; /* of items, then of chosen ones */
+} part_memory;
+
+static thr_status get_memory(const collecting *c, thr_store_part *part, const part_plan *plan, part_memory *m,
+                             thr_error *err) {
+    thr_store *store = c->store;
+    const size_t n = c->n, item = sizeof(thr_device_item);
+    THR_TRY(thr_store_grow(store, part, THR_ROOM_SAMPLES, n * plan->n_samples * THR_DEVICE_TILE * sizeof(uint32_t),
+                           &m->samples, err));
+    THR_TRY(thr_store_grow(store, part, THR_ROOM_THRESHOLDS, n * sizeof(uint64_t), &m->thresholds, err));
+    THR_TRY(thr_store_grow(store, part, THR_ROOM_ITEMS, n * plan->capacity * item, &m->items, err));
+    THR_TRY(thr_store_grow(store, part, THR_ROOM_CHOSEN, n * plan->wanted * item, &m->chosen, err));
+    THR_TRY(thr_store_grow(store, part, THR_ROOM_HOST_CHOSEN, n * plan->wanted * item, &m->host_chosen, err));
+    THR_TRY(thr_store_grow(store, part, THR_ROOM_COUNTS, 2 * n * sizeof(uint32_t), &m->counts, err));
+    return thr_store_grow(store, part, THR_ROOM_HOST_COUNTS, 2 * n * sizeof(uint32_t), &m->host_counts, err);
+}
+
+/* Let through what reaches the thresholds that are in memory: queries [first, first + n). */
+static thr_status emit(const collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
+                       uint32_t first, uint32_t n, thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    THR_TRY(backend->clear(part->stream, m->counts + first, n * sizeof *m->counts, err));
+    for (uint32_t q = first; q < first + n; q += THR_SCREEN_QUERIES) {
+        const uint32_t some = first + n - q < THR_SCREEN_QUERIES ? first + n - q : THR_SCREEN_QUERIES;
+        thr_screen_op op = {.thresholds = m->thresholds + q,
+                            .items = m->items + (size_t)q * plan->capacity,
+                            .counts = m->counts + q,
+                            .capacity = plan->capacity};
+        make_scan(c, part, q, some, &op.scan);
+        THR_TRY(backend->screen(part->stream, &op, err));
+    }
+    return THR_OK;
+}
+
+/* The best of what was let through, and how many there are, on their way to the host. */
+static thr_status choose(const collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
+                         uint32_t first, uint32_t n, thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    const thr_select_op op = {.items = m->items + (size_t)first * plan->capacity,
+                              .counts = m->counts + first,
+                              .capacity = plan->capacity,
+                              .n_queries = n,
+                              .wanted = plan->wanted,
+                              .chosen = m->chosen + (size_t)first * plan->wanted,
+                              .n_chosen = m->counts + c->n + first};
+    THR_TRY(backend->select(part->stream, &op, err));
+    THR_TRY(backend->download(part->stream, m->host_chosen + (size_t)first * plan->wanted, op.chosen,
+                              (size_t)n * plan->wanted * sizeof *op.chosen, err));
+    return backend->download(part->stream, m->host_counts, m->counts, 2 * (size_t)c->n * sizeof *m->counts, err);
+}
+
+/* Everything a batch usually takes, without waiting for it. */
+static thr_status start_part(const collecting *c, thr_store_part *part, const part_plan *plan, part_memory *m,
+                             thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    if (plan->wanted == 0)
+        return THR_OK;
+    THR_TRY(get_memory(c, part, plan, m, err));
+    THR_TRY(send_words(c, part, err));
+    const thr_threshold_op op = {m->samples,   plan->n_samples * THR_DEVICE_TILE, c->n, plan->n_allowed, plan->wanted,
+                                 m->thresholds};
+    for (uint32_t q = 0; q < c->n && plan->n_samples > 0; q += THR_SCREEN_QUERIES) {
+        thr_screen_op sample = {.samples = m->samples + (size_t)q * op.n_samples, .n_samples = plan->n_samples};
+        make_scan(c, part, q, c->n - q < THR_SCREEN_QUERIES ? c->n - q : THR_SCREEN_QUERIES, &sample.scan);
+        THR_TRY(backend->screen(part->stream, &sample, err));
+    }
+    if (plan->n_samples > 0)
+        THR_TRY(backend->threshold(part->stream, &op, err));
+    else
+        THR_TRY(backend->clear(part->stream, m->thresholds, c->n * sizeof *m->thresholds, err));
+    THR_TRY(emit(c, part, plan, m, 0, c->n, err));
+    return choose(c, part, plan, m, 0, c->n, err);
+}
+
+/* ------------------------------------------------------------------------------- where the sample misjudged */
+
+/*
+ * The key that just the wanted rows of a query reach, or a smaller one that no more rows reach than fit: bit by bit
+ * from the first, always into the bin in which the wanted-th is.
+ */
+static thr_status find_threshold(const collecting *c, thr_store_part *part, const part_plan *plan, uint32_t q,
+                                 uint64_t *threshold, thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    uint64_t bins[THR_COUNT_BINS], above = 0; /* rows in larger bins */
+    thr_count_op op = {.prefix = 0, .prefix_bits = 0};
+    make_scan(c, part, q, 1, &op.scan);
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_BINS, sizeof bins, &op.bins, err));
+    for (;;) {
+        THR_TRY(backend->clear(part->stream, op.bins, sizeof bins, err));
+        THR_TRY(backend->count_keys(part->stream, &op, err));
+        THR_TRY(backend->download(part->stream, bins, op.bins, sizeof bins, err));
+        THR_TRY(backend->wait(part->stream, err));
+        const uint32_t left = 64 - op.prefix_bits, digit = left < THR_COUNT_BITS ? left : THR_COUNT_BITS;
+        uint32_t bin = (1u << digit) - 1;
+        for (; bin > 0 && above + bins[bin] < plan->wanted; bin--)
+            above += bins[bin];
+        op.prefix = op.prefix << digit | bin;
+        op.prefix_bits += digit;
+        *threshold = op.prefix_bits == 64 ? op.prefix : op.prefix << (64 - op.prefix_bits);
+        if (above + bins[bin] <= plan->capacity || op.prefix_bits == 64)
+            return THR_OK;
+    }
+}
+
+static thr_status collect_again(const collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
+                                uint32_t q, thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    uint64_t threshold = 0;
+    THR_TRY(find_threshold(c, part, plan, q, &threshold, err));
+    THR_TRY(backend->upload(part->stream, m->thresholds + q, &threshold, sizeof threshold, err));
+    THR_TRY(emit(c, part, plan, m, q, 1, err));
+    THR_TRY(choose(c, part, plan, m, q, 1, err));
+    THR_TRY(backend->wait(part->stream, err));
+    if (m->host_counts[q] >= plan->wanted && m->host_counts[q] <= plan->capacity)
+        return THR_OK;
+    return thr_fail(err, THR_EDEVICE, "a GPU counted %u rows, then found %u", plan->wanted, m->host_counts[q]);
+}
+
+/* ---------------------------------------------------------------------------------------------- collecting */
+
+static void push(const thr_store_part *part, thr_collector *collector, const thr_device_item *items, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        float score;
+        memcpy(&score, &items[i].score, sizeof score);
+        if (i % THR_BLOCK_ITEMS == 0)
+            thr_collector_reserve(collector);
+        thr_collector_push(collector, part->first_block * THR_BLOCK_ITEMS + (uint32_t)~items[i].key, score,
+                           items[i].distance);
+    }
+}
+
+static thr_status finish_part(const collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
+                              thr_error *err) {
+    if (plan->wanted == 0)
+        return THR_OK;
+    THR_TRY(c->store->backend->wait(part->stream, err));
+    for (uint32_t q = 0; q < c->n; q++) {
+        if (m->host_counts[q] > plan->capacity || m->host_counts[q] < plan->wanted)
+            THR_TRY(collect_again(c, part, plan, m, q, err));
+        push(part, &c->lanes[q]->collector, m->host_chosen + (size_t)q * plan->wanted, m->host_counts[c->n + q]);
+    }
+    return THR_OK;
+}
+
+static thr_status collect_batch(const collecting *c, const part_plan *plans, thr_error *err) {
+    part_memory memories[THR_MAX_DEVICES];
+    for (uint32_t q = 0; q < c->n; q++)
+        THR_TRY(thr_collector_start(&c->lanes[q]->collector, c->job->context, c->job->survivors, 0, -INFINITY, err));
+    for (uint32_t i = 0; i < c->store->n_parts; i++)
+        THR_TRY(start_part(c, &c->store->parts[i], &plans[i], &memories[i], err));
+    for (uint32_t i = 0; i < c->store->n_parts; i++)
+        THR_TRY(finish_part(c, &c->store->parts[i], &plans[i], &memories[i], err));
+    for (uint32_t q = 0; q < c->n; q++)
+        thr_collector_finish(&c->lanes[q]->collector);
+    return THR_OK;
+}
+
+/* All rows of a part within the margin of the survivors' last score, to the query's collector. */
+static thr_status collect_margin(const collecting *c, thr_store_part *part, float least, uint64_t n_allowed,
+                                 thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    thr_collector *collector = &c->lanes[0]->collector;
+    uint32_t bits, capacity = n_allowed < MARGIN_ITEMS ? (uint32_t)n_allowed : MARGIN_ITEMS;
+    memcpy(&bits, &least, sizeof bits);
+    bits = bits << 1 == 0 ? 0 : bits; /* 0 and -0 are the same here, as in keys */
+    const uint64_t threshold = (uint64_t)((bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u) << 32;
+    while (n_allowed > 0) {
+        part_memory m;
+        const part_plan plan = {.n_allowed = n_allowed, .wanted = capacity, .capacity = capacity};
+        THR_TRY(get_memory(c, part, &plan, &m, err));
+        THR_TRY(backend->upload(part->stream, m.thresholds, &threshold, sizeof threshold, err));
+        THR_TRY(emit(c, part, &plan, &m, 0, 1, err));
+        THR_TRY(choose(c, part, &plan, &m, 0, 1, err));
+        THR_TRY(backend->wait(part->stream, err));
+        if (m.host_counts[0] <= capacity) {
+            push(part, collector, m.host_chosen, m.host_counts[1]);
+            return THR_OK;
+        }
+        capacity = m.host_counts[0];
+    }
+    return THR_OK;
+}
+
+/* The one query of a batch: what the collector holds, and all that is within the margin of its last. */
+static thr_status widen(const collecting *c, const part_plan *plans, float margin, thr_error *err) {
+    thr_collector *collector = &c->lanes[0]->collector;
+    float worst = INFINITY;
+    for (size_t i = 0; i < collector->n; i++)
+        worst = collector->items[i].score < worst ? collector->items[i].score : worst;
+    if (collector->n < c->job->survivors)
+        return THR_OK; /* these are all that may be found */
+    THR_TRY(thr_collector_start(collector, c->job->context, c->job->survivors, margin, -INFINITY, err));
+    for (uint32_t i = 0; i < c->store->n_parts; i++)
+        THR_TRY(collect_margin(c, &c->store->parts[i], worst - margin, plans[i].n_allowed, err));
+    thr_collector_finish(collector);
+    if (collector->status != THR_OK)
+        return thr_fail(err, collector->status, "no memory for all rows within the margin: lower extra");
+    return THR_OK;
+}
+
+/* So many queries at once that what they let through has room on every part. */
+static uint32_t batch_size(const thr_store *store, const part_plan *plans) {
+    uint64_t size = THR_STORE_QUERIES;
+    for (uint32_t i = 0; i < store->n_parts; i++) {
+        const uint64_t fit = BATCH_BYTES / (plans[i].capacity * sizeof(thr_device_item));
+        size = fit < size ? fit : size;
+    }
+    return size < 1 ? 1 : (uint32_t)size;
+}
+
+static thr_status collect(thr_store *store, const thr_job *job, thr_scan_query *const *queries, thr_lane *const *lanes,
+                          uint32_t n, thr_error *err) {
+    part_plan plans[THR_MAX_DEVICES];
+    collecting c = {store, job, queries, lanes, n};
+    for (uint32_t i = 0; i < store->n_parts; i++) {
+        plans[i] = plan_part(job, &store->parts[i]);
+        THR_TRY(send_filter(&c, &store->parts[i], err));
+    }
+    const bool margins = thr_margin_of(job, queries[0]) > 0;
+    const uint32_t size = margins ? 1 : batch_size(store, plans);
+    for (uint32_t first = 0; first < n; first += size) {
+        c.queries = queries + first;
+        c.lanes = lanes + first;
+        c.n = n - first < size ? n - first : size;
+        THR_TRY(collect_batch(&c, plans, err));
+        if (margins)
+            THR_TRY(widen(&c, plans, thr_margin_of(job, queries[first]), err));
+    }
+    return THR_OK;
+}
+
+thr_status thr_store_collect(thr_store *store, const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes,
+                             thr_error *err) {
+    thr_scan_query *with_direction[THR_STORE_QUERIES];
+    thr_lane *their_lanes[THR_STORE_QUERIES];
+    uint32_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        queries[i].collected = queries[i].norm == 0 && job->target->metric != THR_METRIC_L2;
+        if (queries[i].collected) {
+            THR_TRY(thr_collect_first(job, &queries[i], &lanes[i], err));
+        } else {
+            with_direction[m] = &queries[i];
+            their_lanes[m++] = &lanes[i];
+        }
+    }
+    if (m == 0)
+        return THR_OK;
+    (void)pthread_mutex_lock(&store->mutex);
+    const thr_status status = collect(store, job, with_direction, their_lanes, m, err);
+    (void)pthread_mutex_unlock(&store->mutex);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_impl.h - what a store is made of, for the files that fill it and search it. */
+#ifndef THR_SCAN_STORE_IMPL_H
+#define THR_SCAN_STORE_IMPL_H
+
+#include "scan/store.h"
+
+#include <pthread.h>
+
+/* Memory that grows with what searches ask for, and stays. */
+typedef struct thr_room {
+    void *memory;
+    size_t size;
+} thr_room;
+
+/* What a part's searches need beside the codes. Of the device, but for the three that are pinned memory of the host. */
+typedef enum thr_room_name {
+    THR_ROOM_SAMPLES,
+    THR_ROOM_THRESHOLDS,
+    THR_ROOM_ITEMS,
+    THR_ROOM_COUNTS, /* of items and chosen ones */
+    THR_ROOM_CHOSEN,
+    THR_ROOM_FILTER,
+    THR_ROOM_WORDS,
+    THR_ROOM_BINS,
+    THR_ROOM_HOST_WORDS,
+    THR_ROOM_HOST_COUNTS,
+    THR_ROOM_HOST_CHOSEN,
+    THR_N_ROOMS
+} thr_room_name;
+
+/* A run of blocks on one device. */
+typedef struct thr_store_part {
+    thr_device *device;
+    thr_stream *stream;
+    uint64_t first_block;
+    uint32_t n_blocks, n_tiles;
+    thr_device_codes codes;
+    thr_room rooms[THR_N_ROOMS];
+} thr_store_part;
+
+struct thr_store {
+    thr_context *context;
+    const thr_backend *backend;
+    pthread_mutex_t mutex; /* held while devices work for a search */
+    uint64_t code_bytes;
+    uint32_t n_parts;
+    thr_store_part parts[];
+};
+
+/* Room for at least size bytes; what it held is lost when it has to grow. */
+thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_room_name name, size_t size, void *memory_out,
+                          thr_error *err);
+
+#endif
