@@ -76,7 +76,7 @@ __asm__(".text\n"
 
 static void prepare(Fiber *fiber, char *stack, size_t size) {
     /* Six registers, where to return to, and the return address of that: the stack is aligned as after a call. */
-    void **top = reinterpret_cast<void **>(stack + size) - 2;
+    void **top = reinterpret_cast<void **>(stack + size) - 1;
     *top = nullptr;
     *--top = reinterpret_cast<void *>(&simt_fiber_entry);
     for (int i = 0; i < 6; i++)
