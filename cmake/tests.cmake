@@ -8,6 +8,7 @@
 #   tests/cli/NAME.sh        cli.NAME       the program from outside
 #   examples/NAME.c          example.NAME   public API only
 #   python/tests/test_*.py   python         the Python package on the shared library
+#   tests/simt/test_NAME.cc  simt.NAME      the emulator that kernels for GPUs are tested with; needs a C++ compiler
 #   tools/check-NAME         house.NAME     the checks of the house (option THR_HOUSE)
 #
 # A test that answers 77 is skipped. Each works in a directory of its own and finds the sources by THR_SOURCE_DIR.
@@ -117,6 +118,54 @@ foreach(source IN LISTS fuzz_sources)
         thr_test(fuzz.${name} ${target} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
     endif()
 endforeach()
+
+# -------------------------------------------------------------------------------------------------------- simt
+
+# The emulator of GPUs. ThreadSanitizer is not told of its fibers, and a cross compiler for C++ is not asked for.
+if(NOT CMAKE_CROSSCOMPILING AND NOT THR_FUZZ AND NOT THR_SANITIZE MATCHES "thread")
+    include(CheckLanguage)
+    if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
+        # The C compiler's brother, or else two sanitizers would meet in one process.
+        get_filename_component(brother ${CMAKE_C_COMPILER} NAME)
+        get_filename_component(brother_dir ${CMAKE_C_COMPILER} DIRECTORY)
+        string(REGEX REPLACE "clang" "clang++" brother ${brother})
+        string(REGEX REPLACE "gcc" "g++" brother ${brother})
+        string(REGEX REPLACE "^cc$" "c++" brother ${brother})
+        find_program(CMAKE_CXX_COMPILER NAMES ${brother} HINTS ${brother_dir} NO_DEFAULT_PATH)
+        if(NOT CMAKE_CXX_COMPILER)
+            unset(CMAKE_CXX_COMPILER CACHE)
+        endif()
+    endif()
+    check_language(CXX)
+endif()
+if(CMAKE_CXX_COMPILER)
+    foreach(config RELEASE RELWITHDEBINFO)
+        set(CMAKE_CXX_FLAGS_${config} "${CMAKE_C_FLAGS_${config}}" CACHE STRING "As for C")
+    endforeach()
+    enable_language(CXX)
+    set(CMAKE_CXX_STANDARD 17)
+    set(CMAKE_CXX_STANDARD_REQUIRED ON)
+    set(CMAKE_CXX_EXTENSIONS OFF)
+    set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+
+    file(GLOB simt_sources CONFIGURE_DEPENDS tests/simt/*.cc)
+    set(simt_tests ${simt_sources})
+    list(FILTER simt_sources EXCLUDE REGEX "/test_[^/]*$")
+    list(FILTER simt_tests INCLUDE REGEX "/test_[^/]*$")
+    add_library(thresher_simt STATIC ${simt_sources})
+    set_target_properties(thresher_simt PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_include_directories(thresher_simt PUBLIC tests/simt)
+    target_link_libraries(thresher_simt PUBLIC Threads::Threads)
+    foreach(source IN LISTS simt_tests)
+        get_filename_component(target ${source} NAME_WE)
+        string(REGEX REPLACE "^test_" "" name ${target})
+        add_executable(simt_${name} ${source})
+        target_link_libraries(simt_${name} PRIVATE thresher_simt)
+        thr_test(simt.${name} simt_${name})
+    endforeach()
+else()
+    message(STATUS "The emulator of GPUs, for tests: no C++ compiler, left out")
+endif()
 
 # --------------------------------------------------------------------------------------------- cli and examples
 

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.cc - device and pinned memory with margins around it, and copies.
+ *
+ * Margins hold a pattern that is looked at after every launch and when memory is given back; AddressSanitizer is told
+ * not to let anybody touch them. What is inside has another pattern at first, which is no number one would hope for.
+ */
+#include "state.h"
+
+#include "fiber.h"
+#include "report.h"
+#include "simt_control.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#ifdef SIMT_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace simt {
+namespace {
+
+constexpr size_t margin = 256; /* also the alignment of cudaMalloc */
+constexpr unsigned char margin_byte = 0xbd, fresh_byte = 0xcd;
+
+enum class Kind { device, pinned };
+
+struct Allocation {
+    void *raw; /* what malloc gave */
+    size_t size;
+    Kind kind;
+    int device;
+    uint64_t number;
+};
+
+std::mutex lock;
+std::map<uintptr_t, Allocation> allocations; /* by first byte */
+std::map<uintptr_t, size_t> registered;
+size_t in_use[most_devices], pinned_in_use;
+uint64_t n_allocations;
+
+uintptr_t address(const void *p) { return reinterpret_cast<uintptr_t>(p); }
+
+/* The allocation that an address lies in, or just behind; NULL for none. */
+const std::pair<const uintptr_t, Allocation> *find(uintptr_t at) {
+    auto after = allocations.upper_bound(at);
+    if (after == allocations.begin())
+        return nullptr;
+    --after;
+    return at <= after->first + after->second.size ? &*after : nullptr;
+}
+
+void guard_margins(uintptr_t at, size_t size, bool on) {
+#ifdef SIMT_ASAN
+    for (const uintptr_t from : {at - margin, at + size}) {
+        if (on)
+            __asan_poison_memory_region(reinterpret_cast<void *>(from), margin);
+        else
+            __asan_unpoison_memory_region(reinterpret_cast<void *>(from), margin);
+    }
+#else
+    (void)at, (void)size, (void)on;
+#endif
+}
+
+/* Compares by hand: memcmp would be watched. Answers the distance of the first byte from the allocation, 0 for none. */
+__attribute__((no_sanitize("address"), noinline)) ptrdiff_t damage(uintptr_t at, size_t size) {
+    const unsigned char *p = reinterpret_cast<const unsigned char *>(at);
+    for (size_t i = 0; i < margin; i++)
+        if (p[size + i] != margin_byte)
+            return static_cast<ptrdiff_t>(i) + 1;
+    for (size_t i = 1; i <= margin; i++)
+        if (*(p - i) != margin_byte)
+            return -static_cast<ptrdiff_t>(i);
+    return 0;
+}
+
+const char *kind_text(Kind kind) { return kind == Kind::device ? "device" : "pinned"; }
+
+/* Reports damage, with the margin mended first so that it is told once. */
+bool check_one(uintptr_t at, const Allocation &allocation, const char *when) {
+    const ptrdiff_t distance = damage(at, allocation.size);
+    if (distance == 0)
+        return true;
+    guard_margins(at, allocation.size, false);
+    std::memset(reinterpret_cast<void *>(at - margin), margin_byte, margin);
+    std::memset(reinterpret_cast<void *>(at + allocation.size), margin_byte, margin);
+    guard_margins(at, allocation.size, true);
+    host_report("global overrun: byte %td %s %s allocation %llu of %zu bytes at %p was written\n  %s",
+                distance > 0 ? distance : -distance, distance > 0 ? "behind" : "before", kind_text(allocation.kind),
+                static_cast<unsigned long long>(allocation.number), allocation.size, reinterpret_cast<void *>(at), when);
+    return false;
+}
+
+cudaError_t allocate(void **p, size_t size, Kind kind) {
+    if (const cudaError_t error = usable())
+        return error;
+    if (!p)
+        return cudaErrorInvalidValue;
+    *p = nullptr;
+    if (size == 0)
+        return cudaSuccess;
+    if (fails_alloc())
+        return cudaErrorMemoryAllocation;
+    const std::lock_guard<std::mutex> guard(lock);
+    const int device = current_device();
+    const size_t most = device_memory();
+    if (size > SIZE_MAX / 2 || (kind == Kind::device && (in_use[device] > most || size > most - in_use[device])))
+        return cudaErrorMemoryAllocation;
+    char *raw = static_cast<char *>(std::malloc(size + 3 * margin));
+    if (!raw)
+        return cudaErrorMemoryAllocation;
+    char *first = raw + margin + (margin - address(raw) % margin) % margin;
+    std::memset(first - margin, margin_byte, margin);
+    std::memset(first, fresh_byte, size);
+    std::memset(first + size, margin_byte, margin);
+    guard_margins(address(first), size, true);
+    allocations[address(first)] = Allocation{raw, size, kind, device, ++n_allocations};
+    (kind == Kind::device ? in_use[device] : pinned_in_use) += size;
+    *p = first;
+    return cudaSuccess;
+}
+
+/* Memory goes back even where the answer is an error of the device, as it does when a process ends. */
+cudaError_t release(void *p, Kind kind) {
+    if (!p)
+        return usable();
+    const std::unique_lock<std::mutex> guard(lock);
+    const auto found = allocations.find(address(p));
+    if (found == allocations.end() || found->second.kind != kind) {
+        host_report("free: %p is no %s allocation%s", p, kind_text(kind),
+                    found != allocations.end() ? " but of the other kind"
+                    : find(address(p))         ? " but a place inside of one"
+                                               : "");
+        return cudaErrorInvalidValue;
+    }
+    const Allocation allocation = found->second;
+    const bool whole = check_one(found->first, allocation, "found when it was given back");
+    guard_margins(found->first, allocation.size, false);
+    allocations.erase(found);
+    (kind == Kind::device ? in_use[allocation.device] : pinned_in_use) -= allocation.size;
+    std::free(allocation.raw);
+    return whole ? usable() : cudaErrorInvalidValue;
+}
+
+/* A side of a copy: is it on a device, and if so, in one allocation from end to end? */
+bool check_side(const char *call, const char *side, const void *p, size_t size, int must_be_device) {
+    const auto *found = find(address(p));
+    if (found && address(p) == found->first + found->second.size && size > 0)
+        found = nullptr;
+    const bool on_device = found && found->second.kind == Kind::device;
+    if (must_be_device >= 0 && on_device != (must_be_device > 0)) {
+        host_report("copy: %s's %s %p is%s device memory", call, side, p, on_device ? "" : " no");
+        return false;
+    }
+    if (found && size > found->second.size - (address(p) - found->first)) {
+        host_report("copy: %s's %s, %zu bytes at %p, leaves its allocation of %zu bytes at %p", call, side, size, p,
+                    found->second.size, reinterpret_cast<void *>(found->first));
+        return false;
+    }
+    return true;
+}
+
+cudaError_t copy(const char *call, void *to, const void *from, size_t size, cudaMemcpyKind kind) {
+    if (const cudaError_t error = usable())
+        return error;
+    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+        return cudaErrorInvalidMemcpyDirection;
+    if (size == 0)
+        return cudaSuccess;
+    const bool any = kind == cudaMemcpyDefault;
+    {
+        const std::lock_guard<std::mutex> guard(lock);
+        const int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+        const int from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+        if (!check_side(call, "destination", to, size, any ? -1 : to_device) ||
+            !check_side(call, "source", from, size, any ? -1 : from_device))
+            return cudaErrorInvalidValue;
+    }
+    if (!fails_copy())
+        std::memmove(to, from, size);
+    return cudaSuccess;
+}
+
+cudaError_t set(const char *call, void *p, int value, size_t size) {
+    if (const cudaError_t error = usable())
+        return error;
+    if (size == 0)
+        return cudaSuccess;
+    {
+        const std::lock_guard<std::mutex> guard(lock);
+        if (!check_side(call, "destination", p, size, 1))
+            return cudaErrorInvalidValue;
+    }
+    if (!fails_copy())
+        std::memset(p, value, size);
+    return cudaSuccess;
+}
+
+cudaError_t in_stream(cudaStream_t stream) {
+    const cudaError_t error = usable();
+    return error ? error : check_stream(stream);
+}
+
+} // namespace
+
+bool check_margins(const char *when) {
+    const std::lock_guard<std::mutex> guard(lock);
+    for (const auto &[at, allocation] : allocations)
+        if (!check_one(at, allocation, when))
+            return false;
+    return true;
+}
+
+} // namespace simt
+
+using simt::Kind;
+using simt::remember;
+
+size_t simt_allocated(void) {
+    const std::lock_guard<std::mutex> guard(simt::lock);
+    size_t sum = 0;
+    for (const size_t bytes : simt::in_use)
+        sum += bytes;
+    return sum;
+}
+
+size_t simt_pinned(void) {
+    const std::lock_guard<std::mutex> guard(simt::lock);
+    return simt::pinned_in_use;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
+    if (const cudaError_t error = simt::usable())
+        return remember(error);
+    const std::lock_guard<std::mutex> guard(simt::lock);
+    const size_t used = simt::in_use[simt::current_device()];
+    *total = simt::device_memory();
+    *free = used < *total ? *total - used : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **devPtr, size_t size) { return remember(simt::allocate(devPtr, size, Kind::device)); }
+
+cudaError_t cudaFree(void *devPtr) { return remember(simt::release(devPtr, Kind::device)); }
+
+cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream) {
+    const cudaError_t error = simt::in_stream(hStream);
+    return remember(error ? error : simt::allocate(devPtr, size, Kind::device));
+}
+
+cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream) {
+    const cudaError_t error = simt::check_stream(hStream);
+    return remember(error ? error : simt::release(devPtr, Kind::device));
+}
+
+cudaError_t cudaMallocHost(void **ptr, size_t size) { return remember(simt::allocate(ptr, size, Kind::pinned)); }
+
+cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags) {
+    if (flags > (cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
+        return remember(cudaErrorInvalidValue);
+    return remember(simt::allocate(pHost, size, Kind::pinned));
+}
+
+cudaError_t cudaFreeHost(void *ptr) { return remember(simt::release(ptr, Kind::pinned)); }
+
+cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int) {
+    if (const cudaError_t error = simt::usable())
+        return remember(error);
+    if (!ptr || size == 0)
+        return remember(cudaErrorInvalidValue);
+    if (simt::fails_alloc())
+        return remember(cudaErrorMemoryAllocation);
+    const std::lock_guard<std::mutex> guard(simt::lock);
+    const uintptr_t first = simt::address(ptr);
+    auto after = simt::registered.lower_bound(first);
+    if (after != simt::registered.end() && after->first < first + size)
+        return remember(cudaErrorHostMemoryAlreadyRegistered);
+    if (after != simt::registered.begin() && (--after)->first + after->second > first)
+        return remember(cudaErrorHostMemoryAlreadyRegistered);
+    simt::registered[first] = size;
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *ptr) {
+    {
+        const std::lock_guard<std::mutex> guard(simt::lock);
+        if (simt::registered.erase(simt::address(ptr)) == 0)
+            return remember(cudaErrorHostMemoryNotRegistered);
+    }
+    return remember(simt::usable());
+}
+
+cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags) {
+    if (const cudaError_t error = simt::usable())
+        return remember(error);
+    const std::lock_guard<std::mutex> guard(simt::lock);
+    const uintptr_t at = simt::address(pHost);
+    const auto *found = simt::find(at);
+    auto after = simt::registered.upper_bound(at);
+    const bool is_registered = after != simt::registered.begin() && (--after)->first + after->second > at;
+    if (flags || !pDevice || !(is_registered || (found && found->second.kind == Kind::pinned)))
+        return remember(cudaErrorInvalidValue);
+    *pDevice = pHost;
+    return cudaSuccess;
+}
+
+/* A copy that waits tells that it lost the device. */
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind) {
+    const cudaError_t error = simt::copy("cudaMemcpy", dst, src, count, kind);
+    return remember(error ? error : simt::usable());
+}
+
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream) {
+    const cudaError_t error = simt::in_stream(stream);
+    return remember(error ? error : simt::copy("cudaMemcpyAsync", dst, src, count, kind));
+}
+
+cudaError_t cudaMemset(void *devPtr, int value, size_t count) {
+    return remember(simt::set("cudaMemset", devPtr, value, count));
+}
+
+cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream) {
+    const cudaError_t error = simt::in_stream(stream);
+    return remember(error ? error : simt::set("cudaMemsetAsync", devPtr, value, count));
+}
+
+/* A symbol is a plain variable here. */
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset,
+                               enum cudaMemcpyKind kind) {
+    const cudaError_t error = simt::usable();
+    if (!error && kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDefault)
+        return remember(cudaErrorInvalidMemcpyDirection);
+    if (!error && !simt::fails_copy())
+        std::memcpy(const_cast<char *>(static_cast<const char *>(symbol)) + offset, src, count);
+    return remember(error ? error : simt::usable());
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scheduler.h - what launches and meetings of warps ask of the machine.
+ */
+#ifndef SIMT_SCHEDULER_H
+#define SIMT_SCHEDULER_H
+
+#include "launch.h"
+#include "machine.h"
+
+namespace simt {
+
+/* Run a block to its end. false: a report was taken by a handler and the block is abandoned. */
+bool run_block(const Launch &what, uint3 index, uint64_t seed);
+
+/* How often a fiber gave way to another. */
+uint64_t count_switches();
+
+/* The current lane waits until it is woken; the lanes of a mask can go on. */
+void wait_for_warp();
+void wake_lanes(Warp &warp, uint32_t mask);
+
+} // namespace simt
+
+#endif
