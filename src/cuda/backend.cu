@@ -111,9 +111,12 @@ static thr_status alloc(thr_device *device, size_t size, void **memory, const ch
                     (double)size / 1e6, what, (double)free_bytes / 1e6, (double)all_bytes / 1e6);
 }
 
+/* Of a device that is lost, too: what CUDA then makes of it is its own affair. */
 static void release(thr_device *device, void *memory) {
-    if (memory != nullptr && thr_cuda_use(device, nullptr) == THR_OK)
-        (void)cudaFree(memory);
+    if (memory == nullptr)
+        return;
+    (void)cudaSetDevice(device->number);
+    (void)cudaFree(memory);
     (void)cudaGetLastError();
 }
 
@@ -124,8 +127,10 @@ static thr_status alloc_pinned(thr_device *device, size_t size, void **memory, c
 }
 
 static void release_pinned(thr_device *device, void *memory) {
-    if (memory != nullptr && thr_cuda_use(device, nullptr) == THR_OK)
-        (void)cudaFreeHost(memory);
+    if (memory == nullptr)
+        return;
+    (void)cudaSetDevice(device->number);
+    (void)cudaFreeHost(memory);
     (void)cudaGetLastError();
 }
 
@@ -134,10 +139,9 @@ static void release_pinned(thr_device *device, void *memory) {
 static void close_stream(thr_stream *stream) {
     if (stream == nullptr)
         return;
-    if (thr_cuda_use(stream->device, nullptr) == THR_OK) {
-        (void)cudaStreamSynchronize(stream->stream);
-        (void)cudaStreamDestroy(stream->stream);
-    }
+    (void)cudaSetDevice(stream->device->number);
+    (void)cudaStreamSynchronize(stream->stream);
+    (void)cudaStreamDestroy(stream->stream);
     (void)cudaGetLastError();
     delete stream;
 }

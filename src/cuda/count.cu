@@ -13,7 +13,7 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_tiles(THR_PARAMETE
     THR_SHARED(uint32_t, bins, THR_COUNT_BINS);
     const uint32_t lane = threadIdx.x % THR_WARP, n_warps = gridDim.x * (COUNT_THREADS / THR_WARP);
     const uint32_t n_tiles = (uint32_t)((op.scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE);
-    const uint32_t left = 64 - op.prefix_bits, digit = left < THR_COUNT_BITS ? left : THR_COUNT_BITS;
+    const uint32_t left = 64 - op.prefix_bits, digit = min(left, (uint32_t)THR_COUNT_BITS);
     for (uint32_t bin = threadIdx.x; bin < THR_COUNT_BINS; bin += COUNT_THREADS)
         bins[bin] = 0;
     __syncthreads();

@@ -21,14 +21,16 @@
 /* A parameter of a kernel that stays where parameters are, whatever indices it is read with. */
 #define THR_PARAMETER(type) const __grid_constant__ type
 
+/* Of functions that are rarely called and would only swell a kernel. */
+#define THR_RARE __noinline__
+
 #else
 
 #define THR_PARAMETER(type) const type
+#define THR_RARE            __attribute__((noinline))
 
 #endif
 
-enum { THR_WARP = 32 };
-
-static const uint32_t THR_ALL_LANES = 0xffffffffu;
+static const uint32_t THR_WARP = 32, THR_ALL_LANES = 0xffffffffu;
 
 #endif

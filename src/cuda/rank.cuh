@@ -8,7 +8,7 @@
 
 #include "cuda/portable.cuh"
 
-enum { RANK_THREADS = 512, RANK_BITS = 8, RANK_BINS = 1 << RANK_BITS, RANK_WORDS = 4 };
+static const uint32_t RANK_THREADS = 512, RANK_BITS = 8, RANK_BINS = 1 << RANK_BITS, RANK_WORDS = 4;
 
 /*
  * One warp: the bin in which the rank-th largest is (from 1), to words[0], and its rank among that bin's to words[1].
@@ -16,7 +16,7 @@ enum { RANK_THREADS = 512, RANK_BITS = 8, RANK_BINS = 1 << RANK_BITS, RANK_WORDS
  */
 template <typename Bins, typename Words>
 __device__ __forceinline__ void find_bin(Bins &bins, Words &words, uint32_t lane, uint32_t rank) {
-    enum { BINS_A_LANE = RANK_BINS / THR_WARP };
+    const uint32_t BINS_A_LANE = RANK_BINS / THR_WARP;
     uint32_t own = 0;
     for (uint32_t i = 0; i < BINS_A_LANE; i++)
         own += bins[BINS_A_LANE * lane + i];

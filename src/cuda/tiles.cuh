@@ -118,7 +118,7 @@ __device__ __forceinline__ void find_distances(const thr_device_scan &scan, uint
 
 /* |b|^2 of a lane's item i: from popcounts between its own planes (kernel/kernel.h, code_squares). */
 template <uint32_t PLANES>
-__device__ __noinline__ uint32_t code_square(const thr_device_codes &codes, uint32_t tile, uint32_t lane, uint32_t i) {
+THR_RARE __device__ uint32_t code_square(const thr_device_codes &codes, uint32_t tile, uint32_t lane, uint32_t i) {
     const uint32_t n_rows = (codes.n_dims + 7) / 8, n_whole = n_rows / 4, item = LANE_ITEMS * lane + i;
     const uint8_t *bytes = tile_of(codes, tile);
     const uint32_t *words = (const uint32_t *)bytes;

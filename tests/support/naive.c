@@ -11,6 +11,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+float *test_tied_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims, bool mean) {
+    float *rows = test_array((size_t)n_items * n_dims, sizeof *rows);
+    test_gaussian(rng, rows, (size_t)n_items * n_dims);
+    for (size_t i = 0; mean && i < (size_t)n_items * n_dims; i++)
+        rows[i] += 1.5f;
+    for (uint32_t i = 8; i < n_items; i += 8) {
+        const size_t size = n_dims * sizeof *rows;
+        if (thr_rng_below(rng, 4) == 0)
+            memset(rows + (size_t)i * n_dims, 0, size);
+        else
+            memcpy(rows + (size_t)i * n_dims, rows + (size_t)thr_rng_below(rng, i) * n_dims, size);
+    }
+    return rows;
+}
+
+float *test_queries(uint64_t *rng, uint64_t n, uint32_t n_dims) {
+    float *queries = test_array((size_t)n * n_dims, sizeof *queries);
+    test_gaussian(rng, queries, (size_t)n * n_dims);
+    if (n > 3) {
+        memset(queries + 2 * n_dims, 0, n_dims * sizeof *queries);
+        memcpy(queries + (n - 1) * n_dims, queries, n_dims * sizeof *queries);
+    }
+    return queries;
+}
+
+uint64_t *test_filter(uint64_t *rng, uint32_t n_items, uint64_t one_in) {
+    uint64_t *filter = test_array((n_items + 63) / 64, sizeof *filter);
+    for (uint32_t i = 0; i < n_items; i++)
+        if (thr_rng_below(rng, one_in) == 0)
+            filter[i / 64] |= UINT64_C(1) << i % 64;
+    return filter;
+}
+
 int test_candidate_order(const void *a, const void *b) {
     const thr_candidate *x = a, *y = b;
     if (x->score != y->score)

@@ -8,6 +8,15 @@
 #include "select/candidates.h"
 #include "support.h"
 
+/* Gaussian rows, around a mean where one is wanted; every eighth is zero or a copy of another: there are ties. */
+float *test_tied_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims, bool mean);
+
+/* So many queries; of more than three one is zero, and two are the same. */
+float *test_queries(uint64_t *rng, uint64_t n, uint32_t n_dims);
+
+/* A filter that lets one row in so many pass. */
+uint64_t *test_filter(uint64_t *rng, uint32_t n_items, uint64_t one_in);
+
 /* qsort's order: larger score first, then the smaller row. */
 int test_candidate_order(const void *a, const void *b);
 

@@ -50,48 +50,11 @@ static thr_search_options defaults(uint64_t survivors, uint64_t candidates) {
     return options;
 }
 
-/*
- * Gaussian rows around a mean where one is wanted; every eighth is zero or a copy of another, so that there are ties.
- */
-static float *make_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims, bool mean) {
-    float *rows = test_array((size_t)n_items * n_dims, sizeof *rows);
-    test_gaussian(rng, rows, (size_t)n_items * n_dims);
-    for (size_t i = 0; mean && i < (size_t)n_items * n_dims; i++)
-        rows[i] += 1.5f;
-    for (uint32_t i = 8; i < n_items; i += 8) {
-        const size_t size = n_dims * sizeof *rows;
-        if (thr_rng_below(rng, 4) == 0)
-            memset(rows + (size_t)i * n_dims, 0, size);
-        else
-            memcpy(rows + (size_t)i * n_dims, rows + (size_t)thr_rng_below(rng, i) * n_dims, size);
-    }
-    return rows;
-}
-
-/* So many queries, one of them zero, and two the same. */
-static float *make_queries(uint64_t *rng, uint64_t n, uint32_t n_dims) {
-    float *queries = test_array((size_t)n * n_dims, sizeof *queries);
-    test_gaussian(rng, queries, (size_t)n * n_dims);
-    if (n > 3) {
-        memset(queries + 2 * n_dims, 0, n_dims * sizeof *queries);
-        memcpy(queries + (n - 1) * n_dims, queries, n_dims * sizeof *queries);
-    }
-    return queries;
-}
-
-static uint64_t *make_filter(uint64_t *rng, uint32_t n_items, uint64_t one_in) {
-    uint64_t *filter = test_array((n_items + 63) / 64, sizeof *filter);
-    for (uint32_t i = 0; i < n_items; i++)
-        if (thr_rng_below(rng, one_in) == 0)
-            filter[i / 64] |= UINT64_C(1) << i % 64;
-    return filter;
-}
-
 static void check_target(contexts *c, const test_target *target, uint64_t *rng) {
     const uint64_t n = target->shape.n_items;
     const uint32_t n_dims = target->shape.n_dims;
     const uint64_t n_queries = 2 + thr_rng_below(rng, 4);
-    float *queries = make_queries(rng, n_queries, n_dims);
+    float *queries = test_queries(rng, n_queries, n_dims);
     thr_search_options options = defaults(30, 12);
     test_search_equals_naive(next(c), target, queries, 1, 5, &options, "one query");
     test_search_equals_naive(next(c), target, queries, n_queries, 5, &options, "a batch");
@@ -106,7 +69,7 @@ static void check_target(contexts *c, const test_target *target, uint64_t *rng) 
     options = defaults(25, 0);
     options.extra = target->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
     test_search_equals_naive(next(c), target, queries, n_queries, 4, &options, "extra");
-    uint64_t *filter = make_filter(rng, target->shape.n_items, 3);
+    uint64_t *filter = test_filter(rng, target->shape.n_items, 3);
     options = defaults(20, 10);
     options.filter = filter;
     options.filter_bits = n;
@@ -135,7 +98,7 @@ static void all_kinds_of_nested_codes_equal_the_naive_answer(void **state) {
                                                   .centre = kind % 2 == 1,
                                                   .lead = lead,
                                                   .rotate = kind / 2 == 1};
-                        float *rows = make_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
+                        float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
                         test_target target;
                         test_target_make(&target, &shape, rows);
                         assert_true(target.segments->records != NULL);
@@ -152,8 +115,9 @@ static void batches_of_any_size_answer_every_query_for_itself(void **state) {
     uint64_t rng = test_seed();
     for (size_t m = 0; m < 3; m++) {
         const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[m + 1], 320, m == 1, 1, m == 2};
-        float *rows = make_rows(&rng, ITEMS, DIMS, shape.centre), *queries = make_queries(&rng, MOST_QUERIES, DIMS);
-        uint64_t *filter = make_filter(&rng, ITEMS, 2);
+        float *rows = test_tied_rows(&rng, ITEMS, DIMS, shape.centre),
+              *queries = test_queries(&rng, MOST_QUERIES, DIMS);
+        uint64_t *filter = test_filter(&rng, ITEMS, 2);
         test_target target;
         test_target_make(&target, &shape, rows);
         for (uint64_t n_queries = 1; n_queries <= MOST_QUERIES; n_queries++) {
@@ -182,8 +146,8 @@ static void make_many(test_target *target, size_t m, const float *rows) {
 static void large_collections_equal_the_naive_answer(void **state) {
     contexts *c = *state;
     uint64_t rng = test_seed();
-    float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = make_queries(&rng, GROUP, FEW_DIMS);
-    uint64_t *filter = make_filter(&rng, MANY, 3);
+    float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
+    uint64_t *filter = test_filter(&rng, MANY, 3);
     test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
     assert_true(thr_sample_blocks(MANY / 64) > 0);
     for (size_t m = 0; m < 3; m++) {
@@ -213,7 +177,7 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
     contexts *c = *state;
     uint64_t rng = test_seed();
     const uint64_t n_blocks = (MANY + 63) / 64, n_sampled = thr_sample_blocks(n_blocks);
-    float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = make_queries(&rng, GROUP, FEW_DIMS);
+    float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
     for (uint64_t s = 0; s < n_sampled; s++)
         for (uint64_t i = 0; i < 64 * FEW_DIMS; i++) {

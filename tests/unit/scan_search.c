@@ -19,30 +19,6 @@ static thr_search_options defaults(uint32_t query_bits) {
     return options;
 }
 
-/* Gaussian rows; every eighth is zero or a copy of another, so that there are ties; some share a mean. */
-static float *make_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims, bool mean) {
-    float *rows = test_array((size_t)n_items * n_dims, sizeof *rows);
-    test_gaussian(rng, rows, (size_t)n_items * n_dims);
-    for (size_t i = 0; mean && i < (size_t)n_items * n_dims; i++)
-        rows[i] += 1.5f;
-    for (uint32_t i = 8; i < n_items; i += 8) {
-        const size_t size = n_dims * sizeof *rows;
-        if (thr_rng_below(rng, 4) == 0)
-            memset(rows + (size_t)i * n_dims, 0, size);
-        else
-            memcpy(rows + (size_t)i * n_dims, rows + (size_t)thr_rng_below(rng, i) * n_dims, size);
-    }
-    return rows;
-}
-
-static uint64_t *make_filter(uint64_t *rng, uint32_t n_items, uint64_t one_in) {
-    uint64_t *filter = test_array((n_items + 63) / 64, sizeof *filter);
-    for (uint32_t i = 0; i < n_items; i++)
-        if (thr_rng_below(rng, one_in) == 0)
-            filter[i / 64] |= UINT64_C(1) << i % 64;
-    return filter;
-}
-
 /*
  * All kinds of search of one target; the context has two threads, so that queries alone and queries in a crowd differ.
  */
@@ -66,7 +42,7 @@ static void check_target(thr_context *context, const test_target *target, uint32
         test_search_equals_naive(context, target, queries, 1, 3, &options, "extra");
     }
     options = defaults(query_bits);
-    uint64_t *filter = make_filter(rng, target->shape.n_items, 5);
+    uint64_t *filter = test_filter(rng, target->shape.n_items, 5);
     options.filter = filter;
     options.filter_bits = n;
     test_search_equals_naive(context, target, queries, QUERIES, 10, &options, "filter");
@@ -93,7 +69,7 @@ static void all_kinds_of_targets_and_searches_equal_the_naive_answer(void **stat
                                               .metric = METRICS[m],
                                               .keep = KEEPS[keep],
                                               .centre = thr_rng_below(&rng, 2) == 0};
-                    float *rows = make_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
+                    float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
                     test_target target;
                     test_target_make(&target, &shape, rows);
                     for (size_t q = 0; q < sizeof QUERY_BITS / sizeof *QUERY_BITS; q++)
@@ -115,7 +91,7 @@ static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) 
             const test_shape shape = {
                 .n_items = ITEMS, .n_dims = DIMS, .bits = 8, .metric = METRICS[m], .centre = centre != 0};
             test_target target;
-            float *rows = make_rows(&rng, ITEMS, DIMS, centre != 0);
+            float *rows = test_tied_rows(&rng, ITEMS, DIMS, centre != 0);
             float query[DIMS], scores[ITEMS];
             uint64_t found[ITEMS];
             test_gaussian(&rng, query, DIMS);
@@ -166,7 +142,7 @@ static void exact_scores_and_order_hold_in_double_within_the_bound(void **state)
                                       .bits = 1,
                                       .metric = METRICS[m],
                                       .keep = KEEPS[keep]};
-            float *rows = make_rows(&rng, ITEMS, shape.n_dims, false);
+            float *rows = test_tied_rows(&rng, ITEMS, shape.n_dims, false);
             float *vector = test_array(shape.n_dims, sizeof *vector), scores[K];
             uint64_t found[K];
             bool in_answer[ITEMS] = {false};

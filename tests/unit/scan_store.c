@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan_store.c - searches whose screen runs on GPUs, against the search by the book in every bit. The GPUs are the
+ * emulator of tests/simt, three of them; the backend is the real one, compiled for it.
+ */
+#include "naive.h"
+#include "scan/lane.h"
+#include "scan/store.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef TEST_EMULATED_BACKEND
+
+static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
+
+/* Devices, contexts that the host's part runs in, and what the emulator can be told. */
+typedef struct fixture {
+    thr_context *contexts[2]; /* of one thread and of two */
+    thr_devices *one, *three;
+    void (*let_fail)(const char *what);
+    size_t (*allocated)(void);
+    size_t (*pinned)(void);
+    uint64_t (*launches)(void);
+} fixture;
+
+static void *symbol(const char *name) {
+    void *library = dlopen(TEST_EMULATED_BACKEND, RTLD_NOW | RTLD_LOCAL);
+    void *found = library == NULL ? NULL : dlsym(library, name);
+    if (found == NULL) {
+        fprintf(stderr, "%s: no %s: %s\n", TEST_EMULATED_BACKEND, name, dlerror());
+        exit(1);
+    }
+    return found;
+}
+
+static int set_up(void **state) {
+    fixture *f = test_array(1, sizeof *f);
+    thr_device_choice choice;
+    thr_error err;
+    void *symbols[] = {symbol("simt_fail"), symbol("simt_allocated"), symbol("simt_pinned"), symbol("simt_launches")};
+    memcpy(&f->let_fail, &symbols[0], sizeof symbols[0]);
+    memcpy(&f->allocated, &symbols[1], sizeof symbols[1]);
+    memcpy(&f->pinned, &symbols[2], sizeof symbols[2]);
+    memcpy(&f->launches, &symbols[3], sizeof symbols[3]);
+    for (uint32_t i = 0; i < 2; i++)
+        f->contexts[i] = test_context(i + 1, THR_ISA_BEST, NULL);
+    assert_ok(thr_device_choice_read("cuda:1", &choice, &err), &err);
+    assert_ok(thr_devices_open(f->contexts[0], &choice, &f->one, &err), &err);
+    assert_ok(thr_device_choice_read("cuda", &choice, &err), &err);
+    assert_ok(thr_devices_open(f->contexts[0], &choice, &f->three, &err), &err);
+    assert_int_equal(f->three->n, 3);
+    *state = f;
+    return test_say_seed(state);
+}
+
+/* Whatever the tests did, nothing of the devices is left in use. */
+static int tear_down(void **state) {
+    fixture *f = *state;
+    thr_devices_close(f->contexts[0], f->one);
+    thr_devices_close(f->contexts[0], f->three);
+    const size_t left = f->allocated() + f->pinned();
+    for (int i = 0; i < 2; i++)
+        thr_context_free(f->contexts[i]);
+    free(f);
+    if (left != 0)
+        fprintf(stderr, "%zu bytes are still allocated\n", left);
+    return left != 0;
+}
+
+static thr_search_options defaults(uint64_t survivors, uint64_t candidates) {
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.n_survivors = survivors;
+    options.n_candidates = candidates;
+    return options;
+}
+
+/* A target with its codes on devices. */
+static void make_target(const fixture *f, const thr_devices *devices, test_target *target, const test_shape *shape,
+                        const float *rows) {
+    thr_error err;
+    test_target_make(target, shape, rows);
+    assert_ok(thr_store_create(f->contexts[1], devices, &target->scan, &target->scan.store, &err), &err);
+}
+
+static void free_target(test_target *target) {
+    thr_store_free(target->scan.store);
+    test_target_free(target);
+}
+
+/* ------------------------------------------------------------------------------------------ all kinds */
+
+static void check_target(const fixture *f, const test_target *target, uint64_t *rng) {
+    const uint64_t n = target->shape.n_items;
+    const uint32_t n_dims = target->shape.n_dims;
+    const uint64_t n_queries = 2 + thr_rng_below(rng, 5);
+    thr_context *context = f->contexts[thr_rng_below(rng, 2)];
+    float *queries = test_queries(rng, n_queries, n_dims);
+    uint64_t *filter = test_filter(rng, target->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
+    thr_search_options options = defaults(30, 12);
+    options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
+    const uint64_t before = f->launches();
+    test_search_equals_naive(context, target, queries, 1, 5, &options, "one query");
+    assert_true(f->launches() > before);
+    test_search_equals_naive(context, target, queries, n_queries, 5, &options, "a batch");
+    test_search_equals_naive(context, target, queries, 2, n + 3, &options, "k > n");
+    options.extra = target->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
+    test_search_equals_naive(context, target, queries, n_queries, 4, &options, "extra");
+    options.extra = INFINITY;
+    test_search_equals_naive(context, target, queries, 1, 4, &options, "extra without end");
+    options = defaults(20, 10);
+    options.filter = filter;
+    options.filter_bits = n;
+    test_search_equals_naive(context, target, queries, n_queries, 7, &options, "filter");
+    options.filter = none;
+    test_search_equals_naive(context, target, queries, n_queries, 7, &options, "nothing allowed");
+    free(none);
+    free(filter);
+    free(queries);
+}
+
+/* Flat and nested codes of all numbers of planes, with and without centre, of sizes around blocks and tiles. */
+static void all_kinds_of_codes_equal_the_naive_answer(void **state) {
+    const fixture *f = *state;
+    const uint32_t sizes[] = {1, 63, 64, 65, 128, 129, 500};
+    uint64_t rng = test_seed();
+    for (uint32_t bits = 1; bits <= 8; bits++)
+        for (uint32_t turn = 0; turn < 8; turn++) {
+            const test_shape shape = {.n_items = sizes[thr_rng_below(&rng, sizeof sizes / sizeof *sizes)],
+                                      .n_dims = 1 + (uint32_t)thr_rng_below(&rng, 75),
+                                      .bits = bits,
+                                      .metric = METRICS[thr_rng_below(&rng, 3)],
+                                      .keep = KEEPS[thr_rng_below(&rng, 4)],
+                                      .segment_items = turn % 2 == 0 ? 0 : 64 * (1 + (uint32_t)thr_rng_below(&rng, 3)),
+                                      .centre = turn % 4 >= 2,
+                                      .lead = turn < 4 || bits == 1 ? 0 : 1 + (uint32_t)thr_rng_below(&rng, bits - 1)};
+            float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
+            test_target target;
+            make_target(f, turn % 3 == 0 ? f->one : f->three, &target, &shape, rows);
+            check_target(f, &target, &rng);
+            free_target(&target);
+            free(rows);
+        }
+}
+
+/* Codes of so many dimensions and bits that they do not travel with the operations. */
+static void long_queries_equal_the_naive_answer(void **state) {
+    const fixture *f = *state;
+    enum { ITEMS = 200, DIMS = 3333 };
+    uint64_t rng = test_seed();
+    const test_shape shape = {.n_items = ITEMS, .n_dims = DIMS, .bits = 2, .metric = THR_METRIC_L2, .lead = 1};
+    float *rows = test_tied_rows(&rng, ITEMS, DIMS, false), *queries = test_queries(&rng, 6, DIMS);
+    test_target target;
+    make_target(f, f->three, &target, &shape, rows);
+    for (uint32_t query_bits = 7; query_bits <= 8; query_bits++)
+        for (uint64_t n_queries = 1; n_queries <= 6; n_queries += 5) {
+            thr_search_options options = defaults(50, 20);
+            options.query_bits = query_bits;
+            test_search_equals_naive(f->contexts[0], &target, queries, n_queries, 5, &options, "long queries");
+        }
+    free_target(&target);
+    free(queries);
+    free(rows);
+}
+
+/* ---------------------------------------------------------------------------- samples, and what they misjudge */
+
+enum { MANY = 33000, FEW_DIMS = 9, GROUP = 6 }; /* enough tiles for a sample on one device */
+
+static void check_many(const fixture *f, const test_shape *shape, const float *rows, const float *queries,
+                       const char *what) {
+    test_target target;
+    thr_search_options options = defaults(40, 20);
+    make_target(f, f->one, &target, shape, rows);
+    test_search_equals_naive(f->contexts[1], &target, queries, GROUP, 8, &options, what);
+    test_search_equals_naive(f->contexts[1], &target, queries, 1, 5000, &options, what);
+    free_target(&target);
+}
+
+static void large_collections_equal_the_naive_answer(void **state) {
+    const fixture *f = *state;
+    uint64_t rng = test_seed();
+    float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false), *queries = test_queries(&rng, GROUP, FEW_DIMS);
+    for (size_t m = 0; m < 3; m++) {
+        const test_shape shape = {
+            .n_items = MANY, .n_dims = FEW_DIMS, .bits = 2, .metric = METRICS[m], .keep = KEEPS[m], .lead = m == 1};
+        check_many(f, &shape, rows, queries, "many");
+    }
+    free(queries);
+    free(rows);
+}
+
+/* Every row has the same score: far more reach any threshold than there is room for, and row numbers decide. */
+static void rows_that_are_all_equal_come_in_their_order(void **state) {
+    const fixture *f = *state;
+    uint64_t rng = test_seed();
+    float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
+    test_gaussian(&rng, rows, FEW_DIMS);
+    for (uint32_t i = 1; i < MANY; i++)
+        memcpy(rows + (size_t)i * FEW_DIMS, rows, FEW_DIMS * sizeof *rows);
+    for (size_t m = 0; m < 3; m++) {
+        const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = METRICS[m], .lead = m == 2};
+        check_many(f, &shape, rows, queries, "all equal");
+    }
+    free(queries);
+    free(rows);
+}
+
+/* The sampled tiles hold the rows nearest to the queries, or those farthest away. */
+static void samples_that_mislead_do_not_change_answers(void **state) {
+    const fixture *f = *state;
+    enum { TILE = 128 };
+    const uint32_t n_tiles = (MANY + TILE - 1) / TILE, n_samples = n_tiles / 32;
+    uint64_t rng = test_seed();
+    float *queries = test_array((size_t)GROUP * FEW_DIMS, sizeof *queries), *rows = NULL;
+    for (size_t i = 0; i < (size_t)GROUP * FEW_DIMS; i++)
+        queries[i] = 1 + test_normal(&rng) / 10;
+    assert_true(n_samples >= 8);
+    for (int sign = -1; sign <= 1; sign += 2) {
+        rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows);
+        test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
+        for (uint32_t s = 0; s < n_samples; s++) {
+            const uint32_t tile = (uint32_t)((uint64_t)s * n_tiles / n_samples);
+            for (size_t i = 0;
+                 i < (size_t)TILE * FEW_DIMS && (size_t)tile * TILE * FEW_DIMS + i < (size_t)MANY * FEW_DIMS; i++)
+                rows[(size_t)tile * TILE * FEW_DIMS + i] += (float)sign * 3;
+        }
+        for (size_t m = 0; m < 3; m++) {
+            const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = METRICS[m]};
+            check_many(f, &shape, rows, queries, "misleading sample");
+        }
+        free(rows);
+    }
+    free(queries);
+}
+
+/* --------------------------------------------------------------------------------------------- failures */
+
+typedef struct small {
+    float *rows, *queries;
+    test_target target;
+    thr_search_options options;
+} small;
+
+enum { SMALL = 300, SMALL_DIMS = 20 };
+
+static void make_small(small *s) {
+    uint64_t rng = test_seed();
+    const test_shape shape = {.n_items = SMALL, .n_dims = SMALL_DIMS, .bits = 3, .metric = THR_METRIC_IP, .lead = 1};
+    s->rows = test_tied_rows(&rng, SMALL, SMALL_DIMS, false);
+    s->queries = test_queries(&rng, GROUP, SMALL_DIMS);
+    s->options = defaults(20, 10);
+    test_target_make(&s->target, &shape, s->rows);
+}
+
+static void free_small(small *s) {
+    free_target(&s->target);
+    free(s->rows);
+    free(s->queries);
+}
+
+static thr_status search(const fixture *f, const small *s, thr_error *err) {
+    uint64_t rows[GROUP * 5];
+    const thr_matrix queries = thr_matrix_f32(s->queries, GROUP, SMALL_DIMS);
+    thr_scan *scan = NULL;
+    assert_ok(thr_scan_create(f->contexts[0], &scan, err), err);
+    const thr_status status = thr_scan_search(scan, &s->target.scan, &queries, 5, &s->options, rows, NULL, err);
+    thr_scan_free(scan);
+    return status;
+}
+
+static void every_allocation_on_a_device_may_fail(void **state) {
+    const fixture *f = *state;
+    small s = {.rows = NULL};
+    thr_error err;
+    make_small(&s);
+    const size_t before = f->allocated();
+    unsigned n_failed = 0;
+    for (unsigned i = 1;; i++) {
+        char what[32];
+        (void)snprintf(what, sizeof what, "alloc %u", i);
+        f->let_fail(what);
+        thr_status status = thr_store_create(f->contexts[0], f->three, &s.target.scan, &s.target.scan.store, &err);
+        if (status == THR_OK)
+            status = search(f, &s, &err);
+        f->let_fail("none");
+        if (status == THR_OK)
+            break;
+        n_failed++;
+        assert_error(status, THR_ENOMEM, &err, "cuda:");
+        if (s.target.scan.store != NULL) { /* what failed is asked for again */
+            assert_ok(search(f, &s, &err), &err);
+            test_search_equals_naive(f->contexts[0], &s.target, s.queries, GROUP, 5, &s.options, "after a failure");
+        }
+        thr_store_free(s.target.scan.store);
+        s.target.scan.store = NULL;
+        assert_int_equal(f->allocated(), before);
+    }
+    assert_true(n_failed > 20);
+    free_small(&s);
+}
+
+static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
+    const fixture *f = *state;
+    static const char *const kinds[] = {"launch", "copy"};
+    small s = {.rows = NULL};
+    thr_error err;
+    make_small(&s);
+    const size_t before = f->allocated(), pinned = f->pinned();
+    for (size_t kind = 0; kind < 2; kind++)
+        for (unsigned i = 1;; i++) {
+            char what[32];
+            (void)snprintf(what, sizeof what, "%s %u", kinds[kind], i);
+            f->let_fail(what);
+            thr_status status = thr_store_create(f->contexts[0], f->one, &s.target.scan, &s.target.scan.store, &err);
+            if (status == THR_OK)
+                status = search(f, &s, &err);
+            const bool was_lost = status != THR_OK;
+            if (was_lost)
+                assert_error(status, THR_EDEVICE, &err, "illegal");
+            thr_store_free(s.target.scan.store);
+            s.target.scan.store = NULL;
+            assert_int_equal(f->allocated(), before);
+            assert_int_equal(f->pinned(), pinned);
+            f->let_fail("none");
+            if (!was_lost) {
+                assert_true(i > 4);
+                break;
+            }
+        }
+    free_small(&s);
+}
+
+/* Device memory for codes is what they take on disk, but for the last tile. */
+static void codes_take_no_more_memory_than_on_disk(void **state) {
+    const fixture *f = *state;
+    enum { ITEMS = 12800, DIMS = 100 };
+    uint64_t rng = test_seed();
+    const test_shape shape = {.n_items = ITEMS, .n_dims = DIMS, .bits = 3, .metric = THR_METRIC_L2, .centre = true};
+    float *rows = test_tied_rows(&rng, ITEMS, DIMS, true);
+    test_target target;
+    const size_t before = f->allocated();
+    make_target(f, f->one, &target, &shape, rows);
+    const thr_store_size size = thr_store_get_size(target.scan.store);
+    assert_int_equal(f->allocated() - before, size.code_bytes + size.workspace_bytes);
+    assert_int_equal(size.code_bytes, ITEMS * (3 * 13 + 2 * sizeof(float)));
+    free_target(&target);
+    free(rows);
+}
+
+static void words_for_devices_are_read_or_refused(void **state) {
+    (void)state;
+    static const char *const bad[] = {"",        "gpu",      "CPU",     "cuda:",      "cuda:x", "cuda:1,",
+                                      "cuda:,1", "cuda:1,1", "cuda:-1", "cuda:99999", "cuda 0", "auto:1"};
+    thr_device_choice choice;
+    thr_error err;
+    assert_ok(thr_device_choice_read(NULL, &choice, &err), &err);
+    assert_int_equal(choice.kind, THR_DEVICE_CPU);
+    assert_ok(thr_device_choice_read("auto", &choice, &err), &err);
+    assert_int_equal(choice.kind, THR_DEVICE_AUTO);
+    assert_ok(thr_device_choice_read("cuda:2,0,11", &choice, &err), &err);
+    assert_int_equal(choice.kind, THR_DEVICE_CUDA);
+    assert_int_equal(choice.n, 3);
+    assert_int_equal(choice.numbers[2], 11);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_error(thr_device_choice_read(bad[i], &choice, &err), THR_EINVAL, &err, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_for_devices_are_read_or_refused),
+        cmocka_unit_test(all_kinds_of_codes_equal_the_naive_answer),
+        cmocka_unit_test(long_queries_equal_the_naive_answer),
+        cmocka_unit_test(large_collections_equal_the_naive_answer),
+        cmocka_unit_test(rows_that_are_all_equal_come_in_their_order),
+        cmocka_unit_test(samples_that_mislead_do_not_change_answers),
+        cmocka_unit_test(every_allocation_on_a_device_may_fail),
+        cmocka_unit_test(a_lost_device_is_an_error_and_leaks_nothing),
+        cmocka_unit_test(codes_take_no_more_memory_than_on_disk),
+    };
+    (void)setenv("THR_CUDA_LIBRARY", TEST_EMULATED_BACKEND, 1);
+    (void)setenv("THR_SIMT_DEVICES", "3", 1);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
+
+#else
+
+int main(void) {
+    return 77; /* no C++ compiler, no emulator */
+}
+
+#endif
