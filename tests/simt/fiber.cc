@@ -84,7 +84,9 @@ static void prepare(Fiber *fiber, char *stack, size_t size) {
     fiber->stack_pointer = top;
 }
 
-static void swap(Fiber *from, Fiber *to) { simt_fiber_swap(&from->stack_pointer, to->stack_pointer); }
+static void swap(Fiber *from, Fiber *to) {
+    simt_fiber_swap(&from->stack_pointer, to->stack_pointer);
+}
 
 #else
 
@@ -96,7 +98,9 @@ static void prepare(Fiber *fiber, char *stack, size_t size) {
     makecontext(&fiber->context, simt_fiber_entry, 0);
 }
 
-static void swap(Fiber *from, Fiber *to) { swapcontext(&from->context, &to->context); }
+static void swap(Fiber *from, Fiber *to) {
+    swapcontext(&from->context, &to->context);
+}
 
 #endif
 

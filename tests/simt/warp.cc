@@ -13,7 +13,9 @@
 namespace simt {
 namespace {
 
-bool same_place(Place a, Place b) { return a.line == b.line && (a.file == b.file || !std::strcmp(a.file, b.file)); }
+bool same_place(Place a, Place b) {
+    return a.line == b.line && (a.file == b.file || !std::strcmp(a.file, b.file));
+}
 
 [[noreturn]] void report_mask(const char *what, Place place, uint32_t mask, unsigned lane, const char *why) {
     kernel_report(place, "wrong mask: %s of %s has mask 0x%08x, but lane %u %s", what,
@@ -44,9 +46,11 @@ Group &find_group(Warp &warp, const char *what, Place place, uint32_t mask) {
             mine = &group;
         } else if ((group.mask & bit) && (mask & group.arrived)) {
             if (same)
-                kernel_report(place, "different masks: %s of %s has mask 0x%08x, but lanes 0x%08x wait there with 0x%08x",
+                kernel_report(place,
+                              "different masks: %s of %s has mask 0x%08x, but lanes 0x%08x wait there with 0x%08x",
                               what, thread_text(current->number).c_str(), mask, group.arrived, group.mask);
-            kernel_report(place, "divergent warp: %s comes to %s for lanes 0x%08x, but lanes 0x%08x wait for it at %s of %s",
+            kernel_report(place,
+                          "divergent warp: %s comes to %s for lanes 0x%08x, but lanes 0x%08x wait for it at %s of %s",
                           thread_text(current->number).c_str(), what, mask, group.arrived, group.what,
                           place_text(group.place).c_str());
         }
