@@ -147,7 +147,7 @@ void resolve_match(void *const *lanes, uint32_t mask) {
     }
 }
 
-/* As PTX has them: a segment of width lanes begins at a multiple of width, a power of two up to 32; deltas have 5 bits. */
+/* As PTX has them: segments begin at multiples of width, which is a power of two up to 32; deltas have 5 bits. */
 unsigned lane_at(unsigned lane, int source, int width) {
     const unsigned w = static_cast<unsigned>(width);
     return (lane & ~(w - 1)) | (static_cast<unsigned>(source) & (w - 1));
