@@ -12,9 +12,7 @@
 namespace simt {
 
 /* A value whose type is not deduced: it converts to the pointer's. */
-template <typename T> struct Same {
-    using type = T;
-};
+template <typename T> struct Same { using type = T; };
 template <typename T> using SameT = typename Same<T>::type;
 
 template <typename T> T wrapping_sum(T a, T b) {
@@ -31,7 +29,9 @@ template <typename T, typename F> T update(T *p, Place, F f) {
     *p = f(old);
     return old;
 }
-template <typename T, typename F> T update(SharedPointer<T> p, Place place, F f) { return p.update(place, f); }
+template <typename T, typename F> T update(SharedPointer<T> p, Place place, F f) {
+    return p.update(place, f);
+}
 
 } // namespace simt
 

@@ -71,9 +71,15 @@ cudaError_t take_pending() {
     return taken;
 }
 
-bool fails_alloc() { return fails(Failure::alloc); }
-bool fails_launch() { return fails(Failure::launch); }
-bool fails_copy() { return fails(Failure::copy); }
+bool fails_alloc() {
+    return fails(Failure::alloc);
+}
+bool fails_launch() {
+    return fails(Failure::launch);
+}
+bool fails_copy() {
+    return fails(Failure::copy);
+}
 
 uint64_t launch_seed(uint64_t *number) {
     const std::lock_guard<std::mutex> guard(lock);

@@ -92,7 +92,9 @@ size_t device_memory() {
     return text ? std::strtoull(text, nullptr, 0) : size_t{1} << 30;
 }
 
-int current_device() { return device_in_use; }
+int current_device() {
+    return device_in_use;
+}
 
 } // namespace simt
 
@@ -203,7 +205,9 @@ cudaError_t cudaDeviceSynchronize(void) {
     return simt::remember(error ? error : simt::take_pending());
 }
 
-cudaError_t cudaDeviceReset(void) { return simt::remember(simt::usable()); }
+cudaError_t cudaDeviceReset(void) {
+    return simt::remember(simt::usable());
+}
 
 cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value) {
     if (const cudaError_t error = simt::usable())

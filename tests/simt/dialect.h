@@ -26,17 +26,23 @@
     struct alignas(alignment) name {                                                                                   \
         type x, y;                                                                                                     \
     };                                                                                                                 \
-    inline name make_##name(type x, type y) { return name{x, y}; }
+    inline name make_##name(type x, type y) {                                                                          \
+        return name{x, y};                                                                                             \
+    }
 #define SIMT_VECTOR3(name, type)                                                                                       \
     struct name {                                                                                                      \
         type x, y, z;                                                                                                  \
     };                                                                                                                 \
-    inline name make_##name(type x, type y, type z) { return name{x, y, z}; }
+    inline name make_##name(type x, type y, type z) {                                                                  \
+        return name{x, y, z};                                                                                          \
+    }
 #define SIMT_VECTOR4(name, type, alignment)                                                                            \
     struct alignas(alignment) name {                                                                                   \
         type x, y, z, w;                                                                                               \
     };                                                                                                                 \
-    inline name make_##name(type x, type y, type z, type w) { return name{x, y, z, w}; }
+    inline name make_##name(type x, type y, type z, type w) {                                                          \
+        return name{x, y, z, w};                                                                                       \
+    }
 
 SIMT_VECTOR2(char2, signed char, 2)
 SIMT_VECTOR2(uchar2, unsigned char, 2)

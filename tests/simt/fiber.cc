@@ -9,15 +9,24 @@
 #include <unistd.h>
 
 #ifdef SIMT_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
 namespace simt {
 namespace {
 
-Fiber *pool;
+/* Gives stacks back when the library that the emulator is in is closed. */
+struct Pool {
+    Fiber *first;
+    ~Pool();
+} pool;
 Fiber *coming_from; /* who switched last */
 Fiber *entering;    /* a fiber that runs for the first time */
+
+size_t page_size() {
+    return static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
 
 /* THR_SIMT_STACK bytes, 64 KiB without; sanitizers need more, and a page is taken only when it is touched. */
 size_t stack_size() {
@@ -28,8 +37,20 @@ size_t stack_size() {
 #endif
     if (const char *text = std::getenv("THR_SIMT_STACK"))
         size = std::strtoull(text, nullptr, 0);
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t page = page_size();
     return (size < 16 * 1024 ? 16 * 1024 : size + page - 1) / page * page;
+}
+
+Pool::~Pool() {
+    while (Fiber *fiber = first) {
+        first = fiber->next;
+        char *stack = static_cast<char *>(const_cast<void *>(fiber->stack));
+#ifdef SIMT_ASAN
+        __asan_unpoison_memory_region(stack, fiber->size); /* who maps this place next finds it clean */
+#endif
+        (void)munmap(stack - page_size(), page_size() + fiber->size);
+        delete fiber;
+    }
 }
 
 /* After any switch, on the side that was switched to. */
@@ -84,7 +105,9 @@ static void prepare(Fiber *fiber, char *stack, size_t size) {
     fiber->stack_pointer = top;
 }
 
-static void swap(Fiber *from, Fiber *to) { simt_fiber_swap(&from->stack_pointer, to->stack_pointer); }
+static void swap(Fiber *from, Fiber *to) {
+    simt_fiber_swap(&from->stack_pointer, to->stack_pointer);
+}
 
 #else
 
@@ -96,18 +119,19 @@ static void prepare(Fiber *fiber, char *stack, size_t size) {
     makecontext(&fiber->context, simt_fiber_entry, 0);
 }
 
-static void swap(Fiber *from, Fiber *to) { swapcontext(&from->context, &to->context); }
+static void swap(Fiber *from, Fiber *to) {
+    swapcontext(&from->context, &to->context);
+}
 
 #endif
 
 Fiber *fiber_take() {
-    if (pool) {
-        Fiber *fiber = pool;
-        pool = fiber->next;
+    if (Fiber *fiber = pool.first) {
+        pool.first = fiber->next;
         return fiber;
     }
     /* A page below that nobody may touch tells of a stack that was too small. */
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), size = stack_size();
+    const size_t page = page_size(), size = stack_size();
     void *all = mmap(nullptr, page + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED || mprotect(all, page, PROT_NONE) != 0) {
         std::perror("simt: no memory for the stack of a fiber");
@@ -123,8 +147,8 @@ Fiber *fiber_take() {
 }
 
 void fiber_give(Fiber *fiber) {
-    fiber->next = pool;
-    pool = fiber;
+    fiber->next = pool.first;
+    pool.first = fiber;
 }
 
 void fiber_switch(Fiber *from, Fiber *to) {

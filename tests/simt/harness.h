@@ -16,8 +16,7 @@
 #include <vector>
 
 #define CHECK(truth)                                                                                                   \
-    ((truth) ? (void)0                                                                                                 \
-             : ((void)std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #truth), std::exit(1)))
+    ((truth) ? (void)0 : ((void)std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #truth), std::exit(1)))
 
 /* Catches reports while it lives. */
 struct Caught {
@@ -63,6 +62,8 @@ template <typename T> class OnDevice {
 };
 
 /* Nothing went wrong since this was asked last. */
-inline bool all_well() { return cudaGetLastError() == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess; }
+inline bool all_well() {
+    return cudaGetLastError() == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess;
+}
 
 #endif

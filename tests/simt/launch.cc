@@ -88,7 +88,9 @@ void launch(const Launch &what) {
 
 } // namespace simt
 
-uint64_t simt_launches(void) { return simt::n_launches; }
+uint64_t simt_launches(void) {
+    return simt::n_launches;
+}
 
 uint64_t simt_switches(void) {
     const std::lock_guard<std::mutex> guard(simt::machine_lock);

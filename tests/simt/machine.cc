@@ -101,8 +101,7 @@ void thread_ends() {
                           "wrong mask: %s waits for lanes 0x%08x, but of those lane %u (%s) has returned",
                           warp.groups[g].what, warp.groups[g].mask, me.lane, thread_text(me.number).c_str());
     if (block.n_waiting > 0)
-        kernel_report(threads[block.first_waiting].place,
-                      "divergent barrier: %s waits at %s, but %s has returned",
+        kernel_report(threads[block.first_waiting].place, "divergent barrier: %s waits at %s, but %s has returned",
                       thread_text(block.first_waiting).c_str(), block.what, thread_text(me.number).c_str());
 }
 
@@ -187,7 +186,9 @@ bool run_block(const Launch &what, uint3 index, uint64_t seed) {
     return !abandoned;
 }
 
-uint64_t count_switches() { return n_switches; }
+uint64_t count_switches() {
+    return n_switches;
+}
 
 void wait_for_warp() {
     current->state = State::meets_warp;
@@ -225,7 +226,8 @@ void block_meet(const char *what, Place place, int predicate) {
     }
     for (unsigned g = 0; g < warp.n_groups; g++)
         if (warp.groups[g].mask & bit)
-            kernel_report(place, "divergent barrier: %s comes to %s, but lanes 0x%08x of its warp wait for it at %s of %s",
+            kernel_report(place,
+                          "divergent barrier: %s comes to %s, but lanes 0x%08x of its warp wait for it at %s of %s",
                           thread_text(me.number).c_str(), what, warp.groups[g].arrived, warp.groups[g].what,
                           place_text(warp.groups[g].place).c_str());
     b.gathers_any |= predicate != 0;

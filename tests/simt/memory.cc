@@ -42,7 +42,9 @@ std::map<uintptr_t, size_t> registered;
 size_t in_use[most_devices], pinned_in_use;
 uint64_t n_allocations;
 
-uintptr_t address(const void *p) { return reinterpret_cast<uintptr_t>(p); }
+uintptr_t address(const void *p) {
+    return reinterpret_cast<uintptr_t>(p);
+}
 
 /* The allocation that an address lies in, or just behind; NULL for none. */
 const std::pair<const uintptr_t, Allocation> *find(uintptr_t at) {
@@ -78,7 +80,9 @@ __attribute__((no_sanitize("address"), noinline)) ptrdiff_t damage(uintptr_t at,
     return 0;
 }
 
-const char *kind_text(Kind kind) { return kind == Kind::device ? "device" : "pinned"; }
+const char *kind_text(Kind kind) {
+    return kind == Kind::device ? "device" : "pinned";
+}
 
 /* Reports damage, with the margin mended first so that it is told once. */
 bool check_one(uintptr_t at, const Allocation &allocation, const char *when) {
@@ -91,7 +95,8 @@ bool check_one(uintptr_t at, const Allocation &allocation, const char *when) {
     guard_margins(at, allocation.size, true);
     host_report("global overrun: byte %td %s %s allocation %llu of %zu bytes at %p was written\n  %s",
                 distance > 0 ? distance : -distance, distance > 0 ? "behind" : "before", kind_text(allocation.kind),
-                static_cast<unsigned long long>(allocation.number), allocation.size, reinterpret_cast<void *>(at), when);
+                static_cast<unsigned long long>(allocation.number), allocation.size, reinterpret_cast<void *>(at),
+                when);
     return false;
 }
 
@@ -243,9 +248,13 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
     return cudaSuccess;
 }
 
-cudaError_t cudaMalloc(void **devPtr, size_t size) { return remember(simt::allocate(devPtr, size, Kind::device)); }
+cudaError_t cudaMalloc(void **devPtr, size_t size) {
+    return remember(simt::allocate(devPtr, size, Kind::device));
+}
 
-cudaError_t cudaFree(void *devPtr) { return remember(simt::release(devPtr, Kind::device)); }
+cudaError_t cudaFree(void *devPtr) {
+    return remember(simt::release(devPtr, Kind::device));
+}
 
 cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream) {
     const cudaError_t error = simt::in_stream(hStream);
@@ -257,7 +266,9 @@ cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream) {
     return remember(error ? error : simt::release(devPtr, Kind::device));
 }
 
-cudaError_t cudaMallocHost(void **ptr, size_t size) { return remember(simt::allocate(ptr, size, Kind::pinned)); }
+cudaError_t cudaMallocHost(void **ptr, size_t size) {
+    return remember(simt::allocate(ptr, size, Kind::pinned));
+}
 
 cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags) {
     if (flags > (cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
@@ -265,7 +276,9 @@ cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags) {
     return remember(simt::allocate(pHost, size, Kind::pinned));
 }
 
-cudaError_t cudaFreeHost(void *ptr) { return remember(simt::release(ptr, Kind::pinned)); }
+cudaError_t cudaFreeHost(void *ptr) {
+    return remember(simt::release(ptr, Kind::pinned));
+}
 
 cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int) {
     if (const cudaError_t error = simt::usable())

@@ -46,7 +46,9 @@ void deliver(const std::string &text) {
 
 } // namespace
 
-std::string place_text(Place place) { return std::string(place.file) + ":" + std::to_string(place.line); }
+std::string place_text(Place place) {
+    return std::string(place.file) + ":" + std::to_string(place.line);
+}
 
 std::string thread_text(unsigned number) {
     const dim3 dim = block.dim;

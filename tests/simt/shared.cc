@@ -20,8 +20,8 @@ namespace {
     unsigned other = touch.last != me ? touch.last : touch.first;
     if (other == me) /* between its own accesses others of its warp came */
         other = me - current->lane + static_cast<unsigned>(__builtin_ctz(touch.lanes & ~(1u << current->lane)));
-    kernel_report(place, "race: %s %s %s[%zu], which %s %s at %s with no barrier between", thread_text(me).c_str(), mine,
-                  array.name, i, thread_text(other).c_str(), theirs, place_text(touch.place).c_str());
+    kernel_report(place, "race: %s %s %s[%zu], which %s %s at %s with no barrier between", thread_text(me).c_str(),
+                  mine, array.name, i, thread_text(other).c_str(), theirs, place_text(touch.place).c_str());
 }
 
 /* Is there somebody in touch whose access the current thread cannot have seen? */
@@ -42,8 +42,8 @@ bool conflicts(const Touch &touch) {
 
 void touch_alone(Touch &touch, Place place) {
     const Thread &me = *current;
-    touch = Touch{block.epoch,    1u << me.number / lanes_of_warp, 1u << me.lane, me.warp->tick, me.number, me.number,
-                  place};
+    touch =
+        Touch{block.epoch, 1u << me.number / lanes_of_warp, 1u << me.lane, me.warp->tick, me.number, me.number, place};
 }
 
 /* Add the current thread. Of lanes of one warp those it has seen are forgotten: who sees it sees them. */

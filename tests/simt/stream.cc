@@ -31,7 +31,9 @@ bool is_default(cudaStream_t stream) {
     return !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
 
-bool is_stream(cudaStream_t stream) { return is_default(stream) || streams.count(stream) > 0; }
+bool is_stream(cudaStream_t stream) {
+    return is_default(stream) || streams.count(stream) > 0;
+}
 
 } // namespace
 
@@ -50,7 +52,9 @@ size_t simt_handles(void) {
     return simt::streams.size() + simt::events.size();
 }
 
-cudaError_t cudaStreamCreate(cudaStream_t *pStream) { return cudaStreamCreateWithFlags(pStream, 0); }
+cudaError_t cudaStreamCreate(cudaStream_t *pStream) {
+    return cudaStreamCreateWithFlags(pStream, 0);
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags) {
     if (const cudaError_t error = simt::usable())
@@ -82,7 +86,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return simt::remember(error ? error : simt::take_pending());
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    return cudaStreamSynchronize(stream);
+}
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
     cudaError_t error = simt::usable();
@@ -96,7 +102,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return simt::remember(error);
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
     if (const cudaError_t error = simt::usable())
@@ -134,7 +142,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     return simt::remember(error ? error : simt::take_pending());
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    return cudaEventSynchronize(event);
+}
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
     cudaError_t error = simt::usable();

@@ -211,8 +211,7 @@ __global__ void append(const unsigned *in, unsigned n, unsigned *out, unsigned *
         unsigned at = 0;
         if (lane == leader)
             at = atomicAdd(&count[0], static_cast<unsigned>(__popc(mask)));
-        at = __shfl_sync(mask, at, static_cast<int>(leader)) +
-             static_cast<unsigned>(__popc(mask & ((1u << lane) - 1)));
+        at = __shfl_sync(mask, at, static_cast<int>(leader)) + static_cast<unsigned>(__popc(mask & ((1u << lane) - 1)));
         out[at] = in[threadIdx.x];
     }
     __syncthreads();

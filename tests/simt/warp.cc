@@ -13,7 +13,9 @@
 namespace simt {
 namespace {
 
-bool same_place(Place a, Place b) { return a.line == b.line && (a.file == b.file || !std::strcmp(a.file, b.file)); }
+bool same_place(Place a, Place b) {
+    return a.line == b.line && (a.file == b.file || !std::strcmp(a.file, b.file));
+}
 
 [[noreturn]] void report_mask(const char *what, Place place, uint32_t mask, unsigned lane, const char *why) {
     kernel_report(place, "wrong mask: %s of %s has mask 0x%08x, but lane %u %s", what,
@@ -44,9 +46,11 @@ Group &find_group(Warp &warp, const char *what, Place place, uint32_t mask) {
             mine = &group;
         } else if ((group.mask & bit) && (mask & group.arrived)) {
             if (same)
-                kernel_report(place, "different masks: %s of %s has mask 0x%08x, but lanes 0x%08x wait there with 0x%08x",
+                kernel_report(place,
+                              "different masks: %s of %s has mask 0x%08x, but lanes 0x%08x wait there with 0x%08x",
                               what, thread_text(current->number).c_str(), mask, group.arrived, group.mask);
-            kernel_report(place, "divergent warp: %s comes to %s for lanes 0x%08x, but lanes 0x%08x wait for it at %s of %s",
+            kernel_report(place,
+                          "divergent warp: %s comes to %s for lanes 0x%08x, but lanes 0x%08x wait for it at %s of %s",
                           thread_text(current->number).c_str(), what, mask, group.arrived, group.what,
                           place_text(group.place).c_str());
         }
@@ -143,7 +147,7 @@ void resolve_match(void *const *lanes, uint32_t mask) {
     }
 }
 
-/* As PTX has them: a segment of width lanes begins at a multiple of width, a power of two up to 32; deltas have 5 bits. */
+/* As PTX has them: segments begin at multiples of width, which is a power of two up to 32; deltas have 5 bits. */
 unsigned lane_at(unsigned lane, int source, int width) {
     const unsigned w = static_cast<unsigned>(width);
     return (lane & ~(w - 1)) | (static_cast<unsigned>(source) & (w - 1));

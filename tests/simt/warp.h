@@ -57,7 +57,9 @@ inline unsigned ballot(const char *what, Place place, unsigned mask, int predica
 
 /* --------------------------------------------------------------------------------------------------- barriers */
 
-inline void __syncthreads(SIMT_HERE) { simt::block_meet("__syncthreads", {file, line}, 0); }
+inline void __syncthreads(SIMT_HERE) {
+    simt::block_meet("__syncthreads", {file, line}, 0);
+}
 inline int __syncthreads_or(int predicate, SIMT_HERE) {
     simt::block_meet("__syncthreads_or", {file, line}, predicate);
     return simt::block.any;
@@ -160,11 +162,13 @@ SIMT_REDUCE(__reduce_min_sync, unsigned, a < b ? a : b)
 SIMT_REDUCE(__reduce_min_sync, int, a < b ? a : b)
 SIMT_REDUCE(__reduce_max_sync, unsigned, a > b ? a : b)
 SIMT_REDUCE(__reduce_max_sync, int, a > b ? a : b)
-SIMT_REDUCE(__reduce_and_sync, unsigned, a & b)
+SIMT_REDUCE(__reduce_and_sync, unsigned, a &b)
 SIMT_REDUCE(__reduce_or_sync, unsigned, a | b)
 SIMT_REDUCE(__reduce_xor_sync, unsigned, a ^ b)
 
 /* The lanes that happen to run together: CUDA promises no more than the caller, and here it gets no more. */
-inline unsigned __activemask() { return 1u << simt::current->lane; }
+inline unsigned __activemask() {
+    return 1u << simt::current->lane;
+}
 
 #endif
