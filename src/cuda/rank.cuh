@@ -48,7 +48,7 @@ __device__ uint64_t key_of_rank(Key key, uint32_t n, uint32_t rank, Bins &bins, 
     for (uint32_t i = threadIdx.x; i < n; i += RANK_THREADS)
         differ |= key(i) ^ first;
     for (uint32_t step = THR_WARP / 2; step > 0; step /= 2)
-        differ |= __shfl_xor_sync(THR_ALL_LANES, (unsigned long long)differ, step);
+        differ |= __shfl_xor_sync(THR_ALL_LANES, (unsigned long long)differ, (int)step);
     if (threadIdx.x % THR_WARP == 0) {
         atomicOr(&words[2], (uint32_t)differ);
         atomicOr(&words[3], (uint32_t)(differ >> 32));

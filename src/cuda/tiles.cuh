@@ -37,7 +37,9 @@ __device__ __forceinline__ void add_word(const thr_device_scan &scan, uint32_t n
                                          const uint32_t (&x)[PLANES][LANE_ITEMS],
                                          uint32_t (&distances)[QUERIES][LANE_ITEMS]) {
 #pragma unroll
-    for (uint32_t q = 0; q < QUERIES; q++)
+    for (uint32_t q = 0; q < QUERIES; q++) {
+        if (q >= scan.n_queries)
+            return;
 #pragma unroll 1
         for (uint32_t j = 0; j < scan.query_bits; j++) {
             const uint32_t word = query_word<FAR>(scan, n_words, q, w, j);
@@ -51,6 +53,7 @@ __device__ __forceinline__ void add_word(const thr_device_scan &scan, uint32_t n
                 distances[q][i] += sum << shift;
             }
         }
+    }
 }
 
 __device__ __forceinline__ const uint8_t *tile_of(const thr_device_codes &codes, uint32_t tile) {
