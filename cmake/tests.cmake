@@ -184,7 +184,6 @@ if(CMAKE_CXX_COMPILER)
     target_compile_options(thresher_cuda_emulated PRIVATE -Wno-unknown-pragmas)
     target_compile_definitions(thresher_test_needs INTERFACE
                                TEST_EMULATED_BACKEND="$<TARGET_FILE:thresher_cuda_emulated>")
-    set(emulated_backend $<TARGET_FILE:thresher_cuda_emulated>)
 else()
     message(STATUS "The emulator of GPUs, for tests: no C++ compiler, left out")
 endif()

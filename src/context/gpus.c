@@ -11,6 +11,7 @@ struct thr_gpus {
     thr_device_choice choice;
     thr_devices *devices; /* NULL: not opened */
     bool given_up;
+    double wake_up;                                  /* seconds */
     char text[sizeof "cpu; " + THR_ERROR_TEXT_SIZE]; /* written once, when it is decided */
 };
 
@@ -23,6 +24,7 @@ thr_status thr_gpus_create(thr_context *context, const char *words, thr_gpus **g
         return THR_OK;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *gpus, &gpus, "devices", err));
     gpus->choice = choice;
+    gpus->wake_up = 0.5;
     if (choice.kind == THR_DEVICE_CUDA) {
         const thr_status status = thr_devices_open(context, &choice, &gpus->devices, err);
         if (status != THR_OK) {
@@ -76,6 +78,14 @@ void thr_gpus_give_up(thr_context *context, const thr_error *why) {
     (void)pthread_mutex_lock(&context->gpus->mutex);
     give_up(context->gpus, why);
     (void)pthread_mutex_unlock(&context->gpus->mutex);
+}
+
+double thr_gpus_wake_up(const thr_context *context) {
+    return context->gpus->wake_up;
+}
+
+void thr_gpus_expect_wake_up(thr_context *context, double seconds) {
+    context->gpus->wake_up = seconds;
 }
 
 const char *thr_context_device(const thr_context *context) {

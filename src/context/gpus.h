@@ -20,4 +20,11 @@ const thr_devices *thr_gpus_get(thr_context *context);
 /* "auto": use the CPU from now on, for this reason. */
 void thr_gpus_give_up(thr_context *context, const thr_error *why);
 
+/*
+ * Seconds that waking a GPU up is expected to take, which a search must be worth for "auto". A context begins with half
+ * a second; tests have others.
+ */
+double thr_gpus_wake_up(const thr_context *context);
+void thr_gpus_expect_wake_up(thr_context *context, double seconds);
+
 #endif

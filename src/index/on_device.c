@@ -5,15 +5,12 @@
 #include "context/gpus.h"
 #include "scan/store.h"
 
-/*
- * "auto" takes GPUs where that is sure to be faster, copying included: seconds to wake a GPU up, and bytes a second of
- * copies and of a CPU's scan.
- */
-static const double WAKE_UP = 0.5, COPY_RATE = 5e9, SCAN_RATE = 25e9;
+/* "auto" takes GPUs where that is sure to be faster, copying included: bytes a second of copies and of a CPU's scan. */
+static const double COPY_RATE = 5e9, SCAN_RATE = 25e9;
 
 static bool is_worth_it(const thr_index *index, uint64_t n_queries) {
     const double bytes = (double)index->info.code_bytes;
-    return (double)n_queries * bytes / SCAN_RATE > WAKE_UP + bytes / COPY_RATE;
+    return (double)n_queries * bytes / SCAN_RATE > thr_gpus_wake_up(index->context) + bytes / COPY_RATE;
 }
 
 /* Whether the CPU takes over where GPUs have failed so. */

@@ -3,50 +3,31 @@
  * scan_store.c - searches whose screen runs on GPUs, against the search by the book in every bit. The GPUs are the
  * emulator of tests/simt, three of them; the backend is the real one, compiled for it.
  */
+#include "emulator.h"
 #include "naive.h"
 #include "scan/lane.h"
 #include "scan/store.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef TEST_EMULATED_BACKEND
-
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
 
-/* Devices, contexts that the host's part runs in, and what the emulator can be told. */
+/* Devices, and contexts that the host's part runs in. */
 typedef struct fixture {
     thr_context *contexts[2]; /* of one thread and of two */
     thr_devices *one, *three;
-    void (*let_fail)(const char *what);
-    size_t (*allocated)(void);
-    size_t (*pinned)(void);
-    uint64_t (*launches)(void);
+    test_emulator emulator;
 } fixture;
-
-static void *symbol(const char *name) {
-    void *library = dlopen(TEST_EMULATED_BACKEND, RTLD_NOW | RTLD_LOCAL);
-    void *found = library == NULL ? NULL : dlsym(library, name);
-    if (found == NULL) {
-        fprintf(stderr, "%s: no %s: %s\n", TEST_EMULATED_BACKEND, name, dlerror());
-        exit(1);
-    }
-    return found;
-}
 
 static int set_up(void **state) {
     fixture *f = test_array(1, sizeof *f);
     thr_device_choice choice;
     thr_error err;
-    void *symbols[] = {symbol("simt_fail"), symbol("simt_allocated"), symbol("simt_pinned"), symbol("simt_launches")};
-    memcpy(&f->let_fail, &symbols[0], sizeof symbols[0]);
-    memcpy(&f->allocated, &symbols[1], sizeof symbols[1]);
-    memcpy(&f->pinned, &symbols[2], sizeof symbols[2]);
-    memcpy(&f->launches, &symbols[3], sizeof symbols[3]);
+    assert_true(test_emulator_take(&f->emulator, 3));
     for (uint32_t i = 0; i < 2; i++)
         f->contexts[i] = test_context(i + 1, THR_ISA_BEST, NULL);
     assert_ok(thr_device_choice_read("cuda:1", &choice, &err), &err);
@@ -63,7 +44,7 @@ static int tear_down(void **state) {
     fixture *f = *state;
     thr_devices_close(f->contexts[0], f->one);
     thr_devices_close(f->contexts[0], f->three);
-    const size_t left = f->allocated() + f->pinned();
+    const size_t left = f->emulator.allocated() + f->emulator.pinned();
     for (int i = 0; i < 2; i++)
         thr_context_free(f->contexts[i]);
     free(f);
@@ -104,9 +85,9 @@ static void check_target(const fixture *f, const test_target *target, uint64_t *
     uint64_t *filter = test_filter(rng, target->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
     thr_search_options options = defaults(30, 12);
     options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
-    const uint64_t before = f->launches();
+    const uint64_t before = f->emulator.launches();
     test_search_equals_naive(context, target, queries, 1, 5, &options, "one query");
-    assert_true(f->launches() > before);
+    assert_true(f->emulator.launches() > before);
     test_search_equals_naive(context, target, queries, n_queries, 5, &options, "a batch");
     test_search_equals_naive(context, target, queries, 2, n + 3, &options, "k > n");
     options.extra = target->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
@@ -279,16 +260,16 @@ static void every_allocation_on_a_device_may_fail(void **state) {
     small s = {.rows = NULL};
     thr_error err;
     make_small(&s);
-    const size_t before = f->allocated();
+    const size_t before = f->emulator.allocated();
     unsigned n_failed = 0;
     for (unsigned i = 1;; i++) {
         char what[32];
         (void)snprintf(what, sizeof what, "alloc %u", i);
-        f->let_fail(what);
+        f->emulator.let_fail(what);
         thr_status status = thr_store_create(f->contexts[0], f->three, &s.target.scan, &s.target.scan.store, &err);
         if (status == THR_OK)
             status = search(f, &s, &err);
-        f->let_fail("none");
+        f->emulator.let_fail("none");
         if (status == THR_OK)
             break;
         n_failed++;
@@ -299,7 +280,7 @@ static void every_allocation_on_a_device_may_fail(void **state) {
         }
         thr_store_free(s.target.scan.store);
         s.target.scan.store = NULL;
-        assert_int_equal(f->allocated(), before);
+        assert_int_equal(f->emulator.allocated(), before);
     }
     assert_true(n_failed > 20);
     free_small(&s);
@@ -311,12 +292,12 @@ static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
     small s = {.rows = NULL};
     thr_error err;
     make_small(&s);
-    const size_t before = f->allocated(), pinned = f->pinned();
+    const size_t before = f->emulator.allocated(), pinned = f->emulator.pinned();
     for (size_t kind = 0; kind < 2; kind++)
         for (unsigned i = 1;; i++) {
             char what[32];
             (void)snprintf(what, sizeof what, "%s %u", kinds[kind], i);
-            f->let_fail(what);
+            f->emulator.let_fail(what);
             thr_status status = thr_store_create(f->contexts[0], f->one, &s.target.scan, &s.target.scan.store, &err);
             if (status == THR_OK)
                 status = search(f, &s, &err);
@@ -325,9 +306,9 @@ static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
                 assert_error(status, THR_EDEVICE, &err, "illegal");
             thr_store_free(s.target.scan.store);
             s.target.scan.store = NULL;
-            assert_int_equal(f->allocated(), before);
-            assert_int_equal(f->pinned(), pinned);
-            f->let_fail("none");
+            assert_int_equal(f->emulator.allocated(), before);
+            assert_int_equal(f->emulator.pinned(), pinned);
+            f->emulator.let_fail("none");
             if (!was_lost) {
                 assert_true(i > 4);
                 break;
@@ -344,10 +325,10 @@ static void codes_take_no_more_memory_than_on_disk(void **state) {
     const test_shape shape = {.n_items = ITEMS, .n_dims = DIMS, .bits = 3, .metric = THR_METRIC_L2, .centre = true};
     float *rows = test_tied_rows(&rng, ITEMS, DIMS, true);
     test_target target;
-    const size_t before = f->allocated();
+    const size_t before = f->emulator.allocated();
     make_target(f, f->one, &target, &shape, rows);
     const thr_store_size size = thr_store_get_size(target.scan.store);
-    assert_int_equal(f->allocated() - before, size.code_bytes + size.workspace_bytes);
+    assert_int_equal(f->emulator.allocated() - before, size.code_bytes + size.workspace_bytes);
     assert_int_equal(size.code_bytes, ITEMS * (3 * 13 + 2 * sizeof(float)));
     free_target(&target);
     free(rows);
@@ -383,15 +364,7 @@ int main(void) {
         cmocka_unit_test(a_lost_device_is_an_error_and_leaks_nothing),
         cmocka_unit_test(codes_take_no_more_memory_than_on_disk),
     };
-    (void)setenv("THR_CUDA_LIBRARY", TEST_EMULATED_BACKEND, 1);
-    (void)setenv("THR_SIMT_DEVICES", "3", 1);
+    if (test_emulator_path() == NULL)
+        return 77;
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
-
-#else
-
-int main(void) {
-    return 77; /* no C++ compiler, no emulator */
-}
-
-#endif

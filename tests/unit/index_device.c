@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_device.c - searches of an index in contexts that use GPUs: the same answers, and what is said and done where
+ * there are none, or they fail. The GPUs are emulated (tests/simt).
+ */
+#include "emulator.h"
+#include "index_support.h"
+
+#include "context/gpus.h"
+
+#include <pthread.h>
+
+static thr_error error;
+static test_emulator emulator;
+static const char PLACE[] = "index-device";
+
+enum { N = 5000, DIMS = 40, QUERIES = 7, K = 10 };
+
+static float rows[N * DIMS];
+
+static int build(void **state) {
+    (void)state;
+    uint64_t rng = 5;
+    thr_context *context = make_context(NULL, 1);
+    thr_index_build_options options;
+    thr_reader *reader = NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        rows[i] = (float)thr_rng_below(&rng, 2001) / 1000 - 1 + (float)(i / DIMS % 10 == i % DIMS);
+    const thr_matrix matrix = thr_matrix_f32(rows, N, DIMS);
+    thr_index_build_options_init(&options);
+    options.segment_rows = 1984;
+    options.lead_bits = 1;
+    options.replace = true;
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
+    expect_ok(thr_index_build(context, PLACE, reader, &options, &error));
+    thr_reader_free(reader);
+    thr_context_free(context);
+    return 0;
+}
+
+static int forget(void **state) {
+    (void)state;
+    remove_dir(PLACE);
+    return 0;
+}
+
+static thr_status try_context(const char *device, thr_context **context) {
+    thr_context_options options;
+    thr_context_options_init(&options);
+    options.n_threads = 2;
+    options.device = device;
+    return thr_context_create(&options, context, &error);
+}
+
+typedef struct answer {
+    uint64_t ids[QUERIES * K];
+    float scores[QUERIES * K];
+} answer;
+
+static thr_status search(thr_index *index, answer *out) {
+    const thr_matrix queries = thr_matrix_f32(rows + 11 * DIMS, QUERIES, DIMS);
+    return thr_index_search(index, &queries, K, NULL, out->ids, out->scores, &error);
+}
+
+/* What the CPU answers. */
+static answer on_cpu(void) {
+    thr_context *context = NULL;
+    thr_index *index = NULL;
+    answer out;
+    expect_ok(try_context("cpu", &context));
+    assert_string_equal(thr_context_device(context), "cpu");
+    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    expect_ok(search(index, &out));
+    thr_index_free(index);
+    thr_context_free(context);
+    return out;
+}
+
+static void expect_same(const answer *a, const answer *b) {
+    assert_memory_equal(a->ids, b->ids, sizeof a->ids);
+    assert_memory_equal(a->scores, b->scores, sizeof a->scores);
+}
+
+static void one_gpu_or_several_answer_as_the_cpu(void **state) {
+    (void)state;
+    static const char *const devices[] = {"cuda", "cuda:1", "cuda:1,0"};
+    const answer wanted = on_cpu();
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        thr_context *context = NULL;
+        thr_index *index = NULL;
+        answer got;
+        expect_ok(try_context(devices[i], &context));
+        assert_non_null(strstr(thr_context_device(context), i == 0 ? "cuda:0 (SIMT" : "cuda:1 (SIMT"));
+        expect_ok(thr_index_open(context, PLACE, &index, &error));
+        const uint64_t before = emulator.launches();
+        expect_ok(search(index, &got));
+        assert_true(emulator.launches() > before);
+        expect_same(&got, &wanted);
+        thr_index_free(index);
+        thr_context_free(context);
+        assert_int_equal(emulator.allocated(), 0);
+    }
+}
+
+static void devices_are_counted_and_described(void **state) {
+    (void)state;
+    thr_device_info info;
+    uint32_t n = 0;
+    expect_ok(thr_device_count(&n, &error));
+    assert_int_equal(n, 2);
+    expect_ok(thr_device_describe(1, &info, &error));
+    assert_int_equal(info.number, 1);
+    assert_true(info.major >= 8 && info.n_multiprocessors > 0 && info.free_bytes <= info.memory_bytes);
+    expect_status(thr_device_describe(2, &info, &error), THR_EINVAL);
+    assert_non_null(strstr(error.text, "2 GPUs"));
+}
+
+static void a_gpu_that_is_not_there_is_refused_with_the_reason(void **state) {
+    (void)state;
+    thr_context *context = NULL;
+    expect_status(try_context("cuda:7", &context), THR_EINVAL);
+    assert_non_null(strstr(error.text, "cuda:7"));
+    expect_status(try_context("gpu", &context), THR_EINVAL);
+    emulator.let_fail("no device");
+    expect_status(try_context("cuda", &context), THR_EDEVICE);
+    assert_non_null(strstr(error.text, "shows none"));
+    emulator.let_fail("driver missing");
+    expect_status(try_context("cuda", &context), THR_EDEVICE);
+    assert_non_null(strstr(error.text, "driver"));
+    emulator.let_fail("none");
+    assert_null(context);
+}
+
+/* Opens an index in a context of "auto" that finds every search worth a GPU. */
+static thr_index *open_auto(thr_context **context) {
+    thr_index *index = NULL;
+    expect_ok(try_context("auto", context));
+    thr_gpus_expect_wake_up(*context, -1);
+    expect_ok(thr_index_open(*context, PLACE, &index, &error));
+    return index;
+}
+
+static void auto_takes_gpus_for_searches_that_are_worth_it(void **state) {
+    (void)state;
+    const answer wanted = on_cpu();
+    for (int worth = 0; worth <= 1; worth++) {
+        thr_context *context = NULL;
+        thr_index *index = open_auto(&context);
+        answer got;
+        thr_gpus_expect_wake_up(context, worth ? -1 : 10);
+        const uint64_t before = emulator.launches();
+        expect_ok(search(index, &got));
+        assert_int_equal(emulator.launches() > before, worth);
+        assert_int_equal(strncmp(thr_context_device(context), "cuda:0", 6) == 0, worth);
+        expect_same(&got, &wanted);
+        thr_index_free(index);
+        thr_context_free(context);
+    }
+}
+
+static void auto_falls_back_to_the_cpu_once_and_says_why(void **state) {
+    (void)state;
+    static const char *const failures[] = {"no device", "driver missing", "alloc 1", "alloc 20",
+                                           "copy 3",    "launch 2",       "launch 9"};
+    const answer wanted = on_cpu();
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+        thr_context *context = NULL;
+        thr_index *index = open_auto(&context);
+        answer got;
+        emulator.let_fail(failures[i]);
+        expect_ok(search(index, &got));
+        emulator.let_fail("none");
+        expect_same(&got, &wanted);
+        if (strncmp(thr_context_device(context), "cpu; ", 5) != 0)
+            fail_msg("%s: %s", failures[i], thr_context_device(context));
+        const uint64_t before = emulator.launches();
+        expect_ok(search(index, &got)); /* and it stays there */
+        assert_int_equal(emulator.launches(), before);
+        expect_same(&got, &wanted);
+        thr_index_free(index);
+        thr_context_free(context);
+        assert_int_equal(emulator.allocated(), 0);
+    }
+}
+
+static void cuda_fails_where_the_gpu_does_and_goes_on_where_it_can(void **state) {
+    (void)state;
+    static const struct {
+        const char *failure;
+        thr_status status;
+    } cases[] = {{"alloc 1", THR_ENOMEM}, {"alloc 21", THR_ENOMEM}, {"copy 2", THR_EDEVICE}, {"launch 7", THR_EDEVICE}};
+    const answer wanted = on_cpu();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        thr_context *context = NULL;
+        thr_index *index = NULL;
+        answer got;
+        expect_ok(try_context("cuda", &context));
+        expect_ok(thr_index_open(context, PLACE, &index, &error));
+        emulator.let_fail(cases[i].failure);
+        expect_status(search(index, &got), cases[i].status);
+        emulator.let_fail("none");
+        expect_ok(search(index, &got)); /* a real device would still be lost */
+        expect_same(&got, &wanted);
+        thr_index_free(index);
+        thr_context_free(context);
+        assert_int_equal(emulator.allocated(), 0);
+    }
+}
+
+typedef struct caller {
+    thr_index *index;
+    const answer *wanted;
+    bool same;
+} caller;
+
+static void *call(void *arg) {
+    caller *c = arg;
+    thr_error err;
+    c->same = true;
+    for (int i = 0; i < 5; i++) {
+        answer got;
+        const thr_matrix queries = thr_matrix_f32(rows + 11 * DIMS, QUERIES, DIMS);
+        c->same = c->same && thr_index_search(c->index, &queries, K, NULL, got.ids, got.scores, &err) == THR_OK &&
+                  memcmp(&got, c->wanted, sizeof got) == 0;
+    }
+    return NULL;
+}
+
+static void searches_from_several_threads_take_turns(void **state) {
+    (void)state;
+    enum { THREADS = 4 };
+    const answer wanted = on_cpu();
+    thr_context *context = NULL;
+    thr_index *index = NULL;
+    pthread_t threads[THREADS];
+    caller callers[THREADS];
+    expect_ok(try_context("cuda", &context));
+    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    for (int i = 0; i < THREADS; i++) {
+        callers[i] = (caller){index, &wanted, false};
+        assert_int_equal(pthread_create(&threads[i], NULL, call, &callers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_true(callers[i].same);
+    }
+    thr_index_free(index);
+    thr_context_free(context);
+}
+
+static void nothing_is_allocated_after_a_first_search_of_the_same_shape(void **state) {
+    (void)state;
+    counter c = {0};
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_index *index = NULL;
+    answer got;
+    thr_context_options_init(&options);
+    options.device = "cuda:0";
+    options.allocator = (thr_allocator){count_allocate, count_release, &c};
+    expect_ok(thr_context_create(&options, &context, &error));
+    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    expect_ok(search(index, &got));
+    const size_t calls = atomic_load(&c.calls), device = emulator.allocated(), pinned = emulator.pinned();
+    for (int i = 0; i < 3; i++)
+        expect_ok(search(index, &got));
+    assert_int_equal(atomic_load(&c.calls), calls);
+    assert_int_equal(emulator.allocated(), device);
+    assert_int_equal(emulator.pinned(), pinned);
+    thr_index_free(index);
+    thr_context_free(context);
+    assert_int_equal(atomic_load(&c.live), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_are_counted_and_described),
+        cmocka_unit_test(one_gpu_or_several_answer_as_the_cpu),
+        cmocka_unit_test(a_gpu_that_is_not_there_is_refused_with_the_reason),
+        cmocka_unit_test(auto_takes_gpus_for_searches_that_are_worth_it),
+        cmocka_unit_test(auto_falls_back_to_the_cpu_once_and_says_why),
+        cmocka_unit_test(cuda_fails_where_the_gpu_does_and_goes_on_where_it_can),
+        cmocka_unit_test(searches_from_several_threads_take_turns),
+        cmocka_unit_test(nothing_is_allocated_after_a_first_search_of_the_same_shape),
+    };
+    if (!test_emulator_take(&emulator, 2))
+        return 77;
+    return cmocka_run_group_tests(tests, build, forget);
+}
