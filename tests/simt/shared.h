@@ -130,6 +130,8 @@ template <typename T> class SharedPointer {
     SharedPointer operator+(ptrdiff_t n) const { return {array_, values_, i_ + static_cast<size_t>(n)}; }
     SharedPointer operator-(ptrdiff_t n) const { return {array_, values_, i_ - static_cast<size_t>(n)}; }
 
+    size_t offset() const { return i_; }
+
     /* One indivisible step: the old value goes to f, its answer becomes the new. Returns the old. */
     template <typename F> T update(Place place, F f) const {
         shared_atomic(*array_, i_, place);
