@@ -122,6 +122,7 @@ endforeach()
 # -------------------------------------------------------------------------------------------------------- simt
 
 # The emulator of GPUs. ThreadSanitizer is not told of its fibers, and a cross compiler for C++ is not asked for.
+set(with_simt OFF)
 if(NOT CMAKE_CROSSCOMPILING AND NOT THR_FUZZ AND NOT THR_SANITIZE MATCHES "thread")
     include(CheckLanguage)
     if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
@@ -137,8 +138,13 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT THR_FUZZ AND NOT THR_SANITIZE MATCHES "threa
         endif()
     endif()
     check_language(CXX)
+    if(CMAKE_CXX_COMPILER)
+        set(with_simt ON)
+    else()
+        message(STATUS "The emulator of GPUs, for tests: no C++ compiler, left out")
+    endif()
 endif()
-if(CMAKE_CXX_COMPILER)
+if(with_simt)
     foreach(config RELEASE RELWITHDEBINFO)
         set(CMAKE_CXX_FLAGS_${config} "${CMAKE_C_FLAGS_${config}}" CACHE STRING "As for C")
     endforeach()
@@ -167,8 +173,6 @@ if(CMAKE_CXX_COMPILER)
         target_link_libraries(simt_${name} PRIVATE thresher_simt)
         thr_test(simt.${name} simt_${name})
     endforeach()
-else()
-    message(STATUS "The emulator of GPUs, for tests: no C++ compiler, left out")
 endif()
 
 # --------------------------------------------------------------------------------------------- cli and examples
