@@ -12,6 +12,8 @@
 #include <cstring>
 #include <limits>
 
+#include <math.h> /* sqrtf and its like need no std:: with nvcc */
+
 #include "dialect.h"
 
 namespace simt {

@@ -162,6 +162,10 @@ template <typename T, size_t n> class Shared : public SharedArray {
     }
 
     SharedElement<T> operator[](Index index) { return {this, values_, index.i, index.place}; }
+    T operator[](Index index) const {
+        shared_read(*this, index.i, index.place);
+        return values_[index.i];
+    }
 
   private:
     T values_[n];

@@ -116,6 +116,12 @@ static void test_ends() {
     });
     CHECK(read_words.find("use-after-poison") != std::string::npos);
     CHECK(read_words.find("read_behind") != std::string::npos);
+    const std::string host = last_words([] {
+        const OnDevice<unsigned> p(3);
+        const volatile unsigned *at = p;
+        CHECK(*at == 1);
+    });
+    CHECK(host.find("use-after-poison") != std::string::npos);
 #else
     CHECK(overrun.find("simt: global overrun: byte 1 behind device allocation") == 0);
 #endif
