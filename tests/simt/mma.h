@@ -8,6 +8,7 @@
 #ifndef SIMT_MMA_H
 #define SIMT_MMA_H
 
+#include "atomics.h"
 #include "report.h"
 #include "shared.h"
 #include "warp.h"
