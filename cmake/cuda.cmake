@@ -8,7 +8,8 @@ file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu)
 add_library(thresher_cuda MODULE ${cuda_sources} src/base/error.c)
 set_target_properties(thresher_cuda PROPERTIES
     CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Static
-    CUDA_VISIBILITY_PRESET hidden)
+    CUDA_VISIBILITY_PRESET hidden
+    EXPORT_COMPILE_COMMANDS OFF) # clang-tidy knows error.c already, and no CUDA
 target_include_directories(thresher_cuda PRIVATE include src)
 # No contraction, as everywhere; warnings are the host compiler's, but for what nvcc itself writes.
 set_property(TARGET thresher_cuda PROPERTY COMPILE_OPTIONS

@@ -122,6 +122,7 @@ endforeach()
 # -------------------------------------------------------------------------------------------------------- simt
 
 # The emulator of GPUs. ThreadSanitizer is not told of its fibers, and a cross compiler for C++ is not asked for.
+set(with_simt OFF)
 if(NOT CMAKE_CROSSCOMPILING AND NOT THR_FUZZ AND NOT THR_SANITIZE MATCHES "thread")
     include(CheckLanguage)
     if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
@@ -137,8 +138,13 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT THR_FUZZ AND NOT THR_SANITIZE MATCHES "threa
         endif()
     endif()
     check_language(CXX)
+    if(CMAKE_CXX_COMPILER)
+        set(with_simt ON)
+    else()
+        message(STATUS "The emulator of GPUs, for tests: no C++ compiler, left out")
+    endif()
 endif()
-if(CMAKE_CXX_COMPILER)
+if(with_simt)
     foreach(config RELEASE RELWITHDEBINFO)
         set(CMAKE_CXX_FLAGS_${config} "${CMAKE_C_FLAGS_${config}}" CACHE STRING "As for C")
     endforeach()
@@ -182,10 +188,9 @@ if(CMAKE_CXX_COMPILER)
     target_include_directories(thresher_cuda_emulated PRIVATE include src)
     target_link_libraries(thresher_cuda_emulated PRIVATE thresher_simt)
     target_compile_options(thresher_cuda_emulated PRIVATE -Wno-unknown-pragmas)
+    set_target_properties(thresher_cuda_emulated PROPERTIES EXPORT_COMPILE_COMMANDS OFF) # error.c is known already
     target_compile_definitions(thresher_test_needs INTERFACE
                                TEST_EMULATED_BACKEND="$<TARGET_FILE:thresher_cuda_emulated>")
-else()
-    message(STATUS "The emulator of GPUs, for tests: no C++ compiler, left out")
 endif()
 
 # --------------------------------------------------------------------------------------------- cli and examples

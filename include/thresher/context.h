@@ -81,7 +81,7 @@ THR_API uint32_t thr_context_threads(const thr_context *context);
 
 /*
  * What screens the codes, in words that live as long as the context: "cpu"; "cuda:0 (NVIDIA H200)"; or, of "auto",
- * "cpu" with the reason behind it once a GPU was wanted and could not be used. At most one change while it lives.
+ * "cpu; " with the reason behind it once a GPU was wanted and could not be used. A search may change it.
  */
 THR_API const char *thr_context_device(const thr_context *context);
 

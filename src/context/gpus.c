@@ -12,7 +12,7 @@ struct thr_gpus {
     thr_devices *devices; /* NULL: not opened */
     bool given_up;
     double wake_up;                                  /* seconds */
-    char text[sizeof "cpu; " + THR_ERROR_TEXT_SIZE]; /* written once, when it is decided */
+    char why[sizeof "cpu; " + THR_ERROR_TEXT_SIZE]; /* written once, when given up */
 };
 
 thr_status thr_gpus_create(thr_context *context, const char *words, thr_gpus **gpus_out, thr_error *err) {
@@ -31,7 +31,6 @@ thr_status thr_gpus_create(thr_context *context, const char *words, thr_gpus **g
             thr_release(context, gpus);
             return status;
         }
-        (void)snprintf(gpus->text, sizeof gpus->text, "%s", gpus->devices->text);
     }
     (void)pthread_mutex_init(&gpus->mutex, NULL);
     *gpus_out = gpus;
@@ -54,7 +53,7 @@ static void give_up(thr_gpus *gpus, const thr_error *why) {
     if (gpus->given_up)
         return;
     gpus->given_up = true;
-    (void)snprintf(gpus->text, sizeof gpus->text, "cpu; %s", why->text);
+    (void)snprintf(gpus->why, sizeof gpus->why, "cpu; %s", why->text);
 }
 
 const thr_devices *thr_gpus_get(thr_context *context) {
@@ -63,12 +62,9 @@ const thr_devices *thr_gpus_get(thr_context *context) {
     if (gpus == NULL)
         return NULL;
     (void)pthread_mutex_lock(&gpus->mutex);
-    if (gpus->devices == NULL && !gpus->given_up) {
-        if (thr_devices_open(context, &gpus->choice, &gpus->devices, &why) != THR_OK)
-            give_up(gpus, &why);
-        else
-            (void)snprintf(gpus->text, sizeof gpus->text, "%s", gpus->devices->text);
-    }
+    if (gpus->devices == NULL && !gpus->given_up &&
+        thr_devices_open(context, &gpus->choice, &gpus->devices, &why) != THR_OK)
+        give_up(gpus, &why);
     const thr_devices *devices = gpus->given_up ? NULL : gpus->devices;
     (void)pthread_mutex_unlock(&gpus->mutex);
     return devices;
@@ -93,7 +89,7 @@ const char *thr_context_device(const thr_context *context) {
     if (gpus == NULL)
         return "cpu";
     (void)pthread_mutex_lock(&gpus->mutex);
-    const char *text = gpus->text[0] == '\0' ? "cpu" : gpus->text;
+    const char *text = gpus->given_up ? gpus->why : gpus->devices != NULL ? gpus->devices->text : "cpu";
     (void)pthread_mutex_unlock(&gpus->mutex);
     return text;
 }

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <limits>
 
+#include <math.h> /* sqrtf and its like need no std:: with nvcc */
+
 #include "dialect.h"
 
 namespace simt {
@@ -127,11 +129,11 @@ inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
 
 /* CUDA's min and max; with one side unsigned, both are. */
 #define SIMT_MIN_MAX(type, a_type, b_type)                                                                             \
-    inline type min(a_type a, b_type b) {                                                                              \
+    constexpr type min(a_type a, b_type b) {                                                                           \
         const type x = static_cast<type>(a), y = static_cast<type>(b);                                                 \
         return y < x ? y : x;                                                                                          \
     }                                                                                                                  \
-    inline type max(a_type a, b_type b) {                                                                              \
+    constexpr type max(a_type a, b_type b) {                                                                           \
         const type x = static_cast<type>(a), y = static_cast<type>(b);                                                 \
         return x < y ? y : x;                                                                                          \
     }

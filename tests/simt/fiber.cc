@@ -69,7 +69,7 @@ extern "C" __attribute__((visibility("hidden"), noreturn)) void simt_fiber_entry
     fiber_loop(entering);
 }
 
-#if defined(__x86_64__)
+#ifndef SIMT_UCONTEXT
 
 /* Keep what a callee must keep on the stack it leaves, and take the same from the other. */
 extern "C" __attribute__((visibility("hidden"))) void simt_fiber_swap(void **from, void *to);

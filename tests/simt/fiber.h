@@ -18,7 +18,11 @@
 #endif
 #endif
 
-#if !defined(__x86_64__)
+/* Elsewhere, or where somebody wants to try it here: slower by a system call. */
+#if !defined(__x86_64__) && !defined(SIMT_UCONTEXT)
+#define SIMT_UCONTEXT 1
+#endif
+#ifdef SIMT_UCONTEXT
 #include <ucontext.h>
 #endif
 
@@ -30,7 +34,7 @@ struct Fiber {
     size_t size;
     void *fake_stack; /* AddressSanitizer's */
     Fiber *next;      /* in the pool */
-#if !defined(__x86_64__)
+#ifdef SIMT_UCONTEXT
     ucontext_t context;
 #endif
 };

@@ -78,7 +78,9 @@ void launch(const Launch &what) {
     running.kernel = what.kernel;
     running.place = what.place;
     running.seed = launch_seed(&running.number);
+    open_memory();
     const bool ran = run_blocks(what, mix(mix(running.seed) + running.number));
+    close_memory();
     const bool whole = check_margins(running.text().c_str());
     if (!ran || !whole) {
         set_pending(cudaErrorLaunchFailure);

@@ -24,6 +24,7 @@ namespace simt {
 namespace {
 
 constexpr size_t margin = 256; /* also the alignment of cudaMalloc */
+constexpr size_t most_pinned = size_t{1} << 36;
 constexpr unsigned char margin_byte = 0xbd, fresh_byte = 0xcd;
 
 enum class Kind { device, pinned };
@@ -34,6 +35,7 @@ struct Allocation {
     Kind kind;
     int device;
     uint64_t number;
+    unsigned n_users; /* a launch, copies: while there are none, AddressSanitizer keeps hosts away */
 };
 
 std::mutex lock;
@@ -41,13 +43,14 @@ std::map<uintptr_t, Allocation> allocations; /* by first byte */
 std::map<uintptr_t, size_t> registered;
 size_t in_use[most_devices], pinned_in_use;
 uint64_t n_allocations;
+unsigned n_launches_open;
 
 uintptr_t address(const void *p) {
     return reinterpret_cast<uintptr_t>(p);
 }
 
 /* The allocation that an address lies in, or just behind; NULL for none. */
-const std::pair<const uintptr_t, Allocation> *find(uintptr_t at) {
+std::pair<const uintptr_t, Allocation> *find(uintptr_t at) {
     auto after = allocations.upper_bound(at);
     if (after == allocations.begin())
         return nullptr;
@@ -55,17 +58,31 @@ const std::pair<const uintptr_t, Allocation> *find(uintptr_t at) {
     return at <= after->first + after->second.size ? &*after : nullptr;
 }
 
-void guard_margins(uintptr_t at, size_t size, bool on) {
+void guard(uintptr_t at, size_t size, bool on) {
 #ifdef SIMT_ASAN
-    for (const uintptr_t from : {at - margin, at + size}) {
-        if (on)
-            __asan_poison_memory_region(reinterpret_cast<void *>(from), margin);
-        else
-            __asan_unpoison_memory_region(reinterpret_cast<void *>(from), margin);
-    }
+    if (on)
+        __asan_poison_memory_region(reinterpret_cast<void *>(at), size);
+    else
+        __asan_unpoison_memory_region(reinterpret_cast<void *>(at), size);
 #else
     (void)at, (void)size, (void)on;
 #endif
+}
+
+void guard_margins(uintptr_t at, size_t size, bool on) {
+    guard(at - margin, margin, on);
+    guard(at + size, margin, on);
+}
+
+/* Device memory is for kernels and copies; a host that reads or writes it otherwise is told. */
+void open(uintptr_t at, Allocation &allocation) {
+    if (allocation.kind == Kind::device && allocation.n_users++ == 0)
+        guard(at, allocation.size, false);
+}
+
+void close(uintptr_t at, Allocation &allocation) {
+    if (allocation.kind == Kind::device && --allocation.n_users == 0)
+        guard(at, allocation.size, true);
 }
 
 /* Compares by hand: memcmp would be watched. Answers the distance of the first byte from the allocation, 0 for none. */
@@ -110,10 +127,10 @@ cudaError_t allocate(void **p, size_t size, Kind kind) {
         return cudaSuccess;
     if (fails_alloc())
         return cudaErrorMemoryAllocation;
-    const std::lock_guard<std::mutex> guard(lock);
+    const std::lock_guard<std::mutex> holds(lock);
     const int device = current_device();
     const size_t most = device_memory();
-    if (size > SIZE_MAX / 2 || (kind == Kind::device && (in_use[device] > most || size > most - in_use[device])))
+    if (size > most_pinned || (kind == Kind::device && (in_use[device] > most || size > most - in_use[device])))
         return cudaErrorMemoryAllocation;
     char *raw = static_cast<char *>(std::malloc(size + 3 * margin));
     if (!raw)
@@ -123,7 +140,10 @@ cudaError_t allocate(void **p, size_t size, Kind kind) {
     std::memset(first, fresh_byte, size);
     std::memset(first + size, margin_byte, margin);
     guard_margins(address(first), size, true);
-    allocations[address(first)] = Allocation{raw, size, kind, device, ++n_allocations};
+    Allocation &allocation = allocations[address(first)];
+    allocation = Allocation{raw, size, kind, device, ++n_allocations, n_launches_open};
+    if (kind == Kind::device && n_launches_open == 0)
+        guard(address(first), size, true);
     (kind == Kind::device ? in_use[device] : pinned_in_use) += size;
     *p = first;
     return cudaSuccess;
@@ -133,7 +153,7 @@ cudaError_t allocate(void **p, size_t size, Kind kind) {
 cudaError_t release(void *p, Kind kind) {
     if (!p)
         return usable();
-    const std::unique_lock<std::mutex> guard(lock);
+    const std::lock_guard<std::mutex> holds(lock);
     const auto found = allocations.find(address(p));
     if (found == allocations.end() || found->second.kind != kind) {
         host_report("free: %p is no %s allocation%s", p, kind_text(kind),
@@ -144,7 +164,7 @@ cudaError_t release(void *p, Kind kind) {
     }
     const Allocation allocation = found->second;
     const bool whole = check_one(found->first, allocation, "found when it was given back");
-    guard_margins(found->first, allocation.size, false);
+    guard(found->first - margin, margin + allocation.size + margin, false);
     allocations.erase(found);
     (kind == Kind::device ? in_use[allocation.device] : pinned_in_use) -= allocation.size;
     std::free(allocation.raw);
@@ -169,6 +189,24 @@ bool check_side(const char *call, const char *side, const void *p, size_t size, 
     return true;
 }
 
+/* A side of a copy is open as long as this lives. */
+class InUse {
+  public:
+    explicit InUse(const void *p) : at_(address(p)) { use(open); }
+    ~InUse() { use(close); }
+    InUse(const InUse &) = delete;
+    InUse &operator=(const InUse &) = delete;
+
+  private:
+    void use(void (*what)(uintptr_t, Allocation &)) const {
+        const std::lock_guard<std::mutex> holds(lock);
+        if (auto *found = find(at_))
+            what(found->first, found->second);
+    }
+
+    uintptr_t at_;
+};
+
 cudaError_t copy(const char *call, void *to, const void *from, size_t size, cudaMemcpyKind kind) {
     if (const cudaError_t error = usable())
         return error;
@@ -178,15 +216,17 @@ cudaError_t copy(const char *call, void *to, const void *from, size_t size, cuda
         return cudaSuccess;
     const bool any = kind == cudaMemcpyDefault;
     {
-        const std::lock_guard<std::mutex> guard(lock);
+        const std::lock_guard<std::mutex> holds(lock);
         const int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
         const int from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
         if (!check_side(call, "destination", to, size, any ? -1 : to_device) ||
             !check_side(call, "source", from, size, any ? -1 : from_device))
             return cudaErrorInvalidValue;
     }
-    if (!fails_copy())
+    if (!fails_copy()) {
+        const InUse to_use(to), from_use(from);
         std::memmove(to, from, size);
+    }
     return cudaSuccess;
 }
 
@@ -196,12 +236,14 @@ cudaError_t set(const char *call, void *p, int value, size_t size) {
     if (size == 0)
         return cudaSuccess;
     {
-        const std::lock_guard<std::mutex> guard(lock);
+        const std::lock_guard<std::mutex> holds(lock);
         if (!check_side(call, "destination", p, size, 1))
             return cudaErrorInvalidValue;
     }
-    if (!fails_copy())
+    if (!fails_copy()) {
+        const InUse use(p);
         std::memset(p, value, size);
+    }
     return cudaSuccess;
 }
 
@@ -212,8 +254,22 @@ cudaError_t in_stream(cudaStream_t stream) {
 
 } // namespace
 
+void open_memory() {
+    const std::lock_guard<std::mutex> holds(lock);
+    n_launches_open++;
+    for (auto &[at, allocation] : allocations)
+        open(at, allocation);
+}
+
+void close_memory() {
+    const std::lock_guard<std::mutex> holds(lock);
+    n_launches_open--;
+    for (auto &[at, allocation] : allocations)
+        close(at, allocation);
+}
+
 bool check_margins(const char *when) {
-    const std::lock_guard<std::mutex> guard(lock);
+    const std::lock_guard<std::mutex> holds(lock);
     for (const auto &[at, allocation] : allocations)
         if (!check_one(at, allocation, when))
             return false;
@@ -226,7 +282,7 @@ using simt::Kind;
 using simt::remember;
 
 size_t simt_allocated(void) {
-    const std::lock_guard<std::mutex> guard(simt::lock);
+    const std::lock_guard<std::mutex> holds(simt::lock);
     size_t sum = 0;
     for (const size_t bytes : simt::in_use)
         sum += bytes;
@@ -234,14 +290,14 @@ size_t simt_allocated(void) {
 }
 
 size_t simt_pinned(void) {
-    const std::lock_guard<std::mutex> guard(simt::lock);
+    const std::lock_guard<std::mutex> holds(simt::lock);
     return simt::pinned_in_use;
 }
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
     if (const cudaError_t error = simt::usable())
         return remember(error);
-    const std::lock_guard<std::mutex> guard(simt::lock);
+    const std::lock_guard<std::mutex> holds(simt::lock);
     const size_t used = simt::in_use[simt::current_device()];
     *total = simt::device_memory();
     *free = used < *total ? *total - used : 0;
@@ -287,7 +343,7 @@ cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int) {
         return remember(cudaErrorInvalidValue);
     if (simt::fails_alloc())
         return remember(cudaErrorMemoryAllocation);
-    const std::lock_guard<std::mutex> guard(simt::lock);
+    const std::lock_guard<std::mutex> holds(simt::lock);
     const uintptr_t first = simt::address(ptr);
     auto after = simt::registered.lower_bound(first);
     if (after != simt::registered.end() && after->first < first + size)
@@ -300,7 +356,7 @@ cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int) {
 
 cudaError_t cudaHostUnregister(void *ptr) {
     {
-        const std::lock_guard<std::mutex> guard(simt::lock);
+        const std::lock_guard<std::mutex> holds(simt::lock);
         if (simt::registered.erase(simt::address(ptr)) == 0)
             return remember(cudaErrorHostMemoryNotRegistered);
     }
@@ -310,7 +366,7 @@ cudaError_t cudaHostUnregister(void *ptr) {
 cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags) {
     if (const cudaError_t error = simt::usable())
         return remember(error);
-    const std::lock_guard<std::mutex> guard(simt::lock);
+    const std::lock_guard<std::mutex> holds(simt::lock);
     const uintptr_t at = simt::address(pHost);
     const auto *found = simt::find(at);
     auto after = simt::registered.upper_bound(at);

@@ -130,6 +130,8 @@ template <typename T> class SharedPointer {
     SharedPointer operator+(ptrdiff_t n) const { return {array_, values_, i_ + static_cast<size_t>(n)}; }
     SharedPointer operator-(ptrdiff_t n) const { return {array_, values_, i_ - static_cast<size_t>(n)}; }
 
+    size_t offset() const { return i_; }
+
     /* One indivisible step: the old value goes to f, its answer becomes the new. Returns the old. */
     template <typename F> T update(Place place, F f) const {
         shared_atomic(*array_, i_, place);
@@ -160,6 +162,10 @@ template <typename T, size_t n> class Shared : public SharedArray {
     }
 
     SharedElement<T> operator[](Index index) { return {this, values_, index.i, index.place}; }
+    T operator[](Index index) const {
+        shared_read(*this, index.i, index.place);
+        return values_[index.i];
+    }
 
   private:
     T values_[n];

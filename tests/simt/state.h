@@ -37,9 +37,14 @@ bool fails_copy();
 /* Does the stream exist, and belong to the current device? */
 cudaError_t check_stream(cudaStream_t stream);
 
+/* All device memory is there for a launch; afterwards AddressSanitizer keeps hosts away from it. */
+void open_memory();
+void close_memory();
+
 /* Look at the margins of all allocations; says what was done to the first that was written to. */
 bool check_margins(const char *when);
 
+/* The seed, and how many launches there were with it. */
 uint64_t launch_seed(uint64_t *number);
 
 } // namespace simt

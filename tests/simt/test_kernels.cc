@@ -115,10 +115,14 @@ static void test_histogram() {
     CHECK(to.values() == want);
 }
 
-/* The array goes to a function that takes any. */
+/* The array goes to functions that take any. */
+template <typename A> __device__ bool is_above(const A &keys, unsigned i, unsigned j) {
+    return keys[i] > keys[j];
+}
+
 template <typename A> __device__ void exchange(A &keys, unsigned i, unsigned j, bool up) {
-    const unsigned a = keys[i], b = keys[j];
-    if ((a > b) == up) {
+    if (is_above(keys, i, j) == up) {
+        const unsigned a = keys[i], b = keys[j];
         keys[i] = b;
         keys[j] = a;
     }

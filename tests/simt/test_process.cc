@@ -88,6 +88,17 @@ __global__ void dive(unsigned *p) {
     *p = deep(p, 100000);
 }
 
+/* Ordered by chance: CUDA's shuffles order no memory. */
+__global__ void shuffle_between() {
+    THR_SHARED(unsigned, slots, 32);
+    slots[threadIdx.x] = 0;
+    __syncwarp();
+    slots[threadIdx.x] = threadIdx.x;
+    (void)__shfl_sync(0xffffffffu, 1, 0);
+    (void)static_cast<unsigned>(slots[threadIdx.x ^ 1]);
+}
+
+/* Strictness is asked for once in a process, so this comes first. */
 static void test_ends() {
     const std::string report = last_words([] { THR_LAUNCH(leave_one, 1, 32, nullptr); });
     CHECK(report.find("simt: divergent barrier: ") == 0 && report.find("thread 5 has returned") != std::string::npos);
@@ -105,9 +116,20 @@ static void test_ends() {
     });
     CHECK(read_words.find("use-after-poison") != std::string::npos);
     CHECK(read_words.find("read_behind") != std::string::npos);
+    const std::string host = last_words([] {
+        const OnDevice<unsigned> p(3);
+        const volatile unsigned *at = p;
+        CHECK(*at == 1);
+    });
+    CHECK(host.find("use-after-poison") != std::string::npos);
 #else
     CHECK(overrun.find("simt: global overrun: byte 1 behind device allocation") == 0);
 #endif
+    const std::string strict = last_words([] {
+        CHECK(setenv("THR_SIMT_STRICT", "1", 1) == 0);
+        THR_LAUNCH(shuffle_between, 1, 32, nullptr);
+    });
+    CHECK(strict.find("simt: race: thread ") == 0);
     (void)last_words([] {
         const OnDevice<unsigned> p(1);
         THR_LAUNCH(dive, 1, 1, nullptr, p);
@@ -117,8 +139,10 @@ static void test_ends() {
 }
 
 int main() {
-    test_threads();
     test_ends();
+    THR_LAUNCH(shuffle_between, 1, 32, nullptr);
+    CHECK(all_well());
+    test_threads();
     CHECK(simt_allocated() == 0);
     return 0;
 }
