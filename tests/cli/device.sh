@@ -3,6 +3,7 @@
 # --device: GPUs where there are none, and what is said then.
 set -eu
 . "$(dirname "$0")/lib.inc"
+: "${source_dir:?}" "${cli_dir:?}"
 
 # The library for GPUs is a file that is not there, so that every machine has none.
 THR_CUDA_LIBRARY=$PWD/no-such-library.so
@@ -14,3 +15,64 @@ for words in cuda cuda:0 cuda:1,0; do
     fails 1 "$why" "$THRESHER" info --device $words
     fails 1 "$why" "$THRESHER" index info nothing --device=$words
 done
+
+# ---------------------------------------------------------------------------------------------------------- searches
+
+# 16,384 and 1,536 rows of 1,024 numbers: so much that a batch of queries is worth a GPU, and two batches of queries.
+digits() {
+    awk 'BEGIN { for (i = 1; i < 3000000; i++) print i }' 2>/dev/null | head -c "$1"
+}
+{
+    printf '\000\100\000\000\000\004\000\000'
+    digits 16777216
+} >base.i8bin
+{
+    printf '\000\006\000\000\000\004\000\000'
+    digits 1572864
+} >queries.i8bin
+{
+    printf '\001\000\000\000\000\004\000\000'
+    digits 1024
+} >one.i8bin
+works "$THRESHER" index build base.i8bin --bits 8 --codes-only -o big.index
+
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o cpu.ivecs --device cpu -v
+says 'codes are screened by the CPU$' err
+
+# auto, where there is no GPU: nothing is said of it in ordinary use
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs
+same auto.ivecs cpu.ivecs
+[ "$(wc -l <err)" -eq 1 ] || die "a machine without a GPU is told so"
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs --device auto -v
+says "codes are screened by the CPU; $why" err
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs -q --json
+[ ! -s err ] || die "-q is not quiet"
+is_json out
+says "\"device\":\"cpu; $why" out
+
+# nothing is said of GPUs where none is wanted
+works "$THRESHER" index search big.index one.i8bin -k 5 -v
+says 'codes are screened by the CPU$' err
+works "$THRESHER" index search big.index one.i8bin --radius 0.99 -v
+says 'codes are screened by the CPU, as in every search by --radius' err
+
+# ---------------------------------------------------------------------------------------------------------- broken GPUs
+
+# A library that shows two GPUs, neither of which can be used.
+cc=${CC:-cc}
+command -v "$cc" >/dev/null 2>&1 || exit 0
+"$cc" -std=c17 -shared -fPIC -I "$source_dir/include" -I "$source_dir/src" "$cli_dir/broken_gpus.c" -o broken.so
+THR_CUDA_LIBRARY=$PWD/broken.so
+
+fails 1 'cuda:0: this GPU is broken' "$THRESHER" info --device cuda
+fails 1 'cuda:1: this GPU is broken' "$THRESHER" info --device cuda:1
+fails 1 'there is no cuda:2: this machine has 2 GPUs' "$THRESHER" info --device cuda:2
+
+# a GPU that was wanted and could not be used is told once, in two batches of queries
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs --device auto
+same auto.ivecs cpu.ivecs
+[ "$(grep -c 'the CPU did the work instead of a GPU: cuda:0: this GPU is broken' err)" -eq 1 ] || die "not told once"
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs -q
+[ ! -s err ] || die "-q is not quiet"
+works "$THRESHER" index search big.index one.i8bin -k 5
+[ "$(wc -l <err)" -eq 1 ] || die "GPUs are opened for one query"
