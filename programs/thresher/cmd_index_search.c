@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpus.h"
 #include "json.h"
 #include "program.h"
 #include "search.h"
@@ -112,6 +113,11 @@ static const prog_option options[] = {
 
 /* ------------------------------------------------------------------------------------------------ report */
 
+/* Only searches for the best k are screened by GPUs, and exact ones not at all. */
+static bool may_use_gpus(const prog_search *s) {
+    return !prog_search_by_radius(s->values) && !s->values->exact;
+}
+
 /* The summary goes to standard error; with --json and -o standard output is free for it too. */
 static void report(const prog_search *s) {
     uint64_t n = s->results.n_queries;
@@ -127,6 +133,10 @@ static void report(const prog_search *s) {
     prog_detail("%s until the first query, %s of search, %s in all; %" PRIu32 " threads, CPU level %s",
                 prog_time(s->open_s).text, prog_time(s->search_s).text, prog_time(total_s).text,
                 thr_context_threads(s->run->context), thr_isa_name(thr_context_isa(s->run->context)));
+    if (may_use_gpus(s))
+        prog_tell_device(s->run);
+    else if (!s->values->exact)
+        prog_detail("codes are screened by the CPU, as in every search by --radius");
     if (s->run->globals.json && s->values->output != NULL && strcmp(s->results.name, "standard output") != 0) {
         prog_json json = prog_json_to(stdout);
 
@@ -140,6 +150,7 @@ static void report(const prog_search *s) {
         } else {
             prog_json_key_count(&json, "k", s->values->k);
         }
+        prog_json_key_text(&json, "device", may_use_gpus(s) ? thr_context_device(s->run->context) : "cpu");
         prog_json_key_real(&json, "open_s", s->open_s);
         prog_json_key_real(&json, "search_s", s->search_s);
         prog_json_key_real(&json, "total_s", total_s);

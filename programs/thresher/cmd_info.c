@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "gpus.h"
 #include "json.h"
 #include "kernels.h"
 #include "program.h"
@@ -52,7 +53,7 @@ static int print_build(const program *run) {
                 prog_json_text(&json, thr_isa_name(levels[i]));
         prog_json_close(&json, ']');
         prog_json_key_count(&json, "n_threads", n_threads);
-        prog_json_key_text(&json, "device", "cpu");
+        prog_json_gpus(run, &json);
         prog_json_key_text(&json, "features", features);
         prog_json_key(&json, "kernels");
         rc = prog_json_kernels(run, &json);
@@ -68,7 +69,7 @@ static int print_build(const program *run) {
         if (has_level(levels[i]))
             (void)printf(" %s", thr_isa_name(levels[i]));
     (void)printf("\nthreads     %" PRIu32 "\n", n_threads);
-    (void)printf("device      cpu; this build has no GPU support\n");
+    prog_print_gpus(run);
     (void)printf("reads       .npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .txt%s%s%s\n",
                  strstr(features, "hdf5") != NULL ? " .hdf5" : "", strstr(features, "gz") != NULL ? " and .gz" : "",
                  strstr(features, "xz") != NULL ? " and .xz" : "");
@@ -182,10 +183,9 @@ static const char *const examples[] = {"thresher info", "thresher info vectors.f
 const prog_command prog_info = {
     .noun = "info",
     .summary = "show this build and machine, or what a file is",
-    .text = "Without an argument: the version, the CPU level in use and those available, the threads, what the "
-            "build can read, and how fast distances are computed in each way. With a file: its rows, dimensions and "
-            "type of values. With an index: what thresher index "
-            "info shows.",
+    .text = "Without an argument: the version, the CPU level in use and those available, the threads, the GPUs "
+            "or why there are none, what the build can read, and how fast distances are computed in each way. With a "
+            "file: its rows, dimensions and type of values. With an index: what thresher index info shows.",
     .arguments = arguments,
     .options = no_options,
     .values_size = sizeof(info_values),

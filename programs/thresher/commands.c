@@ -5,7 +5,7 @@
  */
 #include "program.h"
 
-static const char *const devices[] = {"auto", "cpu", NULL};
+static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
 
 const char *const prog_generators[] = {"man", "markdown", "bash-completion", "zsh-completion", "fish-completion", NULL};
 
@@ -18,13 +18,12 @@ const prog_option prog_global_options[] = {
      .help = "threads to work with (default: all CPUs the process may use)",
      .offset = offsetof(prog_globals, threads)},
     {.name = "device",
-     .kind = PROG_CHOICE,
-     .value = "auto|cpu",
+     .kind = PROG_DEVICE,
+     .value = "auto|cpu|cuda[:N]",
      .choices = devices,
      .fallback = "auto",
-     .refused = "cuda",
-     .refused_why = "this build has no GPU support; use --device cpu",
-     .help = "where to work",
+     .help = "what screens codes in searches for the best -k: cpu; cuda, all GPUs, or cuda:0 or cuda:0,2, those; or "
+             "auto, GPUs where they work and the search is worth it, else the CPU. Answers are the same",
      .offset = offsetof(prog_globals, device)},
     {.name = "seed",
      .kind = PROG_COUNT,

@@ -52,7 +52,7 @@ static void bash_values(const prog_option *table) {
             continue;
         (void)printf("        ");
         bash_spellings(o, "|");
-        if (o->kind == PROG_CHOICE) {
+        if (o->choices != NULL) {
             (void)printf(") _thresher_words \"");
             choices(o);
             (void)printf("\"; return ;;\n");
@@ -147,7 +147,7 @@ static void zsh_option(const prog_option *o, bool by_letter) {
         (void)putchar(':');
         quoted(o->value, ":\\");
         (void)putchar(':');
-        if (o->kind == PROG_CHOICE) {
+        if (o->choices != NULL) {
             (void)putchar('(');
             choices(o);
             (void)putchar(')');
@@ -246,7 +246,7 @@ static void fish_options(const prog_option *table, const char *condition) {
             (void)printf(" -l %s", o->name);
         if (o->letter != 0)
             (void)printf(" -s %c", o->letter);
-        if (o->kind == PROG_CHOICE) {
+        if (o->choices != NULL) {
             (void)printf(" -x -a '");
             choices(o);
             (void)putchar('\'');

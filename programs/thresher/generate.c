@@ -165,6 +165,8 @@ static void manual(void) {
          "same at every level.");
     (void)printf(".It Ev THR_KERNEL\n");
     roff("How distances are computed: xor, table or tile, not the fastest for each search. Answers are the same.");
+    (void)printf(".It Ev THR_CUDA_LIBRARY\n");
+    roff("The file of the library that GPUs are used with, instead of libthresher_cuda.so beside libthresher.so.");
     (void)printf(".El\n.Sh EXIT STATUS\n.Bl -tag -width Ds\n.It 0\nThe work was done.\n.It 1\n");
     roff("The work failed; a line on standard error says what, where, and how to mend it.");
     (void)printf(".It 2\n");

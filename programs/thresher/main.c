@@ -39,6 +39,7 @@ static int run_command(program *run) {
     thr_context_options_init(&options);
     options.n_threads = (uint32_t)run->globals.threads;
     options.progress = prog_progress;
+    options.device = run->globals.device;
     if (thr_context_create(&options, &run->context, &err) != THR_OK)
         return prog_failed(&err);
     rc = run->command->run(run, run->values);

@@ -12,6 +12,9 @@
 #include "suggest.h"
 #include "talk.h"
 
+/* As many GPUs as the library takes, and digits of a number. */
+enum { MAX_GPUS = 32, MAX_GPU_DIGITS = 4 };
+
 /* ------------------------------------------------------------------------------------------------ numbers */
 
 bool prog_read_count(const char *text, uint64_t *out) {
@@ -94,7 +97,8 @@ const char *prog_see_help(const program *run) {
 
 /* ------------------------------------------------------------------------------------------------ values */
 
-static int wrong_choice(const prog_option *option, const char *text) {
+/* meant: what the text stands for, or NULL for the choice that is nearest by its letters. */
+static int wrong_choice(const prog_option *option, const char *text, const char *meant) {
     char all[256] = "";
     size_t used = 0;
     prog_nearest nearest = prog_nearest_to(text);
@@ -104,8 +108,10 @@ static int wrong_choice(const prog_option *option, const char *text) {
         if (used < sizeof all)
             used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", used > 0 ? ", " : "", *c);
     }
-    if (nearest.best != NULL)
-        prog_error("%s: \"%s\" is none of %s; did you mean %s?", prog_spell(option).text, text, all, nearest.best);
+    if (meant == NULL)
+        meant = nearest.best;
+    if (meant != NULL)
+        prog_error("%s: \"%s\" is none of %s; did you mean %s?", prog_spell(option).text, text, all, meant);
     else
         prog_error("%s: \"%s\" is none of %s", prog_spell(option).text, text, all);
     return PROG_WRONG_WORDS;
@@ -118,14 +124,50 @@ static int store_choice(const prog_option *option, const char *text, size_t *out
             return PROG_DONE;
         }
     }
-    if (option->refused != NULL) {
-        size_t length = strlen(option->refused);
-        if (strncmp(text, option->refused, length) == 0 && (text[length] == '\0' || text[length] == ':')) {
-            prog_error("%s %s: %s", prog_spell(option).text, text, option->refused_why);
-            return PROG_FAILED;
-        }
+    return wrong_choice(option, text, NULL);
+}
+
+/* "0" or "0,2": numbers of GPUs, each once. How many GPUs there are is found out later. */
+static bool are_gpu_numbers(const char *text) {
+    uint64_t seen[MAX_GPUS];
+    size_t n = 0;
+
+    for (;; text++) {
+        const size_t length = strspn(text, "0123456789");
+
+        if (length == 0 || length > MAX_GPU_DIGITS || n == MAX_GPUS)
+            return false;
+        seen[n] = strtoull(text, NULL, 10);
+        for (size_t i = 0; i < n; i++)
+            if (seen[i] == seen[n])
+                return false;
+        n++;
+        text += length;
+        if (*text != ',')
+            return *text == '\0';
     }
-    return wrong_choice(option, text);
+}
+
+static int store_device(const prog_option *option, const char *text, const char **out) {
+    const char *numbered = NULL;
+    size_t length;
+
+    *out = text;
+    for (const char *const *c = option->choices; *c != NULL; c++) {
+        if (strcmp(*c, text) == 0)
+            return PROG_DONE;
+        numbered = *c;
+    }
+    length = strlen(numbered);
+    if (strncmp(text, numbered, length) == 0 && text[length] == ':') {
+        if (are_gpu_numbers(text + length + 1))
+            return PROG_DONE;
+        prog_error("%s takes %s:N with the number of a GPU, or %s:0,2 with those of several, each once; not \"%s\"",
+                   prog_spell(option).text, numbered, numbered, text);
+        return PROG_WRONG_WORDS;
+    }
+    /* The letters of "gpu" are near to those of "cpu", which is just what is not meant. */
+    return wrong_choice(option, text, strncmp(text, "gpu", 3) == 0 ? numbered : NULL);
 }
 
 static int store_count(const prog_option *option, const char *text, uint64_t *out) {
@@ -188,6 +230,8 @@ static int store(program *run, const prog_option *option, const char *text) {
         return store_real(option, text, place);
     case PROG_CHOICE:
         return store_choice(option, text, place);
+    case PROG_DEVICE:
+        return store_device(option, text, place);
     }
     return PROG_FAILED;
 }

@@ -23,6 +23,7 @@ typedef enum prog_kind {
     PROG_COUNT,  /* uint64_t, 0 when not given and without default */
     PROG_REAL,   /* double, NaN when not given and without default */
     PROG_CHOICE, /* size_t index of choices, PROG_NO_CHOICE when not given and without default */
+    PROG_DEVICE, /* const char *, one of choices, the last also with ":N" or ":N,N" behind it */
 } prog_kind;
 
 #define PROG_NO_CHOICE SIZE_MAX
@@ -43,12 +44,10 @@ typedef struct prog_option {
     const char *help;  /* a line or two, without full stop */
     size_t offset;
     const char *fallback;       /* the default as one would write it, or NULL */
-    const char *const *choices; /* of PROG_CHOICE, ended by NULL */
+    const char *const *choices; /* of PROG_CHOICE and PROG_DEVICE, ended by NULL; else NULL */
     uint64_t least, most;       /* of PROG_COUNT; most 0 means no limit */
     double least_real;          /* of PROG_REAL, ... */
     double most_real;           /* ... 0 means no limit; with one, least_real itself is too small */
-    const char *refused;        /* a choice that is right in other builds, with or without ":..." behind it, ... */
-    const char *refused_why;    /* ... and why not in this one */
     unsigned group;             /* options of the same group, not 0, exclude each other */
     prog_names names;
     bool required;

@@ -24,8 +24,8 @@ enum { PROG_DONE = 0, PROG_FAILED = 1, PROG_WRONG_WORDS = 2, PROG_SIGNALLED = 12
 #define PROG_DATE "November 21, 2026"
 
 typedef struct prog_globals {
-    uint64_t threads; /* 0: as many as the process may use */
-    size_t device;
+    uint64_t threads;   /* 0: as many as the process may use */
+    const char *device; /* "auto", "cpu", "cuda", "cuda:0", "cuda:0,2" */
     uint64_t seed;
     bool quiet;
     bool verbose;

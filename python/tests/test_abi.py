@@ -15,6 +15,7 @@ from thresher import _abi, _errors
 STRUCTS = {
     "thr_error": _abi.Error,
     "thr_context_options": _abi.ContextOptions,
+    "thr_device_info": _abi.DeviceInfo,
     "thr_matrix": _abi.Matrix,
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
@@ -31,6 +32,7 @@ def numbers() -> dict[str, int]:
         "THR_NO_ID": _abi.NO_ID,
         "THR_ROWS_UNKNOWN": _abi.ROWS_UNKNOWN,
         "THR_MAX_DIMS": _abi.MAX_DIMS,
+        "THR_DEVICE_NAME_SIZE": _abi.DEVICE_NAME_SIZE,
         "THR_OK": _abi.OK,
     }
     wanted.update({f"THR_{name}": number for name, number in _abi.STATUS.items()})

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from . import _abi
 from ._about import LibraryInfo, info
+from ._devices import DeviceInfo, devices
 from ._errors import (
     ArgumentError,
     CanceledError,
@@ -44,6 +45,7 @@ __all__ = [
     "ArgumentError",
     "CanceledError",
     "DeviceError",
+    "DeviceInfo",
     "Error",
     "ExistsError",
     "FileError",
@@ -56,6 +58,7 @@ __all__ = [
     "MemoryLimitError",
     "NotFoundError",
     "UnsupportedError",
+    "devices",
     "info",
     "recall",
 ]

@@ -10,6 +10,7 @@ NO_ID = 2**64 - 1
 ROWS_UNKNOWN = 2**64 - 1
 MAX_DIMS = 32768
 ERROR_TEXT_SIZE = 768
+DEVICE_NAME_SIZE = 256
 
 OK = 0
 STATUS = {
@@ -64,6 +65,20 @@ class ContextOptions(ctypes.Structure):
         ("progress", ProgressFn),
         ("progress_user", c_void_p),
         ("device", c_char_p),
+    ]
+
+
+class DeviceInfo(ctypes.Structure):
+    _fields_ = [
+        ("number", c_uint32),
+        ("name", c_char * DEVICE_NAME_SIZE),
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("n_multiprocessors", c_uint32),
+        ("memory_bytes", c_uint64),
+        ("free_bytes", c_uint64),
+        ("driver", c_uint32),
+        ("runtime", c_uint32),
     ]
 
 

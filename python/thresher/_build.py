@@ -84,6 +84,7 @@ def build(
     rotate: bool | None,
     calibration_queries: int | None,
     threads: int | None,
+    device: str | None,
     progress: Progress | None,
 ) -> None:
     """thr_index_build."""
@@ -102,7 +103,7 @@ def build(
     options.rotate = choice(rotate, "rotate", _ROTATE)
     if calibration_queries is not None:
         options.calibration_queries = whole(calibration_queries, "calibration_queries", 0, 2**48)
-    context = shared_context(threads)
+    context = shared_context(threads, device)  # of the index too, so that a device that is not there fails now
     with _with_ids(options, ids), Reader(context, vectors) as reader, Job(progress) as job:
         status = lib.thr_index_build(
             context.pointer, directory, reader.pointer, byref(options), byref(_errors.slot.error)

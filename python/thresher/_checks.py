@@ -29,6 +29,17 @@ def choice(value: Any, what: str, choices: Mapping[Any, int]) -> int:
         raise ValueError(f"{what} is {value!r}: one of {names} is wanted") from None
 
 
+def device_words(value: object) -> str:
+    """What a context is to screen codes with; which words are right is for the library to say."""
+    if value is None:
+        return "cpu"
+    if not isinstance(value, str):
+        raise TypeError(f'device is {value!r}: "auto", "cpu", "cuda" or "cuda:0" is wanted')
+    if "\0" in value:
+        raise ValueError(f"device is {value!r}: it holds a NUL character")
+    return value
+
+
 def encoded_path(path: object, what: str) -> bytes:
     """A path as the library takes it."""
     if not isinstance(path, (str, bytes, os.PathLike)):

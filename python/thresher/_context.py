@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contexts: the threads of the library, shared by all indexes that want equally many; and what a fork does to them."""
+"""
+Contexts: threads and GPUs of the library, shared by all indexes that want the same ones; and what a fork does to them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from ctypes import byref, c_void_p
 from typing import Callable, Protocol
 
 from . import _errors
-from ._checks import whole
+from ._checks import device_words, whole
 from ._jobs import PROGRESS
 from ._library import defaults, lib
 
@@ -22,7 +24,7 @@ class Owner(Protocol):
 
 
 _owners: weakref.WeakSet[Owner] = weakref.WeakSet()
-_shared: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
+_shared: weakref.WeakValueDictionary[tuple[int, str], Context] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 
 
@@ -31,12 +33,13 @@ class Context:
 
     __slots__ = ("__weakref__", "_free", "pointer")
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, device: str) -> None:
         self.pointer: int | None = None
         self._free: Callable[[int], None] = lib.thr_context_free
         options = defaults("thr_context_options_init")
         options.n_threads = threads
         options.progress = PROGRESS
+        options.device = device.encode("utf-8", "replace")  # copied by the library
         made = c_void_p()
         err = _errors.slot.error
         status = lib.thr_context_create(byref(options), byref(made), byref(err))
@@ -50,14 +53,18 @@ class Context:
             self._free(self.pointer)
             self.pointer = None
 
+    @property
+    def device(self) -> str:
+        return str(lib.thr_context_device(self.pointer), "utf-8", "replace")
 
-def shared_context(threads: int | None) -> Context:
-    """The context of so many threads; None: as many as the process may use."""
-    wanted = 0 if threads is None else whole(threads, "threads", 1, 1024)
+
+def shared_context(threads: int | None, device: str | None = None) -> Context:
+    """The context of so many threads (None: as many as the process may use) and this device (None: "cpu")."""
+    wanted = (0 if threads is None else whole(threads, "threads", 1, 1024), device_words(device))
     with _lock:
         context = _shared.get(wanted)
         if context is None:
-            context = _shared[wanted] = Context(wanted)
+            context = _shared[wanted] = Context(*wanted)
         return context
 
 

@@ -44,10 +44,10 @@ class Handle:
 
     __slots__ = ("__weakref__", "_context", "_free", "pointer")
 
-    def __init__(self, path: bytes, threads: int | None) -> None:
+    def __init__(self, path: bytes, threads: int | None, device: str | None) -> None:
         self.pointer: int | None = None
         self._free: Callable[[int], None] = lib.thr_index_free
-        self._context: Context = shared_context(threads)
+        self._context: Context = shared_context(threads, device)
         made = c_void_p()
         err = _errors.slot.error
         status = lib.thr_index_open(self._context.pointer, path, byref(made), byref(err))
@@ -59,6 +59,10 @@ class Handle:
     @property
     def threads(self) -> int:
         return int(lib.thr_context_threads(self._context.pointer))
+
+    @property
+    def device(self) -> str:
+        return self._context.device
 
     def __del__(self) -> None:
         if self.pointer is not None:

@@ -34,22 +34,29 @@ class Index:
     distance; equal scores are ordered by the smaller row.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
         self._path = os.path.abspath(encoded_path(path, "path"))
         self._threads = threads
+        self._device = device
         self._closed = False
-        self._handle: Handle | None = Handle(self._path, threads)
+        self._handle: Handle | None = Handle(self._path, threads, device)
         self.info = self._handle.info()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Index:
+    def open(cls, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> Index:
         """
-        Open the index in directory path; nothing but headers is read. threads: how many work on a search (None: as
-        many as the process may use).
+        Open the index in directory path; nothing but headers is read.
 
-        Raises FileMissingError, FormatError (a directory that is no index, is damaged, or too new) or FileError.
+        threads       how many work on a search; None: as many as the process may use
+        device        what screens the codes of search(): "cpu" (None); "cuda", all GPUs together, or "cuda:0" or
+                      "cuda:0,2", those; or "auto", the GPUs from the search on that is worth copying the codes there,
+                      as long as that works, else the CPU. Answers are the same, bit for bit
+
+        Raises FileMissingError, FormatError (a directory that is no index, is damaged, or too new) or FileError;
+        ArgumentError for other words as device, or a GPU number that is not there; DeviceError for "cuda" where no
+        GPU can be used.
         """
-        return cls(path, threads=threads)
+        return cls(path, threads=threads, device=device)
 
     @classmethod
     def build(
@@ -68,6 +75,7 @@ class Index:
         rotate: bool | None = None,
         calibration_queries: int | None = None,
         threads: int | None = None,
+        device: str | None = None,
         progress: Progress | None = None,
     ) -> Index:
         """
@@ -86,13 +94,14 @@ class Index:
         rotate        vectors are rotated before they are coded; None: where a sample's codes get better by it
         calibration_queries   so many items serve as queries to find out what a recall takes; 0: none
         threads       None: as many as the process may use
+        device        what screens the codes when the index is searched, as for open(); the CPU builds
         progress      called with ("build", items done, all items or 0), later with ("calibrate", queries done, all of
                       them); False stops the build
 
         Nothing is visible at path before the end: an error, Ctrl-C or a kill leaves what was there.
 
         Raises ArgumentError, ValueError or TypeError for wrong vectors, ids or options; ExistsError; FileError;
-        CanceledError; and what progress or the iterable raise.
+        DeviceError, before anything is built; CanceledError; and what progress or the iterable raise.
         """
         build(
             path,
@@ -108,9 +117,10 @@ class Index:
             rotate=rotate,
             calibration_queries=calibration_queries,
             threads=threads,
+            device=device,
             progress=progress,
         )
-        return cls(path, threads=threads)
+        return cls(path, threads=threads, device=device)
 
     # ------------------------------------------------------------------------------------------- search
 
@@ -184,7 +194,8 @@ class Index:
         ids_out, scores_out   arrays to write into and return, of the shapes above, in C order
 
         Raises ArgumentError, ValueError or TypeError for wrong queries or options; UnsupportedError for exact on an
-        index of codes only; FileError when its files were changed.
+        index of codes only; FileError when its files were changed; with device="cuda" DeviceError when a GPU fails and
+        MemoryLimitError when its memory does not hold the codes.
         """
         handle = self._handle
         if handle is None or handle.pointer is None:
@@ -281,7 +292,7 @@ class Index:
         """
         self._opened()
         array = _arrays.plain(_arrays.vectors(queries, "queries", one_row=False))
-        tuned = Handle(self._path, self._threads)  # nobody searches this one
+        tuned = Handle(self._path, self._threads, self._device)  # nobody searches this one
         if _untuned(tuned.info()) != _untuned(self.info):
             raise _errors.FileError(f"{self.path}: was replaced since it was opened: open it again", "ECHANGED")
         matrix = _arrays.matrix(array)
@@ -385,6 +396,14 @@ class Index:
         """How many threads work on a search."""
         return self._opened().threads
 
+    @property
+    def device(self) -> str:
+        """
+        What screens the codes: "cpu"; "cuda:0 (NVIDIA H200)"; or, with device="auto", "cpu" until a search is worth a
+        GPU, and "cpu; ..." with the reason where a GPU was wanted and could not be used.
+        """
+        return self._opened().device
+
     def close(self) -> None:
         """Close it, when the last search that is still running has ended. Closing twice is allowed."""
         self._closed = True
@@ -396,7 +415,7 @@ class Index:
         if self._closed:
             raise ValueError(f"{self.path}: the index is closed")
         if handle is None or handle.pointer is None:
-            handle = self._handle = Handle(self._path, self._threads)
+            handle = self._handle = Handle(self._path, self._threads, self._device)
         return handle
 
     def __enter__(self) -> Index:
@@ -409,7 +428,7 @@ class Index:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds the path: the process that loads it opens the index again."""
-        return (_open_again, (self.path, self._threads))
+        return (_open_again, (self.path, self._threads, self._device))
 
     def __repr__(self) -> str:
         i = self.info
@@ -422,5 +441,5 @@ def _untuned(info: IndexInfo) -> IndexInfo:
     return info._replace(tuned_queries=0, file_bytes=0)
 
 
-def _open_again(path: str, threads: int | None) -> Index:
-    return Index(path, threads=threads)
+def _open_again(path: str, threads: int | None, device: str | None = None) -> Index:
+    return Index(path, threads=threads, device=device)

@@ -21,6 +21,9 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_context_free": (None, [c_void_p]),
     "thr_context_isa": (c_int, [c_void_p]),
     "thr_context_threads": (c_uint32, [c_void_p]),
+    "thr_context_device": (c_char_p, [c_void_p]),
+    "thr_device_count": (c_int, [POINTER(c_uint32), _ERR]),
+    "thr_device_describe": (c_int, [c_uint32, c_void_p, _ERR]),
     "thr_reader_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
     "thr_reader_from_matrix": (c_int, [c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_reader_from_function": (

@@ -35,6 +35,7 @@ try thresher --threads 2 index ""
 try thresher index build --met
 try thresher index build --metric ""
 try thresher index build --metric = co
+try thresher info --device c
 END
     bash try.bash >tried || die "bash completion fails"
     cat >expected <<'END'
@@ -43,6 +44,7 @@ build search info verify tune
 --metric
 cosine ip l2
 cosine
+cpu cuda
 END
     same tried expected
 fi

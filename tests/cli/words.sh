@@ -43,6 +43,13 @@ fails 2 'did you mean cosine?' "$THRESHER" index build x.npy -o y --metric cosin
 fails 2 'none of cosine, ip, l2' "$THRESHER" index build x.npy -o y --metric zzzz
 fails 2 'did you mean f16?' "$THRESHER" index build x.npy -o y --keep=f61
 fails 2 'did you mean auto?' "$THRESHER" info --device aut
+fails 2 'did you mean cuda?' "$THRESHER" info --device cudda
+fails 2 'did you mean cuda?' "$THRESHER" info --device=gpu:0
+fails 2 'none of auto, cpu, cuda' "$THRESHER" info --device zzzz
+fails 2 '--device needs a value' "$THRESHER" info --device
+for bad in cuda: cuda:x 'cuda:0,' cuda:,1 cuda:-1 cuda:0,0 cuda:1,01 'cuda: 0' cuda:10000 cuda:0:1; do
+    fails 2 "--device takes cuda:N with the number of a GPU, .* not \"$bad\"" "$THRESHER" info --device "$bad"
+done
 for bad in 0 9 -1 3x '' ' 3' +3 0x3 3.0 99999999999999999999; do
     fails 2 '--bits takes a whole number from 1 to 8' "$THRESHER" index build x.npy -o y --bits "$bad"
 done
@@ -94,10 +101,6 @@ fails 2 '--keep and --codes-only exclude each other' "$THRESHER" index build x.n
 fails 2 '--rotate and --no-rotate exclude each other' "$THRESHER" index build x.npy -o y --rotate --no-rotate
 fails 2 '--lead 4 of --bits 3: at most all of them' "$THRESHER" index build x.npy -o y --lead 4
 fails 2 '--lead 3 of --bits 2: at most all of them' "$THRESHER" index build x.npy -o y --lead 3 --bits 2
-
-# right words of another build: the work cannot be done
-fails 1 'this build has no GPU support' "$THRESHER" info --device cuda
-fails 1 'this build has no GPU support' "$THRESHER" info --device=cuda:1
 
 # words that are hard to print stay on one line
 fails 2 'no command "a?b"' "$THRESHER" "a

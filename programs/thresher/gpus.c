@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpus.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "talk.h"
+
+/* ------------------------------------------------------------------------------------------------ after a search */
+
+/*
+ * With --device auto the library tries GPUs where they are worth it and goes on without them where that fails; then a
+ * reason stands behind "cpu". Two kinds of reason are told apart, since most machines simply have no GPU, and nobody
+ * wants to read that in every search; but a GPU that is there and was not used is news.
+ *
+ * The first kind is what thr_device_count answers as well, word for word. It is asked now and not before the search,
+ * because counting wakes a driver up, which takes longer than most searches; now it has been done. And the sentences
+ * are compared, not only the statuses, because a GPU that failed in a search can make counting fail too.
+ */
+void prog_tell_device(const program *run) {
+    static const char given_up[] = "cpu; ";
+    const char *device = thr_context_device(run->context);
+    const char *why = device + sizeof given_up - 1;
+    thr_error none = {.status = THR_OK};
+    uint32_t n;
+
+    if (strncmp(device, given_up, sizeof given_up - 1) != 0)
+        prog_detail("codes are screened by %s", strcmp(device, "cpu") == 0 ? "the CPU" : device);
+    else if (thr_device_count(&n, &none) != THR_OK && strcmp(none.text, why) == 0)
+        prog_detail("codes are screened by the CPU; %s", why);
+    else
+        prog_note("the CPU did the work instead of a GPU: %s", why);
+}
+
+/* ------------------------------------------------------------------------------------------------ info */
+
+/* "9.0", "12.4" */
+typedef struct version {
+    char text[24];
+} version;
+
+static version version_of(uint32_t major, uint32_t minor) {
+    version v;
+
+    (void)snprintf(v.text, sizeof v.text, "%" PRIu32 ".%" PRIu32, major, minor);
+    return v;
+}
+
+static version cuda_version(uint32_t number) {
+    return version_of(number / 1000, number % 1000 / 10);
+}
+
+/* How many there are; with none, why. */
+static uint32_t count_gpus(const program *run, thr_error *why) {
+    uint32_t n = 0;
+
+    if (strcmp(run->globals.device, "cpu") == 0)
+        (void)snprintf(why->text, sizeof why->text, "GPUs are not looked for with --device cpu");
+    else if (thr_device_count(&n, why) != THR_OK)
+        n = 0;
+    return n;
+}
+
+/* Describe a GPU; whether it can be used is known when a context can be made for it. err says why not. */
+static bool look_at(uint32_t number, thr_device_info *info, thr_error *err) {
+    char words[24];
+    thr_context_options options;
+    thr_context *context = NULL;
+    bool usable;
+
+    *info = (thr_device_info){.number = number};
+    if (thr_device_describe(number, info, err) != THR_OK)
+        return false;
+    (void)snprintf(words, sizeof words, "cuda:%" PRIu32, number);
+    thr_context_options_init(&options);
+    options.n_threads = 1;
+    options.device = words;
+    usable = thr_context_create(&options, &context, err) == THR_OK;
+    thr_context_free(context);
+    return usable;
+}
+
+void prog_print_gpus(const program *run) {
+    thr_error err = {.status = THR_OK};
+    uint32_t n = count_gpus(run, &err);
+    uint32_t driver = 0, runtime = 0;
+
+    if (n == 0)
+        (void)printf("device      cpu; %s\n", err.text);
+    for (uint32_t i = 0; i < n; i++) {
+        thr_device_info info;
+        bool usable = look_at(i, &info, &err);
+
+        (void)printf("%-11s cuda:%" PRIu32, i == 0 ? "device" : "", i);
+        if (info.name[0] != '\0')
+            (void)printf(" %s, compute capability %s, %" PRIu32 " multiprocessors, %s, %s of it free", info.name,
+                         version_of(info.major, info.minor).text, info.n_multiprocessors,
+                         prog_bytes((double)info.memory_bytes).text, prog_bytes((double)info.free_bytes).text);
+        if (!usable)
+            (void)printf("%s cannot be used: %s", info.name[0] != '\0' ? ";" : "", err.text);
+        (void)printf("\n");
+        driver = info.driver > driver ? info.driver : driver;
+        runtime = info.runtime > runtime ? info.runtime : runtime;
+    }
+    if (driver > 0) /* one driver and one runtime serve all of them */
+        (void)printf("            CUDA %s; the driver is for %s\n", cuda_version(runtime).text,
+                     cuda_version(driver).text);
+}
+
+static void json_gpu(uint32_t number, prog_json *json) {
+    thr_error err = {.status = THR_OK};
+    thr_device_info info;
+    bool usable = look_at(number, &info, &err);
+
+    prog_json_open(json, '{');
+    prog_json_key_count(json, "number", number);
+    if (info.name[0] != '\0') {
+        prog_json_key_text(json, "name", info.name);
+        prog_json_key_text(json, "compute_capability", version_of(info.major, info.minor).text);
+        prog_json_key_count(json, "n_multiprocessors", info.n_multiprocessors);
+        prog_json_key_count(json, "memory_bytes", info.memory_bytes);
+        prog_json_key_count(json, "free_bytes", info.free_bytes);
+        prog_json_key_text(json, "cuda_driver_version", cuda_version(info.driver).text);
+        prog_json_key_text(json, "cuda_runtime_version", cuda_version(info.runtime).text);
+    }
+    prog_json_key_bool(json, "usable", usable);
+    prog_json_key_text(json, "why_not", usable ? NULL : err.text);
+    prog_json_close(json, '}');
+}
+
+void prog_json_gpus(const program *run, prog_json *json) {
+    thr_error err = {.status = THR_OK};
+    uint32_t n = count_gpus(run, &err);
+
+    prog_json_key_text(json, "device", thr_context_device(run->context));
+    prog_json_key(json, "gpus");
+    prog_json_open(json, '[');
+    for (uint32_t i = 0; i < n; i++)
+        json_gpu(i, json);
+    prog_json_close(json, ']');
+    prog_json_key_text(json, "no_gpus_why", n == 0 ? err.text : NULL);
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GPUs that can screen codes."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_uint32
+from dataclasses import dataclass
+
+from . import _abi, _errors
+from ._library import lib
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """
+    A GPU. number is that of device="cuda:0"; compute_capability is (9, 0) for 9.0; memory_bytes is all it has and
+    free_bytes what is free of it now; driver and runtime are versions of CUDA, (12, 4) for 12.4: what the driver
+    supports, and what the library was built with.
+    """
+
+    number: int
+    name: str
+    compute_capability: tuple[int, int]
+    n_multiprocessors: int
+    memory_bytes: int
+    free_bytes: int
+    driver: tuple[int, int]
+    runtime: tuple[int, int]
+
+
+def devices() -> list[DeviceInfo]:
+    """
+    All GPUs, by number; an empty list where none can be used: no library for them, no driver, too old a driver, or no
+    device. Index.open(path, device="cuda") then raises the DeviceError that says which.
+
+    Raises DeviceError when a GPU that is there does not answer.
+    """
+    n = c_uint32()
+    err = _errors.slot.error
+    status = lib.thr_device_count(byref(n), byref(err))
+    if status == _abi.STATUS["EDEVICE"]:
+        return []
+    if status != _abi.OK:
+        raise _errors.failure(status, err)
+    return [_describe(number) for number in range(n.value)]
+
+
+def _describe(number: int) -> DeviceInfo:
+    found = _abi.DeviceInfo()
+    err = _errors.slot.error
+    status = lib.thr_device_describe(number, byref(found), byref(err))
+    if status != _abi.OK:
+        raise _errors.failure(status, err)
+    return DeviceInfo(
+        number=found.number,
+        name=found.name.decode("utf-8", "replace"),
+        compute_capability=(found.major, found.minor),
+        n_multiprocessors=found.n_multiprocessors,
+        memory_bytes=found.memory_bytes,
+        free_bytes=found.free_bytes,
+        driver=_version(found.driver),
+        runtime=_version(found.runtime),
+    )
+
+
+def _version(number: int) -> tuple[int, int]:
+    return number // 1000, number % 1000 // 10

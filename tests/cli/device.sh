@@ -1,0 +1,119 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# --device: what is done and said where there is no GPU, where GPUs are broken, and with those of this machine.
+set -eu
+. "$(dirname "$0")/lib.inc"
+: "${source_dir:?}" "${cli_dir:?}"
+
+# The library for GPUs is a file that is not there, so that every machine has none.
+given=${THR_CUDA_LIBRARY:-}
+THR_CUDA_LIBRARY=$PWD/no-such-library.so
+export THR_CUDA_LIBRARY
+why='no GPU can be used: .*/no-such-library.so could not be loaded'
+
+# What is asked for by name and not there is a failure; which words are wrong is tested in words.sh.
+for words in cuda cuda:0 cuda:1,0; do
+    fails 1 "$why" "$THRESHER" info --device $words
+    fails 1 "$why" "$THRESHER" index info nothing --device=$words
+done
+
+# ---------------------------------------------------------------------------------------------------------- info
+
+works "$THRESHER" info
+says "^device *cpu; $why" out
+[ ! -s err ] || die "a machine without a GPU is told so"
+works "$THRESHER" info --device cpu
+says '^device *cpu; GPUs are not looked for' out
+works "$THRESHER" info --json
+is_json out
+says "\"device\":\"cpu\",\"gpus\":\[\],\"no_gpus_why\":\"$why" out
+
+# whatever GPUs this machine has, or none
+random_rows 1000 24 1 | to_fvecs >small.fvecs
+works "$THRESHER" index build small.fvecs -o small.index
+works "$THRESHER" index search small.index small.fvecs -k 5 --recall 0.9 -o cpu.ivecs
+works env THR_CUDA_LIBRARY="$given" "$THRESHER" info
+says '^device *c' out
+works env THR_CUDA_LIBRARY="$given" "$THRESHER" info --json
+is_json out
+says '"device":"cpu","gpus":\[.*\],"no_gpus_why":' out
+if grep -q '"number":0,[^{]*"usable":true' out; then
+    works env THR_CUDA_LIBRARY="$given" "$THRESHER" index search small.index small.fvecs -k 5 --recall 0.9 \
+        -o cuda.ivecs --device cuda:0 -v
+    same cuda.ivecs cpu.ivecs
+    says 'codes are screened by cuda:0 (' err
+fi
+
+# ---------------------------------------------------------------------------------------------------------- searches
+
+# 16,384 and 1,536 rows of 1,024 numbers: so much that a batch of queries is worth a GPU, and two batches of queries.
+digits() {
+    awk 'BEGIN { for (i = 1; i < 3000000; i++) print i }' 2>/dev/null | head -c "$1"
+}
+{
+    printf '\000\100\000\000\000\004\000\000'
+    digits 16777216
+} >base.i8bin
+{
+    printf '\000\006\000\000\000\004\000\000'
+    digits 1572864
+} >queries.i8bin
+{
+    printf '\001\000\000\000\000\004\000\000'
+    digits 1024
+} >one.i8bin
+works "$THRESHER" index build base.i8bin --bits 8 --codes-only -o big.index
+
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o cpu.ivecs --device cpu -v
+says 'codes are screened by the CPU$' err
+
+# auto, where there is no GPU: nothing is said of it in ordinary use
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs
+same auto.ivecs cpu.ivecs
+[ "$(wc -l <err)" -eq 1 ] || die "a machine without a GPU is told so"
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs --device auto -v
+says "codes are screened by the CPU; $why" err
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs -q --json
+[ ! -s err ] || die "-q is not quiet"
+is_json out
+says "\"device\":\"cpu; $why" out
+
+# nothing is said of GPUs where none is wanted
+works "$THRESHER" index search big.index one.i8bin -k 5 -v
+says 'codes are screened by the CPU$' err
+works "$THRESHER" index search big.index one.i8bin --radius 0.99 -v
+says 'codes are screened by the CPU, as in every search by --radius' err
+
+# ---------------------------------------------------------------------------------------------------------- broken GPUs
+
+# A library that shows two GPUs, neither of which can be used.
+cc=${CC:-cc}
+command -v "$cc" >/dev/null 2>&1 || exit 0
+"$cc" -std=c17 -shared -fPIC -I "$source_dir/include" -I "$source_dir/src" "$cli_dir/broken_gpus.c" -o broken.so
+THR_CUDA_LIBRARY=$PWD/broken.so
+
+fails 1 'cuda:0: this GPU is broken' "$THRESHER" info --device cuda
+fails 1 'cuda:1: this GPU is broken' "$THRESHER" info --device cuda:1
+fails 1 'there is no cuda:2: this machine has 2 GPUs' "$THRESHER" info --device cuda:2
+
+works "$THRESHER" info
+says '^device *cuda:0 Broken 3000, compute capability 9.0, 7 multiprocessors, 2.0 GB, 1.5 GB of it free; cannot' out
+says '^ *cuda:1 cannot be used: cuda:1: this GPU is broken$' out
+says '^ *CUDA 12.4; the driver is for 13.0$' out
+works "$THRESHER" info --json
+is_json out
+says '"gpus":\[{"number":0,"name":"Broken 3000","compute_capability":"9.0","n_multiprocessors":7' out
+says '"memory_bytes":2000000000,"free_bytes":1500000000,"cuda_driver_version":"13.0","cuda_runtime_version":"12.4"' out
+says '"usable":false,"why_not":"cuda:0: this GPU is broken"},{"number":1,"usable":false' out
+says '"no_gpus_why":null' out
+works "$THRESHER" info --device cpu --json
+says '"gpus":\[\],"no_gpus_why":"GPUs are not' out
+
+# a GPU that was wanted and could not be used is told once, in two batches of queries
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs --device auto
+same auto.ivecs cpu.ivecs
+[ "$(grep -c 'the CPU did the work instead of a GPU: cuda:0: this GPU is broken' err)" -eq 1 ] || die "not told once"
+works "$THRESHER" index search big.index queries.i8bin -k 5 -o auto.ivecs -q
+[ ! -s err ] || die "-q is not quiet"
+works "$THRESHER" index search big.index one.i8bin -k 5
+[ "$(wc -l <err)" -eq 1 ] || die "GPUs are opened for one query"
