@@ -11,7 +11,7 @@ struct thr_gpus {
     thr_device_choice choice;
     thr_devices *devices; /* NULL: not opened */
     bool given_up;
-    double wake_up;                                  /* seconds */
+    double wake_up;                                 /* seconds */
     char why[sizeof "cpu; " + THR_ERROR_TEXT_SIZE]; /* written once, when given up */
 };
 
