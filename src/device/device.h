@@ -50,8 +50,12 @@ typedef struct thr_backend {
     thr_status (*download)(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err);
     thr_status (*clear)(thr_stream *stream, void *memory, size_t size, thr_error *err); /* to zeros */
 
+    /* How many queries of so many bits a batch of such codes may have; 0: there are none. */
+    uint32_t (*batch_limit)(const thr_device *device, uint32_t n_dims, uint32_t n_planes, uint32_t query_bits);
+
     thr_status (*pack)(thr_stream *stream, const thr_pack_op *op, thr_error *err);
     thr_status (*screen)(thr_stream *stream, const thr_screen_op *op, thr_error *err);
+    thr_status (*batch)(thr_stream *stream, const thr_batch_op *op, thr_error *err);
     thr_status (*threshold)(thr_stream *stream, const thr_threshold_op *op, thr_error *err);
     thr_status (*count_keys)(thr_stream *stream, const thr_count_op *op, thr_error *err);
     thr_status (*select)(thr_stream *stream, const thr_select_op *op, thr_error *err);

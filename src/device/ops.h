@@ -56,6 +56,7 @@ typedef struct thr_device_item {
 
 typedef struct thr_device_query {
     int32_t total;
+    int32_t sum; /* of e, for batches */
     float gain, weight;
 } thr_device_query;
 
@@ -87,6 +88,35 @@ typedef struct thr_screen_op {
     uint32_t *counts;
     uint32_t capacity;
 } thr_screen_op;
+
+/*
+ * Several queries at once on tensor cores; what comes out is what thr_screen_op without samples gives.
+ *
+ * With u the number that an item's planes hold in a dimension and v a query's, w = u - 2^(n_planes - 1) and
+ * e = 2 v + 1 - 2^query_bits are bytes, and the integer product of the codes is 2 sum of w e + sum of e. Queries of 8
+ * bits do not fit, nor sums of 2^22 and more; thr_backend.batch_limit says what does.
+ *
+ * The e of query q go where a lane of a warp wants them. Queries stand in columns of 8, of which there are C
+ * (thr_batch_columns): with l = q % 8 * 4 + t, byte i of digits[((s * C + q / 8) * 32 + l) * 2 + h] is dimension
+ * 32 s + 8 i + 4 h + t; 0 past the last dimension and past the last query.
+ */
+typedef struct thr_batch_op {
+    thr_device_codes codes;
+    const uint64_t *filter;
+    uint32_t n_queries; /* at most what the batch limit allows */
+    uint32_t n_columns; /* C: thr_batch_columns of n_queries or more */
+    const uint32_t *digits;
+    const thr_device_query *queries; /* n_queries */
+    const uint64_t *thresholds;
+    thr_device_item *items;
+    uint32_t *counts;
+    uint32_t capacity;
+} thr_batch_op;
+
+/* Columns of 8 queries that a batch of so many is multiplied in: 1, 4 or 8. */
+static inline uint32_t thr_batch_columns(uint32_t n_queries) {
+    return n_queries <= 8 ? 1 : n_queries <= 32 ? 4 : 8;
+}
 
 /*
  * thresholds[q]: a key that a little more than `wanted` of n_all items reach, by the sample (select/histogram.h has the

@@ -17,7 +17,7 @@ enum {
 /* ------------------------------------------------------------------------------------------------ memory */
 
 static bool is_pinned(thr_room_name name) {
-    return name == THR_ROOM_HOST_WORDS || name == THR_ROOM_HOST_COUNTS || name == THR_ROOM_HOST_CHOSEN;
+    return name >= THR_ROOM_HOST_WORDS;
 }
 
 static void release_room(const thr_backend *backend, thr_store_part *part, thr_room_name name) {

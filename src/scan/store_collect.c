@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "scan/lane.h"
+#include "scan/store_queries.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,14 +32,6 @@ typedef struct part_plan {
     uint32_t n_samples; /* tiles; 0: none */
     uint32_t capacity;  /* places a query */
 } part_plan;
-
-typedef struct collecting {
-    thr_store *store;
-    const thr_job *job;
-    thr_scan_query *const *queries; /* those that have a direction */
-    thr_lane *const *lanes;
-    uint32_t n; /* of a batch; one where there are margins */
-} collecting;
 
 /* ----------------------------------------------------------------------------------------------- plans */
 
@@ -71,69 +64,6 @@ static part_plan plan_part(const thr_job *job, const thr_store_part *part) {
     return plan;
 }
 
-/* -------------------------------------------------------------------------------------- queries on the way */
-
-static uint32_t count_words(const thr_query_code *code) {
-    return (code->n_dims + WORD_DIMS - 1) / WORD_DIMS * code->query_bits;
-}
-
-/* Bits of the cells, a plane's 32 dimensions a word, the most significant plane first. */
-static void fill_words(const thr_query_code *code, uint32_t *words) {
-    memset(words, 0, count_words(code) * sizeof *words);
-    for (uint32_t d = 0; d < code->n_dims; d++)
-        for (uint32_t j = 0; j < code->query_bits; j++)
-            words[d / WORD_DIMS * code->query_bits + j] |= (uint32_t)(code->cells[d] >> (code->query_bits - 1 - j) & 1)
-                                                           << d % WORD_DIMS;
-}
-
-/* The filter's words of this part, once a search. */
-static thr_status send_filter(const collecting *c, thr_store_part *part, thr_error *err) {
-    void *memory;
-    const size_t size = (size_t)part->n_tiles * (THR_DEVICE_TILE / 8), used = part->n_blocks * sizeof(uint64_t);
-    if (c->job->options->filter == NULL)
-        return THR_OK;
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_FILTER, size, &memory, err));
-    THR_TRY(c->store->backend->upload(part->stream, memory, c->job->options->filter + part->first_block, used, err));
-    return size == used ? THR_OK : c->store->backend->clear(part->stream, (char *)memory + used, size - used, err);
-}
-
-/* Whether codes are too long to travel with the operations. */
-static bool is_far(const collecting *c) {
-    const uint32_t most = c->n < THR_SCREEN_QUERIES ? c->n : THR_SCREEN_QUERIES;
-    return (size_t)most * count_words(&c->queries[0]->code) > THR_SCREEN_WORDS;
-}
-
-/* The words of a batch's queries, where they are too long. */
-static thr_status send_words(const collecting *c, thr_store_part *part, thr_error *err) {
-    const size_t n_words = count_words(&c->queries[0]->code), size = c->n * n_words * sizeof(uint32_t);
-    uint32_t *host;
-    void *memory;
-    if (!is_far(c))
-        return THR_OK;
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_WORDS, size, &memory, err));
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_WORDS, size, &host, err));
-    for (uint32_t q = 0; q < c->n; q++)
-        fill_words(&c->queries[q]->code, host + q * n_words);
-    return c->store->backend->upload(part->stream, memory, host, size, err);
-}
-
-/* Queries [first, first + n) of the batch against the part's codes. */
-static void make_scan(const collecting *c, const thr_store_part *part, uint32_t first, uint32_t n,
-                      thr_device_scan *scan) {
-    const size_t n_words = count_words(&c->queries[first]->code);
-    scan->codes = part->codes;
-    scan->filter = c->job->options->filter == NULL ? NULL : part->rooms[THR_ROOM_FILTER].memory;
-    scan->n_queries = n;
-    scan->query_bits = c->job->options->query_bits;
-    scan->far_words = is_far(c) ? (const uint32_t *)part->rooms[THR_ROOM_WORDS].memory + first * n_words : NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        const thr_scan_query *query = c->queries[first + i];
-        scan->queries[i] = (thr_device_query){query->code.total, query->gain, query->weight};
-        if (scan->far_words == NULL)
-            fill_words(&query->code, scan->words + i * n_words);
-    }
-}
-
 /* ------------------------------------------------------------------------------------------------ passes */
 
 /* What a batch has on a part's device. */
@@ -144,7 +74,7 @@ typedef struct part_memory {
     uint32_t *counts, *host_counts; /* of items, then of chosen ones */
 } part_memory;
 
-static thr_status get_memory(const collecting *c, thr_store_part *part, const part_plan *plan, part_memory *m,
+static thr_status get_memory(const thr_collecting *c, thr_store_part *part, const part_plan *plan, part_memory *m,
                              thr_error *err) {
     thr_store *store = c->store;
     const size_t n = c->n, item = sizeof(thr_device_item);
@@ -159,24 +89,33 @@ static thr_status get_memory(const collecting *c, thr_store_part *part, const pa
 }
 
 /* Let through what reaches the thresholds that are in memory: queries [first, first + n). */
-static thr_status emit(const collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
+static thr_status emit(const thr_collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
                        uint32_t first, uint32_t n, thr_error *err) {
     const thr_backend *backend = c->store->backend;
+    const uint32_t batch = n == c->n ? thr_store_batch_size(c, part) : 0;
     THR_TRY(backend->clear(part->stream, m->counts + first, n * sizeof *m->counts, err));
-    for (uint32_t q = first; q < first + n; q += THR_SCREEN_QUERIES) {
+    for (uint32_t q = 0; q < c->n && batch > 0; q += batch) {
+        thr_batch_op op = {.thresholds = m->thresholds + q,
+                           .items = m->items + (size_t)q * plan->capacity,
+                           .counts = m->counts + q,
+                           .capacity = plan->capacity};
+        thr_store_make_batch(c, part, q, c->n - q < batch ? c->n - q : batch, &op);
+        THR_TRY(backend->batch(part->stream, &op, err));
+    }
+    for (uint32_t q = first; q < first + n && batch == 0; q += THR_SCREEN_QUERIES) {
         const uint32_t some = first + n - q < THR_SCREEN_QUERIES ? first + n - q : THR_SCREEN_QUERIES;
         thr_screen_op op = {.thresholds = m->thresholds + q,
                             .items = m->items + (size_t)q * plan->capacity,
                             .counts = m->counts + q,
                             .capacity = plan->capacity};
-        make_scan(c, part, q, some, &op.scan);
+        thr_store_make_scan(c, part, q, some, &op.scan);
         THR_TRY(backend->screen(part->stream, &op, err));
     }
     return THR_OK;
 }
 
 /* The best of what was let through, and how many there are, on their way to the host. */
-static thr_status choose(const collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
+static thr_status choose(const thr_collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
                          uint32_t first, uint32_t n, thr_error *err) {
     const thr_backend *backend = c->store->backend;
     const thr_select_op op = {.items = m->items + (size_t)first * plan->capacity,
@@ -193,18 +132,18 @@ static thr_status choose(const collecting *c, thr_store_part *part, const part_p
 }
 
 /* Everything a batch usually takes, without waiting for it. */
-static thr_status start_part(const collecting *c, thr_store_part *part, const part_plan *plan, part_memory *m,
+static thr_status start_part(const thr_collecting *c, thr_store_part *part, const part_plan *plan, part_memory *m,
                              thr_error *err) {
     const thr_backend *backend = c->store->backend;
     if (plan->wanted == 0)
         return THR_OK;
     THR_TRY(get_memory(c, part, plan, m, err));
-    THR_TRY(send_words(c, part, err));
+    THR_TRY(thr_store_send_queries(c, part, err));
     const thr_threshold_op op = {m->samples,   plan->n_samples * THR_DEVICE_TILE, c->n, plan->n_allowed, plan->wanted,
                                  m->thresholds};
     for (uint32_t q = 0; q < c->n && plan->n_samples > 0; q += THR_SCREEN_QUERIES) {
         thr_screen_op sample = {.samples = m->samples + (size_t)q * op.n_samples, .n_samples = plan->n_samples};
-        make_scan(c, part, q, c->n - q < THR_SCREEN_QUERIES ? c->n - q : THR_SCREEN_QUERIES, &sample.scan);
+        thr_store_make_scan(c, part, q, c->n - q < THR_SCREEN_QUERIES ? c->n - q : THR_SCREEN_QUERIES, &sample.scan);
         THR_TRY(backend->screen(part->stream, &sample, err));
     }
     if (plan->n_samples > 0)
@@ -221,12 +160,12 @@ static thr_status start_part(const collecting *c, thr_store_part *part, const pa
  * The key that just the wanted rows of a query reach, or a smaller one that no more rows reach than fit: bit by bit
  * from the first, always into the bin in which the wanted-th is.
  */
-static thr_status find_threshold(const collecting *c, thr_store_part *part, const part_plan *plan, uint32_t q,
+static thr_status find_threshold(const thr_collecting *c, thr_store_part *part, const part_plan *plan, uint32_t q,
                                  uint64_t *threshold, thr_error *err) {
     const thr_backend *backend = c->store->backend;
     uint64_t bins[THR_COUNT_BINS], above = 0; /* rows in larger bins */
     thr_count_op op = {.prefix = 0, .prefix_bits = 0};
-    make_scan(c, part, q, 1, &op.scan);
+    thr_store_make_scan(c, part, q, 1, &op.scan);
     THR_TRY(thr_store_grow(c->store, part, THR_ROOM_BINS, sizeof bins, &op.bins, err));
     for (;;) {
         THR_TRY(backend->clear(part->stream, op.bins, sizeof bins, err));
@@ -245,8 +184,8 @@ static thr_status find_threshold(const collecting *c, thr_store_part *part, cons
     }
 }
 
-static thr_status collect_again(const collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
-                                uint32_t q, thr_error *err) {
+static thr_status collect_again(const thr_collecting *c, thr_store_part *part, const part_plan *plan,
+                                const part_memory *m, uint32_t q, thr_error *err) {
     const thr_backend *backend = c->store->backend;
     uint64_t threshold = 0;
     THR_TRY(find_threshold(c, part, plan, q, &threshold, err));
@@ -272,8 +211,8 @@ static void push(const thr_store_part *part, thr_collector *collector, const thr
     }
 }
 
-static thr_status finish_part(const collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
-                              thr_error *err) {
+static thr_status finish_part(const thr_collecting *c, thr_store_part *part, const part_plan *plan,
+                              const part_memory *m, thr_error *err) {
     if (plan->wanted == 0)
         return THR_OK;
     THR_TRY(c->store->backend->wait(part->stream, err));
@@ -285,7 +224,7 @@ static thr_status finish_part(const collecting *c, thr_store_part *part, const p
     return THR_OK;
 }
 
-static thr_status collect_batch(const collecting *c, const part_plan *plans, thr_error *err) {
+static thr_status collect_batch(const thr_collecting *c, const part_plan *plans, thr_error *err) {
     part_memory memories[THR_MAX_DEVICES];
     for (uint32_t q = 0; q < c->n; q++)
         THR_TRY(thr_collector_start(&c->lanes[q]->collector, c->job->context, c->job->survivors, 0, -INFINITY, err));
@@ -299,7 +238,7 @@ static thr_status collect_batch(const collecting *c, const part_plan *plans, thr
 }
 
 /* All rows of a part within the margin of the survivors' last score, to the query's collector. */
-static thr_status collect_margin(const collecting *c, thr_store_part *part, float least, uint64_t n_allowed,
+static thr_status collect_margin(const thr_collecting *c, thr_store_part *part, float least, uint64_t n_allowed,
                                  thr_error *err) {
     const thr_backend *backend = c->store->backend;
     thr_collector *collector = &c->lanes[0]->collector;
@@ -325,7 +264,7 @@ static thr_status collect_margin(const collecting *c, thr_store_part *part, floa
 }
 
 /* The one query of a batch: what the collector holds, and all that is within the margin of its last. */
-static thr_status widen(const collecting *c, const part_plan *plans, float margin, thr_error *err) {
+static thr_status widen(const thr_collecting *c, const part_plan *plans, float margin, thr_error *err) {
     thr_collector *collector = &c->lanes[0]->collector;
     float worst = INFINITY;
     for (size_t i = 0; i < collector->n; i++)
@@ -354,10 +293,10 @@ static uint32_t batch_size(const thr_store *store, const part_plan *plans) {
 static thr_status collect(thr_store *store, const thr_job *job, thr_scan_query *const *queries, thr_lane *const *lanes,
                           uint32_t n, thr_error *err) {
     part_plan plans[THR_MAX_DEVICES];
-    collecting c = {store, job, queries, lanes, n};
+    thr_collecting c = {store, job, queries, lanes, n};
     for (uint32_t i = 0; i < store->n_parts; i++) {
         plans[i] = plan_part(job, &store->parts[i]);
-        THR_TRY(send_filter(&c, &store->parts[i], err));
+        THR_TRY(thr_store_send_filter(&c, &store->parts[i], err));
     }
     const bool margins = thr_margin_of(job, queries[0]) > 0;
     const uint32_t size = margins ? 1 : batch_size(store, plans);

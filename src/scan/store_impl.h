@@ -13,7 +13,7 @@ typedef struct thr_room {
     size_t size;
 } thr_room;
 
-/* What a part's searches need beside the codes. Of the device, but for the three that are pinned memory of the host. */
+/* What a part's searches need beside the codes. Of the device, but for the last ones, pinned memory of the host. */
 typedef enum thr_room_name {
     THR_ROOM_SAMPLES,
     THR_ROOM_THRESHOLDS,
@@ -23,7 +23,11 @@ typedef enum thr_room_name {
     THR_ROOM_FILTER,
     THR_ROOM_WORDS,
     THR_ROOM_BINS,
+    THR_ROOM_DIGITS,
+    THR_ROOM_QUERIES,
     THR_ROOM_HOST_WORDS,
+    THR_ROOM_HOST_DIGITS,
+    THR_ROOM_HOST_QUERIES,
     THR_ROOM_HOST_COUNTS,
     THR_ROOM_HOST_CHOSEN,
     THR_N_ROOMS

@@ -16,9 +16,11 @@
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
 
+enum { N_CONTEXTS = 4 };
+
 /* Devices, and contexts that the host's part runs in. */
 typedef struct fixture {
-    thr_context *contexts[2]; /* of one thread and of two */
+    thr_context *contexts[N_CONTEXTS]; /* of one thread, of two; and by either way to distances whatever the batch */
     thr_devices *one, *three;
     test_emulator emulator;
 } fixture;
@@ -28,8 +30,11 @@ static int set_up(void **state) {
     thr_device_choice choice;
     thr_error err;
     assert_true(test_emulator_take(&f->emulator, 3));
-    for (uint32_t i = 0; i < 2; i++)
-        f->contexts[i] = test_context(i + 1, THR_ISA_BEST, NULL);
+    for (uint32_t i = 0; i < N_CONTEXTS; i++) {
+        (void)setenv("THR_KERNEL", i < 2 ? "" : i == 2 ? "xor" : "tile", 1);
+        f->contexts[i] = test_context(1 + i % 2, THR_ISA_BEST, NULL);
+    }
+    (void)unsetenv("THR_KERNEL");
     assert_ok(thr_device_choice_read("cuda:1", &choice, &err), &err);
     assert_ok(thr_devices_open(f->contexts[0], &choice, &f->one, &err), &err);
     assert_ok(thr_device_choice_read("cuda", &choice, &err), &err);
@@ -45,7 +50,7 @@ static int tear_down(void **state) {
     thr_devices_close(f->contexts[0], f->one);
     thr_devices_close(f->contexts[0], f->three);
     const size_t left = f->emulator.allocated() + f->emulator.pinned();
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < N_CONTEXTS; i++)
         thr_context_free(f->contexts[i]);
     free(f);
     if (left != 0)
@@ -79,8 +84,8 @@ static void free_target(test_target *target) {
 static void check_target(const fixture *f, const test_target *target, uint64_t *rng) {
     const uint64_t n = target->shape.n_items;
     const uint32_t n_dims = target->shape.n_dims;
-    const uint64_t n_queries = 2 + thr_rng_below(rng, 5);
-    thr_context *context = f->contexts[thr_rng_below(rng, 2)];
+    const uint64_t n_queries = 2 + thr_rng_below(rng, thr_rng_below(rng, 2) == 0 ? 8 : 100);
+    thr_context *context = f->contexts[thr_rng_below(rng, N_CONTEXTS)];
     float *queries = test_queries(rng, n_queries, n_dims);
     uint64_t *filter = test_filter(rng, target->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
     thr_search_options options = defaults(30, 12);
@@ -158,7 +163,8 @@ static void check_many(const fixture *f, const test_shape *shape, const float *r
     test_target target;
     thr_search_options options = defaults(40, 20);
     make_target(f, f->one, &target, shape, rows);
-    test_search_equals_naive(f->contexts[1], &target, queries, GROUP, 8, &options, what);
+    for (int i = 0; i < N_CONTEXTS; i++)
+        test_search_equals_naive(f->contexts[i], &target, queries, GROUP, 8, &options, what);
     test_search_equals_naive(f->contexts[1], &target, queries, 1, 5000, &options, what);
     free_target(&target);
 }
@@ -310,7 +316,7 @@ static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
             assert_int_equal(f->emulator.pinned(), pinned);
             f->emulator.let_fail("none");
             if (!was_lost) {
-                assert_true(i > 4);
+                assert_true(i > 3); /* packing, scoring, choosing */
                 break;
             }
         }
