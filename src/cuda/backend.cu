@@ -120,6 +120,15 @@ static void release(thr_device *device, void *memory) {
     (void)cudaGetLastError();
 }
 
+static thr_status free_memory(thr_device *device, uint64_t *free_out, uint64_t *all_out, thr_error *err) {
+    size_t free_bytes = 0, all_bytes = 0;
+    THR_TRY(thr_cuda_use(device, err));
+    THR_TRY(thr_cuda_check(device, cudaMemGetInfo(&free_bytes, &all_bytes), "asking for its memory", err));
+    *free_out = free_bytes;
+    *all_out = all_bytes;
+    return THR_OK;
+}
+
 static thr_status alloc_pinned(thr_device *device, size_t size, void **memory, const char *what, thr_error *err) {
     *memory = nullptr;
     THR_TRY(thr_cuda_use(device, err));
@@ -192,6 +201,7 @@ static const thr_backend backend = {THR_BACKEND_VERSION,
                                     close_device,
                                     alloc,
                                     release,
+                                    free_memory,
                                     alloc_pinned,
                                     release_pinned,
                                     open_stream,
@@ -206,7 +216,9 @@ static const thr_backend backend = {THR_BACKEND_VERSION,
                                     thr_cuda_batch,
                                     thr_cuda_threshold,
                                     thr_cuda_count_keys,
-                                    thr_cuda_select};
+                                    thr_cuda_select,
+                                    thr_cuda_rescore,
+                                    thr_cuda_refine};
 
 extern "C" THR_API const thr_backend *thr_backend_get(void) {
     return &backend;

@@ -39,6 +39,7 @@ typedef struct thr_backend {
     /* Memory of the device, 256-byte aligned; pinned memory of the host, which copies run from and to at full speed. */
     thr_status (*alloc)(thr_device *device, size_t size, void **memory, const char *what, thr_error *err);
     void (*release)(thr_device *device, void *memory);
+    thr_status (*free_memory)(thr_device *device, uint64_t *free_bytes, uint64_t *all_bytes, thr_error *err);
     thr_status (*alloc_pinned)(thr_device *device, size_t size, void **memory, const char *what, thr_error *err);
     void (*release_pinned)(thr_device *device, void *memory);
 
@@ -59,6 +60,8 @@ typedef struct thr_backend {
     thr_status (*threshold)(thr_stream *stream, const thr_threshold_op *op, thr_error *err);
     thr_status (*count_keys)(thr_stream *stream, const thr_count_op *op, thr_error *err);
     thr_status (*select)(thr_stream *stream, const thr_select_op *op, thr_error *err);
+    thr_status (*rescore)(thr_stream *stream, const thr_rescore_op *op, thr_error *err);
+    thr_status (*refine)(thr_stream *stream, const thr_refine_op *op, thr_error *err);
 } thr_backend;
 
 /* The one name a backend's library exports. */

@@ -140,6 +140,46 @@ typedef struct thr_count_op {
     uint64_t *bins; /* THR_COUNT_BINS */
 } thr_count_op;
 
+/* A row to be scored for one of a batch's queries. */
+typedef struct thr_device_row {
+    uint32_t query, item, distance;
+} thr_device_row;
+
+/* What a query has for nested codes (scan/lane.h, code/nested.h). */
+typedef struct thr_rescore_query {
+    int32_t total, digit_sum;
+    float lead_gain, rest_gain, weight;
+} thr_rescore_query;
+
+/*
+ * scores[i]: the estimate by all planes of rows[i], from its record of record_size bytes: head bytes of numbers,
+ * float32 (wide) or bfloat16, then n_planes strings of n_rows bytes. digits: digits_size bytes a query, zeros at the
+ * end.
+ */
+typedef struct thr_rescore_op {
+    const uint8_t *records;
+    uint32_t record_size, head, n_rows, n_planes;
+    bool has_offset, wide;
+    const int8_t *digits;
+    uint32_t digits_size;
+    const thr_rescore_query *queries;
+    const thr_device_row *rows;
+    uint32_t n_scored;
+    float *scores;
+} thr_rescore_op;
+
+/* What kept vectors are, and what scores of them: the same numbers as thr_dtype and thr_metric. */
+typedef struct thr_refine_op {
+    const void *vectors; /* n_dims values a row, dense */
+    int keep, metric;
+    uint32_t n_dims;
+    const float *scales, *inverse_norms; /* as scan/segment.h */
+    const float *queries;                /* n_dims floats each */
+    const thr_device_row *rows;
+    uint32_t n_scored;
+    float *scores; /* scores[i]: the exact one of rows[i] */
+} thr_refine_op;
+
 /* Of every query the `wanted` items of the largest keys to chosen[q * wanted], in no order; n_chosen says how many. */
 typedef struct thr_select_op {
     const thr_device_item *items; /* capacity a query, of which counts[q], at most capacity */

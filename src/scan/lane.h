@@ -82,6 +82,15 @@ typedef struct thr_scan_group {
     thr_query_group codes; /* which way their distances are found; not made for exact searches */
 } thr_scan_group;
 
+/*
+ * What is known of the rows that a screen leaves out: none had an estimate, in the collector's units, larger than
+ * these. -INFINITY: none was left out.
+ */
+typedef struct thr_left_out {
+    double screened, rescored;
+    double factor; /* the largest in the records of all that were rescored */
+} thr_left_out;
+
 /* One query's, or one thread's, scratch. */
 typedef struct thr_lane {
     thr_collector collector;
@@ -93,6 +102,7 @@ typedef struct thr_lane {
     uint32_t *group_distances;            /* and a tile's of all its queries */
     uint32_t group;                       /* that there is room for */
     float *sample;                        /* scores of the sampled blocks */
+    thr_left_out left_out;                /* by a query on its way to an answer */
 } thr_lane;
 
 struct thr_scan {
@@ -177,15 +187,6 @@ void thr_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *item
  */
 bool thr_rows_are_cheaper(const thr_scan_target *target, const uint64_t *filter, uint64_t n_allowed);
 
-/*
- * What is known of the rows that a screen leaves out: none had an estimate, in the collector's units, larger than
- * these. -INFINITY: none was left out.
- */
-typedef struct thr_left_out {
-    double screened, rescored;
-    double factor; /* the largest in the records of all that were rescored */
-} thr_left_out;
-
 /* items are those that the screen let through, by their estimates; then, when these are rescored, their records. */
 void thr_left_out_note_screened(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out);
 void thr_left_out_note_factors(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out);
@@ -195,6 +196,28 @@ void thr_left_out_note_refined(const thr_candidate *items, size_t n, size_t n_re
 
 /* Whether no row that was left out can have score, the k-th in the answer, or a better one. */
 bool thr_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score);
+
+/*
+ * The way of what a lane's collector holds to an answer: _screened; thr_rescore, where thr_answer_rescores; _rescored,
+ * which keeps the candidates; thr_refine, where thr_answer_refines; and _put in its place.
+ */
+static inline bool thr_answer_rescores(const thr_job *job, const thr_scan_query *query) {
+    return !job->exact && !query->collected && thr_is_nested(job->target);
+}
+
+static inline bool thr_answer_refines(const thr_job *job) {
+    return !job->exact && job->target->keep != THR_DTYPE_NONE;
+}
+
+/* Whether what is left out has to be bounded, for the answer to be certified. */
+static inline bool thr_answer_is_bounded(const thr_job *job, const thr_scan_query *query) {
+    return job->options->certified != NULL && thr_answer_refines(job) && !query->collected;
+}
+
+void thr_answer_screened(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
+void thr_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
+void thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores,
+                    uint8_t *certified);
 
 /* The score the user sees of an estimate in the collector's units. */
 float thr_estimate_score(const thr_scan_query *query, float score);

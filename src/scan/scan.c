@@ -93,59 +93,6 @@ thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, ui
     return THR_OK;
 }
 
-/* What goes on from the screen: the best by all planes, or with a margin all within it of the k-th best. */
-static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t n) {
-    if (n <= job->wanted)
-        return n;
-    if (!(job->options->extra > 0) || job->target->keep == THR_DTYPE_NONE)
-        return thr_candidates_keep(items, n, job->wanted);
-    thr_candidates_split(items, n, job->wanted);
-    float worst = items[0].score;
-    for (size_t i = 1; i < job->wanted; i++)
-        worst = items[i].score < worst ? items[i].score : worst;
-    size_t kept = job->wanted;
-    for (size_t i = job->wanted; i < n; i++)
-        if (items[i].score >= worst - job->options->extra)
-            items[kept++] = items[i];
-    return kept;
-}
-
-/* From the survivors in the lane to the answer in its place. */
-static void answer(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores,
-                   uint8_t *certified) {
-    thr_candidate *items = lane->collector.items;
-    size_t n = lane->collector.n;
-    const bool vectors = job->target->keep != THR_DTYPE_NONE, exact = vectors && (job->exact || query->collected);
-    thr_left_out left_out = {0};
-    if (certified != NULL && vectors && !exact)
-        thr_left_out_note_screened(job, items, n, &left_out);
-    if (!job->exact) {
-        if (thr_is_nested(job->target) && !query->collected) {
-            const size_t n_rescored = n;
-            thr_rescore(query, items, n);
-            if (certified != NULL)
-                thr_left_out_note_factors(job, items, n, &left_out);
-            n = choose_candidates(job, items, n);
-            if (certified != NULL)
-                thr_left_out_note_refined(items, n, n_rescored, &left_out);
-        }
-        if (vectors)
-            thr_refine(query, lane, items, n);
-        else
-            for (size_t i = 0; i < n; i++)
-                items[i].score = thr_estimate_score(query, items[i].score);
-    }
-    n = thr_candidates_keep(items, n, (size_t)(job->k < n ? job->k : n));
-    thr_candidates_sort(items, n);
-    if (certified != NULL)
-        *certified = exact || (vectors && thr_certify(job, query, &left_out, n > 0 ? items[n - 1].score : INFINITY));
-    for (uint64_t i = 0; i < job->k; i++) {
-        rows[i] = i < n ? items[i].row : THR_NO_ID;
-        if (scores != NULL)
-            scores[i] = i < n ? items[i].score : -INFINITY;
-    }
-}
-
 /* All queries of a search. */
 typedef struct query_search {
     thr_scan *scan;
@@ -157,10 +104,21 @@ typedef struct query_search {
     thr_status *statuses; /* a thread's first failure */
 } query_search;
 
-static void answer_row(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row) {
+static void put_answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row) {
     const uint64_t at = row * s->job->k;
     uint8_t *certified = s->job->options->certified == NULL ? NULL : s->job->options->certified + row;
-    answer(s->job, query, lane, s->rows_out + at, s->scores_out == NULL ? NULL : s->scores_out + at, certified);
+    thr_answer_put(s->job, query, lane, s->rows_out + at, s->scores_out == NULL ? NULL : s->scores_out + at, certified);
+}
+
+/* From the survivors in the lane to the answer in its place. */
+static void answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row) {
+    thr_answer_screened(s->job, query, lane);
+    if (thr_answer_rescores(s->job, query))
+        thr_rescore(query, lane->collector.items, lane->collector.n);
+    thr_answer_rescored(s->job, query, lane);
+    if (thr_answer_refines(s->job))
+        thr_refine(query, lane, lane->collector.items, lane->collector.n);
+    put_answer(s, query, lane, row);
 }
 
 /* n queries from row on, on the first of the lanes, or one on all n_lanes. */
@@ -171,7 +129,7 @@ static thr_status search_group(const query_search *s, uint64_t row, size_t n, th
         thr_query_prepare(s->job, s->queries, row + i, &lanes[i], &queries[i]);
     THR_TRY(thr_collect(s->job, queries, n, lanes, n_lanes, err));
     for (size_t i = 0; i < n; i++)
-        answer_row(s, &queries[i], &lanes[i], row + i);
+        answer(s, &queries[i], &lanes[i], row + i);
     return THR_OK;
 }
 
@@ -246,10 +204,46 @@ static void prepare_one(void *arg, size_t i, uint32_t worker) {
     thr_query_prepare(b->search->job, b->search->queries, b->row + i, &b->search->scan->lanes[i], &b->queries[i]);
 }
 
-static void answer_one(void *arg, size_t i, uint32_t worker) {
+static void rescore_one(void *arg, size_t i, uint32_t worker) {
+    store_batch *b = arg;
+    thr_lane *lane = &b->search->scan->lanes[i];
+    const thr_store *store = b->search->job->target->store;
+    (void)worker;
+    thr_answer_screened(b->search->job, &b->queries[i], lane);
+    if (thr_answer_rescores(b->search->job, &b->queries[i]) && !thr_store_can_rescore(store))
+        thr_rescore(&b->queries[i], lane->collector.items, lane->collector.n);
+}
+
+static void refine_one(void *arg, size_t i, uint32_t worker) {
+    store_batch *b = arg;
+    thr_lane *lane = &b->search->scan->lanes[i];
+    (void)worker;
+    thr_answer_rescored(b->search->job, &b->queries[i], lane);
+    if (thr_answer_refines(b->search->job) && !thr_store_can_refine(b->search->job->target->store))
+        thr_refine(&b->queries[i], lane, lane->collector.items, lane->collector.n);
+}
+
+static void put_one(void *arg, size_t i, uint32_t worker) {
     store_batch *b = arg;
     (void)worker;
-    answer_row(b->search, &b->queries[i], &b->search->scan->lanes[i], b->row + i);
+    put_answer(b->search, &b->queries[i], &b->search->scan->lanes[i], b->row + i);
+}
+
+/* n queries from b->row on: what is done on devices between what is done on threads, a query each. */
+static thr_status search_batch(store_batch *b, size_t n, thr_error *err) {
+    const query_search *s = b->search;
+    thr_context *context = s->scan->context;
+    thr_store *store = s->job->target->store;
+    thr_parallel_for(context, n, prepare_one, b);
+    THR_TRY(thr_store_collect(store, s->job, b->queries, n, s->scan->lanes, err));
+    thr_parallel_for(context, n, rescore_one, b);
+    if (thr_is_nested(s->job->target) && thr_store_can_rescore(store))
+        THR_TRY(thr_store_rescore(store, s->job, b->queries, n, s->scan->lanes, err));
+    thr_parallel_for(context, n, refine_one, b);
+    if (thr_answer_refines(s->job) && thr_store_can_refine(store))
+        THR_TRY(thr_store_refine(store, s->job, b->queries, n, s->scan->lanes, err));
+    thr_parallel_for(context, n, put_one, b);
+    return THR_OK;
 }
 
 static thr_status search_store(const query_search *s, thr_error *err) {
@@ -257,9 +251,7 @@ static thr_status search_store(const query_search *s, thr_error *err) {
     for (uint64_t left = s->queries->n_rows; left > 0;) {
         const size_t n = left < s->group ? (size_t)left : s->group;
         b.row = s->queries->n_rows - left;
-        thr_parallel_for(s->scan->context, n, prepare_one, &b);
-        THR_TRY(thr_store_collect(s->job->target->store, s->job, b.queries, n, s->scan->lanes, err));
-        thr_parallel_for(s->scan->context, n, answer_one, &b);
+        THR_TRY(search_batch(&b, n, err));
         left -= n;
     }
     return THR_OK;

@@ -43,6 +43,7 @@ static void free_part(const thr_backend *backend, thr_store_part *part) {
     const void *arrays[] = {part->codes.tiles, part->codes.factors, part->codes.offsets, part->codes.leads,
                             part->codes.block_norms};
     backend->close_stream(part->stream);
+    thr_store_free_rows(backend, part);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         backend->release(part->device, (void *)arrays[i]);
     for (int name = 0; name < THR_N_ROOMS; name++)
@@ -59,7 +60,7 @@ void thr_store_free(thr_store *store) {
 }
 
 thr_store_size thr_store_get_size(thr_store *store) {
-    thr_store_size size = {.code_bytes = store->code_bytes};
+    thr_store_size size = {.code_bytes = store->code_bytes, .row_bytes = store->row_bytes};
     (void)pthread_mutex_lock(&store->mutex);
     for (uint32_t i = 0; i < store->n_parts; i++)
         for (int name = 0; name < THR_N_ROOMS; name++)
@@ -202,7 +203,8 @@ static thr_status open_part(thr_store *store, const thr_scan_target *target, thr
                            .n_planes = target->lead,
                            .lead_offsets = target->segments->lead_offsets};
     THR_TRY(store->backend->open_stream(part->device, &part->stream, err));
-    return copy_part(store, target, part, err);
+    THR_TRY(copy_part(store, target, part, err));
+    return thr_store_copy_rows(store, target, part, err);
 }
 
 thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_target *target,

@@ -18,8 +18,8 @@
 typedef struct thr_store thr_store;
 
 /*
- * Copy a target's codes, which must live as long as the store, as devices must. Memory is what the codes and their
- * numbers take on disk, padded to tiles, and some MiB while it is copied.
+ * Copy a target's codes, and what it keeps of rows where there is room; it must live as long as the store, as devices
+ * must. Memory is what codes and their numbers take on disk, padded to tiles, and some MiB while it is copied.
  *
  * Returns THR_OK; THR_ENOMEM where they do not fit (err says which device lacks what); THR_EUNSUPPORTED for 2^32
  * items a device or more; THR_ECANCELED; THR_EDEVICE.
@@ -28,9 +28,9 @@ thr_status thr_store_create(thr_context *context, const thr_devices *devices, co
                             thr_store **store, thr_error *err);
 void thr_store_free(thr_store *store);
 
-/* Device memory in use: codes with their numbers, and the workspace of searches so far. */
+/* Device memory in use: codes with their numbers; records and vectors; and the workspace of searches so far. */
 typedef struct thr_store_size {
-    uint64_t code_bytes, workspace_bytes;
+    uint64_t code_bytes, row_bytes, workspace_bytes;
 } thr_store_size;
 thr_store_size thr_store_get_size(thr_store *store);
 
@@ -46,5 +46,16 @@ enum { THR_STORE_QUERIES = 256 }; /* collected in one call, at most */
  */
 thr_status thr_store_collect(thr_store *store, const struct thr_job *job, struct thr_scan_query *queries, size_t n,
                              struct thr_lane *lanes, thr_error *err);
+
+/*
+ * What thr_rescore and thr_refine do (lane.h), for the rows in the lanes' collectors. Only where every device has what
+ * that takes, records or vectors.
+ */
+bool thr_store_can_rescore(const thr_store *store);
+bool thr_store_can_refine(const thr_store *store);
+thr_status thr_store_rescore(thr_store *store, const struct thr_job *job, const struct thr_scan_query *queries,
+                             size_t n, struct thr_lane *lanes, thr_error *err);
+thr_status thr_store_refine(thr_store *store, const struct thr_job *job, const struct thr_scan_query *queries, size_t n,
+                            struct thr_lane *lanes, thr_error *err);
 
 #endif

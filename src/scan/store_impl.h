@@ -25,13 +25,28 @@ typedef enum thr_room_name {
     THR_ROOM_BINS,
     THR_ROOM_DIGITS,
     THR_ROOM_QUERIES,
+    THR_ROOM_ROWS,
+    THR_ROOM_ROW_QUERIES,
+    THR_ROOM_ROW_VECTORS,
+    THR_ROOM_SCORES,
     THR_ROOM_HOST_WORDS,
     THR_ROOM_HOST_DIGITS,
     THR_ROOM_HOST_QUERIES,
+    THR_ROOM_HOST_ROWS,
+    THR_ROOM_HOST_ROW_QUERIES,
+    THR_ROOM_HOST_ROW_VECTORS,
+    THR_ROOM_HOST_SCORES,
     THR_ROOM_HOST_COUNTS,
     THR_ROOM_HOST_CHOSEN,
     THR_N_ROOMS
 } thr_room_name;
+
+/* What is kept of rows beside their codes, as in the segments, where it fits; NULL: the host has it alone. */
+typedef struct thr_store_rows {
+    uint8_t *records;
+    void *vectors;
+    float *scales, *inverse_norms;
+} thr_store_rows;
 
 /* A run of blocks on one device. */
 typedef struct thr_store_part {
@@ -40,6 +55,7 @@ typedef struct thr_store_part {
     uint64_t first_block;
     uint32_t n_blocks, n_tiles;
     thr_device_codes codes;
+    thr_store_rows rows;
     thr_room rooms[THR_N_ROOMS];
 } thr_store_part;
 
@@ -47,10 +63,17 @@ struct thr_store {
     thr_context *context;
     const thr_backend *backend;
     pthread_mutex_t mutex; /* held while devices work for a search */
-    uint64_t code_bytes;
+    uint64_t code_bytes, row_bytes;
     uint32_t n_parts;
     thr_store_part parts[];
 };
+
+/*
+ * Copy what a target keeps of a part's rows, records first and then vectors, as long as an eighth of the device's
+ * memory stays free for searches; what does not fit is left out.
+ */
+thr_status thr_store_copy_rows(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err);
+void thr_store_free_rows(const thr_backend *backend, thr_store_part *part);
 
 /* Room for at least size bytes; what it held is lost when it has to grow. */
 thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_room_name name, size_t size, void *memory_out,

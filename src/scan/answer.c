@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the survivors of a screen to an answer: the steps between which rows are rescored and refined, by whomever. */
+#include "scan/lane.h"
+
+#include <math.h>
+
+void thr_answer_screened(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
+    lane->left_out = (thr_left_out){0};
+    if (thr_answer_is_bounded(job, query))
+        thr_left_out_note_screened(job, lane->collector.items, lane->collector.n, &lane->left_out);
+}
+
+/* What goes on from the screen: the best by all planes, or with a margin all within it of the k-th best. */
+static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t n) {
+    if (n <= job->wanted)
+        return n;
+    if (!(job->options->extra > 0) || job->target->keep == THR_DTYPE_NONE)
+        return thr_candidates_keep(items, n, job->wanted);
+    thr_candidates_split(items, n, job->wanted);
+    float worst = items[0].score;
+    for (size_t i = 1; i < job->wanted; i++)
+        worst = items[i].score < worst ? items[i].score : worst;
+    size_t kept = job->wanted;
+    for (size_t i = job->wanted; i < n; i++)
+        if (items[i].score >= worst - job->options->extra)
+            items[kept++] = items[i];
+    return kept;
+}
+
+void thr_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
+    thr_candidate *items = lane->collector.items;
+    const size_t n = lane->collector.n;
+    if (thr_answer_rescores(job, query)) {
+        const bool bounded = thr_answer_is_bounded(job, query);
+        if (bounded)
+            thr_left_out_note_factors(job, items, n, &lane->left_out);
+        lane->collector.n = choose_candidates(job, items, n);
+        if (bounded)
+            thr_left_out_note_refined(items, lane->collector.n, n, &lane->left_out);
+    }
+    if (!job->exact && job->target->keep == THR_DTYPE_NONE)
+        for (size_t i = 0; i < lane->collector.n; i++)
+            items[i].score = thr_estimate_score(query, items[i].score);
+}
+
+void thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores,
+                    uint8_t *certified) {
+    thr_candidate *items = lane->collector.items;
+    const size_t found = lane->collector.n,
+                 n = thr_candidates_keep(items, found, job->k < found ? (size_t)job->k : found);
+    thr_candidates_sort(items, n);
+    if (certified != NULL)
+        *certified = job->target->keep != THR_DTYPE_NONE &&
+                     (!thr_answer_is_bounded(job, query) ||
+                      thr_certify(job, query, &lane->left_out, n > 0 ? items[n - 1].score : INFINITY));
+    for (uint64_t i = 0; i < job->k; i++) {
+        rows[i] = i < n ? items[i].row : THR_NO_ID;
+        if (scores != NULL)
+            scores[i] = i < n ? items[i].score : -INFINITY;
+    }
+}
