@@ -6,6 +6,8 @@
 #include "cuda/backend.cuh"
 #include "cuda/tiles.cuh"
 
+static_assert(sizeof(thr_count_op) <= 4096, "parameters of kernels have no more room");
+
 enum { COUNT_THREADS = 256, COUNT_BLOCKS_A_SM = 4 };
 
 template <uint32_t PLANES, bool FAR>

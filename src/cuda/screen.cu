@@ -9,6 +9,8 @@
 #include "cuda/backend.cuh"
 #include "cuda/tiles.cuh"
 
+static_assert(sizeof(thr_screen_op) <= 4096, "parameters of kernels have no more room");
+
 enum { SCREEN_THREADS = 256, SCREEN_BLOCKS_A_SM = 8 };
 
 /* A lane's hits behind those that are there already. All lanes come here together. */

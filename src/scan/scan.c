@@ -17,7 +17,9 @@
 thr_status thr_scan_create(thr_context *context, thr_scan **scan_out, thr_error *err) {
     thr_scan *scan = NULL;
     *scan_out = NULL;
-    const size_t n_lanes = (size_t)context->n_threads * THR_GROUP;
+    size_t n_lanes = (size_t)context->n_threads * THR_GROUP;
+    if (context->gpus != NULL && n_lanes < THR_STORE_QUERIES)
+        n_lanes = THR_STORE_QUERIES; /* which a GPU takes at once, however few threads there are */
     THR_TRY(thr_alloc_zero(context, 1, sizeof *scan + n_lanes * sizeof(thr_lane), &scan, "a search", err));
     scan->context = context;
     scan->n_lanes = n_lanes;
