@@ -99,7 +99,7 @@ static thr_status emit(const thr_collecting *c, thr_store_part *part, const part
                            .items = m->items + (size_t)q * plan->capacity,
                            .counts = m->counts + q,
                            .capacity = plan->capacity};
-        thr_store_make_batch(c, part, q, c->n - q < batch ? c->n - q : batch, &op);
+        thr_store_make_batch(c, part, q, batch, &op);
         THR_TRY(backend->batch(part->stream, &op, err));
     }
     for (uint32_t q = first; q < first + n && batch == 0; q += THR_SCREEN_QUERIES) {

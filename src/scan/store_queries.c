@@ -130,12 +130,11 @@ thr_status thr_store_send_queries(const thr_collecting *c, thr_store_part *part,
     return size == 0 ? THR_OK : send_digits(c, part, size, err);
 }
 
-void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, uint32_t first, uint32_t n,
+void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, uint32_t first, uint32_t size,
                           thr_batch_op *op) {
-    const uint32_t size = thr_store_batch_size(c, part);
     op->codes = part->codes;
     op->filter = c->job->options->filter == NULL ? NULL : part->rooms[THR_ROOM_FILTER].memory;
-    op->n_queries = n;
+    op->n_queries = c->n - first < size ? c->n - first : size;
     op->n_columns = thr_batch_columns(size);
     op->digits = (const uint32_t *)part->rooms[THR_ROOM_DIGITS].memory + first / size * digits_size(part, size);
     op->queries = (const thr_device_query *)part->rooms[THR_ROOM_QUERIES].memory + first;

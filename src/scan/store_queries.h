@@ -29,8 +29,11 @@ void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, ui
  */
 uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_part *part);
 
-/* Queries [first, first + n) so, first a multiple of that size; what they are compared with is not touched. */
-void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, uint32_t first, uint32_t n,
+/*
+ * The batch's queries from first on, a multiple of that size, as many as it says or are left; what they are compared
+ * with is not touched.
+ */
+void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, uint32_t first, uint32_t size,
                           thr_batch_op *op);
 
 #endif
