@@ -108,9 +108,19 @@ __device__ __forceinline__ void find_distances(const thr_device_scan &scan, uint
 #pragma unroll
         for (uint32_t i = 0; i < LANE_ITEMS; i++)
             distances[q][i] = 0;
+    /* The next word is on its way while this one is scored. */
+    uint32_t next[PLANES][LANE_ITEMS] = {};
+    if (n_whole > 0)
+        load_words<PLANES>(codes, 0, lane, next);
 #pragma unroll 1
     for (uint32_t w = 0; w < n_whole; w++) {
-        load_words<PLANES>(codes, w, lane, x);
+#pragma unroll
+        for (uint32_t p = 0; p < PLANES; p++)
+#pragma unroll
+            for (uint32_t i = 0; i < LANE_ITEMS; i++)
+                x[p][i] = next[p][i];
+        if (w + 1 < n_whole)
+            load_words<PLANES>(codes, w + 1, lane, next);
         add_word<PLANES, QUERIES, FAR>(scan, n_words, w, x, distances);
     }
     if (n_rows % 4 != 0) {
