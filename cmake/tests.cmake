@@ -4,6 +4,7 @@
 #
 #   tests/unit/NAME.c        unit.NAME      cmocka, sees the library's inner names
 #   tests/kcheck/*.c         kcheck.LEVEL   every kernel against the scalar one
+#   tests/gcheck/*.c         gcheck.*       searches on GPUs against those on the CPU; here on the emulator
 #   tests/fuzz/fuzz_NAME.c   fuzz.NAME      a libFuzzer target; here it replays tests/fuzz/corpus/NAME and mutations
 #   tests/cli/NAME.sh        cli.NAME       the program from outside
 #   examples/NAME.c          example.NAME   public API only
@@ -191,6 +192,18 @@ if(with_simt)
     set_target_properties(thresher_cuda_emulated PROPERTIES EXPORT_COMPILE_COMMANDS OFF) # error.c is known already
     target_compile_definitions(thresher_test_needs INTERFACE
                                TEST_EMULATED_BACKEND="$<TARGET_FILE:thresher_cuda_emulated>")
+endif()
+
+# ------------------------------------------------------------------------------------------------------ gcheck
+
+# What tools/gpu-check runs on a machine with a GPU; the test is the same program with the emulated backend.
+file(GLOB gcheck_sources CONFIGURE_DEPENDS tests/gcheck/*.c)
+add_executable(gcheck ${gcheck_sources})
+target_link_libraries(gcheck PRIVATE ${test_libraries})
+if(TARGET thresher_cuda_emulated)
+    thr_test(gcheck.emulated gcheck --test)
+    set_property(TEST gcheck.emulated APPEND PROPERTY ENVIRONMENT "THR_CUDA_LIBRARY=${emulated_backend}"
+                 "THR_SIMT_DEVICES=3")
 endif()
 
 # --------------------------------------------------------------------------------------------- cli and examples

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gcheck.h - what the checks and the measurements of searches on GPUs share.
+ *
+ * Every search that is compared runs twice, by the same call: with the codes on the devices and without. Rows and
+ * scores must be the same in every bit. Nothing is timed whose answers are not compared as well.
+ *
+ * Figures are in units of seconds, bytes, and so many a second. With --json each is a line of its own on standard
+ * output, {"figure": "NAME", "value": NUMBER} or {"figure": "NAME", "text": "WORDS"}, which tables.awk reads.
+ */
+#ifndef GCHECK_H
+#define GCHECK_H
+
+#include "base/memory.h"
+#include "device/choice.h"
+#include "scan/scan.h"
+
+#include <thresher/index.h>
+
+/* How much is done. The emulator of tests/simt is some ten thousand times slower than a GPU. */
+typedef enum gcheck_effort { GCHECK_EMULATED, GCHECK_QUICK, GCHECK_FULL } gcheck_effort;
+
+typedef struct gcheck {
+    thr_context *context; /* all CPUs */
+    thr_devices all, one; /* all devices; the first alone, whose operations can be timed */
+    thr_devices *opened_all, *opened_one;
+    thr_device_info info; /* of the first */
+    thr_scan *scan;
+    gcheck_effort effort;
+    bool json;
+    uint64_t seed, rounds; /* 0: as many as the effort takes */
+    double seconds;        /* 0: no end */
+    uint64_t n_compared;   /* queries */
+    uint64_t n_failed;
+} gcheck;
+
+/* ---------------------------------------------------------------------------------------------- talking */
+
+void gcheck_figure(const gcheck *g, double value, const char *name, ...) __attribute__((format(printf, 3, 4)));
+void gcheck_words(const gcheck *g, const char *words, const char *name, ...) __attribute__((format(printf, 3, 4)));
+
+/* Progress, to standard error. */
+void gcheck_say(const char *sentence, ...) __attribute__((format(printf, 1, 2)));
+
+/* The end of the program where something is not THR_OK; what says what was tried. */
+void gcheck_must(thr_status status, const thr_error *err, const char *what);
+
+/* ------------------------------------------------------------------------------------- memory and devices */
+
+/* Zeros in pages as large as the system gives, or the end of the program. */
+void *gcheck_map(size_t size);
+void gcheck_unmap(void *memory, size_t size);
+
+/* Bytes of the host's memory that may still be used, as far as the system and its limits for this process say. */
+uint64_t gcheck_host_free(void);
+
+/* Bytes that are free on the first device. */
+uint64_t gcheck_device_free(const gcheck *g);
+
+/* Copy a target's codes to devices, and give them back. */
+void gcheck_put(gcheck *g, const thr_devices *devices, thr_scan_target *target);
+void gcheck_take(thr_scan_target *target);
+
+/* --------------------------------------------------------------------------------------------- comparing */
+
+/*
+ * Search a target that is on devices, there and on the CPU. A difference is printed with what, the words of the case,
+ * and counted in n_failed; false.
+ */
+bool gcheck_compare(gcheck *g, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
+                    const thr_search_options *options, const char *what);
+
+/* gcheck --test: random targets of all kinds, searched in all ways. */
+void gcheck_test(gcheck *g);
+
+/* ------------------------------------------------------------------------------- targets of random codes */
+
+typedef struct gcheck_shape {
+    uint64_t n_items;
+    uint32_t n_dims, bits;
+    uint32_t lead; /* planes in the blocks; 0: all, the codes are flat */
+    thr_metric metric;
+    bool centre;
+    uint32_t n_patterns;    /* different codes there are; 0: every item has its own */
+    uint64_t segment_items; /* a multiple of 64; 0: 2^28 */
+} gcheck_shape;
+
+/* Codes without vectors, made of random bits rather than of floats: these would take many times their memory. */
+typedef struct gcheck_planes {
+    gcheck_shape shape;
+    thr_scan_target scan;
+    thr_quantiser quantiser;
+    thr_segment *segments;
+    struct {
+        void *memory;
+        size_t size;
+    } arrays[6];
+} gcheck_planes;
+
+void gcheck_planes_make(gcheck *g, const gcheck_shape *shape, uint64_t seed, gcheck_planes *planes);
+void gcheck_planes_free(gcheck *g, gcheck_planes *planes);
+
+/* Leave only the first items, a multiple of 64; the target must not be on devices. */
+void gcheck_planes_cut(gcheck_planes *planes, uint64_t n_items);
+
+/* ---------------------------------------------------------------------------------- targets of vectors */
+
+/*
+ * Clustered vectors: 1,000 normal centres; a row is one of them, drawn at random, plus normal noise of the centres' own
+ * variance. Queries are made in the same way.
+ */
+typedef struct gcheck_vectors {
+    uint64_t n_items, n_queries;
+    uint32_t n_dims;
+    float *items, *queries;
+} gcheck_vectors;
+
+void gcheck_vectors_make(gcheck *g, uint64_t n_items, uint64_t n_queries, uint32_t n_dims, gcheck_vectors *vectors);
+void gcheck_vectors_free(gcheck_vectors *vectors);
+
+/* Their codes as an index has them, for cosine; they keep the vectors, which must live as long. */
+typedef struct gcheck_coded {
+    thr_scan_target scan;
+    thr_quantiser quantiser;
+    thr_segment segment;
+    uint64_t code_bytes; /* that the screen reads, on disk */
+    struct {
+        void *memory;
+        size_t size;
+    } arrays[7];
+} gcheck_coded;
+
+/* lead 0: flat. */
+void gcheck_vectors_encode(gcheck *g, const gcheck_vectors *vectors, uint32_t bits, uint32_t lead, gcheck_coded *coded);
+void gcheck_coded_free(gcheck *g, gcheck_coded *coded);
+
+/* --------------------------------------------------------------------------------------------- measuring */
+
+/* One kind of search over one target. Figures are called NAME.what. */
+typedef struct gcheck_case {
+    const char *name;
+    const thr_scan_target *target;
+    thr_matrix queries; /* taken in turn */
+    uint64_t k;
+    thr_search_options options;
+} gcheck_case;
+
+/* The median time of searches of so many queries at once, after warming up. */
+double gcheck_time(gcheck *g, const gcheck_case *c, uint64_t batch);
+
+/* NAME.one_s; NAME.batch.N_per_s for N of 1, 4, 16, 64 and 256, where there are so many queries. */
+void gcheck_time_batches(gcheck *g, const gcheck_case *c);
+
+/*
+ * NAME.stage.STAGE_s: one query's time in each operation, each waited for, so that together they take longer than a
+ * search does; and NAME.stage.batch_STAGE_s the same of 64 queries.
+ */
+void gcheck_time_stages(gcheck *g, const gcheck_case *c);
+
+/* So many of the queries against the CPU; NAME.compared and NAME.wrong. */
+void gcheck_check(gcheck *g, const gcheck_case *c, uint64_t n);
+
+/*
+ * Copy to the first device and measure that: NAME.items, NAME.code_bytes (as on disk), NAME.upload_s,
+ * NAME.device_bytes (as the device says, with everything that was allocated for it).
+ */
+void gcheck_put_measured(gcheck *g, const char *name, thr_scan_target *target, uint64_t code_bytes);
+
+/* After the searches: NAME.workspace_bytes, and NAME.device_bytes once more. */
+void gcheck_measure_memory(gcheck *g, const char *name, const thr_scan_target *target, uint64_t free_before);
+
+/* --------------------------------------------------------------------------------- what is measured */
+
+/* Figures scale.*: 64 dimensions, 2-bit items, 3-bit queries, as many as fit. */
+void gcheck_bench_scale(gcheck *g);
+
+/* Figures recall.*: 200 dimensions, real codes of clustered vectors, refined. */
+void gcheck_bench_recall(gcheck *g);
+
+/* ------------------------------------------------------------------------------------------------ timing */
+
+typedef struct gcheck_stages {
+    double sample, threshold, screen, select, count, copies; /* seconds */
+} gcheck_stages;
+
+/* Make a copy of devices whose operations can be timed. */
+thr_devices gcheck_timed_devices(const thr_devices *devices);
+
+/* From start to stop every operation is waited for. */
+void gcheck_stages_start(void);
+gcheck_stages gcheck_stages_stop(void);
+
+#endif

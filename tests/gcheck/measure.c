@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times, stages, memory, and the answers behind them. */
+#include "gcheck.h"
+
+#include "base/clock.h"
+#include "scan/store.h"
+#include "support.h"
+
+#include <stdlib.h>
+
+static const double TIME_LEAST = 0.5, TIME_MOST = 6; /* seconds that repeats of one measurement take */
+enum { REPEATS_LEAST = 3, REPEATS_MOST = 200, STAGE_REPEATS = 5, STAGE_BATCH = 64 };
+
+/* Queries [turn * batch, (turn + 1) * batch), from the start again where there are no more. */
+static thr_matrix batch_of(const gcheck_case *c, uint64_t batch, uint64_t turn) {
+    const uint64_t n_batches = c->queries.n_rows / batch;
+    thr_matrix some = c->queries;
+    some.data = (const char *)c->queries.data + turn % n_batches * batch * c->queries.stride;
+    some.n_rows = batch;
+    return some;
+}
+
+static double seconds_of(gcheck *g, const gcheck_case *c, uint64_t batch, uint64_t turn, uint64_t *rows,
+                         float *scores) {
+    const thr_matrix some = batch_of(c, batch, turn);
+    thr_error err;
+    const double start = thr_clock();
+    gcheck_must(thr_scan_search(g->scan, c->target, &some, c->k, &c->options, rows, scores, &err), &err, c->name);
+    return thr_clock() - start;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double gcheck_time(gcheck *g, const gcheck_case *c, uint64_t batch) {
+    double times[REPEATS_MOST], sum = 0;
+    uint64_t *rows = test_array(batch * c->k, sizeof *rows);
+    float *scores = test_array(batch * c->k, sizeof *scores);
+    size_t n = 0;
+    const int warm = g->effort == GCHECK_EMULATED ? 1 : 3;
+    for (int i = 0; i < warm; i++)
+        (void)seconds_of(g, c, batch, (uint64_t)i, rows, scores);
+    while (n < REPEATS_MOST && (n < REPEATS_LEAST || sum < TIME_LEAST) && !(n > 0 && sum > TIME_MOST)) {
+        times[n] = seconds_of(g, c, batch, n, rows, scores);
+        sum += times[n++];
+        if (g->effort == GCHECK_EMULATED)
+            break;
+    }
+    qsort(times, n, sizeof *times, ascending);
+    free(rows);
+    free(scores);
+    return times[n / 2];
+}
+
+void gcheck_time_batches(gcheck *g, const gcheck_case *c) {
+    gcheck_figure(g, gcheck_time(g, c, 1), "%s.one_s", c->name);
+    for (uint64_t batch = 1; batch <= 256 && batch <= c->queries.n_rows; batch *= 4)
+        gcheck_figure(g, (double)batch / gcheck_time(g, c, batch), "%s.batch.%u_per_s", c->name, (unsigned)batch);
+}
+
+static void time_stages(gcheck *g, const gcheck_case *c, uint64_t batch, const char *prefix) {
+    gcheck_stages sum = {0};
+    uint64_t *rows = test_array(batch * c->k, sizeof *rows);
+    float *scores = test_array(batch * c->k, sizeof *scores);
+    double all = 0;
+    const int repeats = g->effort == GCHECK_EMULATED ? 1 : STAGE_REPEATS;
+    (void)seconds_of(g, c, batch, 0, rows, scores);
+    for (int i = 0; i < repeats; i++) {
+        gcheck_stages_start();
+        all += seconds_of(g, c, batch, (uint64_t)i, rows, scores) / repeats;
+        const gcheck_stages s = gcheck_stages_stop();
+        sum.sample += s.sample / repeats;
+        sum.threshold += s.threshold / repeats;
+        sum.screen += s.screen / repeats;
+        sum.select += s.select / repeats;
+        sum.count += s.count / repeats;
+        sum.copies += s.copies / repeats;
+    }
+    const double device = sum.sample + sum.threshold + sum.screen + sum.select + sum.count + sum.copies;
+    gcheck_figure(g, sum.sample, "%s.stage.%ssample_s", c->name, prefix);
+    gcheck_figure(g, sum.threshold, "%s.stage.%sthreshold_s", c->name, prefix);
+    gcheck_figure(g, sum.screen, "%s.stage.%sscreen_s", c->name, prefix);
+    gcheck_figure(g, sum.select, "%s.stage.%sselect_s", c->name, prefix);
+    gcheck_figure(g, sum.count, "%s.stage.%scount_s", c->name, prefix);
+    gcheck_figure(g, sum.copies, "%s.stage.%scopies_s", c->name, prefix);
+    gcheck_figure(g, all - device, "%s.stage.%shost_s", c->name, prefix);
+    free(rows);
+    free(scores);
+}
+
+void gcheck_time_stages(gcheck *g, const gcheck_case *c) {
+    time_stages(g, c, 1, "");
+    if (c->queries.n_rows >= STAGE_BATCH)
+        time_stages(g, c, STAGE_BATCH, "batch_");
+}
+
+void gcheck_check(gcheck *g, const gcheck_case *c, uint64_t n) {
+    const uint64_t failed = g->n_failed;
+    n = n < c->queries.n_rows ? n : c->queries.n_rows;
+    const thr_matrix some = batch_of(c, n, 0), first = batch_of(c, 1, 0);
+    (void)gcheck_compare(g, c->target, &some, c->k, &c->options, c->name);
+    (void)gcheck_compare(g, c->target, &first, c->k, &c->options, c->name);
+    gcheck_figure(g, (double)(n + 1), "%s.compared", c->name);
+    gcheck_figure(g, (double)(g->n_failed - failed), "%s.wrong", c->name);
+}
+
+void gcheck_put_measured(gcheck *g, const char *name, thr_scan_target *target, uint64_t code_bytes) {
+    const double start = thr_clock();
+    gcheck_put(g, &g->one, target);
+    gcheck_figure(g, thr_clock() - start, "%s.upload_s", name);
+    gcheck_figure(g, (double)target->n_items, "%s.items", name);
+    gcheck_figure(g, (double)code_bytes, "%s.code_bytes", name);
+}
+
+void gcheck_measure_memory(gcheck *g, const char *name, const thr_scan_target *target, uint64_t free_before) {
+    const thr_store_size size = thr_store_get_size(target->store);
+    const double used = (double)free_before - (double)gcheck_device_free(g);
+    gcheck_figure(g, used, "%s.device_bytes", name);
+    gcheck_figure(g, (double)size.code_bytes, "%s.stated_code_bytes", name);
+    gcheck_figure(g, (double)size.workspace_bytes, "%s.workspace_bytes", name);
+}

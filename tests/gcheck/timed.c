@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A backend around the real one: while it is told to, it waits for every operation and adds up what each kind took. */
+#include "gcheck.h"
+
+#include "base/clock.h"
+
+static const thr_backend *inner;
+static thr_backend outer;
+static bool recording;
+static gcheck_stages stages;
+
+static thr_status note(thr_stream *stream, double start, double *sum, thr_status status, thr_error *err) {
+    if (!recording || status != THR_OK)
+        return status;
+    status = inner->wait(stream, err);
+    *sum += thr_clock() - start;
+    return status;
+}
+
+static thr_status upload(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.copies, inner->upload(stream, to, from, size, err), err);
+}
+
+static thr_status download(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.copies, inner->download(stream, to, from, size, err), err);
+}
+
+static thr_status clear(thr_stream *stream, void *memory, size_t size, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.copies, inner->clear(stream, memory, size, err), err);
+}
+
+static thr_status screen(thr_stream *stream, const thr_screen_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, op->samples != NULL ? &stages.sample : &stages.screen, inner->screen(stream, op, err),
+                err);
+}
+
+static thr_status threshold(thr_stream *stream, const thr_threshold_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.threshold, inner->threshold(stream, op, err), err);
+}
+
+static thr_status count_keys(thr_stream *stream, const thr_count_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.count, inner->count_keys(stream, op, err), err);
+}
+
+static thr_status select_items(thr_stream *stream, const thr_select_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.select, inner->select(stream, op, err), err);
+}
+
+thr_devices gcheck_timed_devices(const thr_devices *devices) {
+    thr_devices timed = *devices;
+    inner = devices->backend;
+    outer = *inner;
+    outer.upload = upload;
+    outer.download = download;
+    outer.clear = clear;
+    outer.screen = screen;
+    outer.threshold = threshold;
+    outer.count_keys = count_keys;
+    outer.select = select_items;
+    timed.backend = &outer;
+    return timed;
+}
+
+void gcheck_stages_start(void) {
+    stages = (gcheck_stages){0};
+    recording = true;
+}
+
+gcheck_stages gcheck_stages_stop(void) {
+    recording = false;
+    return stages;
+}
