@@ -206,6 +206,20 @@ if(TARGET thresher_cuda_emulated)
                  "THR_SIMT_DEVICES=3")
 endif()
 
+# What a GPU can do at most, and cuBLAS on it; its products by four warps are compute capability 9.0's alone ("90a").
+if(THR_HAS_CUDA)
+    file(GLOB gprobe_sources CONFIGURE_DEPENDS tests/gcheck/probe/*.cu)
+    find_package(CUDAToolkit)
+    add_executable(gprobe ${gprobe_sources})
+    set_target_properties(gprobe PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF
+                          CUDA_ARCHITECTURES "80-real;90a-real;90-virtual" CUDA_RUNTIME_LIBRARY Static)
+    set_property(TARGET gprobe PROPERTY COMPILE_OPTIONS "-Xcompiler=-Wall,-Wextra$<$<BOOL:${THR_WERROR}>:,-Werror>")
+    if(TARGET CUDA::cublas)
+        target_compile_definitions(gprobe PRIVATE PROBE_WITH_CUBLAS=1)
+        target_link_libraries(gprobe PRIVATE CUDA::cublas)
+    endif()
+endif()
+
 # --------------------------------------------------------------------------------------------- cli and examples
 
 if(TARGET thresher_program AND NOT CMAKE_CROSSCOMPILING) # the scripts call the program without an emulator
