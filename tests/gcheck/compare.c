@@ -80,7 +80,7 @@ typedef struct limits {
 } limits;
 
 static const limits LIMITS[] = {
-    [GCHECK_EMULATED] = {24, 300, 12000, 64 << 10, 3000, 5, 60},
+    [GCHECK_SMALL] = {24, 300, 12000, 64 << 10, 3000, 5, 60},
     [GCHECK_QUICK] = {48, 2000, 3000000, 64 << 20, 20000, 20, 200},
     [GCHECK_FULL] = {240, 3000, 60000000, 1 << 30, 60000, 40, 300},
 };

@@ -2,8 +2,8 @@
 /*
  * gcheck - tests searches on GPUs against the same searches on the CPU, and times them.
  *
- *   gcheck --test  [--quick] [--seed N] [--rounds N] [--seconds S]
- *   gcheck --bench [--quick] [--json] [--only scale|recall]
+ *   gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]
+ *   gcheck --bench [--quick|--small] [--json] [--only scale|recall]
  *
  * Devices are found as the library finds them, so the environment variable THR_CUDA_LIBRARY may name the backend that
  * was compiled for the emulator; sizes are then small and times say nothing.
@@ -175,8 +175,8 @@ typedef struct words {
 } words;
 
 static int usage(void) {
-    (void)fprintf(stderr, "usage: gcheck --test  [--quick] [--seed N] [--rounds N] [--seconds S]\n"
-                          "       gcheck --bench [--quick] [--json] [--only scale|recall]\n");
+    (void)fprintf(stderr, "usage: gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]\n"
+                          "       gcheck --bench [--quick|--small] [--json] [--only scale|recall]\n");
     return 2;
 }
 
@@ -189,6 +189,8 @@ static bool read_words(int argc, char **argv, gcheck *g, words *w) {
             w->bench = true;
         else if (strcmp(word, "--quick") == 0)
             g->effort = GCHECK_QUICK;
+        else if (strcmp(word, "--small") == 0)
+            g->effort = GCHECK_SMALL;
         else if (strcmp(word, "--json") == 0)
             g->json = true;
         else if (value != NULL && strcmp(word, "--seed") == 0)
@@ -219,7 +221,7 @@ int main(int argc, char **argv) {
         return 77;
     }
     if (strstr(g.info.name, "emulator") != NULL)
-        g.effort = GCHECK_EMULATED;
+        g.effort = GCHECK_SMALL;
     say_devices(&g);
     if (w.test)
         gcheck_test(&g);

@@ -17,8 +17,8 @@
 
 #include <thresher/index.h>
 
-/* How much is done. The emulator of tests/simt is some ten thousand times slower than a GPU. */
-typedef enum gcheck_effort { GCHECK_EMULATED, GCHECK_QUICK, GCHECK_FULL } gcheck_effort;
+/* How much is done: what the emulator of tests/simt takes seconds for, or a GPU under a sanitizer; or a GPU. */
+typedef enum gcheck_effort { GCHECK_SMALL, GCHECK_QUICK, GCHECK_FULL } gcheck_effort;
 
 typedef struct gcheck {
     thr_context *context; /* all CPUs */

@@ -39,13 +39,13 @@ double gcheck_time(gcheck *g, const gcheck_case *c, uint64_t batch) {
     uint64_t *rows = test_array(batch * c->k, sizeof *rows);
     float *scores = test_array(batch * c->k, sizeof *scores);
     size_t n = 0;
-    const int warm = g->effort == GCHECK_EMULATED ? 1 : 3;
+    const int warm = g->effort == GCHECK_SMALL ? 1 : 3;
     for (int i = 0; i < warm; i++)
         (void)seconds_of(g, c, batch, (uint64_t)i, rows, scores);
     while (n < REPEATS_MOST && (n < REPEATS_LEAST || sum < TIME_LEAST) && !(n > 0 && sum > TIME_MOST)) {
         times[n] = seconds_of(g, c, batch, n, rows, scores);
         sum += times[n++];
-        if (g->effort == GCHECK_EMULATED)
+        if (g->effort == GCHECK_SMALL)
             break;
     }
     qsort(times, n, sizeof *times, ascending);
@@ -65,7 +65,7 @@ static void time_stages(gcheck *g, const gcheck_case *c, uint64_t batch, const c
     uint64_t *rows = test_array(batch * c->k, sizeof *rows);
     float *scores = test_array(batch * c->k, sizeof *scores);
     double all = 0;
-    const int repeats = g->effort == GCHECK_EMULATED ? 1 : STAGE_REPEATS;
+    const int repeats = g->effort == GCHECK_SMALL ? 1 : STAGE_REPEATS;
     (void)seconds_of(g, c, batch, 0, rows, scores);
     for (int i = 0; i < repeats; i++) {
         gcheck_stages_start();

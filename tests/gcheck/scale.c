@@ -23,7 +23,7 @@ static uint64_t bytes_of(uint64_t n_items) {
 }
 
 static uint64_t as_many_as_fit(const gcheck *g) {
-    if (g->effort == GCHECK_EMULATED)
+    if (g->effort == GCHECK_SMALL)
         return MOST[g->effort] / PER_BLOCK * PER_BLOCK;
     const uint64_t device = gcheck_device_free(g), host = gcheck_host_free();
     uint64_t fit = device > DEVICE_SPARE ? device - DEVICE_SPARE : 0;
@@ -41,7 +41,7 @@ static gcheck_case case_of(const char *name, const thr_scan_target *target, cons
 }
 
 void gcheck_bench_scale(gcheck *g) {
-    const bool emulated = g->effort == GCHECK_EMULATED;
+    const bool emulated = g->effort == GCHECK_SMALL;
     const uint64_t n = as_many_as_fit(g), fewer = n < FEWER[g->effort] ? n : FEWER[g->effort] / PER_BLOCK * PER_BLOCK;
     const uint64_t n_queries = emulated ? 4 : QUERIES, n_checked = emulated ? 2 : 4;
     const gcheck_shape shape = {.n_items = n, .n_dims = DIMS, .bits = ITEM_BITS, .metric = THR_METRIC_COSINE};
