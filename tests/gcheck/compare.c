@@ -6,6 +6,8 @@
 #include "base/rng.h"
 #include "naive.h"
 
+#include <thresher/plan.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,13 +78,14 @@ bool gcheck_compare(gcheck *g, const thr_scan_target *target, const thr_matrix *
 /* How large a round is. */
 typedef struct limits {
     uint64_t rounds, small_items, large_items, large_bytes, most_k, queries;
+    uint64_t work; /* items times queries, about */
     uint32_t small_dims;
 } limits;
 
 static const limits LIMITS[] = {
-    [GCHECK_SMALL] = {24, 300, 12000, 64 << 10, 3000, 5, 60},
-    [GCHECK_QUICK] = {48, 2000, 3000000, 64 << 20, 20000, 20, 200},
-    [GCHECK_FULL] = {240, 3000, 60000000, 1 << 30, 60000, 40, 300},
+    [GCHECK_SMALL] = {24, 300, 80000, 128 << 10, 3000, 70, 200000, 60},
+    [GCHECK_QUICK] = {48, 2000, 3000000, 64 << 20, 20000, 80, 300000000, 200},
+    [GCHECK_FULL] = {240, 3000, 60000000, 1 << 30, 60000, 300, 4000000000, 300},
 };
 
 /* Up to most, and as often small as large. */
@@ -114,12 +117,15 @@ static uint64_t draw_k(uint64_t *rng, uint64_t most) {
     return k < most ? k : most;
 }
 
+/* One query, batches, a margin, a filter; on devices by each of the ways to distances, or by the one they choose. */
 static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_target *target, uint64_t *rng,
                             const char *what) {
     const uint32_t n_dims = target->quantiser->n_dims;
-    const uint64_t words = (target->n_items + 63) / 64;
+    static const int forced[] = {-1, THR_WAY_XOR, THR_WAY_TILE};
+    const uint64_t words = (target->n_items + 63) / 64, affordable = sizes->work / target->n_items + 1;
     for (int way = 0; way < 4; way++) {
-        const uint64_t n_queries = way == 0 ? 1 : 1 + thr_rng_below(rng, sizes->queries);
+        const uint64_t n_queries =
+            way == 0 ? 1 : spread(rng, 1, sizes->queries < affordable ? sizes->queries : affordable);
         float *queries = test_queries(rng, n_queries, n_dims);
         uint64_t *filter = test_array(words, sizeof *filter);
         const thr_matrix matrix = thr_matrix_f32(queries, n_queries, n_dims);
@@ -139,7 +145,9 @@ static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_targe
                 filter[row / 64] |= UINT64_C(1) << row % 64;
             }
         }
+        g->context->forced_way = forced[thr_rng_below(rng, 3)];
         (void)gcheck_compare(g, target, &matrix, draw_k(rng, sizes->most_k), &options, what);
+        g->context->forced_way = -1;
         free(filter);
         free(queries);
     }
@@ -172,19 +180,34 @@ static void small_round(gcheck *g, const limits *sizes, uint64_t seed, uint64_t 
     free(rows);
 }
 
+/* As many items as there may be for so many bytes; or, of few dimensions, about as many as there may be at all. */
+static uint64_t draw_many(uint64_t *rng, const limits *sizes, const gcheck_shape *shape, bool few_dims) {
+    const uint64_t fit = sizes->large_bytes / ((uint64_t)shape->bits * ((shape->n_dims + 7) / 8)) + 1;
+    const uint64_t most = fit < sizes->large_items ? fit : sizes->large_items;
+    if (few_dims)
+        return sizes->large_items / 2 + thr_rng_below(rng, sizes->large_items / 2);
+    return draw_items(rng, spread(rng, most < 9000 ? most : 9000, most));
+}
+
 /* Codes of random bits, in numbers that fill a device, often with few different ones. */
 static void large_round(gcheck *g, const limits *sizes, uint64_t seed, uint64_t *rng) {
     static const uint32_t patterns[] = {0, 0, 0, 3, 1000};
-    gcheck_shape shape = {.n_dims = (uint32_t)spread(rng, 1, thr_rng_below(rng, 12) == 0 ? 3500 : 300),
+    const bool few_dims = seed % 4 == 1; /* on one device: enough for a sample also where devices are emulated */
+    gcheck_shape shape = {.n_dims = (uint32_t)spread(rng, 1,
+                                                     few_dims         ? 12
+                                                     : seed % 10 == 0 ? 3500
+                                                                      : 300),
                           .bits = 1 + (uint32_t)(seed / 3 % 8),
                           .metric = METRICS[seed % 3],
                           .centre = thr_rng_below(rng, 2) == 0,
                           .n_patterns = patterns[thr_rng_below(rng, sizeof patterns / sizeof *patterns)]};
+    if (few_dims) {
+        shape.centre = seed % 8 == 5;
+        shape.n_patterns = seed / 12 % 2 == 0 ? 0 : 3; /* far more rows than expected reach a threshold */
+    }
     if (seed / 24 % 2 == 1 && shape.bits > 1)
         shape.lead = 1 + (uint32_t)thr_rng_below(rng, shape.bits - 1);
-    const uint64_t item_bytes = (uint64_t)shape.bits * ((shape.n_dims + 7) / 8), fit = sizes->large_bytes / item_bytes;
-    const uint64_t most = fit < sizes->large_items ? fit + 1 : sizes->large_items;
-    shape.n_items = draw_items(rng, spread(rng, most < 9000 ? most : 9000, most));
+    shape.n_items = draw_many(rng, sizes, &shape, few_dims);
     shape.segment_items = thr_rng_below(rng, 2) == 0 ? 0 : 64 * (shape.n_items / 64 / (1 + thr_rng_below(rng, 4)) + 1);
     char what[256];
     (void)snprintf(what, sizeof what,
@@ -198,6 +221,19 @@ static void large_round(gcheck *g, const limits *sizes, uint64_t seed, uint64_t 
     search_all_ways(g, sizes, &planes.scan, rng, what);
     gcheck_take(&planes.scan);
     gcheck_planes_free(g, &planes);
+}
+
+/* A whole test in which one of the operations never came is none. */
+static void say_calls(gcheck *g, bool whole) {
+    const gcheck_calls calls = gcheck_count_calls();
+    gcheck_figure(g, (double)calls.sample, "test.calls.sample");
+    gcheck_figure(g, (double)calls.screen, "test.calls.screen");
+    gcheck_figure(g, (double)calls.batch, "test.calls.batch");
+    gcheck_figure(g, (double)calls.count, "test.calls.count");
+    if (whole && (calls.sample == 0 || calls.screen == 0 || calls.batch == 0 || calls.count == 0)) {
+        (void)printf("FAIL: an operation was never called\n");
+        g->n_failed++;
+    }
 }
 
 /* Each round has a seed of its own, so that --seed N --rounds 1 repeats one: what it does depends on N alone. */
@@ -217,6 +253,7 @@ void gcheck_test(gcheck *g) {
     gcheck_figure(g, (double)round, "test.rounds");
     gcheck_figure(g, (double)rounds, "test.rounds_planned");
     gcheck_figure(g, (double)g->n_compared, "test.compared");
-    gcheck_figure(g, (double)g->n_failed, "test.failed");
     gcheck_figure(g, thr_clock() - start, "test.seconds");
+    say_calls(g, round >= sizes->rounds);
+    gcheck_figure(g, (double)g->n_failed, "test.failed");
 }

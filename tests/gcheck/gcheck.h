@@ -183,6 +183,13 @@ typedef struct gcheck_stages {
     double sample, threshold, screen, select, count, copies; /* seconds */
 } gcheck_stages;
 
+/* Operations so far, of timed devices: those that not every search takes. */
+typedef struct gcheck_calls {
+    uint64_t sample, screen, batch, count;
+} gcheck_calls;
+
+gcheck_calls gcheck_count_calls(void);
+
 /* Make a copy of devices whose operations can be timed. */
 thr_devices gcheck_timed_devices(const thr_devices *devices);
 

@@ -8,6 +8,7 @@ static const thr_backend *inner;
 static thr_backend outer;
 static bool recording;
 static gcheck_stages stages;
+static gcheck_calls calls;
 
 static thr_status note(thr_stream *stream, double start, double *sum, thr_status status, thr_error *err) {
     if (!recording || status != THR_OK)
@@ -34,8 +35,16 @@ static thr_status clear(thr_stream *stream, void *memory, size_t size, thr_error
 
 static thr_status screen(thr_stream *stream, const thr_screen_op *op, thr_error *err) {
     const double start = thr_clock();
+    calls.sample += op->samples != NULL;
+    calls.screen += op->samples == NULL;
     return note(stream, start, op->samples != NULL ? &stages.sample : &stages.screen, inner->screen(stream, op, err),
                 err);
+}
+
+static thr_status batch(thr_stream *stream, const thr_batch_op *op, thr_error *err) {
+    const double start = thr_clock();
+    calls.batch++;
+    return note(stream, start, &stages.screen, inner->batch(stream, op, err), err);
 }
 
 static thr_status threshold(thr_stream *stream, const thr_threshold_op *op, thr_error *err) {
@@ -45,6 +54,7 @@ static thr_status threshold(thr_stream *stream, const thr_threshold_op *op, thr_
 
 static thr_status count_keys(thr_stream *stream, const thr_count_op *op, thr_error *err) {
     const double start = thr_clock();
+    calls.count++;
     return note(stream, start, &stages.count, inner->count_keys(stream, op, err), err);
 }
 
@@ -61,6 +71,7 @@ thr_devices gcheck_timed_devices(const thr_devices *devices) {
     outer.download = download;
     outer.clear = clear;
     outer.screen = screen;
+    outer.batch = batch;
     outer.threshold = threshold;
     outer.count_keys = count_keys;
     outer.select = select_items;
@@ -76,4 +87,8 @@ void gcheck_stages_start(void) {
 gcheck_stages gcheck_stages_stop(void) {
     recording = false;
     return stages;
+}
+
+gcheck_calls gcheck_count_calls(void) {
+    return calls;
 }
