@@ -152,6 +152,11 @@ double gcheck_time(gcheck *g, const gcheck_case *c, uint64_t batch);
 void gcheck_time_batches(gcheck *g, const gcheck_case *c);
 
 /*
+ * NAME.xor.N_per_s and NAME.tile.N_per_s: by XOR and popcount alone, and by products alone, for N of 1, 2, 4, 8 and 16.
+ */
+void gcheck_time_ways(gcheck *g, const gcheck_case *c);
+
+/*
  * NAME.stage.STAGE_s: one query's time in each operation, each waited for, so that together they take longer than a
  * search does; and NAME.stage.batch_STAGE_s the same of 64 queries.
  */

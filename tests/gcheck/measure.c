@@ -6,6 +6,8 @@
 #include "scan/store.h"
 #include "support.h"
 
+#include <thresher/plan.h>
+
 #include <stdlib.h>
 
 static const double TIME_LEAST = 0.5, TIME_MOST = 6; /* seconds that repeats of one measurement take */
@@ -58,6 +60,20 @@ void gcheck_time_batches(gcheck *g, const gcheck_case *c) {
     gcheck_figure(g, gcheck_time(g, c, 1), "%s.one_s", c->name);
     for (uint64_t batch = 1; batch <= 256 && batch <= c->queries.n_rows; batch *= 4)
         gcheck_figure(g, (double)batch / gcheck_time(g, c, batch), "%s.batch.%u_per_s", c->name, (unsigned)batch);
+}
+
+void gcheck_time_ways(gcheck *g, const gcheck_case *c) {
+    static const struct {
+        const char *name;
+        int way;
+    } ways[] = {{"xor", THR_WAY_XOR}, {"tile", THR_WAY_TILE}};
+    for (uint64_t batch = 1; batch <= 16 && batch <= c->queries.n_rows; batch *= 2)
+        for (int i = 0; i < 2; i++) {
+            g->context->forced_way = ways[i].way;
+            const double rate = (double)batch / gcheck_time(g, c, batch);
+            g->context->forced_way = -1;
+            gcheck_figure(g, rate, "%s.%s.%u_per_s", c->name, ways[i].name, (unsigned)batch);
+        }
 }
 
 static void time_stages(gcheck *g, const gcheck_case *c, uint64_t batch, const char *prefix) {

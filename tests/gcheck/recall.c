@@ -117,6 +117,7 @@ static void measure_kind(gcheck *g, const gcheck_vectors *vectors, const uint64_
         gcheck_figure(g, recall_of(&t, t.n_learn, n, o->n_survivors, o->n_candidates), "%s.recall", t.c.name);
         gcheck_say("%s: searching", KINDS[kind].name);
         gcheck_time_batches(g, &t.c);
+        gcheck_time_ways(g, &t.c);
         gcheck_time_stages(g, &t.c);
         gcheck_check(g, &t.c, 64);
     } else {

@@ -66,6 +66,7 @@ void gcheck_bench_scale(gcheck *g) {
     gcheck_put_measured(g, "scale.fewer", &planes.scan, bytes_of(fewer));
     c = case_of("scale.fewer", &planes.scan, queries, n_queries);
     gcheck_time_batches(g, &c);
+    gcheck_time_ways(g, &c);
     gcheck_time_stages(g, &c);
     gcheck_measure_memory(g, "scale.fewer", &planes.scan, free_before);
     gcheck_check(g, &c, n_checked * 4);

@@ -253,6 +253,24 @@ function stages(    i, n, names, words) {
     }
 }
 
+function ways(    i, n, names, words) {
+    n = split(KINDS, names, " ")
+    split(WORDS, words, "|")
+    print "| search | way | 1 at once | 2 | 4 | 8 | 16 |"
+    print "|---|---|---|---|---|---|---|"
+    for (i = 2; i <= n; i++) {
+        way_row(words[i], names[i] ".xor.", "XOR and popcount")
+        way_row("", names[i] ".tile.", "products")
+    }
+}
+
+function way_row(words, name, way,    b) {
+    printf "| %s | %s", words, way
+    for (b = 1; b <= 16; b *= 2)
+        printf " | %s", has(name b "_per_s") ? thousands(v[name b "_per_s"]) : b == 1 ? NONE : ""
+    print " |"
+}
+
 # ------------------------------------------------------------------------------------- baselines and memory
 
 function baselines(    i, n, names, words) {
@@ -333,6 +351,8 @@ END {
     searches()
     print "\n### Where the time goes\n"
     stages()
+    print "\n### Two ways, queries a second\n"
+    ways()
     print "\n### Without codes\n"
     baselines()
     print "\n### Memory\n"

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# tables.sh - tables.awk says what figures say, and what they do not: targets met, missed, of another size, not compared,
+# not measured; and tools/gpu-check, run on the emulator, writes such tables to a copy of docs/gpu.md.
+#
+# usage: tables.sh [BUILD_DIRECTORY BACKEND]     (in a directory of its own)
+set -eu
+source=${THR_SOURCE_DIR:?}
+
+figure() { printf '{"figure": "%s", "value": %s}\n' "$1" "$2"; }
+tables() { awk -f "$source/tests/gcheck/tables.awk" "$@"; }
+
+# has FILE TEXT: a line of the file holds the text.
+has() {
+    grep -qF -e "$2" "$1" || {
+        echo "$1 does not say: $2"
+        cat "$1"
+        exit 1
+    }
+}
+
+# lacks FILE PATTERN: no line does.
+lacks() {
+    if grep -e "$2" "$1"; then
+        echo "$1 should not say so"
+        exit 1
+    fi
+}
+
+# Nothing measured: every figure says so, as docs/gpu.md does where nobody had a GPU.
+tables /dev/null >none
+[ "$(grep -c 'not yet measured' none)" -ge 40 ]
+lacks none 'yes\|\*\*no\*\*\|other size'
+
+{
+    figure scale.most.items 4000000000
+    figure scale.most.code_bytes 64250000000
+    figure scale.most.one_s 0.016
+    figure scale.most.compared 5
+    figure scale.most.wrong 0
+    figure limit.read_bytes_per_s 4.2e+12
+    figure scale.fewer.items 1200000000
+    figure scale.fewer.code_bytes 19275000000
+    figure scale.fewer.one_s 0.00612
+    figure scale.fewer.batch.64_per_s 2900
+    figure scale.fewer.batch.256_per_s 3210.7
+    figure scale.fewer.compared 17
+    figure scale.fewer.wrong 1
+    figure scale.fewer.device_bytes 19500000000
+    figure scale.fewer.workspace_bytes 100000000
+    figure recall.nested3.items 8800000
+    figure recall.nested3.one_s 0.00035
+    figure recall.nested3.recall 0.9912
+    figure recall.flat3.items 8800000
+    figure recall.flat3.one_s 0.0002
+    figure recall.flat3.recall 0.9899
+    figure recall.flat4.items 1000000
+    figure recall.flat4.batch.64_per_s 20000
+    figure recall.flat4.compared 65
+    figure baseline.items 8800000
+    figure baseline.f32.1_s 0.0021
+    figure baseline.f16.64_s 0.02
+    echo '{"figure": "step.test", "text": "ok"}'
+    echo '{"figure": "limit.wgmma_b1_and_per_s", "text": "not there"}'
+} >figures
+tables figures >some
+has some '(4.00 G): bytes/s of one query over the measured read bandwidth | >= 0.85 | 0.96 | yes |'
+has some 'the same at 1.2 G items: one query, top 1000 | <= 5.5 ms | 6.12 ms, **answers differ** | **no** |'
+has some 'batched queries/s | >= 3,000 | 3,211, **answers differ** | **no** |'
+has some 'with refine | <= 0.4 ms | 0.350 ms, answers not compared | - |' # flat3 is faster, but misses the recall
+has some 'cuBLAS float32 product + top-k, one query | >= 8 | 6.00, answers not compared | - |'
+has some '4-bit codes, batch 64, 8.8 M x 200: speed over a cuBLAS half-precision product + top-k | >= 4 | not yet measured | - |'
+has some 'the most of all searches here | <= 1 % | 0.65 % | yes |'
+has some '| test | ok |'
+has some 'AND and count of bits | not there |'
+[ $# -eq 2 ] || exit 0
+
+# The whole script, on the emulator.
+GPU_CHECK_BUILD=$1 GPU_CHECK_LIBRARY=$2 sh "$source/tools/gpu-check" --quick --out "$PWD/out" >said || {
+    cat said out/*.log
+    exit 1
+}
+has out/gpu.md 'The device is an emulator'
+has out/gpu.md '| test | ok |'
+has out/gpu.md '| bench-scale | ok |'
+has out/gpu.md '| bench-recall | ok |'
+has out/gpu.md 'one query, top 1000 | <= 5.5 ms |'
+has out/gpu.md '<!-- end -->'
+lacks out/gpu.md 'answers differ\|\*\*failed\|\*\*stopped'
