@@ -56,7 +56,7 @@ static void draw_bytes(uint64_t *rng, uint8_t *out, size_t n) {
 
 /* The bits of a plane's last byte that are dimensions. */
 static uint8_t last_mask(uint32_t n_dims) {
-    return n_dims % 8 == 0 ? 0xff : (uint8_t)((1u << n_dims % 8) - 1);
+    return (uint8_t)(0xff >> (8 - n_dims % 8) % 8);
 }
 
 static void write_numbers(const making *m, uint64_t item, uint64_t *rng) {
