@@ -230,7 +230,10 @@ static void say_calls(gcheck *g, bool whole) {
     gcheck_figure(g, (double)calls.screen, "test.calls.screen");
     gcheck_figure(g, (double)calls.batch, "test.calls.batch");
     gcheck_figure(g, (double)calls.count, "test.calls.count");
-    if (whole && (calls.sample == 0 || calls.screen == 0 || calls.batch == 0 || calls.count == 0)) {
+    gcheck_figure(g, (double)calls.rescore, "test.calls.rescore");
+    gcheck_figure(g, (double)calls.refine, "test.calls.refine");
+    if (whole && (calls.sample == 0 || calls.screen == 0 || calls.batch == 0 || calls.count == 0 ||
+                  calls.rescore == 0 || calls.refine == 0)) {
         (void)printf("FAIL: an operation was never called\n");
         g->n_failed++;
     }

@@ -166,12 +166,14 @@ void gcheck_time_stages(gcheck *g, const gcheck_case *c);
 void gcheck_check(gcheck *g, const gcheck_case *c, uint64_t n);
 
 /*
- * Copy to the first device and measure that: NAME.items, NAME.code_bytes (as on disk), NAME.upload_s,
- * NAME.device_bytes (as the device says, with everything that was allocated for it).
+ * Copy to the first device and measure that: NAME.items, NAME.code_bytes (as on disk) and NAME.upload_s.
  */
 void gcheck_put_measured(gcheck *g, const char *name, thr_scan_target *target, uint64_t code_bytes);
 
-/* After the searches: NAME.workspace_bytes, and NAME.device_bytes once more. */
+/*
+ * After the searches: NAME.row_bytes (records and vectors) and NAME.workspace_bytes, as the store says, and
+ * NAME.device_bytes, as the device does.
+ */
 void gcheck_measure_memory(gcheck *g, const char *name, const thr_scan_target *target, uint64_t free_before);
 
 /* --------------------------------------------------------------------------------- what is measured */
@@ -185,12 +187,12 @@ void gcheck_bench_recall(gcheck *g);
 /* ------------------------------------------------------------------------------------------------ timing */
 
 typedef struct gcheck_stages {
-    double sample, threshold, screen, select, count, copies; /* seconds */
+    double sample, threshold, screen, select, rescore, refine, count, copies; /* seconds */
 } gcheck_stages;
 
 /* Operations so far, of timed devices: those that not every search takes. */
 typedef struct gcheck_calls {
-    uint64_t sample, screen, batch, count;
+    uint64_t sample, screen, batch, count, rescore, refine;
 } gcheck_calls;
 
 gcheck_calls gcheck_count_calls(void);

@@ -91,14 +91,19 @@ static void time_stages(gcheck *g, const gcheck_case *c, uint64_t batch, const c
         sum.threshold += s.threshold / repeats;
         sum.screen += s.screen / repeats;
         sum.select += s.select / repeats;
+        sum.rescore += s.rescore / repeats;
+        sum.refine += s.refine / repeats;
         sum.count += s.count / repeats;
         sum.copies += s.copies / repeats;
     }
-    const double device = sum.sample + sum.threshold + sum.screen + sum.select + sum.count + sum.copies;
+    const double device =
+        sum.sample + sum.threshold + sum.screen + sum.select + sum.rescore + sum.refine + sum.count + sum.copies;
     gcheck_figure(g, sum.sample, "%s.stage.%ssample_s", c->name, prefix);
     gcheck_figure(g, sum.threshold, "%s.stage.%sthreshold_s", c->name, prefix);
     gcheck_figure(g, sum.screen, "%s.stage.%sscreen_s", c->name, prefix);
     gcheck_figure(g, sum.select, "%s.stage.%sselect_s", c->name, prefix);
+    gcheck_figure(g, sum.rescore, "%s.stage.%srescore_s", c->name, prefix);
+    gcheck_figure(g, sum.refine, "%s.stage.%srefine_s", c->name, prefix);
     gcheck_figure(g, sum.count, "%s.stage.%scount_s", c->name, prefix);
     gcheck_figure(g, sum.copies, "%s.stage.%scopies_s", c->name, prefix);
     gcheck_figure(g, all - device, "%s.stage.%shost_s", c->name, prefix);
@@ -134,6 +139,6 @@ void gcheck_measure_memory(gcheck *g, const char *name, const thr_scan_target *t
     const thr_store_size size = thr_store_get_size(target->store);
     const double used = (double)free_before - (double)gcheck_device_free(g);
     gcheck_figure(g, used, "%s.device_bytes", name);
-    gcheck_figure(g, (double)size.code_bytes, "%s.stated_code_bytes", name);
+    gcheck_figure(g, (double)size.row_bytes, "%s.row_bytes", name);
     gcheck_figure(g, (double)size.workspace_bytes, "%s.workspace_bytes", name);
 }

@@ -105,9 +105,10 @@ function over(kind, baseline, seconds) {
     return v["baseline." baseline] / seconds
 }
 
-# Memory beyond codes as they are on disk and the workspace, as a share of the codes.
-function beyond(name) {
-    return (v[name ".device_bytes"] - v[name ".code_bytes"] - v[name ".workspace_bytes"]) / v[name ".code_bytes"]
+# Memory beyond codes as they are on disk, records and vectors, and the workspace, as a share of what is stored.
+function beyond(name,    stored) {
+    stored = v[name ".code_bytes"] + v[name ".row_bytes"]
+    return (v[name ".device_bytes"] - stored - v[name ".workspace_bytes"]) / stored
 }
 
 function scale_targets(    x, words) {
@@ -236,17 +237,18 @@ function searches() {
 
 function stage_row(words, s, queries) {
     if (has(s "screen_s"))
-        printf "| %s | %d | %s | %s | %s | %s | %s ms | %s |\n", words, queries, ms(s "sample_s"), ms(s "threshold_s"),
-               ms(s "screen_s"), ms(s "select_s"), three((v[s "count_s"] + v[s "copies_s"]) * 1e3), ms(s "host_s")
+        printf "| %s | %d | %s | %s | %s | %s | %s | %s | %s ms | %s |\n", words, queries, ms(s "sample_s"),
+               ms(s "threshold_s"), ms(s "screen_s"), ms(s "select_s"), ms(s "rescore_s"), ms(s "refine_s"),
+               three((v[s "count_s"] + v[s "copies_s"]) * 1e3), ms(s "host_s")
     else if (queries == 1)
-        printf "| %s | | | | %s | | | |\n", words, NONE
+        printf "| %s | | | | %s | | | | | |\n", words, NONE
 }
 
 function stages(    i, n, names, words) {
     n = split(KINDS, names, " ")
     split(WORDS, words, "|")
-    print "| search | at once | sample | thresholds | screen | choosing | counts and copies | host |"
-    print "|---|---|---|---|---|---|---|---|"
+    print "| search | at once | sample | thresholds | screen | choosing | rescore | refine | counts, copies | host |"
+    print "|---|---|---|---|---|---|---|---|---|---|"
     for (i = 1; i <= n; i++) {
         stage_row(words[i], names[i] ".stage.", 1)
         stage_row("", names[i] ".stage.batch_", 64)
@@ -287,17 +289,17 @@ function baselines(    i, n, names, words) {
 function memory(    i, n, names, words, name) {
     n = split(KINDS, names, " ")
     split(WORDS, words, "|")
-    print "| codes | on disk | an item | on the device | workspace | beyond both | copied at |"
-    print "|---|---|---|---|---|---|---|"
+    print "| codes | on disk | an item | records, vectors | on the device | workspace | beyond all | copied at |"
+    print "|---|---|---|---|---|---|---|---|"
     for (i = 1; i <= n; i++) {
         name = names[i]
         if (has(name ".device_bytes"))
-            printf "| %s | %s | %.2f B | %s | %s | %.2f %% | %s |\n", words[i], scaled(v[name ".code_bytes"], "B"),
-                   v[name ".code_bytes"] / v[name ".items"], scaled(v[name ".device_bytes"], "B"),
-                   scaled(v[name ".workspace_bytes"], "B"), 100 * beyond(name),
-                   scaled(v[name ".code_bytes"] / v[name ".upload_s"], "B/s")
+            printf "| %s | %s | %.2f B | %s | %s | %s | %.2f %% | %s |\n", words[i], scaled(v[name ".code_bytes"], "B"),
+                   v[name ".code_bytes"] / v[name ".items"], scaled(v[name ".row_bytes"], "B"),
+                   scaled(v[name ".device_bytes"], "B"), scaled(v[name ".workspace_bytes"], "B"), 100 * beyond(name),
+                   scaled((v[name ".code_bytes"] + v[name ".row_bytes"]) / v[name ".upload_s"], "B/s")
         else
-            printf "| %s | | | %s | | | |\n", words[i], NONE
+            printf "| %s | | | | %s | | | |\n", words[i], NONE
     }
 }
 

@@ -58,6 +58,18 @@ static thr_status count_keys(thr_stream *stream, const thr_count_op *op, thr_err
     return note(stream, start, &stages.count, inner->count_keys(stream, op, err), err);
 }
 
+static thr_status rescore(thr_stream *stream, const thr_rescore_op *op, thr_error *err) {
+    const double start = thr_clock();
+    calls.rescore++;
+    return note(stream, start, &stages.rescore, inner->rescore(stream, op, err), err);
+}
+
+static thr_status refine(thr_stream *stream, const thr_refine_op *op, thr_error *err) {
+    const double start = thr_clock();
+    calls.refine++;
+    return note(stream, start, &stages.refine, inner->refine(stream, op, err), err);
+}
+
 static thr_status select_items(thr_stream *stream, const thr_select_op *op, thr_error *err) {
     const double start = thr_clock();
     return note(stream, start, &stages.select, inner->select(stream, op, err), err);
@@ -75,6 +87,8 @@ thr_devices gcheck_timed_devices(const thr_devices *devices) {
     outer.threshold = threshold;
     outer.count_keys = count_keys;
     outer.select = select_items;
+    outer.rescore = rescore;
+    outer.refine = refine;
     timed.backend = &outer;
     return timed;
 }
