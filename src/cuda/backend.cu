@@ -194,6 +194,7 @@ static thr_status clear(thr_stream *stream, void *memory, size_t size, thr_error
 /* ----------------------------------------------------------------------------------------------- table */
 
 static const thr_backend backend = {THR_BACKEND_VERSION,
+                                    sizeof(thr_backend),
                                     "cuda",
                                     count_devices,
                                     describe,

@@ -11,7 +11,7 @@
 #include "cuda/portable.cuh"
 
 #ifndef __CUDACC__
-#include "tensor.h"
+#include <tensor.h>
 #endif
 
 /* c += a b for 16 x 32 signed bytes and 32 x 8. All lanes of a warp. */

@@ -29,6 +29,7 @@ enum { THR_BACKEND_VERSION = 1 }; /* changes with this struct and those of ops.h
 
 typedef struct thr_backend {
     uint32_t version;
+    uint32_t size;    /* of this struct */
     const char *name; /* "cuda" */
 
     thr_status (*count)(uint32_t *n, thr_error *err);

@@ -42,7 +42,7 @@ static thr_status load(const thr_backend **backend, thr_error *err) {
     void *symbol = dlsym(library, THR_BACKEND_SYMBOL);
     memcpy(&get, &symbol, sizeof get); /* a pointer to a function, which C does not cast to */
     const thr_backend *found = get == NULL ? NULL : get();
-    if (found == NULL || found->version != THR_BACKEND_VERSION) {
+    if (found == NULL || found->version != THR_BACKEND_VERSION || found->size != sizeof *found) {
         (void)dlclose(library);
         return thr_fail(err, THR_EDEVICE, "no GPU can be used: %s is of another version than this library",
                         is_named ? named : LIBRARY);

@@ -38,7 +38,11 @@ static thr_status open_device(uint32_t number, thr_device **device, thr_error *e
 
 const thr_backend *thr_backend_get(void);
 const thr_backend *thr_backend_get(void) {
-    static const thr_backend backend = {
-        .version = THR_BACKEND_VERSION, .name = "broken", .count = count, .describe = describe, .open = open_device};
+    static const thr_backend backend = {.version = THR_BACKEND_VERSION,
+                                        .size = sizeof(thr_backend),
+                                        .name = "broken",
+                                        .count = count,
+                                        .describe = describe,
+                                        .open = open_device};
     return &backend;
 }
