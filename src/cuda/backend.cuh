@@ -35,5 +35,7 @@ thr_status thr_cuda_batch(thr_stream *stream, const thr_batch_op *op, thr_error 
 thr_status thr_cuda_threshold(thr_stream *stream, const thr_threshold_op *op, thr_error *err);
 thr_status thr_cuda_count_keys(thr_stream *stream, const thr_count_op *op, thr_error *err);
 thr_status thr_cuda_select(thr_stream *stream, const thr_select_op *op, thr_error *err);
+thr_status thr_cuda_bucket(thr_stream *stream, const thr_bucket_op *op, thr_error *err);
+thr_status thr_cuda_rescan(thr_stream *stream, const thr_rescan_op *op, thr_error *err);
 
 #endif

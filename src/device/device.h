@@ -59,6 +59,8 @@ typedef struct thr_backend {
     thr_status (*threshold)(thr_stream *stream, const thr_threshold_op *op, thr_error *err);
     thr_status (*count_keys)(thr_stream *stream, const thr_count_op *op, thr_error *err);
     thr_status (*select)(thr_stream *stream, const thr_select_op *op, thr_error *err);
+    thr_status (*bucket)(thr_stream *stream, const thr_bucket_op *op, thr_error *err);
+    thr_status (*rescan)(thr_stream *stream, const thr_rescan_op *op, thr_error *err);
 } thr_backend;
 
 /* The one name a backend's library exports. */
