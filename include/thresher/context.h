@@ -63,9 +63,9 @@ THR_API void thr_context_options_init(thr_context_options *options);
 /*
  * Make a context. options may be NULL for the defaults.
  *
- * Returns THR_OK; THR_EINVAL for a wrong size field, half an allocator, an unknown THR_ISA or THR_KERNEL (plan.h), more
- * than 1,024 threads, or a device that is none of the words above; THR_EUNSUPPORTED for a level this CPU has not;
- * THR_EDEVICE for "cuda" where no GPU can be used (err says why; device.h); THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL for a wrong size field, half an allocator, an unknown THR_ISA, THR_KERNEL (plan.h) or
+ * THR_SELECT (device.h), more than 1,024 threads, or a device that is none of the words above; THR_EUNSUPPORTED for a
+ * level this CPU has not; THR_EDEVICE for "cuda" where no GPU can be used (err says why; device.h); THR_ENOMEM.
  */
 THR_API thr_status thr_context_create(const thr_context_options *options, thr_context **context, thr_error *err);
 

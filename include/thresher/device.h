@@ -7,6 +7,13 @@
  * one, a driver, and memory for the codes of an index, which are copied there at the first search. Answers are the same
  * as a CPU's, bit for bit.
  *
+ * The environment variable THR_SELECT, which thr_context_create reads, says how the best rows are found on a GPU.
+ * "threshold", the default: by a threshold from a sample. "buckets": the best row of every bucket of rows, then, where
+ * a certificate leaves doubt, the other rows of such buckets; the answers are the same. "paper": without the
+ * certificate, as it was published: of N rows a share of (N - 1) / (2 x buckets) is missed on average, and only answers
+ * that leave out no row are certified; it is for comparisons. A number behind the last two, "paper:256", is how many
+ * rows a bucket has, where otherwise there are, memory allowing, buckets enough to miss one row in 10,000.
+ *
  * Threads: all functions may be called from several threads at once.
  */
 #ifndef THRESHER_DEVICE_H

@@ -165,6 +165,12 @@ static void manual(void) {
          "same at every level.");
     (void)printf(".It Ev THR_KERNEL\n");
     roff("How distances are computed: xor, table or tile, not the fastest for each search. Answers are the same.");
+    (void)printf(".It Ev THR_SELECT\n");
+    roff("How GPUs find the best rows: threshold (the default), by a threshold from a sample; buckets, the best of "
+         "every "
+         "bucket and then those that a certificate leaves in doubt, with the same answers; paper, without the "
+         "certificate, which misses some rows and is for comparisons only. A number behind the last two, as in "
+         "paper:256, is how many rows a bucket has.");
     (void)printf(".It Ev THR_CUDA_LIBRARY\n");
     roff("The file of the library that GPUs are used with, instead of libthresher_cuda.so beside libthresher.so.");
     (void)printf(".El\n.Sh EXIT STATUS\n.Bl -tag -width Ds\n.It 0\nThe work was done.\n.It 1\n");

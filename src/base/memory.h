@@ -11,6 +11,14 @@ struct thr_kernels;
 struct thr_pool;
 struct thr_gpus;
 
+/* How GPUs find the best of a stream: THR_SELECT (docs/kernels.md). */
+typedef enum thr_selection {
+    THR_SELECTION_THRESHOLD, /* a threshold by a sample */
+    THR_SELECTION_BUCKETS,   /* the best of every bucket, then those that the certificate leaves in doubt: exact */
+    THR_SELECTION_PAPER,     /* the best of every bucket, as published: some are missed */
+    THR_N_SELECTIONS
+} thr_selection;
+
 /* What everything is made from. The tables it points to belong to the rooms kernel, parallel and context. */
 struct thr_context {
     thr_allocator allocator;
@@ -19,6 +27,8 @@ struct thr_context {
     uint32_t n_threads;
     thr_isa isa;
     int forced_way; /* a thr_way, or -1: the fastest */
+    thr_selection selection;
+    uint32_t bucket_items; /* in every bucket; 0: as a search needs them */
     thr_progress_fn progress;
     void *progress_user;
     struct thr_gpus *gpus; /* NULL: the CPU alone */

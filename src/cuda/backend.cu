@@ -219,7 +219,9 @@ static const thr_backend backend = {THR_BACKEND_VERSION,
                                     thr_cuda_count_keys,
                                     thr_cuda_select,
                                     thr_cuda_rescore,
-                                    thr_cuda_refine};
+                                    thr_cuda_refine,
+                                    thr_cuda_bucket,
+                                    thr_cuda_rescan};
 
 extern "C" THR_API const thr_backend *thr_backend_get(void) {
     return &backend;

@@ -189,4 +189,33 @@ typedef struct thr_select_op {
     uint32_t *n_chosen;
 } thr_select_op;
 
+/*
+ * One query: items fall into n_buckets buckets, a multiple of THR_DEVICE_TILE, item i into bucket i % n_buckets. The
+ * item of a bucket's largest key to winners[bucket], its second largest key to rejected[bucket], 0 where there is none.
+ * A bucket in which nothing may be found has a winner whose key is ~bucket: less than any item's, and its own.
+ */
+typedef struct thr_bucket_op {
+    thr_device_scan scan; /* n_queries 1 */
+    uint32_t n_buckets;
+    thr_device_item *winners;
+    uint64_t *rejected; /* NULL: not wanted, which spares norms of cosine codes */
+} thr_bucket_op;
+
+/*
+ * The certificate of buckets, and what it leaves in doubt. The n_winners[0] best winners of all buckets are the first
+ * items. least[0] becomes the smallest of their keys, or 0 where they are fewer than `wanted`; then all items whose key
+ * is larger and that are no winners stand behind them, in no order, up to capacity in all. count[0] says how many there
+ * are; n_winners[0]: none, the winners are the best of all items.
+ */
+typedef struct thr_rescan_op {
+    thr_device_scan scan; /* those of the buckets */
+    uint32_t n_buckets;
+    const uint64_t *rejected;
+    const uint32_t *n_winners;
+    uint32_t wanted, capacity;
+    thr_device_item *items;
+    uint64_t *least;
+    uint32_t *count;
+} thr_rescan_op;
+
 #endif

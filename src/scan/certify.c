@@ -19,7 +19,12 @@ static double least_of(const thr_candidate *items, size_t n) {
 
 void thr_left_out_note_screened(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {
     const double none = (double)-INFINITY;
-    *out = (thr_left_out){.screened = n < job->n_allowed ? least_of(items, n) : none, .rescored = none};
+    /* Buckets as published leave out rows of any estimate. */
+    const bool unknown = job->target->store != NULL && job->context->selection == THR_SELECTION_PAPER;
+    *out = (thr_left_out){.screened = n == job->n_allowed ? none
+                                      : unknown           ? (double)INFINITY
+                                                          : least_of(items, n),
+                          .rescored = none};
 }
 
 void thr_left_out_note_factors(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {

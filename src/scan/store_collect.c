@@ -2,7 +2,8 @@
 /*
  * The screen on devices: a sample of tiles gives every query a threshold, one pass over all codes lets through what
  * reaches it, and the best of that come back. Where the sample misjudged, histograms of the keys find the threshold
- * that just the wanted rows reach; a margin takes another pass, with the threshold that is known then.
+ * that just the wanted rows reach; a margin takes another pass, with the threshold that is known then. Without a sample
+ * it can be done by buckets (store_buckets.h).
  *
  * Each of several devices gives the best of its part; the best of these are the best of all.
  */
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "scan/lane.h"
+#include "scan/store_buckets.h"
 #include "scan/store_queries.h"
 
 #include <math.h>
@@ -59,6 +61,8 @@ static part_plan plan_part(const thr_job *job, const thr_store_part *part) {
     const double rank = ceil(expected + 4 * sqrt(expected) + 4);
     double capacity = rank < seen ? 2 * rank * (double)plan.n_allowed / seen + SPARE_ITEMS : (double)plan.n_allowed;
     capacity = capacity < (double)plan.n_allowed ? capacity : (double)plan.n_allowed;
+    if (job->context->selection != THR_SELECTION_THRESHOLD)
+        capacity += (double)plan.wanted; /* winners, some of empty buckets, stand in front of what is found then */
     plan.capacity = (uint32_t)(capacity < 4294967295.0 ? capacity : 4294967295.0);
     plan.capacity = plan.capacity < plan.wanted ? plan.wanted : plan.capacity == 0 ? 1 : plan.capacity;
     return plan;
@@ -114,7 +118,16 @@ static thr_status emit(const thr_collecting *c, thr_store_part *part, const part
     return THR_OK;
 }
 
-/* The best of what was let through, and how many there are, on their way to the host. */
+/* The chosen ones, and how many of everything there are, on their way to the host. */
+static thr_status bring(const thr_collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
+                        uint32_t first, uint32_t n, thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    const size_t at = (size_t)first * plan->wanted, size = (size_t)n * plan->wanted * sizeof *m->chosen;
+    THR_TRY(backend->download(part->stream, m->host_chosen + at, m->chosen + at, size, err));
+    return backend->download(part->stream, m->host_counts, m->counts, 2 * (size_t)c->n * sizeof *m->counts, err);
+}
+
+/* The best of what was let through. */
 static thr_status choose(const thr_collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
                          uint32_t first, uint32_t n, thr_error *err) {
     const thr_backend *backend = c->store->backend;
@@ -126,9 +139,21 @@ static thr_status choose(const thr_collecting *c, thr_store_part *part, const pa
                               .chosen = m->chosen + (size_t)first * plan->wanted,
                               .n_chosen = m->counts + c->n + first};
     THR_TRY(backend->select(part->stream, &op, err));
-    THR_TRY(backend->download(part->stream, m->host_chosen + (size_t)first * plan->wanted, op.chosen,
-                              (size_t)n * plan->wanted * sizeof *op.chosen, err));
-    return backend->download(part->stream, m->host_counts, m->counts, 2 * (size_t)c->n * sizeof *m->counts, err);
+    return bring(c, part, plan, m, first, n, err);
+}
+
+/* The same by buckets. */
+static thr_status start_buckets(const thr_collecting *c, thr_store_part *part, const part_plan *plan,
+                                const part_memory *m, thr_error *err) {
+    const thr_bucket_places places = {.wanted = plan->wanted,
+                                      .capacity = plan->capacity,
+                                      .items = m->items,
+                                      .chosen = m->chosen,
+                                      .thresholds = m->thresholds,
+                                      .counts = m->counts,
+                                      .n_chosen = m->counts + c->n};
+    THR_TRY(thr_store_start_buckets(c, part, &places, err));
+    return bring(c, part, plan, m, 0, c->n, err);
 }
 
 /* Everything a batch usually takes, without waiting for it. */
@@ -139,6 +164,8 @@ static thr_status start_part(const thr_collecting *c, thr_store_part *part, cons
         return THR_OK;
     THR_TRY(get_memory(c, part, plan, m, err));
     THR_TRY(thr_store_send_queries(c, part, err));
+    if (c->job->context->selection != THR_SELECTION_THRESHOLD)
+        return start_buckets(c, part, plan, m, err);
     const thr_threshold_op op = {m->samples,   plan->n_samples * THR_DEVICE_TILE, c->n, plan->n_allowed, plan->wanted,
                                  m->thresholds};
     for (uint32_t q = 0; q < c->n && plan->n_samples > 0; q += THR_SCREEN_QUERIES) {
@@ -206,6 +233,8 @@ static void push(const thr_store_part *part, thr_collector *collector, const thr
         memcpy(&score, &items[i].score, sizeof score);
         if (i % THR_BLOCK_ITEMS == 0)
             thr_collector_reserve(collector);
+        if (items[i].key >> 32 == 0)
+            continue; /* an empty bucket's */
         thr_collector_push(collector, part->first_block * THR_BLOCK_ITEMS + (uint32_t)~items[i].key, score,
                            items[i].distance);
     }
@@ -215,9 +244,10 @@ static thr_status finish_part(const thr_collecting *c, thr_store_part *part, con
                               const part_memory *m, thr_error *err) {
     if (plan->wanted == 0)
         return THR_OK;
+    const bool exact = c->job->context->selection != THR_SELECTION_PAPER;
     THR_TRY(c->store->backend->wait(part->stream, err));
     for (uint32_t q = 0; q < c->n; q++) {
-        if (m->host_counts[q] > plan->capacity || m->host_counts[q] < plan->wanted)
+        if (exact && (m->host_counts[q] > plan->capacity || m->host_counts[q] < plan->wanted))
             THR_TRY(collect_again(c, part, plan, m, q, err));
         push(part, &c->lanes[q]->collector, m->host_chosen + (size_t)q * plan->wanted, m->host_counts[c->n + q]);
     }

@@ -29,6 +29,10 @@ typedef enum thr_room_name {
     THR_ROOM_ROW_QUERIES,
     THR_ROOM_ROW_VECTORS,
     THR_ROOM_SCORES,
+    THR_ROOM_WINNERS, /* of buckets */
+    THR_ROOM_REJECTED,
+    THR_ROOM_SLICES,
+    THR_ROOM_SLICE_COUNTS,
     THR_ROOM_HOST_WORDS,
     THR_ROOM_HOST_DIGITS,
     THR_ROOM_HOST_QUERIES,
@@ -38,6 +42,7 @@ typedef enum thr_room_name {
     THR_ROOM_HOST_SCORES,
     THR_ROOM_HOST_COUNTS,
     THR_ROOM_HOST_CHOSEN,
+    THR_ROOM_HOST_SLICES,
     THR_N_ROOMS
 } thr_room_name;
 

@@ -50,6 +50,8 @@ says 'tile (THR_KERNEL)' out
 works env THR_KERNEL=xor "$THRESHER" info --json
 says '"taken":"xor","forced":true' out
 fails 1 'THR_KERNEL=fast' env THR_KERNEL=fast "$THRESHER" info
+works env THR_SELECT=paper:256 "$THRESHER" info
+fails 1 'THR_SELECT=best' env THR_SELECT=best "$THRESHER" info
 
 # The comparison with other libraries is a program of the source tree; this says which.
 works "$THRESHER" bench search
