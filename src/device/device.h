@@ -39,12 +39,15 @@ typedef struct thr_backend {
     /* Memory of the device, 256-byte aligned; pinned memory of the host, which copies run from and to at full speed. */
     thr_status (*alloc)(thr_device *device, size_t size, void **memory, const char *what, thr_error *err);
     void (*release)(thr_device *device, void *memory);
+    thr_status (*free_memory)(thr_device *device, uint64_t *free_bytes, uint64_t *all_bytes, thr_error *err);
     thr_status (*alloc_pinned)(thr_device *device, size_t size, void **memory, const char *what, thr_error *err);
     void (*release_pinned)(thr_device *device, void *memory);
 
     thr_status (*open_stream)(thr_device *device, thr_stream **stream, thr_error *err);
     void (*close_stream)(thr_stream *stream); /* waits */
     thr_status (*wait)(thr_stream *stream, thr_error *err);
+    /* What stream is told from now on is done after all that other, of the same device, has been told so far. */
+    thr_status (*after)(thr_stream *stream, thr_stream *other, thr_error *err);
 
     thr_status (*upload)(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err);
     thr_status (*download)(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err);
