@@ -94,8 +94,8 @@ static thr_status place_chunks(thr_store *store, thr_store_part *part, uint64_t 
     const size_t tile = part->tile.all;
     const uint64_t chunk = room / CHUNK_PART < CHUNK_BYTES ? room / CHUNK_PART : CHUNK_BYTES;
     thr_store_chunks *chunks = &part->chunks;
-    chunks->n_tiles = chunk < tile ? 1 : (uint32_t)(chunk / tile);
-    chunks->n_tiles = chunks->n_tiles < part->n_tiles ? chunks->n_tiles : part->n_tiles;
+    chunks->n_tiles = (uint32_t)(chunk / tile);
+    chunks->n_tiles = chunks->n_tiles == 0 ? 1 : chunks->n_tiles < part->n_tiles ? chunks->n_tiles : part->n_tiles;
     for (int i = 0; i < 2; i++)
         THR_TRY(alloc_tiles(store, part, chunks->n_tiles, &chunks->buffers[i], "a chunk of codes", err));
     if (part->n_samples > 0)

@@ -351,7 +351,8 @@ static thr_status collect(thr_store *store, const thr_job *job, thr_scan_query *
     thr_collecting c = {store, job, queries, lanes, n};
     for (uint32_t i = 0; i < store->n_parts; i++) {
         plans[i] = plan_part(job, &store->parts[i]);
-        THR_TRY(thr_store_send_filter(&c, &store->parts[i], err));
+        if (plans[i].wanted > 0)
+            THR_TRY(thr_store_send_filter(&c, &store->parts[i], err));
     }
     const bool margins = thr_margin_of(job, queries[0]) > 0;
     const uint32_t size = margins ? 1 : batch_size(store, plans);

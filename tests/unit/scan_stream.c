@@ -3,9 +3,11 @@
  * scan_stream.c - searches on GPUs that have no room for all codes, against the search by the book in every bit. The
  * GPUs are the emulator of tests/simt, with as little memory as is wanted.
  *
- * The emulator's streams do at once what they are told. That copies and scores overlap it cannot show.
+ * The emulator's streams do at once what they are told: that copies and scores overlap it cannot show. That it makes no
+ * difference when they do, late.h shows.
  */
 #include "emulator.h"
+#include "late.h"
 #include "naive.h"
 #include "scan/lane.h"
 #include "scan/store_impl.h"
@@ -271,6 +273,46 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
     free(rows);
 }
 
+/* ------------------------------------------------------------------------------------ streams that are slow */
+
+static void check_late(const fixture *f, const thr_devices *devices, uint64_t *rng, room much) {
+    const test_shape shape = {.n_items = 700 * devices->n,
+                              .n_dims = 20,
+                              .bits = 2,
+                              .metric = METRICS[thr_rng_below(rng, 3)],
+                              .keep = THR_DTYPE_NONE,
+                              .segment_items = 320};
+    thr_devices late = *devices;
+    thr_search_options options = defaults(30, 12);
+    float *rows = test_tied_rows(rng, shape.n_items, shape.n_dims, false),
+          *queries = test_queries(rng, GROUP, shape.n_dims);
+    uint64_t *filter = test_filter(rng, shape.n_items, 3);
+    test_target target;
+    late.backend = test_late_backend(devices->backend, *rng);
+    test_target_make(&target, &shape, rows);
+    make_store(f, &late, &target, much);
+    for (int i = 0; i < N_CONTEXTS; i++)
+        test_search_equals_naive(f->contexts[i], &target, queries, GROUP, 5, &options, "late");
+    options.filter = filter;
+    options.filter_bits = shape.n_items;
+    test_search_equals_naive(f->contexts[0], &target, queries, GROUP, 5, &options, "late, filter");
+    options.extra = 0.05f;
+    test_search_equals_naive(f->contexts[0], &target, queries, 1, 5, &options, "late, extra");
+    assert_true(test_late_overtakings() > 20);
+    free_target(&target);
+    free(filter);
+    free(queries);
+    free(rows);
+}
+
+/* Copies of chunks and what is done with them, on one device or several, in any order that streams may take. */
+static void answers_do_not_depend_on_when_streams_do_their_work(void **state) {
+    const fixture *f = *state;
+    uint64_t rng = test_seed();
+    for (int turn = 0; turn < TURNS; turn++)
+        check_late(f, turn % 3 == 2 ? f->three : f->one, &rng, turn % 2 == 0 ? ROOM_FOR_SOME : ROOM_FOR_CHUNKS);
+}
+
 /* ------------------------------------------------------------------------------------ memory, and failures */
 
 typedef struct small {
@@ -437,6 +479,7 @@ int main(void) {
         cmocka_unit_test(large_collections_in_chunks_equal_the_naive_answer),
         cmocka_unit_test(rows_in_chunks_that_are_all_equal_come_in_their_order),
         cmocka_unit_test(a_sample_is_the_same_wherever_codes_are),
+        cmocka_unit_test(answers_do_not_depend_on_when_streams_do_their_work),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_lost_device_is_an_error_and_leaks_nothing),
         cmocka_unit_test(a_device_without_room_for_two_chunks_is_refused),
