@@ -242,6 +242,24 @@ out:
 
 /* --------------------------------------------------------------------------------------------- creating */
 
+/* What there is of a tile, as the segments have it. */
+static void measure_tile(thr_store_part *part, const thr_segment *kind) {
+    thr_tile_size *tile = &part->tile;
+    tile->codes = BLOCKS_A_TILE * thr_block_size(part->codes.n_dims, part->codes.n_planes);
+    if (kind->records != NULL) {
+        part->number_kind = THR_NUMBERS_LEADS;
+        tile->numbers = THR_DEVICE_TILE * sizeof(uint16_t) * (kind->lead_offsets ? 2 : 1);
+    } else if (kind->factors == NULL) {
+        part->number_kind = THR_NUMBERS_NORMS;
+        tile->numbers = BLOCKS_A_TILE * sizeof(uint32_t);
+    } else {
+        part->number_kind = THR_NUMBERS_FACTORS;
+        tile->numbers = THR_DEVICE_TILE * sizeof(float);
+    }
+    tile->offsets = kind->records == NULL && kind->offsets != NULL ? THR_DEVICE_TILE * sizeof(float) : 0;
+    tile->all = tile->codes + tile->numbers + tile->offsets;
+}
+
 static thr_status open_part(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
     const uint64_t first_row = part->first_block * THR_BLOCK_ITEMS, n_rows = (uint64_t)part->n_blocks * THR_BLOCK_ITEMS;
     part->n_tiles = (part->n_blocks + BLOCKS_A_TILE - 1) / BLOCKS_A_TILE;
@@ -250,18 +268,7 @@ static thr_status open_part(thr_store *store, const thr_scan_target *target, thr
                            .n_dims = target->quantiser->n_dims,
                            .n_planes = target->lead,
                            .lead_offsets = target->segments->lead_offsets};
-    const thr_segment *kind = target->segments;
-    thr_tile_size *tile = &part->tile;
-    part->number_kind = kind->records != NULL   ? THR_NUMBERS_LEADS
-                        : kind->factors == NULL ? THR_NUMBERS_NORMS
-                                                : THR_NUMBERS_FACTORS;
-    tile->codes = BLOCKS_A_TILE * thr_block_size(part->codes.n_dims, part->codes.n_planes);
-    tile->numbers = part->number_kind == THR_NUMBERS_LEADS
-                        ? THR_DEVICE_TILE * sizeof(uint16_t) * (kind->lead_offsets ? 2 : 1)
-                    : part->number_kind == THR_NUMBERS_NORMS ? BLOCKS_A_TILE * sizeof(uint32_t)
-                                                             : THR_DEVICE_TILE * sizeof(float);
-    tile->offsets = kind->records == NULL && kind->offsets != NULL ? THR_DEVICE_TILE * sizeof(float) : 0;
-    tile->all = tile->codes + tile->numbers + tile->offsets;
+    measure_tile(part, target->segments);
     THR_TRY(store->backend->open_stream(part->device, &part->stream, err));
     THR_TRY(thr_store_place_codes(store, part, err));
     return copy_part(store, target, part, err);

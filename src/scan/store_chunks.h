@@ -4,9 +4,9 @@
  *
  * The first tiles of a part are resident, as many as its device has room for. The others are in pinned memory of the
  * host, packed as the device wants them, cut into chunks of tiles; a search copies these in turn to two buffers, one on
- * its way while the other is scored. A link carries a twentieth of what device memory does, so that a search takes as
- * long as its copies: all queries of a batch are scored on a chunk that is there, and the resident tiles are scored a
- * slice at a time between chunks.
+ * its way while the other is scored. The link to the host is so much slower than a device's memory that a pass takes as
+ * long as its copies, if these never wait: so all queries of a batch are scored on a chunk that is there, and a slice
+ * of the resident tiles beside each chunk. How far copies and scores do overlap is not yet measured.
  *
  * The sample that gives thresholds is spread over all tiles, as if all were resident: where they are not, the sampled
  * ones, 1024 at most, are resident once more.

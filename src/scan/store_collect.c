@@ -338,9 +338,9 @@ static uint32_t batch_size(const thr_store *store, const part_plan *plans) {
     uint64_t size = THR_STORE_QUERIES;
     for (uint32_t i = 0; i < store->n_parts; i++) {
         const uint64_t spare = store->parts[i].spare_bytes / SPARE_PART,
-                       most = spare < BATCH_BYTES ? spare : BATCH_BYTES;
-        const uint64_t fit = most / (plans[i].capacity * sizeof(thr_device_item));
-        size = fit < size ? fit : size;
+                       one = plans[i].capacity * sizeof(thr_device_item);
+        const uint64_t most = spare < BATCH_BYTES ? spare : BATCH_BYTES;
+        size = size * one > most ? most / one : size;
     }
     return size < 1 ? 1 : (uint32_t)size;
 }

@@ -130,7 +130,7 @@ static task *tell(thr_stream *stream, kind what) {
 
 static bool is_pinned(const void *memory) {
     for (size_t i = 0; i < MOST_PINNED; i++)
-        if ((const char *)memory >= late.pinned[i].memory &&
+        if (late.pinned[i].memory != NULL && (const char *)memory >= late.pinned[i].memory &&
             (const char *)memory < late.pinned[i].memory + late.pinned[i].size)
             return true;
     return false;
