@@ -106,7 +106,8 @@ static thr_status place_chunks(thr_store *store, thr_store_part *part, uint64_t 
     const uint32_t n_streamed = part->n_tiles - part->n_resident;
     const size_t size = n_streamed * tile;
     void *host = NULL;
-    THR_TRY(store->backend->alloc_pinned(part->device, size, &host, "codes that do not fit the GPU", err));
+    THR_TRY(store->backend->alloc_pinned(part->device, size, &host,
+                                         "codes that do not fit the GPU: use more GPUs, or the CPU", err));
     chunks->host = host;
     chunks->n = (n_streamed + chunks->n_tiles - 1) / chunks->n_tiles;
     store->streamed_bytes += size;
