@@ -132,7 +132,13 @@ static thr_status free_memory(thr_device *device, uint64_t *free_out, uint64_t *
 static thr_status alloc_pinned(thr_device *device, size_t size, void **memory, const char *what, thr_error *err) {
     *memory = nullptr;
     THR_TRY(thr_cuda_use(device, err));
-    return thr_cuda_check(device, cudaMallocHost(memory, size == 0 ? 1 : size), what, err);
+    const cudaError_t error = cudaMallocHost(memory, size == 0 ? 1 : size);
+    if (error != cudaErrorMemoryAllocation)
+        return thr_cuda_check(device, error, what, err);
+    (void)cudaGetLastError();
+    *memory = nullptr;
+    return thr_fail(err, THR_ENOMEM, "cuda:%d: no %.1f MB of the host's pinned memory for %s", device->number,
+                    (double)size / 1e6, what);
 }
 
 static void release_pinned(thr_device *device, void *memory) {
@@ -151,27 +157,40 @@ static void close_stream(thr_stream *stream) {
     (void)cudaSetDevice(stream->device->number);
     (void)cudaStreamSynchronize(stream->stream);
     (void)cudaStreamDestroy(stream->stream);
+    (void)cudaEventDestroy(stream->told);
     (void)cudaGetLastError();
     delete stream;
 }
 
 static thr_status open_stream(thr_device *device, thr_stream **stream_out, thr_error *err) {
     cudaStream_t inner = nullptr;
+    cudaEvent_t told = nullptr;
     *stream_out = nullptr;
     THR_TRY(thr_cuda_use(device, err));
     THR_TRY(thr_cuda_check(device, cudaStreamCreateWithFlags(&inner, cudaStreamNonBlocking), "opening a stream", err));
-    thr_stream *stream = new (std::nothrow) thr_stream{device, inner};
-    if (stream == nullptr) {
+    thr_status status =
+        thr_cuda_check(device, cudaEventCreateWithFlags(&told, cudaEventDisableTiming), "opening a stream", err);
+    thr_stream *stream = status == THR_OK ? new (std::nothrow) thr_stream{device, inner, told} : nullptr;
+    if (status == THR_OK && stream == nullptr)
+        status = thr_fail(err, THR_ENOMEM, "no memory for a stream");
+    if (status != THR_OK) {
         (void)cudaStreamDestroy(inner);
-        return thr_fail(err, THR_ENOMEM, "no memory for a stream");
+        (void)(told == nullptr ? cudaSuccess : cudaEventDestroy(told));
     }
     *stream_out = stream;
-    return THR_OK;
+    return status;
 }
 
 static thr_status wait(thr_stream *stream, thr_error *err) {
     THR_TRY(thr_cuda_use(stream->device, err));
     return thr_cuda_check(stream->device, cudaStreamSynchronize(stream->stream), "a search", err);
+}
+
+/* A stream waits for an event as it is now: recording it again does not touch those that wait already. */
+static thr_status after(thr_stream *stream, thr_stream *other, thr_error *err) {
+    THR_TRY(thr_cuda_use(stream->device, err));
+    THR_TRY(thr_cuda_check(stream->device, cudaEventRecord(other->told, other->stream), "marking a stream", err));
+    return thr_cuda_check(stream->device, cudaStreamWaitEvent(stream->stream, other->told, 0), "joining streams", err);
 }
 
 static thr_status upload(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err) {
@@ -208,6 +227,7 @@ static const thr_backend backend = {THR_BACKEND_VERSION,
                                     open_stream,
                                     close_stream,
                                     wait,
+                                    after,
                                     upload,
                                     download,
                                     clear,

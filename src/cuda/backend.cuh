@@ -17,6 +17,7 @@ struct thr_device {
 struct thr_stream {
     thr_device *device;
     cudaStream_t stream;
+    cudaEvent_t told; /* where it was when another stream was last told to come after it */
 };
 
 /* THR_OK, or what a failed call means; what: "copying to the device". */

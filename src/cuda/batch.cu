@@ -95,7 +95,7 @@ THR_RARE __device__ void let_through(const thr_batch_op &op, uint32_t q, uint32_
         const lane_numbers numbers = load_numbers(op.codes, tile, lane);
         score = factor_score(query, distance, numbers.factors[i], has_offsets(op.codes), numbers.offsets[i]);
     }
-    const uint64_t key = make_key(order_score(score), item);
+    const uint64_t key = key_of(op.codes, score, item);
     if (key < threshold)
         return;
     const uint32_t place = atomicAdd(op.counts + q, 1u);

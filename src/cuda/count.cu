@@ -29,7 +29,7 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_tiles(THR_PARAMETE
         const uint32_t there = score_items<PLANES>(op.scan, op.scan.queries[0], tile, lane, rows, distances[0], numbers,
                                                    -INFINITY, scores);
         for (uint32_t i = 0; i < LANE_ITEMS; i++) {
-            const uint64_t key = make_key(order_score(scores[i]), tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i);
+            const uint64_t key = key_of(op.scan.codes, scores[i], tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i);
             if ((there >> i & 1) != 0 && (op.prefix_bits == 0 || key >> left == op.prefix))
                 atomicAdd(&bins[(uint32_t)(key >> (left - digit)) & ((1u << digit) - 1)], 1u);
         }

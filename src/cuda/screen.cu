@@ -29,7 +29,7 @@ __device__ __forceinline__ void emit(const thr_screen_op &op, uint32_t q, uint32
         if ((hits >> i & 1) != 0) {
             if (place < op.capacity) {
                 const uint32_t item = tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i;
-                op.items[(size_t)q * op.capacity + place] = {make_key(order_score(scores[i]), item),
+                op.items[(size_t)q * op.capacity + place] = {key_of(op.scan.codes, scores[i], item),
                                                              __float_as_uint(scores[i]), distances[i]};
             }
             place++;
@@ -51,7 +51,7 @@ __device__ __forceinline__ void let_through(const thr_screen_op &op, uint32_t q,
     /* Equal scores: the smaller items. */
     for (uint32_t i = 0; i < LANE_ITEMS; i++)
         if ((hits >> i & 1) != 0 &&
-            make_key(order_score(scores[i]), tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i) < threshold)
+            key_of(op.scan.codes, scores[i], tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i) < threshold)
             hits &= ~(1u << i);
     if (__any_sync(THR_ALL_LANES, hits != 0) != 0)
         emit(op, q, tile, lane, hits, distances, scores);

@@ -56,6 +56,11 @@ __device__ __forceinline__ void add_word(const thr_device_scan &scan, uint32_t n
     }
 }
 
+/* The key of an item of codes, which is numbered among those that the codes are a run of. */
+__device__ __forceinline__ uint64_t key_of(const thr_device_codes &codes, float score, uint32_t item) {
+    return make_key(order_score(score), codes.first_tile * THR_DEVICE_TILE + item);
+}
+
 __device__ __forceinline__ const uint8_t *tile_of(const thr_device_codes &codes, uint32_t tile) {
     const uint32_t n_rows = (codes.n_dims + 7) / 8;
     return (const uint8_t *)codes.tiles + (size_t)tile * n_rows * codes.n_planes * THR_DEVICE_TILE;

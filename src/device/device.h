@@ -47,6 +47,8 @@ typedef struct thr_backend {
     thr_status (*open_stream)(thr_device *device, thr_stream **stream, thr_error *err);
     void (*close_stream)(thr_stream *stream); /* waits */
     thr_status (*wait)(thr_stream *stream, thr_error *err);
+    /* What stream is told from now on is done after all that other, of the same device, has been told so far. */
+    thr_status (*after)(thr_stream *stream, thr_stream *other, thr_error *err);
 
     thr_status (*upload)(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err);
     thr_status (*download)(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err);

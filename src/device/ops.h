@@ -28,9 +28,13 @@ enum {
     THR_COUNT_BINS = 1 << 11
 };
 
-/* Codes and what scores need beside them; one of factors, leads or block_norms is there (scan/segment.h says more). */
+/*
+ * Codes and what scores need beside them; one of factors, leads or block_norms is there (scan/segment.h says more).
+ * They may be a run of more codes: then their items are numbered from 128 * first_tile in keys, and from 0 elsewhere.
+ */
 typedef struct thr_device_codes {
-    uint64_t n_items; /* at most 2^32 */
+    uint64_t n_items; /* at most 2^32 less those before */
+    uint32_t first_tile;
     uint32_t n_dims, n_planes;
     const void *tiles;
     const float *factors, *offsets; /* offsets may be NULL */
@@ -63,7 +67,7 @@ typedef struct thr_device_query {
 /* Codes, a filter, and some queries. */
 typedef struct thr_device_scan {
     thr_device_codes codes;
-    const uint64_t *filter; /* bits of items, padded to whole tiles; NULL: all */
+    const uint64_t *filter; /* bits of these items, padded to whole tiles; NULL: all */
     uint32_t n_queries;     /* 1 to THR_SCREEN_QUERIES */
     uint32_t query_bits;    /* 1 to 8 */
     thr_device_query queries[THR_SCREEN_QUERIES];

@@ -5,7 +5,8 @@
  * What a store collects is what the CPU's pass would have collected, row for row and bit for bit: the screen's
  * survivors are defined by their scores and row numbers alone, and scores by correctly rounded operations in one order.
  *
- * Several devices hold a part each, a run of tiles; all of them see every query.
+ * Several devices hold a part each, a run of tiles; all of them see every query. What a device has no room for waits in
+ * pinned memory of the host, from where every search copies it, a chunk at a time (store_chunks.h).
  *
  * Threads: any number of searches may use a store; their screens take turns.
  */
@@ -19,18 +20,22 @@ typedef struct thr_store thr_store;
 
 /*
  * Copy a target's codes, and what it keeps of rows where there is room; it must live as long as the store, as devices
- * must. Memory is what codes and their numbers take on disk, padded to tiles, and some MiB while it is copied.
+ * must. Memory is what codes and their numbers take on disk, padded to tiles, and some MiB while it is copied: of the
+ * devices, as long as some stays free for searches, and else pinned memory of the host.
  *
- * Returns THR_OK; THR_ENOMEM where they do not fit (err says which device lacks what); THR_EUNSUPPORTED for 2^32
+ * Returns THR_OK; THR_ENOMEM where neither has room (err says which device lacks what); THR_EUNSUPPORTED for 2^32
  * items a device or more; THR_ECANCELED; THR_EDEVICE.
  */
 thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_target *target,
                             thr_store **store, thr_error *err);
 void thr_store_free(thr_store *store);
 
-/* Device memory in use: codes with their numbers; records and vectors; and the workspace of searches so far. */
+/*
+ * Device memory in use: codes with their numbers, buffers for those that are not resident, and the workspace of
+ * searches so far; records and vectors; and the pinned memory of the host in which codes wait.
+ */
 typedef struct thr_store_size {
-    uint64_t code_bytes, row_bytes, workspace_bytes;
+    uint64_t code_bytes, row_bytes, streamed_bytes, workspace_bytes;
 } thr_store_size;
 thr_store_size thr_store_get_size(thr_store *store);
 

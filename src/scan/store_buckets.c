@@ -2,6 +2,7 @@
 #include "scan/store_buckets.h"
 
 #include "base/error.h"
+#include "scan/store_chunks.h"
 
 enum {
     /* As the paper has it; a bucket costs 24 bytes of memory and a place among those that are selected from. */
@@ -136,7 +137,8 @@ static thr_status start_query(const thr_collecting *c, thr_store_part *part, con
     thr_device_item *chosen = places->chosen + (size_t)q * places->wanted;
     uint32_t *n_chosen = places->n_chosen + q;
     thr_bucket_op bucket = {.n_buckets = m->n_buckets, .winners = m->winners, .rejected = m->rejected};
-    thr_store_make_scan(c, part, q, 1, &bucket.scan);
+    const thr_device_codes codes = thr_store_run(part, part->resident, part->n_tiles, 0, part->n_tiles, 0);
+    thr_store_make_scan(c, part, &codes, q, 1, &bucket.scan);
     THR_TRY(backend->bucket(part->stream, &bucket, err));
     if (m->rejected == NULL)
         return choose_winners(c, part, m, places->wanted, chosen, n_chosen, err);

@@ -5,25 +5,25 @@
  * that just the wanted rows reach; a margin takes another pass, with the threshold that is known then. Without a sample
  * it can be done by buckets (store_buckets.h).
  *
- * Each of several devices gives the best of its part; the best of these are the best of all.
+ * Each of several devices gives the best of its part; the best of these are the best of all. Parts whose codes come in
+ * chunks take their passes step by step, in turns, so that no device waits for another's queue to have room.
  */
 #include "scan/store_impl.h"
 
 #include "base/error.h"
 #include "scan/lane.h"
 #include "scan/store_buckets.h"
+#include "scan/store_chunks.h"
 #include "scan/store_queries.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    SAMPLE_ONE_IN = 32, /* tiles; below 8 sampled ones there is no sample, and every row is let through */
-    SAMPLE_LEAST = 8,
-    SAMPLE_MOST = 1024,
     SPARE_ITEMS = 4096,      /* places beyond what is expected */
     BATCH_BYTES = 256 << 20, /* of places for what a batch of queries lets through */
     MARGIN_ITEMS = 1 << 16,  /* places at first, where nobody knows how many rows a margin takes */
+    SPARE_PART = 4,          /* of what a part left free for searches, where that is less */
     WORD_DIMS = 32
 };
 
@@ -49,19 +49,23 @@ static uint64_t count_allowed(const thr_store_part *part, const uint64_t *filter
     return n;
 }
 
+/* Whether a part's rows are selected by buckets. Codes that come in chunks are not: buckets go over all of them. */
+static bool takes_buckets(const thr_job *job, const thr_store_part *part) {
+    return job->context->selection != THR_SELECTION_THRESHOLD && part->chunks.n == 0;
+}
+
 static part_plan plan_part(const thr_job *job, const thr_store_part *part) {
     part_plan plan = {.n_allowed = count_allowed(part, job->options->filter)};
     const uint64_t n = part->codes.n_items;
-    const uint32_t sampled = part->n_tiles / SAMPLE_ONE_IN;
     plan.wanted = (uint32_t)(job->survivors < plan.n_allowed ? job->survivors : plan.n_allowed);
-    plan.n_samples = sampled < SAMPLE_LEAST ? 0 : sampled < SAMPLE_MOST ? sampled : SAMPLE_MOST;
+    plan.n_samples = part->n_samples;
     /* The threshold's rank in the sample, as the device will find it, stands for so many rows; twice as many fit. */
     const double seen = (double)plan.n_samples * THR_DEVICE_TILE * ((double)plan.n_allowed / (double)n);
     const double expected = (double)plan.wanted * seen / (double)(plan.n_allowed == 0 ? 1 : plan.n_allowed);
     const double rank = ceil(expected + 4 * sqrt(expected) + 4);
     double capacity = rank < seen ? 2 * rank * (double)plan.n_allowed / seen + SPARE_ITEMS : (double)plan.n_allowed;
     capacity = capacity < (double)plan.n_allowed ? capacity : (double)plan.n_allowed;
-    if (job->context->selection != THR_SELECTION_THRESHOLD)
+    if (takes_buckets(job, part))
         capacity += (double)plan.wanted; /* winners, some of empty buckets, stand in front of what is found then */
     plan.capacity = (uint32_t)(capacity < 4294967295.0 ? capacity : 4294967295.0);
     plan.capacity = plan.capacity < plan.wanted ? plan.wanted : plan.capacity == 0 ? 1 : plan.capacity;
@@ -92,29 +96,48 @@ static thr_status get_memory(const thr_collecting *c, thr_store_part *part, cons
     return thr_store_grow(store, part, THR_ROOM_HOST_COUNTS, 2 * n * sizeof(uint32_t), &m->host_counts, err);
 }
 
-/* Let through what reaches the thresholds that are in memory: queries [first, first + n). */
-static thr_status emit(const thr_collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
-                       uint32_t first, uint32_t n, thr_error *err) {
+/* A pass that lets through what reaches the thresholds that are in memory: queries [first, first + n). */
+typedef struct emission {
+    const thr_collecting *c;
+    const part_plan *plan;
+    const part_memory *m;
+    uint32_t first, n;
+} emission;
+
+/* All queries on one run of codes, which may have to make room for another. */
+static thr_status emit_run(void *arg, thr_store_part *part, const thr_device_codes *codes, thr_error *err) {
+    const emission *e = arg;
+    const thr_collecting *c = e->c;
+    const part_plan *plan = e->plan;
+    const part_memory *m = e->m;
     const thr_backend *backend = c->store->backend;
-    const uint32_t batch = n == c->n ? thr_store_batch_size(c, part) : 0;
-    THR_TRY(backend->clear(part->stream, m->counts + first, n * sizeof *m->counts, err));
+    const uint32_t batch = e->n == c->n ? thr_store_batch_size(c, part) : 0, end = e->first + e->n;
     for (uint32_t q = 0; q < c->n && batch > 0; q += batch) {
         thr_batch_op op = {.thresholds = m->thresholds + q,
                            .items = m->items + (size_t)q * plan->capacity,
                            .counts = m->counts + q,
                            .capacity = plan->capacity};
-        thr_store_make_batch(c, part, q, batch, &op);
+        thr_store_make_batch(c, part, codes, q, batch, &op);
         THR_TRY(backend->batch(part->stream, &op, err));
     }
-    for (uint32_t q = first; q < first + n && batch == 0; q += THR_SCREEN_QUERIES) {
-        const uint32_t some = first + n - q < THR_SCREEN_QUERIES ? first + n - q : THR_SCREEN_QUERIES;
+    for (uint32_t q = e->first; q < end && batch == 0; q += THR_SCREEN_QUERIES) {
         thr_screen_op op = {.thresholds = m->thresholds + q,
                             .items = m->items + (size_t)q * plan->capacity,
                             .counts = m->counts + q,
                             .capacity = plan->capacity};
-        thr_store_make_scan(c, part, q, some, &op.scan);
+        thr_store_make_scan(c, part, codes, q, end - q < THR_SCREEN_QUERIES ? end - q : THR_SCREEN_QUERIES, &op.scan);
         THR_TRY(backend->screen(part->stream, &op, err));
     }
+    return THR_OK;
+}
+
+/* A whole pass of a part. */
+static thr_status emit(const thr_collecting *c, thr_store_part *part, const part_plan *plan, const part_memory *m,
+                       uint32_t first, uint32_t n, thr_error *err) {
+    emission e = {c, plan, m, first, n};
+    THR_TRY(c->store->backend->clear(part->stream, m->counts + first, n * sizeof *m->counts, err));
+    for (uint32_t step = 0; step < thr_store_n_steps(part); step++)
+        THR_TRY(thr_store_step(c->store, part, step, emit_run, &e, err));
     return THR_OK;
 }
 
@@ -156,7 +179,7 @@ static thr_status start_buckets(const thr_collecting *c, thr_store_part *part, c
     return bring(c, part, plan, m, 0, c->n, err);
 }
 
-/* Everything a batch usually takes, without waiting for it. */
+/* Thresholds of a batch, and memory for what they let through. Nothing here or in a pass is waited for. */
 static thr_status start_part(const thr_collecting *c, thr_store_part *part, const part_plan *plan, part_memory *m,
                              thr_error *err) {
     const thr_backend *backend = c->store->backend;
@@ -164,24 +187,36 @@ static thr_status start_part(const thr_collecting *c, thr_store_part *part, cons
         return THR_OK;
     THR_TRY(get_memory(c, part, plan, m, err));
     THR_TRY(thr_store_send_queries(c, part, err));
-    if (c->job->context->selection != THR_SELECTION_THRESHOLD)
+    if (takes_buckets(c->job, part))
         return start_buckets(c, part, plan, m, err);
+    THR_TRY(backend->clear(part->stream, m->counts, c->n * sizeof *m->counts, err));
     const thr_threshold_op op = {m->samples,   plan->n_samples * THR_DEVICE_TILE, c->n, plan->n_allowed, plan->wanted,
                                  m->thresholds};
+    const thr_device_codes sampled = plan->n_samples > 0 ? thr_store_sampled(part) : part->codes;
     for (uint32_t q = 0; q < c->n && plan->n_samples > 0; q += THR_SCREEN_QUERIES) {
         thr_screen_op sample = {.samples = m->samples + (size_t)q * op.n_samples, .n_samples = plan->n_samples};
-        thr_store_make_scan(c, part, q, c->n - q < THR_SCREEN_QUERIES ? c->n - q : THR_SCREEN_QUERIES, &sample.scan);
+        thr_store_make_scan(c, part, &sampled, q, c->n - q < THR_SCREEN_QUERIES ? c->n - q : THR_SCREEN_QUERIES,
+                            &sample.scan);
         THR_TRY(backend->screen(part->stream, &sample, err));
     }
-    if (plan->n_samples > 0)
-        THR_TRY(backend->threshold(part->stream, &op, err));
-    else
-        THR_TRY(backend->clear(part->stream, m->thresholds, c->n * sizeof *m->thresholds, err));
-    THR_TRY(emit(c, part, plan, m, 0, c->n, err));
-    return choose(c, part, plan, m, 0, c->n, err);
+    return plan->n_samples > 0 ? backend->threshold(part->stream, &op, err)
+                               : backend->clear(part->stream, m->thresholds, c->n * sizeof *m->thresholds, err);
 }
 
 /* ------------------------------------------------------------------------------- where the sample misjudged */
+
+/* A histogram of keys, of one run of codes after the other. */
+typedef struct counting {
+    const thr_collecting *c;
+    uint32_t q;
+    thr_count_op op;
+} counting;
+
+static thr_status count_run(void *arg, thr_store_part *part, const thr_device_codes *codes, thr_error *err) {
+    counting *k = arg;
+    thr_store_make_scan(k->c, part, codes, k->q, 1, &k->op.scan);
+    return k->c->store->backend->count_keys(part->stream, &k->op, err);
+}
 
 /*
  * The key that just the wanted rows of a query reach, or a smaller one that no more rows reach than fit: bit by bit
@@ -191,22 +226,23 @@ static thr_status find_threshold(const thr_collecting *c, thr_store_part *part, 
                                  uint64_t *threshold, thr_error *err) {
     const thr_backend *backend = c->store->backend;
     uint64_t bins[THR_COUNT_BINS], above = 0; /* rows in larger bins */
-    thr_count_op op = {.prefix = 0, .prefix_bits = 0};
-    thr_store_make_scan(c, part, q, 1, &op.scan);
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_BINS, sizeof bins, &op.bins, err));
+    counting k = {.c = c, .q = q};
+    thr_count_op *op = &k.op;
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_BINS, sizeof bins, &op->bins, err));
     for (;;) {
-        THR_TRY(backend->clear(part->stream, op.bins, sizeof bins, err));
-        THR_TRY(backend->count_keys(part->stream, &op, err));
-        THR_TRY(backend->download(part->stream, bins, op.bins, sizeof bins, err));
+        THR_TRY(backend->clear(part->stream, op->bins, sizeof bins, err));
+        for (uint32_t step = 0; step < thr_store_n_steps(part); step++)
+            THR_TRY(thr_store_step(c->store, part, step, count_run, &k, err));
+        THR_TRY(backend->download(part->stream, bins, op->bins, sizeof bins, err));
         THR_TRY(backend->wait(part->stream, err));
-        const uint32_t left = 64 - op.prefix_bits, digit = left < THR_COUNT_BITS ? left : THR_COUNT_BITS;
+        const uint32_t left = 64 - op->prefix_bits, digit = left < THR_COUNT_BITS ? left : THR_COUNT_BITS;
         uint32_t bin = (1u << digit) - 1;
         for (; bin > 0 && above + bins[bin] < plan->wanted; bin--)
             above += bins[bin];
-        op.prefix = op.prefix << digit | bin;
-        op.prefix_bits += digit;
-        *threshold = op.prefix_bits == 64 ? op.prefix : op.prefix << (64 - op.prefix_bits);
-        if (above + bins[bin] <= plan->capacity || op.prefix_bits == 64)
+        op->prefix = op->prefix << digit | bin;
+        op->prefix_bits += digit;
+        *threshold = op->prefix_bits == 64 ? op->prefix : op->prefix << (64 - op->prefix_bits);
+        if (above + bins[bin] <= plan->capacity || op->prefix_bits == 64)
             return THR_OK;
     }
 }
@@ -244,7 +280,7 @@ static thr_status finish_part(const thr_collecting *c, thr_store_part *part, con
                               const part_memory *m, thr_error *err) {
     if (plan->wanted == 0)
         return THR_OK;
-    const bool exact = c->job->context->selection != THR_SELECTION_PAPER;
+    const bool exact = c->job->context->selection != THR_SELECTION_PAPER || !takes_buckets(c->job, part);
     THR_TRY(c->store->backend->wait(part->stream, err));
     for (uint32_t q = 0; q < c->n; q++) {
         if (exact && (m->host_counts[q] > plan->capacity || m->host_counts[q] < plan->wanted))
@@ -254,12 +290,39 @@ static thr_status finish_part(const thr_collecting *c, thr_store_part *part, con
     return THR_OK;
 }
 
+/* Whether a batch goes over a part's codes in steps, a part of which something is wanted. */
+static bool takes_steps(const thr_collecting *c, const thr_store_part *part, const part_plan *plan) {
+    return plan->wanted > 0 && !takes_buckets(c->job, part);
+}
+
+/* The pass of a batch on all parts: a step of each, then the next. */
+static thr_status pass_all(const thr_collecting *c, const part_plan *plans, const part_memory *memories,
+                           thr_error *err) {
+    uint32_t n_steps = 0;
+    for (uint32_t i = 0; i < c->store->n_parts; i++) {
+        const uint32_t n = thr_store_n_steps(&c->store->parts[i]);
+        n_steps = n > n_steps ? n : n_steps;
+    }
+    for (uint32_t step = 0; step < n_steps; step++)
+        for (uint32_t i = 0; i < c->store->n_parts; i++) {
+            thr_store_part *part = &c->store->parts[i];
+            emission e = {c, &plans[i], &memories[i], 0, c->n};
+            if (takes_steps(c, part, &plans[i]) && step < thr_store_n_steps(part))
+                THR_TRY(thr_store_step(c->store, part, step, emit_run, &e, err));
+        }
+    return THR_OK;
+}
+
 static thr_status collect_batch(const thr_collecting *c, const part_plan *plans, thr_error *err) {
     part_memory memories[THR_MAX_DEVICES];
     for (uint32_t q = 0; q < c->n; q++)
         THR_TRY(thr_collector_start(&c->lanes[q]->collector, c->job->context, c->job->survivors, 0, -INFINITY, err));
     for (uint32_t i = 0; i < c->store->n_parts; i++)
         THR_TRY(start_part(c, &c->store->parts[i], &plans[i], &memories[i], err));
+    THR_TRY(pass_all(c, plans, memories, err));
+    for (uint32_t i = 0; i < c->store->n_parts; i++)
+        if (takes_steps(c, &c->store->parts[i], &plans[i]))
+            THR_TRY(choose(c, &c->store->parts[i], &plans[i], &memories[i], 0, c->n, err));
     for (uint32_t i = 0; i < c->store->n_parts; i++)
         THR_TRY(finish_part(c, &c->store->parts[i], &plans[i], &memories[i], err));
     for (uint32_t q = 0; q < c->n; q++)
@@ -314,8 +377,10 @@ static thr_status widen(const thr_collecting *c, const part_plan *plans, float m
 static uint32_t batch_size(const thr_store *store, const part_plan *plans) {
     uint64_t size = THR_STORE_QUERIES;
     for (uint32_t i = 0; i < store->n_parts; i++) {
-        const uint64_t fit = BATCH_BYTES / (plans[i].capacity * sizeof(thr_device_item));
-        size = fit < size ? fit : size;
+        const uint64_t spare = store->parts[i].spare_bytes / SPARE_PART,
+                       one = plans[i].capacity * sizeof(thr_device_item);
+        const uint64_t most = spare < BATCH_BYTES ? spare : BATCH_BYTES;
+        size = size * one > most ? most / one : size;
     }
     return size < 1 ? 1 : (uint32_t)size;
 }
@@ -326,7 +391,8 @@ static thr_status collect(thr_store *store, const thr_job *job, thr_scan_query *
     thr_collecting c = {store, job, queries, lanes, n};
     for (uint32_t i = 0; i < store->n_parts; i++) {
         plans[i] = plan_part(job, &store->parts[i]);
-        THR_TRY(thr_store_send_filter(&c, &store->parts[i], err));
+        if (plans[i].wanted > 0)
+            THR_TRY(thr_store_send_filter(&c, &store->parts[i], err));
     }
     const bool margins = thr_margin_of(job, queries[0]) > 0;
     const uint32_t size = margins ? 1 : batch_size(store, plans);

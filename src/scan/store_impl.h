@@ -40,6 +40,7 @@ typedef enum thr_room_name {
     THR_ROOM_HOST_ROW_QUERIES,
     THR_ROOM_HOST_ROW_VECTORS,
     THR_ROOM_HOST_SCORES,
+    THR_ROOM_HOST_FILTER,
     THR_ROOM_HOST_COUNTS,
     THR_ROOM_HOST_CHOSEN,
     THR_ROOM_HOST_SLICES,
@@ -53,14 +54,37 @@ typedef struct thr_store_rows {
     float *scales, *inverse_norms;
 } thr_store_rows;
 
+/* What codes have beside them: leads of nested codes, norms of blocks, or factors. */
+typedef enum thr_number_kind { THR_NUMBERS_LEADS, THR_NUMBERS_NORMS, THR_NUMBERS_FACTORS } thr_number_kind;
+
+/* Bytes that a tile takes: codes, numbers, offsets, and all these. */
+typedef struct thr_tile_size {
+    size_t codes, numbers, offsets, all;
+} thr_tile_size;
+
+/* What is not resident of a part (store_chunks.h). */
+typedef struct thr_store_chunks {
+    uint32_t n, n_tiles; /* chunks, and tiles of each but the last */
+    uint8_t *host;       /* pinned: one behind the other */
+    void *buffers[2];    /* chunk i is in buffer i % 2 when it is scored */
+    void *sampled;       /* the sampled tiles */
+    thr_stream *copies;  /* chunks on their way */
+} thr_store_chunks;
+
 /* A run of blocks on one device. */
 typedef struct thr_store_part {
     thr_device *device;
     thr_stream *stream;
     uint64_t first_block;
     uint32_t n_blocks, n_tiles;
-    thr_device_codes codes;
+    thr_device_codes codes; /* what they are; where they are, store_chunks.h tells */
+    thr_number_kind number_kind;
+    thr_tile_size tile;
+    uint32_t n_resident, n_samples; /* tiles; no samples where there are too few tiles */
+    void *resident;
+    thr_store_chunks chunks;
     thr_store_rows rows;
+    size_t spare_bytes; /* that were left free for searches */
     thr_room rooms[THR_N_ROOMS];
 } thr_store_part;
 
@@ -68,7 +92,7 @@ struct thr_store {
     thr_context *context;
     const thr_backend *backend;
     pthread_mutex_t mutex; /* held while devices work for a search */
-    uint64_t code_bytes, row_bytes;
+    uint64_t code_bytes, streamed_bytes, row_bytes;
     uint32_t n_parts;
     thr_store_part parts[];
 };

@@ -2,6 +2,7 @@
 #include "scan/store_queries.h"
 
 #include "base/error.h"
+#include "scan/store_chunks.h"
 
 #include <thresher/plan.h>
 
@@ -26,15 +27,38 @@ static void fill_words(const thr_query_code *code, uint32_t *words) {
                                                            << d % WORD_DIMS;
 }
 
+enum { TILE_WORDS = THR_DEVICE_TILE / 64 }; /* of a filter */
+
+/* The words of the sampled tiles, which are all full, behind the others. */
+static thr_status send_sampled_filter(const thr_collecting *c, thr_store_part *part, uint64_t *to, thr_error *err) {
+    const uint64_t *words = c->job->options->filter + part->first_block;
+    const size_t tile = TILE_WORDS * sizeof *words, size = part->n_samples * tile;
+    uint64_t *host;
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_FILTER, size, &host, err));
+    for (uint32_t i = 0; i < part->n_samples; i++)
+        memcpy(host + (size_t)i * TILE_WORDS, words + (size_t)thr_store_sampled_tile(part, i) * TILE_WORDS, tile);
+    return c->store->backend->upload(part->stream, to, host, size, err);
+}
+
+/* The bits of a run's items. */
+static const uint64_t *filter_of(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes) {
+    const uint64_t *words = part->rooms[THR_ROOM_FILTER].memory;
+    return c->job->options->filter == NULL ? NULL : words + (size_t)codes->first_tile * TILE_WORDS;
+}
+
 /* The filter's words of this part, once a search. */
 thr_status thr_store_send_filter(const thr_collecting *c, thr_store_part *part, thr_error *err) {
-    void *memory;
-    const size_t size = (size_t)part->n_tiles * (THR_DEVICE_TILE / 8), used = part->n_blocks * sizeof(uint64_t);
+    uint64_t *memory;
+    const uint32_t n_sampled = part->chunks.n > 0 ? part->n_samples : 0;
+    const size_t n_words = (size_t)part->n_tiles * TILE_WORDS, n_all = n_words + (size_t)n_sampled * TILE_WORDS;
+    const size_t size = n_words * sizeof *memory, used = part->n_blocks * sizeof *memory;
     if (c->job->options->filter == NULL)
         return THR_OK;
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_FILTER, size, &memory, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_FILTER, n_all * sizeof *memory, &memory, err));
     THR_TRY(c->store->backend->upload(part->stream, memory, c->job->options->filter + part->first_block, used, err));
-    return size == used ? THR_OK : c->store->backend->clear(part->stream, (char *)memory + used, size - used, err);
+    if (size > used)
+        THR_TRY(c->store->backend->clear(part->stream, memory + part->n_blocks, size - used, err));
+    return n_sampled == 0 ? THR_OK : send_sampled_filter(c, part, memory + n_words, err);
 }
 
 /* Whether codes are too long to travel with the operations. */
@@ -65,12 +89,12 @@ static thr_device_query device_query(const thr_scan_query *query) {
     return (thr_device_query){code->total, sum, query->gain, query->weight};
 }
 
-/* Queries [first, first + n) of the batch against the part's codes. */
-void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, uint32_t first, uint32_t n,
-                         thr_device_scan *scan) {
+/* Queries [first, first + n) of the batch against a run of the part's codes. */
+void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
+                         uint32_t first, uint32_t n, thr_device_scan *scan) {
     const size_t n_words = count_words(&c->queries[first]->code);
-    scan->codes = part->codes;
-    scan->filter = c->job->options->filter == NULL ? NULL : part->rooms[THR_ROOM_FILTER].memory;
+    scan->codes = *codes;
+    scan->filter = filter_of(c, part, codes);
     scan->n_queries = n;
     scan->query_bits = c->job->options->query_bits;
     scan->far_words = is_far(c) ? (const uint32_t *)part->rooms[THR_ROOM_WORDS].memory + first * n_words : NULL;
@@ -130,10 +154,10 @@ thr_status thr_store_send_queries(const thr_collecting *c, thr_store_part *part,
     return size == 0 ? THR_OK : send_digits(c, part, size, err);
 }
 
-void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, uint32_t first, uint32_t size,
-                          thr_batch_op *op) {
-    op->codes = part->codes;
-    op->filter = c->job->options->filter == NULL ? NULL : part->rooms[THR_ROOM_FILTER].memory;
+void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
+                          uint32_t first, uint32_t size, thr_batch_op *op) {
+    op->codes = *codes;
+    op->filter = filter_of(c, part, codes);
     op->n_queries = c->n - first < size ? c->n - first : size;
     op->n_columns = thr_batch_columns(size);
     op->digits = (const uint32_t *)part->rooms[THR_ROOM_DIGITS].memory + first / size * digits_size(part, size);

@@ -19,9 +19,9 @@ typedef struct thr_collecting {
 thr_status thr_store_send_filter(const thr_collecting *c, thr_store_part *part, thr_error *err);
 thr_status thr_store_send_queries(const thr_collecting *c, thr_store_part *part, thr_error *err);
 
-/* Queries [first, first + n) of the batch, at most THR_SCREEN_QUERIES of them, against the part's codes. */
-void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, uint32_t first, uint32_t n,
-                         thr_device_scan *scan);
+/* Queries [first, first + n) of the batch, at most THR_SCREEN_QUERIES of them, against a run of the part's codes. */
+void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
+                         uint32_t first, uint32_t n, thr_device_scan *scan);
 
 /*
  * How many of the batch's queries are multiplied at once on tensor cores; 0: they are not, for they are too few or too
@@ -30,10 +30,10 @@ void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, ui
 uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_part *part);
 
 /*
- * The batch's queries from first on, a multiple of that size, as many as it says or are left; what they are compared
- * with is not touched.
+ * The batch's queries from first on against a run of codes, as many as size, which first is a multiple of, says or are
+ * left; what they are compared with is not touched.
  */
-void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, uint32_t first, uint32_t size,
-                          thr_batch_op *op);
+void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
+                          uint32_t first, uint32_t size, thr_batch_op *op);
 
 #endif

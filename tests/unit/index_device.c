@@ -160,8 +160,8 @@ static void auto_takes_gpus_for_searches_that_are_worth_it(void **state) {
 
 static void auto_falls_back_to_the_cpu_once_and_says_why(void **state) {
     (void)state;
-    static const char *const failures[] = {"no device", "driver missing", "alloc 1", "alloc 20",
-                                           "copy 3",    "launch 2",       "launch 9"};
+    static const char *const failures[] = {"no device", "driver missing", "alloc 2", "alloc 20",
+                                           "copy 3",    "launch 2",       "launch 8"};
     const answer wanted = on_cpu();
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         thr_context *context = NULL;
@@ -188,7 +188,7 @@ static void cuda_fails_where_the_gpu_does_and_goes_on_where_it_can(void **state)
     static const struct {
         const char *failure;
         thr_status status;
-    } cases[] = {{"alloc 1", THR_ENOMEM}, {"alloc 21", THR_ENOMEM}, {"copy 2", THR_EDEVICE}, {"launch 7", THR_EDEVICE}};
+    } cases[] = {{"alloc 2", THR_ENOMEM}, {"alloc 21", THR_ENOMEM}, {"copy 2", THR_EDEVICE}, {"launch 7", THR_EDEVICE}};
     const answer wanted = on_cpu();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         thr_context *context = NULL;
