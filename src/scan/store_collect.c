@@ -278,7 +278,7 @@ static void push(const thr_store_part *part, thr_collector *collector, const thr
 
 static thr_status finish_part(const thr_collecting *c, thr_store_part *part, const part_plan *plan,
                               const part_memory *m, thr_error *err) {
-    if (plan->wanted == 0)
+    if (m->host_counts == NULL) /* nothing is wanted of it */
         return THR_OK;
     const bool exact = c->job->context->selection != THR_SELECTION_PAPER || !takes_buckets(c->job, part);
     THR_TRY(c->store->backend->wait(part->stream, err));
@@ -314,7 +314,7 @@ static thr_status pass_all(const thr_collecting *c, const part_plan *plans, cons
 }
 
 static thr_status collect_batch(const thr_collecting *c, const part_plan *plans, thr_error *err) {
-    part_memory memories[THR_MAX_DEVICES];
+    part_memory memories[THR_MAX_DEVICES] = {{0}};
     for (uint32_t q = 0; q < c->n; q++)
         THR_TRY(thr_collector_start(&c->lanes[q]->collector, c->job->context, c->job->survivors, 0, -INFINITY, err));
     for (uint32_t i = 0; i < c->store->n_parts; i++)

@@ -157,8 +157,8 @@ void gcheck_time_batches(gcheck *g, const gcheck_case *c);
 void gcheck_time_ways(gcheck *g, const gcheck_case *c);
 
 /*
- * NAME.threshold, NAME.paper and NAME.buckets by each way to select: .one_s, and .recall, the share of all queries' rows
- * that they have in common with those by threshold.
+ * NAME.threshold, NAME.paper and NAME.buckets by each way to select: .one_s, and .recall, the share of all queries'
+ * rows that they have in common with those by threshold.
  */
 void gcheck_compare_selections(gcheck *g, const gcheck_case *c);
 

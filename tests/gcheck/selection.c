@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The ways to select on devices: the RBE paper's buckets, as published and with their certificate, beside the threshold.
- */
+/* The ways to select on devices: the RBE paper's buckets, as published and with a certificate, beside the threshold. */
 #include "gcheck.h"
 
 #include "support.h"
