@@ -3,7 +3,7 @@
  * scan_bucket.c - selection by buckets on GPUs: with the certificate the search by the book in every bit, and as
  * published with the misses that RBE and its errata 6 expect. The GPUs are the emulator of tests/simt.
  */
-#include "emulator.h"
+#include "gpus.h"
 #include "naive.h"
 #include "scan/lane.h"
 #include "scan/store_buckets.h"
@@ -18,7 +18,8 @@ static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, TH
 
 /* Contexts, by what THR_SELECT said; a bucket's items as a search needs them, few, or more than there are. */
 enum { BY_RULE, OF_7, OF_64, OF_ALL, PAPER_OF_64, N_CONTEXTS, N_EXACT = PAPER_OF_64 };
-static const char *const SELECTIONS[N_CONTEXTS] = {"buckets", "buckets:7", "buckets:64", "buckets:100000", "paper:64"};
+static const char *const SELECTIONS[N_CONTEXTS + 1] = {"buckets",        "buckets:7", "buckets:64",
+                                                       "buckets:100000", "paper:64",  NULL};
 
 enum {
     TILE = THR_DEVICE_TILE,
@@ -31,72 +32,20 @@ enum {
 #endif
 };
 
-typedef struct fixture {
-    thr_context *contexts[N_CONTEXTS];
-    thr_devices *one, *three;
-    test_emulator emulator;
-} fixture;
-
 static int set_up(void **state) {
-    fixture *f = test_array(1, sizeof *f);
-    thr_device_choice choice;
-    thr_error err;
-    assert_true(test_emulator_take(&f->emulator, 3));
-    for (uint32_t i = 0; i < N_CONTEXTS; i++) {
-        (void)setenv("THR_SELECT", SELECTIONS[i], 1);
-        f->contexts[i] = test_context(1 + i % 2, THR_ISA_BEST, NULL);
-    }
-    (void)unsetenv("THR_SELECT");
-    assert_ok(thr_device_choice_read("cuda:1", &choice, &err), &err);
-    assert_ok(thr_devices_open(f->contexts[0], &choice, &f->one, &err), &err);
-    assert_ok(thr_device_choice_read("cuda", &choice, &err), &err);
-    assert_ok(thr_devices_open(f->contexts[0], &choice, &f->three, &err), &err);
-    *state = f;
+    *state = test_gpus_make("THR_SELECT", SELECTIONS);
     return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    fixture *f = *state;
-    thr_devices_close(f->contexts[0], f->one);
-    thr_devices_close(f->contexts[0], f->three);
-    const size_t left = f->emulator.allocated() + f->emulator.pinned();
-    for (int i = 0; i < N_CONTEXTS; i++)
-        thr_context_free(f->contexts[i]);
-    free(f);
-    if (left != 0)
-        fprintf(stderr, "%zu bytes are still allocated\n", left);
-    return left != 0;
-}
-
-static thr_search_options defaults(uint64_t survivors, uint64_t candidates) {
-    thr_search_options options;
-    thr_search_options_init(&options);
-    options.n_survivors = survivors;
-    options.n_candidates = candidates;
-    return options;
-}
-
-static void make_target(const fixture *f, const thr_devices *devices, test_target *target, const test_shape *shape,
-                        const float *rows) {
-    thr_error err;
-    test_target_make(target, shape, rows);
-    assert_ok(thr_store_create(f->contexts[0], devices, &target->scan, &target->scan.store, &err), &err);
-}
-
-static void free_target(test_target *target) {
-    thr_store_free(target->scan.store);
-    test_target_free(target);
 }
 
 /* ------------------------------------------------------------------------------------------ all kinds */
 
-static void check_target(const fixture *f, const test_target *target, uint64_t *rng) {
+static void check_target(const test_gpus *f, const test_target *target, uint64_t *rng) {
     const uint64_t n = target->shape.n_items, n_queries = 2 + thr_rng_below(rng, 5);
     const uint32_t n_dims = target->shape.n_dims;
     thr_context *context = f->contexts[thr_rng_below(rng, N_EXACT)];
     float *queries = test_queries(rng, n_queries, n_dims);
     uint64_t *filter = test_filter(rng, target->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
-    thr_search_options options = defaults(30, 12);
+    thr_search_options options = test_counts(30, 12);
     options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
     const uint64_t before = f->emulator.launches();
     test_search_equals_naive(context, target, queries, n_queries, 5, &options, "a batch");
@@ -107,7 +56,7 @@ static void check_target(const fixture *f, const test_target *target, uint64_t *
     test_search_equals_naive(context, target, queries, 2, n + 3, &options, "k > n");
     options.extra = target->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
     test_search_equals_naive(context, target, queries, n_queries, 4, &options, "extra");
-    options = defaults(20, 10);
+    options = test_counts(20, 10);
     options.filter = filter;
     options.filter_bits = n;
     test_search_equals_naive(context, target, queries, n_queries, 7, &options, "filter");
@@ -120,7 +69,7 @@ static void check_target(const fixture *f, const test_target *target, uint64_t *
 
 /* Flat and nested codes of all numbers of planes, with and without centre, of sizes around blocks and tiles. */
 static void all_kinds_of_codes_equal_the_naive_answer(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     const uint32_t sizes[] = {1, 64, 65, 128, 129, 500, 900};
     uint64_t rng = test_seed();
     for (uint32_t bits = 1; bits <= 8; bits++)
@@ -136,27 +85,27 @@ static void all_kinds_of_codes_equal_the_naive_answer(void **state) {
                                           turn % 2 < 1 || bits == 1 ? 0 : 1 + (uint32_t)thr_rng_below(&rng, bits - 1)};
             float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
             test_target target;
-            make_target(f, turn % 3 == 0 ? f->one : f->three, &target, &shape, rows);
+            test_target_put(f, turn % 3 == 0 ? f->one : f->three, &target, &shape, rows);
             check_target(f, &target, &rng);
-            free_target(&target);
+            test_target_take(&target);
             free(rows);
         }
 }
 
 /* Codes of so many dimensions and bits that they do not travel with the operations. */
 static void long_queries_equal_the_naive_answer(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     enum { ITEMS = 600, DIMS = 3333, QUERIES = 3 };
     uint64_t rng = test_seed();
     const test_shape shape = {.n_items = ITEMS, .n_dims = DIMS, .bits = 2, .metric = THR_METRIC_COSINE};
     float *rows = test_tied_rows(&rng, ITEMS, DIMS, false), *queries = test_queries(&rng, QUERIES, DIMS);
     test_target target;
-    thr_search_options options = defaults(50, 20);
+    thr_search_options options = test_counts(50, 20);
     options.query_bits = 8;
-    make_target(f, f->three, &target, &shape, rows);
+    test_target_put(f, f->three, &target, &shape, rows);
     for (int i = 0; i < N_EXACT; i++)
         test_search_equals_naive(f->contexts[i], &target, queries, QUERIES, 5, &options, "long queries");
-    free_target(&target);
+    test_target_take(&target);
     free(queries);
     free(rows);
 }
@@ -165,21 +114,21 @@ static void long_queries_equal_the_naive_answer(void **state) {
 
 enum { MANY = 33000, FEW_DIMS = 9, GROUP = 3 };
 
-static void check_many(const fixture *f, const test_shape *shape, const float *rows, const float *queries,
+static void check_many(const test_gpus *f, const test_shape *shape, const float *rows, const float *queries,
                        const char *what) {
     test_target target;
-    thr_search_options options = defaults(40, 20);
-    make_target(f, f->one, &target, shape, rows);
+    thr_search_options options = test_counts(40, 20);
+    test_target_put(f, f->one, &target, shape, rows);
     for (int i = 0; i < N_EXACT; i++)
         if (i != OF_7)
             test_search_equals_naive(f->contexts[i], &target, queries, GROUP, 8, &options, what);
     test_search_equals_naive(f->contexts[BY_RULE], &target, queries, 1, 5000, &options, what);
     test_search_equals_naive(f->contexts[OF_64], &target, queries, 1, 700, &options, "more rows than buckets");
-    free_target(&target);
+    test_target_take(&target);
 }
 
 static void large_collections_equal_the_naive_answer(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     uint64_t rng = test_seed();
     float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     for (size_t m = 0; m < 3; m++) {
@@ -192,7 +141,7 @@ static void large_collections_equal_the_naive_answer(void **state) {
 }
 
 static void rows_that_are_all_equal_come_in_their_order(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     uint64_t rng = test_seed();
     float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     test_gaussian(&rng, rows, FEW_DIMS);
@@ -224,7 +173,7 @@ static float *misleading_rows(uint64_t *rng, uint32_t all_buckets, uint32_t firs
 static uint64_t count_found(thr_context *context, const test_target *target, const float *query, uint64_t k) {
     uint64_t *rows = test_array((size_t)k, sizeof *rows), *wanted = test_array((size_t)k, sizeof *rows), n = 0;
     float *scores = test_array((size_t)k, sizeof *scores);
-    const thr_search_options options = defaults(k, k);
+    const thr_search_options options = test_counts(k, k);
     const thr_matrix matrix = thr_matrix_f32(query, 1, target->shape.n_dims);
     thr_scan *scan = NULL;
     thr_error err;
@@ -243,7 +192,7 @@ static uint64_t count_found(thr_context *context, const test_target *target, con
 
 /* All the best rows are in one bucket. Of every kind of scores, as the certificate is made of them. */
 static void the_best_of_one_bucket_are_missed_as_published_and_found_with_the_certificate(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     enum { GOOD = 20 };
     uint64_t rng = test_seed();
     for (size_t m = 0; m < 3; m++) {
@@ -254,11 +203,11 @@ static void the_best_of_one_bucket_are_missed_as_published_and_found_with_the_ce
         for (uint32_t d = 0; d < FEW_DIMS; d++)
             query[d] *= 4;
         test_target target;
-        make_target(f, f->one, &target, &shape, rows);
-        const thr_search_options options = defaults(GOOD, GOOD);
+        test_target_put(f, f->one, &target, &shape, rows);
+        const thr_search_options options = test_counts(GOOD, GOOD);
         assert_int_equal(count_found(f->contexts[PAPER_OF_64], &target, query, GOOD), 1);
         test_search_equals_naive(f->contexts[OF_64], &target, query, 1, GOOD, &options, "one bucket");
-        free_target(&target);
+        test_target_take(&target);
         free(rows);
         free(query);
     }
@@ -269,7 +218,7 @@ static void the_best_of_one_bucket_are_missed_as_published_and_found_with_the_ce
  * to be the exact answer. As published only one of these is among them.
  */
 static void only_the_certificate_lets_answers_be_certified(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     enum { GOOD = 20, CANDIDATES = 600, K = 2 };
     uint64_t rng = test_seed(), found[K];
     const test_shape shape = {
@@ -277,42 +226,42 @@ static void only_the_certificate_lets_answers_be_certified(void **state) {
     float *query = test_queries(&rng, 1, FEW_DIMS), scores[K];
     float *rows = misleading_rows(&rng, thr_count_buckets(MANY, CANDIDATES, 64), 3, 1, GOOD, query);
     const thr_matrix matrix = thr_matrix_f32(query, 1, FEW_DIMS);
-    thr_search_options options = defaults(CANDIDATES, CANDIDATES);
+    thr_search_options options = test_counts(CANDIDATES, CANDIDATES);
     uint8_t certified = 7;
     test_target target;
     thr_scan *scan = NULL;
     thr_error err;
     options.certified = &certified;
     options.query_bits = 8;
-    make_target(f, f->one, &target, &shape, rows);
+    test_target_put(f, f->one, &target, &shape, rows);
     for (int paper = 0; paper < 2; paper++) {
         assert_ok(thr_scan_create(f->contexts[paper != 0 ? PAPER_OF_64 : OF_64], &scan, &err), &err);
         assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, found, scores, &err), &err);
         assert_int_equal(certified, paper == 0);
         thr_scan_free(scan);
     }
-    free_target(&target);
+    test_target_take(&target);
     free(rows);
     free(query);
 }
 
 /* Winners are selected from in slices: the best row is the last one of the last slice, or alone in each. */
 static void the_last_winners_of_slices_are_found(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     enum { SLICE = 4096 };
     uint64_t rng = test_seed();
     const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = THR_METRIC_IP};
     const uint32_t n_buckets = thr_count_buckets(MANY, 3, 0);
-    const thr_search_options options = defaults(3, 3);
+    const thr_search_options options = test_counts(3, 3);
     assert_true(n_buckets >= 2 * SLICE && n_buckets % SLICE != 0);
     for (uint32_t end = SLICE; end < n_buckets + SLICE; end += SLICE) {
         const uint32_t bucket = (end < n_buckets ? end : n_buckets) - 1;
         float *query = test_queries(&rng, 1, FEW_DIMS);
         float *rows = misleading_rows(&rng, n_buckets, bucket, 1, 1, query);
         test_target target;
-        make_target(f, f->one, &target, &shape, rows);
+        test_target_put(f, f->one, &target, &shape, rows);
         test_search_equals_naive(f->contexts[BY_RULE], &target, query, 1, 3, &options, "the last of a slice");
-        free_target(&target);
+        test_target_take(&target);
         free(rows);
         free(query);
     }
@@ -320,17 +269,17 @@ static void the_last_winners_of_slices_are_found(void **state) {
 
 /* 39 of 128 buckets have nothing but good rows, and 40 are wanted: ten thousand are better than the last winner. */
 static void more_doubt_than_there_is_room_for_does_not_change_answers(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     uint64_t rng = test_seed();
     const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = THR_METRIC_IP};
     float *query = test_queries(&rng, 1, FEW_DIMS);
     float *rows = misleading_rows(&rng, TILE, 50, 39, MANY, query);
-    const thr_search_options options = defaults(40, 40);
+    const thr_search_options options = test_counts(40, 40);
     test_target target;
     assert_int_equal(thr_count_buckets(MANY, 40, 100000), TILE);
-    make_target(f, f->one, &target, &shape, rows);
+    test_target_put(f, f->one, &target, &shape, rows);
     test_search_equals_naive(f->contexts[OF_ALL], &target, query, 1, 40, &options, "much doubt");
-    free_target(&target);
+    test_target_take(&target);
     free(rows);
     free(query);
 }
@@ -343,7 +292,7 @@ static void more_doubt_than_there_is_room_for_does_not_change_answers(void **sta
  * Terms of second order, and that a bucket has but 52 rows, take 5 % from n p.
  */
 static void recall_as_published_is_what_the_errata_expect(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     enum { N = 60 };
     uint64_t rng = test_seed(), n_found = 0;
     const test_shape shape = {
@@ -352,7 +301,7 @@ static void recall_as_published_is_what_the_errata_expect(void **state) {
     test_target target;
     test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
     test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
-    make_target(f, f->one, &target, &shape, rows);
+    test_target_put(f, f->one, &target, &shape, rows);
     for (size_t q = 0; q < RECALL_QUERIES; q++)
         n_found += count_found(f->contexts[PAPER_OF_64], &target, queries + q * FEW_DIMS, N);
     const double n = (double)N * RECALL_QUERIES, p = (N - 1) / (2.0 * thr_count_buckets(MANY, N, 64));
@@ -360,25 +309,25 @@ static void recall_as_published_is_what_the_errata_expect(void **state) {
     print_message("%g of %g rows missed, %.1f expected, +- %.1f\n", missed, n, n * p, bound);
     assert_true(fabs(missed - n * p) <= bound);
     assert_true(n * p > bound); /* or nothing would be asserted */
-    free_target(&target);
+    test_target_take(&target);
     free(rows);
 }
 
 /* Most buckets are empty, and fewer rows than are wanted win: no row is made up for them. */
 static void only_rows_that_pass_the_filter_are_found_as_published(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     enum { ITEMS = 2000, DIMS = 20, ONE_IN = 20, K = ITEMS / ONE_IN };
     uint64_t rng = test_seed(), rows_out[K], n_allowed = 0, n_found = 0;
     const test_shape shape = {
         .n_items = ITEMS, .n_dims = DIMS, .bits = 3, .metric = THR_METRIC_L2, .keep = THR_DTYPE_NONE};
     float *rows = test_tied_rows(&rng, ITEMS, DIMS, false), *query = test_queries(&rng, 1, DIMS), scores[K];
     uint64_t *filter = test_filter(&rng, ITEMS, ONE_IN);
-    thr_search_options options = defaults(K, K);
+    thr_search_options options = test_counts(K, K);
     const thr_matrix matrix = thr_matrix_f32(query, 1, DIMS);
     test_target target;
     thr_scan *scan = NULL;
     thr_error err;
-    make_target(f, f->one, &target, &shape, rows);
+    test_target_put(f, f->one, &target, &shape, rows);
     options.filter = filter;
     options.filter_bits = ITEMS;
     for (uint32_t i = 0; i < ITEMS; i++)
@@ -391,7 +340,7 @@ static void only_rows_that_pass_the_filter_are_found_as_published(void **state) 
         filter[rows_out[i] / 64] &= ~(UINT64_C(1) << rows_out[i] % 64); /* once */
     }
     assert_true(n_found > 0 && n_found < n_allowed && n_found < K);
-    free_target(&target);
+    test_target_take(&target);
     free(filter);
     free(query);
     free(rows);
@@ -399,24 +348,24 @@ static void only_rows_that_pass_the_filter_are_found_as_published(void **state) 
 
 /* Buckets, their best, the last of these, what is in doubt, the best of all: whatever is wanted, there is no more. */
 static void a_query_takes_five_launches_on_a_device(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     enum { ITEMS = 900, DIMS = 20 };
     uint64_t rng = test_seed();
     const test_shape shape = {.n_items = ITEMS, .n_dims = DIMS, .bits = 3, .metric = THR_METRIC_IP};
     float *rows = test_tied_rows(&rng, ITEMS, DIMS, false), *queries = test_queries(&rng, 3, DIMS);
     uint64_t *filter = test_filter(&rng, ITEMS, 2);
     test_target target;
-    make_target(f, f->three, &target, &shape, rows);
+    test_target_put(f, f->three, &target, &shape, rows);
     for (uint64_t k = 1; k <= ITEMS; k = k < ITEMS && 5 * k > ITEMS ? ITEMS : 5 * k)
         for (int filtered = 0; filtered < 2; filtered++) {
-            thr_search_options options = defaults(k, k);
+            thr_search_options options = test_counts(k, k);
             options.filter = filtered != 0 ? filter : NULL;
             options.filter_bits = filtered != 0 ? ITEMS : 0;
             const uint64_t before = f->emulator.launches();
             test_search_equals_naive(f->contexts[OF_64], &target, queries, 3, k, &options, "launches");
             assert_int_equal(f->emulator.launches() - before, 5 * 3 * 3);
         }
-    free_target(&target);
+    test_target_take(&target);
     free(filter);
     free(queries);
     free(rows);
@@ -444,7 +393,7 @@ static void there_are_buckets_enough_for_the_wanted_rows(void **state) {
 
 static thr_status search(thr_context *context, const test_target *target, const float *query, thr_error *err) {
     uint64_t rows[5];
-    const thr_search_options options = defaults(20, 10);
+    const thr_search_options options = test_counts(20, 10);
     const thr_matrix matrix = thr_matrix_f32(query, 1, target->shape.n_dims);
     thr_scan *scan = NULL;
     assert_ok(thr_scan_create(context, &scan, err), err);
@@ -454,18 +403,18 @@ static thr_status search(thr_context *context, const test_target *target, const 
 }
 
 static void every_allocation_and_launch_of_a_search_may_fail(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     static const char *const kinds[] = {"alloc", "launch"};
     uint64_t rng = test_seed();
     const test_shape shape = {.n_items = 700, .n_dims = 20, .bits = 3, .metric = THR_METRIC_COSINE};
     float *rows = test_tied_rows(&rng, 700, 20, false), *query = test_queries(&rng, 1, 20);
-    const thr_search_options options = defaults(20, 10);
+    const thr_search_options options = test_counts(20, 10);
     thr_error err;
     for (size_t kind = 0; kind < 2; kind++)
         for (unsigned i = 1;; i++) {
             char what[32];
             test_target target;
-            make_target(f, f->three, &target, &shape, rows);
+            test_target_put(f, f->three, &target, &shape, rows);
             (void)snprintf(what, sizeof what, "%s %u", kinds[kind], i);
             f->emulator.let_fail(what);
             const thr_status status = search(f->contexts[OF_64], &target, query, &err);
@@ -473,7 +422,7 @@ static void every_allocation_and_launch_of_a_search_may_fail(void **state) {
             if (status != THR_OK)
                 assert_error(status, kind == 0 ? THR_ENOMEM : THR_EDEVICE, &err, "cuda:");
             test_search_equals_naive(f->contexts[OF_64], &target, query, 1, 5, &options, "after a failure");
-            free_target(&target);
+            test_target_take(&target);
             if (status == THR_OK) {
                 assert_true(i > 5 * 3); /* buckets, choosing, certificate, its pass, choosing: on each device */
                 break;
@@ -501,5 +450,5 @@ int main(void) {
     };
     if (test_emulator_path() == NULL)
         return 77;
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, test_gpus_free);
 }

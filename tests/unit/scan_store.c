@@ -3,10 +3,9 @@
  * scan_store.c - searches whose screen runs on GPUs, against the search by the book in every bit. The GPUs are the
  * emulator of tests/simt, three of them; the backend is the real one, compiled for it.
  */
-#include "emulator.h"
+#include "gpus.h"
 #include "naive.h"
 #include "scan/lane.h"
-#include "scan/store.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,77 +26,23 @@ enum {
 #endif
 };
 
-/* Devices, and contexts that the host's part runs in. */
-typedef struct fixture {
-    thr_context *contexts[N_CONTEXTS]; /* of one thread, of two; and by either way to distances whatever the batch */
-    thr_devices *one, *three;
-    test_emulator emulator;
-} fixture;
-
 static int set_up(void **state) {
-    fixture *f = test_array(1, sizeof *f);
-    thr_device_choice choice;
-    thr_error err;
-    assert_true(test_emulator_take(&f->emulator, 3));
-    for (uint32_t i = 0; i < N_CONTEXTS; i++) {
-        (void)setenv("THR_KERNEL", i < 2 ? "" : i == 2 ? "xor" : "tile", 1);
-        f->contexts[i] = test_context(1 + i % 2, THR_ISA_BEST, NULL);
-    }
-    (void)unsetenv("THR_KERNEL");
-    assert_ok(thr_device_choice_read("cuda:1", &choice, &err), &err);
-    assert_ok(thr_devices_open(f->contexts[0], &choice, &f->one, &err), &err);
-    assert_ok(thr_device_choice_read("cuda", &choice, &err), &err);
-    assert_ok(thr_devices_open(f->contexts[0], &choice, &f->three, &err), &err);
-    assert_int_equal(f->three->n, 3);
-    *state = f;
+    /* Whatever the batch by either way to distances, too. */
+    static const char *const ways[N_CONTEXTS + 1] = {"", "", "xor", "tile", NULL};
+    *state = test_gpus_make("THR_KERNEL", ways);
     return test_say_seed(state);
-}
-
-/* Whatever the tests did, nothing of the devices is left in use. */
-static int tear_down(void **state) {
-    fixture *f = *state;
-    thr_devices_close(f->contexts[0], f->one);
-    thr_devices_close(f->contexts[0], f->three);
-    const size_t left = f->emulator.allocated() + f->emulator.pinned();
-    for (int i = 0; i < N_CONTEXTS; i++)
-        thr_context_free(f->contexts[i]);
-    free(f);
-    if (left != 0)
-        fprintf(stderr, "%zu bytes are still allocated\n", left);
-    return left != 0;
-}
-
-static thr_search_options defaults(uint64_t survivors, uint64_t candidates) {
-    thr_search_options options;
-    thr_search_options_init(&options);
-    options.n_survivors = survivors;
-    options.n_candidates = candidates;
-    return options;
-}
-
-/* A target with its codes on devices. */
-static void make_target(const fixture *f, const thr_devices *devices, test_target *target, const test_shape *shape,
-                        const float *rows) {
-    thr_error err;
-    test_target_make(target, shape, rows);
-    assert_ok(thr_store_create(f->contexts[1], devices, &target->scan, &target->scan.store, &err), &err);
-}
-
-static void free_target(test_target *target) {
-    thr_store_free(target->scan.store);
-    test_target_free(target);
 }
 
 /* ------------------------------------------------------------------------------------------ all kinds */
 
-static void check_target(const fixture *f, const test_target *target, uint64_t *rng) {
+static void check_target(const test_gpus *f, const test_target *target, uint64_t *rng) {
     const uint64_t n = target->shape.n_items;
     const uint32_t n_dims = target->shape.n_dims;
     const uint64_t n_queries = 2 + thr_rng_below(rng, thr_rng_below(rng, 2) == 0 ? 8 : MOST_QUERIES - 2);
     thr_context *context = f->contexts[thr_rng_below(rng, N_CONTEXTS)];
     float *queries = test_queries(rng, n_queries, n_dims);
     uint64_t *filter = test_filter(rng, target->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
-    thr_search_options options = defaults(30, 12);
+    thr_search_options options = test_counts(30, 12);
     options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
     const uint64_t before = f->emulator.launches();
     test_search_equals_naive(context, target, queries, 1, 5, &options, "one query");
@@ -108,7 +53,7 @@ static void check_target(const fixture *f, const test_target *target, uint64_t *
     test_search_equals_naive(context, target, queries, n_queries, 4, &options, "extra");
     options.extra = INFINITY;
     test_search_equals_naive(context, target, queries, 1, 4, &options, "extra without end");
-    options = defaults(20, 10);
+    options = test_counts(20, 10);
     options.filter = filter;
     options.filter_bits = n;
     test_search_equals_naive(context, target, queries, n_queries, 7, &options, "filter");
@@ -121,7 +66,7 @@ static void check_target(const fixture *f, const test_target *target, uint64_t *
 
 /* Flat and nested codes of all numbers of planes, with and without centre, of sizes around blocks and tiles. */
 static void all_kinds_of_codes_equal_the_naive_answer(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     const uint32_t sizes[] = {1, 63, 64, 65, 128, 129, 500};
     uint64_t rng = test_seed();
     for (uint32_t bits = 1; bits <= 8; bits++)
@@ -137,29 +82,29 @@ static void all_kinds_of_codes_equal_the_naive_answer(void **state) {
                                           turn % 4 < 2 || bits == 1 ? 0 : 1 + (uint32_t)thr_rng_below(&rng, bits - 1)};
             float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
             test_target target;
-            make_target(f, turn % 3 == 0 ? f->one : f->three, &target, &shape, rows);
+            test_target_put(f, turn % 3 == 0 ? f->one : f->three, &target, &shape, rows);
             check_target(f, &target, &rng);
-            free_target(&target);
+            test_target_take(&target);
             free(rows);
         }
 }
 
 /* Codes of so many dimensions and bits that they do not travel with the operations. */
 static void long_queries_equal_the_naive_answer(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     enum { ITEMS = 200, DIMS = 3333 };
     uint64_t rng = test_seed();
     const test_shape shape = {.n_items = ITEMS, .n_dims = DIMS, .bits = 2, .metric = THR_METRIC_L2, .lead = 1};
     float *rows = test_tied_rows(&rng, ITEMS, DIMS, false), *queries = test_queries(&rng, 6, DIMS);
     test_target target;
-    make_target(f, f->three, &target, &shape, rows);
+    test_target_put(f, f->three, &target, &shape, rows);
     for (uint32_t query_bits = 7; query_bits <= 8; query_bits++)
         for (uint64_t n_queries = 1; n_queries <= 6; n_queries += 5) {
-            thr_search_options options = defaults(50, 20);
+            thr_search_options options = test_counts(50, 20);
             options.query_bits = query_bits;
             test_search_equals_naive(f->contexts[0], &target, queries, n_queries, 5, &options, "long queries");
         }
-    free_target(&target);
+    test_target_take(&target);
     free(queries);
     free(rows);
 }
@@ -168,19 +113,19 @@ static void long_queries_equal_the_naive_answer(void **state) {
 
 enum { MANY = 33000, FEW_DIMS = 9, GROUP = 6 }; /* enough tiles for a sample on one device */
 
-static void check_many(const fixture *f, const test_shape *shape, const float *rows, const float *queries,
+static void check_many(const test_gpus *f, const test_shape *shape, const float *rows, const float *queries,
                        const char *what) {
     test_target target;
-    thr_search_options options = defaults(40, 20);
-    make_target(f, f->one, &target, shape, rows);
+    thr_search_options options = test_counts(40, 20);
+    test_target_put(f, f->one, &target, shape, rows);
     for (int i = 1; i < N_CONTEXTS; i += 2) /* a batch on tensor cores is by far the slowest to emulate */
         test_search_equals_naive(f->contexts[i], &target, queries, i == 1 ? 4 : GROUP, 8, &options, what);
     test_search_equals_naive(f->contexts[1], &target, queries, 1, 5000, &options, what);
-    free_target(&target);
+    test_target_take(&target);
 }
 
 static void large_collections_equal_the_naive_answer(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     uint64_t rng = test_seed();
     float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     for (size_t m = 0; m < 3; m++) {
@@ -194,7 +139,7 @@ static void large_collections_equal_the_naive_answer(void **state) {
 
 /* Every row has the same score: far more reach any threshold than there is room for, and row numbers decide. */
 static void rows_that_are_all_equal_come_in_their_order(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     uint64_t rng = test_seed();
     float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     test_gaussian(&rng, rows, FEW_DIMS);
@@ -210,7 +155,7 @@ static void rows_that_are_all_equal_come_in_their_order(void **state) {
 
 /* The sampled tiles hold the rows nearest to the queries, or those farthest away. */
 static void samples_that_mislead_do_not_change_answers(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     enum { TILE = 128 };
     const uint32_t n_tiles = (MANY + TILE - 1) / TILE, n_samples = n_tiles / 32;
     uint64_t rng = test_seed();
@@ -252,17 +197,17 @@ static void make_small(small *s) {
         .n_items = SMALL, .n_dims = SMALL_DIMS, .bits = 3, .metric = THR_METRIC_IP, .keep = THR_DTYPE_F16, .lead = 1};
     s->rows = test_tied_rows(&rng, SMALL, SMALL_DIMS, false);
     s->queries = test_queries(&rng, GROUP, SMALL_DIMS);
-    s->options = defaults(20, 10);
+    s->options = test_counts(20, 10);
     test_target_make(&s->target, &shape, s->rows);
 }
 
 static void free_small(small *s) {
-    free_target(&s->target);
+    test_target_take(&s->target);
     free(s->rows);
     free(s->queries);
 }
 
-static thr_status search(const fixture *f, const small *s, thr_error *err) {
+static thr_status search(const test_gpus *f, const small *s, thr_error *err) {
     uint64_t rows[GROUP * 5];
     const thr_matrix queries = thr_matrix_f32(s->queries, GROUP, SMALL_DIMS);
     thr_scan *scan = NULL;
@@ -274,7 +219,7 @@ static thr_status search(const fixture *f, const small *s, thr_error *err) {
 
 static void every_allocation_on_a_device_may_fail(void **state) {
     enum { MOST_ALLOCATIONS = 150 }; /* more than there are */
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     small s = {.rows = NULL};
     thr_error err;
     make_small(&s);
@@ -311,7 +256,7 @@ static void every_allocation_on_a_device_may_fail(void **state) {
 }
 
 static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     static const char *const kinds[] = {"launch", "copy"};
     small s = {.rows = NULL};
     thr_error err;
@@ -343,18 +288,18 @@ static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
 
 /* Device memory for codes is what they take on disk, but for the last tile. */
 static void codes_take_no_more_memory_than_on_disk(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     enum { ITEMS = 12800, DIMS = 100 };
     uint64_t rng = test_seed();
     const test_shape shape = {.n_items = ITEMS, .n_dims = DIMS, .bits = 3, .metric = THR_METRIC_L2, .centre = true};
     float *rows = test_tied_rows(&rng, ITEMS, DIMS, true);
     test_target target;
     const size_t before = f->emulator.allocated();
-    make_target(f, f->one, &target, &shape, rows);
+    test_target_put(f, f->one, &target, &shape, rows);
     const thr_store_size size = thr_store_get_size(target.scan.store);
     assert_int_equal(f->emulator.allocated() - before, size.code_bytes + size.row_bytes + size.workspace_bytes);
     assert_int_equal(size.code_bytes, ITEMS * (3 * 13 + 2 * sizeof(float)));
-    free_target(&target);
+    test_target_take(&target);
     free(rows);
 }
 
@@ -390,5 +335,5 @@ int main(void) {
     };
     if (test_emulator_path() == NULL)
         return 77;
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, test_gpus_free);
 }

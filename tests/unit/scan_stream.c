@@ -6,7 +6,7 @@
  * The emulator's streams do at once what they are told: that copies and scores overlap it cannot show. That it makes no
  * difference when they do, late.h shows.
  */
-#include "emulator.h"
+#include "gpus.h"
 #include "late.h"
 #include "naive.h"
 #include "scan/lane.h"
@@ -30,13 +30,6 @@ enum {
 #endif
 };
 
-/* Devices, and contexts that the host's part runs in. */
-typedef struct fixture {
-    thr_context *contexts[N_CONTEXTS]; /* by any way to distances, and by either one whatever the batch */
-    thr_devices *one, *three;
-    test_emulator emulator;
-} fixture;
-
 static void give_memory(size_t bytes) {
     char text[32];
     (void)snprintf(text, sizeof text, "%zu", bytes);
@@ -44,45 +37,11 @@ static void give_memory(size_t bytes) {
 }
 
 static int set_up(void **state) {
-    static const char *const ways[N_CONTEXTS] = {"", "xor", "tile"};
-    fixture *f = test_array(1, sizeof *f);
-    thr_device_choice choice;
-    thr_error err;
-    assert_true(test_emulator_take(&f->emulator, 3));
+    /* By any way to distances, and by either one whatever the batch. */
+    static const char *const ways[N_CONTEXTS + 1] = {"", "xor", "tile", NULL};
     give_memory(PLENTY);
-    for (uint32_t i = 0; i < N_CONTEXTS; i++) {
-        (void)setenv("THR_KERNEL", ways[i], 1);
-        f->contexts[i] = test_context(1 + i % 2, THR_ISA_BEST, NULL);
-    }
-    (void)unsetenv("THR_KERNEL");
-    assert_ok(thr_device_choice_read("cuda:2", &choice, &err), &err);
-    assert_ok(thr_devices_open(f->contexts[0], &choice, &f->one, &err), &err);
-    assert_ok(thr_device_choice_read("cuda", &choice, &err), &err);
-    assert_ok(thr_devices_open(f->contexts[0], &choice, &f->three, &err), &err);
-    *state = f;
+    *state = test_gpus_make("THR_KERNEL", ways);
     return test_say_seed(state);
-}
-
-/* Whatever the tests did, nothing of the devices is left in use. */
-static int tear_down(void **state) {
-    fixture *f = *state;
-    thr_devices_close(f->contexts[0], f->one);
-    thr_devices_close(f->contexts[0], f->three);
-    const size_t left = f->emulator.allocated() + f->emulator.pinned();
-    for (int i = 0; i < N_CONTEXTS; i++)
-        thr_context_free(f->contexts[i]);
-    free(f);
-    if (left != 0)
-        fprintf(stderr, "%zu bytes are still allocated\n", left);
-    return left != 0;
-}
-
-static thr_search_options defaults(uint64_t survivors, uint64_t candidates) {
-    thr_search_options options;
-    thr_search_options_init(&options);
-    options.n_survivors = survivors;
-    options.n_candidates = candidates;
-    return options;
 }
 
 /* ------------------------------------------------------------------------------------ stores that have no room */
@@ -120,7 +79,7 @@ static void check_places(const thr_store *store, room much) {
 }
 
 /* Put a target's codes on devices that have so much room. Searches then have plenty of memory. */
-static void make_store(const fixture *f, const thr_devices *devices, test_target *target, room much) {
+static void make_store(const test_gpus *f, const thr_devices *devices, test_target *target, room much) {
     thr_error err;
     thr_store **store = &target->scan.store;
     assert_ok(thr_store_create(f->contexts[1], devices, &target->scan, store, &err), &err);
@@ -141,20 +100,20 @@ static void free_target(test_target *target) {
 
 /* ------------------------------------------------------------------------------------------ all kinds */
 
-static void check_target(const fixture *f, const test_target *target, uint64_t *rng) {
+static void check_target(const test_gpus *f, const test_target *target, uint64_t *rng) {
     const uint64_t n = target->shape.n_items, n_queries = 2 + thr_rng_below(rng, 12);
     const uint32_t n_dims = target->shape.n_dims;
     thr_context *context = f->contexts[thr_rng_below(rng, N_CONTEXTS)];
     float *queries = test_queries(rng, n_queries, n_dims);
     uint64_t *filter = test_filter(rng, target->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
-    thr_search_options options = defaults(30, 12);
+    thr_search_options options = test_counts(30, 12);
     options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
     test_search_equals_naive(context, target, queries, 1, 5, &options, "one query");
     test_search_equals_naive(context, target, queries, n_queries, 5, &options, "a batch");
     test_search_equals_naive(context, target, queries, 2, n + 3, &options, "k > n");
     options.extra = target->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
     test_search_equals_naive(context, target, queries, n_queries, 4, &options, "extra");
-    options = defaults(20, 10);
+    options = test_counts(20, 10);
     options.filter = filter;
     options.filter_bits = n;
     test_search_equals_naive(context, target, queries, n_queries, 7, &options, "filter");
@@ -167,7 +126,7 @@ static void check_target(const fixture *f, const test_target *target, uint64_t *
 
 /* Flat and nested codes of all numbers of planes, with and without centre, of sizes around blocks and tiles. */
 static void all_kinds_of_codes_in_chunks_equal_the_naive_answer(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     const uint32_t sizes[] = {513, 640, 705}; /* a device */
     uint64_t rng = test_seed();
     for (uint32_t bits = 1; bits <= 8; bits++)
@@ -196,11 +155,11 @@ static void all_kinds_of_codes_in_chunks_equal_the_naive_answer(void **state) {
 
 enum { MANY = 33000, FEW_DIMS = 9, GROUP = 6 }; /* enough tiles for a sample on one device */
 
-static void check_many(const fixture *f, const test_shape *shape, const float *rows, const float *queries, room much,
+static void check_many(const test_gpus *f, const test_shape *shape, const float *rows, const float *queries, room much,
                        const char *what) {
     uint64_t rng = test_seed(), *filter = test_filter(&rng, MANY, 2);
     test_target target;
-    thr_search_options options = defaults(40, 20);
+    thr_search_options options = test_counts(40, 20);
     test_target_make(&target, shape, rows);
     make_store(f, f->one, &target, much);
     assert_true(target.scan.store->parts->n_samples >= 8);
@@ -214,7 +173,7 @@ static void check_many(const fixture *f, const test_shape *shape, const float *r
 }
 
 static void large_collections_in_chunks_equal_the_naive_answer(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     uint64_t rng = test_seed();
     float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     for (size_t m = 0; m < 3; m++) {
@@ -228,7 +187,7 @@ static void large_collections_in_chunks_equal_the_naive_answer(void **state) {
 
 /* Every row has the same score: far more reach any threshold than there is room for, and row numbers decide. */
 static void rows_in_chunks_that_are_all_equal_come_in_their_order(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     uint64_t rng = test_seed();
     float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     test_gaussian(&rng, rows, FEW_DIMS);
@@ -242,7 +201,7 @@ static void rows_in_chunks_that_are_all_equal_come_in_their_order(void **state) 
 
 /* The sample is of the same tiles, and gives the same thresholds, whether codes are resident or not. */
 static void a_sample_is_the_same_wherever_codes_are(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     uint64_t rng = test_seed(), launches[3];
     float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false);
     const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 2, .metric = THR_METRIC_IP, .lead = 1};
@@ -250,7 +209,7 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
     uint32_t *samples[3], size = 0;
     for (int i = 0; i < 3; i++) {
         test_target target;
-        thr_search_options options = defaults(40, 20);
+        thr_search_options options = test_counts(40, 20);
         options.filter = filter;
         options.filter_bits = MANY;
         test_target_make(&target, &shape, rows);
@@ -279,7 +238,7 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
 
 /* ------------------------------------------------------------------------------------ streams that are slow */
 
-static void check_late(const fixture *f, const thr_devices *devices, uint64_t *rng, room much) {
+static void check_late(const test_gpus *f, const thr_devices *devices, uint64_t *rng, room much) {
     const test_shape shape = {.n_items = 700 * devices->n,
                               .n_dims = 20,
                               .bits = 2,
@@ -287,7 +246,7 @@ static void check_late(const fixture *f, const thr_devices *devices, uint64_t *r
                               .keep = THR_DTYPE_NONE,
                               .segment_items = 320};
     thr_devices late = *devices;
-    thr_search_options options = defaults(30, 12);
+    thr_search_options options = test_counts(30, 12);
     float *rows = test_tied_rows(rng, shape.n_items, shape.n_dims, false),
           *queries = test_queries(rng, GROUP, shape.n_dims);
     uint64_t *filter = test_filter(rng, shape.n_items, 3);
@@ -311,7 +270,7 @@ static void check_late(const fixture *f, const thr_devices *devices, uint64_t *r
 
 /* Copies of chunks and what is done with them, on one device or several, in any order that streams may take. */
 static void answers_do_not_depend_on_when_streams_do_their_work(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     uint64_t rng = test_seed();
     for (int turn = 0; turn < TURNS; turn++)
         check_late(f, turn % 3 == 2 ? f->three : f->one, &rng, turn % 2 == 0 ? ROOM_FOR_SOME : ROOM_FOR_CHUNKS);
@@ -328,13 +287,13 @@ typedef struct small {
 
 enum { SMALL = 1700, SMALL_DIMS = 20 };
 
-static void make_small(const fixture *f, small *s) {
+static void make_small(const test_gpus *f, small *s) {
     uint64_t rng = test_seed();
     thr_error err;
     const test_shape shape = {.n_items = SMALL, .n_dims = SMALL_DIMS, .bits = 3, .metric = THR_METRIC_L2};
     s->rows = test_tied_rows(&rng, SMALL, SMALL_DIMS, false);
     s->queries = test_queries(&rng, GROUP, SMALL_DIMS);
-    s->options = defaults(20, 10);
+    s->options = test_counts(20, 10);
     test_target_make(&s->target, &shape, s->rows);
     assert_ok(thr_store_create(f->contexts[0], f->three, &s->target.scan, &s->target.scan.store, &err), &err);
     s->memory = memory_for(s->target.scan.store, ROOM_FOR_SOME);
@@ -348,7 +307,7 @@ static void free_small(small *s) {
     free(s->queries);
 }
 
-static thr_status search(const fixture *f, const small *s, thr_error *err) {
+static thr_status search(const test_gpus *f, const small *s, thr_error *err) {
     uint64_t rows[GROUP * 5];
     const thr_matrix queries = thr_matrix_f32(s->queries, GROUP, SMALL_DIMS);
     thr_scan *scan = NULL;
@@ -359,7 +318,7 @@ static thr_status search(const fixture *f, const small *s, thr_error *err) {
 }
 
 /* A store on three devices with little memory, and a search with plenty of it. */
-static thr_status create_and_search(const fixture *f, small *s, thr_error *err) {
+static thr_status create_and_search(const test_gpus *f, small *s, thr_error *err) {
     give_memory(s->memory);
     const thr_status status = thr_store_create(f->contexts[0], f->three, &s->target.scan, &s->target.scan.store, err);
     give_memory(PLENTY);
@@ -368,7 +327,7 @@ static thr_status create_and_search(const fixture *f, small *s, thr_error *err) 
 
 static void every_allocation_may_fail(void **state) {
     enum { MOST_ALLOCATIONS = 90 }; /* more than there are */
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     small s;
     thr_error err;
     make_small(f, &s);
@@ -403,7 +362,7 @@ static void every_allocation_may_fail(void **state) {
 }
 
 static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     static const char *const kinds[] = {"launch", "copy"};
     small s;
     thr_error err;
@@ -429,7 +388,7 @@ static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
 }
 
 static void a_device_without_room_for_two_chunks_is_refused(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     small s;
     thr_error err;
     make_small(f, &s);
@@ -442,12 +401,12 @@ static void a_device_without_room_for_two_chunks_is_refused(void **state) {
 /* Creating leaves some memory free, and batches are no larger than that allows. */
 static void searches_have_room_beside_codes(void **state) {
     enum { WIDE = 64 };
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     uint64_t rng = test_seed();
     thr_error err;
     const test_shape shape = {.n_items = MANY, .n_dims = WIDE, .bits = 4, .metric = THR_METRIC_IP};
     float *rows = test_tied_rows(&rng, MANY, WIDE, false), *queries = test_queries(&rng, GROUP, WIDE);
-    const thr_search_options options = defaults(40, 20);
+    const thr_search_options options = test_counts(40, 20);
     test_target target;
     test_target_make(&target, &shape, rows);
     give_memory((size_t)1 << 20);
@@ -461,7 +420,7 @@ static void searches_have_room_beside_codes(void **state) {
 }
 
 static void memory_is_accounted_for_and_does_not_grow(void **state) {
-    const fixture *f = *state;
+    const test_gpus *f = *state;
     small s;
     thr_error err;
     make_small(f, &s);
@@ -493,5 +452,5 @@ int main(void) {
     };
     if (test_emulator_path() == NULL)
         return 77;
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, test_gpus_free);
 }

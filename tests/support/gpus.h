@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpus.h - three emulated GPUs, contexts to search in, and targets whose codes are there. */
+#ifndef TEST_GPUS_H
+#define TEST_GPUS_H
+
+#include "emulator.h"
+#include "scan/store.h"
+#include "support.h"
+
+enum { TEST_MOST_CONTEXTS = 8 };
+
+typedef struct test_gpus {
+    thr_context *contexts[TEST_MOST_CONTEXTS]; /* of one thread and of two, in turns */
+    uint32_t n_contexts;
+    thr_devices *one, *three;
+    test_emulator emulator;
+} test_gpus;
+
+/*
+ * Contexts made one after the other with an environment variable as words say, and devices; the emulator must be there.
+ * NULL ends words.
+ */
+test_gpus *test_gpus_make(const char *variable, const char *const *words);
+
+/* A group teardown: fails when anything of the devices is still in use. */
+int test_gpus_free(void **state);
+
+/* Searches that let so many rows through, and refine so many. */
+thr_search_options test_counts(uint64_t survivors, uint64_t candidates);
+
+/* A target with its codes on devices; and its end. */
+void test_target_put(const test_gpus *gpus, const thr_devices *devices, test_target *target, const test_shape *shape,
+                     const float *rows);
+void test_target_take(test_target *target);
+
+#endif
