@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank.cuh - the key of a rank among many, found by one block of threads: eight bits at a time from the first bit in
- * which keys differ, counting in shared memory those that begin like the one that is looked for.
+ * rank.cuh - the key of a rank among many, found by one block of threads: eleven bits at a time from the first bit in
+ * which keys differ, counting in shared memory those that begin like the one that is looked for. One block is far from
+ * a GPU's bandwidth: what takes the time is waiting for memory, so every thread asks for some keys before it looks at
+ * the first.
  */
 #ifndef THR_CUDA_RANK_CUH
 #define THR_CUDA_RANK_CUH
 
 #include "cuda/portable.cuh"
 
-static const uint32_t RANK_THREADS = 512, RANK_BITS = 8, RANK_BINS = 1 << RANK_BITS, RANK_WORDS = 4;
+static const uint32_t RANK_THREADS = 1024, RANK_BITS = 11, RANK_BINS = 1 << RANK_BITS, RANK_WORDS = 4, RANK_AHEAD = 8;
 
 /*
  * One warp: the bin in which the rank-th largest is (from 1), to words[0], and its rank among that bin's to words[1].
- * Lane l has bins 8 l to 8 l + 7.
+ * Every lane has an equal run of bins.
  */
 template <typename Bins, typename Words>
 __device__ __forceinline__ void find_bin(Bins &bins, Words &words, uint32_t lane, uint32_t rank) {
@@ -34,6 +36,20 @@ __device__ __forceinline__ void find_bin(Bins &bins, Words &words, uint32_t lane
     words[1] = rank - before;
 }
 
+/* f(k) for every key k of n, by all threads of a block. */
+template <typename Key, typename F> __device__ __forceinline__ void for_each_key(Key key, uint32_t n, F f) {
+    for (uint32_t first = threadIdx.x; first < n; first += RANK_AHEAD * RANK_THREADS) {
+        uint64_t keys[RANK_AHEAD];
+#pragma unroll
+        for (uint32_t i = 0; i < RANK_AHEAD; i++)
+            keys[i] = first + i * RANK_THREADS < n ? key(first + i * RANK_THREADS) : 0;
+#pragma unroll
+        for (uint32_t i = 0; i < RANK_AHEAD; i++)
+            if (first + i * RANK_THREADS < n)
+                f(keys[i]);
+    }
+}
+
 /*
  * The rank-th largest (from 1) of n keys, key(i) each of them; all threads of a block of RANK_THREADS come here and get
  * it. bins has RANK_BINS places, words RANK_WORDS, of shared memory that nobody else uses meanwhile. 1 <= rank <= n.
@@ -45,8 +61,7 @@ __device__ uint64_t key_of_rank(Key key, uint32_t n, uint32_t rank, Bins &bins, 
     if (threadIdx.x < RANK_WORDS)
         words[threadIdx.x] = 0;
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < n; i += RANK_THREADS)
-        differ |= key(i) ^ first;
+    for_each_key(key, n, [&differ, first](uint64_t k) { differ |= k ^ first; });
     for (uint32_t step = THR_WARP / 2; step > 0; step /= 2)
         differ |= __shfl_xor_sync(THR_ALL_LANES, (unsigned long long)differ, (int)step);
     if (threadIdx.x % THR_WARP == 0) {
@@ -63,11 +78,10 @@ __device__ uint64_t key_of_rank(Key key, uint32_t n, uint32_t rank, Bins &bins, 
         for (uint32_t bin = threadIdx.x; bin < RANK_BINS; bin += RANK_THREADS)
             bins[bin] = 0;
         __syncthreads();
-        for (uint32_t i = threadIdx.x; i < n; i += RANK_THREADS) {
-            const uint64_t k = key(i);
+        for_each_key(key, n, [&bins, left, digit, found](uint64_t k) {
             if (left == 64 || k >> left == found)
                 atomicAdd(&bins[(uint32_t)(k >> (left - digit)) & ((1u << digit) - 1)], 1u);
-        }
+        });
         __syncthreads();
         if (threadIdx.x < THR_WARP)
             find_bin(bins, words, threadIdx.x, rank);

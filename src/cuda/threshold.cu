@@ -11,9 +11,9 @@ static __global__ void __launch_bounds__(RANK_THREADS) find_thresholds(const thr
     if (threadIdx.x == 0)
         n_there[0] = 0;
     __syncthreads();
+    const auto key = [samples](uint32_t i) { return (uint64_t)samples[i]; };
     uint32_t own = 0;
-    for (uint32_t i = threadIdx.x; i < op.n_samples; i += RANK_THREADS)
-        own += samples[i] != 0;
+    for_each_key(key, op.n_samples, [&own](uint64_t k) { own += k != 0; });
     atomicAdd(&n_there[0], own);
     __syncthreads();
     const uint32_t n = n_there[0];
@@ -21,9 +21,7 @@ static __global__ void __launch_bounds__(RANK_THREADS) find_thresholds(const thr
     const double rank = ceil(expected + 4 * sqrt(expected) + 4);
     uint64_t threshold = 0;
     if (op.wanted < op.n_all && rank < (double)n)
-        threshold = key_of_rank([samples](uint32_t i) { return (uint64_t)samples[i]; }, op.n_samples, (uint32_t)rank,
-                                bins, words)
-                    << 32;
+        threshold = key_of_rank(key, op.n_samples, (uint32_t)rank, bins, words) << 32;
     if (threadIdx.x == 0)
         op.thresholds[blockIdx.x] = threshold;
 }

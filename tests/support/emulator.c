@@ -15,10 +15,10 @@ const char *test_emulator_path(void) {
 }
 
 /* A function of the library to a pointer to functions, which C does not cast to. */
-static void find(void *library, const char *name, void *function_out) {
+static void find(void *library, const char *path, const char *name, void *function_out) {
     void *found = library == NULL ? NULL : dlsym(library, name);
     if (found == NULL) {
-        (void)fprintf(stderr, "%s: %s: %s\n", test_emulator_path(), name, dlerror());
+        (void)fprintf(stderr, "%s: %s: %s\n", path, name, dlerror());
         exit(1);
     }
     memcpy(function_out, &found, sizeof found);
@@ -33,9 +33,9 @@ bool test_emulator_take(test_emulator *emulator, unsigned n_devices) {
     (void)setenv("THR_CUDA_LIBRARY", path, 1);
     (void)setenv("THR_SIMT_DEVICES", number, 1);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    find(library, "simt_fail", &emulator->let_fail);
-    find(library, "simt_allocated", &emulator->allocated);
-    find(library, "simt_pinned", &emulator->pinned);
-    find(library, "simt_launches", &emulator->launches);
+    find(library, path, "simt_fail", &emulator->let_fail);
+    find(library, path, "simt_allocated", &emulator->allocated);
+    find(library, path, "simt_pinned", &emulator->pinned);
+    find(library, path, "simt_launches", &emulator->launches);
     return true;
 }
