@@ -10,6 +10,7 @@
 #include "parallel/pool.h"
 #include "scan/bounds.h"
 #include "scan/store.h"
+#include "select/bitmap.h"
 
 #include <math.h>
 #include <string.h>
@@ -161,14 +162,7 @@ thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target,
 }
 
 uint64_t thr_count_allowed(const thr_scan_target *target, const uint64_t *filter) {
-    if (filter == NULL)
-        return target->n_items;
-    uint64_t n = 0;
-    for (uint64_t row = 0; row < target->n_items; row += 64) {
-        const uint64_t left = target->n_items - row;
-        n += (uint64_t)__builtin_popcountll(filter[row / 64] & (left >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1));
-    }
-    return n;
+    return filter == NULL ? target->n_items : thr_bitmap_count_range(filter, 0, target->n_items);
 }
 
 thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64_t k,

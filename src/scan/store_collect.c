@@ -15,6 +15,8 @@
 #include "scan/store_buckets.h"
 #include "scan/store_chunks.h"
 #include "scan/store_queries.h"
+#include "select/bitmap.h"
+#include "select/histogram.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,8 +25,7 @@ enum {
     SPARE_ITEMS = 4096,      /* places beyond what is expected */
     BATCH_BYTES = 256 << 20, /* of places for what a batch of queries lets through */
     MARGIN_ITEMS = 1 << 16,  /* places at first, where nobody knows how many rows a margin takes */
-    SPARE_PART = 4,          /* of what a part left free for searches, where that is less */
-    WORD_DIMS = 32
+    SPARE_PART = 4           /* of what a part left free for searches, where that is less */
 };
 
 /* What is wanted of a part, the same for all queries of a search. */
@@ -37,16 +38,12 @@ typedef struct part_plan {
 
 /* ----------------------------------------------------------------------------------------------- plans */
 
-static uint64_t count_allowed(const thr_store_part *part, const uint64_t *filter) {
-    uint64_t n = 0;
-    if (filter == NULL)
-        return part->codes.n_items;
-    filter += part->first_block;
-    for (uint64_t row = 0; row < part->codes.n_items; row += 64) {
-        const uint64_t left = part->codes.n_items - row;
-        n += (uint64_t)__builtin_popcountll(filter[row / 64] & (left >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1));
-    }
-    return n;
+/* Rows of a part that pass the filter; of all rows the search has counted them already. */
+static uint64_t count_allowed(const thr_job *job, const thr_store_part *part) {
+    const uint64_t first = part->first_block * THR_BLOCK_ITEMS, n = part->codes.n_items;
+    if (n == job->target->n_items)
+        return job->n_allowed;
+    return job->options->filter == NULL ? n : thr_bitmap_count_range(job->options->filter, first, first + n);
 }
 
 /* Whether a part's rows are selected by buckets. Codes that come in chunks are not: buckets go over all of them. */
@@ -55,14 +52,13 @@ static bool takes_buckets(const thr_job *job, const thr_store_part *part) {
 }
 
 static part_plan plan_part(const thr_job *job, const thr_store_part *part) {
-    part_plan plan = {.n_allowed = count_allowed(part, job->options->filter)};
+    part_plan plan = {.n_allowed = count_allowed(job, part)};
     const uint64_t n = part->codes.n_items;
     plan.wanted = (uint32_t)(job->survivors < plan.n_allowed ? job->survivors : plan.n_allowed);
     plan.n_samples = part->n_samples;
     /* The threshold's rank in the sample, as the device will find it, stands for so many rows; twice as many fit. */
     const double seen = (double)plan.n_samples * THR_DEVICE_TILE * ((double)plan.n_allowed / (double)n);
-    const double expected = (double)plan.wanted * seen / (double)(plan.n_allowed == 0 ? 1 : plan.n_allowed);
-    const double rank = ceil(expected + 4 * sqrt(expected) + 4);
+    const double rank = thr_sample_rank(seen, plan.n_allowed == 0 ? 1 : plan.n_allowed, plan.wanted);
     double capacity = rank < seen ? 2 * rank * (double)plan.n_allowed / seen + SPARE_ITEMS : (double)plan.n_allowed;
     capacity = capacity < (double)plan.n_allowed ? capacity : (double)plan.n_allowed;
     if (takes_buckets(job, part))

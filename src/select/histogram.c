@@ -9,8 +9,7 @@ enum { BINS = 1024 };
 float thr_sampled_threshold(const float *sample, size_t n_sample, uint64_t n_all, uint64_t wanted) {
     if (n_sample == 0 || wanted >= n_all)
         return -INFINITY;
-    const double expected = (double)wanted * (double)n_sample / (double)n_all;
-    const double rank = ceil(expected + 4 * sqrt(expected) + 4);
+    const double rank = thr_sample_rank((double)n_sample, n_all, wanted);
     if (rank >= (double)n_sample)
         return -INFINITY;
     float low = sample[0], high = sample[0];

@@ -5,13 +5,23 @@
 #ifndef THR_SELECT_HISTOGRAM_H
 #define THR_SELECT_HISTOGRAM_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
+ * The rank in a sample of n_sample of n_all scores that stands for the wanted-th of all, raised by four standard
+ * deviations of its count and by four, so that too few survivors are rare.
+ */
+static inline double thr_sample_rank(double n_sample, uint64_t n_all, uint64_t wanted) {
+    const double expected = (double)wanted * n_sample / (double)n_all;
+    return ceil(expected + 4 * sqrt(expected) + 4);
+}
+
+/*
  * A threshold that about `wanted` of n_all scores reach, judged by a sample of n_sample of them taken anywhere: the
- * lower edge of the histogram bin below that of the rank's score. The rank is raised by four standard deviations of its
- * count and by four, so that too few survivors are rare (the caller checks, and starts again without a threshold).
+ * lower edge of the histogram bin below that of the score of thr_sample_rank. Where too few survive, the caller starts
+ * again without a threshold.
  * -INFINITY when the sample is too small to tell.
  */
 float thr_sampled_threshold(const float *sample, size_t n_sample, uint64_t n_all, uint64_t wanted);

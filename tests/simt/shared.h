@@ -4,7 +4,7 @@
  *
  * THR_SHARED(type, name, count) declares an array that is used like type name[count], with these limits, which the
  * compiler tells: an element is read or written as a whole (read a uint4, then take its .x); `auto x = name[i]` needs
- * the type spelled out; &name[i] is a pointer that atomics and wmma take, not a type *.
+ * the type spelled out; &name[i] is a pointer that atomics take, not a type *.
  */
 #ifndef SIMT_SHARED_H
 #define SIMT_SHARED_H
@@ -129,8 +129,6 @@ template <typename T> class SharedPointer {
     SharedElement<T> operator[](Index index) const { return {array_, values_, i_ + index.i, index.place}; }
     SharedPointer operator+(ptrdiff_t n) const { return {array_, values_, i_ + static_cast<size_t>(n)}; }
     SharedPointer operator-(ptrdiff_t n) const { return {array_, values_, i_ - static_cast<size_t>(n)}; }
-
-    size_t offset() const { return i_; }
 
     /* One indivisible step: the old value goes to f, its answer becomes the new. Returns the old. */
     template <typename F> T update(Place place, F f) const {
