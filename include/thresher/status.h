@@ -48,7 +48,8 @@ extern "C" {
     X(-13, ECHANGED, "a file changed while it was in use")                                                             \
     X(-14, EDUPLICATE, "an id stands twice")                                                                           \
     X(-15, ENOSPACE, "the disk is full")                                                                               \
-    X(-16, EDEVICE, "a GPU or what it needs is missing, or has failed")
+    X(-16, EDEVICE, "a GPU or what it needs is missing, or has failed")                                                \
+    X(-17, EMISMATCH, "two things do not belong together")
 
 typedef enum thr_status {
 #define THR_STATUS_ENUM(number, name, text) THR_##name = (number),

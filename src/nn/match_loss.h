@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * match_loss.h - cosines of pairs against in-batch negatives, and the soft-max loss over them (RBE (1) to (3)).
+ *
+ * Row i of queries belongs to row i of items. Its negatives are items (i + shift + j) mod n_rows, j < n_negatives
+ * (CNTK's CosDistanceWithNegativeSamples). loss_i = -log(exp(g c_0) / sum of exp(g c_j)), g = gamma, c the cosines.
+ * A zero vector has cosine 0 with everything, and no gradient.
+ */
+#ifndef THR_NN_MATCH_LOSS_H
+#define THR_NN_MATCH_LOSS_H
+
+#include "kernel/kernel.h"
+
+typedef struct thr_match_loss {
+    float gamma;
+    uint32_t shift;       /* 1 at least */
+    uint32_t n_negatives; /* shift + n_negatives - 1 < n_rows */
+} thr_match_loss;
+
+/*
+ * Returns the mean loss over rows, summed in double in order of rows. d_queries, d_items: its gradient (NULL both:
+ * not wanted). cosines (may be NULL): n_rows of the pairs themselves. scratch: thr_match_loss_scratch floats.
+ */
+double thr_match_loss_run(thr_context *context, const thr_match_loss *loss, const float *queries, const float *items,
+                          size_t n_rows, size_t n_dims, float *cosines, float *d_queries, float *d_items,
+                          float *scratch);
+size_t thr_match_loss_scratch(const thr_match_loss *loss, size_t n_rows, size_t n_dims);
+
+#endif
