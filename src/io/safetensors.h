@@ -4,7 +4,6 @@
  *
  * Files are opened by mmap and tensors are views of it. Reading checks everything once: the header's length, its JSON,
  * that every tensor lies within the data, is as long as its shape and dtype say, and overlaps no other.
- * https://huggingface.co/docs/safetensors describes the format.
  */
 #ifndef THR_IO_SAFETENSORS_H
 #define THR_IO_SAFETENSORS_H
