@@ -4,7 +4,8 @@
  *
  * Files are opened by mmap and tensors are views of it. Reading checks everything once: the header's length, its JSON,
  * that every tensor lies within the data, is as long as its shape and dtype say, and that all together fill the data
- * without a hole and without an overlap, as the format demands. Names and metadata are UTF-8 without NUL, and none stands twice.
+ * without a hole and without an overlap, as the format demands. Names and metadata are UTF-8 without NUL characters;
+ * none stands twice.
  *
  * Alignment: the format lets nothing stand between tensors, so not every tensor can begin at a multiple of 64. In files
  * of ours the data does, and in it tensors of 8-byte values come first, then those of 4, 2 and 1: every tensor is
