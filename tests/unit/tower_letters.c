@@ -4,6 +4,8 @@
 
 #include "support.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The words of a text with "|" behind each, ASCII as it is and the rest as <hex>. */
