@@ -11,8 +11,9 @@
  *   .hdf5:DATASET .h5:DATASET           a one- or two-dimensional data set (only in builds with HDF5)
  *   .txt                    one token a line
  *   .tsv .csv               one column of a table as lines of a text: "X.tsv:4" is the fourth, "X.csv:title" the one
- *                           that the first row, which then is no line, calls so; without a part the first. Fields of
- *                           .tsv are parted by tabs; those of .csv by commas, and quoted as RFC 4180 has it
+ *                           that the first row, which then is no line, calls so; without a part the first. Of more,
+ *                           "X.tsv:4,2", a line has all with tabs between. Fields of .tsv are parted by tabs; those of
+ *                           .csv by commas, and quoted as RFC 4180 has it
  *
  * A further .gz or .xz is read through, and "-.npy" (a dash, then an ending) is standard input.
  * "X.ibin:distances" is the second half of a big-ann ground-truth file: uint32 rows, uint32 k, ids, float32 distances;

@@ -32,6 +32,31 @@ THR_API thr_status thr_recall(const uint64_t *truth, const float *truth_scores, 
                               const uint64_t *result, size_t result_stride, size_t n_queries, size_t k, double *recall,
                               thr_error *err);
 
+/*
+ * ROC AUC: the probability that a positive drawn at random has a higher score than a negative, equal scores counted
+ * half. labels[i] is 1 where scores[i] belongs to a positive, else 0; infinite scores are allowed.
+ *
+ * Returns THR_OK; THR_EINVAL where there are no positives or no negatives, or for a label that is neither 0 nor 1;
+ * THR_ERANGE for a score that is not a number; THR_ENOMEM.
+ */
+THR_API thr_status thr_auc(const float *scores, const uint8_t *labels, size_t n, double *auc, thr_error *err);
+
+/*
+ * What a search misses that keeps only the best of every bucket (RBE, appendix B): the probability that of the best
+ * n_wanted of n_candidates at most at_most share a bucket with a better one and are lost. Candidates are in buckets of
+ * bucket_items by chance, the last bucket has what is left; ties do not occur.
+ *
+ * Exact but for rounding, about n_wanted x 1e-16 of the probability. Takes n_wanted x at_most steps.
+ *
+ * Returns THR_OK; THR_EINVAL unless 1 <= n_wanted <= n_candidates and bucket_items >= 1; THR_ENOMEM.
+ */
+THR_API thr_status thr_bucket_miss(uint64_t n_candidates, uint64_t n_wanted, uint64_t bucket_items, uint64_t at_most,
+                                   double *probability, thr_error *err);
+
+/* The share of the best n_wanted that such a search finds on average. Arguments and statuses as above. */
+THR_API thr_status thr_bucket_recall(uint64_t n_candidates, uint64_t n_wanted, uint64_t bucket_items, double *recall,
+                                     thr_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -156,7 +156,9 @@ static void manual(void) {
         "each also with .gz or .xz behind it. A dash and an ending, as in -.fvecs, is standard input. A file of ground "
         "truth in .ibin holds ids, and with :distances behind its name the distances. A column of a table is a text: "
         ".tsv:4 "
-        "is the fourth, .csv:title the one that the first row calls so, and without a colon it is the first.");
+        "is the fourth, .csv:title the one that the first row calls so, .tsv:4,2 is two with a tab between, and "
+        "without "
+        "a colon it is the first.");
     (void)printf(".Pp\nAll commands take these options:\n");
     roff_options(prog_global_options);
     (void)printf(".Sh COMMANDS\n");
@@ -267,7 +269,9 @@ static void markdown(void) {
         ".txt .tsv:COLUMN .csv:COLUMN`, each also with `.gz` or `.xz` behind it. `-.fvecs` and the like are standard "
         "input;\n`X.ibin:distances` are the distances in a file of ground truth. A column of a table is a text: "
         "`X.tsv:4` "
-        "is the\nfourth, `X.csv:title` the one that the first row calls so, and without a colon it is the first.\n\n"
+        "is the\nfourth, `X.csv:title` the one that the first row calls so, `X.tsv:4,2` two with a tab between, and "
+        "without a\n"
+        "colon it is the first.\n\n"
         "## All commands\n\n");
     for (const prog_command *const *c = prog_commands; *c != NULL; c++)
         (void)printf("- `thresher %s%s%s`: %s\n", (*c)->noun, (*c)->verb != NULL ? " " : "",

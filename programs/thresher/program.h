@@ -81,6 +81,7 @@ extern const prog_command prog_tower_train;
 extern const prog_command prog_tower_encode;
 extern const prog_command prog_tower_eval;
 extern const prog_command prog_eval_recall;
+extern const prog_command prog_eval_auc;
 extern const prog_command bench_scan_command;   /* bench/scan.c */
 extern const prog_command bench_filter_command; /* bench/filter.c */
 extern const prog_command bench_search_command; /* bench/search.c */

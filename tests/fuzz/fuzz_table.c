@@ -45,5 +45,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_every_way("a.tsv", data, size);
     fuzz_every_way("a.tsv:2", data, size);
     fuzz_every_way("a.tsv:title", data, size);
+    fuzz_every_way("a.tsv:2,1", data, size);
     return 0;
 }

@@ -51,6 +51,18 @@ static void columns_are_chosen_by_the_names_in_the_first_row(void **state) {
     check_lines("a.tsv:2b", "2b\tx\n1\t2\n", "1\n");
 }
 
+static void several_columns_are_joined_by_tabs(void **state) {
+    (void)state;
+    static const char csv[] = "id,\"a,b\",c\n1,\"o,ne\",\n2,two,x\n";
+    check_lines("a.csv:3,1", csv, "c\tid\n\t1\nx\t2\n");
+    check_lines("a.csv:c,id", csv, "\t1\nx\t2\n");
+    check_lines("a.csv:a,b", csv, "o,ne\ntwo\n"); /* a name with a comma stands alone */
+    check_refused("a.csv:id,b", csv, sizeof csv - 1, "", THR_ENOTFOUND, "names no column 'b', but id a,b c");
+    check_refused("a.csv:1,,2", csv, sizeof csv - 1, "", THR_EINVAL, "there is no column :");
+    check_refused("a.csv:1,3,1", csv, sizeof csv - 1, "", THR_EINVAL, "column 1 is named twice");
+    check_refused("a.csv:1,4", csv, sizeof csv - 1, "", THR_EFORMAT, "row 1, at byte 0, has 3 columns, where column 4");
+}
+
 static void columns_that_are_not_there_are_refused(void **state) {
     (void)state;
     static const char csv[] = "id,title\n1,one\n2\n";
@@ -124,9 +136,13 @@ static void a_column_is_a_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        io_test(columns_are_chosen_by_number),           io_test(columns_are_chosen_by_the_names_in_the_first_row),
-        io_test(columns_that_are_not_there_are_refused), io_test(rows_that_a_table_leaves_out_are_errors),
-        io_test(a_long_list_of_columns_is_cut),          io_test(a_column_is_a_text),
+        io_test(columns_are_chosen_by_number),
+        io_test(columns_are_chosen_by_the_names_in_the_first_row),
+        io_test(several_columns_are_joined_by_tabs),
+        io_test(columns_that_are_not_there_are_refused),
+        io_test(rows_that_a_table_leaves_out_are_errors),
+        io_test(a_long_list_of_columns_is_cut),
+        io_test(a_column_is_a_text),
     };
     return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

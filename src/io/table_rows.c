@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - a file as rows of fields, which may be gone through more than once. */
+/* table_rows.c - a file as rows of fields, which may be gone through more than once. */
 #include "io/table.h"
 
 #include <string.h>

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_eval_auc.c - `eval auc SCORES`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "program.h"
+#include "talk.h"
+
+typedef struct auc_values {
+    const char *scores;
+} auc_values;
+
+static const prog_argument arguments[] = {
+    {.name = "SCORES",
+     .help = "a score and a label, 0 or 1, a line: the first columns of .tsv or .csv, others as in X.tsv:3,5 or "
+             "X.csv:score,label, or .txt with a blank between",
+     .offset = offsetof(auc_values, scores),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option options[] = {PROG_OPTIONS_END};
+
+/* What has been read so far. */
+typedef struct judged_scores {
+    float *scores;
+    uint8_t *labels;
+    size_t n, room;
+    size_t n_positives;
+} judged_scores;
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text);
+    const size_t end_length = strlen(end);
+
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* A table without columns behind its name: its first two. Others as they are; NULL without memory. */
+static char *name_columns(const char *path) {
+    static const char *const tables[] = {".tsv", ".csv", ".tsv.gz", ".csv.gz", ".tsv.xz", ".csv.xz"};
+    const size_t size = strlen(path) + sizeof ":1,2";
+    char *name = malloc(size);
+    bool is_table = false;
+
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        is_table = is_table || ends_with(path, tables[i]);
+    if (name != NULL)
+        (void)snprintf(name, size, "%s%s", path, is_table ? ":1,2" : "");
+    return name;
+}
+
+/* A number, blanks, and 0 or 1. */
+static bool read_line(const char *line, float *score, uint8_t *label) {
+    char *end = NULL;
+    const char *at = line + strspn(line, " \t");
+
+    *score = strtof(at, &end);
+    if (end == at || (*end != ' ' && *end != '\t'))
+        return false;
+    at = end + strspn(end, " \t");
+    if (*at != '0' && *at != '1')
+        return false;
+    *label = *at == '1';
+    at++;
+    return at[strspn(at, " \t")] == '\0';
+}
+
+static int grow(judged_scores *judged) {
+    const size_t room = judged->room + judged->room / 2 + 1024;
+    float *scores = realloc(judged->scores, room * sizeof *scores);
+    uint8_t *labels;
+
+    if (scores == NULL)
+        return prog_no_memory();
+    judged->scores = scores;
+    labels = realloc(judged->labels, room);
+    if (labels == NULL)
+        return prog_no_memory();
+    judged->labels = labels;
+    judged->room = room;
+    return PROG_DONE;
+}
+
+static int read_lines(judged_scores *judged, thr_reader *reader, const char *path) {
+    thr_error err = {.status = THR_OK};
+    const char *line;
+    size_t length;
+
+    for (;;) {
+        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
+            return prog_failed(&err);
+        if (line == NULL)
+            return PROG_DONE;
+        if (prog_stop_signal() != 0)
+            return prog_stopped();
+        if (judged->n == judged->room && grow(judged) != PROG_DONE)
+            return PROG_FAILED;
+        if (!read_line(line, &judged->scores[judged->n], &judged->labels[judged->n])) {
+            prog_error("%s: line %zu is no score and label, but \"%.60s\"; a line is a number and then 0 or 1%s", path,
+                       judged->n + 1, line,
+                       judged->n == 0 ? "; where the first row names columns, give their names: FILE.csv:score,label"
+                                      : "");
+            return PROG_FAILED;
+        }
+        judged->n_positives += judged->labels[judged->n];
+        judged->n++;
+    }
+}
+
+static void print(const program *run, const judged_scores *judged, double auc) {
+    prog_json json = prog_json_to(stdout);
+
+    if (!run->globals.json) {
+        (void)printf("AUC  %.6f  over %s scores, %s of them of label 1\n", auc, prog_exact(judged->n).text,
+                     prog_exact(judged->n_positives).text);
+        return;
+    }
+    prog_json_open(&json, '{');
+    prog_json_key_real(&json, "auc", auc);
+    prog_json_key_count(&json, "n_scores", judged->n);
+    prog_json_key_count(&json, "n_positives", judged->n_positives);
+    prog_json_key_count(&json, "n_negatives", judged->n - judged->n_positives);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static int run_auc(program *run, const void *all_values) {
+    const auc_values *values = all_values;
+    thr_error err = {.status = THR_OK};
+    thr_reader *reader = NULL;
+    judged_scores judged = {.n = 0};
+    double auc = 0.0;
+    int rc = PROG_DONE;
+    char *name = name_columns(values->scores);
+
+    if (name == NULL)
+        return prog_no_memory();
+    if (thr_reader_open(run->context, name, &reader, &err) != THR_OK)
+        rc = prog_failed(&err);
+    if (rc == PROG_DONE)
+        rc = read_lines(&judged, reader, values->scores);
+    if (rc == PROG_DONE && thr_auc(judged.scores, judged.labels, judged.n, &auc, &err) != THR_OK)
+        rc = prog_failed_at(values->scores, &err);
+    if (rc == PROG_DONE)
+        print(run, &judged, auc);
+    thr_reader_free(reader);
+    free(name);
+    free(judged.scores);
+    free(judged.labels);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher eval auc scores.tsv",
+    "thresher eval auc judged.csv.gz:score,clicked --json",
+    "paste scores.txt labels.txt | thresher eval auc -.tsv",
+    NULL,
+};
+
+const prog_command prog_eval_auc = {
+    .noun = "eval",
+    .verb = "auc",
+    .summary = "how well scores part what is good from what is not",
+    .text = "The area under the ROC curve: the probability that what has label 1 scores higher than what has label 0, "
+            "each drawn at random; equal scores count half. Scores are read as float32.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(auc_values),
+    .examples = examples,
+    .run = run_auc,
+};
