@@ -11,6 +11,8 @@
 #ifndef THR_KERNEL_KERNEL_H
 #define THR_KERNEL_KERNEL_H
 
+#include "kernel/layers.h"
+
 #include <thresher/context.h>
 
 /*
@@ -67,12 +69,13 @@ typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_
                                 const thr_query_tile *tile);
 
 /*
- * Slots and their types. One list: the table, the check of completeness and kcheck are made from it.
+ * Slots and their types. One list, of what codes are searched with and what they are learned with (layers.h): the
+ * table, the check of completeness and kcheck are made from it.
  *
  * The distance kernels are three ways to the same number, D of XFBQ (10) for every item: the sum over item planes i and
  * part planes j of popcount(x_i XOR q_j) 2^(i' + j'), i' and j' counted from the least significant plane.
  */
-#define THR_KERNEL_LIST(X)                                                                                             \
+#define THR_CODE_KERNEL_LIST(X)                                                                                        \
     /* sum of q[d] * x[d]: 16 partial sums by d mod 16, each in order of d, then added in halves 8, 4, 2, 1 */         \
     X(dot_f32, thr_rows_kernel)                                                                                        \
     X(dot_f16, thr_rows_kernel)                                                                                        \
@@ -97,6 +100,8 @@ typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_
     X(screen_leads, thr_screen_leads_kernel)                                                                           \
     X(rest_product, thr_rest_product_kernel)                                                                           \
     X(screen_scores, thr_screen_scores_kernel)
+
+#define THR_KERNEL_LIST(X) THR_CODE_KERNEL_LIST(X) THR_LAYER_KERNEL_LIST(X)
 
 /* Sum of squares in double: 8 partial sums by d mod 8, then halves 4, 2, 1. Not finite exactly if some x is not. */
 typedef double (*thr_sum_squares_kernel)(const float *x, size_t n);
@@ -188,11 +193,15 @@ bool thr_isa_has(thr_isa isa);
 /* The table of a level, filled from scalar upward; never changes. Of a level that is not built: scalar's. */
 const thr_kernels *thr_kernels_get(thr_isa isa);
 
-/* Each level overwrites what it does faster. */
+/* Each level overwrites what it does faster; _layers: the slots of layers.h, in a file of their own. */
 void thr_kernels_fill_scalar(thr_kernels *kernels);
+void thr_kernels_fill_scalar_layers(thr_kernels *kernels);
 void thr_kernels_fill_avx2(thr_kernels *kernels);
+void thr_kernels_fill_avx2_layers(thr_kernels *kernels);
 void thr_kernels_fill_avx512(thr_kernels *kernels);
+void thr_kernels_fill_avx512_layers(thr_kernels *kernels);
 void thr_kernels_fill_neon(thr_kernels *kernels);
+void thr_kernels_fill_neon_layers(thr_kernels *kernels);
 void thr_kernels_fill_neon_dot(thr_kernels *kernels);
 
 #endif

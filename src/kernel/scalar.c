@@ -256,6 +256,7 @@ static uint64_t screen_scores(const float *scores, float threshold) {
 
 void thr_kernels_fill_scalar(thr_kernels *kernels) {
 #define FILL(name, type) kernels->name = name;
-    THR_KERNEL_LIST(FILL)
+    THR_CODE_KERNEL_LIST(FILL)
 #undef FILL
+    thr_kernels_fill_scalar_layers(kernels);
 }

@@ -33,4 +33,15 @@ uint32_t thr_optimiser_n_slots(thr_optimiser_kind kind);
 void thr_optimiser_step(const thr_kernels *kernels, const thr_optimiser *optimiser, float *weights,
                         const float *gradient, float *const slots[2], size_t n);
 
+/* The same for many calls in one step: what depends on the step alone is computed once. */
+typedef struct thr_optimiser_pass {
+    const thr_kernels *kernels;
+    thr_optimiser optimiser;
+    thr_adam_step adam;
+    thr_ftrl_step ftrl;
+} thr_optimiser_pass;
+thr_optimiser_pass thr_optimiser_start(const thr_kernels *kernels, const thr_optimiser *optimiser);
+void thr_optimiser_pass_step(const thr_optimiser_pass *pass, float *weights, const float *gradient,
+                             float *const slots[2], size_t n);
+
 #endif

@@ -306,4 +306,5 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     kernels->distance_tables = thr_distance_tables_avx2;
     kernels->distance_tile = thr_distance_tile_avx2;
     kernels->code_squares = thr_code_squares_avx2;
+    thr_kernels_fill_avx2_layers(kernels);
 }

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elementwise.h - the formulas of kernels that treat every element alike, one element at a time.
+ *
+ * The specification calls them as they are; other levels compile the same loops for their own instructions. Nothing is
+ * contracted and no branch decides, so that a loop over them vectorises, and every level rounds the same operations.
+ */
+#ifndef THR_KERNEL_ELEMENTWISE_H
+#define THR_KERNEL_ELEMENTWISE_H
+
+#include "kernel/layers.h"
+
+#include <math.h>
+#include <string.h>
+
+static inline uint32_t thr_float_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float thr_bits_float(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/*
+ * 2^n exp(r) with n = round(x / ln 2), for x in [-87, 88]. Adding 1.5 * 2^23 rounds to an integer, which then stands in
+ * the low bits; ln 2 is taken off in two parts, of which the first has so few bits that its product with n is exact.
+ * The polynomial is that of Cephes' expf.
+ */
+static inline float thr_exp_held(float x) {
+    const float rounder = 0x1.8p23f;
+    const float shifted = x * 1.44269504088896341f + rounder;
+    const float n = shifted - rounder;
+    const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = (p * (r * r) + r) + 1.0f;
+    return p * thr_bits_float((thr_float_bits(shifted) + 127u) << 23);
+}
+
+static inline float thr_exp_one(float x) {
+    float held = x < -87.0f ? -87.0f : x;
+    held = held > 88.0f ? 88.0f : held;
+    const float y = thr_exp_held(held);
+    return x == x ? y : x;
+}
+
+/*
+ * 1 - 2 / (exp(2 |x|) + 1) with the sign of x; below 5/8, where that loses digits, Cephes' odd polynomial. Both are
+ * computed for every x.
+ */
+static inline float thr_tanh_one(float x) {
+    const uint32_t sign = thr_float_bits(x) & 0x80000000u;
+    const float size = thr_bits_float(thr_float_bits(x) & 0x7fffffffu);
+    const float held = size > 10.0f ? 10.0f : size;
+    const float large = 1.0f - 2.0f / (thr_exp_held(held + held) + 1.0f);
+    const float z = held * held;
+    float p = -5.70498872745e-3f;
+    p = p * z + 2.06390887954e-2f;
+    p = p * z + -5.37397155531e-2f;
+    p = p * z + 1.33314422036e-1f;
+    p = p * z + -3.33332819422e-1f;
+    const float small = p * z * held + held;
+    const float y = held < 0.625f ? small : large;
+    const float with_sign = thr_bits_float(thr_float_bits(y) | sign);
+    return x == x ? with_sign : x;
+}
+
+static inline void thr_adam_one(float *w, float *m, float *v, float gradient, const thr_adam_step *step) {
+    const float g = gradient * step->scale;
+    const float moment = step->beta1 * *m + step->rest1 * g;
+    const float square = step->beta2 * *v + step->rest2 * (g * g);
+    *m = moment;
+    *v = square;
+    *w = step->decay * *w - (step->rate * moment) / (sqrtf(square) * step->root + step->epsilon);
+}
+
+static inline void thr_ftrl_one(float *w, float *z, float *n, float gradient, const thr_ftrl_step *step) {
+    const float g = gradient * step->scale;
+    const float after = *n + g * g, root = sqrtf(after);
+    const float moved = (*z + g) - ((root - sqrtf(*n)) / step->alpha) * *w;
+    const float signed_l1 = moved < 0.0f ? -step->l1 : step->l1;
+    const float stepped = (signed_l1 - moved) / ((step->beta + root) / step->alpha + step->l2);
+    *z = moved;
+    *n = after;
+    *w = fabsf(moved) <= step->l1 ? 0.0f : stepped;
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vector_layers.h - the kernels of layers.h but for matmul, in the compiler's vectors, compiled by the _layers.c file
+ * of each level: loops over elementwise.h, which the compiler vectorises, and by hand what it does not vectorise well.
+ */
+#ifndef THR_KERNEL_VECTOR_LAYERS_H
+#define THR_KERNEL_VECTOR_LAYERS_H
+
+#include "kernel/elementwise.h"
+#include "kernel/kernel.h"
+#include "kernel/vector_matmul.h"
+
+typedef int32_t thr_lanes_int __attribute__((vector_size(4 * THR_LANES)));
+typedef uint16_t thr_lanes_half __attribute__((vector_size(2 * THR_LANES)));
+
+/* By way of blocks of its own: in and out may be the same, which a loop over both could not know. */
+#define THR_MAP(name, one)                                                                                             \
+    static inline void name(float *out, const float *in, size_t n) {                                                   \
+        enum { BLOCK = 4 * LANES };                                                                                    \
+        for (size_t i = 0; i < n; i += BLOCK) {                                                                        \
+            float x[BLOCK] = {0}, y[BLOCK];                                                                            \
+            const size_t left = n - i < BLOCK ? n - i : BLOCK;                                                         \
+            if (left == BLOCK)                                                                                         \
+                memcpy(x, in + i, sizeof x);                                                                           \
+            else                                                                                                       \
+                memcpy(x, in + i, left * sizeof *x);                                                                   \
+            for (size_t l = 0; l < BLOCK; l++)                                                                         \
+                y[l] = one(x[l]);                                                                                      \
+            if (left == BLOCK)                                                                                         \
+                memcpy(out + i, y, sizeof y);                                                                          \
+            else                                                                                                       \
+                memcpy(out + i, y, left * sizeof *y);                                                                  \
+        }                                                                                                              \
+    }
+THR_MAP(thr_tanh_f32, thr_tanh_one)
+THR_MAP(thr_exp_f32, thr_exp_one)
+
+static inline void thr_adam_step_rows(float *restrict w, float *restrict m, float *restrict v,
+                                      const float *restrict gradient, size_t n, const thr_adam_step *step) {
+    const thr_adam_step s = *step;
+    for (size_t i = 0; i < n; i++)
+        thr_adam_one(&w[i], &m[i], &v[i], gradient[i], &s);
+}
+
+static inline void thr_ftrl_step_rows(float *restrict w, float *restrict z, float *restrict n,
+                                      const float *restrict gradient, size_t n_weights, const thr_ftrl_step *step) {
+    const thr_ftrl_step s = *step;
+    for (size_t i = 0; i < n_weights; i++)
+        thr_ftrl_one(&w[i], &z[i], &n[i], gradient[i], &s);
+}
+
+/* ------------------------------------------------------------------------------------------- sums of rows */
+
+/*
+ * Columns in chunks of some registers, so that a sum is written once. While a row is added, the same columns of the row
+ * FETCH_ROWS further on are fetched, which may be a row of the next sum: rows of a table lie anywhere in memory, and
+ * what a chunk takes of one is too short for the processor to see where it goes on.
+ */
+enum { CHUNK_VECTORS = 4, CHUNK = CHUNK_VECTORS * LANES, FETCH_ROWS = 12, CACHE_LINE_FLOATS = 16 };
+
+static inline void thr_gather_sum(float *out, const float *table, size_t n_columns, const uint32_t *rows, size_t n_rows,
+                                  size_t n_ahead) {
+    const size_t n_known = n_rows + n_ahead;
+    if (n_rows == 0) {
+        memset(out, 0, n_columns * sizeof(float));
+        return;
+    }
+    size_t c = 0;
+    for (; c + CHUNK <= n_columns; c += CHUNK) {
+        thr_lanes sums[CHUNK_VECTORS];
+        for (size_t r = 0; r < n_rows; r++) {
+            const float *row = table + rows[r] * n_columns + c;
+            if (r + FETCH_ROWS < n_known) {
+                const float *next = table + rows[r + FETCH_ROWS] * n_columns + c;
+                for (size_t i = 0; i < CHUNK; i += CACHE_LINE_FLOATS)
+                    __builtin_prefetch(next + i);
+            }
+            for (size_t v = 0; v < CHUNK_VECTORS; v++)
+                sums[v] = r == 0 ? thr_load(row + v * LANES) : sums[v] + thr_load(row + v * LANES);
+        }
+        for (size_t v = 0; v < CHUNK_VECTORS; v++)
+            thr_store(out + c + v * LANES, sums[v]);
+    }
+    for (; c < n_columns; c++) {
+        float sum = table[rows[0] * n_columns + c];
+        for (size_t r = 1; r < n_rows; r++)
+            sum += table[rows[r] * n_columns + c];
+        out[c] = sum;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ windows */
+
+THR_ALWAYS thr_lanes thr_choose(thr_lanes_int mask, thr_lanes yes, thr_lanes no) {
+    return (thr_lanes)((mask & (thr_lanes_int)yes) | (~mask & (thr_lanes_int)no));
+}
+
+/* A text's words around word t: NULL where there is none. */
+typedef struct thr_neighbours {
+    const float *left, *middle, *right;
+} thr_neighbours;
+
+THR_ALWAYS thr_neighbours thr_words_at(const float *vectors, const uint32_t *words, size_t n_words, size_t t,
+                                       size_t n) {
+    return (thr_neighbours){t == 0 ? NULL : vectors + words[t - 1] * 3 * n, vectors + words[t] * 3 * n + n,
+                            t + 1 == n_words ? NULL : vectors + words[t + 1] * 3 * n + 2 * n};
+}
+
+static inline void thr_window_max_rest(float *best, uint16_t *where, const float *vectors, const uint32_t *words,
+                                       size_t n_words, const float *bias, size_t first, size_t n_columns) {
+    for (size_t t = 0; t < n_words; t++) {
+        const thr_neighbours at = thr_words_at(vectors, words, n_words, t, n_columns);
+        for (size_t c = first; c < n_columns; c++) {
+            float z = at.left == NULL ? at.middle[c] : at.left[c] + at.middle[c];
+            if (at.right != NULL)
+                z += at.right[c];
+            z += bias[c];
+            if (t == 0 || z > best[c]) {
+                best[c] = z;
+                where[c] = (uint16_t)t;
+            }
+        }
+    }
+}
+
+/* One vector of columns of the window at a word. */
+THR_ALWAYS thr_lanes thr_window(thr_neighbours at, const float *bias, size_t c) {
+    thr_lanes z = thr_load(at.middle + c);
+    if (at.left != NULL)
+        z = thr_load(at.left + c) + z;
+    if (at.right != NULL)
+        z += thr_load(at.right + c);
+    return z + thr_load(bias + c);
+}
+
+/* Two vectors of columns stay in registers while all words pass. */
+static inline void thr_window_max(float *best, uint16_t *where, const float *vectors, const uint32_t *words,
+                                  size_t n_words, const float *bias, size_t n_columns) {
+    enum { VECTORS = 2 };
+    size_t c = 0;
+    for (; c + VECTORS * LANES <= n_columns; c += VECTORS * LANES) {
+        thr_lanes most[VECTORS];
+        thr_lanes_int from[VECTORS];
+        const thr_neighbours first = thr_words_at(vectors, words, n_words, 0, n_columns);
+        for (size_t v = 0; v < VECTORS; v++) {
+            most[v] = thr_window(first, bias, c + v * LANES);
+            from[v] = (thr_lanes_int){0};
+        }
+        for (size_t t = 1; t < n_words; t++) {
+            const thr_neighbours at = thr_words_at(vectors, words, n_words, t, n_columns);
+            for (size_t v = 0; v < VECTORS; v++) {
+                const thr_lanes z = thr_window(at, bias, c + v * LANES);
+                const thr_lanes_int more = z > most[v];
+                most[v] = thr_choose(more, z, most[v]);
+                from[v] = (more & (int32_t)t) | (~more & from[v]);
+            }
+        }
+        for (size_t v = 0; v < VECTORS; v++) {
+            thr_store(best + c + v * LANES, most[v]);
+            const thr_lanes_half narrow = __builtin_convertvector(from[v], thr_lanes_half);
+            memcpy(where + c + v * LANES, &narrow, sizeof narrow);
+        }
+    }
+    thr_window_max_rest(best, where, vectors, words, n_words, bias, c, n_columns);
+}
+
+static inline void thr_add_where(float *out, const float *in, const uint16_t *where, uint16_t at, size_t n) {
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        thr_lanes_half narrow;
+        memcpy(&narrow, where + i, sizeof narrow);
+        const thr_lanes_int here = __builtin_convertvector(narrow, thr_lanes_int) == (int32_t)at;
+        const thr_lanes old = thr_load(out + i);
+        thr_store(out + i, thr_choose(here, old + thr_load(in + i), old));
+    }
+    for (; i < n; i++)
+        if (where[i] == at)
+            out[i] += in[i];
+}
+
+static inline void thr_kernels_fill_layers(thr_kernels *kernels) {
+    kernels->matmul = thr_matmul;
+    kernels->tanh_f32 = thr_tanh_f32;
+    kernels->exp_f32 = thr_exp_f32;
+    kernels->gather_sum = thr_gather_sum;
+    kernels->window_max = thr_window_max;
+    kernels->add_where = thr_add_where;
+    kernels->adam_step = thr_adam_step_rows;
+    kernels->ftrl_step = thr_ftrl_step_rows;
+}
+
+#endif

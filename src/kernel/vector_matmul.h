@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vector_matmul.h - kernel matmul in the compiler's vectors, compiled by the _layers.c file of each level.
+ *
+ * Vectors lie along a row of C, so lanes never meet and every element is its own sum in ascending order: how wide a
+ * vector is and where blocks end cannot be seen in the result. The including file says how many floats a vector has
+ * (THR_LANES), and how many rows and vectors of C stay in registers (THR_TILE_ROWS up to 6, THR_TILE_VECTORS up to 4).
+ *
+ * B goes through a panel of THR_TILE_VECTORS vectors and PANEL_STEPS steps, copied side by side so that reading it does
+ * not depend on B's stride; the columns past the last are zeros there, and of C there a copy is worked on.
+ */
+#ifndef THR_KERNEL_VECTOR_MATMUL_H
+#define THR_KERNEL_VECTOR_MATMUL_H
+
+#include "kernel/layers.h"
+
+#include <string.h>
+
+#ifndef THR_LANES
+#define THR_LANES        4
+#define THR_TILE_ROWS    6
+#define THR_TILE_VECTORS 4
+#endif
+
+enum {
+    LANES = THR_LANES,
+    TILE_ROWS = THR_TILE_ROWS,
+    TILE_VECTORS = THR_TILE_VECTORS,
+    PANEL_COLUMNS = LANES * TILE_VECTORS,
+    PANEL_STEPS = 128,
+    COPY_ROWS = 3 * TILE_ROWS /* fewer rows do not pay for the copy of B */
+};
+
+typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));
+
+#define THR_ALWAYS static inline __attribute__((always_inline))
+
+THR_ALWAYS thr_lanes thr_load(const float *from) {
+    thr_lanes x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+THR_ALWAYS void thr_store(float *to, thr_lanes x) {
+    memcpy(to, &x, sizeof x);
+}
+
+/* rows x vectors of C, for n_steps of the sum; rows and vectors are constants where it is called. */
+THR_ALWAYS void thr_tile(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
+    thr_lanes sums[TILE_ROWS][TILE_VECTORS];
+    const float *a = p->a, *b = p->b;
+    const size_t a_row = p->a_row, a_step = p->a_step, b_row = p->b_row, c_row = p->c_row;
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (size_t v = 0; v < vectors; v++)
+            sums[r][v] = thr_load(p->c + r * c_row + v * LANES);
+    for (size_t k = 0; k < n_steps; k++, a += a_step, b += b_row) {
+        thr_lanes right[TILE_VECTORS];
+#pragma GCC unroll 8
+        for (size_t v = 0; v < vectors; v++)
+            right[v] = thr_load(b + v * LANES);
+#pragma GCC unroll 8
+        for (size_t r = 0; r < rows; r++) {
+            const float left = a[r * a_row];
+#pragma GCC unroll 8
+            for (size_t v = 0; v < vectors; v++)
+                sums[r][v] += right[v] * left;
+        }
+    }
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (size_t v = 0; v < vectors; v++)
+            thr_store(p->c + r * c_row + v * LANES, sums[r][v]);
+}
+
+THR_ALWAYS void thr_tile_rows(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
+#define CASE(n)                                                                                                        \
+    if (rows == (n) && (n) <= TILE_ROWS)                                                                               \
+        thr_tile(p, n_steps, (n) <= TILE_ROWS ? (n) : 1, vectors);
+    CASE(6)
+    CASE(5)
+    CASE(4)
+    CASE(3)
+    CASE(2)
+    CASE(1)
+#undef CASE
+}
+
+static inline void thr_tile_any(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
+#define CASE(n)                                                                                                        \
+    if (vectors == (n) && (n) <= TILE_VECTORS)                                                                         \
+        thr_tile_rows(p, n_steps, rows, (n) <= TILE_VECTORS ? (n) : 1);
+    CASE(4)
+    CASE(3)
+    CASE(2)
+    CASE(1)
+#undef CASE
+}
+
+/* A tile whose last vector is cut by the edge of C. */
+static inline void thr_tile_edge(const thr_product *p, size_t n_steps, size_t rows, size_t columns) {
+    float copy[TILE_ROWS * PANEL_COLUMNS] = {0};
+    thr_product inner = *p;
+    inner.c = copy;
+    inner.c_row = PANEL_COLUMNS;
+    for (size_t r = 0; r < rows; r++)
+        memcpy(copy + r * PANEL_COLUMNS, p->c + r * p->c_row, columns * sizeof(float));
+    thr_tile_any(&inner, n_steps, rows, (columns + LANES - 1) / LANES);
+    for (size_t r = 0; r < rows; r++)
+        memcpy(p->c + r * p->c_row, copy + r * PANEL_COLUMNS, columns * sizeof(float));
+}
+
+/* All rows of C, columns (at most PANEL_COLUMNS) wide, for n_steps (at most PANEL_STEPS). */
+static inline void thr_panel(const thr_product *p, size_t n_steps, size_t columns) {
+    float copy[PANEL_STEPS * PANEL_COLUMNS] __attribute__((aligned(64)));
+    const size_t vectors = (columns + LANES - 1) / LANES;
+    const bool cut = columns % LANES != 0;
+    thr_product tile = *p;
+    if (cut || p->n_rows >= COPY_ROWS) {
+        for (size_t k = 0; k < n_steps; k++) {
+            memcpy(copy + k * vectors * LANES, p->b + k * p->b_row, columns * sizeof(float));
+            for (size_t c = columns; c < vectors * LANES; c++)
+                copy[k * vectors * LANES + c] = 0.0f;
+        }
+        tile.b = copy;
+        tile.b_row = vectors * LANES;
+    }
+    for (size_t i = 0; i < p->n_rows; i += TILE_ROWS) {
+        const size_t rows = p->n_rows - i < TILE_ROWS ? p->n_rows - i : TILE_ROWS;
+        tile.c = p->c + i * p->c_row;
+        tile.a = p->a + i * p->a_row;
+        if (cut)
+            thr_tile_edge(&tile, n_steps, rows, columns);
+        else
+            thr_tile_any(&tile, n_steps, rows, vectors);
+    }
+}
+
+/* Steps in the outer loop: what stands in C between two of its rounds is what the specification has there. */
+static inline void thr_matmul(const thr_product *p) {
+    for (size_t k = 0; k < p->n_inner; k += PANEL_STEPS)
+        for (size_t j = 0; j < p->n_columns; j += PANEL_COLUMNS) {
+            thr_product part = *p;
+            part.c += j;
+            part.a += k * p->a_step;
+            part.b += k * p->b_row + j;
+            thr_panel(&part, p->n_inner - k < PANEL_STEPS ? p->n_inner - k : PANEL_STEPS,
+                      p->n_columns - j < PANEL_COLUMNS ? p->n_columns - j : PANEL_COLUMNS);
+        }
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nn/bags.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "parallel/pool.h"
+
+#include <string.h>
+
+/* Bags a piece of the forward pass, touched rows one of the backward pass; floats of a cache line. */
+enum { PIECE_BAGS = 64, PIECE_ROWS = 32, LINE = 16 };
+
+typedef struct sums {
+    const thr_kernels *kernels;
+    const float *table;
+    const thr_bags *bags;
+    size_t n_columns;
+    float *out;
+} sums;
+
+static void sum_bags(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    const sums *s = arg;
+    const thr_bags *bags = s->bags;
+    const size_t first = piece * PIECE_BAGS;
+    const size_t end = bags->n_bags - first < PIECE_BAGS ? bags->n_bags : first + PIECE_BAGS;
+    for (size_t i = first; i < end; i++)
+        s->kernels->gather_sum(s->out + i * s->n_columns, s->table, s->n_columns, bags->rows + bags->offsets[i],
+                               bags->offsets[i + 1] - bags->offsets[i], bags->offsets[end] - bags->offsets[i + 1]);
+}
+
+void thr_bags_forward(thr_context *context, const float *table, size_t n_columns, const thr_bags *bags, float *out) {
+    sums s = {context->kernels, table, bags, n_columns, out};
+    thr_parallel_for(context, (bags->n_bags + PIECE_BAGS - 1) / PIECE_BAGS, sum_bags, &s);
+}
+
+/* ------------------------------------------------------------------------------------------------ transposed */
+
+static thr_status make_room(thr_context *context, const thr_bags *bags, size_t n_table_rows, thr_bags_transposed *t,
+                            thr_error *err) {
+    const size_t n_entries = bags->offsets[bags->n_bags];
+    const size_t n_rows = n_entries < n_table_rows ? n_entries : n_table_rows, old = t->counts_capacity;
+    THR_TRY(thr_grow(context, &t->rows, &t->rows_capacity, 0, n_rows, sizeof *t->rows, "touched rows", err));
+    THR_TRY(
+        thr_grow(context, &t->offsets, &t->offsets_capacity, 0, n_rows + 2, sizeof *t->offsets, "touched rows", err));
+    THR_TRY(thr_grow(context, &t->bags, &t->bags_capacity, 0, n_entries, sizeof *t->bags, "transposed bags", err));
+    THR_TRY(thr_grow(context, &t->counts, &t->counts_capacity, old, n_table_rows, sizeof *t->counts, "counts of rows",
+                     err));
+    memset(t->counts + old, 0, (t->counts_capacity - old) * sizeof *t->counts);
+    return THR_OK;
+}
+
+/*
+ * Counting sort. A row's count becomes its place among the touched rows. offsets[place + 1] is where the row's
+ * next bag goes: its list's start at first, and its end, which is the next one's start, when all are there.
+ */
+thr_status thr_bags_transpose(thr_context *context, const thr_bags *bags, size_t n_table_rows,
+                              thr_bags_transposed *transposed, thr_error *err) {
+    thr_bags_transposed *t = transposed;
+    THR_TRY(make_room(context, bags, n_table_rows, t, err));
+    const size_t n_entries = bags->offsets[bags->n_bags];
+    for (size_t e = 0; e < n_entries; e++)
+        t->counts[bags->rows[e]]++;
+    size_t start = 0;
+    t->n_rows = 0;
+    t->offsets[0] = 0;
+    for (size_t row = 0; row < n_table_rows; row++) {
+        if (t->counts[row] == 0)
+            continue;
+        t->rows[t->n_rows] = (uint32_t)row;
+        t->offsets[t->n_rows + 1] = start;
+        start += t->counts[row];
+        t->counts[row] = (uint32_t)t->n_rows++;
+    }
+    for (size_t i = 0; i < bags->n_bags; i++)
+        for (size_t e = bags->offsets[i]; e < bags->offsets[i + 1]; e++)
+            t->bags[t->offsets[t->counts[bags->rows[e]] + 1]++] = (uint32_t)i;
+    for (size_t i = 0; i < t->n_rows; i++)
+        t->counts[t->rows[i]] = 0;
+    return THR_OK;
+}
+
+void thr_bags_transposed_free(thr_context *context, thr_bags_transposed *transposed) {
+    thr_release(context, transposed->rows);
+    thr_release(context, transposed->offsets);
+    thr_release(context, transposed->bags);
+    thr_release(context, transposed->counts);
+    *transposed = (thr_bags_transposed){0};
+}
+
+/* ------------------------------------------------------------------------------------------------ backward */
+
+typedef struct steps {
+    thr_optimiser_pass pass;
+    const thr_bags_transposed *transposed;
+    const float *d_out;
+    size_t n_columns;
+    float *table, *slots[2];
+    uint32_t n_slots;
+    float *gradients; /* n_columns a worker */
+} steps;
+
+/* The row's weights and state are what no cache holds: they are fetched while the gradient is summed. */
+static void fetch_row(const steps *s, size_t row) {
+    for (size_t c = 0; c < s->n_columns; c += LINE) {
+        __builtin_prefetch(s->table + row * s->n_columns + c, 1);
+        for (uint32_t slot = 0; slot < s->n_slots; slot++)
+            __builtin_prefetch(s->slots[slot] + row * s->n_columns + c, 1);
+    }
+}
+
+static void step_rows(void *arg, size_t piece, uint32_t worker) {
+    const steps *s = arg;
+    const thr_bags_transposed *t = s->transposed;
+    const size_t n = s->n_columns, first = piece * PIECE_ROWS;
+    const size_t end = t->n_rows - first < PIECE_ROWS ? t->n_rows : first + PIECE_ROWS;
+    float *gradient = s->gradients + worker * n;
+    fetch_row(s, t->rows[first]);
+    for (size_t i = first; i < end; i++) {
+        if (i + 1 < end)
+            fetch_row(s, t->rows[i + 1]);
+        s->pass.kernels->gather_sum(gradient, s->d_out, n, t->bags + t->offsets[i], t->offsets[i + 1] - t->offsets[i],
+                                    t->offsets[end] - t->offsets[i + 1]);
+        const size_t at = t->rows[i] * n;
+        float *slots[2] = {s->n_slots > 0 ? s->slots[0] + at : NULL, s->n_slots > 1 ? s->slots[1] + at : NULL};
+        thr_optimiser_pass_step(&s->pass, s->table + at, gradient, slots, n);
+    }
+}
+
+thr_status thr_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,
+                             size_t n_columns, const thr_optimiser *optimiser, float *table, float *const slots[2],
+                             thr_error *err) {
+    steps s = {.pass = thr_optimiser_start(context->kernels, optimiser),
+               .transposed = transposed,
+               .d_out = d_out,
+               .n_columns = n_columns,
+               .table = table,
+               .n_slots = thr_optimiser_n_slots(optimiser->kind)};
+    for (uint32_t slot = 0; slot < s.n_slots; slot++)
+        s.slots[slot] = slots[slot];
+    THR_TRY(thr_alloc(context, (size_t)context->n_threads * n_columns, sizeof(float), &s.gradients, "gradients of rows",
+                      err));
+    thr_parallel_for(context, (transposed->n_rows + PIECE_ROWS - 1) / PIECE_ROWS, step_rows, &s);
+    thr_release(context, s.gradients);
+    return THR_OK;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nn/dense.h"
+
+#include "base/memory.h"
+#include "nn/products.h"
+#include "parallel/pool.h"
+
+#include <string.h>
+
+void thr_dense_forward(thr_context *context, const float *x, const float *weights, const float *bias, size_t n_rows,
+                       size_t n_in, size_t n_out, float *y) {
+    for (size_t i = 0; i < n_rows; i++)
+        if (bias != NULL)
+            memcpy(y + i * n_out, bias, n_out * sizeof *y);
+        else
+            memset(y + i * n_out, 0, n_out * sizeof *y);
+    thr_matmul(context, &(thr_product){.c = y,
+                                       .a = x,
+                                       .b = weights,
+                                       .c_row = n_out,
+                                       .a_row = n_in,
+                                       .a_step = 1,
+                                       .b_row = n_out,
+                                       .n_rows = n_rows,
+                                       .n_columns = n_out,
+                                       .n_inner = n_in});
+}
+
+size_t thr_dense_scratch(size_t n_rows, size_t n_in, size_t n_out) {
+    (void)n_rows;
+    return n_in * n_out;
+}
+
+/* d_x += d_y W^T: the kernel reads rows of its right side, so W is transposed; it is small beside the batch. */
+static void add_d_x(thr_context *context, const float *weights, const float *d_y, size_t n_rows, size_t n_in,
+                    size_t n_out, float *d_x, float *transposed) {
+    thr_transpose(weights, n_in, n_out, transposed);
+    thr_matmul(context, &(thr_product){.c = d_x,
+                                       .a = d_y,
+                                       .b = transposed,
+                                       .c_row = n_in,
+                                       .a_row = n_out,
+                                       .a_step = 1,
+                                       .b_row = n_in,
+                                       .n_rows = n_rows,
+                                       .n_columns = n_in,
+                                       .n_inner = n_out});
+}
+
+/* d_weights += x^T d_y: the left side's strides transpose it. */
+static void add_d_weights(thr_context *context, const float *x, const float *d_y, size_t n_rows, size_t n_in,
+                          size_t n_out, float *d_weights) {
+    thr_matmul(context, &(thr_product){.c = d_weights,
+                                       .a = x,
+                                       .b = d_y,
+                                       .c_row = n_out,
+                                       .a_row = 1,
+                                       .a_step = n_in,
+                                       .b_row = n_out,
+                                       .n_rows = n_in,
+                                       .n_columns = n_out,
+                                       .n_inner = n_rows});
+}
+
+void thr_dense_backward(thr_context *context, const float *x, const float *weights, const float *d_y, size_t n_rows,
+                        size_t n_in, size_t n_out, bool add, float *d_x, float *d_weights, float *d_bias,
+                        float *scratch) {
+    if (d_x != NULL && !add)
+        memset(d_x, 0, n_rows * n_in * sizeof *d_x);
+    if (d_x != NULL)
+        add_d_x(context, weights, d_y, n_rows, n_in, n_out, d_x, scratch);
+    if (d_weights != NULL)
+        add_d_weights(context, x, d_y, n_rows, n_in, n_out, d_weights);
+    for (size_t i = 0; d_bias != NULL && i < n_rows; i++)
+        for (size_t j = 0; j < n_out; j++)
+            d_bias[j] += d_y[i * n_out + j];
+}
+
+/* -------------------------------------------------------------------------------------------- element by element */
+
+/* Loops over n elements in pieces that stay in the first level cache. */
+enum { PIECE = 4096 };
+
+typedef struct elements elements;
+typedef void (*elements_fn)(const elements *all, size_t first, size_t n);
+
+struct elements {
+    const thr_kernels *kernels;
+    elements_fn fn;
+    const float *in, *d_out; /* d_out: backward */
+    float *out;
+    size_t n;
+    thr_estimator estimator;
+    float slope;
+};
+
+static void run_piece(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    const elements *all = arg;
+    const size_t first = piece * PIECE, left = all->n - first;
+    all->fn(all, first, left < PIECE ? left : PIECE);
+}
+
+static void run_elements(thr_context *context, elements all) {
+    all.kernels = context->kernels;
+    thr_parallel_for(context, (all.n + PIECE - 1) / PIECE, run_piece, &all);
+}
+
+static void tanh_piece(const elements *all, size_t first, size_t n) {
+    all->kernels->tanh_f32(all->out + first, all->in + first, n);
+}
+
+void thr_tanh_forward(thr_context *context, const float *x, size_t n, float *y) {
+    run_elements(context, (elements){.fn = tanh_piece, .in = x, .out = y, .n = n});
+}
+
+static void tanh_backward_piece(const elements *all, size_t first, size_t n) {
+    for (size_t i = first; i < first + n; i++)
+        all->out[i] = all->d_out[i] * (1.0f - all->in[i] * all->in[i]);
+}
+
+void thr_tanh_backward(thr_context *context, const float *y, const float *d_y, size_t n, float *d_x) {
+    run_elements(context, (elements){.fn = tanh_backward_piece, .in = y, .d_out = d_y, .out = d_x, .n = n});
+}
+
+static void sign_piece(const elements *all, size_t first, size_t n) {
+    for (size_t i = first; i < first + n; i++)
+        all->out[i] = all->in[i] > 0.0f ? 1.0f : -1.0f;
+}
+
+void thr_sign_forward(thr_context *context, const float *x, size_t n, float *y) {
+    run_elements(context, (elements){.fn = sign_piece, .in = x, .out = y, .n = n});
+}
+
+/* slope (1 - tanh(slope x)^2) d_y. */
+static void annealed_piece(const elements *all, size_t first, size_t n) {
+    float t[PIECE] = {0};
+    for (size_t i = 0; i < n; i++)
+        t[i] = all->slope * all->in[first + i];
+    all->kernels->tanh_f32(t, t, n);
+    for (size_t i = 0; i < n; i++)
+        all->out[first + i] = all->d_out[first + i] * (all->slope * (1.0f - t[i] * t[i]));
+}
+
+static void sign_backward_piece(const elements *all, size_t first, size_t n) {
+    switch (all->estimator) {
+    case THR_ESTIMATOR_VARIANT:
+        for (size_t i = first; i < first + n; i++) {
+            const bool inside = all->in[i] >= -1.0f && all->in[i] <= 1.0f;
+            all->out[i] = inside ? all->d_out[i] : 0.0f;
+        }
+        break;
+    case THR_ESTIMATOR_STRAIGHT:
+        if (all->out != all->d_out)
+            memcpy(all->out + first, all->d_out + first, n * sizeof(float));
+        break;
+    case THR_ESTIMATOR_TANH:
+        annealed_piece(all, first, n);
+        break;
+    }
+}
+
+void thr_sign_backward(thr_context *context, thr_estimator estimator, float slope, const float *x, const float *d_y,
+                       size_t n, float *d_x) {
+    run_elements(context, (elements){.fn = sign_backward_piece,
+                                     .in = x,
+                                     .d_out = d_y,
+                                     .out = d_x,
+                                     .n = n,
+                                     .estimator = estimator,
+                                     .slope = slope});
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows are brought to length 1 first, so a cosine is a product and its gradient a projection: with u = x / |x| and G
+ * the gradient by u, d_x = (G - (G u) u) / |x|.
+ *
+ * The cosines of row i with its negatives are a band along the diagonal of the matrix of all cosines. It is stored as
+ * one line of n_negatives numbers a row, so an entry one row down and in the same column stands one place further left:
+ * the band is a matrix whose rows are stride - 1 apart. A block of rows times the columns that any of them wants is
+ * therefore one product, straight into the band, and the gradients are products of the band, plain and transposed.
+ * What a product has outside of the band falls on both ends of the lines, which are longer by `pad` there, and zeros
+ * for reading.
+ */
+#include "nn/match_loss.h"
+
+#include "base/memory.h"
+#include "kernel/elementwise.h"
+#include "nn/products.h"
+#include "parallel/pool.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { LANES = 16 };
+
+typedef struct run {
+    const thr_kernels *kernels;
+    const thr_match_loss *loss;
+    size_t n, n_dims, n_negatives;
+    size_t block, pad, stride;         /* rows of a product; of the band's lines */
+    float *queries, *items;            /* of length 1 */
+    float *items_across;               /* transposed */
+    float *band;                       /* cosines, then the loss's gradient by them; from the first line's padding */
+    float *pairs;                      /* the same of the pairs themselves */
+    float *query_scales, *item_scales; /* 1 / |x|, 0 for zero vectors */
+    float *losses;                     /* a double each */
+    const float *raw_queries, *raw_items;
+    float *cosines, *d_queries, *d_items;
+} run;
+
+/* Rows a product has: a band of few negatives is used up less by blocks of many. */
+static size_t block_rows(size_t n_negatives) {
+    return n_negatives < 24 ? 6 : n_negatives < 96 ? 12 : n_negatives < 256 ? 24 : 48;
+}
+
+static size_t band_stride(size_t n_negatives) {
+    return n_negatives + 2 * (block_rows(n_negatives) - 1) + LANES - 1;
+}
+
+size_t thr_match_loss_scratch(const thr_match_loss *loss, size_t n_rows, size_t n_dims) {
+    enum { NUMBERS = 5 }; /* a pair, two scales, and a loss of two floats */
+    return n_rows * (3 * n_dims + band_stride(loss->n_negatives) + NUMBERS);
+}
+
+/* Line i of the band: its negative j is at [j]. */
+static float *line(const run *r, size_t i) {
+    return r->band + i * r->stride + r->pad;
+}
+
+/* ------------------------------------------------------------------------------------------------ one row */
+
+/* ln x for finite x >= 1: the C library's may differ in the last bit from machine to machine. */
+static double logarithm(double x) {
+    const double ln2 = 0x1.62e42fefa39efp-1, root_half = 0x1.6a09e667f3bcdp-1;
+    int exponent = 0;
+    double m = frexp(x, &exponent);
+    if (m < root_half) {
+        m *= 2;
+        exponent--;
+    }
+    /* ln m = 2 artanh s, |s| <= 0.172: the first term left out is below 2^-60. */
+    const double s = (m - 1) / (m + 1), square = s * s;
+    double sum = 0;
+    for (int k = 21; k >= 1; k -= 2)
+        sum = sum * square + 1.0 / k;
+    return 2 * s * sum + exponent * ln2;
+}
+
+static float largest(const float *x, size_t n, float most) {
+    float lanes[LANES];
+    for (size_t l = 0; l < LANES; l++)
+        lanes[l] = most;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t l = 0; l < LANES; l++)
+            lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+    for (; i < n; i++)
+        lanes[i % LANES] = x[i] > lanes[i % LANES] ? x[i] : lanes[i % LANES];
+    for (size_t l = 0; l < LANES; l++)
+        most = lanes[l] > most ? lanes[l] : most;
+    return most;
+}
+
+/* 16 partial sums, then halves: the order of dot_f32. */
+static float sum_of(const float *x, size_t n) {
+    float lanes[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t l = 0; l < LANES; l++)
+            lanes[l] += x[i + l];
+    for (; i < n; i++)
+        lanes[i % LANES] += x[i];
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t l = 0; l < half; l++)
+            lanes[l] += lanes[l + half];
+    return lanes[0];
+}
+
+/*
+ * From the cosines of a row to its loss, and from there to the gradient by them, in their place: gamma / n p_j for the
+ * negatives, and for the pair what makes them add up to 0. Padding, which other rows have written to, becomes 0.
+ */
+static void soft_max(const run *r, size_t i) {
+    float *c = line(r, i);
+    const size_t n = r->n_negatives;
+    const float gamma = r->loss->gamma, pair = r->pairs[i], most = largest(c, n, pair);
+    for (size_t j = 0; j < n; j++)
+        c[j] = gamma * (c[j] - most);
+    r->kernels->exp_f32(c, c, n);
+    const float others = sum_of(c, n), all = others + thr_exp_one(gamma * (pair - most));
+    const double loss = (isfinite(all) ? logarithm((double)all) : (double)all) + (double)gamma * (double)(most - pair);
+    memcpy(r->losses + 2 * i, &loss, sizeof loss);
+    if (r->d_queries == NULL)
+        return;
+    const float scale = gamma / ((float)r->n * all);
+    for (size_t j = 0; j < n; j++)
+        c[j] *= scale;
+    r->pairs[i] = -(others * scale);
+    memset(c - r->pad, 0, r->pad * sizeof *c);
+    memset(c + n, 0, (r->stride - r->pad - n) * sizeof *c);
+}
+
+/* g becomes the gradient by x from that by u = x * scale. */
+static void project(const run *r, float *g, const float *u, float scale) {
+    float along = 0;
+    r->kernels->dot_f32(&along, g, u, r->n_dims * sizeof *u, 1, r->n_dims);
+    for (size_t d = 0; d < r->n_dims; d++)
+        g[d] = (g[d] - along * u[d]) * scale;
+}
+
+/* ------------------------------------------------------------------------------------------------ blocks of rows */
+
+/* Lengths below FLT_MIN count as 0: what is divided by them would not be finite. */
+static float to_unit(const run *r, const float *x, float *unit) {
+    const double length = sqrt(r->kernels->sum_squares(x, r->n_dims));
+    const float scale = length < (double)FLT_MIN ? 0.0f : (float)(1.0 / length);
+    for (size_t d = 0; d < r->n_dims; d++)
+        unit[d] = x[d] * scale;
+    return scale;
+}
+
+static size_t rows_of(const run *r, size_t block) {
+    const size_t left = r->n - block * r->block;
+    return left < r->block ? left : r->block;
+}
+
+static void normalise_block(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    const run *r = arg;
+    const size_t first = piece * r->block, n_dims = r->n_dims;
+    for (size_t i = first; i < first + rows_of(r, piece); i++) {
+        r->query_scales[i] = to_unit(r, r->raw_queries + i * n_dims, r->queries + i * n_dims);
+        r->item_scales[i] = to_unit(r, r->raw_items + i * n_dims, r->items + i * n_dims);
+        for (size_t d = 0; d < n_dims; d++)
+            r->items_across[d * r->n + i] = r->items[i * n_dims + d];
+        r->kernels->dot_f32(&r->pairs[i], r->queries + i * n_dims, r->items + i * n_dims, n_dims * sizeof(float), 1,
+                            n_dims);
+        if (r->cosines != NULL)
+            r->cosines[i] = r->pairs[i];
+    }
+}
+
+/* Runs of rows of the other side that a block's columns are: they go around the end to row 0. */
+typedef struct run_of_rows {
+    size_t column, row, n;
+} run_of_rows;
+
+static bool next_rows(const run *r, size_t from, size_t width, run_of_rows *rows) {
+    rows->column += rows->n;
+    if (rows->column >= width)
+        return false;
+    const size_t left = width - rows->column;
+    rows->row = (from + rows->column) % r->n;
+    rows->n = left < r->n - rows->row ? left : r->n - rows->row;
+    return true;
+}
+
+/* Up to a whole number of vectors, which is less work than a part of one. */
+static void find_cosines(const run *r, size_t first, size_t n_rows) {
+    const size_t width = (r->n_negatives + n_rows - 1 + LANES - 1) / LANES * LANES;
+    memset(r->band + first * r->stride, 0, n_rows * r->stride * sizeof *r->band);
+    for (run_of_rows at = {0}; next_rows(r, first + r->loss->shift, width, &at);)
+        r->kernels->matmul(&(thr_product){.c = line(r, first) + at.column,
+                                          .a = r->queries + first * r->n_dims,
+                                          .b = r->items_across + at.row,
+                                          .c_row = r->stride - 1,
+                                          .a_row = r->n_dims,
+                                          .a_step = 1,
+                                          .b_row = r->n,
+                                          .n_rows = n_rows,
+                                          .n_columns = at.n,
+                                          .n_inner = r->n_dims});
+}
+
+/* A block of gradients begins with what the pairs send. */
+static void begin_gradients(const run *r, size_t first, size_t n_rows, const float *others, float *gradients) {
+    for (size_t i = first; i < first + n_rows; i++)
+        for (size_t d = 0; d < r->n_dims; d++)
+            gradients[i * r->n_dims + d] = r->pairs[i] * others[i * r->n_dims + d];
+}
+
+static void query_block(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    const run *r = arg;
+    const size_t first = piece * r->block, n_rows = rows_of(r, piece), n_dims = r->n_dims;
+    find_cosines(r, first, n_rows);
+    for (size_t i = first; i < first + n_rows; i++)
+        soft_max(r, i);
+    if (r->d_queries == NULL)
+        return;
+    begin_gradients(r, first, n_rows, r->items, r->d_queries);
+    for (run_of_rows at = {0}; next_rows(r, first + r->loss->shift, r->n_negatives + n_rows - 1, &at);)
+        r->kernels->matmul(&(thr_product){.c = r->d_queries + first * n_dims,
+                                          .a = line(r, first) + at.column,
+                                          .b = r->items + at.row * n_dims,
+                                          .c_row = n_dims,
+                                          .a_row = r->stride - 1,
+                                          .a_step = 1,
+                                          .b_row = n_dims,
+                                          .n_rows = n_rows,
+                                          .n_columns = n_dims,
+                                          .n_inner = at.n});
+    for (size_t i = first; i < first + n_rows; i++)
+        project(r, r->d_queries + i * n_dims, r->queries + i * n_dims, r->query_scales[i]);
+}
+
+/*
+ * Item first + k is negative j of query i = first + k - shift - j: the queries of a block begin with the last negative
+ * of its first item. Queries in ascending order from there.
+ */
+static void item_block(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    const run *r = arg;
+    const size_t first = piece * r->block, n_rows = rows_of(r, piece), n_dims = r->n_dims;
+    const size_t last = r->n_negatives - 1, from = first + r->n - r->loss->shift - last;
+    begin_gradients(r, first, n_rows, r->queries, r->d_items);
+    for (run_of_rows at = {0}; next_rows(r, from, r->n_negatives + n_rows - 1, &at);)
+        r->kernels->matmul(&(thr_product){.c = r->d_items + first * n_dims,
+                                          .a = r->band + at.row * r->stride + (r->pad + last - at.column),
+                                          .b = r->queries + at.row * n_dims,
+                                          .c_row = n_dims,
+                                          .a_row = 1,
+                                          .a_step = r->stride - 1,
+                                          .b_row = n_dims,
+                                          .n_rows = n_rows,
+                                          .n_columns = n_dims,
+                                          .n_inner = at.n});
+    for (size_t j = first; j < first + n_rows; j++)
+        project(r, r->d_items + j * n_dims, r->items + j * n_dims, r->item_scales[j]);
+}
+
+static void lay_out(run *r, float *scratch) {
+    float **const parts[] = {&r->queries, &r->items,        &r->items_across, &r->band,
+                             &r->pairs,   &r->query_scales, &r->item_scales,  &r->losses};
+    const size_t rows = r->n * r->n_dims;
+    const size_t sizes[] = {rows, rows, rows, r->n * r->stride, r->n, r->n, r->n, 2 * r->n};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        *parts[i] = scratch;
+        scratch += sizes[i];
+    }
+}
+
+double thr_match_loss_run(thr_context *context, const thr_match_loss *loss, const float *queries, const float *items,
+                          size_t n_rows, size_t n_dims, float *cosines, float *d_queries, float *d_items,
+                          float *scratch) {
+    run r = {.kernels = context->kernels,
+             .loss = loss,
+             .n = n_rows,
+             .n_dims = n_dims,
+             .n_negatives = loss->n_negatives,
+             .block = block_rows(loss->n_negatives),
+             .pad = block_rows(loss->n_negatives) - 1,
+             .stride = band_stride(loss->n_negatives),
+             .raw_queries = queries,
+             .raw_items = items,
+             .cosines = cosines,
+             .d_queries = d_queries,
+             .d_items = d_items};
+    const size_t n_blocks = (n_rows + r.block - 1) / r.block;
+    lay_out(&r, scratch);
+    thr_parallel_for(context, n_blocks, normalise_block, &r);
+    thr_parallel_for(context, n_blocks, query_block, &r);
+    if (d_items != NULL)
+        thr_parallel_for(context, n_blocks, item_block, &r);
+    double sum = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        double row = 0;
+        memcpy(&row, r.losses + 2 * i, sizeof row);
+        sum += row;
+    }
+    return n_rows == 0 ? 0 : sum / (double)n_rows;
+}

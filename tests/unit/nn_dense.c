@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn_dense.c - products of batches bit by bit in the promised order; tanh, sign and the gradients of both. */
+#include "nn/dense.h"
+
+#include "nn_support.h"
+
+#include <math.h>
+
+typedef struct shape {
+    size_t n_rows, n_in, n_out;
+} shape;
+
+static const shape shapes[] = {{1, 1, 1},    {1, 288, 64},   {5, 3, 17},    {7, 130, 33}, {100, 64, 64},
+                               {301, 20, 5}, {64, 288, 128}, {12, 257, 96}, {40, 1, 100}, {200, 70, 1}};
+enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+
+typedef struct layer {
+    shape s;
+    float *x, *weights, *bias, *d_y;
+    float *y, *d_x, *d_weights, *d_bias; /* what is right; the gradients are added to these to begin with */
+    float *d_x_before, *d_weights_before, *d_bias_before;
+} layer;
+
+/* In the order dense.h promises: every sum in that of its index. */
+static void naive(layer *l) {
+    const shape s = l->s;
+    for (size_t i = 0; i < s.n_rows; i++)
+        for (size_t j = 0; j < s.n_out; j++) {
+            float sum = l->bias[j];
+            for (size_t k = 0; k < s.n_in; k++)
+                sum += l->x[i * s.n_in + k] * l->weights[k * s.n_out + j];
+            l->y[i * s.n_out + j] = sum;
+        }
+    for (size_t i = 0; i < s.n_rows; i++)
+        for (size_t k = 0; k < s.n_in; k++)
+            for (size_t j = 0; j < s.n_out; j++)
+                l->d_x[i * s.n_in + k] += l->d_y[i * s.n_out + j] * l->weights[k * s.n_out + j];
+    for (size_t k = 0; k < s.n_in; k++)
+        for (size_t j = 0; j < s.n_out; j++)
+            for (size_t i = 0; i < s.n_rows; i++)
+                l->d_weights[k * s.n_out + j] += l->x[i * s.n_in + k] * l->d_y[i * s.n_out + j];
+    for (size_t j = 0; j < s.n_out; j++)
+        for (size_t i = 0; i < s.n_rows; i++)
+            l->d_bias[j] += l->d_y[i * s.n_out + j];
+}
+
+static layer make_layer(shape s, uint64_t *rng) {
+    layer l = {.s = s,
+               .x = nn_normal(rng, s.n_rows * s.n_in),
+               .weights = nn_normal(rng, s.n_in * s.n_out),
+               .bias = nn_normal(rng, s.n_out),
+               .d_y = nn_normal(rng, s.n_rows * s.n_out),
+               .y = test_array(s.n_rows * s.n_out, sizeof(float)),
+               .d_x_before = nn_normal(rng, s.n_rows * s.n_in),
+               .d_weights_before = nn_normal(rng, s.n_in * s.n_out),
+               .d_bias_before = nn_normal(rng, s.n_out)};
+    l.d_x = nn_copy(l.d_x_before, s.n_rows * s.n_in);
+    l.d_weights = nn_copy(l.d_weights_before, s.n_in * s.n_out);
+    l.d_bias = nn_copy(l.d_bias_before, s.n_out);
+    naive(&l);
+    return l;
+}
+
+static void free_layer(layer *l) {
+    float *const all[] = {
+        l->x,          l->weights,          l->bias,         l->d_y, l->y, l->d_x, l->d_weights, l->d_bias,
+        l->d_x_before, l->d_weights_before, l->d_bias_before};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+static void check_layer(thr_context *context, void *arg) {
+    const layer *l = arg;
+    const shape s = l->s;
+    float *y = test_array(s.n_rows * s.n_out, sizeof *y), *d_x = nn_copy(l->d_x_before, s.n_rows * s.n_in);
+    float *d_weights = nn_copy(l->d_weights_before, s.n_in * s.n_out), *d_bias = nn_copy(l->d_bias_before, s.n_out);
+    float *scratch = test_array(thr_dense_scratch(s.n_rows, s.n_in, s.n_out), sizeof *scratch);
+    thr_dense_forward(context, l->x, l->weights, l->bias, s.n_rows, s.n_in, s.n_out, y);
+    assert_same_floats(y, l->y, s.n_rows * s.n_out, "forward %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
+    thr_dense_backward(context, l->x, l->weights, l->d_y, s.n_rows, s.n_in, s.n_out, true, d_x, d_weights, d_bias,
+                       scratch);
+    assert_same_floats(d_x, l->d_x, s.n_rows * s.n_in, "d_x %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
+    assert_same_floats(d_weights, l->d_weights, s.n_in * s.n_out, "d_weights %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
+    assert_same_floats(d_bias, l->d_bias, s.n_out, "d_bias %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
+    free(y);
+    free(d_x);
+    free(d_weights);
+    free(d_bias);
+    free(scratch);
+}
+
+static void layers_are_the_naive_sums_at_every_level_and_number_of_threads(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        layer l = make_layer(shapes[i], &rng);
+        nn_each_context(check_layer, &l);
+        free_layer(&l);
+    }
+}
+
+static void without_add_what_stood_in_d_x_does_not_count(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    layer l = make_layer((shape){20, 30, 40}, &rng);
+    float *zeros = test_array(20 * 30, sizeof *zeros), *scratch = test_array(30 * 40, sizeof *scratch);
+    thr_dense_backward(context, l.x, l.weights, l.d_y, 20, 30, 40, true, zeros, l.d_weights, l.d_bias, scratch);
+    thr_dense_backward(context, l.x, l.weights, l.d_y, 20, 30, 40, false, l.d_x, l.d_weights, l.d_bias, scratch);
+    assert_same_floats(l.d_x, zeros, 20 * 30, "not added");
+    thr_dense_backward(context, l.x, l.weights, l.d_y, 20, 30, 40, false, NULL, l.d_weights, l.d_bias, scratch);
+    thr_dense_forward(context, l.x, l.weights, NULL, 20, 30, 40, l.y);
+    memset(zeros, 0, 40 * sizeof *zeros);
+    float *with_zeros = test_array(20 * 40, sizeof *with_zeros);
+    thr_dense_forward(context, l.x, l.weights, zeros, 20, 30, 40, with_zeros);
+    assert_same_floats(l.y, with_zeros, 20 * 40, "no bias");
+    free(with_zeros);
+    free(zeros);
+    free(scratch);
+    free_layer(&l);
+    thr_context_free(context);
+}
+
+static void a_row_is_the_same_in_every_batch(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        layer l = make_layer(shapes[i], &rng);
+        const shape s = l.s;
+        float *y = test_array(s.n_rows * s.n_out, sizeof *y);
+        for (size_t first = 0, n = 1; first < s.n_rows; first += n, n = n * 2 + 1) {
+            n = s.n_rows - first < n ? s.n_rows - first : n;
+            thr_dense_forward(context, l.x + first * s.n_in, l.weights, l.bias, n, s.n_in, s.n_out,
+                              y + first * s.n_out);
+        }
+        assert_same_floats(y, l.y, s.n_rows * s.n_out, "batches of 1, 3, 7, ... of %zu", s.n_rows);
+        free(y);
+        free_layer(&l);
+    }
+    thr_context_free(context);
+}
+
+/* ------------------------------------------------------------------------------------------- element by element */
+
+static void tanh_is_right_to_2e_7_and_odd_and_grows(void **state) {
+    (void)state;
+    enum { N = 400000 };
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    float *x = test_array(N, sizeof *x), *y = test_array(N, sizeof *y), *mirrored = test_array(N, sizeof *mirrored);
+    for (size_t i = 0; i < N; i++)
+        x[i] = (float)i * (12.0f / N);
+    thr_tanh_forward(context, x, N, y);
+    for (size_t i = 0; i < N; i++) {
+        assert_case(fabs((double)y[i] - tanh((double)x[i])) <= 2e-7, "tanh(%.9g) = %.9g", (double)x[i], (double)y[i]);
+        assert_case(i == 0 || y[i] >= y[i - 1] - 1.2e-7f, "tanh falls at %.9g", (double)x[i]);
+        assert_case(x[i] < 10.0f || y[i] == 1.0f, "tanh(%.9g) is not 1", (double)x[i]);
+        x[i] = -x[i];
+    }
+    memcpy(mirrored, x, N * sizeof *x);
+    thr_tanh_forward(context, mirrored, N, mirrored);
+    for (size_t i = 0; i < N; i++)
+        assert_true(mirrored[i] == -y[i]);
+    float odd[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-40f, 3e38f};
+    thr_tanh_forward(context, odd, 7, odd);
+    assert_true(isnan(odd[0]) && odd[1] == 1.0f && odd[2] == -1.0f && odd[3] == 0.0f && odd[4] == 0.0f);
+    assert_true(signbit(odd[4]) && odd[5] == 1e-40f && odd[6] == 1.0f);
+    free(x);
+    free(y);
+    free(mirrored);
+    thr_context_free(context);
+}
+
+static void exp_is_right_to_2e_7_of_itself(void **state) {
+    (void)state;
+    enum { N = 350000 };
+    float *x = test_array(N, sizeof *x), *y = test_array(N, sizeof *y);
+    for (size_t i = 0; i < N; i++)
+        x[i] = -87.0f + (float)i * (175.0f / N);
+    const thr_kernels *kernels = thr_kernels_get(thr_isa_best());
+    kernels->exp_f32(y, x, N);
+    for (size_t i = 0; i < N; i++) {
+        const double want = exp((double)x[i]);
+        assert_case(fabs((double)y[i] - want) <= 2e-7 * want, "exp(%.9g) = %.9g", (double)x[i], (double)y[i]);
+    }
+    const float ends[] = {-1e9f, -87.0f, 1e9f, 88.0f, NAN, 0.0f};
+    kernels->exp_f32(y, ends, 6);
+    assert_true(y[0] == y[1] && y[2] == y[3] && isnan(y[4]) && y[5] == 1.0f);
+    free(x);
+    free(y);
+}
+
+static void tanh_sends_back_its_slope(void **state) {
+    (void)state;
+    enum { N = 5000 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
+    float *x = nn_normal(&rng, N), *d_y = nn_normal(&rng, N), *y = test_array(N, sizeof *y);
+    thr_tanh_forward(context, x, N, y);
+    float *d_x = nn_copy(d_y, N);
+    thr_tanh_backward(context, y, d_x, N, d_x);
+    for (size_t i = 0; i < N; i++) {
+        const double h = 1e-6, slope = (tanh((double)x[i] + h) - tanh((double)x[i] - h)) / (2 * h);
+        /* 1 - y^2 of a y that is wrong by 2e-7, times d_y. */
+        assert_true(fabs((double)d_x[i] - (double)d_y[i] * slope) <= 1e-6 * (1 + fabs((double)d_y[i])));
+    }
+    free(x);
+    free(d_y);
+    free(y);
+    free(d_x);
+    thr_context_free(context);
+}
+
+static void sign_is_1_above_0_only(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    const float x[] = {0.0f, -0.0f, 1e-40f, -1e-40f, 3.0f, -3.0f, INFINITY, -INFINITY};
+    const float want[] = {-1, -1, 1, -1, 1, -1, 1, -1};
+    float y[8];
+    thr_sign_forward(context, x, 8, y);
+    assert_memory_equal(y, want, sizeof y);
+    thr_context_free(context);
+}
+
+typedef struct back {
+    thr_estimator estimator;
+    float *x, *d_y, *want;
+    size_t n;
+} back;
+
+static void check_back(thr_context *context, void *arg) {
+    const back *b = arg;
+    float *d_x = test_array(b->n, sizeof *d_x), *in_place = nn_copy(b->d_y, b->n);
+    thr_sign_backward(context, b->estimator, 2.5f, b->x, b->d_y, b->n, d_x);
+    thr_sign_backward(context, b->estimator, 2.5f, b->x, in_place, b->n, in_place);
+    for (size_t i = 0; i < b->n; i++)
+        assert_case(fabsf(d_x[i] - b->want[i]) <= (b->estimator == THR_ESTIMATOR_TANH ? 4e-6f : 0.0f),
+                    "estimator %d at %.9g: %.9g of %.9g", (int)b->estimator, (double)b->x[i], (double)d_x[i],
+                    (double)b->d_y[i]);
+    assert_same_floats(in_place, d_x, b->n, "in place");
+    memcpy(b->want, d_x, b->n * sizeof *d_x); /* the next context gives the same bits or is wrong by more than 0 */
+    free(d_x);
+    free(in_place);
+}
+
+static void every_estimator_sends_back_what_it_says(void **state) {
+    (void)state;
+    enum { N = 9000 };
+    uint64_t rng = test_seed();
+    back b = {.x = nn_normal(&rng, N), .d_y = nn_normal(&rng, N), .want = test_array(N, sizeof(float)), .n = N};
+    b.x[0] = 1.0f;
+    b.x[1] = -1.0f;
+    b.x[2] = nextafterf(1.0f, 2.0f);
+    for (int e = THR_ESTIMATOR_VARIANT; e <= THR_ESTIMATOR_TANH; e++) {
+        b.estimator = (thr_estimator)e;
+        for (size_t i = 0; i < N; i++) {
+            const double t = tanh(2.5 * (double)b.x[i]);
+            b.want[i] = e == THR_ESTIMATOR_STRAIGHT ? b.d_y[i]
+                        : e == THR_ESTIMATOR_TANH   ? (float)((double)b.d_y[i] * 2.5 * (1 - t * t))
+                        : fabsf(b.x[i]) <= 1.0f     ? b.d_y[i]
+                                                    : 0.0f;
+        }
+        nn_each_context(check_back, &b);
+    }
+    free(b.x);
+    free(b.d_y);
+    free(b.want);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_are_the_naive_sums_at_every_level_and_number_of_threads),
+        cmocka_unit_test(without_add_what_stood_in_d_x_does_not_count),
+        cmocka_unit_test(a_row_is_the_same_in_every_batch),
+        cmocka_unit_test(tanh_is_right_to_2e_7_and_odd_and_grows),
+        cmocka_unit_test(exp_is_right_to_2e_7_of_itself),
+        cmocka_unit_test(tanh_sends_back_its_slope),
+        cmocka_unit_test(sign_is_1_above_0_only),
+        cmocka_unit_test(every_estimator_sends_back_what_it_says),
+    };
+    return test_run_group(tests);
+}
