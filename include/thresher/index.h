@@ -133,8 +133,12 @@ THR_API thr_status thr_index_vector(const thr_index *index, uint64_t id, float *
 /* ------------------------------------------------------------------------------------------------ search */
 
 typedef struct thr_search_options {
-    size_t size;           /* sizeof(thr_search_options), set by _init */
-    uint32_t query_bits;   /* 1 to 8 */
+    size_t size; /* sizeof(thr_search_options), set by _init */
+    /*
+     * 1 to 8; 0: what fits the index. That is 4; but of an index of a model's codes as many as the model's queries have
+     * planes, so that their product with an item's code is the true one, or 8 where its queries are no codes.
+     */
+    uint32_t query_bits;
     uint64_t n_candidates; /* how many of the best by code are refined; 0: what recall takes */
     float extra; /* instead of n_candidates, when >= 0: refine all whose estimated score is within extra of the k-th
                     best estimate (XFBQ 3.6); in units of the score. Negative: off */
@@ -156,7 +160,7 @@ typedef struct thr_search_options {
     uint8_t *certified;
 } thr_search_options;
 
-/* Defaults: 4 query bits, recall 0.99, no filter. */
+/* Defaults: query bits that fit the index, recall 0.99, no filter. */
 THR_API void thr_search_options_init(thr_search_options *options);
 
 /*
