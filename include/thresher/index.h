@@ -45,7 +45,7 @@ typedef struct thr_index_build_options {
     thr_dtype keep;      /* the copy for refine: F32, F16, I8 (a scale an item), or NONE for codes only */
     const uint64_t *ids; /* one an item, each once; NULL: ids are row numbers from 0. Needs n_ids */
     uint64_t n_ids;
-    /* Or a file: integers (.ibin .npy .ivecs of one column), or .txt of one id or one name a line. */
+    /* Or a file: integers (.ibin .npy .ivecs of one column), or a text (.txt .tsv .csv) of one id or name a line. */
     const char *ids_path;
     bool replace;          /* an index that is already there is replaced, at the moment the new one is complete */
     uint32_t sample_rows;  /* rows the quantiser's scales are calibrated on */

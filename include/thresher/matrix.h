@@ -10,6 +10,9 @@
  *   .fbin .f16bin .u8bin .i8bin .ibin   uint32 rows, uint32 dimensions, then the rows (f32 f16 u8 i8 i32)
  *   .hdf5:DATASET .h5:DATASET           a one- or two-dimensional data set (only in builds with HDF5)
  *   .txt                    one token a line
+ *   .tsv .csv               one column of a table as lines of a text: "X.tsv:4" is the fourth, "X.csv:title" the one
+ *                           that the first row, which then is no line, calls so; without a part the first. Fields of
+ *                           .tsv are parted by tabs; those of .csv by commas, and quoted as RFC 4180 has it
  *
  * A further .gz or .xz is read through, and "-.npy" (a dash, then an ending) is standard input.
  * "X.ibin:distances" is the second half of a big-ann ground-truth file: uint32 rows, uint32 k, ids, float32 distances;
@@ -80,9 +83,9 @@ typedef struct thr_reader_shape {
 /*
  * Open a file by the ending of its name; the header is read and checked, and the size of a plain file too.
  *
- * Returns THR_OK; THR_EINVAL for an ending nobody knows (err lists the known ones); THR_ENOTFOUND for a missing file or
- * data set; THR_EIO; THR_EFORMAT for a header that is wrong; THR_ECORRUPT for a file that is empty, cut short or
- * longer than its header says; THR_EUNSUPPORTED for .hdf5, .gz or .xz in a build without; THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL for an ending nobody knows (err lists the known ones); THR_ENOTFOUND for a missing file,
+ * data set or column; THR_EIO; THR_EFORMAT for a header that is wrong; THR_ECORRUPT for a file that is empty, cut short
+ * or longer than its header says; THR_EUNSUPPORTED for .hdf5, .gz or .xz in a build without; THR_ENOMEM.
  */
 THR_API thr_status thr_reader_open(thr_context *context, const char *path, thr_reader **reader, thr_error *err);
 
@@ -114,9 +117,11 @@ THR_API thr_status thr_reader_next(thr_reader *reader, uint64_t max_rows, thr_ma
 
 /*
  * The next line of a text, without its end (\n or \r\n); NUL-terminated, good until the next call on this reader.
- * *line is NULL at the end. Lines are at most 1 MiB and hold no NUL byte.
+ * *line is NULL at the end. Lines are at most 1 MiB and hold no NUL byte; a quoted field of .csv may hold line ends. A
+ * row without the column is an error.
  *
- * Returns THR_OK; THR_EIO; THR_EFORMAT with the line number in err; THR_EINVAL when it is not a text.
+ * Returns THR_OK; THR_EIO; THR_EFORMAT or THR_ECORRUPT with the line or row number in err; THR_EINVAL when it is not a
+ * text.
  */
 THR_API thr_status thr_reader_next_line(thr_reader *reader, const char **line, size_t *length, thr_error *err);
 

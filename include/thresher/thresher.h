@@ -16,5 +16,6 @@
 #include <thresher/metric.h>
 #include <thresher/plan.h>
 #include <thresher/status.h>
+#include <thresher/tower.h>
 
 #endif

@@ -50,23 +50,41 @@ THR_API void thr_tower_config_init(thr_tower_config *config);
 
 /* ------------------------------------------------------------------------------------------------ train */
 
+/* Where pairs stand in the rows of a .tsv or .csv file (.gz and .xz read through). Columns are counted from 1. */
+typedef struct thr_pairs_format {
+    uint32_t query_column, item_column; /* 1 and 2 */
+    uint32_t label_column;              /* of a number that says how good the pair is; 0: none, all are good */
+    float least_label;                  /* pairs of less are bad: not learned from, negatives of an evaluation */
+    bool header;                        /* the first row names columns */
+} thr_pairs_format;
+
+/* How far training is: the learning curve's next point. */
+typedef struct thr_tower_epoch {
+    uint32_t epoch; /* from 1 */
+    uint64_t n_pairs;
+    double seconds, examples_per_second; /* of this epoch's steps, validation not counted */
+    double loss, valid_loss, valid_auc;
+    bool best; /* so far; it was written to the model's path */
+} thr_tower_epoch;
+typedef void (*thr_tower_epoch_fn)(void *user, const thr_tower_epoch *epoch);
+
 typedef struct thr_tower_train_options {
     size_t size; /* sizeof(thr_tower_train_options), set by _init */
     thr_tower_config config;
-    const char *valid_path;             /* pairs to validate with; NULL: valid_share of the queries */
-    float valid_share;                  /* 0.02 */
-    uint32_t query_column, item_column; /* of the pairs' file, from 1; 1 and 2 */
-    bool header;                        /* the first line names columns */
-    uint32_t n_epochs;                  /* at most; 10 */
-    uint32_t patience;                  /* stop after so many epochs without a better validation; 0: never. 2 */
-    uint32_t batch;                     /* pairs a step; 1,024 */
-    uint32_t n_negatives;               /* of each pair, from its batch; 10 */
-    float gamma;                        /* of the soft-max; 10 */
-    float rate;                         /* of learning (Adam); 0.001 */
+    const char *valid_path; /* pairs to validate with; NULL: valid_share of the queries */
+    float valid_share;      /* 0.02 */
+    thr_pairs_format format;
+    uint32_t n_epochs;    /* at most; 10 */
+    uint32_t patience;    /* stop after so many epochs without a better validation; 0: never. 2 */
+    uint32_t batch;       /* pairs a step; 1,024 */
+    uint32_t n_negatives; /* of each pair, from its batch; 10 */
+    float gamma;          /* of the soft-max; 10 */
+    float rate;           /* of learning (Adam); 0.001 */
     thr_estimator estimator;
-    uint64_t seed;          /* of the first weights and of the order of pairs */
-    bool resume;            /* go on from the checkpoint of the model's path */
-    const char *curve_path; /* .csv: a line an epoch; beside it an .svg. NULL: none */
+    uint64_t seed;               /* of the first weights and of the order of pairs */
+    bool resume;                 /* go on from the checkpoint of the model's path */
+    thr_tower_epoch_fn on_epoch; /* told after each epoch; NULL: not */
+    void *on_epoch_user;
 } thr_tower_train_options;
 
 THR_API void thr_tower_train_options_init(thr_tower_train_options *options);
@@ -121,6 +139,35 @@ THR_API thr_tower_info thr_tower_get_info(const thr_tower *tower);
  */
 THR_API thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts,
                                     const size_t *lengths, size_t n_texts, float *out, thr_error *err);
+
+/*
+ * Bytes of a packed code: planes times ceil(n_dims / 8); 0 for a side that is no binary code (floats, plain weights).
+ */
+THR_API uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side);
+
+/*
+ * The planes of embeddings that thr_tower_encode gave, thr_tower_packed_size bytes each: plane after plane from the most
+ * significant, bit i of byte j is dimension 8 j + i, 1 for +. THR_OK; THR_EUNSUPPORTED for a side that is no binary code.
+ */
+THR_API thr_status thr_tower_pack(const thr_tower *tower, thr_side side, const float *embeddings, uint64_t n_texts,
+                                  unsigned char *out, thr_error *err);
+
+typedef struct thr_tower_quality {
+    uint64_t n_good, n_bad; /* pairs that count; n_bad are labelled, or sampled */
+    uint64_t n_refused;
+    double auc;  /* of the cosines of good pairs against those of bad ones */
+    double loss; /* mean log loss against 10 other items, gamma 10; NaN where labels say what is bad */
+} thr_tower_quality;
+
+/*
+ * How well the model tells good pairs from bad ones. Without labels every query's 10 bad items are those of other pairs
+ * of the file. Embeddings of all pairs are kept in memory. format NULL: columns 1 and 2.
+ *
+ * THR_OK; THR_EINVAL when there are no good or no bad pairs; THR_EFORMAT when more than one row in 20 lacks its columns;
+ * THR_EUNSUPPORTED, THR_ENOTFOUND, THR_EIO, THR_ECORRUPT, THR_ECANCELED, THR_ENOMEM.
+ */
+THR_API thr_status thr_tower_eval(const thr_tower *tower, const char *pairs_path, const thr_pairs_format *format,
+                                  thr_tower_quality *quality, thr_error *err);
 
 /*
  * The lines of a text reader (.txt, or a column of a table: "packages.tsv:4"), encoded, as a reader of rows: what

@@ -55,9 +55,8 @@ static const prog_option options[] = {
      .kind = PROG_TEXT,
      .value = "FILE",
      .names = PROG_NAMES_FILE,
-     .help =
-         "an id an item (.npy .ibin .ivecs, or .txt of one number a line), or .txt of one name a line; default: row "
-         "numbers from 0",
+     .help = "an id an item (.npy .ibin .ivecs), or a text of one id or name a line (.txt .tsv:COLUMN .csv:COLUMN); "
+             "default: row numbers from 0",
      .offset = offsetof(build_values, ids)},
     {.name = "metric",
      .kind = PROG_CHOICE,

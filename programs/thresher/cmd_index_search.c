@@ -97,9 +97,10 @@ static const prog_option options[] = {
      .kind = PROG_TEXT,
      .value = "FILE",
      .names = PROG_NAMES_FILE,
-     .help =
-         "which items may be found: .txt of ids or names, a file of ids, .roaring of ids, or .npy of u1 with a 0 or 1 "
-         "for every item",
+     .help = "which items may be found: a text of ids or names (.txt .tsv:COLUMN .csv:COLUMN), a file of ids, .roaring "
+             "of ids, or .npy of "
+             "u1 with a 0 or 1 "
+             "for every item",
      .offset = offsetof(prog_search_values, filter)},
     {.name = "output",
      .letter = 'o',

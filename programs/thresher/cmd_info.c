@@ -70,7 +70,7 @@ static int print_build(const program *run) {
             (void)printf(" %s", thr_isa_name(levels[i]));
     (void)printf("\nthreads     %" PRIu32 "\n", n_threads);
     prog_print_gpus(run);
-    (void)printf("reads       .npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .txt%s%s%s\n",
+    (void)printf("reads       .npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .txt .tsv .csv%s%s%s\n",
                  strstr(features, "hdf5") != NULL ? " .hdf5" : "", strstr(features, "gz") != NULL ? " and .gz" : "",
                  strstr(features, "xz") != NULL ? " and .xz" : "");
     (void)printf("built with  %s\n", features[0] != '\0' ? features : "nothing optional");

@@ -64,6 +64,7 @@ const prog_option prog_global_options[] = {
 const prog_noun prog_nouns[] = {
     {"info", "this build and machine, or what a file is"},
     {"index", "build an index of vectors and search it"},
+    {"tower", "learn codes of texts"},
     {"eval", "how good an answer is"},
     {"bench", "measure this machine"},
     {NULL, NULL},
@@ -76,6 +77,9 @@ const prog_command *const prog_commands[] = {
     &prog_index_info,
     &prog_index_verify,
     &prog_index_tune,
+    &prog_tower_train,
+    &prog_tower_encode,
+    &prog_tower_eval,
     &prog_eval_recall,
     &bench_scan_command,
     &bench_filter_command,

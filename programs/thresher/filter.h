@@ -4,7 +4,7 @@
  *
  *   u8, as many values as the index has items   a mask: 1 may be returned, 0 may not
  *   other whole numbers                         the ids that may be returned
- *   .txt                                        ids, or names where the index has names, one a line
+ *   .txt .tsv .csv                              ids, or names where the index has names, one a line
  *   .roaring                                    a Roaring bitmap of ids, in the portable format
  */
 #ifndef THRESHER_PROGRAM_FILTER_H

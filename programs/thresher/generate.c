@@ -151,10 +151,12 @@ static void manual(void) {
          "exact vectors. Results go to standard output or to the file that -o names, everything else to standard "
          "error.");
     (void)printf(".Pp\nFiles are told by their ending:\n.Pa .npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin\n"
-                 ".Pa .ibin .hdf5:DATASET .txt ,\n");
+                 ".Pa .ibin .hdf5:DATASET .txt .tsv:COLUMN .csv:COLUMN ,\n");
     roff(
         "each also with .gz or .xz behind it. A dash and an ending, as in -.fvecs, is standard input. A file of ground "
-        "truth in .ibin holds ids, and with :distances behind its name the distances.");
+        "truth in .ibin holds ids, and with :distances behind its name the distances. A column of a table is a text: "
+        ".tsv:4 "
+        "is the fourth, .csv:title the one that the first row calls so, and without a colon it is the first.");
     (void)printf(".Pp\nAll commands take these options:\n");
     roff_options(prog_global_options);
     (void)printf(".Sh COMMANDS\n");
@@ -262,8 +264,10 @@ static void markdown(void) {
         "to standard error. Exit code 0: done; 1: the work failed, and a line says what, where, and how to mend it; 2: "
         "the\nwords are wrong, and the nearest right word is suggested; 128 + n: stopped by signal n.\n\n"
         "Files are told by their ending: `.npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .hdf5:DATASET\n"
-        ".txt`, each also with `.gz` or `.xz` behind it. `-.fvecs` and the like are standard input; `X.ibin:distances` "
-        "are\nthe distances in a file of ground truth.\n\n"
+        ".txt .tsv:COLUMN .csv:COLUMN`, each also with `.gz` or `.xz` behind it. `-.fvecs` and the like are standard "
+        "input;\n`X.ibin:distances` are the distances in a file of ground truth. A column of a table is a text: "
+        "`X.tsv:4` "
+        "is the\nfourth, `X.csv:title` the one that the first row calls so, and without a colon it is the first.\n\n"
         "## All commands\n\n");
     for (const prog_command *const *c = prog_commands; *c != NULL; c++)
         (void)printf("- `thresher %s%s%s`: %s\n", (*c)->noun, (*c)->verb != NULL ? " " : "",

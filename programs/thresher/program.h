@@ -77,6 +77,9 @@ extern const prog_command prog_index_search;
 extern const prog_command prog_index_info;
 extern const prog_command prog_index_verify;
 extern const prog_command prog_index_tune;
+extern const prog_command prog_tower_train;
+extern const prog_command prog_tower_encode;
+extern const prog_command prog_tower_eval;
 extern const prog_command prog_eval_recall;
 extern const prog_command bench_scan_command;   /* bench/scan.c */
 extern const prog_command bench_filter_command; /* bench/filter.c */

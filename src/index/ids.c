@@ -47,7 +47,8 @@ static thr_status read_numbers(thr_ids *ids, thr_reader *reader, thr_reader_shap
                     shape.dtype == THR_DTYPE_U32 || shape.dtype == THR_DTYPE_I64 || shape.dtype == THR_DTYPE_U64;
     if (!integers || shape.n_dims != 1)
         return thr_fail(err, THR_EINVAL,
-                        "%s: holds %" PRIu32 " columns of %s: ids are one column of integers, or a .txt of one a line",
+                        "%s: holds %" PRIu32
+                        " columns of %s: ids are one column of integers, or a text (.txt .tsv .csv) of one a line",
                         ids->name, shape.n_dims, thr_dtype_name(shape.dtype));
     for (;;) {
         thr_matrix rows;

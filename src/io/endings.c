@@ -8,12 +8,13 @@
 
 /* The one table: a new format is one line here and one file beside this one. */
 static const thr_ending endings[] = {
-    {".npy", thr_npy_open, THR_DTYPE_NONE, false, false},  {".fvecs", thr_vecs_open, THR_DTYPE_F32, false, false},
-    {".bvecs", thr_vecs_open, THR_DTYPE_U8, false, false}, {".ivecs", thr_vecs_open, THR_DTYPE_I32, false, false},
-    {".fbin", thr_bin_open, THR_DTYPE_F32, false, false},  {".f16bin", thr_bin_open, THR_DTYPE_F16, false, false},
-    {".u8bin", thr_bin_open, THR_DTYPE_U8, false, false},  {".i8bin", thr_bin_open, THR_DTYPE_I8, false, false},
-    {".ibin", thr_bin_open, THR_DTYPE_I32, true, false},   {".hdf5", thr_hdf5_open, THR_DTYPE_NONE, true, true},
-    {".h5", thr_hdf5_open, THR_DTYPE_NONE, true, true},    {".txt", thr_text_open, THR_DTYPE_NONE, false, false},
+    {".npy", thr_npy_open, THR_DTYPE_NONE, false, false},   {".fvecs", thr_vecs_open, THR_DTYPE_F32, false, false},
+    {".bvecs", thr_vecs_open, THR_DTYPE_U8, false, false},  {".ivecs", thr_vecs_open, THR_DTYPE_I32, false, false},
+    {".fbin", thr_bin_open, THR_DTYPE_F32, false, false},   {".f16bin", thr_bin_open, THR_DTYPE_F16, false, false},
+    {".u8bin", thr_bin_open, THR_DTYPE_U8, false, false},   {".i8bin", thr_bin_open, THR_DTYPE_I8, false, false},
+    {".ibin", thr_bin_open, THR_DTYPE_I32, true, false},    {".hdf5", thr_hdf5_open, THR_DTYPE_NONE, true, true},
+    {".h5", thr_hdf5_open, THR_DTYPE_NONE, true, true},     {".txt", thr_text_open, THR_DTYPE_NONE, false, false},
+    {".tsv", thr_column_open, THR_DTYPE_NONE, true, false}, {".csv", thr_column_open, THR_DTYPE_NONE, true, false},
 };
 enum { N_ENDINGS = sizeof endings / sizeof endings[0], GUESS_MAX = 16 };
 

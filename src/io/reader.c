@@ -105,7 +105,8 @@ thr_status thr_reader_next_line(thr_reader *reader, const char **line, size_t *l
     *line = NULL;
     *length = 0;
     if (reader->ops->next_line == NULL)
-        return thr_fail(err, THR_EINVAL, "%s: holds rows of numbers, not lines: give a .txt file", reader->name);
+        return thr_fail(err, THR_EINVAL, "%s: holds rows of numbers, not lines: give a .txt, .tsv or .csv file",
+                        reader->name);
     if (reader->broken != THR_OK)
         return fail_broken(reader, err);
     reader->broken = reader->ops->next_line(reader, line, length, err);

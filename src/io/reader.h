@@ -45,6 +45,7 @@ thr_status thr_npy_open(thr_reader *reader, const thr_source *source, thr_error 
 thr_status thr_vecs_open(thr_reader *reader, const thr_source *source, thr_error *err);
 thr_status thr_bin_open(thr_reader *reader, const thr_source *source, thr_error *err);
 thr_status thr_text_open(thr_reader *reader, const thr_source *source, thr_error *err);
+thr_status thr_column_open(thr_reader *reader, const thr_source *source, thr_error *err);
 thr_status thr_hdf5_open(thr_reader *reader, const thr_source *source, thr_error *err);
 
 /* A file's bytes in memory, which must live as long as the reader. */

@@ -7,6 +7,8 @@
  *
  * Rows longer than THR_TABLE_ROW_MAX bytes, or with a NUL byte, are not given: they are counted and left out, since one
  * bad row in millions should not end a day's work. What to do about many is the caller's to say.
+ *
+ * One column of a table is also read as a text: thr_reader_open of "FILE.tsv:4".
  */
 #ifndef THR_IO_TABLE_H
 #define THR_IO_TABLE_H
@@ -22,15 +24,23 @@ typedef struct thr_field {
 
 typedef struct thr_table thr_table;
 
-/* By the ending of path, after which .gz or .xz may stand. THR_OK and what thr_reader_open returns. */
+/*
+ * By the ending of path, after which .gz or .xz may stand; "-.tsv" is standard input. THR_OK; THR_EINVAL for another
+ * ending, or a column behind it; and what thr_reader_open returns.
+ */
 thr_status thr_table_open(thr_context *context, const char *path, thr_table **table, thr_error *err);
 
-/* Back to the first row: opens the file again. THR_EUNSUPPORTED on standard input. */
+/* The same over memory (reader.h), which must live as long as the table. */
+thr_status thr_table_open_memory(thr_context *context, const char *name, const thr_image *image, thr_table **table,
+                                 thr_error *err);
+
+/* Back to the first row, counts too: opens the file again. THR_EUNSUPPORTED on standard input and other pipes. */
 thr_status thr_table_rewind(thr_table *table, thr_error *err);
 
 /*
  * The next row, good until the next call; *n_fields 0 at the end (an empty line is a row of one empty field).
- * THR_OK; THR_EIO; THR_ECORRUPT (a damaged .gz or .xz; a file that ends within quotes); THR_ENOMEM.
+ * THR_OK; THR_EIO; THR_ECORRUPT (a damaged .gz or .xz; a file that ends within quotes; an empty one);
+ * THR_ENOMEM. After an error nothing more is given until thr_table_rewind.
  */
 thr_status thr_table_next(thr_table *table, const thr_field **fields, size_t *n_fields, thr_error *err);
 

@@ -36,6 +36,29 @@ for key in bytes_per_item code_bytes_per_item file_bytes build_s items_per_s; do
     says "\"$key\":[0-9]" out
 done
 works "$THRESHER" index build base.fvecs --ids ids.txt --metric l2 --segment-items 128 -o given.index
+
+# a column of a table is as good as a text
+awk '{ printf "%d\t%s\tx\n", NR, $0 }' names.txt >names.tsv
+awk 'BEGIN { print "id,name" } { printf "%d,\"%s\"\n", 4997 + 3 * NR, $0 }' names.txt >names.csv
+works "$THRESHER" info names.tsv:2 --json
+is_json out
+says '"kind":"text","n_lines":1000' out
+works "$THRESHER" index search named.index queries.fvecs -k 5 --json -q
+cp out named
+works "$THRESHER" index search given.index queries.fvecs -k 5 --json -q
+cp out given
+for column in names.tsv:2 names.csv:name; do
+    works "$THRESHER" index build base.fvecs --ids $column --keep f16 --bits=4 -o column.index --force -q
+    works "$THRESHER" index search column.index queries.fvecs -k 5 --json -q
+    same out named
+done
+works "$THRESHER" index build base.fvecs --ids names.csv:id --metric l2 --segment-items 128 -o column.index --force -q
+works "$THRESHER" index search column.index queries.fvecs -k 5 --json -q
+same out given
+fails 1 "names.csv:title: the first row names no column 'title', but id name" \
+    "$THRESHER" -q index build base.fvecs --ids names.csv:title -o none.index
+fails 1 'names.tsv:4: row 1, at byte 0, has 3 columns, where column 4 is wanted' \
+    "$THRESHER" -q index build base.fvecs --ids names.tsv:4 -o none.index
 works "$THRESHER" index build base.fvecs --metric ip --codes-only -o codes.index
 works "$THRESHER" index build -o piped.index -- base.fvecs
 

@@ -10,8 +10,9 @@ enum { N_ROWS = 5, N_DIMS = 3 };
 static const struct {
     const char *name;
     size_t value; /* bytes; 0: a text */
-} formats[] = {{"a.npy", 4},   {"a.fvecs", 4}, {"a.bvecs", 1}, {"a.ivecs", 4},          {"a.fbin", 4}, {"a.f16bin", 2},
-               {"a.u8bin", 1}, {"a.i8bin", 1}, {"a.ibin", 4},  {"t.ibin:distances", 4}, {"a.txt", 0}};
+} formats[] = {{"a.npy", 4},    {"a.fvecs", 4}, {"a.bvecs", 1}, {"a.ivecs", 4}, {"a.fbin", 4},
+               {"a.f16bin", 2}, {"a.u8bin", 1}, {"a.i8bin", 1}, {"a.ibin", 4},  {"t.ibin:distances", 4},
+               {"a.txt", 0},    {"a.tsv", 0},   {"a.csv", 0}};
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
 static void make_file(size_t format, bytes *file) {

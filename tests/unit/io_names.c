@@ -42,6 +42,9 @@ static void names_are_taken_apart(void **state) {
     check_name("x:y.h5:a:b/c.d", "x:y.h5", "a:b/c.d", THR_PACKING_NONE, ".h5");
     check_name("a.hdf5", "a.hdf5", NULL, THR_PACKING_NONE, ".hdf5");
     check_name("a.hdf5:", "a.hdf5", "", THR_PACKING_NONE, ".hdf5");
+    check_name("a.tsv:4", "a.tsv", "4", THR_PACKING_NONE, ".tsv");
+    check_name("-.tsv.xz:4", "-", "4", THR_PACKING_XZ, ".tsv");
+    check_name("a.csv.gz:product: title", "a.csv.gz", "product: title", THR_PACKING_GZ, ".csv");
 }
 
 static void check_unknown(const char *name, const char *nearest) {
@@ -49,7 +52,7 @@ static void check_unknown(const char *name, const char *nearest) {
     thr_error err;
     assert_int_equal(thr_reader_open(test_context, name, &reader, &err), THR_EINVAL);
     assert_null(reader);
-    assert_contains(err.text, ".npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .hdf5 .h5 .txt");
+    assert_contains(err.text, ".npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .hdf5 .h5 .txt .tsv .csv");
     if (nearest != NULL)
         assert_contains(err.text, nearest);
     else
@@ -64,6 +67,7 @@ static void unknown_endings_list_the_known_and_the_nearest(void **state) {
     check_unknown("a.i32bin.gz", "did you mean .ibin?");
     check_unknown("a.hdf", "did you mean .hdf5?");
     check_unknown("a.parquet", NULL);
+    check_unknown("a.tvs", "did you mean .tsv?");
     check_unknown("a.text", "did you mean .txt?");
     check_unknown("a", NULL);
     check_unknown("", NULL);

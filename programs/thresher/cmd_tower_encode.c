@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_tower_encode.c - `tower encode MODEL TEXTS -o FILE`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "program.h"
+#include "rows_out.h"
+#include "talk.h"
+
+enum { ROWS_AT_ONCE = 4096 };
+
+typedef struct encode_values {
+    const char *model, *texts, *output;
+    size_t side;
+    bool packed;
+} encode_values;
+
+static const char *const sides[] = {"query", "item", NULL};
+
+static const prog_argument arguments[] = {
+    {.name = "MODEL",
+     .help = "a model that thresher tower train wrote",
+     .offset = offsetof(encode_values, model),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = "TEXTS",
+     .help = "a text a line: .txt; or a column of a table: packages.tsv:4",
+     .offset = offsetof(encode_values, texts),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .required = true,
+     .help = "a row a text: .npy .fbin .fvecs, packed ones .npy .u8bin .bvecs",
+     .offset = offsetof(encode_values, output)},
+    {.name = "side",
+     .kind = PROG_CHOICE,
+     .value = "query|item",
+     .choices = sides,
+     .fallback = "item",
+     .help = "the tower that encodes",
+     .offset = offsetof(encode_values, side)},
+    {.name = "packed",
+     .kind = PROG_FLAG,
+     .help =
+         "write bits: of each plane one a dimension, eight a byte from the lowest, planes one after the other; else "
+         "the sum of the planes, weighted 1, 1/2, 1/4, ..., is written as floats",
+     .offset = offsetof(encode_values, packed)},
+    PROG_OPTIONS_END,
+};
+
+/* The reader's rows to the file. */
+static int copy(thr_reader *rows, const thr_tower *tower, const encode_values *values, prog_rows_out *out) {
+    const thr_tower_info info = thr_tower_get_info(tower);
+    const uint32_t n_dims = info.config.n_dims;
+    unsigned char *packed = malloc((size_t)ROWS_AT_ONCE * n_dims);
+    thr_error err = {.status = THR_OK};
+    int rc = packed == NULL ? prog_no_memory() : PROG_DONE;
+
+    while (rc == PROG_DONE) {
+        thr_matrix piece;
+
+        if (thr_reader_next(rows, ROWS_AT_ONCE, &piece, &err) != THR_OK)
+            rc = prog_failed(&err);
+        else if (piece.n_rows == 0)
+            break;
+        else if (!values->packed)
+            rc = prog_rows_out_write(out, piece.data, piece.n_rows);
+        else if (thr_tower_pack(tower, (thr_side)values->side, piece.data, piece.n_rows, packed, &err) != THR_OK)
+            rc = prog_failed(&err);
+        else
+            rc = prog_rows_out_write(out, packed, piece.n_rows);
+        if (rc == PROG_DONE && prog_stop_signal() != 0)
+            rc = prog_stopped();
+    }
+    free(packed);
+    return rc;
+}
+
+static int run_encode(program *run, const void *all_values) {
+    const encode_values *values = all_values;
+    const double start = prog_seconds();
+    thr_error err = {.status = THR_OK};
+    thr_tower *tower = NULL;
+    thr_reader *texts = NULL, *rows = NULL;
+    prog_rows_out out = {.file = NULL};
+    int rc = PROG_FAILED;
+
+    if (thr_tower_open(run->context, values->model, &tower, &err) != THR_OK ||
+        thr_reader_open(run->context, values->texts, &texts, &err) != THR_OK ||
+        thr_tower_reader(tower, (thr_side)values->side, texts, &rows, &err) != THR_OK) {
+        rc = prog_failed(&err);
+        goto out;
+    }
+    const uint32_t n_dims =
+        values->packed ? thr_tower_packed_size(tower, (thr_side)values->side) : thr_tower_get_info(tower).config.n_dims;
+    if (n_dims == 0) {
+        prog_error("%s: its %s side is no binary code: leave out --packed", values->model, sides[values->side]);
+        goto out;
+    }
+    rc = prog_rows_out_open(&out, values->output, values->packed ? THR_DTYPE_U8 : THR_DTYPE_F32, n_dims);
+    if (rc == PROG_DONE)
+        rc = copy(rows, tower, values, &out);
+    const int closed = prog_rows_out_close(&out, rc == PROG_DONE);
+    rc = rc == PROG_DONE ? closed : rc;
+    if (rc == PROG_DONE) {
+        const double seconds = prog_seconds() - start;
+        prog_note("encoded %s texts in %s (%s texts/s)", prog_exact(out.n_rows).text, prog_time(seconds).text,
+                  prog_short((double)out.n_rows / seconds).text);
+    }
+out:
+    thr_reader_free(rows);
+    thr_reader_free(texts);
+    thr_tower_free(tower);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher tower encode packages.safetensors packages.tsv.xz:5 -o codes.npy --packed",
+    "thresher tower encode packages.safetensors questions.txt --side query -o questions.fvecs",
+    NULL,
+};
+
+const prog_command prog_tower_encode = {
+    .noun = "tower",
+    .verb = "encode",
+    .summary = "make codes of texts with a model",
+    .text = "Writes the embedding of every text. To search texts, thresher index build --model makes an index of them "
+            "at once.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(encode_values),
+    .examples = examples,
+    .run = run_encode,
+};

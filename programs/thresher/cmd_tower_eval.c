@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_tower_eval.c - `tower eval MODEL PAIRS`.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "json.h"
+#include "pairs.h"
+#include "talk.h"
+
+typedef struct eval_values {
+    const char *model, *pairs;
+    prog_pairs_values columns;
+} eval_values;
+
+static const prog_argument arguments[] = {
+    {.name = "MODEL",
+     .help = "a model that thresher tower train wrote",
+     .offset = offsetof(eval_values, model),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = "PAIRS",
+     .help = "a query and an item in every row: .tsv .csv, also .gz and .xz",
+     .offset = offsetof(eval_values, pairs),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option options[] = {PROG_PAIRS_OPTIONS(eval_values, columns) PROG_OPTIONS_END};
+
+static void print(const program *run, const thr_tower_quality *quality) {
+    if (run->globals.json) {
+        prog_json json = prog_json_to(stdout);
+
+        prog_json_open(&json, '{');
+        prog_json_key_real(&json, "auc", quality->auc);
+        prog_json_key_real(&json, "loss", quality->loss);
+        prog_json_key_count(&json, "n_good", quality->n_good);
+        prog_json_key_count(&json, "n_bad", quality->n_bad);
+        prog_json_key_count(&json, "n_refused", quality->n_refused);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+        return;
+    }
+    (void)printf("AUC %.4f of %s good pairs against %s %s ones\n", quality->auc, prog_exact(quality->n_good).text,
+                 prog_exact(quality->n_bad).text, isnan(quality->loss) ? "bad" : "sampled");
+    if (!isnan(quality->loss))
+        (void)printf("log loss %.4f against 10 other items\n", quality->loss);
+}
+
+static int run_eval(program *run, const void *all_values) {
+    const eval_values *values = all_values;
+    const thr_pairs_format format = prog_pairs_format(&values->columns);
+    thr_error err = {.status = THR_OK};
+    thr_tower *tower = NULL;
+    thr_tower_quality quality;
+    int rc = PROG_DONE;
+
+    if (thr_tower_open(run->context, values->model, &tower, &err) != THR_OK ||
+        thr_tower_eval(tower, values->pairs, &format, &quality, &err) != THR_OK) {
+        rc = prog_failed(&err);
+    } else {
+        prog_progress_end();
+        if (quality.n_refused != 0)
+            prog_note("%s rows were left out, for lack of their columns or of words in them",
+                      prog_exact(quality.n_refused).text);
+        print(run, &quality);
+    }
+    thr_tower_free(tower);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher tower eval clicks.safetensors tomorrow.tsv",
+    "thresher tower eval shop.safetensors judged.csv --header --label-column 3 --least-label 2",
+    NULL,
+};
+
+const prog_command prog_tower_eval = {
+    .noun = "tower",
+    .verb = "eval",
+    .summary = "how well a model tells good pairs from bad ones",
+    .text = "Prints the area under the ROC curve of the cosines of good pairs against those of bad ones. Bad pairs are "
+            "those with a low label, where --label-column says so; else every query with 10 items of other pairs.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(eval_values),
+    .examples = examples,
+    .run = run_eval,
+};

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_tower_train.c - `tower train PAIRS -o MODEL`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "curve.h"
+#include "json.h"
+#include "pairs.h"
+#include "talk.h"
+
+enum { GROUP_MODEL = 1 };
+
+typedef struct train_values {
+    const char *pairs, *output, *valid, *curve;
+    prog_pairs_values columns;
+    size_t model, estimator;
+    uint64_t query_bits, item_bits, dims, pooled, grams, words;
+    uint64_t epochs, patience, batch, negatives;
+    double gamma, rate, valid_share;
+    bool shared_words, shared_steps, plain_weights, resume;
+} train_values;
+
+static const char *const models[] = {"rbe", "cdssm", NULL};
+static const char *const estimators[] = {"variant", "straight", "tanh", NULL};
+
+static const prog_argument arguments[] = {
+    {.name = "PAIRS",
+     .help = "a query and an item that was right for it in every row: .tsv .csv, also .gz and .xz",
+     .offset = offsetof(train_values, pairs),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+#define COUNT(NAME, FIELD, VALUE, LEAST, FALLBACK, HELP)                                                               \
+    {                                                                                                                  \
+        .name = (NAME), .kind = PROG_COUNT, .value = (VALUE), .least = (LEAST), .most = UINT32_MAX,                    \
+        .fallback = (FALLBACK), .help = (HELP), .offset = offsetof(train_values, FIELD)                                \
+    }
+#define REAL(NAME, FIELD, FALLBACK, HELP)                                                                              \
+    {                                                                                                                  \
+        .name = (NAME), .kind = PROG_REAL, .value = "X", .fallback = (FALLBACK), .help = (HELP),                       \
+        .offset = offsetof(train_values, FIELD)                                                                        \
+    }
+#define FLAG(NAME, FIELD, HELP)                                                                                        \
+    { .name = (NAME), .kind = PROG_FLAG, .help = (HELP), .offset = offsetof(train_values, FIELD) }
+
+static const prog_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = PROG_TEXT,
+     .value = "MODEL",
+     .names = PROG_NAMES_FILE,
+     .required = true,
+     .help = "the model, a .safetensors file; it is written each time it gets better",
+     .offset = offsetof(train_values, output)},
+    PROG_PAIRS_OPTIONS(train_values, columns) //
+    {.name = "model",
+     .kind = PROG_CHOICE,
+     .value = "rbe|cdssm",
+     .choices = models,
+     .fallback = "rbe",
+     .help = "what is learned: rbe, codes of 3 and 2 bits unless told otherwise; cdssm, vectors of floats",
+     .offset = offsetof(train_values, model)},
+    COUNT("query-bits", query_bits, "N", 1, NULL, "bits a dimension of queries, 1 to 8; 32 for floats"),
+    COUNT("item-bits", item_bits, "N", 1, NULL, "bits a dimension of items, 1 to 8; 32 for floats"),
+    COUNT("dims", dims, "N", 1, "64", "dimensions of the embedding"),
+    COUNT("pooled", pooled, "N", 1, "288", "dimensions that windows of words are pooled in"),
+    COUNT("grams", grams, "N", 1, "49292", "so many letter trigrams, the most frequent ones, are known"),
+    COUNT("words", words, "N", 1, "128", "so many words of a text are read"),
+    FLAG("shared-words", shared_words, "one table of letter trigrams for queries and items; better for few pairs"),
+    FLAG("shared-steps", shared_steps, "the same matrices for every residual"),
+    FLAG("plain-weights", plain_weights, "residuals count in full instead of 1/2, 1/4, ...: for comparison only"),
+    {.name = "estimator",
+     .kind = PROG_CHOICE,
+     .value = "variant|straight|tanh",
+     .choices = estimators,
+     .fallback = "variant",
+     .help = "how gradients pass signs: straight-through where arguments are at most 1; everywhere; or as those of a "
+             "tanh that gets steeper",
+     .offset = offsetof(train_values, estimator)},
+    COUNT("epochs", epochs, "N", 1, "10", "times that all pairs are learned from, at most"),
+    COUNT("patience", patience, "N", 0, "2", "stop after so many epochs that made nothing better; 0: never"),
+    COUNT("batch", batch, "N", 2, "1024", "pairs a step"),
+    COUNT("negatives", negatives, "N", 1, "10", "items of other pairs that each pair is told from"),
+    REAL("gamma", gamma, "10", "what cosines are multiplied by before the soft-max"),
+    REAL("rate", rate, "0.001", "of learning"),
+    {.name = "valid",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "pairs to validate with, in the columns of PAIRS (default: a share of the queries in PAIRS)",
+     .offset = offsetof(train_values, valid)},
+    REAL("valid-share", valid_share, "0.02", "the share of the queries in PAIRS that is validated with"),
+    {.name = "curve",
+     .kind = PROG_TEXT,
+     .value = "FILE.csv",
+     .names = PROG_NAMES_FILE,
+     .help = "write a line an epoch, and a plot beside it, FILE.svg",
+     .offset = offsetof(train_values, curve)},
+    FLAG("resume", resume, "go on from MODEL.checkpoint, which a stopped training left"),
+    PROG_OPTIONS_END,
+};
+
+static void fill_options(const program *run, const train_values *values, thr_tower_train_options *train) {
+    const bool rbe = values->model == 0;
+
+    thr_tower_train_options_init(train);
+    train->config.n_dims = (uint32_t)values->dims;
+    train->config.n_pooled = (uint32_t)values->pooled;
+    train->config.query_bits = values->query_bits != 0 ? (uint32_t)values->query_bits : rbe ? 3 : THR_FLOAT_BITS;
+    train->config.item_bits = values->item_bits != 0 ? (uint32_t)values->item_bits : rbe ? 2 : THR_FLOAT_BITS;
+    train->config.max_grams = (uint32_t)values->grams;
+    train->config.max_words = (uint32_t)values->words;
+    train->config.shared_words = values->shared_words;
+    train->config.shared_steps = values->shared_steps;
+    train->config.plain_weights = values->plain_weights;
+    train->valid_path = values->valid;
+    train->valid_share = (float)values->valid_share;
+    train->format = prog_pairs_format(&values->columns);
+    train->n_epochs = (uint32_t)values->epochs;
+    train->patience = (uint32_t)values->patience;
+    train->batch = (uint32_t)values->batch;
+    train->n_negatives = (uint32_t)values->negatives;
+    train->gamma = (float)values->gamma;
+    train->rate = (float)values->rate;
+    train->estimator = (thr_estimator)values->estimator;
+    train->seed = run->globals.seed;
+    train->resume = values->resume;
+}
+
+static void on_epoch(void *user, const thr_tower_epoch *epoch) {
+    prog_curve *curve = user;
+
+    prog_note("epoch %" PRIu32 ": loss %.4f, validation %.4f, AUC %.4f, %s examples/s%s", epoch->epoch, epoch->loss,
+              epoch->valid_loss, epoch->valid_auc, prog_short(epoch->examples_per_second).text,
+              epoch->best ? "" : " (not better)");
+    prog_curve_add(curve, epoch);
+}
+
+static void print_json(const train_values *values, const thr_tower_report *report) {
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "model", values->output);
+    prog_json_key_count(&json, "n_pairs", report->n_pairs);
+    prog_json_key_count(&json, "n_valid", report->n_valid);
+    prog_json_key_count(&json, "n_refused", report->n_refused);
+    prog_json_key_count(&json, "n_grams", report->n_grams);
+    prog_json_key_count(&json, "n_epochs", report->n_epochs);
+    prog_json_key_count(&json, "best_epoch", report->best_epoch);
+    prog_json_key_real(&json, "loss", report->loss);
+    prog_json_key_real(&json, "valid_loss", report->valid_loss);
+    prog_json_key_real(&json, "valid_auc", report->valid_auc);
+    prog_json_key_real(&json, "examples_per_s", report->examples_per_second);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static int run_train(program *run, const void *all_values) {
+    const train_values *values = all_values;
+    thr_tower_train_options train;
+    thr_tower_report report;
+    prog_curve curve;
+    thr_error err = {.status = THR_OK};
+    thr_status status;
+    int rc = prog_curve_open(&curve, values->curve, values->resume);
+
+    if (rc != PROG_DONE)
+        return rc;
+    fill_options(run, values, &train);
+    train.on_epoch = on_epoch;
+    train.on_epoch_user = &curve;
+    status = thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
+    rc = prog_curve_close(&curve);
+    if (status == THR_ECANCELED)
+        prog_note("%s", err.text);
+    if (status != THR_OK)
+        return prog_failed(&err);
+    prog_progress_end();
+    if (report.n_refused != 0)
+        prog_note("%s rows were left out, for lack of their columns or of words in them",
+                  prog_exact(report.n_refused).text);
+    prog_note("%s: learned from %s pairs, best of %" PRIu32 " epochs: %" PRIu32
+              ", validation loss %.4f, AUC %.4f; %s examples/s",
+              values->output, prog_exact(report.n_pairs).text, report.n_epochs, report.best_epoch, report.valid_loss,
+              report.valid_auc, prog_short(report.examples_per_second).text);
+    if (run->globals.json)
+        print_json(values, &report);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher tower train clicks.tsv -o clicks.safetensors",
+    "thresher tower train packages.tsv.xz --query-column 4 --item-column 5 --shared-words -o packages.safetensors",
+    "thresher tower train clicks.tsv --model cdssm --curve clicks.csv -o full.safetensors",
+    NULL,
+};
+
+const prog_command prog_tower_train = {
+    .noun = "tower",
+    .verb = "train",
+    .summary = "learn codes of texts from pairs of a query and an item",
+    .text =
+        "Learns a model of two towers, CDSSM with Recurrent Binary Embedding: one makes codes of queries, the other of "
+        "items, such that those of pairs are alike. Texts are UTF-8; letters and digits count, in any case.\n\n"
+        "A share of the queries is validated with after every epoch, and the best model so far is kept. The same "
+        "pairs, options and --seed give the same model, to the bit, with any number of threads. A training that is "
+        "stopped leaves MODEL.checkpoint and goes on with --resume.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(train_values),
+    .examples = examples,
+    .run = run_train,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rows_out.h - write rows of numbers to a file, by its ending: .npy .fbin .fvecs floats, .npy .u8bin .bvecs bytes.
+ *
+ * How many rows there are is written at the end, so only .fvecs and .bvecs can go to a pipe ("-.fvecs").
+ */
+#ifndef THRESHER_PROGRAM_ROWS_OUT_H
+#define THRESHER_PROGRAM_ROWS_OUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <thresher/thresher.h>
+
+typedef enum prog_rows_format { PROG_ROWS_NPY, PROG_ROWS_BIN, PROG_ROWS_VECS } prog_rows_format;
+
+typedef struct prog_rows_out {
+    const char *path;
+    FILE *file;
+    prog_rows_format format;
+    thr_dtype dtype; /* F32 or U8 */
+    uint32_t n_dims;
+    uint64_t n_rows;
+} prog_rows_out;
+
+/* Whether the ending is one for rows of this dtype. */
+bool prog_rows_out_fits(const char *path, thr_dtype dtype);
+
+/* PROG_DONE, or an exit code after saying what is wrong. */
+int prog_rows_out_open(prog_rows_out *out, const char *path, thr_dtype dtype, uint32_t n_dims);
+int prog_rows_out_write(prog_rows_out *out, const void *rows, uint64_t n_rows);
+
+/* Finish the file, or with keep false delete it. */
+int prog_rows_out_close(prog_rows_out *out, bool keep);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/json_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+thr_status thr_json_fail(const thr_json *json, const char *what, thr_error *err) {
+    return thr_fail(err, THR_EFORMAT, "%s: byte %llu, in the header: %s: write or fetch the file again", json->name,
+                    (unsigned long long)(json->offset + (uint64_t)(json->at - json->start)), what);
+}
+
+static void skip_space(thr_json *json) {
+    while (json->at < json->end && (*json->at == ' ' || *json->at == '\n' || *json->at == '\r' || *json->at == '\t'))
+        json->at++;
+}
+
+bool thr_json_take(thr_json *json, char mark) {
+    skip_space(json);
+    if (json->at == json->end || *json->at != mark)
+        return false;
+    json->at++;
+    return true;
+}
+
+thr_status thr_json_expect(thr_json *json, char mark, const char *what, thr_error *err) {
+    return thr_json_take(json, mark) ? THR_OK : thr_json_fail(json, what, err);
+}
+
+bool thr_json_at_end(thr_json *json) {
+    skip_space(json);
+    return json->at == json->end;
+}
+
+/* ------------------------------------------------------------------------------------------------ strings */
+
+/* The bytes that follow a first byte, and the least and the most that the second may be; 0 where it is no first one. */
+static unsigned n_following(unsigned char first, unsigned char *least, unsigned char *most) {
+    *least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    *most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    if (first >= 0xc2 && first <= 0xdf)
+        return 1;
+    if (first >= 0xe0 && first <= 0xef)
+        return 2;
+    return first >= 0xf0 && first <= 0xf4 ? 3 : 0;
+}
+
+bool thr_utf8_is_valid(const char *text, size_t length) {
+    const unsigned char *at = (const unsigned char *)text, *end = at + length;
+    while (at < end) {
+        unsigned char least, most;
+        const unsigned char first = *at++;
+        if (first < 0x80)
+            continue;
+        const unsigned n = n_following(first, &least, &most);
+        if (n == 0 || (size_t)(end - at) < n)
+            return false;
+        for (unsigned i = 0; i < n; i++, at++) {
+            if (*at < least || *at > most)
+                return false;
+            least = 0x80;
+            most = 0xbf;
+        }
+    }
+    return true;
+}
+
+static char *put_utf8(char *out, uint32_t code) {
+    if (code < 0x80) {
+        *out++ = (char)code;
+        return out;
+    }
+    if (code < 0x800) {
+        *out++ = (char)(0xc0 | code >> 6);
+    } else {
+        if (code < 0x10000) {
+            *out++ = (char)(0xe0 | code >> 12);
+        } else {
+            *out++ = (char)(0xf0 | code >> 18);
+            *out++ = (char)(0x80 | (code >> 12 & 0x3f));
+        }
+        *out++ = (char)(0x80 | (code >> 6 & 0x3f));
+    }
+    *out++ = (char)(0x80 | (code & 0x3f));
+    return out;
+}
+
+/* Four digits behind \u. */
+static bool take_hex(thr_json *json, uint32_t *code) {
+    *code = 0;
+    if (json->end - json->at < 4)
+        return false;
+    for (int i = 0; i < 4; i++, json->at++) {
+        const char c = *json->at;
+        const char low = (char)(c | 0x20);
+        if (c >= '0' && c <= '9')
+            *code = *code << 4 | (uint32_t)(c - '0');
+        else if (low >= 'a' && low <= 'f')
+            *code = *code << 4 | (uint32_t)(low - 'a' + 10);
+        else
+            return false;
+    }
+    return true;
+}
+
+/* A character behind \u; one beyond 16 bits is two halves. */
+static bool take_code(thr_json *json, uint32_t *code) {
+    uint32_t second = 0;
+    if (!take_hex(json, code) || *code == 0 || (*code >= 0xdc00 && *code <= 0xdfff))
+        return false;
+    if (*code < 0xd800 || *code > 0xdbff)
+        return true;
+    if (json->end - json->at < 2 || json->at[0] != '\\' || json->at[1] != 'u')
+        return false;
+    json->at += 2;
+    if (!take_hex(json, &second) || second < 0xdc00 || second > 0xdfff)
+        return false;
+    *code = 0x10000 + ((*code - 0xd800) << 10) + (second - 0xdc00);
+    return true;
+}
+
+/* What stands behind a backslash. */
+static bool take_escape(thr_json *json, char **out) {
+    static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+    if (json->at == json->end)
+        return false;
+    const char c = *json->at++;
+    uint32_t code = 0;
+    if (c == 'u') {
+        if (!take_code(json, &code))
+            return false;
+    } else {
+        const char *letter = memchr(letters, c, sizeof letters - 1);
+        if (letter == NULL)
+            return false;
+        code = (unsigned char)meant[letter - letters];
+    }
+    *out = put_utf8(*out, code);
+    return true;
+}
+
+thr_status thr_json_take_string(thr_json *json, char *out, size_t *length, thr_error *err) {
+    char *to = out;
+    THR_TRY(thr_json_expect(json, '"', "a string was expected", err));
+    for (;;) {
+        if (json->at == json->end)
+            return thr_json_fail(json, "a string has no end", err);
+        const char c = *json->at++;
+        if (c == '"')
+            break;
+        if ((unsigned char)c < 0x20)
+            return thr_json_fail(json, "a string holds a control character", err);
+        if (c != '\\')
+            *to++ = c;
+        else if (!take_escape(json, &to))
+            return thr_json_fail(json, "a string holds an escape that is none, or half a character", err);
+    }
+    *to = '\0';
+    *length = (size_t)(to - out);
+    if (!thr_utf8_is_valid(out, *length))
+        return thr_json_fail(json, "a string is not UTF-8", err);
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ counts */
+
+thr_status thr_json_take_count(thr_json *json, uint64_t *count, thr_error *err) {
+    skip_space(json);
+    const char *from = json->at;
+    *count = 0;
+    for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++)
+        if (__builtin_mul_overflow(*count, (uint64_t)10, count) ||
+            __builtin_add_overflow(*count, (uint64_t)(*json->at - '0'), count))
+            return thr_json_fail(json, "a number is too large", err);
+    const char next = json->at < json->end ? *json->at : '\0';
+    if (json->at == from || (*from == '0' && json->at - from > 1) || next == '.' || next == 'e' || next == 'E')
+        return thr_json_fail(json, "a whole number, 0 or more, was expected", err);
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ writing */
+
+size_t thr_json_quote(const char *text, char *out) {
+    char *to = out;
+    *to++ = '"';
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\')
+            *to++ = '\\';
+        if ((unsigned char)*at < 0x20)
+            to += snprintf(to, 7, "\\u%04x", (unsigned)(unsigned char)*at);
+        else
+            *to++ = *at;
+    }
+    *to++ = '"';
+    return (size_t)(to - out);
+}

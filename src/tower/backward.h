@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backward.h - the way back through a side: from the gradient of its embeddings to those of its parameters. */
+#ifndef THR_TOWER_BACKWARD_H
+#define THR_TOWER_BACKWARD_H
+
+#include "tower/model.h"
+
+/* How the gradient passes signs. */
+typedef struct thr_slope {
+    thr_estimator estimator;
+    float slope; /* of the annealing tanh */
+} thr_slope;
+
+/* Memory for the way back of n texts; starts zeroed, grows. */
+typedef struct thr_backward_room {
+    size_t capacity;
+    float *memory;
+} thr_backward_room;
+thr_status thr_backward_make_room(thr_context *context, const thr_tower_config *config, size_t n_texts,
+                                  thr_backward_room *room, thr_error *err);
+void thr_backward_free(thr_context *context, thr_backward_room *room);
+
+/*
+ * d_embedding (n_texts x n_dims; overwritten) goes back through what forward left in pass. d_parts, shaped like the
+ * side's parts, and d_vectors, like its vectors, get their gradients added.
+ */
+void thr_side_backward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
+                       const thr_pass *pass, thr_slope slope, float *d_embedding, float *const *d_parts,
+                       float *d_vectors, thr_backward_room *room);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How good a model is on pairs it did not learn from. */
+#include <string.h>
+
+#include "base/error.h"
+#include "tower/scored_pairs.h"
+#include "tower/trainer.h"
+
+/* Both sides' embeddings of all pairs for validation. */
+static thr_status embed(thr_trainer *trainer, float *const embeddings[THR_N_SIDES], thr_error *err) {
+    const thr_tower_config *config = &trainer->model.config;
+    const thr_pairs *pairs = trainer->options.valid_path == NULL ? &trainer->pairs : &trainer->valid_pairs;
+    const size_t n_dims = config->n_dims;
+    for (size_t first = 0; first < trainer->n_valid; first += trainer->options.batch) {
+        const size_t left = trainer->n_valid - first;
+        const size_t n = left < trainer->options.batch ? left : trainer->options.batch;
+        THR_TRY(thr_trainer_forward(trainer, pairs, trainer->valid + first, n, false, err));
+        for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
+            memcpy(embeddings[side] + first * n_dims, thr_pass_embedding(config, side, &trainer->passes[side]),
+                   n * n_dims * sizeof(float));
+    }
+    return THR_OK;
+}
+
+thr_status thr_trainer_judge(thr_trainer *trainer, double *loss, double *auc, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_tower_train_options *options = &trainer->options;
+    thr_scored_pairs pairs = {.n = trainer->n_valid, .n_dims = trainer->model.config.n_dims};
+    const thr_match_loss match = {.gamma = options->gamma, .shift = 1, .n_negatives = options->n_negatives};
+    thr_status status = THR_OK;
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        THR_TRY_OUT(
+            thr_alloc(context, pairs.n, pairs.n_dims * sizeof(float), &pairs.embeddings[side], "a validation", err));
+    THR_TRY_OUT(embed(trainer, pairs.embeddings, err));
+    THR_TRY_OUT(thr_scored_pairs_loss(context, &pairs, &match, options->batch, loss, err));
+    THR_TRY_OUT(thr_scored_pairs_auc(context, &pairs, auc, err));
+out:
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        thr_release(context, pairs.embeddings[side]);
+    return status;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tower/lexicon.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+enum { FIRST_SLOTS = 1024 };
+
+static uint64_t hash_word(const uint32_t *word, size_t n_letters) {
+    uint64_t hash = 0;
+    for (size_t i = 0; i < n_letters; i++) {
+        hash = (hash ^ word[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+/* Twice the slots, or the first ones. */
+static thr_status more_slots(thr_context *context, thr_lexicon *lexicon, thr_error *err) {
+    const size_t n_slots = lexicon->slots == NULL ? FIRST_SLOTS : 2 * (lexicon->mask + 1);
+    uint32_t *slots = NULL;
+    THR_TRY(thr_alloc_zero(context, n_slots, sizeof *slots, &slots, "a lexicon", err));
+    thr_release(context, lexicon->slots);
+    lexicon->slots = slots;
+    lexicon->mask = n_slots - 1;
+    for (size_t w = 0; w < lexicon->n_words; w++) {
+        size_t slot = (size_t)lexicon->hashes[w] & lexicon->mask;
+        while (slots[slot] != 0)
+            slot = (slot + 1) & lexicon->mask;
+        slots[slot] = (uint32_t)w + 1;
+    }
+    return THR_OK;
+}
+
+/* A place for one more word of n_letters, everywhere. */
+static thr_status make_room(thr_context *context, thr_lexicon *lexicon, size_t n_letters, thr_error *err) {
+    const size_t n = lexicon->n_words;
+    if (n == UINT32_MAX - 1)
+        return thr_fail(err, THR_ERANGE, "more than %u different words: train on a part of the pairs", UINT32_MAX - 1);
+    if (lexicon->slots == NULL || 2 * n > lexicon->mask)
+        THR_TRY(more_slots(context, lexicon, err));
+    if (lexicon->starts == NULL) {
+        THR_TRY(thr_grow(context, &lexicon->starts, &lexicon->starts_capacity, 0, FIRST_SLOTS, sizeof *lexicon->starts,
+                         "a lexicon", err));
+        lexicon->starts[0] = 0;
+    }
+    const size_t used = lexicon->starts[n];
+    THR_TRY(thr_grow(context, &lexicon->starts, &lexicon->starts_capacity, n + 1, n + 2, sizeof *lexicon->starts,
+                     "a lexicon", err));
+    THR_TRY(thr_grow(context, &lexicon->hashes, &lexicon->hashes_capacity, n, n + 1, sizeof *lexicon->hashes,
+                     "a lexicon", err));
+    THR_TRY(thr_grow(context, &lexicon->counts, &lexicon->counts_capacity, n, n + 1, sizeof *lexicon->counts,
+                     "a lexicon", err));
+    return thr_grow(context, &lexicon->letters, &lexicon->letters_capacity, used, used + n_letters,
+                    sizeof *lexicon->letters, "a lexicon", err);
+}
+
+static bool is_word(const thr_lexicon *lexicon, size_t w, uint64_t hash, const uint32_t *word, size_t n_letters) {
+    const size_t start = lexicon->starts[w];
+    return lexicon->hashes[w] == hash && lexicon->starts[w + 1] - start == n_letters &&
+           memcmp(lexicon->letters + start, word, n_letters * sizeof *word) == 0;
+}
+
+thr_status thr_lexicon_add(thr_context *context, thr_lexicon *lexicon, const uint32_t *word, size_t n_letters,
+                           uint32_t *number, thr_error *err) {
+    THR_TRY(make_room(context, lexicon, n_letters, err));
+    const uint64_t hash = hash_word(word, n_letters);
+    size_t slot = (size_t)hash & lexicon->mask;
+    for (; lexicon->slots[slot] != 0; slot = (slot + 1) & lexicon->mask) {
+        *number = lexicon->slots[slot] - 1;
+        if (is_word(lexicon, *number, hash, word, n_letters)) {
+            lexicon->counts[*number]++;
+            return THR_OK;
+        }
+    }
+    const size_t n = lexicon->n_words++;
+    *number = (uint32_t)n;
+    lexicon->slots[slot] = *number + 1;
+    lexicon->hashes[n] = hash;
+    lexicon->counts[n] = 1;
+    memcpy(lexicon->letters + lexicon->starts[n], word, n_letters * sizeof *word);
+    lexicon->starts[n + 1] = lexicon->starts[n] + n_letters;
+    return THR_OK;
+}
+
+thr_status thr_lexicon_read(thr_context *context, thr_lexicon *lexicon, const char *text, size_t length,
+                            uint32_t max_words, uint32_t **words, size_t *n_words, size_t *capacity, thr_error *err) {
+    thr_letters letters = {(const unsigned char *)text, (const unsigned char *)text + length};
+    uint32_t word[THR_WORD_LETTERS];
+    for (uint32_t i = 0; i < max_words; i++) {
+        const size_t n_letters = thr_letters_next_word(&letters, word);
+        if (n_letters == 0)
+            break;
+        THR_TRY(thr_grow(context, words, capacity, *n_words, *n_words + 1, sizeof **words, "words of texts", err));
+        THR_TRY(thr_lexicon_add(context, lexicon, word, n_letters, *words + *n_words, err));
+        ++*n_words;
+    }
+    return THR_OK;
+}
+
+thr_status thr_lexicon_spell(thr_context *context, thr_lexicon *lexicon, const thr_grams *grams, thr_error *err) {
+    const size_t n = lexicon->n_words, n_letters = n == 0 ? 0 : lexicon->starts[n];
+    THR_TRY(thr_grow(context, &lexicon->offsets, &lexicon->offsets_capacity, 0, n + 1, sizeof *lexicon->offsets,
+                     "spelled words", err));
+    THR_TRY(thr_grow(context, &lexicon->rows, &lexicon->rows_capacity, 0, n_letters, sizeof *lexicon->rows,
+                     "spelled words", err));
+    size_t n_rows = 0;
+    for (size_t w = 0; w < n; w++) {
+        const uint32_t *word = lexicon->letters + lexicon->starts[w];
+        const size_t length = lexicon->starts[w + 1] - lexicon->starts[w];
+        lexicon->offsets[w] = n_rows;
+        for (size_t i = 0; i < length; i++) {
+            const int64_t row = thr_grams_row(grams, thr_word_gram(word, length, i));
+            if (row != THR_GRAM_UNKNOWN)
+                lexicon->rows[n_rows++] = (uint32_t)row;
+        }
+    }
+    lexicon->offsets[n] = n_rows;
+    return THR_OK;
+}
+
+thr_status thr_lexicon_count(thr_context *context, const thr_lexicon *lexicon, thr_gram_count **counts, size_t *n,
+                             thr_error *err) {
+    const size_t n_words = lexicon->n_words;
+    *n = 0;
+    THR_TRY(thr_alloc(context, n_words == 0 ? 0 : lexicon->starts[n_words], sizeof **counts, counts, "letter trigrams",
+                      err));
+    for (size_t w = 0; w < n_words; w++) {
+        const uint32_t *word = lexicon->letters + lexicon->starts[w];
+        const size_t length = lexicon->starts[w + 1] - lexicon->starts[w];
+        for (size_t i = 0; i < length; i++)
+            (*counts)[(*n)++] = (thr_gram_count){thr_word_gram(word, length, i), lexicon->counts[w]};
+    }
+    return THR_OK;
+}
+
+void thr_lexicon_clear(thr_lexicon *lexicon) {
+    if (lexicon->slots != NULL)
+        memset(lexicon->slots, 0, (lexicon->mask + 1) * sizeof *lexicon->slots);
+    lexicon->n_words = 0;
+}
+
+void thr_lexicon_free(thr_context *context, thr_lexicon *lexicon) {
+    thr_release(context, lexicon->letters);
+    thr_release(context, lexicon->starts);
+    thr_release(context, lexicon->hashes);
+    thr_release(context, lexicon->counts);
+    thr_release(context, lexicon->slots);
+    thr_release(context, lexicon->offsets);
+    thr_release(context, lexicon->rows);
+    *lexicon = (thr_lexicon){0};
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_file.h - models as safetensors.
+ *
+ * Tensors: grams (u64), words or query.words and item.words (f32, trigrams x 3 x n_pooled), and each side's parts,
+ * "query.base.weight" (f32). The configuration stands in the metadata, as decimal numbers; so does the fingerprint.
+ */
+#ifndef THR_TOWER_MODEL_FILE_H
+#define THR_TOWER_MODEL_FILE_H
+
+#include "io/safetensors.h"
+#include "tower/model.h"
+
+/* All a model's file needs, or a checkpoint begins with: tensors and metadata, the names of which live in it. */
+enum { THR_MODEL_TENSORS_MAX = 3 + THR_N_SIDES * THR_PARTS_MAX, THR_MODEL_METADATA_MAX = 16 };
+typedef struct thr_model_image {
+    char names[THR_MODEL_TENSORS_MAX][48];
+    thr_tensor tensors[THR_MODEL_TENSORS_MAX];
+    size_t n_tensors;
+    char values[THR_MODEL_METADATA_MAX][32];
+    const char *metadata[THR_MODEL_METADATA_MAX][2];
+    size_t n_metadata;
+} thr_model_image;
+
+/* Views of the model, which must live as long. */
+void thr_model_picture(const thr_model *model, thr_model_image *image);
+
+/* Of all weights, the trigrams and the configuration. */
+uint64_t thr_model_fingerprint(const thr_model_image *image);
+
+/* THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
+thr_status thr_model_save(thr_context *context, const thr_model *model, const char *path, thr_error *err);
+
+/*
+ * The model in a file, as views of it; name is for messages. THR_OK; THR_EFORMAT when it is no model; THR_EVERSION;
+ * THR_ECORRUPT; THR_ENOMEM.
+ */
+thr_status thr_model_read(thr_context *context, const thr_tensors *tensors, const char *name, thr_model *model,
+                          uint64_t *fingerprint, thr_error *err);
+
+#endif

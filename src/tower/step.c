@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One step: forward, loss, backward, and the optimiser. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tower/trainer.h"
+
+thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,
+                               bool learn, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_tower_config *config = &trainer->model.config;
+    thr_batch *batch = &trainer->batch;
+    THR_TRY(thr_batch_fill(context, config, &trainer->lexicon, pairs, numbers, n, learn, batch, err));
+    for (size_t i = 0; i < thr_model_n_tables(config); i++) {
+        const thr_bags bags = thr_batch_bags(&batch->tables[i]);
+        thr_bags_forward(context, trainer->tables[i], thr_model_n_columns(config), &bags, batch->tables[i].vectors);
+    }
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        THR_TRY(thr_pass_make_room(context, config, side, n, &trainer->passes[side], err));
+        thr_side_forward(context, &trainer->model, side, &batch->texts[side],
+                         thr_batch_table(config, batch, side)->vectors, &trainer->passes[side]);
+    }
+    return THR_OK;
+}
+
+/* The annealing tanh's slope is 1 at first, and grows by 1 in every epoch. */
+static thr_slope find_slope(const thr_trainer *trainer) {
+    const double n_steps = (double)(trainer->n_train / trainer->options.batch);
+    return (thr_slope){trainer->options.estimator, (float)(1 + (double)trainer->state.step / n_steps)};
+}
+
+/* The optimiser's step on all weights. */
+static thr_status learn(thr_trainer *trainer, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_tower_config *config = &trainer->model.config;
+    thr_optimiser adam;
+    thr_optimiser_init(&adam, THR_OPTIMISER_ADAM);
+    adam.rate = trainer->options.rate;
+    adam.step = trainer->state.step + 1;
+    thr_optimiser_step(context->kernels, &adam, trainer->dense, trainer->d_dense, trainer->dense_slots,
+                       trainer->n_dense);
+    for (size_t i = 0; i < thr_model_n_tables(config); i++) {
+        const thr_batch_words *words = &trainer->batch.tables[i];
+        const thr_bags bags = thr_batch_bags(words);
+        THR_TRY(thr_bags_transpose(context, &bags, trainer->model.grams.n, &trainer->transposed, err));
+        THR_TRY(thr_bags_backward(context, &trainer->transposed, words->d_vectors, thr_model_n_columns(config), &adam,
+                                  trainer->tables[i], trainer->table_slots[i], err));
+    }
+    return THR_OK;
+}
+
+thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_tower_train_options *options = &trainer->options;
+    const thr_tower_config *config = &trainer->model.config;
+    const size_t n = options->batch;
+    THR_TRY(thr_trainer_forward(trainer, &trainer->pairs, numbers, n, true, err));
+    const thr_match_loss match = {.gamma = options->gamma, .shift = 1, .n_negatives = options->n_negatives};
+    *loss = thr_match_loss_run(
+        context, &match, thr_pass_embedding(config, THR_SIDE_QUERY, &trainer->passes[THR_SIDE_QUERY]),
+        thr_pass_embedding(config, THR_SIDE_ITEM, &trainer->passes[THR_SIDE_ITEM]), n, config->n_dims, NULL,
+        trainer->d_embeddings[THR_SIDE_QUERY], trainer->d_embeddings[THR_SIDE_ITEM], trainer->loss_scratch);
+    if (!isfinite(*loss))
+        return thr_fail(err, THR_ERANGE, "the loss is not finite at step %llu: learn at a lower rate than %g; %s",
+                        (unsigned long long)trainer->state.step + 1, (double)options->rate,
+                        trainer->state.best_epoch != 0 ? "the best model so far was kept" : "no model was written");
+    memset(trainer->d_dense, 0, trainer->n_dense * sizeof *trainer->d_dense);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
+        thr_side_backward(context, &trainer->model, side, &trainer->batch.texts[side], &trainer->passes[side],
+                          find_slope(trainer), trainer->d_embeddings[side], trainer->d_parts[side],
+                          thr_batch_table(config, &trainer->batch, side)->d_vectors, &trainer->back);
+    THR_TRY(learn(trainer, err));
+    trainer->state.step++;
+    return THR_OK;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An open model, and texts through it. */
+#include <thresher/tower.h>
+
+#include <string.h>
+
+#include "base/error.h"
+#include "parallel/pool.h"
+#include "tower/lexicon.h"
+#include "tower/model_file.h"
+
+/* Texts at once: enough that words recur, little enough that their vectors stay in cache. */
+enum { PIECE_TEXTS = 128 };
+
+struct thr_tower {
+    thr_context *context;
+    thr_tensors *tensors;
+    thr_model model;
+    uint64_t fingerprint;
+};
+
+thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **tower_out, thr_error *err) {
+    thr_tower *tower = NULL;
+    *tower_out = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *tower, &tower, "a model", err));
+    tower->context = context;
+    thr_status status = thr_tensors_open(context, path, &tower->tensors, err);
+    if (status == THR_OK)
+        status = thr_model_read(context, tower->tensors, path, &tower->model, &tower->fingerprint, err);
+    if (status != THR_OK)
+        thr_tower_free(tower);
+    else
+        *tower_out = tower;
+    return status;
+}
+
+thr_context *thr_tower_context(const thr_tower *tower) {
+    return tower->context;
+}
+
+void thr_tower_free(thr_tower *tower) {
+    if (tower == NULL)
+        return;
+    thr_grams_free(tower->context, &tower->model.grams);
+    thr_tensors_free(tower->tensors);
+    thr_release(tower->context, tower);
+}
+
+thr_tower_info thr_tower_get_info(const thr_tower *tower) {
+    const thr_tower_config *config = &tower->model.config;
+    thr_tower_info info = {.config = *config, .n_grams = tower->model.grams.n, .fingerprint = tower->fingerprint};
+    info.n_parameters = (uint64_t)info.n_grams * thr_model_n_columns(config) * thr_model_n_tables(config);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        for (size_t p = 0; p < thr_model_n_parts(config, side); p++) {
+            const thr_part_shape shape = thr_model_part_shape(config, p);
+            info.n_parameters += (uint64_t)shape.n_rows * shape.n_columns;
+        }
+    }
+    return info;
+}
+
+/* What encoding a piece takes: one of every worker. */
+typedef struct encode_room {
+    thr_lexicon lexicon;
+    uint32_t *words;
+    size_t words_capacity;
+    float *vectors;
+    size_t vectors_capacity;
+    thr_pass pass;
+    thr_status status;
+    thr_error err;
+} encode_room;
+
+typedef struct encode_job {
+    const thr_tower *tower;
+    thr_side side;
+    const char *const *texts;
+    const size_t *lengths;
+    size_t n_texts;
+    float *out;
+    encode_room *rooms;
+} encode_job;
+
+static thr_status encode_piece(const encode_job *job, size_t first, size_t n, encode_room *room, thr_error *err) {
+    thr_context *context = job->tower->context;
+    const thr_model *model = &job->tower->model;
+    const thr_tower_config *config = &model->config;
+    size_t offsets[PIECE_TEXTS + 1] = {0}, n_words = 0;
+    thr_lexicon_clear(&room->lexicon);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = job->texts[first + i];
+        const size_t length = job->lengths != NULL ? job->lengths[first + i] : strlen(text);
+        THR_TRY(thr_lexicon_read(context, &room->lexicon, text, length, config->max_words, &room->words, &n_words,
+                                 &room->words_capacity, err));
+        offsets[i + 1] = n_words;
+    }
+    THR_TRY(thr_lexicon_spell(context, &room->lexicon, &model->grams, err));
+    const size_t n_columns = thr_model_n_columns(config);
+    THR_TRY(thr_grow(context, &room->vectors, &room->vectors_capacity, 0, room->lexicon.n_words * n_columns,
+                     sizeof *room->vectors, "words' vectors", err));
+    THR_TRY(thr_pass_make_room(context, config, job->side, n, &room->pass, err));
+    const thr_bags bags = thr_lexicon_bags(&room->lexicon);
+    thr_bags_forward(context, model->tables[job->side], n_columns, &bags, room->vectors);
+    const thr_texts texts = {.n_texts = n, .offsets = offsets, .words = room->words};
+    thr_side_forward(context, model, job->side, &texts, room->vectors, &room->pass);
+    memcpy(job->out + first * config->n_dims, thr_pass_embedding(config, job->side, &room->pass),
+           n * config->n_dims * sizeof *job->out);
+    return THR_OK;
+}
+
+static void encode_one(void *arg, size_t piece, uint32_t worker) {
+    const encode_job *job = arg;
+    encode_room *room = &job->rooms[worker];
+    const size_t first = piece * PIECE_TEXTS;
+    const size_t n = job->n_texts - first < PIECE_TEXTS ? job->n_texts - first : PIECE_TEXTS;
+    if (room->status == THR_OK)
+        room->status = encode_piece(job, first, n, room, &room->err);
+}
+
+thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts, const size_t *lengths,
+                            size_t n_texts, float *out, thr_error *err) {
+    thr_context *context = tower->context;
+    encode_job job = {.tower = tower, .side = side, .texts = texts, .lengths = lengths, .n_texts = n_texts, .out = out};
+    if (side != THR_SIDE_QUERY && side != THR_SIDE_ITEM)
+        return thr_fail(err, THR_EINVAL, "side %d: a model has a query side, %d, and an item side, %d", (int)side,
+                        (int)THR_SIDE_QUERY, (int)THR_SIDE_ITEM);
+    THR_TRY(thr_alloc_zero(context, context->n_threads, sizeof *job.rooms, &job.rooms, "rooms to encode in", err));
+    thr_parallel_for(context, (n_texts + PIECE_TEXTS - 1) / PIECE_TEXTS, encode_one, &job);
+    thr_status status = THR_OK;
+    for (uint32_t i = 0; i < context->n_threads; i++) {
+        encode_room *room = &job.rooms[i];
+        if (status == THR_OK && room->status != THR_OK) {
+            status = room->status;
+            if (err != NULL)
+                *err = room->err;
+        }
+        thr_lexicon_free(context, &room->lexicon);
+        thr_release(context, room->words);
+        thr_release(context, room->vectors);
+        thr_pass_free(context, &room->pass);
+    }
+    thr_release(context, job.rooms);
+    return status;
+}
+
+uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side) {
+    const thr_tower_config *config = &tower->model.config;
+    const uint32_t bits = thr_side_bits(config, side);
+    if (bits == THR_FLOAT_BITS || (config->plain_weights && bits > 1))
+        return 0;
+    return bits * ((config->n_dims + 7) / 8);
+}
+
+/* With u the number whose digits the planes are, the embedding is (2u + 1 - 2^bits) / 2^(bits - 1). */
+thr_status thr_tower_pack(const thr_tower *tower, thr_side side, const float *embeddings, uint64_t n_texts,
+                          unsigned char *out, thr_error *err) {
+    const uint32_t n_dims = tower->model.config.n_dims, n_rows = (n_dims + 7) / 8;
+    const uint32_t bits = thr_side_bits(&tower->model.config, side), size = thr_tower_packed_size(tower, side);
+    if (size == 0)
+        return thr_fail(err, THR_EUNSUPPORTED, "the %s side of this model is no binary code",
+                        side == THR_SIDE_QUERY ? "query" : "item");
+    memset(out, 0, (size_t)n_texts * size);
+    for (uint64_t t = 0; t < n_texts; t++, out += size, embeddings += n_dims) {
+        for (uint32_t d = 0; d < n_dims; d++) {
+            const uint32_t u = (uint32_t)(embeddings[d] * (float)(1u << (bits - 1)) + (float)((1u << bits) - 1)) / 2;
+            for (uint32_t p = 0; p < bits; p++)
+                out[p * n_rows + d / 8] |= (unsigned char)((u >> (bits - 1 - p) & 1) << d % 8);
+        }
+    }
+    return THR_OK;
+}

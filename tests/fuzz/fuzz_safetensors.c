@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_safetensors.c - bytes read as a file of tensors: as they are, and with the header's length mended so that what
+ * is behind it is read, too. What is accepted lies in the data, once each.
+ */
+#include "fuzz/io_fuzz.h"
+#include "io/safetensors.h"
+
+static void open_bytes(const uint8_t *data, size_t size) {
+    thr_tensors *tensors = NULL;
+    thr_error err;
+    thr_status status = thr_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
+    fuzz_check((status == THR_OK) == (tensors != NULL));
+    if (status != THR_OK) {
+        fuzz_check_error(&err, status);
+        return;
+    }
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < thr_tensors_count(tensors); i++) {
+        const thr_tensor *tensor = thr_tensors_at(tensors, i), *found = NULL;
+        const uint8_t *from = tensor->data;
+        fuzz_check(from >= data + 10 && tensor->n_bytes <= size - (size_t)(from - data));
+        n_bytes += tensor->n_bytes;
+        fuzz_check(thr_tensors_find(tensors, tensor->name) == tensor);
+        status = thr_tensors_expect(tensors, tensor->name, THR_DTYPE_F32, tensor->n_axes, tensor->shape, &found, &err);
+        fuzz_check((status == THR_OK) == (tensor->dtype == THR_DTYPE_F32) && (found == tensor) == (status == THR_OK));
+    }
+    fuzz_check(n_bytes <= size - 10);
+    (void)thr_tensors_metadata(tensors, "format");
+    thr_tensors_free(tensors);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    open_bytes(data, size);
+    /* All of it is a header, or all up to the last brace. */
+    if (size < 10)
+        return 0;
+    uint8_t *mended = malloc(size);
+    fuzz_check(mended != NULL);
+    memcpy(mended, data, size);
+    for (size_t end = size; end > 9; end--) {
+        if (data[end - 1] != '}' && end != size)
+            continue;
+        const uint64_t length = end - 8;
+        for (size_t i = 0; i < 8; i++)
+            mended[i] = (uint8_t)(length >> 8 * i);
+        open_bytes(mended, size);
+        if (end != size)
+            break;
+    }
+    free(mended);
+    return 0;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * io_safetensors.c - tensors written and read back, headers that must be refused, small files with every byte changed
+ * or cut off, and every allocation failing in turn.
+ */
+#include "unit/io_files.h"
+
+#include "base/rng.h"
+#include "io/safetensors.h"
+
+/* ------------------------------------------------------------------------------------------------ files by hand */
+
+/* A file of this header, padded by hand or not at all, and n_data bytes. */
+static void put_file(bytes *file, const char *header, size_t n_data) {
+    const size_t length = strlen(header);
+    put_u32(file, (uint32_t)length);
+    put_u32(file, 0);
+    put_text(file, header);
+    put_pattern(file, 0, n_data);
+}
+
+static thr_status open_bytes(const bytes *file, thr_tensors **tensors, thr_error *err) {
+    thr_status status = thr_tensors_open_memory(test_context, "a.safetensors", file->data, file->size, tensors, err);
+    assert_true((status == THR_OK) == (*tensors != NULL));
+    if (status != THR_OK)
+        assert_contains(err->text, "a.safetensors");
+    return status;
+}
+
+static void check_refused(const char *header, size_t n_data, thr_status wanted, const char *says) {
+    bytes file = {0};
+    thr_tensors *tensors = NULL;
+    thr_error err;
+    put_file(&file, header, n_data);
+    thr_status status = open_bytes(&file, &tensors, &err);
+    if (status != wanted)
+        fail_msg("%s: %d is not %d: %s", header, status, wanted, status != THR_OK ? err.text : "it was read");
+    assert_contains(err.text, says);
+    drop(&file);
+}
+
+static thr_tensors *check_read(const char *header, size_t n_data, bytes *file) {
+    thr_tensors *tensors = NULL;
+    thr_error err;
+    put_file(file, header, n_data);
+    if (open_bytes(file, &tensors, &err) != THR_OK)
+        fail_msg("%s: %s", header, err.text);
+    return tensors;
+}
+
+#define TENSOR(name, dtype, shape, from, to)                                                                           \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #from "," #to "]}"
+
+static void headers_of_the_format_are_read(void **state) {
+    (void)state;
+    bytes file = {0};
+    thr_tensors *t = check_read("{}", 0, &file);
+    assert_int_equal(thr_tensors_count(t), 0);
+    assert_null(thr_tensors_find(t, "a"));
+    assert_null(thr_tensors_metadata(t, "a"));
+    thr_tensors_free(t);
+    drop(&file);
+
+    /* Keys in any order, space everywhere, offsets in another order than names, all that can be escaped. */
+    t = check_read("{ \"b\" : { \"data_offsets\" : [ 8 , 12 ] , \"shape\" : [ ] , \"dtype\" : \"I32\" } ,\n"
+                   "\"__metadata__\" : { \"k\\u00e9y\\ud83d\\ude00\" : \"\\\"\\\\\\/\\b\\f\\n\\r\\t\", \"\" : "
+                   "\"\xc3\xa9\" } ,\r\n\t"
+                   "\"a.weight\":{\"dtype\":\"F16\",\"shape\":[2,1,2,1],\"data_offsets\":[0,8]}}    ",
+                   12, &file);
+    assert_int_equal(thr_tensors_count(t), 2);
+    const thr_tensor *b = thr_tensors_at(t, 0), *a = thr_tensors_at(t, 1);
+    assert_string_equal(b->name, "b");
+    assert_int_equal(b->dtype, THR_DTYPE_I32);
+    assert_int_equal(b->n_axes, 0);
+    assert_int_equal(b->n_bytes, 4);
+    assert_string_equal(a->name, "a.weight");
+    assert_int_equal(a->n_axes, 4);
+    assert_int_equal(a->shape[2], 2);
+    assert_int_equal(a->n_bytes, 8);
+    assert_ptr_equal((const uint8_t *)a->data + 8, b->data);
+    assert_int_equal(*(const uint8_t *)a->data, pattern(0));
+    assert_ptr_equal(thr_tensors_find(t, "a.weight"), a);
+    assert_ptr_equal(thr_tensors_find(t, "b"), b);
+    assert_null(thr_tensors_find(t, "a"));
+    assert_string_equal(thr_tensors_metadata(t, "k\xc3\xa9y\xf0\x9f\x98\x80"), "\"\\/\b\f\n\r\t");
+    assert_string_equal(thr_tensors_metadata(t, ""), "\xc3\xa9");
+    assert_null(thr_tensors_metadata(t, "k"));
+    thr_tensors_free(t);
+    drop(&file);
+}
+
+static void kinds_that_are_not_computed_with_are_left_alone(void **state) {
+    (void)state;
+    bytes file = {0};
+    thr_tensors *t = check_read("{" TENSOR("bf", "BF16", "[3]", 0, 6) "," TENSOR("f4", "F4", "[2,3]", 6, 9) "," TENSOR(
+                                    "deep", "I8", "[1,1,2,1,3]", 9, 15) "," TENSOR("none", "F32", "[0,7]", 15, 15) "}",
+                                15, &file);
+    thr_error err;
+    const thr_tensor *found = NULL;
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(thr_tensors_at(t, i)->dtype, THR_DTYPE_NONE);
+    assert_int_equal(thr_tensors_find(t, "bf")->n_bytes, 6);
+    assert_int_equal(thr_tensors_find(t, "deep")->n_axes, 5);
+    assert_int_equal(thr_tensors_find(t, "none")->n_bytes, 0);
+    uint64_t shape[5] = {3, 7};
+    assert_int_equal(thr_tensors_expect(t, "bf", THR_DTYPE_F32, 1, shape, &found, &err), THR_EFORMAT);
+    assert_contains(err.text, "tensor 'bf' is of another dtype [3], where f32 [3] is wanted");
+    assert_int_equal(thr_tensors_expect(t, "deep", THR_DTYPE_I8, 2, shape, &found, &err), THR_EFORMAT);
+    assert_contains(err.text, "[1, 1, 2, 1, ...]");
+    assert_int_equal(thr_tensors_expect(t, "none", THR_DTYPE_F32, 2, shape, &found, &err), THR_EFORMAT);
+    assert_contains(err.text, "is f32 [0, 7], where f32 [3, 7] is wanted");
+    assert_null(found);
+    assert_int_equal(thr_tensors_expect(t, "gone", THR_DTYPE_F32, 2, shape, &found, &err), THR_EFORMAT);
+    assert_contains(err.text, "has no tensor 'gone', f32 [3, 7], among its 4");
+    shape[0] = 0;
+    assert_ok(thr_tensors_expect(t, "none", THR_DTYPE_F32, 2, shape, &found, &err), err);
+    assert_ptr_equal(found, thr_tensors_find(t, "none"));
+    thr_tensors_free(t);
+    drop(&file);
+}
+
+static void headers_that_are_not_json_are_refused_by_byte(void **state) {
+    (void)state;
+    static const struct {
+        const char *header, *says;
+    } cases[] = {
+        {"{ ", "byte 10, in the header: a string was expected"},
+        {"{]", "byte 9, in the header: a string was expected"},
+        {"{}x", "byte 10, in the header: something follows"},
+        {"{},", "something follows"},
+        {"{\"a\"}", "a colon was expected"},
+        {"{\"a\":1}", "a tensor is no object"},
+        {"{\"a\":{}}", "a string was expected"},
+        {"{\"a\":{\"dtype\":\"F32\"}}", "lacks dtype, shape or data_offsets"},
+        {"{\"a\":{\"dtype\":\"F33\"}}", "the dtype is none that is known"},
+        {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", "stands twice"},
+        {"{\"a\":{\"strides\":[1]}}", "a key of a tensor is unknown"},
+        {"{\"a\":{\"shape\":[[1]]}}", "a whole number"},
+        {"{\"a\":{\"shape\":[-1]}}", "a whole number"},
+        {"{\"a\":{\"shape\":[01]}}", "a whole number"},
+        {"{\"a\":{\"shape\":[1.0]}}", "a whole number"},
+        {"{\"a\":{\"shape\":[1e3]}}", "a whole number"},
+        {"{\"a\":{\"shape\":[1,]}}", "a whole number"},
+        {"{\"a\":{\"shape\":[18446744073709551616]}}", "a number is too large"},
+        {"{\"a\":{\"shape\":[4294967296,4294967296,0]}}", "more values than can be"},
+        {"{\"a\":{\"shape\":[1 1]}}", "the shape has no end"},
+        {"{\"a\":{\"data_offsets\":[1]}}", "the offsets are not two numbers"},
+        {"{\"a\":{\"data_offsets\":[0,1,2]}}", "the offsets are not two numbers"},
+        {"{\"__metadata__\":null}", "the metadata is no object"},
+        {"{\"__metadata__\":{\"a\":1}}", "a string was expected"},
+        {"{\"__metadata__\":{\"a\":\"b\",}}", "a string was expected"},
+        {"{\"__metadata__\":{},\"__metadata__\":{}}", "metadata twice"},
+        {"{\"__metadata__\":{\"a\":\"\",\"\\u0061\":\"\"}}", "the metadata has 'a' twice"},
+        {"{\"a", "a string has no end"},
+        {"{\"a\\", "an escape that is none"},
+        {"{\"a\\x\"", "an escape that is none"},
+        {"{\"a\\u12", "an escape that is none"},
+        {"{\"a\\u00g0\"", "an escape that is none"},
+        {"{\"a\\u0000\"", "an escape that is none"},
+        {"{\"a\\ud800\"", "half a character"},
+        {"{\"a\\ud800\\u0041\"", "half a character"},
+        {"{\"a\\udc00\"", "half a character"},
+        {"{\"a\nb\"", "a control character"},
+        {"{\"\xff\"", "is not UTF-8"},
+        {"{\"\xc0\x80\"", "is not UTF-8"},
+        {"{\"\xe0\x80\x80\"", "is not UTF-8"},
+        {"{\"\xed\xa0\x80\"", "is not UTF-8"},
+        {"{\"\xf4\x90\x80\x80\"", "is not UTF-8"},
+        {"{\"\xe2\x82\"", "is not UTF-8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_refused(cases[i].header, 0, THR_EFORMAT, cases[i].says);
+}
+
+static void tensors_that_do_not_fill_the_data_are_refused(void **state) {
+    (void)state;
+    check_refused("{" TENSOR("a", "F32", "[2]", 0, 4) "}", 4, THR_EFORMAT,
+                  "tensor 'a' of 2 F32 stands in bytes 0 to 4");
+    check_refused("{" TENSOR("a", "F32", "[0]", 4, 0) "}", 4, THR_EFORMAT, "not as many as it has");
+    check_refused("{" TENSOR("a", "F4", "[3]", 0, 1) "}", 1, THR_EFORMAT, "not as many as it has");
+    check_refused("{" TENSOR("a", "F64", "[2305843009213693952]", 0, 0) "}", 0, THR_EFORMAT, "not as many as it has");
+    check_refused("{" TENSOR("a", "F32", "[2]", 0, 8) "}", 7, THR_ECORRUPT, "ends at byte 8 of the data, which are 7");
+    check_refused("{" TENSOR("a", "F32", "[2]", 0, 8) "}", 9, THR_ECORRUPT,
+                  "the data are 9 bytes, but the tensors end at byte 8");
+    check_refused("{}", 1, THR_ECORRUPT, "the data are 1 bytes, but the tensors end at byte 0");
+    check_refused("{" TENSOR("a", "I8", "[4]", 0, 4) "," TENSOR("b", "I8", "[4]", 3, 7) "}", 7, THR_EFORMAT,
+                  "tensor 'b' begins at byte 3 of the data, where the one before ends at 4: they overlap");
+    check_refused("{" TENSOR("a", "I8", "[4]", 0, 4) "," TENSOR("b", "I8", "[2]", 5, 7) "}", 7, THR_EFORMAT,
+                  "belongs to none");
+    check_refused("{" TENSOR("a", "I8", "[4]", 0, 4) "," TENSOR("a", "I8", "[3]", 4, 7) "}", 7, THR_EFORMAT,
+                  "there are two tensors 'a'");
+    check_refused("{" TENSOR("a", "I8", "[0]", 2, 2) "," TENSOR("b", "I8", "[4]", 0, 4) "}", 4, THR_EFORMAT,
+                  "they overlap");
+}
+
+static void what_does_not_start_as_a_file_does_is_refused(void **state) {
+    (void)state;
+    bytes file = {0};
+    thr_tensors *tensors = NULL;
+    thr_error err;
+    for (size_t size = 0; size < 8; size++) {
+        assert_int_equal(thr_tensors_open_memory(test_context, "a", "{}{}{}{}", size, &tensors, &err), THR_ECORRUPT);
+        assert_contains(err.text, "too few for the length of a header");
+    }
+    put_text(&file, "a text, and not a short one");
+    assert_int_equal(open_bytes(&file, &tensors, &err), THR_EFORMAT);
+    assert_contains(err.text, "is it really one?");
+    const char *path = write_file("text.safetensors", &file);
+    assert_int_equal(thr_tensors_open(test_context, path, &tensors, &err), THR_EFORMAT);
+    assert_contains(err.text, path);
+    drop(&file);
+    static const uint8_t long_header[] = {100, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
+    put(&file, long_header, sizeof long_header);
+    assert_int_equal(open_bytes(&file, &tensors, &err), THR_ECORRUPT);
+    assert_contains(err.text, "fewer than its header of 100");
+    file.data[7] = 1;
+    assert_int_equal(open_bytes(&file, &tensors, &err), THR_EFORMAT);
+    drop(&file);
+    path = write_file("empty.safetensors", &file);
+    assert_int_equal(thr_tensors_open(test_context, path, &tensors, &err), THR_ECORRUPT);
+    assert_int_equal(thr_tensors_open(test_context, in_dir("missing"), &tensors, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_tensors_open(test_context, test_dir, &tensors, &err), THR_EFORMAT);
+    assert_null(tensors);
+    thr_tensors_free(NULL);
+}
+
+/* ------------------------------------------------------------------------------------------------ round trips */
+
+enum { N_SAMPLE = 6 };
+static uint64_t numbers[40];
+static const char *const sample_metadata[][2] = {{"format", "thr \"1\"\n"}, {"vocabulary", "caf\xc3\xa9\\"}};
+
+/* One of every size of values, in an order that the data cannot have; an empty one and a single value. */
+static thr_tensors_image sample(thr_tensor out[N_SAMPLE]) {
+    for (size_t i = 0; i < 40; i++)
+        numbers[i] = i * 0x9e3779b97f4a7c15u;
+    const thr_tensor tensors[N_SAMPLE] = {
+        {"bytes", THR_DTYPE_U8, 2, {3, 1}, numbers, 3},
+        {"half \"\\\t", THR_DTYPE_F16, 1, {5}, numbers + 1, 10},
+        {"float", THR_DTYPE_F32, 3, {2, 2, 3}, numbers + 5, 48},
+        {"none", THR_DTYPE_I8, 2, {4, 0}, NULL, 0},
+        {"ids", THR_DTYPE_U64, 1, {7}, numbers + 20, 56},
+        {"\xe2\x82\xac", THR_DTYPE_I32, 0, {0}, numbers + 2, 4},
+    };
+    memcpy(out, tensors, sizeof tensors);
+    return (thr_tensors_image){.tensors = out, .n_tensors = N_SAMPLE, .metadata = sample_metadata, .n_metadata = 2};
+}
+
+static void what_is_written_is_read_back_and_aligned(void **state) {
+    (void)state;
+    thr_tensor tensors[N_SAMPLE];
+    const thr_tensors_image image = sample(tensors);
+    const char *path = in_dir("round.safetensors");
+    thr_tensors *t = NULL;
+    thr_error err;
+    assert_ok(thr_tensors_write(test_context, path, &image, &err), err);
+    assert_int_equal(access(in_dir("round.safetensors.tmp"), F_OK), -1);
+    assert_ok(thr_tensors_open(test_context, path, &t, &err), err);
+    assert_int_equal(thr_tensors_count(t), N_SAMPLE);
+    const uint8_t *first = thr_tensors_find(t, "ids")->data;
+    assert_int_equal((uintptr_t)first % 64, 0);
+    for (size_t i = 0; i < N_SAMPLE; i++) {
+        const thr_tensor *got = thr_tensors_at(t, i), *found = NULL;
+        assert_string_equal(got->name, tensors[i].name);
+        assert_ok(
+            thr_tensors_expect(t, tensors[i].name, tensors[i].dtype, tensors[i].n_axes, tensors[i].shape, &found, &err),
+            err);
+        assert_ptr_equal(found, got);
+        assert_int_equal(got->n_bytes, tensors[i].n_bytes);
+        assert_true(got->n_bytes == 0 || memcmp(got->data, tensors[i].data, got->n_bytes) == 0);
+        assert_int_equal((uintptr_t)got->data % thr_dtype_size(got->dtype), 0);
+    }
+    assert_string_equal(thr_tensors_metadata(t, "format"), "thr \"1\"\n");
+    assert_string_equal(thr_tensors_metadata(t, "vocabulary"), "caf\xc3\xa9\\");
+    thr_tensors_free(t);
+}
+
+static void an_image_of_nothing_is_a_file(void **state) {
+    (void)state;
+    const thr_tensors_image none = {0};
+    const char *path = in_dir("none.safetensors");
+    thr_tensors *t = NULL;
+    thr_error err;
+    assert_ok(thr_tensors_write(test_context, path, &none, &err), err);
+    assert_ok(thr_tensors_open(test_context, path, &t, &err), err);
+    assert_int_equal(thr_tensors_count(t), 0);
+    thr_tensors_free(t);
+}
+
+static void check_unwritable(const thr_tensors_image *image, const char *says) {
+    thr_error err;
+    const char *path = in_dir("never.safetensors");
+    assert_int_equal(thr_tensors_write(test_context, path, image, &err), THR_EINVAL);
+    assert_contains(err.text, "never.safetensors");
+    assert_contains(err.text, says);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void images_that_could_not_be_read_are_not_written(void **state) {
+    (void)state;
+    thr_tensor tensors[N_SAMPLE];
+    thr_tensors_image image = sample(tensors);
+    tensors[0].n_bytes = 4;
+    check_unwritable(&image, "tensor 'bytes' of u8 with 2 axes cannot be written as 4 bytes");
+    image = sample(tensors);
+    tensors[1].dtype = THR_DTYPE_NONE;
+    check_unwritable(&image, "of none with 1 axes");
+    image = sample(tensors);
+    tensors[2].n_axes = 5;
+    check_unwritable(&image, "with 5 axes");
+    image = sample(tensors);
+    tensors[2].shape[0] = tensors[2].shape[1] = UINT64_MAX / 2;
+    check_unwritable(&image, "shape and size must agree");
+    image = sample(tensors);
+    tensors[2].name = "ids";
+    check_unwritable(&image, "the tensor 'ids' stands twice");
+    tensors[2].name = "\xff";
+    check_unwritable(&image, "is not UTF-8");
+    tensors[2].name = "__metadata__";
+    check_unwritable(&image, "can be called '__metadata__'");
+    image = sample(tensors);
+    const char *const twice[][2] = {{"a", "b"}, {"a", "c"}}, *const wrong[][2] = {{"a", "\xc3"}, {"b", "c"}};
+    image.metadata = twice;
+    check_unwritable(&image, "the metadata 'a' stands twice");
+    image.metadata = wrong;
+    check_unwritable(&image, "is not UTF-8");
+    image = sample(tensors);
+    thr_error err;
+    assert_int_equal(thr_tensors_write(test_context, in_dir("none/a.safetensors"), &image, &err), THR_ENOTFOUND);
+}
+
+static void many_tensors_are_found_by_name(void **state) {
+    (void)state;
+    enum { N = 1000 };
+    static char names[N][16];
+    static thr_tensor tensors[N];
+    uint64_t rng = 3;
+    for (size_t i = 0; i < N; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%llu", (unsigned long long)(thr_rng_next(&rng) % 10000000 * N + i));
+        const size_t value = (size_t)1 << thr_rng_below(&rng, 4);
+        const uint64_t n = thr_rng_below(&rng, 5);
+        const thr_dtype dtype = value == 1   ? THR_DTYPE_I8
+                                : value == 2 ? THR_DTYPE_F16
+                                : value == 4 ? THR_DTYPE_U32
+                                             : THR_DTYPE_F64;
+        tensors[i] = (thr_tensor){names[i], dtype, 1, {n}, numbers + i % 30, (size_t)n * value};
+    }
+    const thr_tensors_image image = {.tensors = tensors, .n_tensors = N};
+    const char *path = in_dir("many.safetensors");
+    thr_tensors *t = NULL;
+    thr_error err;
+    assert_ok(thr_tensors_write(test_context, path, &image, &err), err);
+    assert_ok(thr_tensors_open(test_context, path, &t, &err), err);
+    for (size_t i = 0; i < N; i++) {
+        const thr_tensor *found = thr_tensors_find(t, names[i]);
+        assert_ptr_equal(found, thr_tensors_at(t, i));
+        assert_memory_equal(found->data, tensors[i].data, tensors[i].n_bytes);
+    }
+    thr_tensors_free(t);
+}
+
+/* ------------------------------------------------------------------------------------------------ damage */
+
+static void read_sample(bytes *file) {
+    thr_tensor tensors[N_SAMPLE];
+    const thr_tensors_image image = sample(tensors);
+    const char *path = in_dir("damage.safetensors");
+    thr_error err;
+    assert_ok(thr_tensors_write(test_context, path, &image, &err), err);
+    FILE *in = fopen(path, "rb");
+    assert_non_null(in);
+    for (int c = getc(in); c != EOF; c = getc(in)) {
+        const uint8_t byte = (uint8_t)c;
+        put(file, &byte, 1);
+    }
+    assert_int_equal(fclose(in), 0);
+}
+
+/* Open exactly these bytes; where that works, read every byte of every tensor and ask for all there is. */
+static thr_status use(const uint8_t *data, size_t size) {
+    uint8_t *exact = malloc(size + (size == 0));
+    thr_tensors *t = NULL;
+    thr_error err;
+    assert_non_null(exact);
+    memcpy(exact, data, size);
+    thr_status status = thr_tensors_open_memory(test_context, "a", exact, size, &t, &err);
+    if (status == THR_OK) {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < thr_tensors_count(t); i++) {
+            const thr_tensor *tensor = thr_tensors_at(t, i);
+            for (size_t b = 0; b < tensor->n_bytes; b++)
+                sum += ((const uint8_t *)tensor->data)[b];
+            assert_ptr_equal(thr_tensors_find(t, tensor->name), tensor);
+        }
+        assert_true(sum < 1u << 20);
+        (void)thr_tensors_metadata(t, "format");
+    } else {
+        assert_true(status == THR_EFORMAT || status == THR_ECORRUPT);
+        assert_contains(err.text, "a: ");
+    }
+    thr_tensors_free(t);
+    free(exact);
+    return status;
+}
+
+static void every_cut_is_found(void **state) {
+    (void)state;
+    bytes file = {0};
+    read_sample(&file);
+    assert_int_equal(use(file.data, file.size), THR_OK);
+    for (size_t size = 0; size < file.size; size++)
+        assert_int_not_equal(use(file.data, size), THR_OK);
+    put_text(&file, "x");
+    assert_int_equal(use(file.data, file.size), THR_ECORRUPT);
+    drop(&file);
+}
+
+static void every_changed_byte_gives_tensors_or_an_error(void **state) {
+    (void)state;
+    bytes file = {0};
+    read_sample(&file);
+    for (size_t i = 0; i < file.size; i++) {
+        const uint8_t before = file.data[i];
+        for (unsigned change = 1; change < 256; change++) {
+            file.data[i] = (uint8_t)(before ^ change);
+            (void)use(file.data, file.size);
+        }
+        file.data[i] = before;
+    }
+    drop(&file);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    thr_tensor tensors[N_SAMPLE];
+    const thr_tensors_image image = sample(tensors);
+    const char *path = in_dir("alloc.safetensors");
+    const long before = test_heap.live;
+    for (int reading = 0; reading < 2; reading++) {
+        thr_status status = THR_ENOMEM;
+        for (long i = 1; status != THR_OK; i++) {
+            thr_tensors *t = NULL;
+            thr_error err;
+            test_heap.calls = 0;
+            test_heap.fail_at = i;
+            status = reading ? thr_tensors_open(test_context, path, &t, &err)
+                             : thr_tensors_write(test_context, path, &image, &err);
+            test_heap.fail_at = 0;
+            assert_true(status == THR_OK || (status == THR_ENOMEM && t == NULL));
+            assert_true(reading || (access(path, F_OK) == 0) == (status == THR_OK));
+            thr_tensors_free(t);
+            assert_int_equal(test_heap.live, before);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        io_test(headers_of_the_format_are_read),
+        io_test(kinds_that_are_not_computed_with_are_left_alone),
+        io_test(headers_that_are_not_json_are_refused_by_byte),
+        io_test(tensors_that_do_not_fill_the_data_are_refused),
+        io_test(what_does_not_start_as_a_file_does_is_refused),
+        io_test(what_is_written_is_read_back_and_aligned),
+        io_test(an_image_of_nothing_is_a_file),
+        io_test(images_that_could_not_be_read_are_not_written),
+        io_test(many_tensors_are_found_by_name),
+        io_test(every_cut_is_found),
+        io_test(every_changed_byte_gives_tensors_or_an_error),
+        io_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
+}

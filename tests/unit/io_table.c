@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * io_table.c - rows of .tsv and .csv by hand, and random ones against a naive reader; bad rows counted; and what is
+ * read through gzip, from files and more than once.
+ */
+#include "unit/io_files.h"
+
+#include "base/rng.h"
+#include "io/table.h"
+
+#ifndef THR_WITH_GZ
+#define THR_WITH_GZ 0
+#endif
+#if THR_WITH_GZ
+#include <zlib.h>
+#endif
+
+/* All rows as text: fields in brackets, a newline behind every row; then the number of rows left out, if any. */
+static void show_table(thr_table *table, bytes *out) {
+    thr_error err;
+    for (;;) {
+        const thr_field *fields = NULL;
+        size_t n = 0;
+        assert_ok(thr_table_next(table, &fields, &n, &err), err);
+        if (n == 0)
+            break;
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(strlen(fields[i].text), fields[i].length);
+            put_text(out, "[");
+            put(out, fields[i].text, fields[i].length);
+            put_text(out, "]");
+        }
+        put_text(out, "\n");
+    }
+    if (thr_table_n_refused(table) != 0) {
+        char line[32];
+        (void)snprintf(line, sizeof line, "%llu refused\n", (unsigned long long)thr_table_n_refused(table));
+        put_text(out, line);
+    }
+    put(out, "", 1);
+}
+
+static thr_table *open_memory(const char *name, const void *data, size_t size, bool sized, size_t buffer_bytes) {
+    thr_table *table = NULL;
+    thr_error err;
+    thr_image image = {.data = data, .size = size, .sized = sized, .buffer_bytes = buffer_bytes};
+    assert_ok(thr_table_open_memory(test_context, name, &image, &table, &err), err);
+    return table;
+}
+
+/* The same from a plain file and from pipes whose buffers are filled after every few bytes. */
+static void check_table(const char *name, const char *text, size_t size, const char *expected) {
+    for (size_t buffer = 0; buffer < 12; buffer++) {
+        bytes got = {0};
+        thr_table *table = open_memory(name, text, size, buffer == 0, buffer);
+        show_table(table, &got);
+        assert_string_equal((char *)got.data, expected);
+        thr_table_free(table);
+        drop(&got);
+    }
+}
+
+static void tabs_part_fields_and_quotes_mean_nothing_in_tsv(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *rows;
+    } cases[] = {
+        {"a\tb\nc\td\n", "[a][b]\n[c][d]\n"},
+        {"a\tb\r\nc\td", "[a][b]\n[c][d]\n"},
+        {"\n", "[]\n"},
+        {"\r\n\n", "[]\n[]\n"},
+        {"a\n\nb\n", "[a]\n[]\n[b]\n"},
+        {"\t\n", "[][]\n"},
+        {"\ta\t\t", "[][a][][]\n"},
+        {"a,b\t\"c\n\"\t", "[a,b][\"c]\n[\"][]\n"},
+        {"a\rb\r\r\nc\r", "[a\rb\r]\n[c\r]\n"},
+        {"\xef\xbb\xbf"
+         "a\tb\n\xef\xbb\xbf\n",
+         "[a][b]\n[\xef\xbb\xbf]\n"},
+        {"\xef\xbb\n", "[\xef\xbb]\n"},
+        {" a \t b\n", "[ a ][ b]\n"},
+        {"1\t2\t3\t4\t5\t6\t7\t8\t9\t10\t11\t12\t13\t14\t15\t16\t17\t18\n",
+         "[1][2][3][4][5][6][7][8][9][10][11][12][13][14][15][16][17][18]\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_table("a.tsv", cases[i].text, strlen(cases[i].text), cases[i].rows);
+}
+
+static void quoted_fields_of_csv_hold_anything(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *rows;
+    } cases[] = {
+        {"a,b\nc,d", "[a][b]\n[c][d]\n"},
+        {"\"a\",\"b\"\r\n\"c\"", "[a][b]\n[c]\n"},
+        {"\"a,b\",\"c\nd\",\"e\r\nf\"\n", "[a,b][c\nd][e\r\nf]\n"},
+        {"\"\"\n\"\"\"\"\n\"\"\"a\"\"\"\n", "[]\n[\"]\n[\"a\"]\n"},
+        {"\"\",\"\"\n", "[][]\n"},
+        {",\n", "[][]\n"},
+        {"\"a\"", "[a]\n"},
+        {"\"a\n\"", "[a\n]\n"},
+        {"a\"b\",c\n", "[a\"b\"][c]\n"},       /* a quote within a field is a character */
+        {"a\"b,\"c\nd\"\n", "[a\"b][c\nd]\n"}, /* and the next one at a start is not */
+        {"\"a\"b\"c\",d\n", "[ab\"c\"][d]\n"}, /* what follows a closing quote is the field's */
+        {"\"a\" ,b\n", "[a ][b]\n"},
+        {" \"a\",b\n", "[ \"a\"][b]\n"},
+        {"\xef\xbb\xbf\"a,b\"\n", "[a,b]\n"},
+        {"a\tb\n", "[a\tb]\n"},
+        {"\"a\r\"\r\n", "[a\r]\n"},
+        {"x,\"\"\"\"\"\"\ny\n", "[x][\"\"]\n[y]\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_table("a.csv", cases[i].text, strlen(cases[i].text), cases[i].rows);
+}
+
+static void rows_with_nul_bytes_are_counted_and_left_out(void **state) {
+    (void)state;
+    check_table("a.tsv", "a\tb\nc\0\td\n\0\ne\n", 13, "[a][b]\n[e]\n2 refused\n");
+    check_table("a.csv", "a\n\"b\0\n\",c\nd", 11, "[a]\n[d]\n1 refused\n");
+    thr_table *table = open_memory("a.tsv", "\0\na\n\0\nb\n", 8, true, 0);
+    const thr_field *fields = NULL;
+    size_t n = 0;
+    thr_error err;
+    assert_int_equal(thr_table_row(table), 0);
+    for (uint64_t row = 2; row <= 4; row += 2) {
+        assert_ok(thr_table_next(table, &fields, &n, &err), err);
+        assert_int_equal(n, 1);
+        assert_int_equal(thr_table_row(table), row);
+        assert_int_equal(thr_table_n_refused(table), row / 2);
+    }
+    for (int i = 0; i < 2; i++) { /* the end stays the end */
+        assert_ok(thr_table_next(table, &fields, &n, &err), err);
+        assert_int_equal(n, 0);
+    }
+    thr_table_free(table);
+}
+
+/* A row of n bytes, all of them c but for the first ones, between two short rows. */
+static void check_long(const char *name, const char *first, size_t n, const char *end, bool given) {
+    bytes file = {0}, got = {0};
+    char *row = malloc(n);
+    assert_non_null(row);
+    memset(row, 'x', n);
+    memcpy(row, first, strlen(first));
+    put_text(&file, "first\n");
+    put(&file, row, n);
+    put_text(&file, end);
+    put_text(&file, "last\n");
+    for (size_t buffer = 0; buffer <= 64; buffer += 64) {
+        thr_table *table = open_memory(name, file.data, file.size, buffer == 0, buffer);
+        got.size = 0;
+        show_table(table, &got);
+        if (given)
+            assert_int_equal(got.size, strlen("[first]\n[]\n[last]\n") + n + 1);
+        else
+            assert_string_equal((char *)got.data, "[first]\n[last]\n1 refused\n");
+        assert_int_equal(thr_table_row(table), 3);
+        thr_table_free(table);
+    }
+    free(row);
+    drop(&file);
+    drop(&got);
+}
+
+static void rows_past_the_limit_are_counted_and_left_out(void **state) {
+    (void)state;
+    check_long("a.tsv", "", THR_TABLE_ROW_MAX, "\n", true);
+    check_long("a.tsv", "", THR_TABLE_ROW_MAX, "\r\n", true);
+    check_long("a.tsv", "", THR_TABLE_ROW_MAX + 1, "\n", false);
+    check_long("a.tsv", "", THR_TABLE_ROW_MAX + 1, "\r\n", false);
+    check_long("a.tsv", "", 3 * (size_t)THR_TABLE_ROW_MAX + 7, "\n", false);
+    check_long("a.csv", "", 2 * (size_t)THR_TABLE_ROW_MAX, "\n", false);
+    /* The quotes hold newlines and are closed past the limit; a doubled one and one that opens are seen there, too. */
+    check_long("a.csv", "\"\n\n\n", 2 * (size_t)THR_TABLE_ROW_MAX, "\"\"\n\",\"\n\",\n", false);
+}
+
+static void a_file_that_ends_within_quotes_says_where_they_open(void **state) {
+    (void)state;
+    static const char text[] = "a,b\nc,\"d\ne\nf";
+    thr_table *table = open_memory("a.csv", text, sizeof text - 1, true, 0);
+    const thr_field *fields = NULL;
+    size_t n = 0;
+    thr_error err;
+    assert_ok(thr_table_next(table, &fields, &n, &err), err);
+    assert_int_equal(thr_table_next(table, &fields, &n, &err), THR_ECORRUPT);
+    assert_contains(err.text, "a.csv: ends within quotes that open in row 2, at byte 4");
+    assert_int_equal(n, 0);
+    assert_int_equal(thr_table_next(table, &fields, &n, &err), THR_ECORRUPT);
+    assert_contains(err.text, "open it again");
+    assert_ok(thr_table_rewind(table, &err), err);
+    assert_ok(thr_table_next(table, &fields, &n, &err), err);
+    assert_int_equal(n, 2);
+    thr_table_free(table);
+}
+
+static void empty_files_other_endings_and_parts_are_refused(void **state) {
+    (void)state;
+    thr_table *table = NULL;
+    thr_error err;
+    thr_image none = {.data = "", .size = 0, .sized = true};
+    assert_int_equal(thr_table_open_memory(test_context, "a.tsv", &none, &table, &err), THR_ECORRUPT);
+    assert_contains(err.text, "a.tsv: the file is empty");
+    assert_null(table);
+    static const char *const pipes[] = {"", "\xef\xbb\xbf"};
+    for (size_t i = 0; i < 2; i++) {
+        const thr_field *fields = NULL;
+        size_t n = 0;
+        table = open_memory("a.csv", pipes[i], strlen(pipes[i]), false, 0);
+        assert_int_equal(thr_table_next(table, &fields, &n, &err), THR_ECORRUPT);
+        assert_contains(err.text, "a.csv: the file is empty");
+        thr_table_free(table);
+    }
+    static const struct {
+        const char *name, *says;
+    } wrong[] = {{"a.txt", "is .txt, not a table: give a .tsv or .csv file"},
+                 {"a.tsv:2", "leave ':2' off"},
+                 {"a.tab", "did you mean"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(thr_table_open(test_context, wrong[i].name, &table, &err), THR_EINVAL);
+        assert_contains(err.text, wrong[i].says);
+        assert_null(table);
+    }
+    assert_int_equal(thr_table_open(test_context, in_dir("missing.tsv"), &table, &err), THR_ENOTFOUND);
+    assert_contains(err.text, "missing.tsv");
+    thr_table_free(NULL);
+}
+
+static void a_file_is_read_again_and_a_pipe_is_not(void **state) {
+    (void)state;
+    bytes file = {0}, got = {0};
+    thr_error err;
+    thr_table *table = NULL;
+    put_text(&file, "a\tb\n");
+    put(&file, "\0\n", 2);
+    put_text(&file, "c\n");
+    const char *path = write_file("again.tsv", &file);
+    assert_ok(thr_table_open(test_context, path, &table, &err), err);
+    assert_string_equal(thr_table_name(table), path);
+    for (int i = 0; i < 3; i++) {
+        got.size = 0;
+        show_table(table, &got);
+        assert_string_equal((char *)got.data, "[a][b]\n[c]\n1 refused\n");
+        assert_ok(thr_table_rewind(table, &err), err);
+        assert_int_equal(thr_table_row(table), 0);
+        assert_int_equal(thr_table_n_refused(table), 0);
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(thr_table_rewind(table, &err), THR_EUNSUPPORTED);
+    thr_table_free(table);
+    table = open_memory("-.tsv", file.data, file.size, false, 0);
+    assert_int_equal(thr_table_rewind(table, &err), THR_EUNSUPPORTED);
+    assert_contains(err.text, "-.tsv");
+    got.size = 0;
+    show_table(table, &got);
+    assert_string_equal((char *)got.data, "[a][b]\n[c]\n1 refused\n");
+    thr_table_free(table);
+    drop(&file);
+    drop(&got);
+}
+
+#if THR_WITH_GZ
+static void a_packed_table_is_read_through_and_damage_found(void **state) {
+    (void)state;
+    const char *path = in_dir("packed.csv.gz");
+    gzFile file = gzopen(path, "wb");
+    assert_non_null(file);
+    for (int i = 0; i < 5000; i++)
+        assert_true(gzprintf(file, "%d,\"x\ny\"\n", i) > 0);
+    assert_int_equal(gzclose(file), Z_OK);
+    thr_table *table = NULL;
+    thr_error err;
+    const thr_field *fields = NULL;
+    size_t n = 0;
+    assert_ok(thr_table_open(test_context, path, &table, &err), err);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < 5000; i++) {
+            assert_ok(thr_table_next(table, &fields, &n, &err), err);
+            assert_int_equal(n, 2);
+            assert_int_equal(atoi(fields[0].text), i);
+            assert_string_equal(fields[1].text, "x\ny");
+        }
+        assert_ok(thr_table_next(table, &fields, &n, &err), err);
+        assert_int_equal(n, 0);
+        assert_ok(thr_table_rewind(table, &err), err);
+    }
+    thr_table_free(table);
+    assert_int_equal(truncate(path, 300), 0);
+    assert_ok(thr_table_open(test_context, path, &table, &err), err);
+    thr_status status = THR_OK;
+    do
+        status = thr_table_next(table, &fields, &n, &err);
+    while (status == THR_OK && n != 0);
+    assert_int_equal(status, THR_ECORRUPT);
+    thr_table_free(table);
+}
+#endif
+
+/* ------------------------------------------------------------------------------------------------ against a model */
+
+/* The same text byte by byte, shown as show_table does; false when it ends within quotes. */
+static bool model(const char *text, size_t size, bool csv, bytes *out) {
+    size_t refused = 0, i = 0, mark;
+    while (i < size) {
+        bool within = false, nul = false, start = true;
+        mark = out->size;
+        put_text(out, "[");
+        for (;; i++) {
+            char c = i < size ? text[i] : '\n';
+            if (i == size && within)
+                return false;
+            if (within && c == '"' && i + 1 < size && text[i + 1] == '"')
+                i++;
+            else if (within && c == '"') {
+                within = false;
+                continue;
+            } else if (!within && c == '\n') {
+                break;
+            } else if (!within && c == (csv ? ',' : '\t')) {
+                put_text(out, "][");
+                start = true;
+                continue;
+            } else if (csv && start && c == '"') {
+                within = true;
+                start = false;
+                continue;
+            } else if (!within && c == '\r' && i + 1 < size && text[i + 1] == '\n') {
+                continue;
+            }
+            nul = nul || c == '\0';
+            start = false;
+            put(out, &c, 1);
+        }
+        i++;
+        put_text(out, "]\n");
+        if (nul) {
+            out->size = mark;
+            refused++;
+        }
+    }
+    char line[32];
+    (void)snprintf(line, sizeof line, "%zu refused\n", refused);
+    if (refused != 0)
+        put_text(out, line);
+    put(out, "", 1);
+    return true;
+}
+
+static void random_text_reads_as_a_naive_reader_has_it(void **state) {
+    (void)state;
+    static const char alphabet[] = {'a', 'b', '"', '"', ',', '\t', '\n', '\n', '\r', '\0'};
+    uint64_t rng = 7;
+    for (int run = 0; run < 20000; run++) {
+        const uint64_t seed = rng;
+        char text[40];
+        const size_t size = 1 + thr_rng_below(&rng, sizeof text - 1);
+        const bool csv = run % 2 == 0;
+        for (size_t i = 0; i < size; i++)
+            text[i] = alphabet[thr_rng_below(&rng, sizeof alphabet)];
+        bytes expected = {0}, got = {0};
+        if (model(text, size, csv, &expected)) {
+            thr_table *table = open_memory(csv ? "a.csv" : "a.tsv", text, size, false, 1 + (size_t)run % 9);
+            show_table(table, &got);
+            if (strcmp((char *)got.data, (char *)expected.data) != 0)
+                fail_msg("seed %llu: \"%s\" is not \"%s\"", (unsigned long long)seed, (char *)got.data,
+                         (char *)expected.data);
+            thr_table_free(table);
+        }
+        drop(&expected);
+        drop(&got);
+    }
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    bytes file = {0};
+    for (int i = 0; i < 3000; i++)
+        put_text(&file, "\"field\",");
+    put_text(&file, "\nlast\n");
+    const long before = test_heap.live;
+    thr_status status = THR_ENOMEM;
+    for (long i = 1; status != THR_OK; i++) {
+        thr_table *table = NULL;
+        thr_error err;
+        size_t n = 1;
+        thr_image image = {.data = file.data, .size = file.size, .sized = true, .buffer_bytes = 100};
+        test_heap.calls = 0;
+        test_heap.fail_at = i;
+        status = thr_table_open_memory(test_context, "a.csv", &image, &table, &err);
+        while (status == THR_OK && n != 0) {
+            const thr_field *fields = NULL;
+            status = thr_table_next(table, &fields, &n, &err);
+        }
+        test_heap.fail_at = 0;
+        assert_true(status == THR_OK || status == THR_ENOMEM);
+        thr_table_free(table);
+        assert_int_equal(test_heap.live, before);
+    }
+    drop(&file);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        io_test(tabs_part_fields_and_quotes_mean_nothing_in_tsv),
+        io_test(quoted_fields_of_csv_hold_anything),
+        io_test(rows_with_nul_bytes_are_counted_and_left_out),
+        io_test(rows_past_the_limit_are_counted_and_left_out),
+        io_test(a_file_that_ends_within_quotes_says_where_they_open),
+        io_test(empty_files_other_endings_and_parts_are_refused),
+        io_test(a_file_is_read_again_and_a_pipe_is_not),
+#if THR_WITH_GZ
+        io_test(a_packed_table_is_read_through_and_damage_found),
+#endif
+        io_test(random_text_reads_as_a_naive_reader_has_it),
+        io_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
+}
