@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "code/fixed.h"
 
+#include "code/encode.h"
+
 #include <math.h>
 
 bool thr_is_code(const float *x, uint32_t n_dims, uint32_t n_planes) {
@@ -11,6 +13,16 @@ bool thr_is_code(const float *x, uint32_t n_dims, uint32_t n_planes) {
             return false;
     }
     return true;
+}
+
+void thr_code_read(const uint8_t *blocks, uint32_t n_dims, uint32_t n_planes, uint64_t item, float *out) {
+    const uint8_t *bytes = blocks + item / THR_BLOCK_ITEMS * thr_block_size(n_dims, n_planes) + item % THR_BLOCK_ITEMS;
+    for (uint32_t d = 0; d < n_dims; d++) {
+        float weight = 1, sum = 0;
+        for (uint32_t p = 0; p < n_planes; p++, weight /= 2)
+            sum += (bytes[((size_t)d / 8 * n_planes + p) * THR_BLOCK_ITEMS] >> d % 8 & 1) != 0 ? weight : -weight;
+        out[d] = sum;
+    }
 }
 
 /*

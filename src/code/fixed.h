@@ -16,6 +16,9 @@
 /* Whether x is a code of so many planes, 1 to 8. */
 bool thr_is_code(const float *x, uint32_t n_dims, uint32_t n_planes);
 
+/* The vector, n_dims floats, that item number `item` of blocks of all planes is the code of. */
+void thr_code_read(const uint8_t *blocks, uint32_t n_dims, uint32_t n_planes, uint64_t item, float *out);
+
 /*
  * What thr_query_code_make is to take for the length of a finite query with a fixed quantiser. With query_bits planes
  * or fewer the query's code is then its own, times a power of two; other queries meet the range's edge with their

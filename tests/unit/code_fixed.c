@@ -71,6 +71,11 @@ static void the_planes_are_the_signs_that_a_vector_is_the_sum_of(void **state) {
         thr_context *context = test_context(2, (thr_isa)isa, NULL);
         for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
             bench *b = make_bench(context, &rng, bits);
+            for (uint32_t r = 0; r < ROWS; r++) {
+                float back[DIMS];
+                thr_code_read(b->codes, DIMS, bits, r, back);
+                assert_memory_equal(back, b->rows + (size_t)r * DIMS, sizeof back);
+            }
             for (uint32_t r = 0; r < ROWS; r++)
                 for (uint32_t d = 0; d < DIMS; d++)
                     for (uint32_t p = 0; p < bits; p++)
