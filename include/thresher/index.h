@@ -15,6 +15,7 @@
 
 #include <thresher/matrix.h>
 #include <thresher/metric.h>
+#include <thresher/tower.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -54,6 +55,12 @@ typedef struct thr_index_build_options {
     thr_rotate rotate;
     /* So many items serve as queries to find out what a recall takes; 0: not calibrated. */
     uint64_t calibration_queries;
+    /*
+     * The file of a model whose item side made the vectors (tower.h); NULL: none did. A copy goes into the index, so
+     * that it can be asked in words. For cosine. Where the item side is binary its planes are the index's codes, and
+     * nothing else is kept: item_bits are the model's; lead_bits, keep, rotate and calibration_queries do not count.
+     */
+    const char *model;
 } thr_index_build_options;
 
 /* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. */
@@ -66,9 +73,11 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  * manifest is renamed into place at the end; an error, a cancelled or a killed build leaves what was there before.
  *
  * Returns THR_OK; THR_EEXIST when dir holds an index and replace is false, or holds other things; THR_EDIM for no rows,
- * or a number of ids that is not the number of rows; THR_ERANGE for NaN, infinity or a row longer than 2^120 (2^60 for
- * ip and l2; err names the row); THR_EDUPLICATE (err names the id and both rows); THR_EINVAL for options out of range;
- * THR_ENOSPACE; THR_EIO; THR_ECANCELED; THR_ENOMEM; and what the reader returns.
+ * a number of ids that is not the number of rows, or rows that do not have the model's dimensions; THR_ERANGE for NaN,
+ * infinity or a row longer than 2^120 (2^60 for ip and l2; err names the row); THR_EMISMATCH for a row that is no code
+ * of the model's planes (err names it); THR_ECHANGED when the model's file was changed meanwhile; THR_EDUPLICATE (err
+ * names the id and both rows); THR_EINVAL for options out of range; THR_ENOSPACE; THR_EIO; THR_ECANCELED; THR_ENOMEM;
+ * what the reader returns, and what thr_tower_open does.
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
                                    const thr_index_build_options *options, thr_error *err);
@@ -79,9 +88,11 @@ typedef struct thr_index thr_index;
 
 /*
  * Open an index by mmap; reads headers only, checks sizes and the manifest's checksum (thr_index_verify checks all).
+ * The model of one that carries one is read, too.
  *
  * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT for a directory that is no index; THR_EVERSION for a newer format;
- * THR_ECORRUPT for files that are damaged, cut or missing; THR_EIO; THR_ENOMEM.
+ * THR_ECORRUPT for files that are damaged, cut or missing; THR_EMISMATCH for a model that is not the one the index was
+ * built with; THR_EIO; THR_ENOMEM.
  */
 THR_API thr_status thr_index_open(thr_context *context, const char *dir, thr_index **index, thr_error *err);
 
@@ -115,6 +126,9 @@ THR_API thr_index_info thr_index_get_info(const thr_index *index);
  */
 THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
 
+/* The model that the index carries, which encodes queries for it; NULL when it has none. Lives as long as the index. */
+THR_API const thr_tower *thr_index_tower(const thr_index *index);
+
 /* The name of the item with this id, NULL when the index has no names or no such id. Lives as long as the index. */
 THR_API const char *thr_index_name(const thr_index *index, uint64_t id);
 
@@ -126,15 +140,20 @@ THR_API thr_status thr_index_find(const thr_index *index, const char *name, uint
 
 /*
  * The vector of an item, from the copy kept for refine (as it was given, up to the kept dtype's rounding), n_dims
- * floats. THR_OK; THR_ENOTFOUND for an id that is not there; THR_EUNSUPPORTED for an index of codes only.
+ * floats; a model's codes are their own copy. THR_OK; THR_ENOTFOUND for an id that is not there; THR_EUNSUPPORTED for
+ * any other index of codes only.
  */
 THR_API thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err);
 
 /* ------------------------------------------------------------------------------------------------ search */
 
 typedef struct thr_search_options {
-    size_t size;           /* sizeof(thr_search_options), set by _init */
-    uint32_t query_bits;   /* 1 to 8 */
+    size_t size; /* sizeof(thr_search_options), set by _init */
+    /*
+     * 1 to 8; 0: what fits the index. That is 4; but of an index of a model's codes as many as the model's queries have
+     * planes, so that their product with an item's code is the true one, or 8 where its queries are no codes.
+     */
+    uint32_t query_bits;
     uint64_t n_candidates; /* how many of the best by code are refined; 0: what recall takes */
     float extra; /* instead of n_candidates, when >= 0: refine all whose estimated score is within extra of the k-th
                     best estimate (XFBQ 3.6); in units of the score. Negative: off */
@@ -156,7 +175,7 @@ typedef struct thr_search_options {
     uint8_t *certified;
 } thr_search_options;
 
-/* Defaults: 4 query bits, recall 0.99, no filter. */
+/* Defaults: query bits that fit the index, recall 0.99, no filter. */
 THR_API void thr_search_options_init(thr_search_options *options);
 
 /*
@@ -221,9 +240,9 @@ THR_API void thr_radius_result_free(thr_radius_result *result);
  * of its items, as a build does. It takes an exact search of all queries. No search may be running.
  *
  * Returns THR_OK; THR_EINVAL for too few queries; THR_EDIM; THR_ERANGE for a query with NaN or infinity;
- * THR_EUNSUPPORTED for an index of format 1, or of so few items that it is searched exactly, or without vectors and
- * queries; THR_ECHANGED when the index was replaced since it was opened; THR_EEXIST while a build is at work there;
- * THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ * THR_EUNSUPPORTED for an index of format 1, or of a model's codes, all of which a search reads, or of so few items
+ * that it is searched exactly, or without vectors and queries; THR_ECHANGED when the index was replaced since it was
+ * opened; THR_EEXIST while a build is at work there; THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
 THR_API thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error *err);
 

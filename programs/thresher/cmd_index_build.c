@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_index_build.c - `index build VECTORS -o DIR`.
+ * cmd_index_build.c - `index build VECTORS -o DIR`, with --model MODEL of the lines of a text.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "json.h"
 #include "program.h"
@@ -13,6 +14,7 @@ typedef struct build_values {
     const char *vectors;
     const char *output;
     const char *ids;
+    const char *model;
     size_t metric;
     uint64_t bits;
     uint64_t lead;
@@ -35,7 +37,8 @@ enum { GROUP_KEEP = 1, GROUP_ROTATE = 2 };
 static const prog_argument arguments[] = {
     {.name = "VECTORS",
      .help = "rows of numbers: .npy .fvecs .bvecs .fbin .f16bin .u8bin .i8bin .hdf5:DATASET, also with .gz or .xz "
-             "behind; -.fvecs and the like read standard input",
+             "behind; -.fvecs and the like read standard input. With --model also texts, a line an item: .txt, or a "
+             "column of a table, FILE.tsv:COLUMN",
      .offset = offsetof(build_values, vectors),
      .names = PROG_NAMES_FILE,
      .required = true},
@@ -58,6 +61,14 @@ static const prog_option options[] = {
      .help = "an id an item (.npy .ibin .ivecs), or a text of one id or name a line (.txt .tsv:COLUMN .csv:COLUMN); "
              "default: row numbers from 0",
      .offset = offsetof(build_values, ids)},
+    {.name = "model",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "the model (thresher tower train) whose item side encodes the texts, or has made the vectors; the index "
+             "carries a copy and can be searched with texts. Where its items are binary, their codes are as it makes "
+             "them",
+     .offset = offsetof(build_values, model)},
     {.name = "metric",
      .kind = PROG_CHOICE,
      .value = "cosine|ip|l2",
@@ -163,27 +174,101 @@ static int report(program *run, const build_values *values, double seconds) {
     return PROG_DONE;
 }
 
+/* ------------------------------------------------------------------------------------------------ words */
+
+static bool is_given(const program *run, const char *name) {
+    for (size_t i = 0; prog_option_is(&options[i]); i++)
+        if (options[i].name != NULL && strcmp(options[i].name, name) == 0)
+            return (run->given >> i & 1) != 0;
+    return false;
+}
+
+/* Words that are right one by one, but not together. */
+static int check_words(const program *run, const build_values *values) {
+    const thr_metric metric = (thr_metric)values->metric;
+
+    if (values->lead > values->bits)
+        prog_error("--lead %" PRIu64 " of --bits %" PRIu64 ": at most all of them; %s", values->lead, values->bits,
+                   prog_see_help(run));
+    else if (values->model != NULL && metric != THR_METRIC_COSINE)
+        prog_error("--metric %s with --model: a model's vectors are learned for cosine; %s", thr_metric_name(metric),
+                   prog_see_help(run));
+    else
+        return PROG_DONE;
+    return PROG_WRONG_WORDS;
+}
+
+/* What a binary model has decided cannot be told again. */
+static int check_model_words(const program *run, const build_values *values, const thr_tower_config *config) {
+    static const char *const decided[] = {"bits", "lead", "rotate", "keep"};
+
+    if (config->item_bits == THR_FLOAT_BITS)
+        return PROG_DONE;
+    for (size_t i = 0; i < sizeof decided / sizeof decided[0]; i++)
+        if (is_given(run, decided[i])) {
+            prog_error("--%s: items of %s are codes of %" PRIu32 " %s already, kept as they are: leave it out",
+                       decided[i], values->model, config->item_bits, config->item_bits == 1 ? "bit" : "bits");
+            return PROG_WRONG_WORDS;
+        }
+    return PROG_DONE;
+}
+
+/* ------------------------------------------------------------------------------------------------ build */
+
+/* Where rows come from: a file of them, or texts that a model's item side encodes. */
+typedef struct build_source {
+    thr_reader *file;  /* of rows or lines */
+    thr_tower *tower;  /* NULL without --model */
+    thr_reader *texts; /* the lines, encoded; NULL where the file holds rows */
+} build_source;
+
+static int open_source(program *run, const build_values *values, build_source *source) {
+    thr_error err = {.status = THR_OK};
+    int rc;
+
+    if (thr_reader_open(run->context, values->vectors, &source->file, &err) != THR_OK)
+        return prog_failed(&err);
+    if (values->model != NULL) {
+        if (thr_tower_open(run->context, values->model, &source->tower, &err) != THR_OK)
+            return prog_failed(&err);
+        const thr_tower_info info = thr_tower_get_info(source->tower);
+        rc = check_model_words(run, values, &info.config);
+        if (rc != PROG_DONE)
+            return rc;
+    }
+    if (thr_reader_get_shape(source->file).dtype != THR_DTYPE_NONE)
+        return PROG_DONE;
+    if (source->tower == NULL) {
+        prog_error("%s holds text; VECTORS must be rows of numbers (texts need --model, names go to --ids)",
+                   values->vectors);
+        return PROG_FAILED;
+    }
+    if (thr_tower_reader(source->tower, THR_SIDE_ITEM, source->file, &source->texts, &err) != THR_OK)
+        return prog_failed(&err);
+    return PROG_DONE;
+}
+
+static void close_source(build_source *source) {
+    thr_reader_free(source->texts);
+    thr_tower_free(source->tower);
+    thr_reader_free(source->file);
+}
+
 static int run_build(program *run, const void *all_values) {
     const build_values *values = all_values;
     thr_index_build_options build;
     thr_error err = {.status = THR_OK};
-    thr_reader *reader = NULL;
+    build_source source = {.file = NULL};
     double start = prog_seconds();
-    int rc;
+    int rc = check_words(run, values);
 
-    if (values->lead > values->bits) {
-        prog_error("--lead %" PRIu64 " of --bits %" PRIu64 ": at most all of them; %s", values->lead, values->bits,
-                   prog_see_help(run));
-        return PROG_WRONG_WORDS;
-    }
-    if (thr_reader_open(run->context, values->vectors, &reader, &err) != THR_OK)
-        return prog_failed(&err);
-    if (thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE) {
-        prog_error("%s holds text; VECTORS must be rows of numbers (names go to --ids)", values->vectors);
-        rc = PROG_FAILED;
+    if (rc != PROG_DONE)
+        return rc;
+    rc = open_source(run, values, &source);
+    if (rc != PROG_DONE)
         goto out;
-    }
     thr_index_build_options_init(&build);
+    build.model = values->model;
     build.metric = (thr_metric)values->metric;
     build.item_bits = (uint32_t)values->bits;
     build.lead_bits = (uint32_t)values->lead;
@@ -194,14 +279,15 @@ static int run_build(program *run, const void *all_values) {
     build.segment_rows = values->segment_items;
     prog_detail("building with %" PRIu32 " threads, CPU level %s", thr_context_threads(run->context),
                 thr_isa_name(thr_context_isa(run->context)));
-    if (thr_index_build(run->context, values->output, reader, &build, &err) != THR_OK) {
+    if (thr_index_build(run->context, values->output, source.texts != NULL ? source.texts : source.file, &build,
+                        &err) != THR_OK) {
         rc = prog_failed(&err);
         goto out;
     }
     prog_progress_end();
     rc = report(run, values, prog_seconds() - start);
 out:
-    thr_reader_free(reader);
+    close_source(&source);
     return rc;
 }
 
@@ -209,17 +295,20 @@ static const char *const examples[] = {
     "thresher index build vectors.fvecs -o vectors.index",
     "thresher index build words.npy --ids words.txt --keep f16 -o words.index",
     "xzcat sift.fvecs.xz | thresher index build -.fvecs --metric l2 -o sift.index",
+    "thresher index build packages.tsv:2 --model packages.safetensors -o p.index",
     NULL,
 };
 
 const prog_command prog_index_build = {
     .noun = "index",
     .verb = "build",
-    .summary = "make an index of all rows of a file of vectors",
+    .summary = "make an index of all rows of a file of vectors, or of texts",
     .text =
         "Encodes every row with a few bits a dimension, without training, and keeps the vectors beside the codes for "
         "exact scores. Rows are streamed, so the file may be larger than memory. At the end some of the items serve as "
         "queries to find out how many rows a recall takes.\n\n"
+        "With --model the rows are texts, or vectors that the model made of them: what it learned of queries and items "
+        "goes into the index, which then answers queries in words.\n\n"
         "The index appears when it is complete. A build that fails or is stopped (SIGINT, SIGTERM) changes nothing: "
         "what was there before stays.",
     .arguments = arguments,

@@ -28,7 +28,28 @@ static double per_item(uint64_t bytes, uint64_t n_items) {
     return n_items > 0 ? (double)bytes / (double)n_items : 0.0;
 }
 
-static void print_json(const char *dir, const thr_index_info *info) {
+/* Whether items' codes are a model's own. */
+static bool holds_codes(const thr_index_info *info, const thr_tower_config *model) {
+    return info->keep == THR_DTYPE_NONE && model->item_bits == info->item_bits;
+}
+
+static void print_model_json(prog_json *json, const thr_tower *tower) {
+    const thr_tower_info model = thr_tower_get_info(tower);
+    char fingerprint[17];
+
+    (void)snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, model.fingerprint);
+    prog_json_key(json, "model");
+    prog_json_open(json, '{');
+    prog_json_key_count(json, "query_bits", model.config.query_bits);
+    prog_json_key_count(json, "item_bits", model.config.item_bits);
+    prog_json_key_count(json, "n_dims", model.config.n_dims);
+    prog_json_key_count(json, "n_grams", model.n_grams);
+    prog_json_key_count(json, "n_parameters", model.n_parameters);
+    prog_json_key_text(json, "fingerprint", fingerprint);
+    prog_json_close(json, '}');
+}
+
+static void print_json(const char *dir, const thr_index_info *info, const thr_tower *tower) {
     prog_json json = prog_json_to(stdout);
 
     prog_json_open(&json, '{');
@@ -52,6 +73,8 @@ static void print_json(const char *dir, const thr_index_info *info) {
     prog_json_key_real(&json, "vector_bytes_per_item", per_item(info->vector_bytes, info->n_items));
     prog_json_key_real(&json, "bytes_per_item", per_item(info->file_bytes, info->n_items));
     prog_json_key_count(&json, "format_version", info->format_version);
+    if (tower != NULL)
+        print_model_json(&json, tower);
     prog_json_close(&json, '}');
     prog_json_end(&json);
 }
@@ -74,8 +97,32 @@ static planes_text planes_of(const thr_index_info *info) {
     return planes;
 }
 
-static void print_text(const char *dir, const thr_index_info *info) {
+/* "3 bits" or "float32", what a side of a model gives a dimension */
+typedef struct side_text {
+    char text[24];
+} side_text;
+
+static side_text side_of(uint32_t bits) {
+    side_text side;
+
+    if (bits == THR_FLOAT_BITS)
+        (void)snprintf(side.text, sizeof side.text, "float32");
+    else
+        (void)snprintf(side.text, sizeof side.text, "%" PRIu32 " %s", bits, bits == 1 ? "bit" : "bits");
+    return side;
+}
+
+static void print_model(const thr_tower *tower) {
+    const thr_tower_info model = thr_tower_get_info(tower);
+
+    (void)printf("model           queries of %s, items of %s, %" PRIu32 " dimensions, %s letter trigrams\n",
+                 side_of(model.config.query_bits).text, side_of(model.config.item_bits).text, model.config.n_dims,
+                 prog_exact(model.n_grams).text);
+}
+
+static void print_text(const char *dir, const thr_index_info *info, const thr_tower *tower) {
     const char *ids = info->has_names ? "row numbers, with names" : info->has_ids ? "given ids" : "row numbers";
+    const thr_tower_config model = tower != NULL ? thr_tower_get_info(tower).config : (thr_tower_config){.size = 0};
 
     (void)printf("index           %s\n", dir);
     (void)printf("items           %s\n", prog_exact(info->n_items).text);
@@ -89,11 +136,15 @@ static void print_text(const char *dir, const thr_index_info *info) {
         (void)printf("calibration     %s queries\n", prog_exact(info->tuned_queries).text);
     else
         (void)printf("calibration     none\n");
-    if (info->keep == THR_DTYPE_NONE)
+    if (tower != NULL && holds_codes(info, &model))
+        (void)printf("kept vectors    none: codes are the model's vectors\n");
+    else if (info->keep == THR_DTYPE_NONE)
         (void)printf("kept vectors    none: scores are estimates\n");
     else
         (void)printf("kept vectors    %s, %s, %.1f bytes an item\n", thr_dtype_name(info->keep),
                      prog_bytes((double)info->vector_bytes).text, per_item(info->vector_bytes, info->n_items));
+    if (tower != NULL)
+        print_model(tower);
     (void)printf("ids             %s\n", ids);
     (void)printf("segments        %" PRIu32 "\n", info->n_segments);
     (void)printf("files           %s, %.1f bytes an item\n", prog_bytes((double)info->file_bytes).text,
@@ -110,9 +161,9 @@ int prog_print_index(program *run, const char *dir) {
         return prog_failed(&err);
     info = thr_index_get_info(index);
     if (run->globals.json)
-        print_json(dir, &info);
+        print_json(dir, &info, thr_index_tower(index));
     else
-        print_text(dir, &info);
+        print_text(dir, &info, thr_index_tower(index));
     thr_index_free(index);
     return PROG_DONE;
 }

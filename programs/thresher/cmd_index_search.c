@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_index_search.c - `index search DIR QUERIES -k N`, with --like NAME instead of QUERIES, with --radius S instead of
- * -k.
+ * cmd_index_search.c - `index search DIR QUERIES -k N`, with --like NAME or --text TEXT instead of QUERIES, with
+ * --radius S instead of -k.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -23,7 +23,8 @@ static const prog_argument arguments[] = {
      .names = PROG_NAMES_DIR,
      .required = true},
     {.name = "QUERIES",
-     .help = "rows of numbers, in any format that thresher index build reads; or --like",
+     .help = "rows of numbers, in any format that thresher index build reads; of an index with a model also texts, a "
+             "line a query: .txt, or FILE.tsv:COLUMN; or --like or --text",
      .offset = offsetof(prog_search_values, queries),
      .names = PROG_NAMES_FILE},
     {.name = NULL},
@@ -50,6 +51,11 @@ static const prog_option options[] = {
      .value = "NAME|ID",
      .help = "instead of QUERIES: the vector of this item, which is left out of its own answer; may be given again",
      .offset = offsetof(prog_search_values, like)},
+    {.name = "text",
+     .kind = PROG_LIST,
+     .value = "TEXT",
+     .help = "instead of QUERIES: this text, as the index's model encodes queries; may be given again",
+     .offset = offsetof(prog_search_values, text)},
     {.name = "recall",
      .kind = PROG_REAL,
      .value = "R",
@@ -90,8 +96,8 @@ static const prog_option options[] = {
      .value = "1..8",
      .least = 1,
      .most = 8,
-     .fallback = "4",
-     .help = "bits a dimension of the query's code",
+     .help = "bits a dimension of the query's code (default: 4; of an index of a model's codes as many as its queries "
+             "have)",
      .offset = offsetof(prog_search_values, query_bits)},
     {.name = "filter",
      .kind = PROG_TEXT,
@@ -166,11 +172,13 @@ static void report(const prog_search *s) {
 /* Words that are right one by one, but not together. */
 static int check_words(const program *run, const prog_search_values *values) {
     const bool radius = prog_search_by_radius(values);
+    const bool queries = values->queries != NULL, like = values->like.n > 0, text = values->text.n > 0;
 
-    if ((values->queries != NULL) == (values->like.n > 0))
-        prog_error(values->queries != NULL ? "QUERIES and --like exclude each other; %s"
-                                           : "QUERIES or --like NAME is missing; %s",
-                   prog_see_help(run));
+    if (!queries && !like && !text)
+        prog_error("QUERIES, --like NAME or --text TEXT is missing; %s", prog_see_help(run));
+    else if (queries + like + text > 1)
+        prog_error("%s and %s exclude each other; %s", queries ? "QUERIES" : "--like",
+                   like && queries ? "--like" : "--text", prog_see_help(run));
     else if (values->k == 0 && !radius)
         prog_error("-k N or --radius S is missing; %s", prog_see_help(run));
     else if (radius && (values->candidates != 0 || values->survivors != 0 || !isnan(values->extra)))
@@ -190,7 +198,9 @@ static int run_search(program *run, const void *all_values) {
         return rc;
     rc = prog_search_prepare(&s);
     if (rc == PROG_DONE)
-        rc = values->queries != NULL ? prog_search_file(&s) : prog_search_like(&s);
+        rc = values->queries != NULL ? prog_search_file(&s)
+             : values->text.n > 0    ? prog_search_texts(&s)
+                                     : prog_search_like(&s);
     if (rc == PROG_DONE)
         rc = prog_results_commit(&s.results);
     if (rc == PROG_DONE)
@@ -204,6 +214,7 @@ static const char *const examples[] = {
     "thresher index search vectors.index queries.fvecs -k 10 -o result.ivecs",
     "thresher index search vectors.index queries.npy -k 100 --exact --json",
     "thresher index search vectors.index queries.npy --radius 0.8 -o pairs.jsonl",
+    "thresher index search p.index --text 'edit pdf files' -k 10",
     NULL,
 };
 

@@ -146,9 +146,9 @@ static void put_table(prog_results *results, const prog_answer *answer) {
 
     if (results->n_queries > 0)
         (void)putc('\n', file);
-    if (answer->like != NULL) {
-        (void)fputs("like ", file);
-        print_plain(file, answer->like);
+    if (answer->like != NULL || answer->text != NULL) {
+        (void)fputs(answer->like != NULL ? "like " : "text ", file);
+        print_plain(file, answer->like != NULL ? answer->like : answer->text);
         (void)putc('\n', file);
     } else {
         (void)fprintf(file, "query %" PRIu64 "\n", results->n_queries);
@@ -176,6 +176,8 @@ static void put_json(prog_results *results, const prog_answer *answer) {
     prog_json_key_count(&json, "query", results->n_queries);
     if (answer->like != NULL)
         prog_json_key_text(&json, "like", answer->like);
+    if (answer->text != NULL)
+        prog_json_key_text(&json, "text", answer->text);
     prog_json_key(&json, "ids");
     prog_json_open(&json, '[');
     for (uint64_t i = 0; i < answer->n; i++)

@@ -36,6 +36,7 @@ typedef struct prog_results {
 /* One query's answer. */
 typedef struct prog_answer {
     const char *like; /* the item the query is the vector of, or NULL */
+    const char *text; /* the text it is, or NULL */
     const uint64_t *ids;
     const float *scores;
     uint64_t n;               /* ids there are */

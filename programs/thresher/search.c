@@ -153,6 +153,7 @@ static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
                 return rc;
         }
         prog_answer one = {.like = s->like != NULL ? s->values->like.items[first + q] : NULL,
+                           .text = s->values->text.n > 0 ? s->values->text.items[first + q] : NULL,
                            .ids = s->ids + at,
                            .scores = s->scores + at,
                            .n = tidy(s->ids + at, s->scores + at, n, width, self),
@@ -168,20 +169,23 @@ static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
 
 int prog_search_file(prog_search *s) {
     thr_error err = {.status = THR_OK};
-    thr_reader *reader = NULL;
+    thr_reader *file = NULL, *texts = NULL, *reader;
     thr_reader_shape shape;
     uint64_t total;
     int rc = PROG_FAILED;
 
-    if (thr_reader_open(s->run->context, s->values->queries, &reader, &err) != THR_OK)
+    if (thr_reader_open(s->run->context, s->values->queries, &file, &err) != THR_OK)
         return prog_failed(&err);
+    reader = file;
+    if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE) {
+        rc = prog_search_encode(s, s->values->queries, file, &texts);
+        if (rc != PROG_DONE)
+            goto out;
+        reader = texts;
+        rc = PROG_FAILED;
+    }
     shape = thr_reader_get_shape(reader);
     total = shape.n_rows == THR_ROWS_UNKNOWN ? 0 : shape.n_rows;
-    if (shape.dtype == THR_DTYPE_NONE) {
-        prog_error("%s holds text; QUERIES must be rows of numbers, and words of the index go to --like",
-                   s->values->queries);
-        goto out;
-    }
     if (shape.n_dims != s->info.n_dims) {
         prog_error("%s has %" PRIu32 " dimensions, %s has %" PRIu32 "; queries and items must have the same",
                    s->values->queries, shape.n_dims, s->values->dir, s->info.n_dims);
@@ -205,7 +209,20 @@ int prog_search_file(prog_search *s) {
     }
     rc = PROG_DONE;
 out:
-    thr_reader_free(reader);
+    thr_reader_free(texts);
+    thr_reader_free(file);
+    return rc;
+}
+
+int prog_search_vectors(prog_search *s, size_t n) {
+    int rc = PROG_DONE;
+
+    for (uint64_t first = 0; first < n && rc == PROG_DONE; first += s->batch) {
+        uint64_t rows = n - first < s->batch ? n - first : s->batch;
+        thr_matrix queries = thr_matrix_f32(s->vectors + first * s->info.n_dims, rows, s->info.n_dims);
+
+        rc = answer(s, &queries, first);
+    }
     return rc;
 }
 
@@ -242,15 +259,7 @@ int prog_search_like(prog_search *s) {
         if (thr_index_vector(s->index, s->like[i], s->vectors + i * n_dims, &err) != THR_OK)
             return prog_failed_at("--like", &err);
     }
-    for (uint64_t first = 0; first < n; first += s->batch) {
-        uint64_t rows = n - first < s->batch ? n - first : s->batch;
-        thr_matrix queries = thr_matrix_f32(s->vectors + first * n_dims, rows, n_dims);
-        int rc = answer(s, &queries, first);
-
-        if (rc != PROG_DONE)
-            return rc;
-    }
-    return PROG_DONE;
+    return prog_search_vectors(s, n);
 }
 
 void prog_search_free(prog_search *s) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search.h - one run of `index search`: queries from a file or by name, batch by batch, to where results go.
+ * search.h - one run of `index search`: queries from a file, by name or as texts, batch by batch, to where results go.
  */
 #ifndef THRESHER_PROGRAM_SEARCH_H
 #define THRESHER_PROGRAM_SEARCH_H
@@ -16,6 +16,7 @@ typedef struct prog_search_values {
     uint64_t k;    /* 0: not given */
     double radius; /* NaN: not given */
     prog_list like;
+    prog_list text;
     double recall;
     uint64_t survivors;
     uint64_t candidates;
@@ -46,7 +47,7 @@ typedef struct prog_search {
     uint64_t batch;           /* queries at once */
     uint8_t *certified;       /* batch: whether an answer is certainly the exact one; NULL: not asked */
     uint64_t n_certified;     /* so far */
-    float *vectors;           /* of --like */
+    float *vectors;           /* of --like and --text */
     uint64_t *like;           /* ids of --like */
     double open_s;            /* seconds until the first search */
     double search_s;          /* seconds in thr_index_search */
@@ -60,6 +61,13 @@ bool prog_search_by_radius(const prog_search_values *values);
 int prog_search_prepare(prog_search *s);
 int prog_search_file(prog_search *s);
 int prog_search_like(prog_search *s);
+int prog_search_texts(prog_search *s);
+
+/* Search the first n of s->vectors. */
+int prog_search_vectors(prog_search *s, size_t n);
+
+/* Lines of texts as the index's model encodes queries; name is how the command line calls them. */
+int prog_search_encode(const prog_search *s, const char *name, thr_reader *texts, thr_reader **rows);
 
 /* The same parts of a search by radius; and a batch's answer to a query, n items of it, to ids and scores. */
 int prog_search_prepare_radius(prog_search *s);

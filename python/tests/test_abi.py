@@ -17,6 +17,9 @@ STRUCTS = {
     "thr_context_options": _abi.ContextOptions,
     "thr_device_info": _abi.DeviceInfo,
     "thr_matrix": _abi.Matrix,
+    "thr_reader_shape": _abi.ReaderShape,
+    "thr_tower_config": _abi.TowerConfig,
+    "thr_tower_info": _abi.TowerInfo,
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
     "thr_search_options": _abi.SearchOptions,
@@ -34,9 +37,11 @@ def numbers() -> dict[str, int]:
         "THR_MAX_DIMS": _abi.MAX_DIMS,
         "THR_DEVICE_NAME_SIZE": _abi.DEVICE_NAME_SIZE,
         "THR_OK": _abi.OK,
+        "THR_FLOAT_BITS": _abi.FLOAT_BITS,
     }
     wanted.update({f"THR_{name}": number for name, number in _abi.STATUS.items()})
     wanted.update({f"THR_METRIC_{name.upper()}": number for name, number in _abi.METRIC.items()})
+    wanted.update({f"THR_SIDE_{name.upper()}": number for name, number in _abi.SIDE.items()})
     wanted.update({f"THR_ROTATE_{name.upper()}": number for name, number in _abi.ROTATE.items()})
     for name, number in _abi.DTYPE.items():
         short = DTYPES.get(name, name.upper().replace("UINT", "U").replace("INT", "I"))

@@ -26,6 +26,7 @@ from ._errors import (
     FileMissingError,
     FormatError,
     MemoryLimitError,
+    MismatchError,
     NotFoundError,
     UnsupportedError,
 )
@@ -34,6 +35,7 @@ from ._handle import IndexInfo
 from ._index import Index
 from ._library import lib
 from ._metric import recall
+from ._tower import Tower, TowerInfo
 
 NO_ID: int = _abi.NO_ID
 """Fills the end of an answer that has fewer than k items."""
@@ -56,7 +58,10 @@ __all__ = [
     "IndexInfo",
     "LibraryInfo",
     "MemoryLimitError",
+    "MismatchError",
     "NotFoundError",
+    "Tower",
+    "TowerInfo",
     "UnsupportedError",
     "devices",
     "info",

@@ -30,8 +30,11 @@ STATUS = {
     "EDUPLICATE": -14,
     "ENOSPACE": -15,
     "EDEVICE": -16,
+    "EMISMATCH": -17,
 }
 METRIC = {"cosine": 0, "ip": 1, "l2": 2}
+SIDE = {"query": 0, "item": 1}
+FLOAT_BITS = 32
 ROTATE = {"auto": 0, "on": 1, "off": 2}
 DTYPE = {
     "none": 0,
@@ -92,6 +95,39 @@ class Matrix(ctypes.Structure):
     ]
 
 
+class ReaderShape(ctypes.Structure):
+    _fields_ = [
+        ("n_rows", c_uint64),
+        ("n_dims", c_uint32),
+        ("dtype", c_int),
+        ("seekable", c_bool),
+    ]
+
+
+class TowerConfig(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("n_dims", c_uint32),
+        ("n_pooled", c_uint32),
+        ("query_bits", c_uint32),
+        ("item_bits", c_uint32),
+        ("max_grams", c_uint32),
+        ("max_words", c_uint32),
+        ("shared_words", c_bool),
+        ("shared_steps", c_bool),
+        ("plain_weights", c_bool),
+    ]
+
+
+class TowerInfo(ctypes.Structure):
+    _fields_ = [
+        ("config", TowerConfig),
+        ("n_grams", c_uint32),
+        ("n_parameters", c_uint64),
+        ("fingerprint", c_uint64),
+    ]
+
+
 class IndexBuildOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -107,6 +143,7 @@ class IndexBuildOptions(ctypes.Structure):
         ("lead_bits", c_uint32),
         ("rotate", c_int),
         ("calibration_queries", c_uint64),
+        ("model", c_char_p),
     ]
 
 

@@ -19,9 +19,13 @@ from ._context import shared_context
 from ._jobs import Job, Progress
 from ._library import defaults, lib
 from ._readers import Reader, Vectors
+from ._tower import Tower
 
 Ids = Union[str, "os.PathLike[str]", npt.ArrayLike, Sequence[str]]
 """Integers [n], names (a sequence of str), or a file of either."""
+
+Model = Union[str, "os.PathLike[str]", Tower]
+"""The file of a model, or an open one."""
 
 _KEEP: dict[Any, int] = {name: _abi.DTYPE[name] for name in ("float32", "float16", "int8", "none")}
 _KEEP[None] = _abi.DTYPE["none"]
@@ -83,6 +87,7 @@ def build(
     lead_bits: int | None,
     rotate: bool | None,
     calibration_queries: int | None,
+    model: Model | None,
     threads: int | None,
     device: str | None,
     progress: Progress | None,
@@ -103,8 +108,12 @@ def build(
     options.rotate = choice(rotate, "rotate", _ROTATE)
     if calibration_queries is not None:
         options.calibration_queries = whole(calibration_queries, "calibration_queries", 0, 2**48)
+    tower = None
+    if model is not None:
+        tower = model if isinstance(model, Tower) else Tower(model, threads=threads)
+        options.model = encoded_path(tower.path, "model")
     context = shared_context(threads, device)  # of the index too, so that a device that is not there fails now
-    with _with_ids(options, ids), Reader(context, vectors) as reader, Job(progress) as job:
+    with _with_ids(options, ids), Reader(context, vectors, tower) as reader, Job(progress) as job:
         status = lib.thr_index_build(
             context.pointer, directory, reader.pointer, byref(options), byref(_errors.slot.error)
         )

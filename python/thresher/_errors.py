@@ -19,6 +19,7 @@ __all__ = [
     "FileMissingError",
     "FormatError",
     "MemoryLimitError",
+    "MismatchError",
     "NotFoundError",
     "UnsupportedError",
 ]
@@ -70,6 +71,10 @@ class FormatError(FileError):
     """A file is not of the kind expected, is damaged or too new (EFORMAT, ECORRUPT, EVERSION)."""
 
 
+class MismatchError(Error, ValueError):
+    """Two things do not belong together, as vectors and a model that did not make them (EMISMATCH)."""
+
+
 class FileMissingError(FileError, FileNotFoundError):
     """There is no such index or file (ENOTFOUND)."""
 
@@ -95,6 +100,7 @@ _CLASSES: dict[str, type[Error]] = {
     "EDUPLICATE": ArgumentError,
     "ENOSPACE": FileError,
     "EDEVICE": DeviceError,
+    "EMISMATCH": MismatchError,
 }
 _NAMES = {number: name for name, number in STATUS.items()}
 _ERRNO = {"ENOSPACE": errno.ENOSPC, "ENOTFOUND": errno.ENOENT, "EEXIST": errno.EEXIST}

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
-from ._build import Ids, build
+from ._build import Ids, Model, build
 from ._checks import encoded_path, whole
 from ._filters import Filter, filter_of_ids
 from ._handle import Handle, IndexInfo
@@ -21,6 +21,7 @@ from ._library import lib
 from ._radius import search_radius
 from ._readers import Vectors
 from ._search import IdArray, ScoreArray, search, search_options
+from ._tower import TowerInfo, are_texts, encode, tower_info
 
 CertifiedArray = npt.NDArray[np.bool_]
 
@@ -74,6 +75,7 @@ class Index:
         lead_bits: int | None = None,
         rotate: bool | None = None,
         calibration_queries: int | None = None,
+        model: Model | None = None,
         threads: int | None = None,
         device: str | None = None,
         progress: Progress | None = None,
@@ -82,7 +84,8 @@ class Index:
         Build an index in directory path, and open it.
 
         vectors       [n, n_dims], any real type, order and stride, or a CPU tensor; an iterable of such arrays (for
-                      more than memory holds); or the name of a file (.npy, .fvecs, .fbin, .hdf5:DATASET, ...)
+                      more than memory holds); or the name of a file (.npy, .fvecs, .fbin, .hdf5:DATASET, ...); with a
+                      model also texts: an iterable of str, or a file (.txt, or FILE.tsv:COLUMN)
         metric        "cosine", "ip" or "l2"
         bits          planes a dimension, 1 to 8
         keep          the copy that exact scores come from: "float32", "float16", "int8", or None for codes only
@@ -93,6 +96,9 @@ class Index:
         lead_bits     planes that are screened by themselves, 1 to bits (bits: codes are not nested); None: chosen
         rotate        vectors are rotated before they are coded; None: where a sample's codes get better by it
         calibration_queries   so many items serve as queries to find out what a recall takes; 0: none
+        model         the file of a model, or a Tower, that encodes the texts as items, or has made the vectors: the index
+                      carries a copy, and its queries may be texts. Codes of a binary item side are kept as they are:
+                      bits, lead_bits, rotate, keep and calibration_queries do not count then
         threads       None: as many as the process may use
         device        what screens the codes when the index is searched, as for open(); the CPU builds
         progress      called with ("build", items done, all items or 0), later with ("calibrate", queries done, all of
@@ -100,8 +106,8 @@ class Index:
 
         Nothing is visible at path before the end: an error, Ctrl-C or a kill leaves what was there.
 
-        Raises ArgumentError, ValueError or TypeError for wrong vectors, ids or options; ExistsError; FileError;
-        DeviceError, before anything is built; CanceledError; and what progress or the iterable raise.
+        Raises ArgumentError, ValueError or TypeError for wrong vectors, ids or options; MismatchError for vectors that
+        are no codes of the model; ExistsError; FileError; DeviceError, before anything is built; CanceledError; and what progress or the iterable raise.
         """
         build(
             path,
@@ -116,6 +122,7 @@ class Index:
             lead_bits=lead_bits,
             rotate=rotate,
             calibration_queries=calibration_queries,
+            model=model,
             threads=threads,
             device=device,
             progress=progress,
@@ -181,7 +188,8 @@ class Index:
         single query [n_dims]. Where fewer than k items exist or may be returned, a row ends with thresher.NO_ID and
         -inf.
 
-        queries       [n, n_dims] or [n_dims], any real type, order and stride, or a CPU tensor
+        queries       [n, n_dims] or [n_dims], any real type, order and stride, or a CPU tensor; a str or a list of them
+                      in an index with a model
         recall        the share of the true best k that is wanted, above 0 and up to 1; None: 0.99. The index knows from
                       its calibration what that takes; above 0.999 all kept vectors are scored
         exact         score all kept vectors, without the codes
@@ -190,7 +198,7 @@ class Index:
         n_candidates  so many of the best by code get exact scores, whatever recall says
         n_survivors   so many of the best by the leading planes have their other planes read, whatever recall says
         extra         instead: all whose estimated score is within extra of the k-th best estimate get exact scores
-        query_bits    1 to 8, bits a dimension of the query's code
+        query_bits    1 to 8, bits a dimension of the query's code; None: 4, or what a model's queries have
         ids_out, scores_out   arrays to write into and return, of the shapes above, in C order
 
         Raises ArgumentError, ValueError or TypeError for wrong queries or options; UnsupportedError for exact on an
@@ -208,6 +216,8 @@ class Index:
             options = search_options(
                 self.info.n_items, recall, n_candidates, n_survivors, extra, exact, query_bits, filter
             )
+        if are_texts(queries):
+            queries = self._encoded(handle, queries)
         return search(handle, queries, k, options, certified, ids_out, scores_out)
 
     @overload
@@ -252,7 +262,8 @@ class Index:
         answer to query q, best first, is ids[offsets[q]:offsets[q + 1]], with the same places of scores. n is 1 for a
         single query [n_dims]. All arrays are the caller's own.
 
-        queries       [n, n_dims] or [n_dims], any real type, order and stride, or a CPU tensor
+        queries       [n, n_dims] or [n_dims], any real type, order and stride, or a CPU tensor; a str or a list of them
+                      in an index with a model
         least_score   the least cosine or inner product; for "l2" -r * r for all items within a distance of r
         recall        how surely an item is found: one whose score is just least_score is missed with a probability of
                       1 - recall, better ones less; None: 0.99. With 1 none is missed
@@ -268,7 +279,25 @@ class Index:
         """
         handle = self._opened()
         options = search_options(self.info.n_items, recall, None, None, None, exact, query_bits, filter)
+        if are_texts(queries):
+            queries = self._encoded(handle, queries)
         return search_radius(handle, queries, least_score, options, certified)
+
+    @property
+    def model(self) -> TowerInfo | None:
+        """What the model is that the index carries; None when it has none."""
+        handle = self._opened()
+        tower = lib.thr_index_tower(handle.pointer)
+        return None if tower is None else tower_info(tower)
+
+    def _encoded(self, handle: Handle, texts: Any) -> ScoreArray:
+        tower = lib.thr_index_tower(handle.pointer)
+        if tower is None:
+            raise _errors.UnsupportedError(
+                f"{self.path}: carries no model to read texts with: search it with vectors, or build it with model=",
+                "EUNSUPPORTED",
+            )
+        return encode(tower, _abi.SIDE["query"], texts)
 
     def filter_ids(self, ids: Any) -> Filter:
         """

@@ -7,6 +7,7 @@ import ctypes
 import os
 from collections.abc import Iterable
 from ctypes import byref, c_void_p
+from itertools import chain
 from typing import Any, Callable, Union
 
 import numpy as np
@@ -17,22 +18,32 @@ from ._checks import encoded_path
 from ._context import Context
 from ._jobs import call_back
 from ._library import lib
+from ._tower import Tower
 
 Vectors = Union[str, "os.PathLike[str]", AnyArray, Iterable[Any]]
-"""A file name; an array [n, n_dims] of any order, stride and real type; or an iterable of such arrays, or of rows."""
+"""
+A file name; an array [n, n_dims] of any order, stride and real type; or an iterable of such arrays, or of rows. With a
+model also a file of lines, or an iterable of texts.
+"""
 
 _FAILED = 2**64 - 1  # more rows than were asked for: the library stops with an error
 
 
 class Reader:
-    """A thr_reader of source, for a with statement. What is raised while rows are made goes to the job they are for."""
+    """
+    A thr_reader of source, for a with statement. What is raised while rows are made goes to the job they are for. Texts
+    are what tower makes of them as items.
+    """
 
-    def __init__(self, context: Context, source: Vectors) -> None:
+    def __init__(self, context: Context, source: Vectors, tower: Tower | None = None) -> None:
         self.pointer = c_void_p()
+        self._texts = c_void_p()  # the lines that pointer encodes
         self._keep: object = None  # what must live as long as the reader
         made, err = byref(self.pointer), byref(_errors.slot.error)
         if isinstance(source, (str, bytes, os.PathLike)):
             status = lib.thr_reader_open(context.pointer, encoded_path(source, "vectors"), made, err)
+            if status == _abi.OK and tower is not None:
+                status = self._encode_lines(tower)
         elif _arrays.is_array(source):
             array = _arrays.vectors(source, "vectors", one_row=False)
             if array.dtype in _arrays.CODES and _arrays.rows_are_plain(array):
@@ -42,10 +53,20 @@ class Reader:
             else:
                 status = self._from_function(context, len(array), array.shape[1], _array_rows(array))
         else:
-            chunks = _Chunks(source)
+            chunks = _Chunks(source if tower is None else _encoded(source, tower))
             status = self._from_function(context, _abi.ROWS_UNKNOWN, chunks.n_dims, chunks.rows)
         if status != _abi.OK:
-            raise _errors.failure(status, _errors.slot.error, files=True)
+            failure = _errors.failure(status, _errors.slot.error, files=True)
+            self.__exit__()
+            raise failure
+
+    def _encode_lines(self, tower: Tower) -> int:
+        if lib.thr_reader_get_shape(self.pointer).dtype != _abi.DTYPE["none"]:
+            return _abi.OK
+        self._texts, self.pointer = self.pointer, c_void_p()
+        self._keep = handle = tower.handle()
+        made, err = byref(self.pointer), byref(_errors.slot.error)
+        return int(lib.thr_tower_reader(handle.pointer, _abi.SIDE["item"], self._texts, made, err))
 
     def _from_function(self, context: Context, n_rows: int, n_dims: int, rows: Callable[[int, AnyArray], int]) -> int:
         def write_rows(_user: int | None, first: int, max_rows: int, out: int) -> int:
@@ -73,8 +94,18 @@ class Reader:
 
     def __exit__(self, *_: object) -> None:
         lib.thr_reader_free(self.pointer)
-        self.pointer = c_void_p()
+        lib.thr_reader_free(self._texts)
+        self.pointer, self._texts = c_void_p(), c_void_p()
         self._keep = None
+
+
+def _encoded(source: Iterable[Any], tower: Tower) -> Iterable[Any]:
+    """What an iterable gives, texts of it as the vectors that tower makes of items."""
+    things = iter(source)
+    first = next(things, None)
+    if isinstance(first, str):
+        return tower.chunks(chain([first], things))
+    return chain([] if first is None else [first], things)
 
 
 def _copy(out: AnyArray, rows: AnyArray) -> None:

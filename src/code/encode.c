@@ -6,6 +6,7 @@
 #include "code/encode.h"
 
 #include "base/error.h"
+#include "code/fixed.h"
 #include "code/rotate.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
@@ -59,12 +60,12 @@ static const float *rotated(const encoding *e, const float *row, float *room) {
 }
 
 /*
- * <r^, b> from sums of the scaled residual's products. |<r^, b>| is at least the sum of r^'s components without their
- * signs, which is at least 1.
+ * <r^, b> from sums of the scaled residual's products; length is what it still has before it is scaled.
+ * |<r^, b>| is at least the sum of r^'s components without their signs, which is at least 1.
  */
-static void measure_products(const encoding *e, const float *row, float scale, uint64_t at) {
+static void measure_products(const encoding *e, const float *row, float scale, double length, uint64_t at) {
     const uint32_t bits = e->quantiser->item_bits;
-    const double unscale = (double)e->quantiser->ranges[bits - 1] / (double)(1u << (bits - 1));
+    const double unscale = (double)e->quantiser->ranges[bits - 1] / (double)(1u << (bits - 1)) / length;
     float products[2];
     e->context->kernels->code_products(products, row, e->rows->n_dims, scale, bits, e->out->lead);
     if (e->out->products != NULL)
@@ -84,7 +85,8 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
     const double longest = thr_longest_row(e->quantiser->unit);
     const float *row = row_as_floats(e->rows, at, room);
     const double norm = sqrt(kernels->sum_squares(row, n_dims));
-    const bool fits = norm <= longest;
+    const bool fixed = e->quantiser->fixed;
+    const bool fits = norm <= longest && (!fixed || thr_is_code(row, n_dims, bits));
     /* Of what is coded; and of the residual, which is 1 where rows are scaled to that. */
     double length = norm, residual = e->quantiser->unit && norm >= SHORTEST ? 1 : norm, along = 0;
     if (e->quantiser->centre != NULL && fits) {
@@ -95,15 +97,15 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
         along = (double)product / e->centre_length;
     }
     const bool coded = fits && length >= SHORTEST;
-    const float scale = (float)(half / length);
+    const float scale = (float)(fixed ? half : half / length);
     if (coded) {
         row = rotated(e, row, room);
         kernels->quantise(code, row, n_dims, scale, bits);
     } else {
         memset(code, 0, code_size);
     }
-    /* NaN stays what it is; what is too long must still be too long when rounded to float32. */
-    out->norms[at] = norm < SHORTEST ? 0.0f : norm > longest ? INFINITY : (float)norm;
+    /* NaN stays what it is; what is too long must still be too long when rounded to float32; so is what is no code. */
+    out->norms[at] = !fits && !isnan(norm) ? INFINITY : norm < SHORTEST ? 0.0f : (float)norm;
     if (out->residuals != NULL)
         out->residuals[at] = residual < SHORTEST ? 0.0f : (float)residual;
     if (out->alongs != NULL)
@@ -113,7 +115,7 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
     if (out->lead_products != NULL)
         out->lead_products[at] = 0;
     if (coded && (out->products != NULL || out->lead_products != NULL))
-        measure_products(e, row, scale, at);
+        measure_products(e, row, scale, fixed ? length : 1, at);
 }
 
 static void encode_block(void *arg, size_t block, uint32_t worker) {
@@ -140,27 +142,43 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
     }
 }
 
-static thr_status check_norms(const thr_matrix *rows, bool unit, uint64_t first_row, const float *norms,
-                              thr_error *err) {
-    for (uint64_t r = 0; r < rows->n_rows; r++) {
-        if (norms[r] <= (float)thr_longest_row(unit))
-            continue;
-        for (uint32_t d = 0; d < rows->n_dims; d++) {
-            const thr_matrix value = {.data =
-                                          (const char *)rows->data + r * rows->stride + d * thr_dtype_size(rows->dtype),
-                                      .n_rows = 1,
-                                      .n_dims = 1,
-                                      .dtype = rows->dtype,
-                                      .stride = rows->stride};
-            float x = 0;
-            (void)thr_matrix_to_f32(&value, 0, 1, &x);
-            if (!isfinite(x))
-                return thr_fail(err, THR_ERANGE, "row %llu, dimension %u is %s: remove or mend the row",
-                                (unsigned long long)(first_row + r), d, isnan(x) ? "not a number" : "infinite");
+/* What is wrong with row r, which was refused. */
+static thr_status name_bad_row(const thr_quantiser *quantiser, const thr_matrix *rows, uint64_t r, uint64_t first_row,
+                               thr_error *err) {
+    const unsigned long long name = first_row + r;
+    const uint32_t bits = quantiser->item_bits;
+    uint32_t odd_dim = UINT32_MAX;
+    float odd = 0;
+    for (uint32_t d = 0; d < rows->n_dims; d++) {
+        const thr_matrix value = {.data = (const char *)rows->data + r * rows->stride + d * thr_dtype_size(rows->dtype),
+                                  .n_rows = 1,
+                                  .n_dims = 1,
+                                  .dtype = rows->dtype,
+                                  .stride = rows->stride};
+        float x = 0;
+        (void)thr_matrix_to_f32(&value, 0, 1, &x);
+        if (!isfinite(x))
+            return thr_fail(err, THR_ERANGE, "row %llu, dimension %u is %s: remove or mend the row", name, d,
+                            isnan(x) ? "not a number" : "infinite");
+        if (odd_dim == UINT32_MAX && !thr_is_code(&x, 1, bits)) {
+            odd_dim = d;
+            odd = x;
         }
-        return thr_fail(err, THR_ERANGE, "row %llu is longer than 2^%d: scale the vectors down",
-                        (unsigned long long)(first_row + r), unit ? 120 : 60);
     }
+    if (quantiser->fixed && odd_dim != UINT32_MAX)
+        return thr_fail(err, THR_EMISMATCH,
+                        "row %llu, dimension %u is %g: codes of %u planes hold odd multiples of %g between -2 and 2 "
+                        "only: give the codes as the model made them",
+                        name, odd_dim, (double)odd, bits, ldexp(1, 1 - (int)bits));
+    return thr_fail(err, THR_ERANGE, "row %llu is longer than 2^%d: scale the vectors down", name,
+                    quantiser->unit ? 120 : 60);
+}
+
+static thr_status check_norms(const thr_quantiser *quantiser, const thr_matrix *rows, uint64_t first_row,
+                              const float *norms, thr_error *err) {
+    for (uint64_t r = 0; r < rows->n_rows; r++)
+        if (!(norms[r] <= (float)thr_longest_row(quantiser->unit)))
+            return name_bad_row(quantiser, rows, r, first_row, err);
     return THR_OK;
 }
 
@@ -175,7 +193,7 @@ thr_status thr_encode_blocks(thr_context *context, const thr_quantiser *quantise
     THR_TRY(thr_alloc(context, context->n_threads, e.scratch_size, &e.scratch, "encoding", err));
     thr_parallel_for(context, n_blocks, encode_block, &e);
     thr_release(context, e.scratch);
-    return check_norms(rows, quantiser->unit, first_row, measures->norms, err);
+    return check_norms(quantiser, rows, first_row, measures->norms, err);
 }
 
 thr_status thr_check_rows(const thr_matrix *rows, thr_error *err) {

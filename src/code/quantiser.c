@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "code/calibrate.h"
 #include "code/encode.h"
+#include "code/fixed.h"
 #include "code/rotate.h"
 #include "kernel/kernel.h"
 
@@ -132,18 +133,24 @@ static thr_status find_ranges(thr_context *context, const thr_matrix *sample, ui
 
 thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits, uint32_t flags,
                                thr_quantiser *quantiser, thr_error *err) {
-    *quantiser =
-        (thr_quantiser){.n_dims = sample->n_dims, .item_bits = item_bits, .unit = (flags & THR_QUANTISER_UNIT) != 0};
-    const uint32_t known = THR_QUANTISER_UNIT | THR_QUANTISER_CENTRE | THR_QUANTISER_ROTATE | THR_QUANTISER_ROTATED;
-    if ((flags & ~known) != 0)
+    *quantiser = (thr_quantiser){.n_dims = sample->n_dims,
+                                 .item_bits = item_bits,
+                                 .unit = (flags & THR_QUANTISER_UNIT) != 0,
+                                 .fixed = (flags & THR_QUANTISER_FIXED) != 0};
+    const uint32_t learnt = THR_QUANTISER_CENTRE | THR_QUANTISER_ROTATE | THR_QUANTISER_ROTATED;
+    if ((flags & ~(learnt | THR_QUANTISER_UNIT | THR_QUANTISER_FIXED)) != 0)
         return thr_fail(err, THR_EINVAL, "%u is no sum of THR_QUANTISER_ flags", flags);
+    if (quantiser->fixed && (flags & learnt) != 0)
+        return thr_fail(err, THR_EINVAL, "codes that are given are neither centred nor rotated: leave those flags out");
     if (item_bits < 1 || item_bits > THR_MAX_BITS)
         return thr_fail(err, THR_EINVAL, "%u bits a dimension: choose 1 to %d", item_bits, (int)THR_MAX_BITS);
     if (sample->n_dims < 1 || sample->n_dims > THR_MAX_DIMS)
         return thr_fail(err, THR_EDIM, "%u dimensions: 1 to %d are possible", sample->n_dims, (int)THR_MAX_DIMS);
     for (int b = 0; b < THR_MAX_BITS; b++)
-        quantiser->ranges[b] = 1.0f;
+        quantiser->ranges[b] = quantiser->fixed ? THR_FIXED_RANGE : 1.0f;
     THR_TRY(thr_check_rows(sample, err));
+    if (quantiser->fixed)
+        return THR_OK;
     thr_status status = THR_OK;
     float *rows = NULL;
     uint32_t *histogram = NULL;

@@ -15,6 +15,7 @@
 #include "index/gather.h"
 #include "index/ids.h"
 #include "index/keep.h"
+#include "index/model.h"
 #include "index/row_source.h"
 #include "index/tune.h"
 
@@ -30,6 +31,7 @@ typedef struct builder {
     thr_build_dir dir;
     thr_ids ids;
     thr_row_source source;
+    thr_model_source model;
     thr_gather gather;
     thr_keeper keeper;
     thr_segment_writer writer;
@@ -51,6 +53,9 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
     if (o->lead_bits > o->item_bits)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " leading bits of %" PRIu32 ": at most all of them", o->lead_bits,
                         o->item_bits);
+    if (o->model != NULL && o->metric != THR_METRIC_COSINE)
+        return thr_fail(err, THR_EINVAL, "the metric %s with a model: its vectors are learned for cosine: choose that",
+                        thr_metric_name(o->metric));
     if ((unsigned)o->rotate > THR_ROTATE_OFF)
         return thr_fail(err, THR_EINVAL, "%d is no way to rotate: use THR_ROTATE_AUTO, _ON or _OFF", (int)o->rotate);
     if (o->sample_rows == 0)
@@ -105,11 +110,11 @@ static uint32_t rotation_flag(thr_rotate rotate) {
 static thr_status train(builder *b, thr_error *err) {
     thr_matrix sample;
     thr_error why = {0};
+    uint32_t flags = b->options->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0;
+    flags |= b->model.codes ? THR_QUANTISER_FIXED : THR_QUANTISER_CENTRE | rotation_flag(b->options->rotate);
     THR_TRY(thr_row_source_sample(&b->source, b->options->sample_rows, &sample, err));
-    thr_status status = thr_quantiser_train(b->context, &sample, b->options->item_bits,
-                                            THR_QUANTISER_CENTRE | rotation_flag(b->options->rotate) |
-                                                (b->options->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0),
-                                            &b->manifest.quantiser, &why);
+    thr_status status =
+        thr_quantiser_train(b->context, &sample, b->options->item_bits, flags, &b->manifest.quantiser, &why);
     if (status == THR_ERANGE)
         return name_bad_row(b, &sample, &why, err);
     if (status != THR_OK)
@@ -128,6 +133,22 @@ static thr_status train(builder *b, thr_error *err) {
 static uint32_t choose_lead(uint32_t item_bits, uint32_t n_dims) {
     const uint32_t lead = n_dims >= MANY_DIMS ? 1 : 2;
     return item_bits < lead ? item_bits : lead;
+}
+
+/*
+ * What a model's vectors are decides how they are kept: its codes are the segments' planes, all of which a search
+ * reads, and there is nothing beyond them to calibrate for or to refine with.
+ */
+static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *err) {
+    if (o->model == NULL)
+        return THR_OK;
+    THR_TRY(thr_model_source_open(b->context, o->model, &b->source, &b->model, err));
+    if (b->model.codes) {
+        o->item_bits = o->lead_bits = b->model.info.config.item_bits;
+        o->keep = THR_DTYPE_NONE;
+        o->calibration_queries = 0;
+    }
+    return THR_OK;
 }
 
 static thr_status prepare(builder *b, thr_error *err) {
@@ -283,7 +304,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     thr_index_build_options complete;
     thr_index_build_options_init(&complete);
     builder b = {.context = context, .options = &complete};
-    b.dir.fd = b.writer.out.fd = -1;
+    b.dir.fd = b.writer.out.fd = b.model.map.fd = -1;
     b.source.context = b.ids.context = b.gather.context = b.keeper.context = b.writer.out.context = context;
     thr_status status = THR_OK;
     if (context == NULL || vectors == NULL)
@@ -292,12 +313,15 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
                              "thr_index_build_options", err));
     THR_TRY(check_options(b.options, err));
     THR_TRY_OUT(thr_row_source_open(context, vectors, &b.source, err));
+    THR_TRY_OUT(take_model(&b, &complete, err));
     THR_TRY_OUT(thr_build_dir_open(context, dir, b.options->replace, &b.dir, err));
     THR_TRY_OUT(thr_ids_open(context, b.options, &b.ids, err));
     if (b.source.shape.n_rows != THR_ROWS_UNKNOWN)
         THR_TRY_OUT(thr_ids_check_count(&b.ids, b.source.shape.n_rows, b.source.name, err));
     THR_TRY_OUT(train(&b, err));
     THR_TRY_OUT(prepare(&b, err));
+    if (complete.model != NULL)
+        THR_TRY_OUT(thr_model_copy(&b.model, &b.dir, &b.manifest.model, err));
     THR_TRY_OUT(write_segments(&b, err));
     b.manifest.errors = b.gather.errors;
     THR_TRY_OUT(calibrate(&b, err));
@@ -309,6 +333,7 @@ out:
     thr_keeper_close(&b.keeper);
     thr_gather_close(&b.gather);
     thr_row_source_close(&b.source);
+    thr_model_source_close(&b.model);
     thr_ids_close(&b.ids);
     thr_quantiser_free(context, &b.manifest.quantiser);
     thr_manifest_free(context, &b.manifest);

@@ -18,13 +18,22 @@
 
 static const char MANIFEST[] = "MANIFEST";
 
-/* Of a file name: a segment's, or that of one under construction. */
-static bool is_segment(const char *name, uint32_t *number, uint32_t *build, bool *temporary) {
+/* What a file's name says. */
+typedef struct own_name {
+    bool model;      /* or a segment */
+    bool temporary;  /* under construction */
+    uint32_t number; /* of a segment */
+    uint32_t build;
+} own_name;
+
+/* Whether a file is a build's. */
+static bool is_ours(const char *name, own_name *own) {
     const char *end;
-    if (!thr_segment_name_parse(name, number, build, &end))
+    own->model = thr_model_name_parse(name, &own->build, &end);
+    if (!own->model && !thr_segment_name_parse(name, &own->number, &own->build, &end))
         return false;
-    *temporary = strcmp(end, ".tmp") == 0;
-    return *temporary || *end == '\0';
+    own->temporary = strcmp(end, ".tmp") == 0;
+    return own->temporary || *end == '\0';
 }
 
 /* Call visit for every name but . and .. until it says stop. */
@@ -54,20 +63,19 @@ static thr_status visit_all(const thr_build_dir *dir, visit_fn visit, void *arg,
 
 typedef struct survey {
     bool has_manifest;
-    bool taken; /* a segment, of whatever build, has our build number */
+    bool taken; /* a file of another build has our build number */
     uint32_t build;
     char foreign[256]; /* the first name that is not ours */
 } survey;
 
 static bool look(void *arg, int dir_fd, const char *name) {
     survey *found = arg;
-    uint32_t number, build;
-    bool temporary;
+    own_name own;
     (void)dir_fd;
     if (strcmp(name, MANIFEST) == 0) {
         found->has_manifest = true;
-    } else if (is_segment(name, &number, &build, &temporary)) {
-        found->taken = found->taken || build == found->build;
+    } else if (is_ours(name, &own)) {
+        found->taken = found->taken || own.build == found->build;
     } else if (strcmp(name, "MANIFEST.tmp") != 0 && found->foreign[0] == '\0') {
         size_t length = strlen(name);
         if (length >= sizeof found->foreign)
@@ -173,32 +181,39 @@ thr_status thr_build_dir_segment_path(const thr_build_dir *dir, uint32_t number,
     return thr_path_join(dir->context, dir->path, name, path, err);
 }
 
+thr_status thr_build_dir_model_path(const thr_build_dir *dir, char **path, thr_error *err) {
+    char name[THR_MODEL_NAME_SIZE];
+    thr_model_name_print(dir->build, name);
+    return thr_path_join(dir->context, dir->path, name, path, err);
+}
+
 typedef struct sweep {
     const thr_manifest *keep; /* NULL: delete what this build wrote, and only that */
     uint32_t build;
 } sweep;
 
-static bool is_listed(const thr_manifest *manifest, uint32_t number, uint32_t build) {
+static bool is_listed(const thr_manifest *manifest, const own_name *own) {
     uint32_t low = 0, high = manifest->n_segments;
+    if (own->model)
+        return manifest->model.there && manifest->model.build == own->build;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (manifest->segments[middle].number < number)
+        if (manifest->segments[middle].number < own->number)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < manifest->n_segments && manifest->segments[low].number == number &&
-           manifest->segments[low].build == build;
+    return low < manifest->n_segments && manifest->segments[low].number == own->number &&
+           manifest->segments[low].build == own->build;
 }
 
 /* What cannot be deleted is left to the next build. */
 static bool sweep_one(void *arg, int dir_fd, const char *name) {
     const sweep *s = arg;
-    uint32_t number, build;
-    bool temporary;
-    if (!is_segment(name, &number, &build, &temporary))
+    own_name own;
+    if (!is_ours(name, &own))
         return true;
-    bool doomed = s->keep == NULL ? build == s->build : temporary || !is_listed(s->keep, number, build);
+    bool doomed = s->keep == NULL ? own.build == s->build : own.temporary || !is_listed(s->keep, &own);
     if (doomed)
         (void)unlinkat(dir_fd, name, 0);
     return true;

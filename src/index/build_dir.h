@@ -16,7 +16,7 @@ typedef struct thr_build_dir {
     int fd;         /* holds the lock; -1 when closed */
     bool made;      /* by this build */
     bool committed; /* the new MANIFEST stands */
-    uint32_t build; /* in the names of this build's segments */
+    uint32_t build; /* in the names of this build's files */
 } thr_build_dir;
 
 /*
@@ -30,7 +30,10 @@ thr_status thr_build_dir_open(thr_context *context, const char *path, bool repla
 /* The path of this build's segment number. */
 thr_status thr_build_dir_segment_path(const thr_build_dir *dir, uint32_t number, char **path, thr_error *err);
 
-/* Write the manifest, and then delete all segments that it does not name. */
+/* The path of this build's copy of a model. */
+thr_status thr_build_dir_model_path(const thr_build_dir *dir, char **path, thr_error *err);
+
+/* Write the manifest, and then delete all segments and models that it does not name. */
 thr_status thr_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err);
 
 /* Unlock. Unless the build was published, delete its files, and the directory if it was made for it. */

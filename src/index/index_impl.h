@@ -4,6 +4,7 @@
 #define THR_INDEX_INDEX_IMPL_H
 
 #include "base/file.h"
+#include "index/model.h"
 #include "index/segment_file.h"
 #include "scan/scan.h"
 #include "scan/store.h"
@@ -27,6 +28,7 @@ struct thr_index {
     thr_mapped *mapped;
     thr_segment *segments;  /* the same, as the scan reads them */
     thr_scan_target target; /* without a store */
+    thr_model model;        /* where the manifest names one; else all zero */
 
     pthread_mutex_t store_mutex;
     thr_store *store; /* the codes on GPUs, once a search has wanted them there; else NULL */
@@ -64,7 +66,7 @@ void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n);
 /* What thr_index_search checks of queries, too. */
 thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err);
 
-/* The vector of a row as it is kept; keep must not be NONE. */
+/* The vector of a row as it is kept; keep must not be NONE, but for a model's codes, which are their own vectors. */
 void thr_index_row_vector(const thr_index *index, uint64_t row, float *out);
 
 /* Open what a build has written before its manifest stands: manifest is copied, but for what the files hold. */

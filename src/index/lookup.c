@@ -3,6 +3,7 @@
 #include "index/index_impl.h"
 
 #include "base/error.h"
+#include "code/fixed.h"
 #include "kernel/convert.h"
 
 #include <inttypes.h>
@@ -76,6 +77,9 @@ void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
     const thr_segment *segment = &index->segments[thr_index_segment_of(index, row)];
     const size_t n_dims = index->manifest.quantiser.n_dims, item = (size_t)(row - segment->first_row);
     switch (index->manifest.keep) {
+    case THR_DTYPE_NONE:
+        thr_code_read(segment->codes, (uint32_t)n_dims, index->manifest.lead, item, out);
+        break;
     case THR_DTYPE_F32:
         memcpy(out, (const float *)segment->vectors + item * n_dims, n_dims * sizeof(float));
         break;
@@ -93,7 +97,7 @@ thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr
     uint64_t row;
     if (index == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "a vector is read from an index, with a place for it");
-    if (index->manifest.keep == THR_DTYPE_NONE)
+    if (index->manifest.keep == THR_DTYPE_NONE && !index->manifest.model.codes)
         return thr_fail(err, THR_EUNSUPPORTED, "%s: holds codes only, no vectors: build it with --keep f32, f16 or i8",
                         index->manifest_path);
     THR_TRY(thr_index_check_unchanged(index, err));

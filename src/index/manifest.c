@@ -4,6 +4,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "code/fixed.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -34,25 +35,35 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-bool thr_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end) {
-    *number = *build = 0;
-    for (int i = 0; i < 6; i++, name++) {
-        if (*name < '0' || *name > '9')
-            return false;
-        *number = *number * 10 + (uint32_t)(*name - '0');
-    }
-    if (*name++ != '-')
-        return false;
+/* The eight digits of a build, then an ending. */
+static bool build_parse(const char *name, const char *ending, uint32_t *build, const char **end) {
+    *build = 0;
     for (int i = 0; i < 8; i++, name++) {
         int digit = hex_digit(*name);
         if (digit < 0)
             return false;
         *build = *build << 4 | (uint32_t)digit;
     }
-    if (strncmp(name, ".seg", 4) != 0)
-        return false;
-    *end = name + 4;
-    return true;
+    *end = name + strlen(ending);
+    return strncmp(name, ending, strlen(ending)) == 0;
+}
+
+bool thr_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end) {
+    *number = 0;
+    for (int i = 0; i < 6; i++, name++) {
+        if (*name < '0' || *name > '9')
+            return false;
+        *number = *number * 10 + (uint32_t)(*name - '0');
+    }
+    return *name == '-' && build_parse(name + 1, ".seg", build, end);
+}
+
+void thr_model_name_print(uint32_t build, char name[THR_MODEL_NAME_SIZE]) {
+    (void)snprintf(name, THR_MODEL_NAME_SIZE, "model-%08" PRIx32 ".safetensors", build);
+}
+
+bool thr_model_name_parse(const char *name, uint32_t *build, const char **end) {
+    return strncmp(name, "model-", 6) == 0 && build_parse(name + 6, ".safetensors", build, end);
 }
 
 /* C's hex floats are printed and read by hand, because printf and strtof follow the locale's decimal point. */
@@ -234,6 +245,38 @@ static thr_status tuning_lines(parser *p, thr_tuning *tuning) {
     return THR_OK;
 }
 
+/* "model FILE BYTES CHECKSUM FINGERPRINT", then what items' vectors were; a line that most indexes do not have. */
+static thr_status model_line(parser *p, thr_manifest_model *model) {
+    static const char expected[] =
+        "'model', a file name, its bytes, its checksum, the model's fingerprint, and 'codes' or 'vectors'";
+    char name[THR_MODEL_NAME_SIZE] = {0};
+    const char *end;
+    if (!take(p, "model "))
+        return THR_OK;
+    p->line++;
+    if (p->end - p->next < THR_MODEL_NAME_SIZE)
+        return wrong(p, expected);
+    memcpy(name, p->next, THR_MODEL_NAME_SIZE - 1);
+    p->next += THR_MODEL_NAME_SIZE - 1;
+    if (!thr_model_name_parse(name, &model->build, &end) || !take(p, " ") || !take_number(p, &model->file_bytes) ||
+        !take(p, " ") || !take_hex(p, 16, &model->checksum) || !take(p, " ") || !take_hex(p, 16, &model->fingerprint))
+        return wrong(p, expected);
+    model->there = true;
+    model->codes = take(p, " codes");
+    if ((!model->codes && !take(p, " vectors")) || !take(p, "\n"))
+        return wrong(p, expected);
+    return THR_OK;
+}
+
+/* What is a model's own needs nothing that is learnt of vectors. */
+static bool model_fits(const thr_manifest *m) {
+    bool plain = m->metric == THR_METRIC_COSINE && m->keep == THR_DTYPE_NONE && m->lead == m->quantiser.item_bits &&
+                 !m->centred && m->quantiser.rotation_seed == 0 && m->tuning.n_queries == 0;
+    for (int i = 0; i < THR_MAX_BITS; i++)
+        plain = plain && m->quantiser.ranges[i] == THR_FIXED_RANGE;
+    return m->metric == THR_METRIC_COSINE && (!m->model.codes || plain);
+}
+
 static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
     static const char expected[] = "'segment', a file name, its items, its bytes and its checksum";
     char name[THR_SEGMENT_NAME_SIZE] = {0};
@@ -292,11 +335,17 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     }
     THR_TRY(flag_line(p, "ids", &m->has_ids));
     THR_TRY(flag_line(p, "names", &m->has_names));
-    THR_TRY(number_line(p, "segments", 1, THR_MAX_SEGMENTS, &n_segments));
+    if (m->version > 1)
+        THR_TRY(model_line(p, &m->model));
     m->quantiser.n_dims = (uint32_t)n_dims;
     m->quantiser.item_bits = (uint32_t)bits;
     m->quantiser.unit = m->metric == THR_METRIC_COSINE;
+    m->quantiser.fixed = m->model.codes;
     m->lead = (uint32_t)lead;
+    if (m->model.there && !model_fits(m))
+        return wrong(p, "for a model cosine; for its codes that they are flat, with ranges of 2 and without vectors, "
+                        "centre, rotation and tuning");
+    THR_TRY(number_line(p, "segments", 1, THR_MAX_SEGMENTS, &n_segments));
     m->n_segments = (uint32_t)n_segments;
     THR_TRY(segment_lines(context, p, m));
     p->line++;
@@ -387,6 +436,13 @@ static void add_version_2(printer *out, const thr_manifest *m) {
     }
 }
 
+static void add_model(printer *out, const thr_manifest_model *model) {
+    char name[THR_MODEL_NAME_SIZE];
+    thr_model_name_print(model->build, name);
+    add(out, "model %s %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %s\n", name, model->file_bytes, model->checksum,
+        model->fingerprint, model->codes ? "codes" : "vectors");
+}
+
 static thr_status check_numbers(const thr_manifest *m, thr_error *err) {
     const float errors[] = {m->errors.lead_error, m->errors.lead_length, m->errors.full_error, m->errors.full_length};
     for (int i = 0; i < THR_MAX_BITS; i++)
@@ -413,8 +469,10 @@ thr_status thr_manifest_print(thr_context *context, const thr_manifest *m, char 
     add(&out, "centre %s\n", m->centred ? "yes" : "no");
     if (m->version > 1)
         add_version_2(&out, m);
-    add(&out, "ids %s\nnames %s\nsegments %" PRIu32 "\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no",
-        m->n_segments);
+    add(&out, "ids %s\nnames %s\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no");
+    if (m->model.there)
+        add_model(&out, &m->model);
+    add(&out, "segments %" PRIu32 "\n", m->n_segments);
     for (uint32_t i = 0; i < m->n_segments; i++) {
         const thr_manifest_segment *segment = &m->segments[i];
         char name[THR_SEGMENT_NAME_SIZE];

@@ -16,7 +16,8 @@
 enum {
     THR_FORMAT_VERSION = 2,
     THR_MAX_SEGMENTS = 1000000, /* six digits */
-    THR_SEGMENT_NAME_SIZE = 20  /* "000000-5f3a91c2.seg" and its end */
+    THR_SEGMENT_NAME_SIZE = 20, /* "000000-5f3a91c2.seg" and its end */
+    THR_MODEL_NAME_SIZE = 27    /* "model-5f3a91c2.safetensors" and its end */
 };
 
 /* 2^31 items at most, so that row numbers inside a segment have a bit to spare. */
@@ -28,6 +29,15 @@ typedef struct thr_manifest_segment {
     uint64_t file_bytes;
     uint64_t header_checksum;
 } thr_manifest_segment;
+
+/* The model that an index carries. */
+typedef struct thr_manifest_model {
+    bool there;
+    bool codes;     /* items' vectors were its codes, and the segments hold them: the quantiser is fixed */
+    uint32_t build; /* the file's name */
+    uint64_t file_bytes, checksum;
+    uint64_t fingerprint; /* thr_tower_info */
+} thr_manifest_model;
 
 /* Recalls and numbers of results that an index is calibrated for. */
 enum { THR_TUNED_RECALLS = 4, THR_TUNED_KS = 4 };
@@ -51,6 +61,7 @@ typedef struct thr_manifest {
     uint32_t lead;           /* planes in the segments' blocks */
     thr_code_errors errors;  /* nested codes only */
     thr_tuning tuning;
+    thr_manifest_model model;
     uint64_t n_items;
     bool centred, has_ids, has_names; /* centred: the centre itself stands in the segments */
     uint32_t n_segments;
@@ -65,6 +76,10 @@ static inline bool thr_keep_is_known(thr_dtype keep) {
 /* "000000-5f3a91c2.seg", and back: false for a name of another form. end is what follows the name. */
 void thr_segment_name_print(uint32_t number, uint32_t build, char name[THR_SEGMENT_NAME_SIZE]);
 bool thr_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end);
+
+/* The same of "model-5f3a91c2.safetensors". */
+void thr_model_name_print(uint32_t build, char name[THR_MODEL_NAME_SIZE]);
+bool thr_model_name_parse(const char *name, uint32_t *build, const char **end);
 
 /*
  * Read a manifest of any bytes; name is for messages.

@@ -17,7 +17,8 @@ enum { OPEN_TRIES = 10 };
 
 static const double SHORTEST_CENTRE = 0x1p-51, LONGEST_CENTRE = 0x1p61; /* a build's, and some */
 
-static void unmap_segments(thr_index *index) {
+static void unload(thr_index *index) {
+    thr_model_close(&index->model);
     for (uint32_t i = 0; i < index->n_segments; i++) {
         thr_map_close(&index->mapped[i].map);
         thr_release(index->context, index->mapped[i].path);
@@ -39,7 +40,7 @@ void thr_index_free(thr_index *index) {
     thr_release(context, index->idle);
     thr_store_free(index->store);
     thr_rotation_free(context, index->manifest.quantiser.rotation);
-    unmap_segments(index);
+    unload(index);
     thr_release(context, index->dir);
     thr_release(context, index->manifest_path);
     (void)pthread_mutex_destroy(&index->mutex);
@@ -112,6 +113,15 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
     return THR_OK;
 }
 
+/* All files that the manifest names. */
+static thr_status open_files(thr_index *index, const char *dir, thr_error *err) {
+    THR_TRY(map_segments(index, dir, err));
+    if (!index->manifest.model.there)
+        return THR_OK;
+    index->info.file_bytes += index->manifest.model.file_bytes;
+    return thr_model_open(index->context, dir, &index->manifest, &index->model, err);
+}
+
 static thr_status check_dir(const char *dir, thr_error *err) {
     struct stat st;
     if (dir == NULL || dir[0] == '\0')
@@ -135,7 +145,7 @@ static thr_status read_manifest(thr_index *index, const char *dir, thr_error *er
 }
 
 /*
- * A build that replaces the index may delete segments between our reading the manifest and opening them. Then the
+ * A build that replaces the index may delete files between our reading the manifest and opening them. Then the
  * manifest is another one by now, and is read again; if it is the same, a file is really missing.
  */
 static thr_status load(thr_index *index, const char *dir, thr_error *err) {
@@ -145,12 +155,12 @@ static thr_status load(thr_index *index, const char *dir, thr_error *err) {
         THR_TRY(read_manifest(index, dir, err));
         if (i > 0 && index->manifest_checksum == before)
             break;
-        thr_status status = map_segments(index, dir, &why);
+        thr_status status = open_files(index, dir, &why);
         if (status == THR_OK)
             return THR_OK;
         if (status != THR_ENOTFOUND)
             return thr_fail(err, status, "%s", why.text);
-        unmap_segments(index);
+        unload(index);
     }
     return thr_fail(err, THR_ECORRUPT, "%s; the MANIFEST names it: restore it or build the index again", why.text);
 }
@@ -189,6 +199,7 @@ static void describe(thr_index *index) {
                                       .metric = m->metric,
                                       .keep = m->keep,
                                       .lead = m->lead,
+                                      .query_bits = m->model.codes ? thr_model_query_bits(index->model.tower) : 0,
                                       .errors = m->errors};
 }
 
@@ -236,6 +247,10 @@ thr_status thr_index_open_unpublished(thr_context *context, const char *dir, con
 
 thr_index_info thr_index_get_info(const thr_index *index) {
     return index->info;
+}
+
+const thr_tower *thr_index_tower(const thr_index *index) {
+    return index->model.tower;
 }
 
 uint32_t thr_index_segment_of(const thr_index *index, uint64_t row) {

@@ -6,7 +6,6 @@
 
 enum {
     DEFAULT_ITEM_BITS = 3,
-    DEFAULT_QUERY_BITS = 4,
     DEFAULT_SAMPLE_ROWS = 4096,
     DEFAULT_CALIBRATION_QUERIES = 1000,
     /* The candidates refined for k: at least so many times k, and at least so many more. */
@@ -41,7 +40,6 @@ void thr_index_build_options_init(thr_index_build_options *options) {
 void thr_search_options_init(thr_search_options *options) {
     memset(options, 0, sizeof *options);
     options->size = sizeof *options;
-    options->query_bits = DEFAULT_QUERY_BITS;
     options->extra = -1;
     options->recall = DEFAULT_RECALL;
 }

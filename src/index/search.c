@@ -13,8 +13,9 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
         return thr_fail(err, THR_EINVAL, "k is 0: ask for at least 1 item");
     if (!(o->recall > 0 && o->recall <= 1))
         return thr_fail(err, THR_EINVAL, "a recall of %g: give a share above 0 and up to 1", (double)o->recall);
-    if (o->query_bits < 1 || o->query_bits > THR_MAX_BITS)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " query bits: 1 to %d are possible", o->query_bits, THR_MAX_BITS);
+    if (o->query_bits > THR_MAX_BITS)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " query bits: 1 to %d are possible, or 0 for what fits the index",
+                        o->query_bits, THR_MAX_BITS);
     if (isnan(o->extra))
         return thr_fail(err, THR_EINVAL, "extra is NaN: give a number of at least 0, or a negative one for none");
     if (o->exact && index->manifest.keep == THR_DTYPE_NONE)

@@ -96,6 +96,10 @@ thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error
     if (index->manifest.version < 2)
         return thr_fail(err, THR_EUNSUPPORTED, "%s: format 1 has no place for a calibration: build the index again",
                         index->manifest_path);
+    if (index->manifest.model.codes)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: holds a model's codes, all of which a search reads: there is nothing to calibrate",
+                        index->manifest_path);
     if (index->target.n_items < THR_TUNE_LEAST_ITEMS)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: an index of %" PRIu64 " items is searched exactly, there is nothing to calibrate",

@@ -27,16 +27,16 @@ typedef struct verifier {
     thr_error *err;
 } verifier;
 
-static thr_status read_all(verifier *v, const thr_mapped *mapped, uint64_t offset, size_t size) {
+static thr_status read_all(verifier *v, const char *path, int fd, uint64_t offset, size_t size) {
     for (size_t got = 0; got < size;) {
-        ssize_t n = pread(mapped->map.fd, v->piece + got, size - got, (off_t)(offset + got));
+        ssize_t n = pread(fd, v->piece + got, size - got, (off_t)(offset + got));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return thr_fail_errno(v->err, errno, "read", mapped->path);
+            return thr_fail_errno(v->err, errno, "read", path);
         if (n == 0)
-            return thr_fail(v->err, THR_ECHANGED, "%s: offset %" PRIu64 ": the file was cut since it was opened",
-                            mapped->path, offset + got);
+            return thr_fail(v->err, THR_ECHANGED, "%s: offset %" PRIu64 ": the file was cut since it was opened", path,
+                            offset + got);
         got += (size_t)n;
     }
     return THR_OK;
@@ -46,19 +46,27 @@ static uint64_t items_done(const verifier *v) {
     return (uint64_t)((unsigned __int128)v->n_items * v->done / v->total);
 }
 
-static thr_status verify_section(verifier *v, const thr_mapped *mapped, const thr_section *section) {
+/* The checksum of some bytes of a file. */
+static thr_status sum_bytes(verifier *v, const char *path, int fd, uint64_t offset, uint64_t n, uint64_t *checksum) {
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);
-    for (uint64_t at = 0; at < section->size;) {
-        uint64_t left = section->size - at;
+    for (uint64_t at = 0; at < n;) {
+        uint64_t left = n - at;
         size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-        THR_TRY(read_all(v, mapped, section->offset + at, size));
+        THR_TRY(read_all(v, path, fd, offset + at, size));
         thr_checksum_add(sum, v->piece, size);
         at += size;
         v->done += size;
         THR_TRY(thr_progress_step(&v->progress, items_done(v), v->err));
     }
-    if (thr_checksum_end(sum) != section->checksum)
+    *checksum = thr_checksum_end(sum);
+    return THR_OK;
+}
+
+static thr_status verify_section(verifier *v, const thr_mapped *mapped, const thr_section *section) {
+    uint64_t checksum = 0;
+    THR_TRY(sum_bytes(v, mapped->path, mapped->map.fd, section->offset, section->size, &checksum));
+    if (checksum != section->checksum)
         return thr_fail(v->err, THR_ECORRUPT,
                         "%s: section %s, offset %" PRIu64 " to %" PRIu64
                         ": the checksum is wrong: the file is damaged; restore it or build the index again",
@@ -104,6 +112,14 @@ static thr_status verify_segment(verifier *v, const thr_index *index, uint32_t i
     return again.scan.block_norms != NULL ? verify_block_norms(index, &again, v->err) : THR_OK;
 }
 
+static thr_status verify_model(verifier *v, const thr_index *index) {
+    const thr_model *model = &index->model;
+    uint64_t checksum = 0;
+    THR_TRY(thr_map_check(&model->map, model->path, v->err));
+    THR_TRY(sum_bytes(v, model->path, model->map.fd, 0, model->map.size, &checksum));
+    return checksum == index->manifest.model.checksum ? THR_OK : thr_model_damaged(model->path, v->err);
+}
+
 static thr_status verify_manifest(const thr_index *index, thr_error *err) {
     thr_manifest now = {0};
     uint64_t checksum = 0;
@@ -125,6 +141,8 @@ thr_status thr_index_verify(thr_index *index, thr_error *err) {
     v.progress = thr_progress_start(index->context, "verify", v.n_items);
     for (uint32_t i = 0; i < index->n_segments; i++)
         THR_TRY_OUT(verify_segment(&v, index, i));
+    if (index->model.tower != NULL)
+        THR_TRY_OUT(verify_model(&v, index));
     THR_TRY_OUT(thr_progress_end(&v.progress, v.n_items, err));
 out:
     thr_release(index->context, v.piece);

@@ -37,6 +37,7 @@ typedef struct thr_job {
     thr_context *context;
     const thr_scan_target *target;
     const thr_search_options *options;
+    uint32_t query_bits;
     uint64_t k, n_blocks, n_allowed; /* rows that pass the filter */
     size_t survivors;  /* rows the screen lets through: of nested codes those whose other planes are read */
     size_t wanted;     /* candidates, at most survivors */
@@ -62,7 +63,7 @@ typedef struct thr_scan_query {
     const thr_scan_target *target;
     const thr_kernels *kernels;
     const uint64_t *filter; /* NULL: all rows */
-    const float *vector;    /* n_dims; for cosine of length 1 */
+    const float *vector;    /* n_dims; for cosine of length 1, but where the quantiser is fixed */
     float norm;             /* the query's length as given */
     thr_query_code code;
     float gain;   /* with factors: what (total - 2 D) * factor is multiplied by */

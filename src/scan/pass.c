@@ -120,7 +120,7 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
     for (uint32_t i = 0; i < n; i++)
         codes[i] = &queries[i].code;
     const thr_way way =
-        thr_plan_choose(job->context, job->target->quantiser->n_dims, job->target->lead, job->options->query_bits, n);
+        thr_plan_choose(job->context, job->target->quantiser->n_dims, job->target->lead, job->query_bits, n);
     thr_query_group_make(&group.codes, way, codes, n, lanes->group_memory);
     group.codes.codes = NULL; /* screens that do not take all distances at once go by the queries themselves */
     return group;

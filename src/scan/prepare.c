@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A query row made ready: its vector, its codes, and what estimates need of it beside them. */
+#include "code/fixed.h"
 #include "code/rotate.h"
 #include "scan/bounds.h"
 
@@ -58,6 +59,7 @@ void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t r
     const thr_scan_target *target = job->target;
     const thr_kernels *kernels = job->context->kernels;
     const uint32_t n_dims = target->quantiser->n_dims;
+    const bool fixed = target->quantiser->fixed; /* then no vectors are kept that want a query of length 1 */
     (void)thr_matrix_to_f32(queries, row, 1, lane->vector);
     double norm = sqrt(kernels->sum_squares(lane->vector, n_dims));
     if (norm < 0x1p-100) {
@@ -69,15 +71,17 @@ void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t r
                               .filter = job->options->filter,
                               .vector = lane->vector,
                               .norm = (float)norm};
-    if (target->metric == THR_METRIC_COSINE && norm > 0)
+    if (target->metric == THR_METRIC_COSINE && norm > 0 && !fixed)
         for (uint32_t d = 0; d < n_dims; d++)
             lane->vector[d] = (float)((double)lane->vector[d] / norm);
     if (job->exact)
         return;
     const coded_part part = find_coded_part(target, kernels, norm, lane);
-    const double length = part.length > 0x1p-100 ? part.length : 1;
+    const double length = fixed                    ? thr_fixed_query_length(part.vector, n_dims, job->query_bits)
+                          : part.length > 0x1p-100 ? part.length
+                                                   : 1;
     const double scale = part.length * (target->metric == THR_METRIC_L2 ? 2 : 1);
-    thr_query_code_make(&query->code, target->quantiser, target->lead, part.vector, length, job->options->query_bits,
+    thr_query_code_make(&query->code, target->quantiser, target->lead, part.vector, length, job->query_bits,
                         lane->code_memory);
     query->gain = (float)(scale * (double)query->code.gain);
     query->weight = (float)part.weight;

@@ -168,6 +168,9 @@ uint64_t thr_count_allowed(const thr_scan_target *target, const uint64_t *filter
 thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64_t k,
                      const thr_search_options *options) {
     thr_job job = {.context = context, .target = target, .options = options, .k = k};
+    job.query_bits = options->query_bits != 0  ? options->query_bits
+                     : target->query_bits != 0 ? target->query_bits
+                                               : THR_QUERY_BITS;
     job.n_blocks = (target->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     job.n_allowed = thr_count_allowed(target, options->filter);
     job.exact = options->exact || thr_rows_are_cheaper(target, options->filter, job.n_allowed);

@@ -20,15 +20,18 @@ typedef struct thr_code_errors {
     float lead_error, lead_length, full_error, full_length;
 } thr_code_errors;
 
-/* What is searched. Pointers are borrowed. */
+enum { THR_QUERY_BITS = 4 };
+
+/* What is searched. Pointers are borrowed. A fixed quantiser is for cosine, flat codes and no vectors only. */
 typedef struct thr_scan_target {
     const thr_segment *segments; /* in row order */
     size_t n_segments;
     uint64_t n_items; /* in all segments */
     const thr_quantiser *quantiser;
     thr_metric metric;
-    thr_dtype keep; /* F32, F16, I8 or NONE */
-    uint32_t lead;  /* planes in the segments' blocks; below the quantiser's item_bits for nested codes */
+    thr_dtype keep;      /* F32, F16, I8 or NONE */
+    uint32_t lead;       /* planes in the segments' blocks; below the quantiser's item_bits for nested codes */
+    uint32_t query_bits; /* where a search's options leave them open; 0: THR_QUERY_BITS */
     thr_code_errors errors;
     struct thr_store *store; /* the codes once more, on GPUs, which screen them then; or NULL */
 } thr_scan_target;
@@ -40,7 +43,7 @@ void thr_scan_free(thr_scan *scan);
 
 /*
  * Search all queries (any dtype, checked by the caller to have the target's dimensions). Options are checked by the
- * caller too: query_bits in 1..8, k >= 1, filter of n_items bits, exact only with vectors. Its recall is not looked at:
+ * caller too: query_bits in 0..8, k >= 1, filter of n_items bits, exact only with vectors. Its recall is not looked at:
  * n_survivors and n_candidates say how many rows go on, at least k in any case.
  * rows_out and scores_out (may be NULL) have n_queries x k places: row numbers of the index, filled up with THR_NO_ID.
  * THR_ERANGE names the query row; THR_ENOMEM.

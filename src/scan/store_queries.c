@@ -96,7 +96,7 @@ void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, co
     scan->codes = *codes;
     scan->filter = filter_of(c, part, codes);
     scan->n_queries = n;
-    scan->query_bits = c->job->options->query_bits;
+    scan->query_bits = c->job->query_bits;
     scan->far_words = is_far(c) ? (const uint32_t *)part->rooms[THR_ROOM_WORDS].memory + first * n_words : NULL;
     for (uint32_t i = 0; i < n; i++) {
         const thr_scan_query *query = c->queries[first + i];
@@ -110,8 +110,8 @@ uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_part *par
     const int forced = c->job->context->forced_way;
     if (forced == THR_WAY_XOR || (c->n < BATCH_LEAST && forced != THR_WAY_TILE))
         return 0;
-    const uint32_t limit = c->store->backend->batch_limit(part->device, part->codes.n_dims, part->codes.n_planes,
-                                                          c->job->options->query_bits);
+    const uint32_t limit =
+        c->store->backend->batch_limit(part->device, part->codes.n_dims, part->codes.n_planes, c->job->query_bits);
     return c->n < limit ? c->n : limit;
 }
 

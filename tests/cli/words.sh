@@ -88,7 +88,7 @@ done
 for more in --candidates=5 --survivors=5 --extra=0.1; do
     fails 2 'are for the best -k, not for --radius' "$THRESHER" index search d q.npy --radius 0.5 $more
 done
-fails 2 'QUERIES or --like NAME is missing' "$THRESHER" index search d -k 3
+fails 2 'QUERIES, --like NAME or --text TEXT is missing' "$THRESHER" index search d -k 3
 fails 2 'QUERIES and --like exclude each other' "$THRESHER" index search d q.npy -k 3 --like king
 fails 2 'RESULT is missing' "$THRESHER" eval recall t.ivecs -k 3
 fails 2 'DIR is missing' "$THRESHER" index info

@@ -33,6 +33,7 @@ typedef struct test_query {
     float *vector;         /* as refine reads it: of length 1 for cosine */
 } test_query;
 
+/* query_bits as a search's options have them. */
 void test_query_make(test_query *query, const test_target *target, const float *vector, uint32_t query_bits);
 void test_query_free(test_query *query);
 float test_estimate(const test_target *target, const test_query *query, uint64_t item);

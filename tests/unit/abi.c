@@ -31,6 +31,7 @@ PINNED(THR_ECHANGED, -13);
 PINNED(THR_EDUPLICATE, -14);
 PINNED(THR_ENOSPACE, -15);
 PINNED(THR_EDEVICE, -16);
+PINNED(THR_EMISMATCH, -17);
 
 /* Written into files, too. */
 PINNED(THR_DTYPE_NONE, 0);
@@ -73,7 +74,7 @@ PINNED(sizeof(thr_allocator), 24);
 PINNED(sizeof(thr_index_info), 80);
 PINNED(sizeof(thr_context_options), 64);
 PINNED(sizeof(thr_plan), 48);
-PINNED(sizeof(thr_index_build_options), 80);
+PINNED(sizeof(thr_index_build_options), 88);
 PINNED(sizeof(thr_search_options), 72);
 PINNED(sizeof(thr_radius_result), 32);
 PINNED(offsetof(thr_radius_result, ids), 16);

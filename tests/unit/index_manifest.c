@@ -38,6 +38,25 @@ static thr_manifest example(thr_manifest_segment segments[2], uint32_t version) 
     return m;
 }
 
+/* The same of an index that carries a model: its codes, or vectors that were coded as any. */
+static thr_manifest example_of_model(thr_manifest_segment segments[2], bool codes) {
+    thr_manifest m = example(segments, 2);
+    m.metric = THR_METRIC_COSINE;
+    m.model = (thr_manifest_model){true, codes, 0x5f3a91c2, 123456, 0x0123456789abcdefu, 0xfedcba9876543210u};
+    if (!codes)
+        return m;
+    m.keep = THR_DTYPE_NONE;
+    m.lead = m.quantiser.item_bits;
+    m.centred = false;
+    m.quantiser.rotation_seed = 0;
+    m.quantiser.fixed = true;
+    m.errors = (thr_code_errors){0};
+    m.tuning = (thr_tuning){0};
+    for (int b = 0; b < THR_MAX_BITS; b++)
+        m.quantiser.ranges[b] = 2;
+    return m;
+}
+
 /* Replace the first old by new and mend the checksum, so that the line itself is judged. */
 static thr_status parse_changed(thr_context *context, const char *text, const char *old, const char *new) {
     char changed[4096];
@@ -62,6 +81,10 @@ static void expect_same_manifest(const thr_manifest *m, const thr_manifest *back
     assert_int_equal(back->quantiser.item_bits, m->quantiser.item_bits);
     assert_int_equal(back->quantiser.unit, m->metric == THR_METRIC_COSINE);
     assert_memory_equal(back->quantiser.ranges, m->quantiser.ranges, sizeof m->quantiser.ranges);
+    assert_true(back->quantiser.fixed == m->model.codes);
+    assert_true(back->model.there == m->model.there && back->model.codes == m->model.codes);
+    assert_true(back->model.build == m->model.build && back->model.file_bytes == m->model.file_bytes);
+    assert_true(back->model.checksum == m->model.checksum && back->model.fingerprint == m->model.fingerprint);
     assert_true(back->quantiser.rotation_seed == m->quantiser.rotation_seed);
     assert_int_equal(back->lead, m->lead);
     assert_memory_equal(&m->errors, &back->errors, sizeof m->errors);
@@ -225,6 +248,49 @@ static void wrong_lines_are_refused(void **state) {
     thr_release(context, text);
 }
 
+static void the_models_line_is_strict(void **state) {
+    static const char *const changes[][2] = {
+        {"model-5f3a91c2.safetensors", "model-5f3a91c.safetensors"},
+        {"model-5f3a91c2.safetensors", "model-5F3A91C2.safetensors"},
+        {"model-5f3a91c2.safetensors", "model-5f3a91c2.safetensor"},
+        {"model-5f3a91c2.safetensors", "/tmp-5f3a91c2.safetensors"},
+        {" 123456 ", " 0123456 "},
+        {" 123456 ", " -1 "},
+        {" 123456 ", " "},
+        {" 0123456789abcdef ", " 0123456789abcde "},
+        {" fedcba9876543210", " Fedcba9876543210"},
+        {"metric cosine", "metric ip"},
+        {"segments 2", "model model-5f3a91c2.safetensors 1 0123456789abcdef fedcba9876543210 codes\nsegments 2"},
+    };
+    static const char *const of_codes[][2] = {
+        {" codes\n", "\n"},
+        {" codes\n", " planes\n"},
+        {" codes\n", " codes \n"},
+        {"keep none", "keep f32"},
+        {"centre no", "centre yes"},
+        {"rotation no", "rotation 0000000000000001"},
+        {"lead 3", "lead 3\n"},
+        {"0x1.000000p+1 0x1.000000p+1\n", "0x1.000000p+1 0x1.000000p+0\n"},
+        {"tuning 0\n", "tuning 30\nrecall 0.900 1 1 1 1 1 1 1 1\nrecall 0.950 1 1 1 1 1 1 1 1\n"
+                       "recall 0.990 1 1 1 1 1 1 1 1\nrecall 0.999 1 1 1 1 1 1 1 1\n"},
+    };
+    thr_manifest_segment segments[2];
+    for (int codes = 0; codes < 2; codes++) {
+        const thr_manifest m = example_of_model(segments, codes != 0);
+        char *text = round_trip(*state, &m);
+        assert_non_null(strstr(text, codes ? "\nnames yes\nmodel model-5f3a91c2.safetensors 123456 0123456789abcdef "
+                                             "fedcba9876543210 codes\nsegments 2\n"
+                                           : "fedcba9876543210 vectors\nsegments 2\n"));
+        for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+            expect_status(parse_changed(*state, text, changes[i][0], changes[i][1]), THR_ECORRUPT);
+        for (size_t i = 0; codes && i < sizeof of_codes / sizeof of_codes[0]; i++)
+            expect_status(parse_changed(*state, text, of_codes[i][0], of_codes[i][1]), THR_ECORRUPT);
+        if (!codes)
+            expect_status(parse_changed(*state, text, " vectors\n", " codes\n"), THR_ECORRUPT);
+        thr_release(*state, text);
+    }
+}
+
 static void every_changed_or_missing_byte_is_refused(void **state) {
     thr_context *context = *state;
     thr_manifest_segment segments[2];
@@ -311,6 +377,7 @@ int main(void) {
         cmocka_unit_test(each_version_has_its_own_lines),
         cmocka_unit_test(what_an_index_lacks_has_no_line),
         cmocka_unit_test(wrong_lines_are_refused),
+        cmocka_unit_test(the_models_line_is_strict),
         cmocka_unit_test(every_changed_or_missing_byte_is_refused),
         cmocka_unit_test(newer_foreign_and_empty_files_are_told_apart),
         cmocka_unit_test(what_is_no_number_is_not_printed),

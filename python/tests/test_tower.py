@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of texts, and indexes that carry one."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import pickle
+import unittest
+from ctypes import byref, c_bool, c_char_p, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+
+import numpy as np
+import thresher
+from support import Case
+from thresher import _abi, _errors
+from thresher._context import shared_context
+from thresher._library import lib
+
+VERBS = "edit view play convert search send read write draw print backup monitor".split()
+THINGS = "pdf photo music video mail chess network disk font text audio calendar".split()
+TEXTS = [f"{VERBS[i % 12]} {THINGS[i // 12 % 12]} number {i}" for i in range(400)]
+
+
+class TrainOptions(ctypes.Structure):
+    """thr_tower_train_options; that it is so is seen by its size."""
+
+    _fields_ = [
+        ("size", c_size_t),
+        ("config", _abi.TowerConfig),
+        ("valid_path", c_char_p),
+        ("valid_share", c_float),
+        ("query_column", c_uint32),
+        ("item_column", c_uint32),
+        ("label_column", c_uint32),
+        ("least_label", c_float),
+        ("header", c_bool),
+        ("n_epochs", c_uint32),
+        ("patience", c_uint32),
+        ("batch", c_uint32),
+        ("n_negatives", c_uint32),
+        ("gamma", c_float),
+        ("rate", c_float),
+        ("estimator", c_int),
+        ("seed", c_uint64),
+        ("resume", c_bool),
+        ("on_epoch", c_void_p),
+        ("on_epoch_user", c_void_p),
+    ]
+
+
+def train(path: str, query_bits: int, item_bits: int) -> None:
+    """A small model of TEXTS."""
+    with open(path + ".tsv", "w", encoding="utf-8") as file:
+        file.writelines(f"{' '.join(text.split()[:2])}\t{text}\n" for text in TEXTS)
+    options = TrainOptions()
+    lib.thr_tower_train_options_init(byref(options))
+    assert options.size == ctypes.sizeof(options)
+    options.config.n_dims = 32
+    options.config.n_pooled = 24
+    options.config.query_bits = query_bits
+    options.config.item_bits = item_bits
+    options.batch = 64
+    options.n_epochs = 2
+    pairs, to = (path + ".tsv").encode(), path.encode()
+    context = shared_context(1)
+    status = lib.thr_tower_train(context.pointer, pairs, to, byref(options), None, byref(_errors.slot.error))
+    assert status == 0, _errors.slot.error.text
+
+
+lib.thr_tower_train_options_init.restype = None
+lib.thr_tower_train_options_init.argtypes = [c_void_p]
+lib.thr_tower_train.restype = c_int
+lib.thr_tower_train.argtypes = [c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, c_void_p]
+
+
+def cosines(queries: np.ndarray, items: np.ndarray) -> np.ndarray:
+    q, x = queries.astype(np.float64), items.astype(np.float64)
+    return (q / np.linalg.norm(q, axis=1, keepdims=True)) @ (x / np.linalg.norm(x, axis=1, keepdims=True)).T
+
+
+def encode_in_child(model: thresher.Tower) -> list[float]:
+    return [float(x) for x in model.encode("edit pdf")]
+
+
+class Towers(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        self.model = self.path("model.safetensors")
+        train(self.model, 3, 2)
+
+    def test_a_model_says_what_it_is(self) -> None:
+        with thresher.Tower.open(self.model, threads=2) as tower:
+            self.assertEqual((tower.info.n_dims, tower.info.query_bits, tower.info.item_bits), (32, 3, 2))
+            self.assertEqual(tower.path, self.model)
+            self.assertIn("32 dimensions, 3 and 2 bits", repr(tower))
+        with self.assertRaisesRegex(ValueError, "closed"):
+            tower.encode("edit")
+        with self.assertRaises(thresher.FileMissingError):
+            thresher.Tower(self.path("none"))
+        with open(self.path("text.txt"), "w") as file:
+            file.write("no model\n")
+        with self.assertRaises(thresher.FormatError):
+            thresher.Tower(self.path("text.txt"))
+
+    def test_texts_become_sums_of_planes(self) -> None:
+        tower = thresher.Tower(self.model)
+        one = tower.encode("Edit PDF!")
+        self.assertEqual((one.shape, one.dtype), ((32,), np.float32))
+        self.assertTrue(np.isin(one, [-1.75, -1.25, -0.75, -0.25, 0.25, 0.75, 1.25, 1.75]).all())
+        many = tower.encode(["edit pdf", "naïve ☃", ""], side="item")
+        self.assertEqual(many.shape, (3, 32))
+        self.assertTrue(np.isin(many, [-1.5, -0.5, 0.5, 1.5]).all())
+        self.assertTrue((tower.encode(["edit pdf"])[0] == one).all())
+        self.assertEqual(tower.encode([]).shape, (0, 32))
+        several = [len(chunk) for chunk in tower.chunks(str(i) for i in range(5000))]
+        self.assertEqual(sum(several), 5000)
+        for wrong in (b"edit", ["edit", 3], [b"edit"]):
+            with self.assertRaisesRegex(TypeError, "str is wanted"):
+                tower.encode(wrong)
+        with self.assertRaisesRegex(ValueError, "side is 'both'"):
+            tower.encode("edit", side="both")
+
+    def test_models_go_through_forks_and_pickles(self) -> None:
+        tower = thresher.Tower(self.model)
+        wanted = encode_in_child(tower)
+        self.assertEqual(encode_in_child(pickle.loads(pickle.dumps(tower))), wanted)
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            self.assertEqual(pool.map(encode_in_child, [tower])[0], wanted)
+
+
+class Indexes(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        self.model = self.path("model.safetensors")
+
+    def build(self, vectors: object, **options: object) -> thresher.Index:
+        return thresher.Index.build(self.path(), vectors, model=self.model, replace=True, **options)  # type: ignore
+
+    def test_texts_are_found_by_texts_with_their_true_cosines(self) -> None:
+        for bits in ((3, 2), (1, 1), (32, 2), (32, 32), (2, 32)):
+            train(self.model, *bits)
+            tower = thresher.Tower(self.model)
+            with self.build(TEXTS) as index:
+                asked = ["edit pdf", "play music", "x"]
+                ids, scores = index.search(asked, k=5)
+                wanted = cosines(tower.encode(asked), tower.encode(TEXTS, side="item"))
+                found = np.take_along_axis(wanted, ids.astype(np.int64), 1)
+                np.testing.assert_allclose(found, scores, atol=1e-6 if bits[0] < 32 or bits[1] == 32 else 0.02)
+                one, _ = index.search("edit pdf", 5)
+                self.assertEqual(one.tolist(), ids[0].tolist())
+                offsets, near, _ = index.search_radius(asked, float(scores[0, 0]))
+                self.assertIn(ids[0, 0], near[: int(offsets[1])])
+                assert index.model is not None
+                self.assertEqual((index.model.query_bits, index.model.item_bits), bits)
+                self.assertEqual(index.model.fingerprint, tower.info.fingerprint)
+                self.assertEqual(index.info.keep, "none" if bits[1] < 32 else "float32")
+                index.verify()
+
+    def test_all_ways_to_give_texts_make_the_same_index(self) -> None:
+        train(self.model, 3, 2)
+        tower = thresher.Tower(self.model)
+        with open(self.path("texts.txt"), "w", encoding="utf-8") as file:
+            file.writelines(text + "\n" for text in TEXTS)
+        with open(self.path("texts.tsv"), "w", encoding="utf-8") as file:
+            file.writelines(f"{i}\t{text}\n" for i, text in enumerate(TEXTS))
+        answers = []
+        sources = [
+            TEXTS,
+            iter(TEXTS),
+            (text for text in TEXTS),
+            self.path("texts.txt"),
+            self.path("texts.tsv") + ":2",
+            tower.encode(TEXTS, side="item"),
+            list(tower.encode(TEXTS, side="item")),
+        ]
+        for source in sources:
+            with self.build(source, ids=TEXTS) as index:
+                answers.append([a.tolist() for a in index.search(["edit pdf", "play music"], 7)])
+                self.assertEqual(index.name(3), TEXTS[3])
+        for answer in answers:
+            self.assertEqual(answer, answers[0])
+        with thresher.Index.build(self.path("b"), TEXTS, model=tower, ids=TEXTS) as index:
+            self.assertEqual([a.tolist() for a in index.search(["edit pdf", "play music"], 7)], answers[0])
+
+    def test_what_does_not_fit_is_refused(self) -> None:
+        train(self.model, 3, 2)
+        with self.assertRaisesRegex(thresher.MismatchError, "row 0, dimension 0"):
+            self.build(np.zeros((5, 32), np.float32))
+        with self.assertRaisesRegex(thresher.ArgumentError, "dimensions"):
+            self.build(np.ones((5, 31), np.float32))
+        with self.assertRaisesRegex(TypeError, "text 1"):
+            self.build(["edit", 3])
+        with self.assertRaises(thresher.FileMissingError):
+            thresher.Index.build(self.path(), TEXTS, model=self.path("none"))
+        with self.assertRaisesRegex(thresher.ArgumentError, "cosine"):
+            self.build(TEXTS, metric="l2")
+        with thresher.Index.build(self.path("plain"), np.ones((5, 32), np.float32)) as index:
+            self.assertIsNone(index.model)
+            with self.assertRaisesRegex(thresher.UnsupportedError, "no model"):
+                index.search("edit pdf")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model that makes vectors of texts, the queries' side and the items' side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from ctypes import byref, c_char_p, c_size_t, c_void_p
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._checks import choice, encoded_path
+from ._context import Context, own, shared_context
+from ._library import lib
+
+VectorArray = npt.NDArray[np.float32]
+
+AT_ONCE = 4096
+"""Texts that are encoded in one call: between calls Python looks for Ctrl-C."""
+
+
+class TowerInfo(NamedTuple):
+    """
+    What a model is. A side of 1 to 8 bits gives codes, sums of +-1 +-1/2 +-1/4 ..., a side of 32 bits any float32.
+    n_grams letter trigrams are known; codes of models with the same fingerprint may be compared.
+    """
+
+    n_dims: int
+    query_bits: int
+    item_bits: int
+    n_grams: int
+    n_parameters: int
+    fingerprint: int
+
+
+def tower_info(pointer: int | None) -> TowerInfo:
+    i = lib.thr_tower_get_info(pointer)
+    return TowerInfo(
+        n_dims=i.config.n_dims,
+        query_bits=i.config.query_bits,
+        item_bits=i.config.item_bits,
+        n_grams=i.n_grams,
+        n_parameters=i.n_parameters,
+        fingerprint=i.fingerprint,
+    )
+
+
+def are_texts(thing: object) -> bool:
+    """Is it a text, or a list of texts?"""
+    return isinstance(thing, str) or (isinstance(thing, (list, tuple)) and bool(thing) and isinstance(thing[0], str))
+
+
+def _bytes_of(texts: Iterable[Any], first: int) -> list[bytes]:
+    made = []
+    for number, text in enumerate(texts, first):
+        if not isinstance(text, str):
+            raise TypeError(f"texts: an object of type {type(text).__name__} was given as text {number}: str is wanted")
+        made.append(text.encode("utf-8", "replace"))
+    return made
+
+
+def encode(pointer: int | None, side: int, texts: Any) -> VectorArray:
+    """thr_tower_encode of a text or of a list of them."""
+    given = [texts] if isinstance(texts, str) else list(texts)
+    n_dims = tower_info(pointer).n_dims
+    out = np.empty((len(given), n_dims), np.float32)
+    err = _errors.slot.error
+    for first in range(0, len(given), AT_ONCE):
+        some = _bytes_of(given[first : first + AT_ONCE], first)
+        pointers = (c_char_p * len(some))(*some)
+        lengths = (c_size_t * len(some))(*map(len, some))
+        at = _arrays.address(out) + first * n_dims * out.itemsize
+        status = lib.thr_tower_encode(pointer, side, pointers, lengths, len(some), at, byref(err))
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+    return out[0] if isinstance(texts, str) else out
+
+
+class Tower:
+    """
+    An open model. It does not change, and may be used from several threads at once; close it with close() or let it go.
+    After a fork the child opens it again by itself.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+        self._path = os.path.abspath(encoded_path(path, "path"))
+        self._threads = threads
+        self._handle: TowerHandle | None = TowerHandle(self._path, threads)
+        self._closed = False
+        self.info = tower_info(self.handle().pointer)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Tower:
+        """
+        Open the model in the file path, as thresher tower train writes it.
+
+        threads       how many encode; None: as many as the process may use
+
+        Raises FileMissingError, FormatError (a file that is no model, is damaged, or too new) or FileError.
+        """
+        return cls(path, threads=threads)
+
+    def encode(self, texts: str | Iterable[str], side: str = "query") -> VectorArray:
+        """
+        The vectors of texts, float32 [n, n_dims], or [n_dims] of a single str.
+
+        side          "query" or "item": which of the two towers
+
+        Raises TypeError for what is no text.
+        """
+        number = choice(side, "side", _abi.SIDE)
+        if isinstance(texts, (bytes, bytearray)):
+            raise TypeError(f"texts: an object of type {type(texts).__name__} was given: str is wanted")
+        handle = self.handle()  # a name of its own: it must not be closed meanwhile
+        return encode(handle.pointer, number, texts)
+
+    def chunks(self, texts: Iterable[str], side: str = "item") -> Iterator[VectorArray]:
+        """The same of as many texts as there are, in arrays of some thousand rows."""
+        left = iter(texts)
+        while some := list(islice(left, AT_ONCE)):
+            yield self.encode(some, side)
+
+    @property
+    def path(self) -> str:
+        """The file, as an absolute path."""
+        return os.fsdecode(self._path)
+
+    def close(self) -> None:
+        """Close it, when the last call that still runs has ended. Closing twice is allowed."""
+        self._closed = True
+        self._handle = None
+
+    def handle(self) -> TowerHandle:
+        """The open model; opened again in a process that was forked from the one that opened it."""
+        handle = self._handle
+        if self._closed:
+            raise ValueError(f"{self.path}: the model is closed")
+        if handle is None or handle.pointer is None:
+            handle = self._handle = TowerHandle(self._path, self._threads)
+        return handle
+
+    def __enter__(self) -> Tower:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the path: the process that loads it opens the model again."""
+        return (_open_again, (self.path, self._threads))
+
+    def __repr__(self) -> str:
+        i = self.info
+        state = ", closed" if self._closed else ""
+        return f"<thresher.Tower {self.path!r}: {i.n_dims} dimensions, {i.query_bits} and {i.item_bits} bits{state}>"
+
+
+class TowerHandle:
+    """A thr_tower. Calls hold a reference while they run, so closing never takes it from under them."""
+
+    __slots__ = ("__weakref__", "_context", "_free", "pointer")
+
+    def __init__(self, path: bytes, threads: int | None) -> None:
+        self.pointer: int | None = None
+        self._free: Callable[[int], None] = lib.thr_tower_free
+        self._context: Context = shared_context(threads)
+        made = c_void_p()
+        err = _errors.slot.error
+        status = lib.thr_tower_open(self._context.pointer, path, byref(made), byref(err))
+        if status != _abi.OK:
+            raise _errors.failure(status, err, files=True)
+        self.pointer = made.value
+        own(self)
+
+    def __del__(self) -> None:
+        if self.pointer is not None:
+            self._free(self.pointer)
+            self.pointer = None
+
+
+def _open_again(path: str, threads: int | None) -> Tower:
+    return Tower(path, threads=threads)
+

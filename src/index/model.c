@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/model.h"
+
+#include "base/checksum.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 4 << 20 };
+
+/* Whether what a side gives are codes: sums of planes that are weighted 1, 1/2, 1/4, ... */
+static bool gives_codes(const thr_tower_config *config, uint32_t bits) {
+    return bits >= 1 && bits <= THR_MAX_BITS && (bits == 1 || !config->plain_weights);
+}
+
+uint32_t thr_model_query_bits(const thr_tower *tower) {
+    const thr_tower_config config = thr_tower_get_info(tower).config;
+    return gives_codes(&config, config.query_bits) ? config.query_bits : THR_MAX_BITS;
+}
+
+/* ------------------------------------------------------------------------------------------------ build */
+
+thr_status thr_model_source_open(thr_context *context, const char *path, const thr_row_source *rows,
+                                 thr_model_source *source, thr_error *err) {
+    thr_tower *tower = NULL;
+    *source = (thr_model_source){.path = path, .map.fd = -1};
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_map_open(path, &source->map, err));
+    THR_TRY_OUT(thr_tower_open(context, path, &tower, err));
+    source->info = thr_tower_get_info(tower);
+    source->codes = gives_codes(&source->info.config, source->info.config.item_bits);
+    if (source->info.config.n_dims != rows->shape.n_dims)
+        status = thr_fail(err, THR_EDIM,
+                          "%s: vectors of %" PRIu32 " dimensions, but those of the model %s have %" PRIu32
+                          ": give what its item side makes",
+                          rows->name, rows->shape.n_dims, path, source->info.config.n_dims);
+out:
+    thr_tower_free(tower);
+    if (status != THR_OK)
+        thr_model_source_close(source);
+    return status;
+}
+
+void thr_model_source_close(thr_model_source *source) {
+    thr_map_close(&source->map);
+}
+
+/* Through the descriptor, not the map: a file that is cut meanwhile is then an error and no signal. */
+static thr_status copy_bytes(const thr_model_source *source, uint8_t *piece, thr_out *out, uint64_t *checksum,
+                             thr_error *err) {
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    while (out->position < source->map.size) {
+        const uint64_t left = source->map.size - out->position;
+        const size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        const ssize_t n = pread(source->map.fd, piece, size, (off_t)out->position);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return thr_fail_errno(err, errno, "read", source->path);
+        if (n == 0)
+            break;
+        thr_checksum_add(sum, piece, (size_t)n);
+        THR_TRY(thr_out_write(out, piece, (size_t)n, err));
+        thr_out_flush_hint(out);
+    }
+    *checksum = thr_checksum_end(sum);
+    if (out->position != source->map.size || thr_map_check(&source->map, source->path, NULL) != THR_OK)
+        return thr_fail(err, THR_ECHANGED, "%s: the model was changed while it was copied: build the index again",
+                        source->path);
+    return THR_OK;
+}
+
+thr_status thr_model_copy(const thr_model_source *source, const thr_build_dir *dir, thr_manifest_model *listed,
+                          thr_error *err) {
+    char *path = NULL;
+    uint8_t *piece = NULL;
+    thr_out out = {.fd = -1};
+    thr_status status = THR_OK;
+    *listed = (thr_manifest_model){.there = true,
+                                   .codes = source->codes,
+                                   .build = dir->build,
+                                   .file_bytes = source->map.size,
+                                   .fingerprint = source->info.fingerprint};
+    THR_TRY_OUT(thr_alloc(dir->context, PIECE_BYTES, 1, &piece, "copying the model", err));
+    THR_TRY_OUT(thr_build_dir_model_path(dir, &path, err));
+    THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
+    THR_TRY_OUT(copy_bytes(source, piece, &out, &listed->checksum, err));
+    THR_TRY_OUT(thr_out_publish(&out, err));
+out:
+    if (out.context != NULL)
+        thr_out_drop(&out);
+    thr_release(dir->context, path);
+    thr_release(dir->context, piece);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ open */
+
+thr_status thr_model_damaged(const char *path, thr_error *err) {
+    return thr_fail(err, THR_ECORRUPT,
+                    "%s: is not the file that the index was built with, byte for byte: restore it or build the index "
+                    "again",
+                    path);
+}
+
+static thr_status check_model(const thr_model *model, const thr_manifest *manifest, thr_error *err) {
+    const thr_tower_info info = thr_tower_get_info(model->tower);
+    if (info.fingerprint != manifest->model.fingerprint)
+        return thr_fail(err, THR_EMISMATCH,
+                        "%s: this model's fingerprint is %016" PRIx64
+                        ", that of the one the index was built with %016" PRIx64
+                        ": restore that or build the index again",
+                        model->path, info.fingerprint, manifest->model.fingerprint);
+    if (info.config.n_dims != manifest->quantiser.n_dims ||
+        manifest->model.codes != gives_codes(&info.config, info.config.item_bits) ||
+        (manifest->model.codes && info.config.item_bits != manifest->quantiser.item_bits))
+        return thr_fail(err, THR_EMISMATCH,
+                        "%s: gives items %" PRIu32 " dimensions of %" PRIu32 " bits, the index has %" PRIu32
+                        " of %" PRIu32 ": build the index again",
+                        model->path, info.config.n_dims, info.config.item_bits, manifest->quantiser.n_dims,
+                        manifest->quantiser.item_bits);
+    return THR_OK;
+}
+
+thr_status thr_model_open(thr_context *context, const char *dir, const thr_manifest *manifest, thr_model *model,
+                          thr_error *err) {
+    char name[THR_MODEL_NAME_SIZE];
+    thr_error why = {.status = THR_OK};
+    *model = (thr_model){.context = context, .map.fd = -1};
+    thr_model_name_print(manifest->model.build, name);
+    THR_TRY(thr_path_join(context, dir, name, &model->path, err));
+    THR_TRY(thr_map_open(model->path, &model->map, err));
+    if (model->map.size != manifest->model.file_bytes)
+        return thr_model_damaged(model->path, err);
+    const thr_status status = thr_tower_open(context, model->path, &model->tower, &why);
+    if (status != THR_OK)
+        return thr_fail(err, status == THR_EFORMAT ? THR_ECORRUPT : status, "%s", why.text);
+    return check_model(model, manifest, err);
+}
+
+void thr_model_close(thr_model *model) {
+    if (model->context == NULL)
+        return;
+    thr_tower_free(model->tower);
+    thr_map_close(&model->map);
+    thr_release(model->context, model->path);
+    *model = (thr_model){.context = NULL};
+}

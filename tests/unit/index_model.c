@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* index_model.c - indexes of a model's vectors: what their scores are, and what becomes of the model beside them. */
+#include "model_support.h"
+
+#include "emulator.h"
+
+static thr_error error;
+static const char DIR_M[] = "index-model", MODEL[] = "index-model.safetensors", OTHER[] = "index-model-2.safetensors",
+                  TEXTS[] = "index-model.txt";
+enum { N = 1300, QUERIES = 9, K = 20 };
+
+static thr_index_build_options options_for(const char *model) {
+    thr_index_build_options options;
+    thr_index_build_options_init(&options);
+    options.model = model;
+    options.replace = true;
+    return options;
+}
+
+/* From the lines of a text, as the program does it. */
+static thr_status build_texts(thr_context *context, const char *model, const thr_index_build_options *options) {
+    thr_tower *tower = NULL;
+    thr_reader *texts = NULL, *rows = NULL;
+    expect_ok(thr_tower_open(context, model, &tower, &error));
+    expect_ok(thr_reader_open(context, TEXTS, &texts, &error));
+    expect_ok(thr_tower_reader(tower, THR_SIDE_ITEM, texts, &rows, &error));
+    const thr_status status = thr_index_build(context, DIR_M, rows, options, &error);
+    thr_reader_free(rows);
+    thr_reader_free(texts);
+    thr_tower_free(tower);
+    return status;
+}
+
+static thr_index *open_index(thr_context *context) {
+    thr_index *index = NULL;
+    expect_ok(thr_index_open(context, DIR_M, &index, &error));
+    return index;
+}
+
+static thr_index *make_index(thr_context *context, uint32_t query_bits, uint32_t item_bits) {
+    const thr_index_build_options options = options_for(MODEL);
+    make_model(context, MODEL, query_bits, item_bits, 1);
+    expect_ok(build_texts(context, MODEL, &options));
+    return open_index(context);
+}
+
+typedef struct answer {
+    uint64_t ids[QUERIES * K];
+    float scores[QUERIES * K];
+} answer;
+
+static answer ask(thr_index *index, const float *queries, const thr_search_options *options) {
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, MODEL_DIMS);
+    answer out;
+    expect_ok(thr_index_search(index, &matrix, K, options, out.ids, out.scores, &error));
+    return out;
+}
+
+/* ------------------------------------------------------------------------------------------------ scores */
+
+/* Scores are cosines of what the model gave, up to most, and nothing better by more than that is left out. */
+static void expect_cosines(const answer *got, const float *queries, const float *items, double most) {
+    for (size_t q = 0; q < QUERIES; q++)
+        for (uint64_t i = 0, place; i < N; i++) {
+            const double score =
+                naive_score(THR_METRIC_COSINE, queries + q * MODEL_DIMS, items + i * MODEL_DIMS, MODEL_DIMS);
+            for (place = 0; place < K && got->ids[q * K + place] != i; place++)
+                ;
+            if (place < K)
+                assert_true(fabs((double)got->scores[q * K + place] - score) <= most);
+            else
+                assert_true(score <= (double)got->scores[q * K + K - 1] + most);
+        }
+}
+
+static void codes_of_queries_and_items_score_their_true_cosines(void **state) {
+    static const uint32_t bits[][2] = {{1, 1}, {3, 2}, {2, 3}, {1, 8}, {8, 1}, {5, 4}};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
+        thr_index *index = make_index(*state, bits[i][0], bits[i][1]);
+        float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
+        float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
+        answer got = ask(index, queries, NULL);
+        expect_cosines(&got, queries, items, 1e-6);
+        thr_search_options options;
+        thr_search_options_init(&options);
+        options.query_bits = 8; /* holds any of these codes, too */
+        const answer wider = ask(index, queries, &options);
+        expect_cosines(&wider, queries, items, 1e-6);
+        /* Scaled vectors are no codes: they are coded anew, and nearly as good. */
+        for (size_t d = 0; d < (size_t)QUERIES * MODEL_DIMS; d++)
+            queries[d] *= 0.3f;
+        got = ask(index, queries, &options);
+        expect_cosines(&got, queries, items, 0.02);
+        thr_index_free(index);
+        free(queries);
+        free(items);
+    }
+}
+
+static void float_queries_meet_codes_with_eight_bits(void **state) {
+    thr_index *index = make_index(*state, THR_FLOAT_BITS, 2);
+    float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
+    float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
+    const answer got = ask(index, queries, NULL);
+    expect_cosines(&got, queries, items, 0.01);
+    thr_index_free(index);
+    free(queries);
+    free(items);
+}
+
+static void vectors_of_a_float_side_are_built_as_any(void **state) {
+    static const uint32_t query_bits[] = {THR_FLOAT_BITS, 2};
+    for (size_t i = 0; i < 2; i++) {
+        thr_index *index = make_index(*state, query_bits[i], THR_FLOAT_BITS);
+        const thr_index_info info = thr_index_get_info(index);
+        assert_int_equal(info.item_bits, 3);
+        assert_int_equal(info.keep, THR_DTYPE_F32);
+        assert_non_null(thr_index_tower(index));
+        expect_ok(thr_index_tune(index, NULL, &error));
+        float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
+        float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
+        thr_search_options options;
+        thr_search_options_init(&options);
+        options.exact = true;
+        const answer got = ask(index, queries, &options);
+        expect_cosines(&got, queries, items, 1e-6);
+        thr_index_free(index);
+        index = open_index(*state); /* a calibration leaves the model where it is */
+        assert_int_equal(count_files(DIR_M, ".safetensors", NULL), 1);
+        expect_ok(thr_index_verify(index, &error));
+        thr_index_free(index);
+        free(queries);
+        free(items);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ searches */
+
+static void filters_radii_and_certificates_are_as_of_any_codes(void **state) {
+    thr_index *index = make_index(*state, 3, 2);
+    float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
+    float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, MODEL_DIMS);
+    uint64_t filter[(N + 63) / 64];
+    uint8_t certified[QUERIES];
+    thr_radius_result *found = NULL;
+    thr_search_options options;
+    memset(filter, 0x11, sizeof filter);
+    thr_search_options_init(&options);
+    options.filter = filter;
+    options.filter_bits = N;
+    options.certified = certified;
+    memset(certified, 1, sizeof certified);
+    const answer got = ask(index, queries, &options);
+    for (size_t i = 0; i < (size_t)QUERIES * K; i++)
+        assert_int_equal(got.ids[i] % 4, 0);
+    for (size_t q = 0; q < QUERIES; q++)
+        assert_int_equal(certified[q], 0);
+    const float least = got.scores[3];
+    expect_ok(thr_index_search_radius(index, &matrix, least, NULL, &found, &error));
+    for (size_t q = 0; q < QUERIES; q++) {
+        size_t n = 0;
+        for (uint64_t i = 0; i < N; i++)
+            n += naive_score(THR_METRIC_COSINE, queries + q * MODEL_DIMS, items + i * MODEL_DIMS, MODEL_DIMS) >=
+                 (double)least - 1e-6;
+        assert_int_equal(found->offsets[q + 1] - found->offsets[q], n);
+    }
+    thr_radius_result_free(found);
+    thr_search_options_init(&options);
+    options.exact = true;
+    answer out;
+    expect_status(thr_index_search(index, &matrix, K, &options, out.ids, out.scores, &error), THR_EUNSUPPORTED);
+    expect_status(thr_index_tune(index, NULL, &error), THR_EUNSUPPORTED);
+    assert_non_null(strstr(error.text, "nothing to calibrate"));
+    thr_index_free(index);
+    free(queries);
+    free(items);
+}
+
+static void gpus_answer_as_the_cpu(void **state) {
+    test_emulator emulator;
+    if (!test_emulator_take(&emulator, 2))
+        skip();
+    static const uint32_t bits[][2] = {{3, 2}, {THR_FLOAT_BITS, 1}};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
+        thr_index *index = make_index(*state, bits[i][0], bits[i][1]);
+        float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
+        const answer wanted = ask(index, queries, NULL);
+        thr_context_options options;
+        thr_context *context = NULL;
+        thr_context_options_init(&options);
+        options.device = "cuda";
+        expect_ok(thr_context_create(&options, &context, &error));
+        thr_index_free(index);
+        index = open_index(context);
+        const uint64_t before = emulator.launches();
+        const answer got = ask(index, queries, NULL);
+        assert_true(emulator.launches() > before);
+        assert_memory_equal(got.ids, wanted.ids, sizeof got.ids);
+        assert_memory_equal(got.scores, wanted.scores, sizeof got.scores);
+        thr_index_free(index);
+        thr_context_free(context);
+        free(queries);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ builds */
+
+static void a_models_codes_are_kept_as_they_are(void **state) {
+    thr_index_build_options options = options_for(MODEL);
+    options.item_bits = 7;
+    options.lead_bits = 1;
+    options.rotate = THR_ROTATE_ON;
+    options.keep = THR_DTYPE_F16;
+    options.segment_rows = 256;
+    make_model(*state, MODEL, 3, 2, 1);
+    expect_ok(build_texts(*state, MODEL, &options));
+    thr_index *index = open_index(*state);
+    const thr_index_info info = thr_index_get_info(index);
+    assert_int_equal(info.n_items, N);
+    assert_int_equal(info.n_dims, MODEL_DIMS);
+    assert_int_equal(info.item_bits, 2);
+    assert_int_equal(info.lead_bits, 2);
+    assert_int_equal(info.keep, THR_DTYPE_NONE);
+    assert_int_equal(info.tuned_queries, 0);
+    assert_false(info.rotated || info.centred);
+    const thr_tower_info tower = thr_tower_get_info(thr_index_tower(index));
+    assert_int_equal(tower.config.query_bits, 3);
+    assert_int_equal(tower.config.item_bits, 2);
+    expect_ok(thr_index_verify(index, &error));
+    float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N), vector[MODEL_DIMS];
+    for (uint64_t i = 0; i < N; i += 13) {
+        expect_ok(thr_index_vector(index, i, vector, &error));
+        assert_memory_equal(vector, items + i * MODEL_DIMS, sizeof vector);
+    }
+    expect_status(thr_index_vector(index, N, vector, &error), THR_ENOTFOUND);
+    thr_index_free(index);
+    free(items);
+}
+
+static void indexes_of_other_vectors_carry_no_model(void **state) {
+    float *rows = random_rows(100, 5, 1);
+    remove_dir(DIR_M);
+    expect_ok(build_rows(*state, DIR_M, rows, 100, 5, NULL, &error));
+    thr_index *index = open_index(*state);
+    assert_null(thr_index_tower(index));
+    thr_index_free(index);
+    free(rows);
+}
+
+static void what_the_model_did_not_make_is_refused(void **state) {
+    remove_dir(DIR_M);
+    make_model(*state, MODEL, 3, 2, 1);
+    thr_index_build_options options = options_for(MODEL);
+    float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
+    items[777 * MODEL_DIMS + 3] = 0.25f;
+    expect_status(build_rows(*state, DIR_M, items, N, MODEL_DIMS, &options, &error), THR_EMISMATCH);
+    assert_non_null(strstr(error.text, "memory: row 777, dimension 3 is 0.25"));
+    expect_status(build_rows(*state, DIR_M, items, N, MODEL_DIMS - 1, &options, &error), THR_EDIM);
+    assert_non_null(strstr(error.text, MODEL));
+    options.metric = THR_METRIC_IP;
+    expect_status(build_rows(*state, DIR_M, items, N, MODEL_DIMS, &options, &error), THR_EINVAL);
+    options = options_for("no-such-model.safetensors");
+    expect_status(build_rows(*state, DIR_M, items, N, MODEL_DIMS, &options, &error), THR_ENOTFOUND);
+    options = options_for(TEXTS);
+    expect_status(build_rows(*state, DIR_M, items, N, MODEL_DIMS, &options, &error), THR_EFORMAT);
+    assert_int_equal(access(DIR_M, F_OK), -1);
+    free(items);
+}
+
+/* The old model goes when the new index is complete, and not before. */
+static void a_new_index_brings_its_own_model(void **state) {
+    char old[PATH_ROOM], new[PATH_ROOM], left[PATH_ROOM];
+    thr_index *index = make_index(*state, 3, 2);
+    const uint64_t fingerprint = thr_tower_get_info(thr_index_tower(index)).fingerprint;
+    thr_index_free(index);
+    assert_int_equal(count_files(DIR_M, ".safetensors", old), 1);
+    join_path(left, DIR_M, "model-01234567.safetensors.tmp");
+    write_text(left, "of a build that was killed");
+    make_model(*state, OTHER, 3, 2, 2);
+    const thr_index_build_options options = options_for(OTHER);
+    float *items = encode_texts(*state, OTHER, THR_SIDE_ITEM, 0, N);
+    items[5] = 0;
+    expect_status(build_rows(*state, DIR_M, items, N, MODEL_DIMS, &options, &error), THR_EMISMATCH);
+    assert_int_equal(count_files(DIR_M, ".safetensors", NULL), 1);
+    assert_int_equal(access(old, F_OK), 0);
+    expect_ok(build_texts(*state, OTHER, &options));
+    assert_int_equal(count_files(DIR_M, ".safetensors", new), 1);
+    assert_string_not_equal(old, new);
+    assert_int_equal(access(left, F_OK), -1);
+    index = open_index(*state);
+    assert_true(thr_tower_get_info(thr_index_tower(index)).fingerprint != fingerprint);
+    thr_index_free(index);
+    const thr_index_build_options plain = options_for(NULL);
+    expect_ok(build_rows(*state, DIR_M, items, N, MODEL_DIMS, &plain, &error));
+    assert_int_equal(count_files(DIR_M, ".safetensors", NULL), 0);
+    free(items);
+}
+
+/* ------------------------------------------------------------------------------------------------ damage */
+
+static thr_status try_to_open(thr_context *context) {
+    thr_index *index = NULL;
+    thr_status status = thr_index_open(context, DIR_M, &index, &error);
+    if (status == THR_OK)
+        status = thr_index_verify(index, &error);
+    thr_index_free(index);
+    return status;
+}
+
+static void a_damaged_or_missing_model_is_told(void **state) {
+    char path[PATH_ROOM];
+    size_t size = 0;
+    thr_index_free(make_index(*state, 3, 2));
+    assert_int_equal(count_files(DIR_M, ".safetensors", path), 1);
+    uint8_t *bytes = read_bytes(path, &size);
+    for (size_t at = 0; at < size; at += 1 + size / 60) {
+        bytes[at] ^= 0x40;
+        write_bytes(path, bytes, size);
+        expect_status(try_to_open(*state), THR_ECORRUPT);
+        assert_non_null(strstr(error.text, path));
+        bytes[at] ^= 0x40;
+    }
+    write_bytes(path, bytes, size - 1);
+    expect_status(try_to_open(*state), THR_ECORRUPT);
+    assert_non_null(strstr(error.text, path));
+    write_bytes(path, bytes, 0);
+    expect_status(try_to_open(*state), THR_ECORRUPT);
+    (void)unlink(path);
+    expect_status(try_to_open(*state), THR_ECORRUPT);
+    assert_non_null(strstr(error.text, "the MANIFEST names it"));
+    write_bytes(path, bytes, size);
+    expect_ok(try_to_open(*state));
+    free(bytes);
+}
+
+static void another_model_in_its_place_is_told(void **state) {
+    char path[PATH_ROOM];
+    size_t size = 0, own_size = 0;
+    thr_index_free(make_index(*state, 3, 2));
+    assert_int_equal(count_files(DIR_M, ".safetensors", path), 1);
+    make_model(*state, OTHER, 3, 2, 2);
+    uint8_t *bytes = read_bytes(OTHER, &size), *own = read_bytes(path, &own_size);
+    assert_int_equal(size, own_size);
+    write_bytes(path, bytes, size);
+    expect_status(try_to_open(*state), THR_EMISMATCH);
+    assert_non_null(strstr(error.text, "fingerprint"));
+    free(bytes);
+    free(own);
+}
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+typedef struct counted {
+    thr_context *context;
+    const float *items;
+} counted;
+
+static thr_status build_open_search(const counted *c) {
+    const thr_index_build_options options = options_for(MODEL);
+    const thr_matrix queries = thr_matrix_f32(c->items, QUERIES, MODEL_DIMS);
+    thr_index *index = NULL;
+    answer out;
+    thr_status status = build_rows(c->context, DIR_M, c->items, N, MODEL_DIMS, &options, &error);
+    if (status == THR_OK)
+        status = thr_index_open(c->context, DIR_M, &index, &error);
+    if (status == THR_OK)
+        status = thr_index_search(index, &queries, K, NULL, out.ids, out.scores, &error);
+    if (status == THR_OK)
+        status = thr_index_verify(index, &error);
+    thr_index_free(index);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state) {
+    counter count = {0};
+    make_model(*state, MODEL, 3, 2, 1);
+    float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
+    const counted c = {make_context(&count, 1), items};
+    const size_t live = atomic_load(&count.live);
+    for (size_t n = 1;; n++) {
+        atomic_store(&count.calls, 0);
+        atomic_store(&count.fail_at, n);
+        const thr_status status = build_open_search(&c);
+        atomic_store(&count.fail_at, 0);
+        assert_int_equal(atomic_load(&count.live), live);
+        if (status == THR_OK)
+            break;
+        assert_string_equal(thr_status_name(status), "ENOMEM");
+        assert_true(n < 10000);
+    }
+    thr_context_free(c.context);
+    free(items);
+}
+
+static int set_up(void **state) {
+    thr_context *context = make_context(NULL, 2);
+    write_texts(TEXTS, N);
+    *state = context;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    thr_context_free(*state);
+    remove_dir(DIR_M);
+    (void)unlink(TEXTS);
+    (void)unlink(MODEL);
+    (void)unlink(OTHER);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codes_of_queries_and_items_score_their_true_cosines),
+        cmocka_unit_test(float_queries_meet_codes_with_eight_bits),
+        cmocka_unit_test(vectors_of_a_float_side_are_built_as_any),
+        cmocka_unit_test(filters_radii_and_certificates_are_as_of_any_codes),
+        cmocka_unit_test(gpus_answer_as_the_cpu),
+        cmocka_unit_test(a_models_codes_are_kept_as_they_are),
+        cmocka_unit_test(indexes_of_other_vectors_carry_no_model),
+        cmocka_unit_test(what_the_model_did_not_make_is_refused),
+        cmocka_unit_test(a_new_index_brings_its_own_model),
+        cmocka_unit_test(a_damaged_or_missing_model_is_told),
+        cmocka_unit_test(another_model_in_its_place_is_told),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
