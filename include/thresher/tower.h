@@ -80,6 +80,7 @@ typedef struct thr_tower_train_options {
     uint32_t n_negatives; /* of each pair, from its batch; 10 */
     float gamma;          /* of the soft-max; 10 */
     float rate;           /* of learning (Adam); 0.001 */
+    float word_dropout;   /* the share of words left out of a text, others each time it is met; 0.2 */
     thr_estimator estimator;
     uint64_t seed;               /* of the first weights and of the order of pairs */
     bool resume;                 /* go on from the checkpoint of the model's path */

@@ -19,7 +19,7 @@ typedef struct train_values {
     size_t model, estimator;
     uint64_t query_bits, item_bits, dims, pooled, grams, words;
     uint64_t epochs, patience, batch, negatives;
-    double gamma, rate, valid_share;
+    double gamma, rate, word_dropout, valid_share;
     bool shared_words, shared_steps, plain_weights, resume;
 } train_values;
 
@@ -88,6 +88,13 @@ static const prog_option options[] = {
     COUNT("negatives", negatives, "N", 1, "10", "items of other pairs that each pair is told from"),
     REAL("gamma", gamma, "10", "what cosines are multiplied by before the soft-max"),
     REAL("rate", rate, "0.001", "of learning"),
+    {.name = "word-dropout",
+     .kind = PROG_REAL,
+     .value = "X",
+     .least_real = 0,
+     .fallback = "0.2",
+     .help = "the share of the words of a text that is left out, others each time it is met; below 1",
+     .offset = offsetof(train_values, word_dropout)},
     {.name = "valid",
      .kind = PROG_TEXT,
      .value = "FILE",
@@ -127,6 +134,7 @@ static void fill_options(const program *run, const train_values *values, thr_tow
     train->n_negatives = (uint32_t)values->negatives;
     train->gamma = (float)values->gamma;
     train->rate = (float)values->rate;
+    train->word_dropout = (float)values->word_dropout;
     train->estimator = (thr_estimator)values->estimator;
     train->seed = run->globals.seed;
     train->resume = values->resume;

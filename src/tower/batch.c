@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 
 /* The batch's number of a word, new or not. */
 static thr_status number_word(thr_context *context, uint32_t word, thr_batch_words *words, uint32_t *number,
@@ -19,7 +20,8 @@ static thr_status number_word(thr_context *context, uint32_t word, thr_batch_wor
 }
 
 static thr_status fill_texts(thr_context *context, const thr_text_list *list, const uint32_t *numbers, size_t n,
-                             thr_side side, thr_batch_words *words, thr_batch *batch, thr_error *err) {
+                             thr_side side, const thr_batch_mode *mode, thr_batch *batch, thr_batch_words *words,
+                             thr_error *err) {
     THR_TRY(thr_grow(context, &batch->offsets[side], &batch->offsets_capacity[side], 0, n + 1,
                      sizeof *batch->offsets[side], "a batch", err));
     size_t n_words = 0;
@@ -27,11 +29,18 @@ static thr_status fill_texts(thr_context *context, const thr_text_list *list, co
         n_words += list->offsets[numbers[i] + 1] - list->offsets[numbers[i]];
     THR_TRY(thr_grow(context, &batch->words[side], &batch->words_capacity[side], 0, n_words, sizeof *batch->words[side],
                      "a batch", err));
+    const uint64_t dropped = (uint64_t)((double)mode->dropout * 0x1p32);
+    uint64_t rng = mode->seed + (uint64_t)side;
     n_words = 0;
     for (size_t i = 0; i < n; i++) {
+        const size_t end = list->offsets[numbers[i] + 1];
         batch->offsets[side][i] = n_words;
-        for (size_t w = list->offsets[numbers[i]]; w < list->offsets[numbers[i] + 1]; w++)
+        for (size_t w = list->offsets[numbers[i]]; w < end; w++) {
+            const bool is_last_chance = w + 1 == end && n_words == batch->offsets[side][i];
+            if (dropped != 0 && thr_rng_next(&rng) >> 32 < dropped && !is_last_chance)
+                continue;
             THR_TRY(number_word(context, list->words[w], words, &batch->words[side][n_words++], err));
+        }
     }
     batch->offsets[side][n] = n_words;
     batch->texts[side] = (thr_texts){.n_texts = n, .offsets = batch->offsets[side], .words = batch->words[side]};
@@ -75,16 +84,16 @@ static thr_status spell(thr_context *context, const thr_lexicon *lexicon, size_t
 }
 
 thr_status thr_batch_fill(thr_context *context, const thr_tower_config *config, const thr_lexicon *lexicon,
-                          const thr_pairs *pairs, const uint32_t *numbers, size_t n, bool learn, thr_batch *batch,
-                          thr_error *err) {
+                          const thr_pairs *pairs, const uint32_t *numbers, size_t n, const thr_batch_mode *mode,
+                          thr_batch *batch, thr_error *err) {
     const size_t n_tables = thr_model_n_tables(config);
     for (size_t i = 0; i < n_tables; i++)
         THR_TRY(start_words(context, lexicon, &batch->tables[i], err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        THR_TRY(fill_texts(context, &pairs->texts[side], numbers, n, side, thr_batch_table(config, batch, side), batch,
-                           err));
+        THR_TRY(fill_texts(context, &pairs->texts[side], numbers, n, side, mode, batch,
+                           thr_batch_table(config, batch, side), err));
     for (size_t i = 0; i < n_tables; i++)
-        THR_TRY(spell(context, lexicon, thr_model_n_columns(config), learn, &batch->tables[i], err));
+        THR_TRY(spell(context, lexicon, thr_model_n_columns(config), mode->learn, &batch->tables[i], err));
     return THR_OK;
 }
 

@@ -26,13 +26,17 @@ typedef struct thr_batch {
     thr_batch_words tables[THR_N_SIDES]; /* one, or two */
 } thr_batch;
 
-/*
- * The pairs of these numbers, n of them. *batch starts zeroed; lexicon has been spelled. Room for vectors is made, and
- * for their gradients (zeroed) when learn. THR_OK or THR_ENOMEM.
- */
+/* How a batch is read. */
+typedef struct thr_batch_mode {
+    bool learn;    /* make room for gradients, too, zeroed */
+    float dropout; /* the share of words that are left out, by chance; of a text one stays at least */
+    uint64_t seed; /* of that chance */
+} thr_batch_mode;
+
+/* The pairs of these numbers, n of them. *batch starts zeroed; lexicon has been spelled. THR_OK or THR_ENOMEM. */
 thr_status thr_batch_fill(thr_context *context, const thr_tower_config *config, const thr_lexicon *lexicon,
-                          const thr_pairs *pairs, const uint32_t *numbers, size_t n, bool learn, thr_batch *batch,
-                          thr_error *err);
+                          const thr_pairs *pairs, const uint32_t *numbers, size_t n, const thr_batch_mode *mode,
+                          thr_batch *batch, thr_error *err);
 void thr_batch_free(thr_context *context, thr_batch *batch);
 
 static inline thr_batch_words *thr_batch_table(const thr_tower_config *config, thr_batch *batch, thr_side side) {

@@ -14,7 +14,7 @@ static thr_status embed(thr_trainer *trainer, float *const embeddings[THR_N_SIDE
     for (size_t first = 0; first < trainer->n_valid; first += trainer->options.batch) {
         const size_t left = trainer->n_valid - first;
         const size_t n = left < trainer->options.batch ? left : trainer->options.batch;
-        THR_TRY(thr_trainer_forward(trainer, pairs, trainer->valid + first, n, false, err));
+        THR_TRY(thr_trainer_forward(trainer, pairs, trainer->valid + first, n, &(thr_batch_mode){0}, err));
         for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
             memcpy(embeddings[side] + first * n_dims, thr_pass_embedding(config, side, &trainer->passes[side]),
                    n * n_dims * sizeof(float));

@@ -7,11 +7,11 @@
 #include "tower/trainer.h"
 
 thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,
-                               bool learn, thr_error *err) {
+                               const thr_batch_mode *mode, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_config *config = &trainer->model.config;
     thr_batch *batch = &trainer->batch;
-    THR_TRY(thr_batch_fill(context, config, &trainer->lexicon, pairs, numbers, n, learn, batch, err));
+    THR_TRY(thr_batch_fill(context, config, &trainer->lexicon, pairs, numbers, n, mode, batch, err));
     for (size_t i = 0; i < thr_model_n_tables(config); i++) {
         const thr_bags bags = thr_batch_bags(&batch->tables[i]);
         thr_bags_forward(context, trainer->tables[i], thr_model_n_columns(config), &bags, batch->tables[i].vectors);
@@ -55,7 +55,8 @@ thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, doubl
     const thr_tower_train_options *options = &trainer->options;
     const thr_tower_config *config = &trainer->model.config;
     const size_t n = options->batch;
-    THR_TRY(thr_trainer_forward(trainer, &trainer->pairs, numbers, n, true, err));
+    const thr_batch_mode mode = {true, options->word_dropout, options->seed ^ (trainer->state.step << 32)};
+    THR_TRY(thr_trainer_forward(trainer, &trainer->pairs, numbers, n, &mode, err));
     const thr_match_loss match = {.gamma = options->gamma, .shift = 1, .n_negatives = options->n_negatives};
     *loss = thr_match_loss_run(
         context, &match, thr_pass_embedding(config, THR_SIDE_QUERY, &trainer->passes[THR_SIDE_QUERY]),

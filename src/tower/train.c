@@ -21,6 +21,7 @@ void thr_tower_train_options_init(thr_tower_train_options *options) {
                                          .n_negatives = 10,
                                          .gamma = 10.0f,
                                          .rate = 0.001f,
+                                         .word_dropout = 0.2f,
                                          .estimator = THR_ESTIMATOR_VARIANT,
                                          .seed = 1};
     thr_tower_config_init(&options->config);
@@ -40,6 +41,9 @@ static thr_status check(const thr_tower_train_options *options, thr_error *err) 
     if (!(options->gamma > 0) || !(options->rate > 0) || !isfinite(options->gamma) || !isfinite(options->rate))
         return thr_fail(err, THR_EINVAL, "gamma %g and rate %g: both have to be above 0", (double)options->gamma,
                         (double)options->rate);
+    if (!(options->word_dropout >= 0 && options->word_dropout < 1))
+        return thr_fail(err, THR_EINVAL, "a share of %g of the words left out: choose 0 or more, below 1",
+                        (double)options->word_dropout);
     if (options->valid_path == NULL && !(options->valid_share > 0 && options->valid_share <= 0.5f))
         return thr_fail(err, THR_EINVAL, "a share of %g of the queries to validate with: choose more than 0, up to 0.5",
                         (double)options->valid_share);

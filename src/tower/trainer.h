@@ -60,7 +60,7 @@ thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, doubl
 
 /* The embeddings of n pairs: they stand in the trainer's passes. */
 thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,
-                               bool learn, thr_error *err);
+                               const thr_batch_mode *mode, thr_error *err);
 
 /* Mean log loss and AUC of the pairs for validation. */
 thr_status thr_trainer_judge(thr_trainer *trainer, double *loss, double *auc, thr_error *err);
