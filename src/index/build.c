@@ -15,7 +15,7 @@
 #include "index/gather.h"
 #include "index/ids.h"
 #include "index/keep.h"
-#include "index/model.h"
+#include "index/index_model.h"
 #include "index/row_source.h"
 #include "index/tune.h"
 

@@ -4,7 +4,7 @@
 #define THR_INDEX_INDEX_IMPL_H
 
 #include "base/file.h"
-#include "index/model.h"
+#include "index/index_model.h"
 #include "index/segment_file.h"
 #include "scan/scan.h"
 #include "scan/store.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "index/model.h"
+#include "index/index_model.h"
 
 #include "base/checksum.h"
 #include "base/error.h"

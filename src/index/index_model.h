@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - the model whose vectors an index holds: a copy of its file beside the segments, and what opens it.
+ * index_model.h - the model whose vectors an index holds: a copy of its file beside the segments, and what opens it.
  *
  * Invariant: what the manifest says of the file (bytes, checksum, fingerprint) is of the copy as it was opened by a
  * build; so an index and a model that do not belong together are told apart.
  */
-#ifndef THR_INDEX_MODEL_H
-#define THR_INDEX_MODEL_H
+#ifndef THR_INDEX_INDEX_MODEL_H
+#define THR_INDEX_INDEX_MODEL_H
 
 #include "base/file.h"
 #include "index/build_dir.h"
