@@ -72,20 +72,21 @@ static bool read_line(const char *line, float *score, uint8_t *label) {
     return at[strspn(at, " \t")] == '\0';
 }
 
-static int grow(judged_scores *judged) {
+/* Room for more; false when there is no memory. */
+static bool grow(judged_scores *judged) {
     const size_t room = judged->room + judged->room / 2 + 1024;
     float *scores = realloc(judged->scores, room * sizeof *scores);
     uint8_t *labels;
 
     if (scores == NULL)
-        return prog_no_memory();
+        return false;
     judged->scores = scores;
     labels = realloc(judged->labels, room);
     if (labels == NULL)
-        return prog_no_memory();
+        return false;
     judged->labels = labels;
     judged->room = room;
-    return PROG_DONE;
+    return true;
 }
 
 static int read_lines(judged_scores *judged, thr_reader *reader, const char *path) {
@@ -100,8 +101,8 @@ static int read_lines(judged_scores *judged, thr_reader *reader, const char *pat
             return PROG_DONE;
         if (prog_stop_signal() != 0)
             return prog_stopped();
-        if (judged->n == judged->room && grow(judged) != PROG_DONE)
-            return PROG_FAILED;
+        if (judged->n == judged->room && !grow(judged))
+            return prog_no_memory();
         if (!read_line(line, &judged->scores[judged->n], &judged->labels[judged->n])) {
             prog_error("%s: line %zu is no score and label, but \"%.60s\"; a line is a number and then 0 or 1%s", path,
                        judged->n + 1, line,

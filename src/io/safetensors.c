@@ -93,18 +93,21 @@ static thr_status take_offsets(thr_json *json, uint64_t offsets[2], thr_error *e
     return thr_json_expect(json, ']', what, err);
 }
 
-static thr_status take_kind(thr_tensors *t, thr_json *json, const thr_tensor_kind **kind, thr_error *err) {
+static thr_status take_kind(thr_tensors *t, thr_json *json, thr_tensor_kind *kind, thr_error *err) {
     const size_t before = t->n_strings;
     const char *word = NULL;
     THR_TRY(take_string(t, json, &word, err));
-    *kind = thr_tensor_kind_find(word);
+    const thr_tensor_kind *found = thr_tensor_kind_find(word);
     t->n_strings = before;
-    return *kind != NULL ? THR_OK : thr_json_fail(json, "the dtype is none that is known", err);
+    if (found == NULL)
+        return thr_json_fail(json, "the dtype is none that is known", err);
+    *kind = *found;
+    return THR_OK;
 }
 
 /* What the header says of a tensor, in any order. */
 typedef struct tensor_entry {
-    const thr_tensor_kind *kind;
+    thr_tensor_kind kind;
     uint64_t n_values;
     uint64_t offsets[2];
 } tensor_entry;
@@ -143,26 +146,26 @@ static thr_status take_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor,
 static thr_status place(const thr_tensors *t, const tensor_entry *entry, thr_tensor *tensor, thr_error *err) {
     const unsigned long long from = entry->offsets[0], to = entry->offsets[1];
     uint64_t n_bytes = 0;
-    if (!thr_tensor_kind_size(entry->kind, entry->n_values, &n_bytes) || to < from || to - from != n_bytes)
+    if (!thr_tensor_kind_size(&entry->kind, entry->n_values, &n_bytes) || to < from || to - from != n_bytes)
         return thr_fail(
             err, THR_EFORMAT,
             "%s: tensor '%.200s' of %llu %s stands in bytes %llu to %llu of the data, which are not as many "
             "as it has: write the file again",
-            t->name, tensor->name, (unsigned long long)entry->n_values, entry->kind->name, from, to);
+            t->name, tensor->name, (unsigned long long)entry->n_values, entry->kind.name, from, to);
     if (to > t->n_data)
         return thr_fail(
             err, THR_ECORRUPT,
             "%s: tensor '%.200s' ends at byte %llu of the data, which are %llu: the file is cut short, fetch "
             "it again",
             t->name, tensor->name, to, (unsigned long long)t->n_data);
-    tensor->dtype = tensor->n_axes <= THR_TENSOR_AXES ? entry->kind->dtype : THR_DTYPE_NONE;
+    tensor->dtype = tensor->n_axes <= THR_TENSOR_AXES ? entry->kind.dtype : THR_DTYPE_NONE;
     tensor->data = t->data + from;
     tensor->n_bytes = (size_t)n_bytes;
     return THR_OK;
 }
 
 static thr_status take_tensor(thr_tensors *t, thr_json *json, const char *name, thr_error *err) {
-    tensor_entry entry = {.kind = NULL};
+    tensor_entry entry = {.n_values = 0};
     thr_tensor tensor = {.name = name};
     THR_TRY(take_entry(t, json, &tensor, &entry, err));
     THR_TRY(place(t, &entry, &tensor, err));

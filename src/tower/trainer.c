@@ -97,7 +97,8 @@ static void draw_weights(thr_trainer *trainer) {
     const thr_tower_config *config = &trainer->model.config;
     uint64_t rng = trainer->options.seed;
     for (size_t i = 0; i < thr_model_n_tables(config); i++)
-        draw(&rng, sqrt(6.0 / (THR_WINDOW_WORDS * (double)trainer->model.grams.n + config->n_pooled)), trainer->tables[i], trainer->n_table);
+        draw(&rng, sqrt(6.0 / (THR_WINDOW_WORDS * (double)trainer->model.grams.n + config->n_pooled)),
+             trainer->tables[i], trainer->n_table);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         for (size_t p = 0; p < thr_model_n_parts(config, side); p++) {
             const thr_part_shape shape = thr_model_part_shape(config, p);

@@ -30,16 +30,25 @@ static void words_are_folded_and_parted(void **state) {
         {"", ""},
         {" \t.,;\n", ""},
         {"x86_64 C++ 3D", "x86|64|c|3d|"},
-        {"\xc3\x84RGER \xc3\x9f", "<e4>rger|<df>|"},                           /* AERGER with umlaut, sharp s */
-        {"\xce\x91\xce\xa3 \xd0\x96", "<3b1><3c3>|<436>|"},                     /* Greek, Cyrillic */
-        {"a\xe2\x80\x94" "b\xc2\xa0" "c", "a|b|c|"},                            /* dash, hard space */
-        {"\xe6\x97\xa5\xe6\x9c\xac", "<65e5><672c>|"},                          /* no spaces, no case */
-        {"\xf0\x9f\x98\x80 smile", "smile|"},                                   /* a symbol */
-        {"caf\xe9 ol\xe9", "caf|ol|"},                                          /* Latin-1 is no UTF-8 */
-        {"a\xc0\xaf" "b", "a|b|"},                                              /* longer than needed */
-        {"a\xed\xa0\x80" "b", "a|b|"},                                          /* a surrogate */
-        {"a\xf4\x90\x80\x80" "b", "a|b|"},                                      /* past the last code point */
-        {"a\xe6\x97", "a|"},                                                    /* cut short */
+        {"\xc3\x84RGER \xc3\x9f", "<e4>rger|<df>|"},        /* AERGER with umlaut, sharp s */
+        {"\xce\x91\xce\xa3 \xd0\x96", "<3b1><3c3>|<436>|"}, /* Greek, Cyrillic */
+        {"a\xe2\x80\x94"
+         "b\xc2\xa0"
+         "c",
+         "a|b|c|"},                                    /* dash, hard space */
+        {"\xe6\x97\xa5\xe6\x9c\xac", "<65e5><672c>|"}, /* no spaces, no case */
+        {"\xf0\x9f\x98\x80 smile", "smile|"},          /* a symbol */
+        {"caf\xe9 ol\xe9", "caf|ol|"},                 /* Latin-1 is no UTF-8 */
+        {"a\xc0\xaf"
+         "b",
+         "a|b|"}, /* longer than needed */
+        {"a\xed\xa0\x80"
+         "b",
+         "a|b|"}, /* a surrogate */
+        {"a\xf4\x90\x80\x80"
+         "b",
+         "a|b|"},            /* past the last code point */
+        {"a\xe6\x97", "a|"}, /* cut short */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char words[256];
@@ -118,9 +127,12 @@ static void any_bytes_are_read(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_folded_and_parted),  cmocka_unit_test(every_code_point_is_read_back),
-        cmocka_unit_test(folding_is_done_once),         cmocka_unit_test(a_long_word_is_cut),
-        cmocka_unit_test(a_word_of_n_letters_has_n_trigrams), cmocka_unit_test(any_bytes_are_read),
+        cmocka_unit_test(words_are_folded_and_parted),
+        cmocka_unit_test(every_code_point_is_read_back),
+        cmocka_unit_test(folding_is_done_once),
+        cmocka_unit_test(a_long_word_is_cut),
+        cmocka_unit_test(a_word_of_n_letters_has_n_trigrams),
+        cmocka_unit_test(any_bytes_are_read),
     };
     return test_run_group(tests);
 }

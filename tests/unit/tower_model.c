@@ -118,8 +118,13 @@ static void embed(const sample *s, size_t text, double (*point)[DIMS], double (*
 static const struct {
     uint32_t bits;
     bool shared_steps, plain_weights;
-} shapes[] = {{THR_FLOAT_BITS, false, false}, {1, false, false}, {2, false, false},
-              {3, false, false},              {3, true, false},  {3, false, true}, {8, false, false}};
+} shapes[] = {{THR_FLOAT_BITS, false, false},
+              {1, false, false},
+              {2, false, false},
+              {3, false, false},
+              {3, true, false},
+              {3, false, true},
+              {8, false, false}};
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
 static void a_side_computes_what_the_paper_says(void **state) {
@@ -204,8 +209,8 @@ static void gradients_are_those_of_differences(void **state) {
         assert_ok(thr_pass_make_room(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
         assert_ok(thr_backward_make_room(context, &s.model.config, N_TEXTS, &room, &err), &err);
         thr_side_forward(context, &s.model, THR_SIDE_QUERY, &s.texts, s.vectors, &pass);
-        thr_side_backward(context, &s.model, THR_SIDE_QUERY, &s.texts, &pass,
-                          (thr_slope){THR_ESTIMATOR_STRAIGHT, 1}, d_embedding, d_parts, d_vectors, &room);
+        thr_side_backward(context, &s.model, THR_SIDE_QUERY, &s.texts, &pass, (thr_slope){THR_ESTIMATOR_STRAIGHT, 1},
+                          d_embedding, d_parts, d_vectors, &room);
         check_gradient(&s, points, goal, s.dense, d_dense, s.n_dense, i, "weight");
         check_gradient(&s, points, goal, s.vectors, d_vectors, (size_t)N_WORDS * 3 * POOLED, i, "word");
         thr_backward_free(context, &room);
