@@ -19,8 +19,10 @@ void thr_code_read(const uint8_t *blocks, uint32_t n_dims, uint32_t n_planes, ui
     const uint8_t *bytes = blocks + item / THR_BLOCK_ITEMS * thr_block_size(n_dims, n_planes) + item % THR_BLOCK_ITEMS;
     for (uint32_t d = 0; d < n_dims; d++) {
         float weight = 1, sum = 0;
-        for (uint32_t p = 0; p < n_planes; p++, weight /= 2)
+        for (uint32_t p = 0; p < n_planes; p++) {
             sum += (bytes[((size_t)d / 8 * n_planes + p) * THR_BLOCK_ITEMS] >> d % 8 & 1) != 0 ? weight : -weight;
+            weight /= 2;
+        }
         out[d] = sum;
     }
 }

@@ -14,8 +14,8 @@
 #include "index/build_dir.h"
 #include "index/gather.h"
 #include "index/ids.h"
+#include "index/index_model.h"
 #include "index/keep.h"
-#include "index/model.h"
 #include "index/row_source.h"
 #include "index/tune.h"
 
@@ -31,7 +31,7 @@ typedef struct builder {
     thr_build_dir dir;
     thr_ids ids;
     thr_row_source source;
-    thr_model_source model;
+    thr_index_model_source model;
     thr_gather gather;
     thr_keeper keeper;
     thr_segment_writer writer;
@@ -142,7 +142,7 @@ static uint32_t choose_lead(uint32_t item_bits, uint32_t n_dims) {
 static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *err) {
     if (o->model == NULL)
         return THR_OK;
-    THR_TRY(thr_model_source_open(b->context, o->model, &b->source, &b->model, err));
+    THR_TRY(thr_index_model_source_open(b->context, o->model, &b->source, &b->model, err));
     if (b->model.codes) {
         o->item_bits = o->lead_bits = b->model.info.config.item_bits;
         o->keep = THR_DTYPE_NONE;
@@ -321,7 +321,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     THR_TRY_OUT(train(&b, err));
     THR_TRY_OUT(prepare(&b, err));
     if (complete.model != NULL)
-        THR_TRY_OUT(thr_model_copy(&b.model, &b.dir, &b.manifest.model, err));
+        THR_TRY_OUT(thr_index_model_copy(&b.model, &b.dir, &b.manifest.model, err));
     THR_TRY_OUT(write_segments(&b, err));
     b.manifest.errors = b.gather.errors;
     THR_TRY_OUT(calibrate(&b, err));
@@ -333,7 +333,7 @@ out:
     thr_keeper_close(&b.keeper);
     thr_gather_close(&b.gather);
     thr_row_source_close(&b.source);
-    thr_model_source_close(&b.model);
+    thr_index_model_source_close(&b.model);
     thr_ids_close(&b.ids);
     thr_quantiser_free(context, &b.manifest.quantiser);
     thr_manifest_free(context, &b.manifest);

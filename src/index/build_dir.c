@@ -29,7 +29,7 @@ typedef struct own_name {
 /* Whether a file is a build's. */
 static bool is_ours(const char *name, own_name *own) {
     const char *end;
-    own->model = thr_model_name_parse(name, &own->build, &end);
+    own->model = thr_index_model_name_parse(name, &own->build, &end);
     if (!own->model && !thr_segment_name_parse(name, &own->number, &own->build, &end))
         return false;
     own->temporary = strcmp(end, ".tmp") == 0;
@@ -182,8 +182,8 @@ thr_status thr_build_dir_segment_path(const thr_build_dir *dir, uint32_t number,
 }
 
 thr_status thr_build_dir_model_path(const thr_build_dir *dir, char **path, thr_error *err) {
-    char name[THR_MODEL_NAME_SIZE];
-    thr_model_name_print(dir->build, name);
+    char name[THR_INDEX_MODEL_NAME_SIZE];
+    thr_index_model_name_print(dir->build, name);
     return thr_path_join(dir->context, dir->path, name, path, err);
 }
 

@@ -4,7 +4,7 @@
 #define THR_INDEX_INDEX_IMPL_H
 
 #include "base/file.h"
-#include "index/model.h"
+#include "index/index_model.h"
 #include "index/segment_file.h"
 #include "scan/scan.h"
 #include "scan/store.h"
@@ -28,7 +28,7 @@ struct thr_index {
     thr_mapped *mapped;
     thr_segment *segments;  /* the same, as the scan reads them */
     thr_scan_target target; /* without a store */
-    thr_model model;        /* where the manifest names one; else all zero */
+    thr_index_model model;  /* where the manifest names one; else all zero */
 
     pthread_mutex_t store_mutex;
     thr_store *store; /* the codes on GPUs, once a search has wanted them there; else NULL */

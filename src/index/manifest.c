@@ -58,11 +58,11 @@ bool thr_segment_name_parse(const char *name, uint32_t *number, uint32_t *build,
     return *name == '-' && build_parse(name + 1, ".seg", build, end);
 }
 
-void thr_model_name_print(uint32_t build, char name[THR_MODEL_NAME_SIZE]) {
-    (void)snprintf(name, THR_MODEL_NAME_SIZE, "model-%08" PRIx32 ".safetensors", build);
+void thr_index_model_name_print(uint32_t build, char name[THR_INDEX_MODEL_NAME_SIZE]) {
+    (void)snprintf(name, THR_INDEX_MODEL_NAME_SIZE, "model-%08" PRIx32 ".safetensors", build);
 }
 
-bool thr_model_name_parse(const char *name, uint32_t *build, const char **end) {
+bool thr_index_model_name_parse(const char *name, uint32_t *build, const char **end) {
     return strncmp(name, "model-", 6) == 0 && build_parse(name + 6, ".safetensors", build, end);
 }
 
@@ -249,17 +249,18 @@ static thr_status tuning_lines(parser *p, thr_tuning *tuning) {
 static thr_status model_line(parser *p, thr_manifest_model *model) {
     static const char expected[] =
         "'model', a file name, its bytes, its checksum, the model's fingerprint, and 'codes' or 'vectors'";
-    char name[THR_MODEL_NAME_SIZE] = {0};
+    char name[THR_INDEX_MODEL_NAME_SIZE] = {0};
     const char *end;
     if (!take(p, "model "))
         return THR_OK;
     p->line++;
-    if (p->end - p->next < THR_MODEL_NAME_SIZE)
+    if (p->end - p->next < THR_INDEX_MODEL_NAME_SIZE)
         return wrong(p, expected);
-    memcpy(name, p->next, THR_MODEL_NAME_SIZE - 1);
-    p->next += THR_MODEL_NAME_SIZE - 1;
-    if (!thr_model_name_parse(name, &model->build, &end) || !take(p, " ") || !take_number(p, &model->file_bytes) ||
-        !take(p, " ") || !take_hex(p, 16, &model->checksum) || !take(p, " ") || !take_hex(p, 16, &model->fingerprint))
+    memcpy(name, p->next, THR_INDEX_MODEL_NAME_SIZE - 1);
+    p->next += THR_INDEX_MODEL_NAME_SIZE - 1;
+    if (!thr_index_model_name_parse(name, &model->build, &end) || !take(p, " ") ||
+        !take_number(p, &model->file_bytes) || !take(p, " ") || !take_hex(p, 16, &model->checksum) || !take(p, " ") ||
+        !take_hex(p, 16, &model->fingerprint))
         return wrong(p, expected);
     model->there = true;
     model->codes = take(p, " codes");
@@ -437,8 +438,8 @@ static void add_version_2(printer *out, const thr_manifest *m) {
 }
 
 static void add_model(printer *out, const thr_manifest_model *model) {
-    char name[THR_MODEL_NAME_SIZE];
-    thr_model_name_print(model->build, name);
+    char name[THR_INDEX_MODEL_NAME_SIZE];
+    thr_index_model_name_print(model->build, name);
     add(out, "model %s %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %s\n", name, model->file_bytes, model->checksum,
         model->fingerprint, model->codes ? "codes" : "vectors");
 }

@@ -15,9 +15,9 @@
 
 enum {
     THR_FORMAT_VERSION = 2,
-    THR_MAX_SEGMENTS = 1000000, /* six digits */
-    THR_SEGMENT_NAME_SIZE = 20, /* "000000-5f3a91c2.seg" and its end */
-    THR_MODEL_NAME_SIZE = 27    /* "model-5f3a91c2.safetensors" and its end */
+    THR_MAX_SEGMENTS = 1000000,    /* six digits */
+    THR_SEGMENT_NAME_SIZE = 20,    /* "000000-5f3a91c2.seg" and its end */
+    THR_INDEX_MODEL_NAME_SIZE = 27 /* "model-5f3a91c2.safetensors" and its end */
 };
 
 /* 2^31 items at most, so that row numbers inside a segment have a bit to spare. */
@@ -78,8 +78,8 @@ void thr_segment_name_print(uint32_t number, uint32_t build, char name[THR_SEGME
 bool thr_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end);
 
 /* The same of "model-5f3a91c2.safetensors". */
-void thr_model_name_print(uint32_t build, char name[THR_MODEL_NAME_SIZE]);
-bool thr_model_name_parse(const char *name, uint32_t *build, const char **end);
+void thr_index_model_name_print(uint32_t build, char name[THR_INDEX_MODEL_NAME_SIZE]);
+bool thr_index_model_name_parse(const char *name, uint32_t *build, const char **end);
 
 /*
  * Read a manifest of any bytes; name is for messages.

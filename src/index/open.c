@@ -18,7 +18,7 @@ enum { OPEN_TRIES = 10 };
 static const double SHORTEST_CENTRE = 0x1p-51, LONGEST_CENTRE = 0x1p61; /* a build's, and some */
 
 static void unload(thr_index *index) {
-    thr_model_close(&index->model);
+    thr_index_model_close(&index->model);
     for (uint32_t i = 0; i < index->n_segments; i++) {
         thr_map_close(&index->mapped[i].map);
         thr_release(index->context, index->mapped[i].path);
@@ -119,7 +119,7 @@ static thr_status open_files(thr_index *index, const char *dir, thr_error *err) 
     if (!index->manifest.model.there)
         return THR_OK;
     index->info.file_bytes += index->manifest.model.file_bytes;
-    return thr_model_open(index->context, dir, &index->manifest, &index->model, err);
+    return thr_index_model_open(index->context, dir, &index->manifest, &index->model, err);
 }
 
 static thr_status check_dir(const char *dir, thr_error *err) {
@@ -199,7 +199,7 @@ static void describe(thr_index *index) {
                                       .metric = m->metric,
                                       .keep = m->keep,
                                       .lead = m->lead,
-                                      .query_bits = m->model.codes ? thr_model_query_bits(index->model.tower) : 0,
+                                      .query_bits = m->model.codes ? thr_index_model_query_bits(&index->model) : 0,
                                       .errors = m->errors};
 }
 

@@ -113,11 +113,11 @@ static thr_status verify_segment(verifier *v, const thr_index *index, uint32_t i
 }
 
 static thr_status verify_model(verifier *v, const thr_index *index) {
-    const thr_model *model = &index->model;
+    const thr_index_model *model = &index->model;
     uint64_t checksum = 0;
     THR_TRY(thr_map_check(&model->map, model->path, v->err));
     THR_TRY(sum_bytes(v, model->path, model->map.fd, 0, model->map.size, &checksum));
-    return checksum == index->manifest.model.checksum ? THR_OK : thr_model_damaged(model->path, v->err);
+    return checksum == index->manifest.model.checksum ? THR_OK : thr_index_model_damaged(model->path, v->err);
 }
 
 static thr_status verify_manifest(const thr_index *index, thr_error *err) {

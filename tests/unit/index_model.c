@@ -101,8 +101,16 @@ static void float_queries_meet_codes_with_eight_bits(void **state) {
     thr_index *index = make_index(*state, THR_FLOAT_BITS, 2);
     float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
     float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
-    const answer got = ask(index, queries, NULL);
+    answer got = ask(index, queries, NULL);
     expect_cosines(&got, queries, items, 0.01);
+    memset(queries, 0, MODEL_DIMS * sizeof *queries); /* no direction: cosine 0 with everything */
+    queries[MODEL_DIMS] = NAN;
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, MODEL_DIMS);
+    expect_status(thr_index_search(index, &matrix, K, NULL, got.ids, got.scores, &error), THR_ERANGE);
+    queries[MODEL_DIMS] = 0;
+    got = ask(index, queries, NULL);
+    for (size_t i = 0; i < K; i++)
+        assert_true(got.ids[i] == i && got.scores[i] == 0);
     thr_index_free(index);
     free(queries);
     free(items);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "index/model.h"
+#include "index/index_model.h"
 
 #include "base/checksum.h"
 #include "base/error.h"
@@ -15,17 +15,17 @@ static bool gives_codes(const thr_tower_config *config, uint32_t bits) {
     return bits >= 1 && bits <= THR_MAX_BITS && (bits == 1 || !config->plain_weights);
 }
 
-uint32_t thr_model_query_bits(const thr_tower *tower) {
-    const thr_tower_config config = thr_tower_get_info(tower).config;
+uint32_t thr_index_model_query_bits(const thr_index_model *model) {
+    const thr_tower_config config = thr_tower_get_info(model->tower).config;
     return gives_codes(&config, config.query_bits) ? config.query_bits : THR_MAX_BITS;
 }
 
 /* ------------------------------------------------------------------------------------------------ build */
 
-thr_status thr_model_source_open(thr_context *context, const char *path, const thr_row_source *rows,
-                                 thr_model_source *source, thr_error *err) {
+thr_status thr_index_model_source_open(thr_context *context, const char *path, const thr_row_source *rows,
+                                       thr_index_model_source *source, thr_error *err) {
     thr_tower *tower = NULL;
-    *source = (thr_model_source){.path = path, .map.fd = -1};
+    *source = (thr_index_model_source){.path = path, .map.fd = -1};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_map_open(path, &source->map, err));
     THR_TRY_OUT(thr_tower_open(context, path, &tower, err));
@@ -39,16 +39,16 @@ thr_status thr_model_source_open(thr_context *context, const char *path, const t
 out:
     thr_tower_free(tower);
     if (status != THR_OK)
-        thr_model_source_close(source);
+        thr_index_model_source_close(source);
     return status;
 }
 
-void thr_model_source_close(thr_model_source *source) {
+void thr_index_model_source_close(thr_index_model_source *source) {
     thr_map_close(&source->map);
 }
 
 /* Through the descriptor, not the map: a file that is cut meanwhile is then an error and no signal. */
-static thr_status copy_bytes(const thr_model_source *source, uint8_t *piece, thr_out *out, uint64_t *checksum,
+static thr_status copy_bytes(const thr_index_model_source *source, uint8_t *piece, thr_out *out, uint64_t *checksum,
                              thr_error *err) {
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);
@@ -73,8 +73,8 @@ static thr_status copy_bytes(const thr_model_source *source, uint8_t *piece, thr
     return THR_OK;
 }
 
-thr_status thr_model_copy(const thr_model_source *source, const thr_build_dir *dir, thr_manifest_model *listed,
-                          thr_error *err) {
+thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_build_dir *dir,
+                                thr_manifest_model *listed, thr_error *err) {
     char *path = NULL;
     uint8_t *piece = NULL;
     thr_out out = {.fd = -1};
@@ -99,14 +99,14 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ open */
 
-thr_status thr_model_damaged(const char *path, thr_error *err) {
+thr_status thr_index_model_damaged(const char *path, thr_error *err) {
     return thr_fail(err, THR_ECORRUPT,
                     "%s: is not the file that the index was built with, byte for byte: restore it or build the index "
                     "again",
                     path);
 }
 
-static thr_status check_model(const thr_model *model, const thr_manifest *manifest, thr_error *err) {
+static thr_status check_model(const thr_index_model *model, const thr_manifest *manifest, thr_error *err) {
     const thr_tower_info info = thr_tower_get_info(model->tower);
     if (info.fingerprint != manifest->model.fingerprint)
         return thr_fail(err, THR_EMISMATCH,
@@ -125,27 +125,27 @@ static thr_status check_model(const thr_model *model, const thr_manifest *manife
     return THR_OK;
 }
 
-thr_status thr_model_open(thr_context *context, const char *dir, const thr_manifest *manifest, thr_model *model,
-                          thr_error *err) {
-    char name[THR_MODEL_NAME_SIZE];
+thr_status thr_index_model_open(thr_context *context, const char *dir, const thr_manifest *manifest,
+                                thr_index_model *model, thr_error *err) {
+    char name[THR_INDEX_MODEL_NAME_SIZE];
     thr_error why = {.status = THR_OK};
-    *model = (thr_model){.context = context, .map.fd = -1};
-    thr_model_name_print(manifest->model.build, name);
+    *model = (thr_index_model){.context = context, .map.fd = -1};
+    thr_index_model_name_print(manifest->model.build, name);
     THR_TRY(thr_path_join(context, dir, name, &model->path, err));
     THR_TRY(thr_map_open(model->path, &model->map, err));
     if (model->map.size != manifest->model.file_bytes)
-        return thr_model_damaged(model->path, err);
+        return thr_index_model_damaged(model->path, err);
     const thr_status status = thr_tower_open(context, model->path, &model->tower, &why);
     if (status != THR_OK)
         return thr_fail(err, status == THR_EFORMAT ? THR_ECORRUPT : status, "%s", why.text);
     return check_model(model, manifest, err);
 }
 
-void thr_model_close(thr_model *model) {
+void thr_index_model_close(thr_index_model *model) {
     if (model->context == NULL)
         return;
     thr_tower_free(model->tower);
     thr_map_close(&model->map);
     thr_release(model->context, model->path);
-    *model = (thr_model){.context = NULL};
+    *model = (thr_index_model){.context = NULL};
 }
