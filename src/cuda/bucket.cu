@@ -61,7 +61,7 @@ __device__ __forceinline__ void offer_items(const thr_bucket_op &op, uint32_t ti
 }
 
 template <uint32_t PLANES, bool FAR>
-static __global__ void __launch_bounds__(BUCKET_THREADS) fill_buckets(THR_PARAMETER(thr_bucket_op) op) {
+static __global__ void __launch_bounds__(BUCKET_THREADS, 2) fill_buckets(THR_PARAMETER(thr_bucket_op) op) {
     const uint32_t lane = threadIdx.x % THR_WARP, n_warps = gridDim.x * (BUCKET_THREADS / THR_WARP);
     const uint32_t n_tiles = (uint32_t)((op.scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE);
     const uint32_t n_groups = op.n_buckets / THR_DEVICE_TILE;
