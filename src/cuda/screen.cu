@@ -41,8 +41,7 @@ __device__ __forceinline__ void let_through(const thr_screen_op &op, uint32_t q,
                                             uint32_t rows, const uint32_t (&distances)[LANE_ITEMS],
                                             const lane_numbers &numbers) {
     const uint64_t threshold = op.thresholds[q];
-    const uint32_t order = (uint32_t)(threshold >> 32);
-    const float least = order == 0 ? -INFINITY : score_of_order(order);
+    const float least = least_score(threshold);
     float scores[LANE_ITEMS];
     uint32_t hits =
         score_items<PLANES>(op.scan, op.scan.queries[q], tile, lane, rows, distances, numbers, least, scores);

@@ -2,6 +2,7 @@
 #include "scan/store_margin.h"
 
 #include "base/error.h"
+#include "device/keys.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,8 +16,7 @@ static thr_status collect_margin(const thr_collecting *c, thr_store_part *part, 
     thr_collector *collector = &c->lanes[0]->collector;
     uint32_t bits, capacity = n_allowed < MARGIN_ITEMS ? (uint32_t)n_allowed : MARGIN_ITEMS;
     memcpy(&bits, &least, sizeof bits);
-    bits = bits << 1 == 0 ? 0 : bits; /* 0 and -0 are the same here, as in keys */
-    const uint64_t threshold = (uint64_t)((bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u) << 32;
+    const uint64_t threshold = thr_key_make(thr_score_order(bits), UINT32_MAX);
     while (n_allowed > 0) {
         thr_part_memory m;
         const thr_part_plan plan = {.n_allowed = n_allowed, .wanted = capacity, .capacity = capacity};

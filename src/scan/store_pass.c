@@ -2,6 +2,7 @@
 #include "scan/store_pass.h"
 
 #include "base/error.h"
+#include "device/keys.h"
 #include "scan/store_chunks.h"
 
 #include <string.h>
@@ -97,9 +98,9 @@ void thr_store_push(const thr_store_part *part, thr_collector *collector, const 
         memcpy(&score, &items[i].score, sizeof score);
         if (i % THR_BLOCK_ITEMS == 0)
             thr_collector_reserve(collector);
-        if (items[i].key >> 32 == 0)
+        if (thr_key_order(items[i].key) == 0)
             continue; /* an empty bucket's */
-        thr_collector_push(collector, part->first_block * THR_BLOCK_ITEMS + (uint32_t)~items[i].key, score,
+        thr_collector_push(collector, part->first_block * THR_BLOCK_ITEMS + thr_key_item(items[i].key), score,
                            items[i].distance);
     }
 }
