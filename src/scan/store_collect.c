@@ -16,6 +16,7 @@
 #include "scan/store_chunks.h"
 #include "scan/store_margin.h"
 #include "scan/store_pass.h"
+#include "scan/store_room.h"
 #include "select/bitmap.h"
 #include "select/histogram.h"
 
@@ -226,10 +227,15 @@ static uint32_t batch_size(const thr_store *store, const thr_part_plan *plans) {
     return size < 1 ? 1 : (uint32_t)size;
 }
 
-static thr_status collect(thr_store *store, const thr_job *job, thr_scan_query *const *queries, thr_lane *const *lanes,
-                          uint32_t n, thr_error *err) {
+/* All queries, with so many of a batch at a time. */
+static thr_status collect(void *arg, thr_error *err) {
+    thr_collecting c = *(const thr_collecting *)arg;
+    thr_store *store = c.store;
+    const thr_job *job = c.job;
+    thr_scan_query *const *queries = c.queries;
+    thr_lane *const *lanes = c.lanes;
+    const uint32_t n = c.n;
     thr_part_plan plans[THR_MAX_DEVICES];
-    thr_collecting c = {store, job, queries, lanes, n};
     for (uint32_t i = 0; i < store->n_parts; i++) {
         plans[i] = plan_part(job, &store->parts[i]);
         if (plans[i].wanted > 0)
@@ -264,8 +270,6 @@ thr_status thr_store_collect(thr_store *store, const thr_job *job, thr_scan_quer
     }
     if (m == 0)
         return THR_OK;
-    (void)pthread_mutex_lock(&store->mutex);
-    const thr_status status = collect(store, job, with_direction, their_lanes, m, err);
-    (void)pthread_mutex_unlock(&store->mutex);
-    return status;
+    thr_collecting c = {store, job, with_direction, their_lanes, m};
+    return thr_store_with_room(store, job->target, collect, &c, err);
 }

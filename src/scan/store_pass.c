@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "device/keys.h"
 #include "scan/store_chunks.h"
+#include "scan/store_room.h"
 
 #include <string.h>
 

@@ -361,13 +361,16 @@ static void every_allocation_and_launch_of_a_search_may_fail(void **state) {
             test_target_put(f, f->three, &target, &shape, rows);
             (void)snprintf(what, sizeof what, "%s %u", kinds[kind], i);
             f->emulator.let_fail(what);
+            const uint64_t before = f->emulator.launches();
             const thr_status status = test_search_once(f->contexts[OF_64], &target, query, 1, &err);
             f->emulator.let_fail("none");
+            /* Where a device lacked memory, codes made room, and the search was done once more. */
+            const bool once = f->emulator.launches() - before == 5 * 3;
             if (status != THR_OK)
                 assert_error(status, kind == 0 ? THR_ENOMEM : THR_EDEVICE, &err, "cuda:");
             test_search_equals_naive(f->contexts[OF_64], &target, query, 1, 5, &options, "after a failure");
             test_target_take(&target);
-            if (status == THR_OK) {
+            if (status == THR_OK && once) {
                 assert_true(i > 5 * 3); /* buckets, choosing, certificate, its pass, choosing: on each device */
                 break;
             }
