@@ -179,12 +179,11 @@ __device__ __forceinline__ batch_query make_query(const thr_batch_op &op, uint32
     batch_query query = {0, 0, 0, INFINITY};
     if (q >= op.n_queries)
         return query;
-    const uint32_t order = (uint32_t)(op.thresholds[q] >> 32);
     const bool cosine = op.codes.block_norms != nullptr;
     query.sum = __int2float_rn(op.queries[q].sum);
     query.gain = cosine ? 1.0f : op.queries[q].gain;
     query.weight = op.queries[q].weight;
-    query.least = order == 0 ? -INFINITY : score_of_order(order);
+    query.least = least_score(op.thresholds[q]);
     if (cosine)
         query.least -= fabsf(query.least) * 0x1p-19f;
     return query;

@@ -27,14 +27,14 @@ struct lane_buckets {
 };
 
 /* No lower score changes anything in the lane's buckets. */
-__device__ __forceinline__ float least_score(const lane_buckets &buckets, bool keeps_rejected) {
+__device__ __forceinline__ float least_kept(const lane_buckets &buckets, bool keeps_rejected) {
     uint64_t least = ~(uint64_t)0;
 #pragma unroll
     for (uint32_t i = 0; i < LANE_ITEMS; i++) {
         const uint64_t key = keeps_rejected ? buckets.rejected[i] : buckets.keys[i];
         least = key < least ? key : least;
     }
-    return least == 0 ? -INFINITY : score_of_order((uint32_t)(least >> 32));
+    return least_score(least);
 }
 
 template <uint32_t PLANES>
@@ -43,12 +43,12 @@ __device__ __forceinline__ void offer_items(const thr_bucket_op &op, uint32_t ti
     float scores[LANE_ITEMS];
     const lane_numbers numbers = load_numbers(op.scan.codes, tile, lane);
     const uint32_t reached = score_items<PLANES>(op.scan, op.scan.queries[0], tile, lane, rows, distances, numbers,
-                                                 least_score(buckets, op.rejected != nullptr), scores);
+                                                 least_kept(buckets, op.rejected != nullptr), scores);
 #pragma unroll
     for (uint32_t i = 0; i < LANE_ITEMS; i++) {
         if ((reached >> i & 1) == 0)
             continue;
-        const uint64_t key = make_key(order_score(scores[i]), tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i);
+        const uint64_t key = thr_key_make(order_score(scores[i]), tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i);
         if (key > buckets.keys[i]) {
             buckets.rejected[i] = buckets.keys[i];
             buckets.keys[i] = key;
@@ -61,7 +61,7 @@ __device__ __forceinline__ void offer_items(const thr_bucket_op &op, uint32_t ti
 }
 
 template <uint32_t PLANES, bool FAR>
-static __global__ void __launch_bounds__(BUCKET_THREADS) fill_buckets(THR_PARAMETER(thr_bucket_op) op) {
+static __global__ void __launch_bounds__(BUCKET_THREADS, 2) fill_buckets(THR_PARAMETER(thr_bucket_op) op) {
     const uint32_t lane = threadIdx.x % THR_WARP, n_warps = gridDim.x * (BUCKET_THREADS / THR_WARP);
     const uint32_t n_tiles = (uint32_t)((op.scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE);
     const uint32_t n_groups = op.n_buckets / THR_DEVICE_TILE;
@@ -79,7 +79,7 @@ static __global__ void __launch_bounds__(BUCKET_THREADS) fill_buckets(THR_PARAME
 #pragma unroll
         for (uint32_t i = 0; i < LANE_ITEMS; i++) {
             const uint32_t bucket = group * THR_DEVICE_TILE + LANE_ITEMS * lane + i;
-            const uint64_t key = buckets.keys[i] == 0 ? make_key(0, bucket) : buckets.keys[i];
+            const uint64_t key = buckets.keys[i] == 0 ? thr_key_make(0, bucket) : buckets.keys[i];
             op.winners[bucket] = {key, __float_as_uint(buckets.scores[i]), buckets.distances[i]};
             if (op.rejected != nullptr)
                 op.rejected[bucket] = buckets.rejected[i];
@@ -117,7 +117,7 @@ static __global__ void __launch_bounds__(LEAST_THREADS) find_least(const thr_res
 template <uint32_t PLANES, bool FAR>
 __device__ __forceinline__ void rescan_item(const thr_rescan_op &op, uint32_t tile, uint32_t l, uint32_t i,
                                             uint64_t least, uint64_t winner) {
-    const uint32_t rows = lane_rows(op.scan, tile, l) & 1u << i, order = (uint32_t)(least >> 32);
+    const uint32_t rows = lane_rows(op.scan, tile, l) & 1u << i;
     if (rows == 0)
         return;
     uint32_t distances[1][LANE_ITEMS];
@@ -125,12 +125,12 @@ __device__ __forceinline__ void rescan_item(const thr_rescan_op &op, uint32_t ti
     find_distances<PLANES, 1, FAR>(op.scan, tile, l, distances);
     const lane_numbers numbers = load_numbers(op.scan.codes, tile, l);
     const uint32_t hits = score_items<PLANES>(op.scan, op.scan.queries[0], tile, l, rows, distances[0], numbers,
-                                              order == 0 ? -INFINITY : score_of_order(order), scores);
+                                              least_score(least), scores);
 #pragma unroll
     for (uint32_t j = 0; j < LANE_ITEMS; j++) {
         if ((hits >> j & 1) == 0)
             continue;
-        const uint64_t key = make_key(order_score(scores[j]), tile * THR_DEVICE_TILE + LANE_ITEMS * l + j);
+        const uint64_t key = thr_key_make(order_score(scores[j]), tile * THR_DEVICE_TILE + LANE_ITEMS * l + j);
         if (key <= least || key == winner)
             continue;
         const uint32_t place = atomicAdd(op.count, 1u);
@@ -149,8 +149,8 @@ static __global__ void __launch_bounds__(BUCKET_THREADS) rescan_buckets(THR_PARA
     for (uint32_t at = blockIdx.x * (BUCKET_THREADS / THR_WARP) + threadIdx.x / THR_WARP; at < n_winners;
          at += n_warps) {
         const uint64_t winner = op.items[at].key;
-        const uint32_t bucket = (uint32_t)~winner % op.n_buckets, place = bucket % THR_DEVICE_TILE;
-        if (winner >> 32 == 0 || op.rejected[bucket] <= least)
+        const uint32_t bucket = thr_key_item(winner) % op.n_buckets, place = bucket % THR_DEVICE_TILE;
+        if (thr_key_order(winner) == 0 || op.rejected[bucket] <= least)
             continue;
         /* 64 bits: 32 steps of n_groups tiles may lead beyond 2^32. */
         for (uint64_t tile = bucket / THR_DEVICE_TILE + (uint64_t)lane * n_groups; tile < n_tiles;

@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keys.cuh - scores and item numbers as one integer whose order is the order of answers (ops.h). */
+/* keys.cuh - keys (device/keys.h) of scores as floats. */
 #ifndef THR_CUDA_KEYS_CUH
 #define THR_CUDA_KEYS_CUH
 
 #include "cuda/portable.cuh"
+#include "device/keys.h"
 
-/* Larger for larger scores; the same for 0 and -0; never 0 for a number. */
 __device__ __forceinline__ uint32_t order_score(float score) {
-    uint32_t bits = __float_as_uint(score);
-    if (bits << 1 == 0)
-        bits = 0;
-    return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+    return thr_score_order(__float_as_uint(score));
 }
 
-/* The score of an order. */
-__device__ __forceinline__ float score_of_order(uint32_t order) {
-    return __uint_as_float((order & 0x80000000u) != 0 ? order & 0x7fffffffu : ~order);
-}
-
-__device__ __forceinline__ uint64_t make_key(uint32_t order, uint32_t item) {
-    return (uint64_t)order << 32 | (uint32_t)~item;
+/* No item of a lower score has this key or a larger one. */
+__device__ __forceinline__ float least_score(uint64_t key) {
+    const uint32_t order = thr_key_order(key);
+    return order == 0 ? -INFINITY : __uint_as_float(thr_order_score(order));
 }
 
 #endif

@@ -4,7 +4,7 @@
  * of scores (XFBQ section 4, errata 5); a sample of tiles, scored the same way, gives the threshold.
  *
  * A warp takes a tile at a time, so that one query keeps all multiprocessors busy. With few planes and queries of few
- * bits reading the codes is what takes the time; a popcount serves 32 dimensions of a pair of planes, 16 a cycle.
+ * bits reading the codes is what takes the time, which is waited for by many warps at once: none reads ahead.
  */
 #include "cuda/backend.cuh"
 #include "cuda/tiles.cuh"
@@ -41,8 +41,7 @@ __device__ __forceinline__ void let_through(const thr_screen_op &op, uint32_t q,
                                             uint32_t rows, const uint32_t (&distances)[LANE_ITEMS],
                                             const lane_numbers &numbers) {
     const uint64_t threshold = op.thresholds[q];
-    const uint32_t order = (uint32_t)(threshold >> 32);
-    const float least = order == 0 ? -INFINITY : score_of_order(order);
+    const float least = least_score(threshold);
     float scores[LANE_ITEMS];
     uint32_t hits =
         score_items<PLANES>(op.scan, op.scan.queries[q], tile, lane, rows, distances, numbers, least, scores);
@@ -69,8 +68,13 @@ __device__ __forceinline__ void keep_sample(const thr_screen_op &op, uint32_t q,
         samples[i] = (there >> i & 1) != 0 ? order_score(scores[i]) : 0;
 }
 
+/* Blocks that a multiprocessor has at a time at least: as many as have all they need in registers. */
+template <uint32_t PLANES, uint32_t QUERIES>
+static const uint32_t SCREEN_LEAST_BLOCKS = QUERIES == 1 ? (PLANES <= 3 ? 4 : 3) : (PLANES <= 2 ? 3 : 2);
+
 template <uint32_t PLANES, uint32_t QUERIES, bool FAR>
-static __global__ void __launch_bounds__(SCREEN_THREADS) screen_tiles(THR_PARAMETER(thr_screen_op) op) {
+static __global__ void __launch_bounds__(SCREEN_THREADS, (SCREEN_LEAST_BLOCKS<PLANES, QUERIES>))
+    screen_tiles(THR_PARAMETER(thr_screen_op) op) {
     const uint32_t lane = threadIdx.x % THR_WARP, n_warps = gridDim.x * (SCREEN_THREADS / THR_WARP);
     const uint32_t n_tiles = (uint32_t)((op.scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE);
     const uint32_t n = op.samples != nullptr ? op.n_samples : n_tiles;
@@ -95,15 +99,12 @@ static __global__ void __launch_bounds__(SCREEN_THREADS) screen_tiles(THR_PARAME
 }
 
 template <uint32_t PLANES> static void launch(thr_stream *stream, const thr_screen_op *op, uint32_t n_blocks) {
-    const bool far = op->scan.far_words != nullptr;
-    if (op->scan.n_queries == 1 && !far)
-        THR_LAUNCH((screen_tiles<PLANES, 1, false>), n_blocks, SCREEN_THREADS, stream->stream, *op);
-    else if (op->scan.n_queries == 1)
-        THR_LAUNCH((screen_tiles<PLANES, 1, true>), n_blocks, SCREEN_THREADS, stream->stream, *op);
-    else if (!far)
-        THR_LAUNCH((screen_tiles<PLANES, THR_SCREEN_QUERIES, false>), n_blocks, SCREEN_THREADS, stream->stream, *op);
-    else
+    if (op->scan.far_words != nullptr)
         THR_LAUNCH((screen_tiles<PLANES, THR_SCREEN_QUERIES, true>), n_blocks, SCREEN_THREADS, stream->stream, *op);
+    else if (op->scan.n_queries == 1)
+        THR_LAUNCH((screen_tiles<PLANES, 1, false>), n_blocks, SCREEN_THREADS, stream->stream, *op);
+    else
+        THR_LAUNCH((screen_tiles<PLANES, THR_SCREEN_QUERIES, false>), n_blocks, SCREEN_THREADS, stream->stream, *op);
 }
 
 thr_status thr_cuda_screen(thr_stream *stream, const thr_screen_op *op, thr_error *err) {

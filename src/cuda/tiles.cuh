@@ -8,6 +8,7 @@
 #ifndef THR_CUDA_TILES_CUH
 #define THR_CUDA_TILES_CUH
 
+#include "cuda/carries.cuh"
 #include "cuda/keys.cuh"
 #include "device/ops.h"
 
@@ -23,42 +24,65 @@ __device__ __forceinline__ uint32_t lane_rows(const thr_device_scan &scan, uint3
     return scan.filter == nullptr ? there : there & (uint32_t)(scan.filter[first / 64] >> first % 64);
 }
 
-/* A word of 32 dimensions of plane j of query q. far: it is in memory, not among the kernel's parameters. */
-template <bool FAR>
-__device__ __forceinline__ uint32_t query_word(const thr_device_scan &scan, uint32_t n_words, uint32_t q, uint32_t w,
-                                               uint32_t j) {
-    const uint32_t at = (q * n_words + w) * scan.query_bits + j;
-    return FAR ? __ldg(scan.far_words + at) : scan.words[at];
-}
+/* Words of a plane that are read and counted together: as many as leave registers for enough warps. */
+template <uint32_t PLANES> static const uint32_t STEP_WORDS = PLANES == 1 ? 4 : PLANES <= 4 ? 2 : 1;
 
-/* Add what 32 dimensions of four items have: x[p][i] is plane p of item i. */
-template <uint32_t PLANES, uint32_t QUERIES, bool FAR>
-__device__ __forceinline__ void add_word(const thr_device_scan &scan, uint32_t n_words, uint32_t w,
-                                         const uint32_t (&x)[PLANES][LANE_ITEMS],
+enum { BITS_AT_ONCE = 4 }; /* of a query; more are taken in two turns */
+
+/*
+ * Add what words [w, w + WORDS) of four items have with bits [j, j + BITS) of every query: x[i][u][p] is word w + u of
+ * plane p of item i. Far query words are in memory, the others among the kernel's parameters.
+ */
+template <uint32_t WORDS, uint32_t BITS, bool FAR, uint32_t STEP, uint32_t PLANES, uint32_t QUERIES>
+__device__ __forceinline__ void add_bits(const thr_device_scan &scan, uint32_t n_words, uint32_t w, uint32_t j,
+                                         const uint32_t (&x)[LANE_ITEMS][STEP][PLANES],
                                          uint32_t (&distances)[QUERIES][LANE_ITEMS]) {
+    const uint32_t weight = 1u << (scan.query_bits - j - BITS);
 #pragma unroll
     for (uint32_t q = 0; q < QUERIES; q++) {
         if (q >= scan.n_queries)
             return;
-#pragma unroll 1
-        for (uint32_t j = 0; j < scan.query_bits; j++) {
-            const uint32_t word = query_word<FAR>(scan, n_words, q, w, j);
-            const uint32_t shift = scan.query_bits - 1 - j;
+        uint32_t words[WORDS][BITS];
+        const uint32_t *from = (FAR ? scan.far_words : scan.words) + (q * n_words + w) * scan.query_bits + j;
 #pragma unroll
-            for (uint32_t i = 0; i < LANE_ITEMS; i++) {
-                uint32_t sum = 0;
+        for (uint32_t u = 0; u < WORDS; u++)
 #pragma unroll
-                for (uint32_t p = 0; p < PLANES; p++)
-                    sum += (uint32_t)__popc(x[p][i] ^ word) << (PLANES - 1 - p);
-                distances[q][i] += sum << shift;
-            }
-        }
+            for (uint32_t b = 0; b < BITS; b++)
+                words[u][b] = FAR ? __ldg(from + u * scan.query_bits + b) : from[u * scan.query_bits + b];
+#pragma unroll
+        for (uint32_t i = 0; i < LANE_ITEMS; i++)
+            distances[q][i] += count_weighted(x[i], words) * weight;
     }
+}
+
+/* Add what words [w, w + n) have with all bits; 1 <= n <= WORDS. */
+template <uint32_t WORDS, bool FAR, uint32_t STEP, uint32_t PLANES, uint32_t QUERIES>
+__device__ __forceinline__ void add_step(const thr_device_scan &scan, uint32_t n_words, uint32_t w, uint32_t n,
+                                         const uint32_t (&x)[LANE_ITEMS][STEP][PLANES],
+                                         uint32_t (&distances)[QUERIES][LANE_ITEMS]) {
+    if constexpr (WORDS > 1)
+        if (n < WORDS)
+            return add_step<WORDS - 1, FAR>(scan, n_words, w, n, x, distances);
+#pragma unroll 1
+    for (uint32_t j = 0; j < scan.query_bits; j += BITS_AT_ONCE)
+        switch (scan.query_bits - j) {
+        case 1:
+            add_bits<WORDS, 1, FAR>(scan, n_words, w, j, x, distances);
+            break;
+        case 2:
+            add_bits<WORDS, 2, FAR>(scan, n_words, w, j, x, distances);
+            break;
+        case 3:
+            add_bits<WORDS, 3, FAR>(scan, n_words, w, j, x, distances);
+            break;
+        default:
+            add_bits<WORDS, BITS_AT_ONCE, FAR>(scan, n_words, w, j, x, distances);
+        }
 }
 
 /* The key of an item of codes, which is numbered among those that the codes are a run of. */
 __device__ __forceinline__ uint64_t key_of(const thr_device_codes &codes, float score, uint32_t item) {
-    return make_key(order_score(score), codes.first_tile * THR_DEVICE_TILE + item);
+    return thr_key_make(order_score(score), codes.first_tile * THR_DEVICE_TILE + item);
 }
 
 __device__ __forceinline__ const uint8_t *tile_of(const thr_device_codes &codes, uint32_t tile) {
@@ -66,38 +90,46 @@ __device__ __forceinline__ const uint8_t *tile_of(const thr_device_codes &codes,
     return (const uint8_t *)codes.tiles + (size_t)tile * n_rows * codes.n_planes * THR_DEVICE_TILE;
 }
 
-/* The whole words w of a lane's four items. */
-template <uint32_t PLANES>
-__device__ __forceinline__ void load_words(const uint8_t *tile, uint32_t w, uint32_t lane,
-                                           uint32_t (&x)[PLANES][LANE_ITEMS]) {
+/* Those of the words [w, w + STEP) of a lane's four items that are whole, and so in one piece each. */
+template <uint32_t STEP, uint32_t PLANES>
+__device__ __forceinline__ void load_words(const uint8_t *tile, uint32_t w, uint32_t n_whole, uint32_t lane,
+                                           uint32_t (&x)[LANE_ITEMS][STEP][PLANES]) {
     const uint4 *at = (const uint4 *)tile + (size_t)w * PLANES * THR_WARP + lane;
 #pragma unroll
-    for (uint32_t p = 0; p < PLANES; p++) {
-        const uint4 four = __ldcs(at + p * THR_WARP);
-        x[p][0] = four.x;
-        x[p][1] = four.y;
-        x[p][2] = four.z;
-        x[p][3] = four.w;
+    for (uint32_t u = 0; u < STEP; u++) {
+        if (w + u >= n_whole)
+            return;
+#pragma unroll
+        for (uint32_t p = 0; p < PLANES; p++) {
+            const uint4 four = __ldcs(at + (u * PLANES + p) * THR_WARP);
+            x[0][u][p] = four.x;
+            x[1][u][p] = four.y;
+            x[2][u][p] = four.z;
+            x[3][u][p] = four.w;
+        }
     }
 }
 
-/* What is left over behind the whole words: n_bytes (1 to 3) of a plane, a word's lower bytes. */
-template <uint32_t PLANES>
+/* What is left over behind n_words whole words: n_bytes (1 to 3) of a plane, the lower bytes of word u. */
+template <uint32_t STEP, uint32_t PLANES>
 __device__ __forceinline__ void load_rest(const uint8_t *tile, uint32_t n_words, uint32_t n_bytes, uint32_t lane,
-                                          uint32_t (&x)[PLANES][LANE_ITEMS]) {
+                                          uint32_t u, uint32_t (&x)[LANE_ITEMS][STEP][PLANES]) {
     const uint32_t *at = (const uint32_t *)tile + (size_t)n_words * PLANES * THR_DEVICE_TILE + lane;
 #pragma unroll
     for (uint32_t p = 0; p < PLANES; p++) {
-#pragma unroll
-        for (uint32_t i = 0; i < LANE_ITEMS; i++)
-            x[p][i] = 0;
+        uint32_t words[LANE_ITEMS] = {};
 #pragma unroll 1
         for (uint32_t t = 0; t < n_bytes; t++) {
             const uint32_t bytes = __ldcs(at + (t * PLANES + p) * THR_WARP);
 #pragma unroll
             for (uint32_t i = 0; i < LANE_ITEMS; i++)
-                x[p][i] |= (bytes >> 8 * i & 0xff) << 8 * t;
+                words[i] |= (bytes >> 8 * i & 0xff) << 8 * t;
         }
+#pragma unroll
+        for (uint32_t v = 0; v < STEP; v++)
+#pragma unroll
+            for (uint32_t i = 0; i < LANE_ITEMS && v == u; i++)
+                x[i][v][p] = words[i];
     }
 }
 
@@ -105,32 +137,22 @@ __device__ __forceinline__ void load_rest(const uint8_t *tile, uint32_t n_words,
 template <uint32_t PLANES, uint32_t QUERIES, bool FAR>
 __device__ __forceinline__ void find_distances(const thr_device_scan &scan, uint32_t tile, uint32_t lane,
                                                uint32_t (&distances)[QUERIES][LANE_ITEMS]) {
+    constexpr uint32_t STEP = STEP_WORDS<PLANES>;
     const uint32_t n_rows = (scan.codes.n_dims + 7) / 8, n_whole = n_rows / 4, n_words = (n_rows + 3) / 4;
     const uint8_t *codes = tile_of(scan.codes, tile);
-    uint32_t x[PLANES][LANE_ITEMS];
 #pragma unroll
     for (uint32_t q = 0; q < QUERIES; q++)
 #pragma unroll
         for (uint32_t i = 0; i < LANE_ITEMS; i++)
             distances[q][i] = 0;
-    /* The next word is on its way while this one is scored. */
-    uint32_t next[PLANES][LANE_ITEMS] = {};
-    if (n_whole > 0)
-        load_words<PLANES>(codes, 0, lane, next);
 #pragma unroll 1
-    for (uint32_t w = 0; w < n_whole; w++) {
-#pragma unroll
-        for (uint32_t p = 0; p < PLANES; p++)
-#pragma unroll
-            for (uint32_t i = 0; i < LANE_ITEMS; i++)
-                x[p][i] = next[p][i];
-        if (w + 1 < n_whole)
-            load_words<PLANES>(codes, w + 1, lane, next);
-        add_word<PLANES, QUERIES, FAR>(scan, n_words, w, x, distances);
-    }
-    if (n_rows % 4 != 0) {
-        load_rest<PLANES>(codes, n_whole, n_rows % 4, lane, x);
-        add_word<PLANES, QUERIES, FAR>(scan, n_words, n_whole, x, distances);
+    for (uint32_t w = 0; w < n_words; w += STEP) {
+        const uint32_t n = n_words - w < STEP ? n_words - w : STEP;
+        uint32_t x[LANE_ITEMS][STEP][PLANES];
+        load_words(codes, w, n_whole, lane, x);
+        if (w + n > n_whole)
+            load_rest(codes, n_whole, n_rows % 4, lane, n - 1, x);
+        add_step<STEP, FAR>(scan, n_words, w, n, x, distances);
     }
 }
 

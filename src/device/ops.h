@@ -10,8 +10,7 @@
  * so that a warp whose lanes have four items each reads 512 or 128 bytes in one piece. Bit b of a word is dimension
  * 32 w + b. Items past the last one are 0, as are all arrays of numbers an item, which are padded to whole tiles.
  *
- * A key puts items into the one order (candidates.h), larger keys first: 32 bits that order the scores as numbers,
- * then the item's number inverted.
+ * Keys (keys.h) put items into the one order (candidates.h), larger keys first.
  */
 #ifndef THR_DEVICE_OPS_H
 #define THR_DEVICE_OPS_H

@@ -9,6 +9,7 @@
 #include "code/encode.h"
 #include "scan/lane.h"
 #include "scan/store_chunks.h"
+#include "scan/store_room.h"
 
 #include <string.h>
 
@@ -18,55 +19,29 @@ enum {
     N_STAGES = 2
 };
 
-/* ------------------------------------------------------------------------------------------------ memory */
-
-static bool is_pinned(thr_room_name name) {
-    return name >= THR_ROOM_HOST_WORDS;
-}
-
-static void release_room(const thr_backend *backend, thr_store_part *part, thr_room_name name) {
-    (is_pinned(name) ? backend->release_pinned : backend->release)(part->device, part->rooms[name].memory);
-    part->rooms[name] = (thr_room){0};
-}
-
-thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_room_name name, size_t size, void *memory_out,
-                          thr_error *err) {
-    static const char what[] = "a search";
-    thr_room *room = &part->rooms[name];
-    if (room->size < size) {
-        release_room(store->backend, part, name);
-        THR_TRY((is_pinned(name) ? store->backend->alloc_pinned : store->backend->alloc)(part->device, size,
-                                                                                         &room->memory, what, err));
-        room->size = size;
-    }
-    memcpy(memory_out, &room->memory, sizeof room->memory);
-    return THR_OK;
-}
-
-static void free_part(const thr_backend *backend, thr_store_part *part) {
+static void free_part(thr_store *store, thr_store_part *part) {
+    const thr_backend *backend = store->backend;
     backend->close_stream(part->stream);
     thr_store_free_rows(backend, part);
-    thr_store_free_codes(backend, part);
-    for (int name = 0; name < THR_N_ROOMS; name++)
-        release_room(backend, part, (thr_room_name)name);
+    thr_store_free_codes(store, part);
+    thr_store_free_rooms(backend, part);
 }
 
 void thr_store_free(thr_store *store) {
     if (store == NULL)
         return;
     for (uint32_t i = 0; i < store->n_parts; i++)
-        free_part(store->backend, &store->parts[i]);
+        free_part(store, &store->parts[i]);
     (void)pthread_mutex_destroy(&store->mutex);
     thr_release(store->context, store);
 }
 
 thr_store_size thr_store_get_size(thr_store *store) {
+    (void)pthread_mutex_lock(&store->mutex);
     thr_store_size size = {
         .code_bytes = store->code_bytes, .streamed_bytes = store->streamed_bytes, .row_bytes = store->row_bytes};
-    (void)pthread_mutex_lock(&store->mutex);
     for (uint32_t i = 0; i < store->n_parts; i++)
-        for (int name = 0; name < THR_N_ROOMS; name++)
-            size.workspace_bytes += is_pinned((thr_room_name)name) ? 0 : store->parts[i].rooms[name].size;
+        size.workspace_bytes += thr_store_room_bytes(&store->parts[i]);
     (void)pthread_mutex_unlock(&store->mutex);
     return size;
 }
@@ -217,7 +192,7 @@ static thr_status copy_chunks(const thr_store *store, const thr_scan_target *tar
     return store->backend->wait(part->chunks.copies, err);
 }
 
-static thr_status copy_part(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
+thr_status thr_store_copy_codes(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
     const size_t block_size = part->tile.codes / BLOCKS_A_TILE, spare = part->spare_bytes / (2 * N_STAGES);
     const uint32_t step = (uint32_t)((spare < STAGING_BYTES ? spare : STAGING_BYTES) / block_size + 1);
     thr_status status = THR_OK;
@@ -273,7 +248,7 @@ static thr_status open_part(thr_store *store, const thr_scan_target *target, thr
     measure_tile(part, target->segments);
     THR_TRY(store->backend->open_stream(part->device, &part->stream, err));
     THR_TRY(thr_store_place_codes(store, part, err));
-    THR_TRY(copy_part(store, target, part, err));
+    THR_TRY(thr_store_copy_codes(store, target, part, err));
     return thr_store_copy_rows(store, target, part, err);
 }
 

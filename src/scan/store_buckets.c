@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "scan/store_chunks.h"
+#include "scan/store_room.h"
 
 enum {
     /* As the paper has it; a bucket costs 24 bytes of memory and a place among those that are selected from. */

@@ -124,7 +124,8 @@ thr_status thr_store_place_codes(thr_store *store, thr_store_part *part, thr_err
     uint64_t free_bytes, all_bytes;
     THR_TRY(store->backend->free_memory(part->device, &free_bytes, &all_bytes, err));
     uint64_t spare = free_bytes / SPARE_PART < SPARE_BYTES ? free_bytes / SPARE_PART : SPARE_BYTES;
-    part->spare_bytes = spare;
+    spare = spare > part->spare_bytes ? spare : part->spare_bytes < free_bytes ? part->spare_bytes : free_bytes;
+    part->spare_bytes = (size_t)spare;
     spare += (uint64_t)part->n_tiles * (THR_DEVICE_TILE / 8); /* for a filter */
     const uint64_t room = free_bytes > spare ? free_bytes - spare : 0;
     part->n_samples = count_samples(part->n_tiles);
@@ -136,14 +137,26 @@ thr_status thr_store_place_codes(thr_store *store, thr_store_part *part, thr_err
     return status == THR_ENOMEM ? place_chunks(store, part, wanted / 2, err) : status;
 }
 
-void thr_store_free_codes(const thr_backend *backend, thr_store_part *part) {
+void thr_store_free_codes(thr_store *store, thr_store_part *part) {
     thr_store_chunks *chunks = &part->chunks;
+    const thr_backend *backend = store->backend;
+    const struct {
+        void *memory;
+        uint32_t n_tiles;
+    } there[] = {{part->resident, part->n_resident},
+                 {chunks->buffers[0], chunks->n_tiles},
+                 {chunks->buffers[1], chunks->n_tiles},
+                 {chunks->sampled, part->n_samples}};
     backend->close_stream(chunks->copies);
-    for (int i = 0; i < 2; i++)
-        backend->release(part->device, chunks->buffers[i]);
-    backend->release(part->device, chunks->sampled);
-    backend->release(part->device, part->resident);
+    for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
+        backend->release(part->device, there[i].memory);
+        store->code_bytes -= there[i].memory == NULL ? 0 : there[i].n_tiles * part->tile.all;
+    }
     backend->release_pinned(part->device, chunks->host);
+    store->streamed_bytes -= chunks->host == NULL ? 0 : (part->n_tiles - part->n_resident) * part->tile.all;
+    *chunks = (thr_store_chunks){0};
+    part->resident = NULL;
+    part->n_resident = 0;
 }
 
 /* --------------------------------------------------------------------------------------------- passes */

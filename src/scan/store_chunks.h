@@ -27,12 +27,13 @@ thr_device_codes thr_store_run(const thr_store_part *part, const void *memory, u
                                uint32_t n, uint32_t first_tile);
 
 /*
- * Decide what is resident, and ask for memory for it and for chunks; the part's codes and tile sizes are known. Nothing
- * is copied yet. THR_ENOMEM where not even two buffers can be had, or no pinned memory for what is not resident; what
- * was had already is left to thr_store_free_codes.
+ * Decide what is resident, and ask for memory for it and for chunks; the part's codes and tile sizes are known. At
+ * least spare_bytes stay free, as long as there are as many; then it says how many there are. Nothing is copied yet.
+ * THR_ENOMEM where not even two buffers can be had, or no pinned memory for what is not resident; what was had
+ * already is left to thr_store_free_codes.
  */
 thr_status thr_store_place_codes(thr_store *store, thr_store_part *part, thr_error *err);
-void thr_store_free_codes(const thr_backend *backend, thr_store_part *part);
+void thr_store_free_codes(thr_store *store, thr_store_part *part);
 
 /* The sampled tiles; as they are numbered behind those of the part, so are their bits of a filter. */
 thr_device_codes thr_store_sampled(const thr_store_part *part);

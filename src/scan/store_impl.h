@@ -85,6 +85,7 @@ typedef struct thr_store_part {
     thr_store_chunks chunks;
     thr_store_rows rows;
     size_t spare_bytes; /* that were left free for searches */
+    size_t lacks;       /* bytes that a search has asked for in vain; 0: nothing (store_room.h) */
     thr_room rooms[THR_N_ROOMS];
 } thr_store_part;
 
@@ -104,8 +105,7 @@ struct thr_store {
 thr_status thr_store_copy_rows(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err);
 void thr_store_free_rows(const thr_backend *backend, thr_store_part *part);
 
-/* Room for at least size bytes; what it held is lost when it has to grow. */
-thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_room_name name, size_t size, void *memory_out,
-                          thr_error *err);
+/* Copy a part's codes to where they have been placed (store_chunks.h). */
+thr_status thr_store_copy_codes(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "scan/store_chunks.h"
+#include "scan/store_room.h"
 
 #include <thresher/plan.h>
 

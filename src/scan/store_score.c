@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "scan/lane.h"
+#include "scan/store_room.h"
 
 #include <string.h>
 
@@ -139,7 +140,8 @@ static thr_status rescore_rows(const scoring *s, const thr_store_part *part, con
     return s->store->backend->rescore(part->stream, &op, err);
 }
 
-static thr_status rescore(const scoring *s, thr_error *err) {
+static thr_status rescore(void *arg, thr_error *err) {
+    const scoring *s = arg;
     const uint32_t most = count_rows(s);
     for (uint32_t i = 0; i < s->store->n_parts; i++) {
         THR_TRY(send_rest_queries(s, &s->store->parts[i], err));
@@ -176,7 +178,8 @@ static thr_status refine_rows(const scoring *s, const thr_store_part *part, cons
     return s->store->backend->refine(part->stream, &op, err);
 }
 
-static thr_status refine(const scoring *s, thr_error *err) {
+static thr_status refine(void *arg, thr_error *err) {
+    const scoring *s = arg;
     const uint32_t most = count_rows(s);
     for (uint32_t i = 0; i < s->store->n_parts; i++) {
         THR_TRY(send_vectors(s, &s->store->parts[i], err));
@@ -187,18 +190,12 @@ static thr_status refine(const scoring *s, thr_error *err) {
 
 thr_status thr_store_rescore(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
                              thr_lane *lanes, thr_error *err) {
-    const scoring s = {store, job, queries, lanes, n, true};
-    (void)pthread_mutex_lock(&store->mutex);
-    const thr_status status = rescore(&s, err);
-    (void)pthread_mutex_unlock(&store->mutex);
-    return status;
+    scoring s = {store, job, queries, lanes, n, true};
+    return thr_store_with_room(store, job->target, rescore, &s, err);
 }
 
 thr_status thr_store_refine(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
                             thr_lane *lanes, thr_error *err) {
-    const scoring s = {store, job, queries, lanes, n, false};
-    (void)pthread_mutex_lock(&store->mutex);
-    const thr_status status = refine(&s, err);
-    (void)pthread_mutex_unlock(&store->mutex);
-    return status;
+    scoring s = {store, job, queries, lanes, n, false};
+    return thr_store_with_room(store, job->target, refine, &s, err);
 }

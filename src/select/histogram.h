@@ -5,6 +5,8 @@
 #ifndef THR_SELECT_HISTOGRAM_H
 #define THR_SELECT_HISTOGRAM_H
 
+#include "base/anywhere.h"
+
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +15,7 @@
  * The rank in a sample of n_sample of n_all scores that stands for the wanted-th of all, raised by four standard
  * deviations of its count and by four, so that too few survivors are rare.
  */
-static inline double thr_sample_rank(double n_sample, uint64_t n_all, uint64_t wanted) {
+THR_ANYWHERE double thr_sample_rank(double n_sample, uint64_t n_all, uint64_t wanted) {
     const double expected = (double)wanted * n_sample / (double)n_all;
     return ceil(expected + 4 * sqrt(expected) + 4);
 }

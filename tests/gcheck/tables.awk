@@ -191,9 +191,31 @@ function limits() {
 
 # ------------------------------------------------------------------------------------------------ searches
 
+# Popcounts of n words of all planes and some bits of a query: of every weight, what full adders leave, and carry.
+function left_over(n, planes, bits,    weight, first, end, words, adders, left) {
+    adders = left = 0
+    for (weight = 0; weight < planes + bits - 1 || adders > 0; weight++) {
+        first = weight < bits ? 0 : weight - bits + 1
+        end = weight < planes ? weight + 1 : planes
+        words = (first < end ? (end - first) * n : 0) + adders
+        adders = int((words - 1) / 2)
+        left += words - 2 * adders
+    }
+    return left
+}
+
+# The same of an item and a query, whose words and bits are taken as src/cuda/tiles.cuh takes them.
+function popcounts(dims, planes, bits,    words, step, bit, left) {
+    step = planes == 1 ? 4 : planes <= 4 ? 2 : 1
+    for (words = int((dims + 31) / 32); words > 0; words -= step)
+        for (bit = 0; bit < bits; bit += 4)
+            left += left_over(words < step ? words : step, planes, bits - bit < 4 ? bits - bit : 4)
+    return left
+}
+
 # Popcounts and products of bytes that a way of its own would take, over what the device does of each.
 function work(seconds, dims, planes, bits, items,    counts, products) {
-    counts = int((dims + 31) / 32) * planes * bits * items / seconds
+    counts = popcounts(dims, planes, bits) * items / seconds
     products = dims * items / seconds
     return share(counts, v["limit.popc32_per_s"]) " | " share(products, fastest_products())
 }

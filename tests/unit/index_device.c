@@ -187,8 +187,8 @@ static void cuda_fails_where_the_gpu_does_and_goes_on_where_it_can(void **state)
     (void)state;
     static const struct {
         const char *failure;
-        thr_status status;
-    } cases[] = {{"alloc 2", THR_ENOMEM}, {"alloc 21", THR_ENOMEM}, {"copy 2", THR_EDEVICE}, {"launch 7", THR_EDEVICE}};
+        thr_status status; /* where a search lacks memory, codes make room for it */
+    } cases[] = {{"alloc 2", THR_ENOMEM}, {"alloc 21", THR_OK}, {"copy 2", THR_EDEVICE}, {"launch 7", THR_EDEVICE}};
     const answer wanted = on_cpu();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         thr_context *context = NULL;

@@ -3,7 +3,7 @@
  * scan_store.c - searches whose screen runs on GPUs, against the search by the book in every bit. The GPUs are the
  * emulator of tests/simt, three of them; the backend is the real one, compiled for it.
  */
-#include "gpus.h"
+#include "kinds.h"
 #include "naive.h"
 #include "scan/lane.h"
 
@@ -11,9 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
-static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
 
 enum {
     N_CONTEXTS = 4,
@@ -41,35 +38,6 @@ static int set_up(void **state) {
 
 /* ------------------------------------------------------------------------------------------ all kinds */
 
-static void check_target(const test_gpus *f, const test_target *target, uint64_t *rng) {
-    const uint64_t n = target->shape.n_items;
-    const uint32_t n_dims = target->shape.n_dims;
-    const uint64_t n_queries = 2 + thr_rng_below(rng, thr_rng_below(rng, 2) == 0 ? 8 : MOST_QUERIES - 2);
-    thr_context *context = f->contexts[thr_rng_below(rng, N_CONTEXTS)];
-    float *queries = test_queries(rng, n_queries, n_dims);
-    uint64_t *filter = test_filter(rng, target->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
-    thr_search_options options = test_counts(30, 12);
-    options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
-    const uint64_t before = f->emulator.launches();
-    test_search_equals_naive(context, target, queries, 1, 5, &options, "one query");
-    assert_true(f->emulator.launches() > before);
-    test_search_equals_naive(context, target, queries, n_queries, 5, &options, "a batch");
-    test_search_equals_naive(context, target, queries, 2, n + 3, &options, "k > n");
-    options.extra = target->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
-    test_search_equals_naive(context, target, queries, n_queries, 4, &options, "extra");
-    options.extra = INFINITY;
-    test_search_equals_naive(context, target, queries, 1, 4, &options, "extra without end");
-    options = test_counts(20, 10);
-    options.filter = filter;
-    options.filter_bits = n;
-    test_search_equals_naive(context, target, queries, n_queries, 7, &options, "filter");
-    options.filter = none;
-    test_search_equals_naive(context, target, queries, n_queries, 7, &options, "nothing allowed");
-    free(none);
-    free(filter);
-    free(queries);
-}
-
 /* Flat and nested codes of all numbers of planes, with and without centre, of sizes around blocks and tiles. */
 static void all_kinds_of_codes_equal_the_naive_answer(void **state) {
     const test_gpus *f = *state;
@@ -77,19 +45,15 @@ static void all_kinds_of_codes_equal_the_naive_answer(void **state) {
     uint64_t rng = test_seed();
     for (uint32_t bits = 1; bits <= 8; bits++)
         for (uint32_t turn = 0; turn < TURNS; turn++) {
-            const test_shape shape = {.n_items = sizes[thr_rng_below(&rng, sizeof sizes / sizeof *sizes)],
-                                      .n_dims = 1 + (uint32_t)thr_rng_below(&rng, 75),
-                                      .bits = bits,
-                                      .metric = METRICS[thr_rng_below(&rng, 3)],
-                                      .keep = KEEPS[thr_rng_below(&rng, 4)],
-                                      .segment_items = turn % 2 == 0 ? 0 : 64 * (1 + (uint32_t)thr_rng_below(&rng, 3)),
-                                      .centre = turn % 4 == 2 || turn % 4 == 1,
-                                      .lead =
-                                          turn % 4 < 2 || bits == 1 ? 0 : 1 + (uint32_t)thr_rng_below(&rng, bits - 1)};
-            float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
+            const uint32_t n_items = sizes[thr_rng_below(&rng, sizeof sizes / sizeof *sizes)];
+            const test_shape shape = test_any_shape(&rng, bits, n_items);
+            const uint64_t n_queries = 2 + thr_rng_below(&rng, thr_rng_below(&rng, 2) == 0 ? 8 : MOST_QUERIES - 2);
+            float *rows = test_tied_rows(&rng, n_items, shape.n_dims, shape.centre);
             test_target target;
             test_target_put(f, turn % 3 == 0 ? f->one : f->three, &target, &shape, rows);
-            check_target(f, &target, &rng);
+            const uint64_t before = f->emulator.launches();
+            test_all_searches(f->contexts[thr_rng_below(&rng, N_CONTEXTS)], &target, n_queries, &rng);
+            assert_true(f->emulator.launches() > before);
             test_target_take(&target);
             free(rows);
         }
@@ -135,8 +99,12 @@ static void large_collections_equal_the_naive_answer(void **state) {
     uint64_t rng = test_seed();
     float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     for (size_t m = 0; m < MANY_METRICS; m++) {
-        const test_shape shape = {
-            .n_items = MANY, .n_dims = FEW_DIMS, .bits = 2, .metric = METRICS[m], .keep = KEEPS[m], .lead = m == 1};
+        const test_shape shape = {.n_items = MANY,
+                                  .n_dims = FEW_DIMS,
+                                  .bits = 2,
+                                  .metric = TEST_METRICS[m],
+                                  .keep = TEST_KEEPS[m],
+                                  .lead = m == 1};
         check_many(f, &shape, rows, queries, "many");
     }
     free(queries);
@@ -147,12 +115,10 @@ static void large_collections_equal_the_naive_answer(void **state) {
 static void rows_that_are_all_equal_come_in_their_order(void **state) {
     const test_gpus *f = *state;
     uint64_t rng = test_seed();
-    float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
-    test_gaussian(&rng, rows, FEW_DIMS);
-    for (uint32_t i = 1; i < MANY; i++)
-        memcpy(rows + (size_t)i * FEW_DIMS, rows, FEW_DIMS * sizeof *rows);
+    float *rows = test_equal_rows(&rng, MANY, FEW_DIMS), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     for (size_t m = 0; m < MANY_METRICS; m++) {
-        const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = METRICS[m], .lead = m == 2};
+        const test_shape shape = {
+            .n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = TEST_METRICS[m], .lead = m == 2};
         check_many(f, &shape, rows, queries, "all equal");
     }
     free(queries);
@@ -179,7 +145,7 @@ static void samples_that_mislead_do_not_change_answers(void **state) {
                 rows[(size_t)tile * TILE * FEW_DIMS + i] += (float)sign * 3;
         }
         for (size_t m = 0; m < MANY_METRICS; m++) {
-            const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = METRICS[m]};
+            const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = TEST_METRICS[m]};
             check_many(f, &shape, rows, queries, "misleading sample");
         }
         free(rows);
@@ -213,16 +179,6 @@ static void free_small(small *s) {
     free(s->queries);
 }
 
-static thr_status search(const test_gpus *f, const small *s, thr_error *err) {
-    uint64_t rows[GROUP * 5];
-    const thr_matrix queries = thr_matrix_f32(s->queries, GROUP, SMALL_DIMS);
-    thr_scan *scan = NULL;
-    assert_ok(thr_scan_create(f->contexts[0], &scan, err), err);
-    const thr_status status = thr_scan_search(scan, &s->target.scan, &queries, 5, &s->options, rows, NULL, err);
-    thr_scan_free(scan);
-    return status;
-}
-
 static void every_allocation_on_a_device_may_fail(void **state) {
     const test_gpus *f = *state;
     const thr_devices *devices = ALL_DEVICES ? f->three : f->one;
@@ -238,7 +194,7 @@ static void every_allocation_on_a_device_may_fail(void **state) {
         f->emulator.let_fail(what);
         thr_status status = thr_store_create(f->contexts[0], devices, &s.target.scan, &s.target.scan.store, &err);
         if (status == THR_OK)
-            status = search(f, &s, &err);
+            status = test_search_once(f->contexts[0], &s.target, s.queries, GROUP, &err);
         f->emulator.let_fail("none");
         if (status == THR_OK) { /* records and vectors that do not fit stay where they are, codes come in chunks */
             const thr_store_size size = thr_store_get_size(s.target.scan.store);
@@ -250,7 +206,7 @@ static void every_allocation_on_a_device_may_fail(void **state) {
             assert_error(status, THR_ENOMEM, &err, "cuda:");
         }
         if (s.target.scan.store != NULL) { /* what failed is asked for again */
-            assert_ok(search(f, &s, &err), &err);
+            assert_ok(test_search_once(f->contexts[0], &s.target, s.queries, GROUP, &err), &err);
             test_search_equals_naive(f->contexts[0], &s.target, s.queries, GROUP, 5, &s.options, "after a failure");
         }
         thr_store_free(s.target.scan.store);
@@ -275,7 +231,7 @@ static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
             f->emulator.let_fail(what);
             thr_status status = thr_store_create(f->contexts[0], f->one, &s.target.scan, &s.target.scan.store, &err);
             if (status == THR_OK)
-                status = search(f, &s, &err);
+                status = test_search_once(f->contexts[0], &s.target, s.queries, GROUP, &err);
             const bool was_lost = status != THR_OK;
             if (was_lost)
                 assert_error(status, THR_EDEVICE, &err, "illegal");

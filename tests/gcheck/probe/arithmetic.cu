@@ -22,7 +22,7 @@ struct dp4a {
     }
 };
 
-/* As the screen counts: XOR with a query's word, popcount, added with a shift. */
+/* What a word costs that the screen counts by itself: XOR with a query's word, popcount, added with a shift. */
 struct xor_popc_add {
     static __device__ __forceinline__ void step(uint32_t &x, uint32_t a, uint32_t) {
         uint32_t count;
