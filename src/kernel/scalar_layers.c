@@ -36,21 +36,20 @@ static void gather_sum(float *out, const float *table, size_t n_columns, const u
 
 static void window_max(float *best, uint16_t *where, const float *vectors, const uint32_t *words, size_t n_words,
                        const float *bias, size_t n_columns) {
-    for (size_t t = 0; t < n_words; t++) {
-        const float *middle = vectors + words[t] * 3 * n_columns + n_columns;
-        const float *left = t == 0 ? NULL : vectors + words[t - 1] * 3 * n_columns;
-        const float *right = t + 1 == n_words ? NULL : vectors + words[t + 1] * 3 * n_columns + 2 * n_columns;
-        for (size_t c = 0; c < n_columns; c++) {
-            float z = left == NULL ? middle[c] : left[c] + middle[c];
-            if (right != NULL)
-                z += right[c];
+    const size_t n = n_columns, left = 0, middle = n, right = 2 * n; /* the parts of a word's 3 n numbers */
+    for (size_t t = 0; t < n_words; t++)
+        for (size_t c = 0; c < n; c++) {
+            float z = vectors[words[t] * 3 * n + middle + c];
+            if (t > 0)
+                z = vectors[words[t - 1] * 3 * n + left + c] + z;
+            if (t + 1 < n_words)
+                z += vectors[words[t + 1] * 3 * n + right + c];
             z += bias[c];
             if (t == 0 || z > best[c]) {
                 best[c] = z;
                 where[c] = (uint16_t)t;
             }
         }
-    }
 }
 
 static void add_where(float *out, const float *in, const uint16_t *where, uint16_t at, size_t n) {

@@ -52,35 +52,51 @@ static inline void thr_ftrl_step_rows(float *restrict w, float *restrict z, floa
 /* ------------------------------------------------------------------------------------------- sums of rows */
 
 /*
- * Columns in chunks of some registers, so that a sum is written once. While a row is added, the same columns of the row
- * FETCH_ROWS further on are fetched, which may be a row of the next sum: rows of a table lie anywhere in memory, and
- * what a chunk takes of one is too short for the processor to see where it goes on.
+ * Columns in chunks of nine registers: a sum is written once, and what is read of a row at a time is long enough for
+ * memory. While a row is added, the same columns of the row FETCH_ROWS further on, maybe one of the next sum, are
+ * fetched to the second level cache.
  */
-enum { CHUNK_VECTORS = 4, CHUNK = CHUNK_VECTORS * LANES, FETCH_ROWS = 12, CACHE_LINE_FLOATS = 16 };
+enum { CHUNK_VECTORS = 9, FETCH_ROWS = 12, CACHE_LINE_FLOATS = 16 };
+
+/* vectors: a constant where it is called. n_rows: 1 at least. */
+THR_ALWAYS void thr_sum_chunk(float *out, const float *table, size_t n_columns, const uint32_t *rows, size_t n_rows,
+                              size_t n_known, size_t vectors) {
+    enum { TO_SECOND_LEVEL = 2 };
+    thr_lanes sums[CHUNK_VECTORS];
+    const float *row = table + rows[0] * n_columns;
+    THR_UNROLL
+    for (size_t v = 0; v < vectors; v++)
+        sums[v] = thr_load(row + v * LANES);
+    for (size_t r = 0;;) {
+        if (r + FETCH_ROWS < n_known)
+            for (size_t i = 0; i < vectors * LANES; i += CACHE_LINE_FLOATS)
+                __builtin_prefetch(table + rows[r + FETCH_ROWS] * n_columns + i, 0, TO_SECOND_LEVEL);
+        if (++r >= n_rows)
+            break;
+        row = table + rows[r] * n_columns;
+        THR_UNROLL
+        for (size_t v = 0; v < vectors; v++)
+            sums[v] += thr_load(row + v * LANES);
+    }
+    THR_UNROLL
+    for (size_t v = 0; v < vectors; v++)
+        thr_store(out + v * LANES, sums[v]);
+}
 
 static inline void thr_gather_sum(float *out, const float *table, size_t n_columns, const uint32_t *rows, size_t n_rows,
                                   size_t n_ahead) {
     const size_t n_known = n_rows + n_ahead;
+    size_t c = 0;
     if (n_rows == 0) {
         memset(out, 0, n_columns * sizeof(float));
         return;
     }
-    size_t c = 0;
-    for (; c + CHUNK <= n_columns; c += CHUNK) {
-        thr_lanes sums[CHUNK_VECTORS];
-        for (size_t r = 0; r < n_rows; r++) {
-            const float *row = table + rows[r] * n_columns + c;
-            if (r + FETCH_ROWS < n_known) {
-                const float *next = table + rows[r + FETCH_ROWS] * n_columns + c;
-                for (size_t i = 0; i < CHUNK; i += CACHE_LINE_FLOATS)
-                    __builtin_prefetch(next + i);
-            }
-            for (size_t v = 0; v < CHUNK_VECTORS; v++)
-                sums[v] = r == 0 ? thr_load(row + v * LANES) : sums[v] + thr_load(row + v * LANES);
-        }
-        for (size_t v = 0; v < CHUNK_VECTORS; v++)
-            thr_store(out + c + v * LANES, sums[v]);
-    }
+    for (; c + CHUNK_VECTORS * LANES <= n_columns; c += CHUNK_VECTORS * LANES)
+        thr_sum_chunk(out + c, table + c, n_columns, rows, n_rows, n_known, CHUNK_VECTORS);
+    for (; c + 2 * LANES <= n_columns; c += 2 * LANES)
+        thr_sum_chunk(out + c, table + c, n_columns, rows, n_rows, n_known, 2);
+    for (; c + LANES <= n_columns; c += LANES)
+        thr_sum_chunk(out + c, table + c, n_columns, rows, n_rows, n_known, 1);
     for (; c < n_columns; c++) {
         float sum = table[rows[0] * n_columns + c];
         for (size_t r = 1; r < n_rows; r++)

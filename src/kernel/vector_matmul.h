@@ -4,7 +4,7 @@
  *
  * Vectors lie along a row of C, so lanes never meet and every element is its own sum in ascending order: how wide a
  * vector is and where blocks end cannot be seen in the result. The including file says how many floats a vector has
- * (THR_LANES), and how many rows and vectors of C stay in registers (THR_TILE_ROWS up to 6, THR_TILE_VECTORS up to 4).
+ * (THR_LANES), and how many rows and vectors of C stay in registers (THR_TILE_ROWS and THR_TILE_VECTORS, both up to 6).
  *
  * B goes through a panel of THR_TILE_VECTORS vectors and PANEL_STEPS steps, copied side by side so that reading it does
  * not depend on B's stride; the columns past the last are zeros there, and of C there a copy is worked on.
@@ -35,6 +35,13 @@ typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));
 
 #define THR_ALWAYS static inline __attribute__((always_inline))
 
+/* Registers have no index: loops over arrays that stand for registers are unrolled. */
+#ifdef __clang__
+#define THR_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define THR_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 THR_ALWAYS thr_lanes thr_load(const float *from) {
     thr_lanes x;
     memcpy(&x, from, sizeof x);
@@ -50,29 +57,29 @@ THR_ALWAYS void thr_tile(const thr_product *p, size_t n_steps, size_t rows, size
     thr_lanes sums[TILE_ROWS][TILE_VECTORS];
     const float *a = p->a, *b = p->b;
     const size_t a_row = p->a_row, a_step = p->a_step, b_row = p->b_row, c_row = p->c_row;
-#pragma GCC unroll 8
+    THR_UNROLL
     for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (size_t v = 0; v < vectors; v++)
-            sums[r][v] = thr_load(p->c + r * c_row + v * LANES);
+        THR_UNROLL
+    for (size_t v = 0; v < vectors; v++)
+        sums[r][v] = thr_load(p->c + r * c_row + v * LANES);
     for (size_t k = 0; k < n_steps; k++, a += a_step, b += b_row) {
         thr_lanes right[TILE_VECTORS];
-#pragma GCC unroll 8
+        THR_UNROLL
         for (size_t v = 0; v < vectors; v++)
             right[v] = thr_load(b + v * LANES);
-#pragma GCC unroll 8
+        THR_UNROLL
         for (size_t r = 0; r < rows; r++) {
             const float left = a[r * a_row];
-#pragma GCC unroll 8
+            THR_UNROLL
             for (size_t v = 0; v < vectors; v++)
                 sums[r][v] += right[v] * left;
         }
     }
-#pragma GCC unroll 8
+    THR_UNROLL
     for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (size_t v = 0; v < vectors; v++)
-            thr_store(p->c + r * c_row + v * LANES, sums[r][v]);
+        THR_UNROLL
+    for (size_t v = 0; v < vectors; v++)
+        thr_store(p->c + r * c_row + v * LANES, sums[r][v]);
 }
 
 THR_ALWAYS void thr_tile_rows(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
@@ -92,6 +99,8 @@ static inline void thr_tile_any(const thr_product *p, size_t n_steps, size_t row
 #define CASE(n)                                                                                                        \
     if (vectors == (n) && (n) <= TILE_VECTORS)                                                                         \
         thr_tile_rows(p, n_steps, rows, (n) <= TILE_VECTORS ? (n) : 1);
+    CASE(6)
+    CASE(5)
     CASE(4)
     CASE(3)
     CASE(2)

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Bags a piece of the forward pass, touched rows one of the backward pass; floats of a cache line. */
-enum { PIECE_BAGS = 64, PIECE_ROWS = 32, LINE = 16 };
+/* Bags a piece of the forward pass, touched rows one of the backward; columns stepped at once; floats of a line. */
+enum { PIECE_BAGS = 64, PIECE_ROWS = 32, STEP_COLUMNS = 64, LINE = 16 };
 
 typedef struct sums {
     const thr_kernels *kernels;
@@ -100,12 +100,28 @@ typedef struct steps {
     float *gradients; /* n_columns a worker */
 } steps;
 
-/* The row's weights and state are what no cache holds: they are fetched while the gradient is summed. */
-static void fetch_row(const steps *s, size_t row) {
-    for (size_t c = 0; c < s->n_columns; c += LINE) {
-        __builtin_prefetch(s->table + row * s->n_columns + c, 1);
+/* To the second level cache, as the first has no room for them beside the gradient's rows. */
+static void fetch(const steps *s, size_t at, size_t n) {
+    enum { TO_SECOND_LEVEL = 2 };
+    for (size_t c = at; c < at + n; c += LINE) {
+        __builtin_prefetch(s->table + c, 1, TO_SECOND_LEVEL);
         for (uint32_t slot = 0; slot < s->n_slots; slot++)
-            __builtin_prefetch(s->slots[slot] + row * s->n_columns + c, 1);
+            __builtin_prefetch(s->slots[slot] + c, 1, TO_SECOND_LEVEL);
+    }
+}
+
+/*
+ * Steps the row at `at`, while the next one's weights and state, which no cache holds, are fetched: a few lines after
+ * every few, since a processor waits when it has too many on their way.
+ */
+static void step_row(const steps *s, size_t at, size_t next, const float *gradient) {
+    for (size_t c = 0; c < s->n_columns; c += STEP_COLUMNS) {
+        const size_t n = s->n_columns - c < STEP_COLUMNS ? s->n_columns - c : STEP_COLUMNS;
+        float *slots[2] = {NULL, NULL};
+        for (uint32_t slot = 0; slot < s->n_slots; slot++)
+            slots[slot] = s->slots[slot] + at + c;
+        fetch(s, next + c, n);
+        thr_optimiser_pass_step(&s->pass, s->table + at + c, gradient + c, slots, n);
     }
 }
 
@@ -115,15 +131,11 @@ static void step_rows(void *arg, size_t piece, uint32_t worker) {
     const size_t n = s->n_columns, first = piece * PIECE_ROWS;
     const size_t end = t->n_rows - first < PIECE_ROWS ? t->n_rows : first + PIECE_ROWS;
     float *gradient = s->gradients + worker * n;
-    fetch_row(s, t->rows[first]);
+    fetch(s, t->rows[first] * n, n);
     for (size_t i = first; i < end; i++) {
-        if (i + 1 < end)
-            fetch_row(s, t->rows[i + 1]);
         s->pass.kernels->gather_sum(gradient, s->d_out, n, t->bags + t->offsets[i], t->offsets[i + 1] - t->offsets[i],
                                     t->offsets[end] - t->offsets[i + 1]);
-        const size_t at = t->rows[i] * n;
-        float *slots[2] = {s->n_slots > 0 ? s->slots[0] + at : NULL, s->n_slots > 1 ? s->slots[1] + at : NULL};
-        thr_optimiser_pass_step(&s->pass, s->table + at, gradient, slots, n);
+        step_row(s, t->rows[i] * n, t->rows[i + 1 < end ? i + 1 : i] * n, gradient);
     }
 }
 

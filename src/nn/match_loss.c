@@ -154,20 +154,22 @@ static size_t rows_of(const run *r, size_t block) {
     return left < r->block ? left : r->block;
 }
 
+/* Rows in blocks of a cache line's floats, which the transposition fills. */
 static void normalise_block(void *arg, size_t piece, uint32_t worker) {
     (void)worker;
     const run *r = arg;
-    const size_t first = piece * r->block, n_dims = r->n_dims;
-    for (size_t i = first; i < first + rows_of(r, piece); i++) {
+    const size_t first = piece * LANES, n_dims = r->n_dims, end = r->n - first < LANES ? r->n : first + LANES;
+    for (size_t i = first; i < end; i++) {
         r->query_scales[i] = to_unit(r, r->raw_queries + i * n_dims, r->queries + i * n_dims);
         r->item_scales[i] = to_unit(r, r->raw_items + i * n_dims, r->items + i * n_dims);
-        for (size_t d = 0; d < n_dims; d++)
-            r->items_across[d * r->n + i] = r->items[i * n_dims + d];
         r->kernels->dot_f32(&r->pairs[i], r->queries + i * n_dims, r->items + i * n_dims, n_dims * sizeof(float), 1,
                             n_dims);
         if (r->cosines != NULL)
             r->cosines[i] = r->pairs[i];
     }
+    for (size_t d = 0; d < n_dims; d++)
+        for (size_t i = first; i < end; i++)
+            r->items_across[d * r->n + i] = r->items[i * n_dims + d];
 }
 
 /* Runs of rows of the other side that a block's columns are: they go around the end to row 0. */
@@ -288,7 +290,7 @@ double thr_match_loss_run(thr_context *context, const thr_match_loss *loss, cons
              .d_items = d_items};
     const size_t n_blocks = (n_rows + r.block - 1) / r.block;
     lay_out(&r, scratch);
-    thr_parallel_for(context, n_blocks, normalise_block, &r);
+    thr_parallel_for(context, (n_rows + LANES - 1) / LANES, normalise_block, &r);
     thr_parallel_for(context, n_blocks, query_block, &r);
     if (d_items != NULL)
         thr_parallel_for(context, n_blocks, item_block, &r);

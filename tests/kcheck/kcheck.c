@@ -4,6 +4,7 @@
  *
  *   kcheck [--isa LEVEL] [--seed N] [--rounds N] [--bench] [--only NAME]
  *   kcheck --layouts
+ *   kcheck --blas
  *
  * Exit 0: all equal; 1: a difference (slot, level, shape and seed are printed); 77: this CPU has not that level.
  */
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "blas.h"
 #include "layouts.h"
 
 #include <stdarg.h>
@@ -175,6 +177,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--layouts") == 0) {
             return kcheck_layouts();
+        } else if (strcmp(argv[i], "--blas") == 0) {
+            return kcheck_blas();
         } else if (strcmp(argv[i], "--bench") == 0) {
             timed = true;
         } else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {

@@ -165,7 +165,7 @@ static void the_longest_text_is_counted_to_its_end(void **state) {
     thr_context_free(context);
 }
 
-/* The loss sum of r tanh(pooled) by central differences in double: a maximum's gradient is that of the winning window. */
+/* The sum of r tanh(pooled) in double, for central differences: a maximum's gradient is that of the window it is. */
 static double loss_of(const problem *p, const double *vectors, const double *r) {
     const size_t n = p->n_columns;
     double sum = 0;
