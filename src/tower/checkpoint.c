@@ -42,7 +42,7 @@ static thr_status find_path(const thr_trainer *trainer, char **path, thr_error *
 /* Of what must not change between a training and its resumption: options, and the pairs as they were read. */
 static uint64_t identify(const thr_trainer *trainer) {
     const thr_tower_train_options *options = &trainer->options;
-    const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator};
+    const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator, options->n_epochs};
     const float rates[] = {options->gamma, options->rate, options->word_dropout};
     const thr_text_list *queries = &trainer->pairs.texts[THR_SIDE_QUERY], *items = &trainer->pairs.texts[THR_SIDE_ITEM];
     thr_checksum_room room;
