@@ -110,7 +110,8 @@ typedef struct thr_tower_report {
  * Returns THR_OK; THR_EINVAL for options out of range; THR_EFORMAT when more than one line in 20 lacks the columns, or
  * when there are fewer pairs than two batches; THR_ERANGE when the loss is no longer finite (err names the step; the
  * best model so far stays); THR_ECORRUPT and THR_ENOTFOUND for a checkpoint that is damaged or missing; THR_EMISMATCH
- * for one of another configuration; THR_ECANCELED (a checkpoint was written); THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ * for one of another configuration, other options or other pairs; THR_ECANCELED (a checkpoint was written if pairs had
+ * been read); THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path, const char *path,
                                    const thr_tower_train_options *options, thr_tower_report *report, thr_error *err);
@@ -119,7 +120,11 @@ THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path,
 
 typedef struct thr_tower thr_tower;
 
-/* Read a model. THR_OK; THR_ENOTFOUND; THR_EFORMAT; THR_EVERSION; THR_ECORRUPT; THR_EIO; THR_ENOMEM. */
+/*
+ * Read a model. Its header is checked; its weights are mapped and read when they are needed, so damage in them is found
+ * by who compares checksums, as thr_index_verify does. THR_OK; THR_ENOTFOUND; THR_EFORMAT; THR_EVERSION;
+ * THR_ECORRUPT; THR_EIO; THR_ENOMEM.
+ */
 THR_API thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **tower, thr_error *err);
 THR_API void thr_tower_free(thr_tower *tower);
 

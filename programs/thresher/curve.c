@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../bench/plot.h"
+#include "plot.h"
 #include "program.h"
 #include "talk.h"
 

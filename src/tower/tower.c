@@ -151,7 +151,16 @@ uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side) {
     return bits * ((config->n_dims + 7) / 8);
 }
 
-/* With u the number whose digits the planes are, the embedding is (2u + 1 - 2^bits) / 2^(bits - 1). */
+/*
+ * With u the number whose digits the planes are, the embedding is (2u + 1 - 2^bits) / 2^(bits - 1). What is none gets the
+ * nearest below, so that the conversion is defined for any float.
+ */
+static uint32_t find_digits(float embedding, uint32_t bits) {
+    const float most = (float)((1u << bits) - 1);
+    const float twice = embedding * (float)(1u << (bits - 1)) + most;
+    return twice >= 2 * most ? (1u << bits) - 1 : twice > 0 ? (uint32_t)twice / 2 : 0;
+}
+
 thr_status thr_tower_pack(const thr_tower *tower, thr_side side, const float *embeddings, uint64_t n_texts,
                           unsigned char *out, thr_error *err) {
     const uint32_t n_dims = tower->model.config.n_dims, n_rows = (n_dims + 7) / 8;
@@ -162,7 +171,7 @@ thr_status thr_tower_pack(const thr_tower *tower, thr_side side, const float *em
     memset(out, 0, (size_t)n_texts * size);
     for (uint64_t t = 0; t < n_texts; t++, out += size, embeddings += n_dims) {
         for (uint32_t d = 0; d < n_dims; d++) {
-            const uint32_t u = (uint32_t)(embeddings[d] * (float)(1u << (bits - 1)) + (float)((1u << bits) - 1)) / 2;
+            const uint32_t u = find_digits(embeddings[d], bits);
             for (uint32_t p = 0; p < bits; p++)
                 out[p * n_rows + d / 8] |= (unsigned char)((u >> (bits - 1 - p) & 1) << d % 8);
         }

@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sys/stat.h>
+
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/rng.h"
 #include "tower/model_file.h"
@@ -136,6 +139,17 @@ static thr_status run(thr_trainer *trainer, thr_error *err) {
     return THR_OK;
 }
 
+/* A place that cannot be written to is told before an epoch, not after. */
+static thr_status check_place(thr_context *context, const char *path, thr_error *err) {
+    thr_out out = {.fd = -1};
+    struct stat there;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return thr_fail(err, THR_EINVAL, "%s: is there and no plain file: choose another name for the model", path);
+    THR_TRY(thr_out_open(context, path, &out, err));
+    thr_out_drop(&out);
+    return THR_OK;
+}
+
 thr_status thr_tower_train(thr_context *context, const char *pairs_path, const char *path,
                            const thr_tower_train_options *given, thr_tower_report *report, thr_error *err) {
     thr_tower_train_options options;
@@ -144,6 +158,7 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
         THR_TRY(thr_take_options(&options, sizeof options, given, offsetof(thr_tower_train_options, on_epoch),
                                  "thr_tower_train_options", err));
     THR_TRY(check(&options, err));
+    THR_TRY(check_place(context, path, err));
     thr_trainer *trainer = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
     thr_status status = thr_trainer_start(context, pairs_path, path, &options, trainer, err);
