@@ -60,7 +60,8 @@ static void a_changed_header_is_refused(void **state) {
                 n_blank++;
             else
                 assert_true(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION);
-            assert_case(status != THR_OK || kept == ' ', "byte %zu, bit %u of the header (%c): accepted", at, bit, kept);
+            assert_case(status != THR_OK || kept == ' ', "byte %zu, bit %u of the header (%c): accepted", at, bit,
+                        kept);
             if (status == THR_OK)
                 assert_true(memcmp(&config, &wanted, sizeof config) == 0 && other == fingerprint);
             bytes[at] = kept;

@@ -20,7 +20,7 @@ typedef struct texts {
 } texts;
 
 static void make_texts(texts *t) {
-    static const char *const odd[] = {"",       " ",          "\xff\xfe", "\xf0\x90",  "a",
+    static const char *const odd[] = {"",         " ",          "\xff\xfe", "\xf0\x90", "a",
                                       "EDIT PDF", "edit, pdf!", "\xc3\x9c", "\xc3\xbc", "\xed\xa0\x80"};
     enum { N_ODD = sizeof odd / sizeof *odd };
     memset(t, 0, sizeof *t);
@@ -85,7 +85,10 @@ static void only_words_count(void **state) {
     static const char *const same[][2] = {{"edit pdf", "  EDIT -- pdf!\n"},
                                           {"", "\xff\xff ;"},
                                           {"edit pdf", "edit\xffpdf"},
-                                          {"\xc3\xbc" "ber", "\xc3\x9c" "BER"}};
+                                          {"\xc3\xbc"
+                                           "ber",
+                                           "\xc3\x9c"
+                                           "BER"}};
     float a[DIMS], b[DIMS];
     tower_make(model, 3, 8);
     thr_tower *tower = tower_open(*state, model);

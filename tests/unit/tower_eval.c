@@ -16,7 +16,8 @@ typedef struct judged {
 
 /* Pairs with labels 0, 1 or 2 of an item that fits or does not, and what the model makes of them. */
 static judged write_judged(const thr_tower *tower, size_t n) {
-    judged j = {n, test_array(n * DIMS, sizeof(float)), test_array(n * DIMS, sizeof(float)), test_array(n, sizeof(bool))};
+    judged j = {n, test_array(n * DIMS, sizeof(float)), test_array(n * DIMS, sizeof(float)),
+                test_array(n, sizeof(bool))};
     uint64_t rng = test_seed();
     thr_error err;
     FILE *file = fopen(pairs, "wb");
@@ -66,10 +67,8 @@ static double naive_auc(const double *scores, const bool *good, size_t n) {
     return right / all;
 }
 
-static const thr_pairs_format format = {.query_column = 3, .item_column = 2}, labelled = {.query_column = 3,
-                                                                                         .item_column = 2,
-                                                                                         .label_column = 4,
-                                                                                         .least_label = 1};
+static const thr_pairs_format format = {.query_column = 3, .item_column = 2},
+                              labelled = {.query_column = 3, .item_column = 2, .label_column = 4, .least_label = 1};
 
 static void with_labels_good_pairs_are_told_from_bad_ones(void **state) {
     thr_error err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tower_refused.c - options out of range, structs of other sizes, numbers that run away, disks that are full. */
 #define _DEFAULT_SOURCE /* mount */
-#define TOWER_TEST "refused"
+#define TOWER_TEST      "refused"
 #include "tower_support.h"
 
 #include <errno.h>

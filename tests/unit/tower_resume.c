@@ -235,8 +235,8 @@ static void a_damaged_checkpoint_is_refused(void **state) {
         FILE *file = fopen(checkpoint, "wb");
         assert_non_null(file);
         assert_true(fwrite(bytes, 1, cut ? at : size, file) == (cut ? at : size) && fclose(file) == 0);
-        const thr_status status = is_blank ? THR_EFORMAT
-                                           : thr_tower_train(*state, pairs, stopped, &options, NULL, &err);
+        const thr_status status =
+            is_blank ? THR_EFORMAT : thr_tower_train(*state, pairs, stopped, &options, NULL, &err);
         assert_case(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION ||
                         status == THR_EMISMATCH,
                     "seed %llu: byte %zu of %zu %s: status %s", (unsigned long long)test_seed(), at, size,

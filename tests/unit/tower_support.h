@@ -24,7 +24,8 @@ enum { TOWER_TEXT_ROOM = 80, TOWER_PAIRS = 120 };
 
 /* Some words, the same for the same number; alike ones for numbers of the same topic. */
 static inline void tower_text(uint64_t number, char text[TOWER_TEXT_ROOM]) {
-    static const char *const topics[] = {"edit pdf", "play chess", "send mail", "fetch news", "draw maps", "scan ports"};
+    static const char *const topics[] = {"edit pdf",   "play chess", "send mail",
+                                         "fetch news", "draw maps",  "scan ports"};
     static const char *const syllables[] = {"ba", "den", "fi", "gor", "hul", "ka", "lem", "mi"};
     uint64_t rng = number + 1;
     const uint64_t a = thr_rng_below(&rng, 8), b = thr_rng_below(&rng, 8), c = thr_rng_below(&rng, 8);
@@ -84,8 +85,7 @@ static inline char *tower_read(const char *path, size_t *size) {
 static inline bool tower_same_files(const char *a, const char *b) {
     size_t a_size = 0, b_size = 0;
     char *a_bytes = tower_read(a, &a_size), *b_bytes = tower_read(b, &b_size);
-    const bool same =
-        a_bytes != NULL && b_bytes != NULL && a_size == b_size && memcmp(a_bytes, b_bytes, a_size) == 0;
+    const bool same = a_bytes != NULL && b_bytes != NULL && a_size == b_size && memcmp(a_bytes, b_bytes, a_size) == 0;
     free(a_bytes);
     free(b_bytes);
     return same;

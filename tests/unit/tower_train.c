@@ -191,8 +191,8 @@ static void bad_pairs_are_not_learned_from(void **state) {
     assert_true(fclose(good) == 0 && fclose(labelled) == 0);
     tower_small(&options);
     (void)tower_train(*state, pairs, model, &options);
-    options.format = (thr_pairs_format){
-        .query_column = 3, .item_column = 2, .label_column = 1, .least_label = 2, .header = true};
+    options.format =
+        (thr_pairs_format){.query_column = 3, .item_column = 2, .label_column = 1, .least_label = 2, .header = true};
     (void)tower_train(*state, NAME("labelled.csv"), other, &options);
     assert_true(tower_same_files(model, other));
 }
