@@ -32,7 +32,10 @@ typedef enum thr_estimator {
 
 enum { THR_FLOAT_BITS = 32 }; /* of a side that is not binary: a tanh layer of n_dims numbers */
 
-/* What a model is. RBE Table 1: m_1 is bits 32 and 32; m_2 1 and 1; m_3 1 and 1 with 128 dims; rbe* 3 and 2; m_5 32, 2. */
+/*
+ * What a model is. RBE Table 1: m_1 is bits 32 and 32; m_2 1 and 1; m_3 1 and 1 with 128 dims; rbe* 3 and 2; m_5 32
+ * and 2.
+ */
 typedef struct thr_tower_config {
     size_t size;         /* sizeof(thr_tower_config), set by _init */
     uint32_t n_dims;     /* of the embedding, 1 to 1024; 64 */
@@ -152,8 +155,9 @@ THR_API thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const
 THR_API uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side);
 
 /*
- * The planes of embeddings that thr_tower_encode gave, thr_tower_packed_size bytes each: plane after plane from the most
- * significant, bit i of byte j is dimension 8 j + i, 1 for +. THR_OK; THR_EUNSUPPORTED for a side that is no binary code.
+ * The planes of embeddings that thr_tower_encode gave, thr_tower_packed_size bytes each: plane after plane from the
+ * most significant, bit i of byte j is dimension 8 j + i, 1 for +. THR_OK; THR_EUNSUPPORTED for a side that is no
+ * binary code.
  */
 THR_API thr_status thr_tower_pack(const thr_tower *tower, thr_side side, const float *embeddings, uint64_t n_texts,
                                   unsigned char *out, thr_error *err);
@@ -166,11 +170,12 @@ typedef struct thr_tower_quality {
 } thr_tower_quality;
 
 /*
- * How well the model tells good pairs from bad ones. Without labels every query's 10 bad items are those of other pairs
- * of the file. Embeddings of all pairs are kept in memory. format NULL: columns 1 and 2.
+ * How well the model tells good pairs from bad ones. Without labels every query's 10 bad items are those of other
+ * pairs of the file. Embeddings of all pairs are kept in memory. format NULL: columns 1 and 2.
  *
- * THR_OK; THR_EINVAL when there are no good or no bad pairs; THR_EFORMAT when more than one row in 20 lacks its columns;
- * THR_EUNSUPPORTED, THR_ENOTFOUND, THR_EIO, THR_ECORRUPT, THR_ECANCELED, THR_ENOMEM.
+ * THR_OK; THR_EINVAL when there are no good or no bad pairs; THR_EFORMAT when more than one row in 20 lacks its
+ * columns, words in them, or a label; THR_EUNSUPPORTED, THR_ENOTFOUND, THR_EIO, THR_ECORRUPT, THR_ECANCELED,
+ * THR_ENOMEM.
  */
 THR_API thr_status thr_tower_eval(const thr_tower *tower, const char *pairs_path, const thr_pairs_format *format,
                                   thr_tower_quality *quality, thr_error *err);

@@ -34,8 +34,8 @@ thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, con
 
 /* The annealing tanh's slope is 1 at first, and grows by 1 in every epoch. */
 static thr_slope find_slope(const thr_trainer *trainer) {
-    const double n_steps = (double)(trainer->n_train / trainer->options.batch);
-    return (thr_slope){trainer->options.estimator, (float)(1 + (double)trainer->state.step / n_steps)};
+    const size_t n_steps = trainer->n_train / trainer->options.batch;
+    return (thr_slope){trainer->options.estimator, (float)(1 + (double)trainer->state.step / (double)n_steps)};
 }
 
 /* The rate falls from options.rate to nothing, in a straight line over all steps of all epochs. */

@@ -152,8 +152,8 @@ uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side) {
 }
 
 /*
- * With u the number whose digits the planes are, the embedding is (2u + 1 - 2^bits) / 2^(bits - 1). What is none gets the
- * nearest below, so that the conversion is defined for any float.
+ * With u the number whose digits the planes are, the embedding is (2u + 1 - 2^bits) / 2^(bits - 1). What is none gets
+ * the nearest below, so that the conversion is defined for any float.
  */
 static uint32_t find_digits(float embedding, uint32_t bits) {
     const float most = (float)((1u << bits) - 1);

@@ -55,7 +55,7 @@ static thr_status check(const thr_tower_train_options *options, thr_error *err) 
     return THR_OK;
 }
 
-/* The order of an epoch depends on the seed and its number alone, so that a resumed training goes on as it would have. */
+/* The order of an epoch depends on the seed and its number alone: a resumed training goes on as it would have. */
 static void shuffle(thr_trainer *trainer) {
     uint64_t rng = trainer->options.seed ^ (trainer->state.epoch + 1) * 0x9e3779b97f4a7c15u;
     memcpy(trainer->order, trainer->train, trainer->n_train * sizeof *trainer->order);
@@ -127,7 +127,7 @@ static thr_status run(thr_trainer *trainer, thr_error *err) {
         if (status == THR_ECANCELED) {
             THR_TRY(thr_checkpoint_write(trainer, err));
             return thr_fail(err, THR_ECANCELED,
-                            "stopped in epoch %llu; a checkpoint was written: the same command with --resume goes on",
+                            "stopped in epoch %llu; a checkpoint was written: resume goes on from there",
                             (unsigned long long)trainer->state.epoch + 1);
         }
         THR_TRY(status);

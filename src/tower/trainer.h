@@ -58,7 +58,7 @@ void thr_trainer_free(thr_trainer *trainer);
 /* The loss of the step, and the weights after it. THR_ERANGE when it is not finite. */
 thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
 
-/* The embeddings of n pairs: they stand in the trainer's passes. THR_ERANGE when what they are made of is not finite. */
+/* The embeddings of n pairs, in the trainer's passes. THR_ERANGE when what they are made of is not finite. */
 thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,
                                const thr_batch_mode *mode, thr_error *err);
 

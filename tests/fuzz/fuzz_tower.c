@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_tower.c - bytes read as a model's file, and as a text: words are no longer than said, folded and of letters only,
- * the same by themselves as in the text, and the same word has the same number.
+ * fuzz_tower.c - bytes read as a model's file, and as a text: words are no longer than said, folded and of letters
+ * only, and the same word has the same number.
  */
 #include "fuzz/io_fuzz.h"
 #include "tower/lexicon.h"

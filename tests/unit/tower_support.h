@@ -139,8 +139,8 @@ static inline void tower_each_context(void (*check)(thr_context *context, void *
 }
 
 /*
- * Runs work with allocation 1, 2, ... failing, alone and with all that follow, until it succeeds: THR_ENOMEM, a sentence,
- * and nothing held afterwards that was not held before.
+ * Runs work with allocation 1, 2, ... failing, alone and with all that follow, until it succeeds: THR_ENOMEM, a
+ * sentence, and nothing held afterwards that was not held before.
  */
 static inline void tower_fail_allocations(test_memory *memory, thr_status (*work)(void *arg, thr_error *err),
                                           void *arg) {
