@@ -71,7 +71,20 @@ const prog_noun prog_nouns[] = {
 };
 
 const prog_command *const prog_commands[] = {
-    &prog_info,       &prog_index_build,   &prog_index_search,    &prog_index_info,      &prog_index_verify,
-    &prog_index_tune, &prog_tower_train,   &prog_tower_encode,    &prog_tower_eval,      &prog_eval_recall,
-    &prog_eval_auc,   &bench_scan_command, &bench_filter_command, &bench_search_command, NULL,
+    &prog_info,
+    &prog_index_build,
+    &prog_index_search,
+    &prog_index_info,
+    &prog_index_verify,
+    &prog_index_tune,
+    &prog_tower_train,
+    &prog_tower_encode,
+    &prog_tower_eval,
+    &prog_eval_recall,
+    &prog_eval_auc,
+    &bench_scan_command,
+    &bench_filter_command,
+    &bench_search_command,
+    &bench_tower_command,
+    NULL,
 };

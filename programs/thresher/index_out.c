@@ -38,16 +38,21 @@ static int report(const program *run, const char *dir, double seconds) {
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
     thr_index_info info;
+    uint64_t model_bytes = 0;
 
     if (thr_index_open(run->context, dir, &index, &err) != THR_OK)
         return prog_failed(&err);
     info = thr_index_get_info(index);
+    /* The model is a file of its own, however many items there are: they are told without it. */
+    if (thr_index_tower(index) != NULL)
+        model_bytes = sizeof(float) * thr_tower_get_info(thr_index_tower(index)).n_parameters;
     thr_index_free(index);
     prog_note("built %s: %s items of %" PRIu32 " dimensions, %s, %" PRIu32
-              " bits, %.1f bytes an item, in %s (%s items/s)",
+              " bits, %.1f bytes an item%s%s, in %s (%s items/s)",
               dir, prog_exact(info.n_items).text, info.n_dims, thr_metric_name(info.metric), info.item_bits,
-              (double)info.file_bytes / (double)info.n_items, prog_time(seconds).text,
-              prog_short((double)info.n_items / seconds).text);
+              (double)(info.file_bytes - model_bytes) / (double)info.n_items,
+              model_bytes != 0 ? " and a model of " : "", model_bytes != 0 ? prog_bytes((double)model_bytes).text : "",
+              prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
     if (run->globals.json)
         print_json(dir, &info, seconds);
     return PROG_DONE;

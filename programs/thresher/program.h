@@ -85,6 +85,7 @@ extern const prog_command prog_eval_auc;
 extern const prog_command bench_scan_command;   /* bench/scan.c */
 extern const prog_command bench_filter_command; /* bench/filter.c */
 extern const prog_command bench_search_command; /* bench/search.c */
+extern const prog_command bench_tower_command;  /* bench/tower.c */
 
 /* cmd_index_info.c: print what an index is; for `info DIR` and `index info DIR`. */
 int prog_print_index(program *run, const char *dir);

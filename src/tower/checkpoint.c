@@ -53,7 +53,7 @@ static void add_pairs(thr_checksum *sum, const thr_pairs *pairs) {
 static uint64_t identify(const thr_trainer *trainer) {
     const thr_tower_train_options *options = &trainer->options;
     const thr_lexicon *lexicon = &trainer->lexicon;
-    const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator};
+    const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator, options->n_epochs};
     const float rates[] = {options->gamma, options->rate, options->word_dropout};
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);

@@ -69,6 +69,11 @@ static inline size_t thr_step_part(const thr_tower_config *config, uint32_t t, t
     return (size_t)part + 4 * (size_t)(config->shared_steps ? 0 : t - 1);
 }
 
+/* Is it a matrix B, of any step? */
+static inline bool thr_part_is_rebuild(size_t part) {
+    return part >= THR_PART_REBUILD_WEIGHT && (part - THR_PART_REBUILD_WEIGHT) % 4 == 0;
+}
+
 /* The weight of the plane of step t. */
 static inline float thr_step_weight(const thr_tower_config *config, uint32_t t) {
     return config->plain_weights ? 1.0f : 1.0f / (float)(1u << t);

@@ -38,13 +38,19 @@ static thr_slope find_slope(const thr_trainer *trainer) {
     return (thr_slope){trainer->options.estimator, (float)(1 + (double)trainer->state.step / (double)n_steps)};
 }
 
+/* The rate falls from options.rate to nothing, in a straight line over all steps of all epochs. */
+static float find_rate(const thr_trainer *trainer) {
+    const double n_steps = (double)(trainer->n_train / trainer->options.batch * trainer->options.n_epochs);
+    return (float)((double)trainer->options.rate * (1 - (double)trainer->state.step / n_steps));
+}
+
 /* The optimiser's step on all weights. */
 static thr_status learn(thr_trainer *trainer, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_config *config = &trainer->model.config;
     thr_optimiser adam;
     thr_optimiser_init(&adam, THR_OPTIMISER_ADAM);
-    adam.rate = trainer->options.rate;
+    adam.rate = find_rate(trainer);
     adam.step = trainer->state.step + 1;
     thr_optimiser_step(context->kernels, &adam, trainer->dense, trainer->d_dense, trainer->dense_slots,
                        trainer->n_dense);

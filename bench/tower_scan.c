@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A search of as many codes of 16 bytes as memory and disk have room for, a thousand million at most; random codes. */
+#define _GNU_SOURCE /* sysconf's pages */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "talk.h"
+#include "tower.h"
+
+enum {
+    K = 1000,
+    DIMS = 64,
+    ROUNDS = 4,
+    QUICK_CODES = 4000000,
+    CODE_BYTES = 17 /* with headers and padding, at most */
+};
+#define MOST_CODES    UINT64_C(1000000000)
+#define SEGMENT_CODES (UINT64_C(1) << 27) /* 2 GiB: a build keeps one segment's codes in memory */
+
+static const double TARGET_SHARE = 0.85, MEMORY_SHARE = 0.8;
+
+static uint64_t mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* Two words of chance a row, its planes. */
+static uint64_t random_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
+    enum { AT_ONCE = 16384 };
+    static const float values[4] = {-1.5f, 0.5f, -0.5f, 1.5f};
+    const uint64_t n = max_rows < AT_ONCE ? max_rows : AT_ONCE, seed = *(const uint64_t *)user;
+    for (uint64_t r = 0; r < n; r++) {
+        uint64_t base = mix((2 * (first + r) + seed) * 0x9e3779b97f4a7c15u);
+        uint64_t rest = mix((2 * (first + r) + 1 + seed) * 0x9e3779b97f4a7c15u);
+        for (uint32_t d = 0; d < DIMS; d++, base >>= 1, rest >>= 1)
+            out[r * DIMS + d] = values[(base & 1) + 2 * (rest & 1)];
+    }
+    return n;
+}
+
+/* As many as are asked for, or as there is room for: in memory, so that a scan reads no disk, and on the disk. */
+static uint64_t how_many(const bench_tower *bench) {
+    if (bench->values->codes != 0)
+        return bench->values->codes;
+    if (bench->values->quick)
+        return QUICK_CODES;
+    struct statvfs disk;
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) * MEMORY_SHARE;
+    const double room = statvfs(bench->run.scratch, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
+    const double most = fmin((double)MOST_CODES, fmin(memory, room * MEMORY_SHARE) / CODE_BYTES);
+    return most < (double)QUICK_CODES ? QUICK_CODES : (uint64_t)most;
+}
+
+static int build(bench_tower *bench, const char *model_path, const char *dir, uint64_t n) {
+    uint64_t seed = bench->run.program->globals.seed;
+    thr_context *context = bench->run.program->context; /* of all CPUs: a build is not what is measured */
+    thr_index_build_options options;
+    thr_reader *reader = NULL;
+    thr_index_build_options_init(&options);
+    options.model = model_path;
+    options.segment_rows = SEGMENT_CODES;
+    thr_status status = thr_reader_from_function(context, n, DIMS, random_rows, &seed, &reader, &bench->run.err);
+    if (status == THR_OK)
+        status = thr_index_build(context, dir, reader, &options, &bench->run.err);
+    thr_reader_free(reader);
+    return status == THR_OK ? 0 : -1;
+}
+
+/* In turns, because the memory is shared with who knows whom. */
+static int measure(bench_tower *bench, const char *dir, thr_index *index) {
+    static uint64_t ids[K];
+    static float scores[K];
+    static const char *const texts[ROUNDS] = {"wireless doorbell", "convert a video", "list files", "kitchen faucet"};
+    bench_scan_run *run = &bench->run;
+    float code[DIMS];
+    double read = 0, took = INFINITY;
+    size_t size = 0;
+    const void *file = bench_map_segment(dir, &size);
+    for (int round = -1; round < ROUNDS; round++) { /* the first one brings all codes into memory */
+        if (thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, &texts[round < 0 ? 0 : round], NULL, 1, code,
+                             &run->err) != THR_OK)
+            return -1;
+        const thr_matrix query = thr_matrix_f32(code, 1, DIMS);
+        const double start = bench_clock();
+        if (thr_index_search(index, &query, K, NULL, ids, scores, &run->err) != THR_OK)
+            return -1;
+        if (round < 0)
+            continue;
+        took = fmin(took, bench_clock() - start);
+        read = fmax(read, bench_read_bandwidth(file, size / 256 * 256));
+    }
+    bench_unmap(file, size);
+    const thr_index_info info = thr_index_get_info(index);
+    const double bytes = (double)info.code_bytes / (double)info.n_items, rate = (double)info.n_items / took;
+    bench_say(
+        run,
+        "A search of %s random codes of %.2f bytes, k = %d, one thread: %.1f ms, %.0f M items/s, %.1f GB/s; plain "
+        "read of one of its %u mapped files %.1f GB/s.\n\n",
+        prog_exact(info.n_items).text, bytes, K, took * 1e3, rate * 1e-6, rate * bytes * 1e-9, info.n_segments,
+        read * 1e-9);
+    bench_figure(run, "scan_share_of_read_bandwidth", rate * bytes / read, TARGET_SHARE, true,
+                 "search of %s codes of 16 bytes, k = 1,000, over plain read", prog_exact(info.n_items).text);
+    return 0;
+}
+
+int bench_tower_scan(bench_tower *bench, const char *model_path) {
+    const uint64_t n = how_many(bench);
+    char dir[BENCH_PATH];
+    thr_index *index = NULL;
+    (void)snprintf(dir, sizeof dir, "%s/scan", bench->run.scratch);
+    prog_note("building an index of %s random codes", prog_exact(n).text);
+    int rc = build(bench, model_path, dir, n);
+    if (rc == 0)
+        rc = thr_index_open(bench->run.context, dir, &index, &bench->run.err) == THR_OK ? 0 : -1;
+    if (rc == 0)
+        rc = measure(bench, dir, index);
+    thr_index_free(index);
+    bench_scratch_remove(dir);
+    return rc;
+}
