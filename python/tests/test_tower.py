@@ -25,7 +25,7 @@ def write_pairs(path: str) -> str:
     return path
 
 
-SMALL: dict[str, Any] = {"n_dims": 32, "n_pooled": 24, "batch": 64, "n_epochs": 2, "threads": 1}
+SMALL: dict[str, Any] = {"n_dims": 32, "n_pooled": 24, "batch": 64, "n_negatives": 10, "n_epochs": 2, "threads": 1}
 
 
 def train(path: str, query_bits: int, item_bits: int) -> None:
