@@ -130,6 +130,35 @@ static void of_a_text_the_first_words_are_read(void **state) {
     thr_tower_free(tower);
 }
 
+/* So many words that few texts are encoded at once. */
+static void long_texts_are_no_different_from_short_ones(void **state) {
+    enum { N = 60, WORDS = 300, ROOM = WORDS * 8 };
+    char *room = test_array(N, ROOM + 1);
+    const char *at[N];
+    float *all = test_array(N * DIMS, sizeof *all), one[DIMS];
+    thr_tower_train_options options;
+    thr_error err;
+    tower_small(&options);
+    options.config.max_words = 1000;
+    options.n_epochs = 1;
+    tower_write_pairs(NAME("pairs.tsv"), 0, TOWER_PAIRS);
+    (void)tower_train(*state, NAME("pairs.tsv"), model, &options);
+    for (size_t i = 0; i < N; i++) {
+        at[i] = room + i * (ROOM + 1);
+        for (size_t w = 0; w < (i % 5 == 0 ? 1 : WORDS); w++)
+            (void)snprintf(room + i * (ROOM + 1) + w * 8, 9, "w%06zu ", i * WORDS + w);
+    }
+    thr_tower *tower = tower_open(*state, model);
+    assert_ok(thr_tower_encode(tower, THR_SIDE_ITEM, at, NULL, N, all, &err), &err);
+    for (size_t i = 0; i < N; i++) {
+        encode_one(tower, at[i], strlen(at[i]), one);
+        assert_memory_equal(one, all + i * DIMS, sizeof one);
+    }
+    thr_tower_free(tower);
+    free(all);
+    free(room);
+}
+
 static void planes_are_the_signs_that_add_up_to_the_embedding(void **state) {
     texts *t = test_array(1, sizeof *t);
     thr_error err;
@@ -243,6 +272,7 @@ int main(void) {
         cmocka_unit_test(bits_do_not_depend_on_neighbours_threads_or_level),
         cmocka_unit_test(only_words_count),
         cmocka_unit_test(of_a_text_the_first_words_are_read),
+        cmocka_unit_test(long_texts_are_no_different_from_short_ones),
         cmocka_unit_test(planes_are_the_signs_that_add_up_to_the_embedding),
         cmocka_unit_test(what_is_no_code_is_not_packed),
         cmocka_unit_test(lines_are_read_as_rows),
