@@ -67,7 +67,8 @@ typedef struct thr_tower_epoch {
     uint64_t n_pairs;
     double seconds, examples_per_second; /* of this epoch's steps, validation not counted */
     double loss, valid_loss, valid_auc;
-    bool best; /* so far; it was written to the model's path */
+    bool as_floats; /* signs come later: the model was not kept (float_share) */
+    bool best;      /* so far; it was written to the model's path */
 } thr_tower_epoch;
 typedef void (*thr_tower_epoch_fn)(void *user, const thr_tower_epoch *epoch);
 
@@ -84,6 +85,11 @@ typedef struct thr_tower_train_options {
     float gamma;          /* of the soft-max; 10 */
     float rate;           /* of learning (Adam), falling to 0 in a straight line over all epochs; 0.002 */
     float word_dropout;   /* the share of words left out of a text, others each time it is met; 0.2 */
+    /*
+     * The share of the epochs in which sides are learned as floats, before signs take their place; 0: none, as the paper
+     * has it; 0.5. On some ten thousand pairs planes learned from nothing are worse.
+     */
+    float float_share;
     thr_estimator estimator;
     uint64_t seed;               /* of the first weights and of the order of pairs */
     bool resume;                 /* go on from the checkpoint of the model's path */

@@ -19,7 +19,7 @@ typedef struct train_values {
     size_t model, estimator;
     uint64_t query_bits, item_bits, dims, pooled, grams, words;
     uint64_t epochs, patience, batch, negatives;
-    double gamma, rate, word_dropout, valid_share;
+    double gamma, rate, word_dropout, float_share, valid_share;
     bool shared_words, shared_steps, plain_weights, resume;
 } train_values;
 
@@ -89,6 +89,14 @@ static const prog_option options[] = {
     COUNT("negatives", negatives, 1, 65535, "50", "items of other pairs that each pair is told from"),
     REAL("gamma", gamma, 1e6, "10", "what cosines are multiplied by before the soft-max"),
     REAL("rate", rate, 1e6, "0.002", "of learning at first; it falls to 0 in a straight line over all epochs"),
+    {.name = "float-share",
+     .kind = PROG_REAL,
+     .value = "X",
+     .least_real = 0,
+     .fallback = "0.5",
+     .help = "the share of the epochs that learn floats, before signs take their place; below 1; 0: none, as the paper "
+             "has it",
+     .offset = offsetof(train_values, float_share)},
     {.name = "word-dropout",
      .kind = PROG_REAL,
      .value = "X",
@@ -157,6 +165,7 @@ static void fill_options(const program *run, const train_values *values, thr_tow
     train->n_negatives = (uint32_t)values->negatives;
     train->gamma = (float)values->gamma;
     train->rate = (float)values->rate;
+    train->float_share = (float)values->float_share;
     train->word_dropout = (float)values->word_dropout;
     train->estimator = (thr_estimator)values->estimator;
     train->seed = run->globals.seed;
@@ -168,7 +177,9 @@ static void on_epoch(void *user, const thr_tower_epoch *epoch) {
 
     prog_note("epoch %" PRIu32 ": loss %.4f, validation %.4f, AUC %.4f, %s examples/s%s", epoch->epoch, epoch->loss,
               epoch->valid_loss, epoch->valid_auc, prog_short(epoch->examples_per_second).text,
-              epoch->best ? "" : " (not better)");
+              epoch->as_floats ? " (as floats)"
+              : epoch->best    ? ""
+                               : " (not better)");
     prog_curve_add(curve, epoch);
 }
 

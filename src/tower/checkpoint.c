@@ -54,7 +54,7 @@ static uint64_t identify(const thr_trainer *trainer) {
     const thr_tower_train_options *options = &trainer->options;
     const thr_lexicon *lexicon = &trainer->lexicon;
     const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator, options->n_epochs};
-    const float rates[] = {options->gamma, options->rate, options->word_dropout};
+    const float rates[] = {options->gamma, options->rate, options->word_dropout, options->float_share};
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);
     thr_checksum_add(sum, numbers, sizeof numbers);

@@ -9,7 +9,7 @@
 
 /* Both sides' embeddings of all pairs for validation. */
 static thr_status embed(thr_trainer *trainer, float *const embeddings[THR_N_SIDES], thr_error *err) {
-    const thr_tower_config *config = &trainer->model.config;
+    const thr_tower_config *config = &thr_trainer_model(trainer)->config;
     const thr_pairs *pairs = trainer->options.valid_path == NULL ? &trainer->pairs : &trainer->valid_pairs;
     const size_t n_dims = config->n_dims;
     for (size_t first = 0; first < trainer->n_valid; first += trainer->options.batch) {
@@ -25,7 +25,7 @@ static thr_status embed(thr_trainer *trainer, float *const embeddings[THR_N_SIDE
 
 /* All weights, those of words that the pairs for validation lack, too. */
 static bool has_finite_weights(const thr_trainer *trainer) {
-    for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++)
+    for (size_t i = 0; i < thr_model_n_tables(&thr_trainer_model(trainer)->config); i++)
         if (!thr_all_finite(trainer->tables[i], trainer->n_table))
             return false;
     return thr_all_finite(trainer->dense, trainer->n_dense);

@@ -15,7 +15,8 @@ thr_status thr_trainer_diverged(const thr_trainer *trainer, thr_error *err) {
 thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,
                                const thr_batch_mode *mode, thr_error *err) {
     thr_context *context = trainer->context;
-    const thr_tower_config *config = &trainer->model.config;
+    const thr_model *model = thr_trainer_model(trainer);
+    const thr_tower_config *config = &model->config;
     thr_batch *batch = &trainer->batch;
     THR_TRY(thr_batch_fill(context, config, &trainer->lexicon, pairs, numbers, n, mode, batch, err));
     for (size_t i = 0; i < thr_model_n_tables(config); i++) {
@@ -24,15 +25,15 @@ thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, con
     }
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         THR_TRY(thr_pass_make_room(context, config, side, n, &trainer->passes[side], err));
-        thr_side_forward(context, &trainer->model, side, &batch->texts[side],
-                         thr_batch_table(config, batch, side)->vectors, &trainer->passes[side]);
+        thr_side_forward(context, model, side, &batch->texts[side], thr_batch_table(config, batch, side)->vectors,
+                         &trainer->passes[side]);
         if (!thr_pass_is_finite(config, side, &trainer->passes[side], n))
             return thr_trainer_diverged(trainer, err);
     }
     return THR_OK;
 }
 
-/* The annealing tanh's slope is 1 at first, and grows by 1 in every epoch. */
+/* The annealing tanh's slope is 1 when signs come in, and grows by 1 in every epoch. */
 static thr_slope find_slope(const thr_trainer *trainer) {
     const size_t n_steps = trainer->n_train / trainer->options.batch;
     return (thr_slope){trainer->options.estimator, (float)(1 + (double)trainer->state.step / (double)n_steps)};
@@ -67,7 +68,8 @@ static thr_status learn(thr_trainer *trainer, thr_error *err) {
 thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_train_options *options = &trainer->options;
-    const thr_tower_config *config = &trainer->model.config;
+    const thr_model *model = thr_trainer_model(trainer);
+    const thr_tower_config *config = &model->config;
     const size_t n = options->batch;
     const thr_batch_mode mode = {true, options->word_dropout, options->seed ^ (trainer->state.step << 32)};
     THR_TRY(thr_trainer_forward(trainer, &trainer->pairs, numbers, n, &mode, err));
@@ -80,7 +82,7 @@ thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, doubl
         return thr_trainer_diverged(trainer, err);
     memset(trainer->d_dense, 0, trainer->n_dense * sizeof *trainer->d_dense);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        thr_side_backward(context, &trainer->model, side, &trainer->batch.texts[side], &trainer->passes[side],
+        thr_side_backward(context, model, side, &trainer->batch.texts[side], &trainer->passes[side],
                           find_slope(trainer), trainer->d_embeddings[side], trainer->d_parts[side],
                           thr_batch_table(config, &trainer->batch, side)->d_vectors, &trainer->back);
     THR_TRY(learn(trainer, err));

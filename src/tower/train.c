@@ -21,6 +21,7 @@ void thr_tower_train_options_init(thr_tower_train_options *options) {
                                          .n_epochs = 20,
                                          .patience = 5,
                                          .batch = 1024,
+                                         .float_share = 0.5f,
                                          .n_negatives = 50,
                                          .gamma = 10.0f,
                                          .rate = 0.002f,
@@ -44,6 +45,9 @@ static thr_status check(const thr_tower_train_options *options, thr_error *err) 
     if (!(options->gamma > 0) || !(options->rate > 0) || !isfinite(options->gamma) || !isfinite(options->rate))
         return thr_fail(err, THR_EINVAL, "gamma %g and rate %g: both have to be above 0", (double)options->gamma,
                         (double)options->rate);
+    if (!(options->float_share >= 0 && options->float_share < 1))
+        return thr_fail(err, THR_EINVAL, "a share of %g of the epochs for floats: choose 0 or more, below 1",
+                        (double)options->float_share);
     if (!(options->word_dropout >= 0 && options->word_dropout < 1))
         return thr_fail(err, THR_EINVAL, "a share of %g of the words left out: choose 0 or more, below 1",
                         (double)options->word_dropout);
@@ -90,13 +94,18 @@ static thr_status run_steps(thr_trainer *trainer, uint64_t n_steps, thr_error *e
 /* Judge the model, keep it where it is the best so far, and say so. */
 static thr_status end_epoch(thr_trainer *trainer, uint64_t n_steps, thr_error *err) {
     thr_trainer_state *state = &trainer->state;
-    thr_tower_epoch epoch = {.epoch = (uint32_t)++state->epoch,
+    const uint32_t n_float = thr_trainer_float_epochs(trainer);
+    thr_tower_epoch epoch = {.epoch = (uint32_t)state->epoch + 1,
                              .n_pairs = n_steps * trainer->options.batch,
                              .seconds = state->seconds,
                              .loss = state->loss / (double)n_steps};
     epoch.examples_per_second = (double)epoch.n_pairs / state->seconds;
     THR_TRY(thr_trainer_judge(trainer, &epoch.valid_loss, &epoch.valid_auc, err));
-    epoch.best = state->best_epoch == 0 || epoch.valid_loss < state->best_valid_loss;
+    if (epoch.epoch == n_float)
+        THR_TRY(thr_trainer_put_signs(trainer, err));
+    state->epoch++;
+    epoch.as_floats = epoch.epoch <= n_float;
+    epoch.best = !epoch.as_floats && (state->best_epoch == 0 || epoch.valid_loss < state->best_valid_loss);
     if (epoch.best) {
         THR_TRY(thr_model_save(trainer->context, &trainer->model, trainer->path, err));
         state->best_epoch = state->epoch;
@@ -116,7 +125,8 @@ static thr_status end_epoch(thr_trainer *trainer, uint64_t n_steps, thr_error *e
 static bool is_done(const thr_trainer *trainer) {
     const thr_trainer_state *state = &trainer->state;
     const uint32_t patience = trainer->options.patience;
-    return state->epoch >= trainer->options.n_epochs || (patience != 0 && state->epoch >= state->best_epoch + patience);
+    return state->epoch >= trainer->options.n_epochs ||
+           (patience != 0 && state->best_epoch != 0 && state->epoch >= state->best_epoch + patience);
 }
 
 /* A training that is stopped can go on: where it stands is written down. */

@@ -126,6 +126,8 @@ thr_status thr_trainer_start(thr_context *context, const char *pairs_path, const
     trainer->model.config = options->config;
     THR_TRY(make_weights(trainer, err));
     draw_weights(trainer);
+    trainer->as_floats = trainer->model;
+    trainer->as_floats.config.query_bits = trainer->as_floats.config.item_bits = THR_FLOAT_BITS;
     const thr_match_loss loss = {.gamma = options->gamma, .shift = 1, .n_negatives = options->n_negatives};
     const size_t n_dims = options->config.n_dims;
     for (size_t side = 0; side < THR_N_SIDES; side++)
@@ -134,6 +136,13 @@ thr_status thr_trainer_start(thr_context *context, const char *pairs_path, const
     THR_TRY(thr_backward_make_room(context, &options->config, options->batch, &trainer->back, err));
     return thr_alloc(context, thr_match_loss_scratch(&loss, options->batch, n_dims), sizeof(float),
                      &trainer->loss_scratch, "a batch", err);
+}
+
+uint32_t thr_trainer_float_epochs(const thr_trainer *trainer) {
+    const thr_tower_config *config = &trainer->model.config;
+    if (config->query_bits == THR_FLOAT_BITS && config->item_bits == THR_FLOAT_BITS)
+        return 0;
+    return (uint32_t)((float)trainer->options.n_epochs * trainer->options.float_share);
 }
 
 void thr_trainer_free(thr_trainer *trainer) {

@@ -35,6 +35,7 @@ typedef struct thr_trainer {
     size_t n_train, n_valid;
     /* The model, and what it is a view of. */
     thr_model model;
+    thr_model as_floats; /* the same weights, both sides floats: what the first epochs learn */
     float *tables[THR_N_SIDES], *table_slots[THR_N_SIDES][THR_TRAINER_SLOTS];
     size_t n_table; /* floats in each */
     float *dense, *d_dense, *dense_slots[THR_TRAINER_SLOTS];
@@ -54,6 +55,17 @@ typedef struct thr_trainer {
 thr_status thr_trainer_start(thr_context *context, const char *pairs_path, const char *path,
                              const thr_tower_train_options *options, thr_trainer *trainer, thr_error *err);
 void thr_trainer_free(thr_trainer *trainer);
+
+/* So many epochs are learned as floats, before signs take their place. */
+uint32_t thr_trainer_float_epochs(const thr_trainer *trainer);
+
+/* What the epoch under way learns. */
+static inline const thr_model *thr_trainer_model(const thr_trainer *trainer) {
+    return trainer->state.epoch < thr_trainer_float_epochs(trainer) ? &trainer->as_floats : &trainer->model;
+}
+
+/* The model goes on as one of planes that are much like the floats it had; before the epoch is counted. */
+thr_status thr_trainer_put_signs(thr_trainer *trainer, thr_error *err);
 
 /* The loss of the step, and the weights after it. THR_ERANGE when it is not finite. */
 thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
