@@ -3,7 +3,7 @@
 #ifndef THRESHER_BENCH_PLOT_H
 #define THRESHER_BENCH_PLOT_H
 
-enum { BENCH_PLOT_SERIES = 8, BENCH_PLOT_POINTS = 32 };
+enum { BENCH_PLOT_SERIES = 8, BENCH_PLOT_POINTS = 256 };
 
 typedef struct bench_series {
     char name[48];

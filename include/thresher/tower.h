@@ -32,7 +32,10 @@ typedef enum thr_estimator {
 
 enum { THR_FLOAT_BITS = 32 }; /* of a side that is not binary: a tanh layer of n_dims numbers */
 
-/* What a model is. RBE Table 1: m_1 is bits 32 and 32; m_2 1 and 1; m_3 1 and 1 with 128 dims; rbe* 3 and 2; m_5 32, 2. */
+/*
+ * What a model is. RBE Table 1: m_1 is bits 32 and 32; m_2 1 and 1; m_3 1 and 1 with 128 dims; rbe* 3 and 2; m_5 32
+ * and 2.
+ */
 typedef struct thr_tower_config {
     size_t size;         /* sizeof(thr_tower_config), set by _init */
     uint32_t n_dims;     /* of the embedding, 1 to 1024; 64 */
@@ -74,12 +77,12 @@ typedef struct thr_tower_train_options {
     const char *valid_path; /* pairs to validate with; NULL: valid_share of the queries */
     float valid_share;      /* 0.02 */
     thr_pairs_format format;
-    uint32_t n_epochs;    /* at most; 10 */
-    uint32_t patience;    /* stop after so many epochs without a better validation; 0: never. 2 */
+    uint32_t n_epochs;    /* at most; 20 */
+    uint32_t patience;    /* stop after so many epochs without a better validation; 0: never. 5 */
     uint32_t batch;       /* pairs a step; 1,024 */
-    uint32_t n_negatives; /* of each pair, from its batch; 10 */
+    uint32_t n_negatives; /* of each pair, from its batch; 50 */
     float gamma;          /* of the soft-max; 10 */
-    float rate;           /* of learning (Adam); 0.001 */
+    float rate;           /* of learning (Adam), falling to 0 in a straight line over all epochs; 0.002 */
     float word_dropout;   /* the share of words left out of a text, others each time it is met; 0.2 */
     thr_estimator estimator;
     uint64_t seed;               /* of the first weights and of the order of pairs */
@@ -110,7 +113,8 @@ typedef struct thr_tower_report {
  * Returns THR_OK; THR_EINVAL for options out of range; THR_EFORMAT when more than one line in 20 lacks the columns, or
  * when there are fewer pairs than two batches; THR_ERANGE when the loss is no longer finite (err names the step; the
  * best model so far stays); THR_ECORRUPT and THR_ENOTFOUND for a checkpoint that is damaged or missing; THR_EMISMATCH
- * for one of another configuration; THR_ECANCELED (a checkpoint was written); THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ * for one of another configuration, other options or other pairs; THR_ECANCELED (a checkpoint was written if pairs had
+ * been read); THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path, const char *path,
                                    const thr_tower_train_options *options, thr_tower_report *report, thr_error *err);
@@ -119,7 +123,11 @@ THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path,
 
 typedef struct thr_tower thr_tower;
 
-/* Read a model. THR_OK; THR_ENOTFOUND; THR_EFORMAT; THR_EVERSION; THR_ECORRUPT; THR_EIO; THR_ENOMEM. */
+/*
+ * Read a model. Its header is checked; its weights are mapped and read when they are needed, so damage in them is found
+ * by who compares checksums, as thr_index_verify does. THR_OK; THR_ENOTFOUND; THR_EFORMAT; THR_EVERSION;
+ * THR_ECORRUPT; THR_EIO; THR_ENOMEM.
+ */
 THR_API thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **tower, thr_error *err);
 THR_API void thr_tower_free(thr_tower *tower);
 
@@ -147,8 +155,9 @@ THR_API thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const
 THR_API uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side);
 
 /*
- * The planes of embeddings that thr_tower_encode gave, thr_tower_packed_size bytes each: plane after plane from the most
- * significant, bit i of byte j is dimension 8 j + i, 1 for +. THR_OK; THR_EUNSUPPORTED for a side that is no binary code.
+ * The planes of embeddings that thr_tower_encode gave, thr_tower_packed_size bytes each: plane after plane from the
+ * most significant, bit i of byte j is dimension 8 j + i, 1 for +. THR_OK; THR_EUNSUPPORTED for a side that is no
+ * binary code.
  */
 THR_API thr_status thr_tower_pack(const thr_tower *tower, thr_side side, const float *embeddings, uint64_t n_texts,
                                   unsigned char *out, thr_error *err);
@@ -161,11 +170,12 @@ typedef struct thr_tower_quality {
 } thr_tower_quality;
 
 /*
- * How well the model tells good pairs from bad ones. Without labels every query's 10 bad items are those of other pairs
- * of the file. Embeddings of all pairs are kept in memory. format NULL: columns 1 and 2.
+ * How well the model tells good pairs from bad ones. Without labels every query's 10 bad items are those of other
+ * pairs of the file. Embeddings of all pairs are kept in memory. format NULL: columns 1 and 2.
  *
- * THR_OK; THR_EINVAL when there are no good or no bad pairs; THR_EFORMAT when more than one row in 20 lacks its columns;
- * THR_EUNSUPPORTED, THR_ENOTFOUND, THR_EIO, THR_ECORRUPT, THR_ECANCELED, THR_ENOMEM.
+ * THR_OK; THR_EINVAL when there are no good or no bad pairs; THR_EFORMAT when more than one row in 20 lacks its
+ * columns, words in them, or a label; THR_EUNSUPPORTED, THR_ENOTFOUND, THR_EIO, THR_ECORRUPT, THR_ECANCELED,
+ * THR_ENOMEM.
  */
 THR_API thr_status thr_tower_eval(const thr_tower *tower, const char *pairs_path, const thr_pairs_format *format,
                                   thr_tower_quality *quality, thr_error *err);

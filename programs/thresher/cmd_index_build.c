@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
+#include "index_out.h"
 #include "program.h"
 #include "talk.h"
 
@@ -128,52 +128,6 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static void print_json(const build_values *values, const thr_index_info *info, double seconds) {
-    prog_json json = prog_json_to(stdout);
-    double n_items = (double)info->n_items;
-
-    prog_json_open(&json, '{');
-    prog_json_key_text(&json, "index", values->output);
-    prog_json_key_count(&json, "n_items", info->n_items);
-    prog_json_key_count(&json, "n_dims", info->n_dims);
-    prog_json_key_text(&json, "metric", thr_metric_name(info->metric));
-    prog_json_key_count(&json, "item_bits", info->item_bits);
-    prog_json_key_text(&json, "keep", thr_dtype_name(info->keep));
-    prog_json_key_count(&json, "lead_bits", info->lead_bits);
-    prog_json_key_bool(&json, "centred", info->centred);
-    prog_json_key_bool(&json, "rotated", info->rotated);
-    prog_json_key_count(&json, "tuned_queries", info->tuned_queries);
-    prog_json_key_count(&json, "n_segments", info->n_segments);
-    prog_json_key_real(&json, "code_bytes_per_item", (double)info->code_bytes / n_items);
-    prog_json_key_real(&json, "vector_bytes_per_item", (double)info->vector_bytes / n_items);
-    prog_json_key_real(&json, "bytes_per_item", (double)info->file_bytes / n_items);
-    prog_json_key_count(&json, "file_bytes", info->file_bytes);
-    prog_json_key_real(&json, "build_s", seconds);
-    prog_json_key_real(&json, "items_per_s", n_items / seconds);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
-}
-
-/* Open what was built and say how large it became. */
-static int report(program *run, const build_values *values, double seconds) {
-    thr_error err = {.status = THR_OK};
-    thr_index *index = NULL;
-    thr_index_info info;
-
-    if (thr_index_open(run->context, values->output, &index, &err) != THR_OK)
-        return prog_failed(&err);
-    info = thr_index_get_info(index);
-    thr_index_free(index);
-    prog_note("built %s: %s items of %" PRIu32 " dimensions, %s, %" PRIu32
-              " bits, %.1f bytes an item, in %s (%s items/s)",
-              values->output, prog_exact(info.n_items).text, info.n_dims, thr_metric_name(info.metric), info.item_bits,
-              (double)info.file_bytes / (double)info.n_items, prog_time(seconds).text,
-              prog_short((double)info.n_items / seconds).text);
-    if (run->globals.json)
-        print_json(values, &info, seconds);
-    return PROG_DONE;
-}
-
 /* ------------------------------------------------------------------------------------------------ words */
 
 static bool is_given(const program *run, const char *name) {
@@ -257,7 +211,6 @@ static void close_source(build_source *source) {
 static int run_build(program *run, const void *all_values) {
     const build_values *values = all_values;
     thr_index_build_options build;
-    thr_error err = {.status = THR_OK};
     build_source source = {.file = NULL};
     double start = prog_seconds();
     int rc = check_words(run, values);
@@ -277,15 +230,7 @@ static int run_build(program *run, const void *all_values) {
     build.ids_path = values->ids;
     build.replace = values->force;
     build.segment_rows = values->segment_items;
-    prog_detail("building with %" PRIu32 " threads, CPU level %s", thr_context_threads(run->context),
-                thr_isa_name(thr_context_isa(run->context)));
-    if (thr_index_build(run->context, values->output, source.texts != NULL ? source.texts : source.file, &build,
-                        &err) != THR_OK) {
-        rc = prog_failed(&err);
-        goto out;
-    }
-    prog_progress_end();
-    rc = report(run, values, prog_seconds() - start);
+    rc = prog_build_index(run, values->output, source.texts != NULL ? source.texts : source.file, &build, start);
 out:
     close_source(&source);
     return rc;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "model_info.h"
 #include "program.h"
 #include "talk.h"
 
@@ -33,22 +34,6 @@ static bool holds_codes(const thr_index_info *info, const thr_tower_config *mode
     return info->keep == THR_DTYPE_NONE && model->item_bits == info->item_bits;
 }
 
-static void print_model_json(prog_json *json, const thr_tower *tower) {
-    const thr_tower_info model = thr_tower_get_info(tower);
-    char fingerprint[17];
-
-    (void)snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, model.fingerprint);
-    prog_json_key(json, "model");
-    prog_json_open(json, '{');
-    prog_json_key_count(json, "query_bits", model.config.query_bits);
-    prog_json_key_count(json, "item_bits", model.config.item_bits);
-    prog_json_key_count(json, "n_dims", model.config.n_dims);
-    prog_json_key_count(json, "n_grams", model.n_grams);
-    prog_json_key_count(json, "n_parameters", model.n_parameters);
-    prog_json_key_text(json, "fingerprint", fingerprint);
-    prog_json_close(json, '}');
-}
-
 static void print_json(const char *dir, const thr_index_info *info, const thr_tower *tower) {
     prog_json json = prog_json_to(stdout);
 
@@ -73,8 +58,12 @@ static void print_json(const char *dir, const thr_index_info *info, const thr_to
     prog_json_key_real(&json, "vector_bytes_per_item", per_item(info->vector_bytes, info->n_items));
     prog_json_key_real(&json, "bytes_per_item", per_item(info->file_bytes, info->n_items));
     prog_json_key_count(&json, "format_version", info->format_version);
-    if (tower != NULL)
-        print_model_json(&json, tower);
+    if (tower != NULL) {
+        prog_json_key(&json, "model");
+        prog_json_open(&json, '{');
+        prog_json_model(&json, tower);
+        prog_json_close(&json, '}');
+    }
     prog_json_close(&json, '}');
     prog_json_end(&json);
 }
@@ -95,29 +84,6 @@ static planes_text planes_of(const thr_index_info *info) {
     else
         (void)snprintf(planes.text, sizeof planes.text, "%" PRIu32 " %s a dimension", info->item_bits, unit);
     return planes;
-}
-
-/* "3 bits" or "float32", what a side of a model gives a dimension */
-typedef struct side_text {
-    char text[24];
-} side_text;
-
-static side_text side_of(uint32_t bits) {
-    side_text side;
-
-    if (bits == THR_FLOAT_BITS)
-        (void)snprintf(side.text, sizeof side.text, "float32");
-    else
-        (void)snprintf(side.text, sizeof side.text, "%" PRIu32 " %s", bits, bits == 1 ? "bit" : "bits");
-    return side;
-}
-
-static void print_model(const thr_tower *tower) {
-    const thr_tower_info model = thr_tower_get_info(tower);
-
-    (void)printf("model           queries of %s, items of %s, %" PRIu32 " dimensions, %s letter trigrams\n",
-                 side_of(model.config.query_bits).text, side_of(model.config.item_bits).text, model.config.n_dims,
-                 prog_exact(model.n_grams).text);
 }
 
 static void print_text(const char *dir, const thr_index_info *info, const thr_tower *tower) {
@@ -144,7 +110,7 @@ static void print_text(const char *dir, const thr_index_info *info, const thr_to
         (void)printf("kept vectors    %s, %s, %.1f bytes an item\n", thr_dtype_name(info->keep),
                      prog_bytes((double)info->vector_bytes).text, per_item(info->vector_bytes, info->n_items));
     if (tower != NULL)
-        print_model(tower);
+        (void)printf("model           %s\n", prog_model_line(tower).text);
     (void)printf("ids             %s\n", ids);
     (void)printf("segments        %" PRIu32 "\n", info->n_segments);
     (void)printf("files           %s, %.1f bytes an item\n", prog_bytes((double)info->file_bytes).text,

@@ -10,6 +10,7 @@
 #include "gpus.h"
 #include "json.h"
 #include "kernels.h"
+#include "model_info.h"
 #include "program.h"
 #include "talk.h"
 
@@ -70,7 +71,8 @@ static int print_build(const program *run) {
             (void)printf(" %s", thr_isa_name(levels[i]));
     (void)printf("\nthreads     %" PRIu32 "\n", n_threads);
     prog_print_gpus(run);
-    (void)printf("reads       .npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .txt .tsv .csv%s%s%s\n",
+    (void)printf("reads       .npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .txt .tsv .csv "
+                 ".safetensors%s%s%s\n",
                  strstr(features, "hdf5") != NULL ? " .hdf5" : "", strstr(features, "gz") != NULL ? " and .gz" : "",
                  strstr(features, "xz") != NULL ? " and .xz" : "");
     (void)printf("built with  %s\n", features[0] != '\0' ? features : "nothing optional");
@@ -164,12 +166,12 @@ static int run_info(program *run, const void *values) {
         return print_build(run);
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
         return prog_print_index(run, path);
-    return print_file(run, path);
+    return prog_names_model(path) ? prog_print_model(run, path) : print_file(run, path);
 }
 
 static const prog_argument arguments[] = {
     {.name = "FILE|DIR",
-     .help = "a file of vectors, ids or words, or an index",
+     .help = "a file of vectors, ids, words or a model, or an index",
      .offset = offsetof(info_values, path),
      .names = PROG_NAMES_FILE},
     {.name = NULL},
@@ -185,7 +187,9 @@ const prog_command prog_info = {
     .summary = "show this build and machine, or what a file is",
     .text = "Without an argument: the version, the CPU level in use and those available, the threads, the GPUs "
             "or why there are none, what the build can read, and how fast distances are computed in each way. With a "
-            "file: its rows, dimensions and type of values. With an index: what thresher index info shows.",
+            "file: its rows, dimensions and type of values; of a model, what it makes of texts. With an index: what "
+            "thresher "
+            "index info shows.",
     .arguments = arguments,
     .options = no_options,
     .values_size = sizeof(info_values),

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_tower_encode.c - `tower encode MODEL TEXTS -o FILE`.
+ * cmd_tower_encode.c - `tower encode MODEL TEXTS -o FILE`, or of an index of the texts, -o DIR.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "index_out.h"
 #include "program.h"
 #include "rows_out.h"
 #include "talk.h"
@@ -13,9 +15,9 @@
 enum { ROWS_AT_ONCE = 4096 };
 
 typedef struct encode_values {
-    const char *model, *texts, *output;
+    const char *model, *texts, *output, *ids;
     size_t side;
-    bool packed;
+    bool packed, force;
 } encode_values;
 
 static const char *const sides[] = {"query", "item", NULL};
@@ -38,10 +40,11 @@ static const prog_option options[] = {
     {.name = "output",
      .letter = 'o',
      .kind = PROG_TEXT,
-     .value = "FILE",
+     .value = "FILE|DIR",
      .names = PROG_NAMES_FILE,
      .required = true,
-     .help = "a row a text: .npy .fbin .fvecs, packed ones .npy .u8bin .bvecs",
+     .help = "a row a text: .npy .fbin .fvecs, packed ones .npy .u8bin .bvecs; a name with another ending, or none, is "
+             "that of an index to make",
      .offset = offsetof(encode_values, output)},
     {.name = "side",
      .kind = PROG_CHOICE,
@@ -56,6 +59,16 @@ static const prog_option options[] = {
          "write bits: of each plane one a dimension, eight a byte from the lowest, planes one after the other; else "
          "the sum of the planes, weighted 1, 1/2, 1/4, ..., is written as floats",
      .offset = offsetof(encode_values, packed)},
+    {.name = "ids",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "of an index: an id or a name a text, as in thresher index build",
+     .offset = offsetof(encode_values, ids)},
+    {.name = "force",
+     .kind = PROG_FLAG,
+     .help = "of an index: replace one that is there",
+     .offset = offsetof(encode_values, force)},
     PROG_OPTIONS_END,
 };
 
@@ -87,28 +100,62 @@ static int copy(thr_reader *rows, const thr_tower *tower, const encode_values *v
     return rc;
 }
 
-static int run_encode(program *run, const void *all_values) {
-    const encode_values *values = all_values;
-    const double start = prog_seconds();
-    thr_error err = {.status = THR_OK};
-    thr_tower *tower = NULL;
-    thr_reader *texts = NULL, *rows = NULL;
-    prog_rows_out out = {.file = NULL};
-    int rc = PROG_FAILED;
+/* Endings of files that are read or made elsewhere: whoever writes one does not mean an index. */
+static bool names_other_file(const char *path) {
+    static const char *const others[] = {".txt",   ".tsv",  ".csv",         ".ivecs", ".f16bin", ".i8bin",
+                                         ".ibin",  ".hdf5", ".h5",          ".json",  ".gz",     ".xz",
+                                         ".jsonl", ".trec", ".safetensors", ".npz"};
+    const size_t length = strlen(path);
 
-    if (thr_tower_open(run->context, values->model, &tower, &err) != THR_OK ||
-        thr_reader_open(run->context, values->texts, &texts, &err) != THR_OK ||
-        thr_tower_reader(tower, (thr_side)values->side, texts, &rows, &err) != THR_OK) {
-        rc = prog_failed(&err);
-        goto out;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const size_t n = strlen(others[i]);
+
+        if (length >= n && strcmp(path + length - n, others[i]) == 0)
+            return true;
     }
+    return path[0] == '-';
+}
+
+static int check_words(const program *run, const encode_values *values) {
+    const bool index = !prog_names_rows(values->output);
+
+    if (index && names_other_file(values->output))
+        prog_error("-o %s: the ending must be .npy, .fbin or .fvecs, or .npy, .u8bin or .bvecs for packed codes",
+                   values->output);
+    else if (index && values->packed)
+        prog_error("--packed is of files, and -o %s names an index; %s", values->output, prog_see_help(run));
+    else if (index && values->side != THR_SIDE_ITEM)
+        prog_error("--side query: an index, as -o %s names one, holds items; %s", values->output, prog_see_help(run));
+    else if (!index && (values->ids != NULL || values->force))
+        prog_error("%s is of an index, and -o %s names a file; %s", values->ids != NULL ? "--ids" : "--force",
+                   values->output, prog_see_help(run));
+    else
+        return PROG_DONE;
+    return PROG_WRONG_WORDS;
+}
+
+/* As thresher index build TEXTS --model MODEL does it. */
+static int make_index(program *run, const encode_values *values, thr_reader *rows, double start) {
+    thr_index_build_options build;
+
+    thr_index_build_options_init(&build);
+    build.model = values->model;
+    build.ids_path = values->ids;
+    build.replace = values->force;
+    return prog_build_index(run, values->output, rows, &build, start);
+}
+
+static int make_file(const encode_values *values, const thr_tower *tower, thr_reader *rows, double start) {
+    prog_rows_out out = {.file = NULL};
     const uint32_t n_dims =
         values->packed ? thr_tower_packed_size(tower, (thr_side)values->side) : thr_tower_get_info(tower).config.n_dims;
+
     if (n_dims == 0) {
         prog_error("%s: its %s side is no binary code: leave out --packed", values->model, sides[values->side]);
-        goto out;
+        return PROG_FAILED;
     }
-    rc = prog_rows_out_open(&out, values->output, values->packed ? THR_DTYPE_U8 : THR_DTYPE_F32, n_dims);
+    int rc = prog_rows_out_open(&out, values->output, values->packed ? THR_DTYPE_U8 : THR_DTYPE_F32, n_dims);
+
     if (rc == PROG_DONE)
         rc = copy(rows, tower, values, &out);
     const int closed = prog_rows_out_close(&out, rc == PROG_DONE);
@@ -118,7 +165,27 @@ static int run_encode(program *run, const void *all_values) {
         prog_note("encoded %s texts in %s (%s texts/s)", prog_exact(out.n_rows).text, prog_time(seconds).text,
                   prog_short((double)out.n_rows / seconds).text);
     }
-out:
+    return rc;
+}
+
+static int run_encode(program *run, const void *all_values) {
+    const encode_values *values = all_values;
+    const double start = prog_seconds();
+    thr_error err = {.status = THR_OK};
+    thr_tower *tower = NULL;
+    thr_reader *texts = NULL, *rows = NULL;
+    int rc = check_words(run, values);
+
+    if (rc != PROG_DONE)
+        return rc;
+    if (thr_tower_open(run->context, values->model, &tower, &err) != THR_OK ||
+        thr_reader_open(run->context, values->texts, &texts, &err) != THR_OK ||
+        thr_tower_reader(tower, (thr_side)values->side, texts, &rows, &err) != THR_OK)
+        rc = prog_failed(&err);
+    else if (prog_names_rows(values->output))
+        rc = make_file(values, tower, rows, start);
+    else
+        rc = make_index(run, values, rows, start);
     thr_reader_free(rows);
     thr_reader_free(texts);
     thr_tower_free(tower);
@@ -128,6 +195,7 @@ out:
 static const char *const examples[] = {
     "thresher tower encode packages.safetensors packages.tsv.xz:5 -o codes.npy --packed",
     "thresher tower encode packages.safetensors questions.txt --side query -o questions.fvecs",
+    "thresher tower encode packages.safetensors packages.tsv.xz:5 --ids packages.tsv.xz:2 -o packages.index",
     NULL,
 };
 
@@ -135,8 +203,9 @@ const prog_command prog_tower_encode = {
     .noun = "tower",
     .verb = "encode",
     .summary = "make codes of texts with a model",
-    .text = "Writes the embedding of every text. To search texts, thresher index build --model makes an index of them "
-            "at once.",
+    .text =
+        "Writes the embedding of every text to a file, or makes an index of them, which carries the model and answers "
+        "queries in words: what thresher index build TEXTS --model MODEL does.",
     .arguments = arguments,
     .options = options,
     .values_size = sizeof(encode_values),

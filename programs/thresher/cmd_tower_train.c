@@ -35,14 +35,15 @@ static const prog_argument arguments[] = {
     {.name = NULL},
 };
 
-#define COUNT(NAME, FIELD, VALUE, LEAST, FALLBACK, HELP)                                                               \
+#define COUNT(NAME, FIELD, LEAST, MOST, FALLBACK, HELP)                                                                \
     {                                                                                                                  \
-        .name = (NAME), .kind = PROG_COUNT, .value = (VALUE), .least = (LEAST), .most = UINT32_MAX,                    \
-        .fallback = (FALLBACK), .help = (HELP), .offset = offsetof(train_values, FIELD)                                \
+        .name = (NAME), .kind = PROG_COUNT, .value = "N", .least = (LEAST), .most = (MOST), .fallback = (FALLBACK),    \
+        .help = (HELP), .offset = offsetof(train_values, FIELD)                                                        \
     }
-#define REAL(NAME, FIELD, FALLBACK, HELP)                                                                              \
+/* Above 0. */
+#define REAL(NAME, FIELD, MOST, FALLBACK, HELP)                                                                        \
     {                                                                                                                  \
-        .name = (NAME), .kind = PROG_REAL, .value = "X", .fallback = (FALLBACK), .help = (HELP),                       \
+        .name = (NAME), .kind = PROG_REAL, .value = "X", .most_real = (MOST), .fallback = (FALLBACK), .help = (HELP),  \
         .offset = offsetof(train_values, FIELD)                                                                        \
     }
 #define FLAG(NAME, FIELD, HELP)                                                                                        \
@@ -65,12 +66,12 @@ static const prog_option options[] = {
      .fallback = "rbe",
      .help = "what is learned: rbe, codes of 3 and 2 bits unless told otherwise; cdssm, vectors of floats",
      .offset = offsetof(train_values, model)},
-    COUNT("query-bits", query_bits, "N", 1, NULL, "bits a dimension of queries, 1 to 8; 32 for floats"),
-    COUNT("item-bits", item_bits, "N", 1, NULL, "bits a dimension of items, 1 to 8; 32 for floats"),
-    COUNT("dims", dims, "N", 1, "64", "dimensions of the embedding"),
-    COUNT("pooled", pooled, "N", 1, "288", "dimensions that windows of words are pooled in"),
-    COUNT("grams", grams, "N", 1, "49292", "so many letter trigrams, the most frequent ones, are known"),
-    COUNT("words", words, "N", 1, "128", "so many words of a text are read"),
+    COUNT("query-bits", query_bits, 1, 32, NULL, "bits a dimension of queries, 1 to 8; 32 for floats"),
+    COUNT("item-bits", item_bits, 1, 32, NULL, "bits a dimension of items, 1 to 8; 32 for floats"),
+    COUNT("dims", dims, 1, 1024, "64", "dimensions of the embedding"),
+    COUNT("pooled", pooled, 1, 4096, "288", "dimensions that windows of words are pooled in"),
+    COUNT("grams", grams, 1, 1 << 24, "49292", "so many letter trigrams, the most frequent ones, are known"),
+    COUNT("words", words, 1, 65535, "128", "so many words of a text are read"),
     FLAG("shared-words", shared_words, "one table of letter trigrams for queries and items; better for few pairs"),
     FLAG("shared-steps", shared_steps, "the same matrices for every residual"),
     FLAG("plain-weights", plain_weights, "residuals count in full instead of 1/2, 1/4, ...: for comparison only"),
@@ -82,12 +83,12 @@ static const prog_option options[] = {
      .help = "how gradients pass signs: straight-through where arguments are at most 1; everywhere; or as those of a "
              "tanh that gets steeper",
      .offset = offsetof(train_values, estimator)},
-    COUNT("epochs", epochs, "N", 1, "10", "times that all pairs are learned from, at most"),
-    COUNT("patience", patience, "N", 0, "2", "stop after so many epochs that made nothing better; 0: never"),
-    COUNT("batch", batch, "N", 2, "1024", "pairs a step"),
-    COUNT("negatives", negatives, "N", 1, "10", "items of other pairs that each pair is told from"),
-    REAL("gamma", gamma, "10", "what cosines are multiplied by before the soft-max"),
-    REAL("rate", rate, "0.001", "of learning"),
+    COUNT("epochs", epochs, 1, UINT32_MAX, "20", "times that all pairs are learned from, at most"),
+    COUNT("patience", patience, 0, UINT32_MAX, "5", "stop after so many epochs that made nothing better; 0: never"),
+    COUNT("batch", batch, 2, 65536, "1024", "pairs a step"),
+    COUNT("negatives", negatives, 1, 65535, "50", "items of other pairs that each pair is told from"),
+    REAL("gamma", gamma, 1e6, "10", "what cosines are multiplied by before the soft-max"),
+    REAL("rate", rate, 1e6, "0.002", "of learning at first; it falls to 0 in a straight line over all epochs"),
     {.name = "word-dropout",
      .kind = PROG_REAL,
      .value = "X",
@@ -101,7 +102,7 @@ static const prog_option options[] = {
      .names = PROG_NAMES_FILE,
      .help = "pairs to validate with, in the columns of PAIRS (default: a share of the queries in PAIRS)",
      .offset = offsetof(train_values, valid)},
-    REAL("valid-share", valid_share, "0.02", "the share of the queries in PAIRS that is validated with"),
+    REAL("valid-share", valid_share, 0.5, "0.02", "the share of the queries in PAIRS that is validated with"),
     {.name = "curve",
      .kind = PROG_TEXT,
      .value = "FILE.csv",
@@ -111,6 +112,28 @@ static const prog_option options[] = {
     FLAG("resume", resume, "go on from MODEL.checkpoint, which a stopped training left"),
     PROG_OPTIONS_END,
 };
+
+/* Words that are right one by one, but not together. */
+static int check_words(const program *run, const train_values *values) {
+    const uint64_t bits[] = {values->query_bits, values->item_bits};
+
+    for (size_t side = 0; side < 2; side++)
+        if (bits[side] > 8 && bits[side] != THR_FLOAT_BITS) {
+            prog_error("--%s-bits %" PRIu64 ": 1 to 8, or %d for floats; %s", side == 0 ? "query" : "item", bits[side],
+                       (int)THR_FLOAT_BITS, prog_see_help(run));
+            return PROG_WRONG_WORDS;
+        }
+    if (values->negatives >= values->batch) {
+        prog_error("--negatives %" PRIu64 " of --batch %" PRIu64 ": fewer than a batch has pairs; %s",
+                   values->negatives, values->batch, prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    if (values->word_dropout >= 1) {
+        prog_error("--word-dropout %g: 0 or more, below 1; %s", values->word_dropout, prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    return PROG_DONE;
+}
 
 static void fill_options(const program *run, const train_values *values, thr_tower_train_options *train) {
     const bool rbe = values->model == 0;
@@ -175,8 +198,10 @@ static int run_train(program *run, const void *all_values) {
     prog_curve curve;
     thr_error err = {.status = THR_OK};
     thr_status status;
-    int rc = prog_curve_open(&curve, values->curve, values->resume);
+    int rc = check_words(run, values);
 
+    if (rc == PROG_DONE)
+        rc = prog_curve_open(&curve, values->curve, values->resume);
     if (rc != PROG_DONE)
         return rc;
     fill_options(run, values, &train);
@@ -184,8 +209,10 @@ static int run_train(program *run, const void *all_values) {
     train.on_epoch_user = &curve;
     status = thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
     rc = prog_curve_close(&curve);
-    if (status == THR_ECANCELED)
-        prog_note("%s", err.text);
+    if (status == THR_ECANCELED && prog_stop_signal() != 0) { /* the sentence says what was written */
+        prog_error("%s", err.text);
+        return PROG_SIGNALLED + prog_stop_signal();
+    }
     if (status != THR_OK)
         return prog_failed(&err);
     prog_progress_end();

@@ -7,9 +7,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "../../bench/plot.h"
+#include "plot.h"
 #include "program.h"
 #include "talk.h"
 
@@ -34,7 +35,8 @@ int prog_curve_open(prog_curve *curve, const char *path, bool more) {
     file = fopen(path, more ? "a" : "w");
     if (file == NULL)
         return cannot(path);
-    if (ftell(file) == 0)
+    /* Where the end is, a stream that appends says for certain after it was sought. */
+    if (fseek(file, 0, SEEK_END) == 0 && ftell(file) == 0)
         (void)fputs(header, file);
     return fclose(file) == 0 ? PROG_DONE : cannot(path);
 }
@@ -49,19 +51,34 @@ void prog_curve_add(prog_curve *curve, const thr_tower_epoch *epoch) {
     (void)fclose(file);
 }
 
+enum { COLUMN_EPOCH = 0, COLUMN_LOSS = 3, COLUMN_VALID_LOSS = 4, COLUMNS = 6 };
+
+/* The numbers of a line; false where they are not COLUMNS, as in the head. */
+static bool read_line(const char *line, double numbers[COLUMNS]) {
+    for (size_t i = 0; i < COLUMNS; i++) {
+        char *end = NULL;
+
+        numbers[i] = strtod(line, &end);
+        if (end == line || *end != (i + 1 < COLUMNS ? ',' : '\n'))
+            return false;
+        line = end + 1;
+    }
+    return true;
+}
+
 static int plot_file(FILE *file, const char *path) {
     static bench_plot plot; /* large */
     char line[LINE_SIZE];
-    double epoch, loss, valid_loss;
+    double numbers[COLUMNS];
 
     plot = (bench_plot){.title = "Learning curve", .x_label = "epoch", .y_label = "log loss"};
     bench_series *train = bench_plot_series(&plot, "training");
     bench_series *valid = bench_plot_series(&plot, "validation");
     while (fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "%lf,%*f,%*f,%lf,%lf", &epoch, &loss, &valid_loss) != 3)
+        if (!read_line(line, numbers))
             continue;
-        bench_plot_point(train, epoch, loss);
-        bench_plot_point(valid, epoch, valid_loss);
+        bench_plot_point(train, numbers[COLUMN_EPOCH], numbers[COLUMN_LOSS]);
+        bench_plot_point(valid, numbers[COLUMN_EPOCH], numbers[COLUMN_VALID_LOSS]);
     }
     return train->n == 0 || bench_plot_write(&plot, path) == 0 ? PROG_DONE : cannot(path);
 }

@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "program.h"
 #include "talk.h"
 
+/* Version 1.0, and the length of what follows. */
 enum { NPY_HEADER = 128 };
+static const unsigned char npy_lead[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, NPY_HEADER - 10, 0};
 
 static const struct {
     const char *ending;
@@ -21,24 +25,22 @@ static const struct {
     {".u8bin", PROG_ROWS_BIN, THR_DTYPE_U8},   {".bvecs", PROG_ROWS_VECS, THR_DTYPE_U8},
 };
 
-static bool find(const char *path, thr_dtype dtype, prog_rows_format *format) {
-    const size_t length = strlen(path);
+static bool ends_with(const char *path, const char *ending) {
+    const size_t length = strlen(path), n = strlen(ending);
 
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        const size_t n = strlen(endings[i].ending);
-
-        if (endings[i].dtype == dtype && length > n && strcmp(path + length - n, endings[i].ending) == 0) {
-            *format = endings[i].format;
-            return true;
-        }
-    }
-    return false;
+    return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-bool prog_rows_out_fits(const char *path, thr_dtype dtype) {
-    prog_rows_format format;
+/* The entry of endings that the path has for rows of this dtype, -1: none. */
+static int find(const char *path, thr_dtype dtype) {
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if (endings[i].dtype == dtype && ends_with(path, endings[i].ending))
+            return (int)i;
+    return -1;
+}
 
-    return find(path, dtype, &format);
+bool prog_names_rows(const char *path) {
+    return find(path, THR_DTYPE_F32) >= 0 || find(path, THR_DTYPE_U8) >= 0;
 }
 
 static int cannot(const prog_rows_out *out) {
@@ -59,11 +61,11 @@ static bool write_header(prog_rows_out *out) {
     switch (out->format) {
     case PROG_ROWS_NPY:
         memset(npy, ' ', sizeof npy);
-        memcpy(npy, "\x93NUMPY\x01\x00\x76\x00", 10);
-        const int n = snprintf(npy + 10, sizeof npy - 10,
+        memcpy(npy, npy_lead, sizeof npy_lead);
+        const int n = snprintf(npy + sizeof npy_lead, sizeof npy - sizeof npy_lead,
                                "{'descr': '%s', 'fortran_order': False, 'shape': (%" PRIu64 ", %" PRIu32 "), }",
                                out->dtype == THR_DTYPE_F32 ? "<f4" : "|u1", out->n_rows, out->n_dims);
-        npy[10 + n] = ' ';
+        npy[sizeof npy_lead + (size_t)n] = ' ';
         npy[NPY_HEADER - 1] = '\n';
         return fwrite(npy, NPY_HEADER, 1, out->file) == 1;
     case PROG_ROWS_BIN:
@@ -75,20 +77,51 @@ static bool write_header(prog_rows_out *out) {
     }
 }
 
+/* A plain file appears when it is whole; what is none, a pipe say, is written to as it is. */
+static int open_file(prog_rows_out *out) {
+    const size_t size = strlen(out->path) + sizeof ".tmp";
+    struct stat status;
+
+    if (stat(out->path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        if (out->format != PROG_ROWS_VECS) {
+            prog_error("%s: is no plain file: use .fvecs or .bvecs, whose header does not tell how many rows follow",
+                       out->path);
+            return PROG_WRONG_WORDS;
+        }
+        out->file = fopen(out->path, "wb");
+        return out->file != NULL ? PROG_DONE : cannot(out);
+    }
+    out->written = malloc(size);
+    if (out->written == NULL)
+        return prog_no_memory();
+    (void)snprintf(out->written, size, "%s.tmp", out->path);
+    out->file = fopen(out->written, "wb");
+    return out->file != NULL ? PROG_DONE : cannot(out);
+}
+
 int prog_rows_out_open(prog_rows_out *out, const char *path, thr_dtype dtype, uint32_t n_dims) {
+    const int found = find(path, dtype);
+    int rc = PROG_DONE;
+
     *out = (prog_rows_out){.path = path, .dtype = dtype, .n_dims = n_dims};
-    if (!find(path, dtype, &out->format)) {
-        prog_error("%s: the ending says nothing known: %s are written here", path,
-                   dtype == THR_DTYPE_F32 ? ".npy .fbin .fvecs" : ".npy .u8bin .bvecs");
+    if (found < 0) {
+        prog_error("-o %s: the ending must be %s", path,
+                   dtype == THR_DTYPE_F32 ? ".npy, .fbin or .fvecs" : ".npy, .u8bin or .bvecs for packed codes");
         return PROG_WRONG_WORDS;
     }
-    const bool piped = strncmp(path, "-.", 2) == 0;
-    if (piped && out->format != PROG_ROWS_VECS) {
-        prog_error("%s: its header tells the number of rows, which is known at the end: use .fvecs, or a file", path);
-        return PROG_WRONG_WORDS;
+    out->format = endings[found].format;
+    if (path[0] != '-' || strcmp(path + 1, endings[found].ending) != 0)
+        rc = open_file(out);
+    else if (out->format == PROG_ROWS_VECS)
+        out->file = stdout;
+    else {
+        prog_error("-o %s: its header tells the number of rows, which is known at the end: use %s, or a file", path,
+                   dtype == THR_DTYPE_F32 ? "-.fvecs" : "-.bvecs");
+        rc = PROG_WRONG_WORDS;
     }
-    out->file = piped ? stdout : fopen(path, "wb");
-    return out->file != NULL && write_header(out) ? PROG_DONE : cannot(out);
+    if (rc == PROG_DONE && !write_header(out))
+        rc = cannot(out);
+    return rc;
 }
 
 int prog_rows_out_write(prog_rows_out *out, const void *rows, uint64_t n_rows) {
@@ -105,22 +138,33 @@ int prog_rows_out_write(prog_rows_out *out, const void *rows, uint64_t n_rows) {
     return PROG_DONE;
 }
 
-int prog_rows_out_close(prog_rows_out *out, bool keep) {
-    FILE *file = out->file;
-
-    out->file = NULL;
-    if (file == NULL)
-        return PROG_DONE;
-    if (file == stdout)
-        return fflush(file) == 0 ? PROG_DONE : cannot(out);
-    if (!keep) {
-        (void)fclose(file);
-        (void)unlink(out->path);
-        return PROG_DONE;
+/* The number of rows, now that it is known, and all on its way to the disk. */
+static bool finish(prog_rows_out *out) {
+    if (out->format == PROG_ROWS_BIN && out->n_rows > UINT32_MAX) {
+        errno = EFBIG;
+        return false;
     }
-    out->file = file;
-    rewind(file);
-    const bool written = write_header(out);
+    if (out->written == NULL || out->format == PROG_ROWS_VECS)
+        return fflush(out->file) == 0;
+    rewind(out->file);
+    return write_header(out) && fflush(out->file) == 0;
+}
+
+int prog_rows_out_close(prog_rows_out *out, bool keep) {
+    int rc = PROG_DONE;
+
+    if (out->file != NULL && keep && (!finish(out) || (out->written != NULL && fsync(fileno(out->file)) != 0)))
+        rc = cannot(out);
+    if (out->file != NULL && out->file != stdout && fclose(out->file) != 0 && keep && rc == PROG_DONE)
+        rc = cannot(out);
+    if (out->file != NULL && out->written != NULL) {
+        if (keep && rc == PROG_DONE && rename(out->written, out->path) != 0)
+            rc = cannot(out);
+        if (!keep || rc != PROG_DONE)
+            (void)unlink(out->written);
+    }
+    free(out->written);
     out->file = NULL;
-    return fclose(file) == 0 && written ? PROG_DONE : cannot(out);
+    out->written = NULL;
+    return rc;
 }

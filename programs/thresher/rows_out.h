@@ -2,7 +2,8 @@
 /*
  * rows_out.h - write rows of numbers to a file, by its ending: .npy .fbin .fvecs floats, .npy .u8bin .bvecs bytes.
  *
- * How many rows there are is written at the end, so only .fvecs and .bvecs can go to a pipe ("-.fvecs").
+ * How many rows there are is written at the end, so only .fvecs and .bvecs can go to a pipe ("-.fvecs"). A file appears
+ * under its name when it is whole.
  */
 #ifndef THRESHER_PROGRAM_ROWS_OUT_H
 #define THRESHER_PROGRAM_ROWS_OUT_H
@@ -17,6 +18,7 @@ typedef enum prog_rows_format { PROG_ROWS_NPY, PROG_ROWS_BIN, PROG_ROWS_VECS } p
 
 typedef struct prog_rows_out {
     const char *path;
+    char *written; /* the name until it is whole; NULL for a pipe */
     FILE *file;
     prog_rows_format format;
     thr_dtype dtype; /* F32 or U8 */
@@ -24,14 +26,14 @@ typedef struct prog_rows_out {
     uint64_t n_rows;
 } prog_rows_out;
 
-/* Whether the ending is one for rows of this dtype. */
-bool prog_rows_out_fits(const char *path, thr_dtype dtype);
+/* Does the name end as a file of rows that can be written here? */
+bool prog_names_rows(const char *path);
 
 /* PROG_DONE, or an exit code after saying what is wrong. */
 int prog_rows_out_open(prog_rows_out *out, const char *path, thr_dtype dtype, uint32_t n_dims);
 int prog_rows_out_write(prog_rows_out *out, const void *rows, uint64_t n_rows);
 
-/* Finish the file, or with keep false delete it. */
+/* Finish the file, or with keep false leave what was there before. */
 int prog_rows_out_close(prog_rows_out *out, bool keep);
 
 #endif

@@ -20,6 +20,11 @@ STRUCTS = {
     "thr_reader_shape": _abi.ReaderShape,
     "thr_tower_config": _abi.TowerConfig,
     "thr_tower_info": _abi.TowerInfo,
+    "thr_pairs_format": _abi.PairsFormat,
+    "thr_tower_epoch": _abi.TowerEpoch,
+    "thr_tower_train_options": _abi.TowerTrainOptions,
+    "thr_tower_report": _abi.TowerReport,
+    "thr_tower_quality": _abi.TowerQuality,
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
     "thr_search_options": _abi.SearchOptions,
@@ -42,6 +47,7 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_{name}": number for name, number in _abi.STATUS.items()})
     wanted.update({f"THR_METRIC_{name.upper()}": number for name, number in _abi.METRIC.items()})
     wanted.update({f"THR_SIDE_{name.upper()}": number for name, number in _abi.SIDE.items()})
+    wanted.update({f"THR_ESTIMATOR_{name.upper()}": number for name, number in _abi.ESTIMATOR.items()})
     wanted.update({f"THR_ROTATE_{name.upper()}": number for name, number in _abi.ROTATE.items()})
     for name, number in _abi.DTYPE.items():
         short = DTYPES.get(name, name.upper().replace("UINT", "U").replace("INT", "I"))

@@ -3,74 +3,34 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import pickle
 import unittest
-from ctypes import byref, c_bool, c_char_p, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any
 
 import numpy as np
+
 import thresher
 from support import Case
-from thresher import _abi, _errors
-from thresher._context import shared_context
-from thresher._library import lib
 
-VERBS = "edit view play convert search send read write draw print backup monitor".split()
-THINGS = "pdf photo music video mail chess network disk font text audio calendar".split()
+VERBS = ["edit", "view", "play", "convert", "search", "send", "read", "write", "draw", "print", "backup", "monitor"]
+THINGS = ["pdf", "photo", "music", "video", "mail", "chess", "network", "disk", "font", "text", "audio", "calendar"]
 TEXTS = [f"{VERBS[i % 12]} {THINGS[i // 12 % 12]} number {i}" for i in range(400)]
 
 
-class TrainOptions(ctypes.Structure):
-    """thr_tower_train_options; that it is so is seen by its size."""
+def write_pairs(path: str) -> str:
+    """Pairs of TEXTS: two words of one, and all."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(f"{' '.join(text.split()[:2])}\t{text}\n" for text in TEXTS)
+    return path
 
-    _fields_ = [
-        ("size", c_size_t),
-        ("config", _abi.TowerConfig),
-        ("valid_path", c_char_p),
-        ("valid_share", c_float),
-        ("query_column", c_uint32),
-        ("item_column", c_uint32),
-        ("label_column", c_uint32),
-        ("least_label", c_float),
-        ("header", c_bool),
-        ("n_epochs", c_uint32),
-        ("patience", c_uint32),
-        ("batch", c_uint32),
-        ("n_negatives", c_uint32),
-        ("gamma", c_float),
-        ("rate", c_float),
-        ("estimator", c_int),
-        ("seed", c_uint64),
-        ("resume", c_bool),
-        ("on_epoch", c_void_p),
-        ("on_epoch_user", c_void_p),
-    ]
+
+SMALL: dict[str, Any] = {"n_dims": 32, "n_pooled": 24, "batch": 64, "n_negatives": 10, "n_epochs": 2, "threads": 1}
 
 
 def train(path: str, query_bits: int, item_bits: int) -> None:
     """A small model of TEXTS."""
-    with open(path + ".tsv", "w", encoding="utf-8") as file:
-        file.writelines(f"{' '.join(text.split()[:2])}\t{text}\n" for text in TEXTS)
-    options = TrainOptions()
-    lib.thr_tower_train_options_init(byref(options))
-    assert options.size == ctypes.sizeof(options)
-    options.config.n_dims = 32
-    options.config.n_pooled = 24
-    options.config.query_bits = query_bits
-    options.config.item_bits = item_bits
-    options.batch = 64
-    options.n_epochs = 2
-    pairs, to = (path + ".tsv").encode(), path.encode()
-    context = shared_context(1)
-    status = lib.thr_tower_train(context.pointer, pairs, to, byref(options), None, byref(_errors.slot.error))
-    assert status == 0, _errors.slot.error.text
-
-
-lib.thr_tower_train_options_init.restype = None
-lib.thr_tower_train_options_init.argtypes = [c_void_p]
-lib.thr_tower_train.restype = c_int
-lib.thr_tower_train.argtypes = [c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, c_void_p]
+    thresher.Tower.train(write_pairs(path + ".tsv"), path, query_bits=query_bits, item_bits=item_bits, **SMALL)
 
 
 def cosines(queries: np.ndarray, items: np.ndarray) -> np.ndarray:

@@ -36,6 +36,7 @@ from ._index import Index
 from ._library import lib
 from ._metric import recall
 from ._tower import Tower, TowerInfo
+from ._train import TowerEpoch, TowerQuality, TowerReport
 
 NO_ID: int = _abi.NO_ID
 """Fills the end of an answer that has fewer than k items."""
@@ -61,7 +62,10 @@ __all__ = [
     "MismatchError",
     "NotFoundError",
     "Tower",
+    "TowerEpoch",
     "TowerInfo",
+    "TowerQuality",
+    "TowerReport",
     "UnsupportedError",
     "devices",
     "info",

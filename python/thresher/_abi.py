@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_bool, c_char, c_char_p, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import c_bool, c_char, c_char_p, c_double, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 
 NO_ID = 2**64 - 1
 ROWS_UNKNOWN = 2**64 - 1
@@ -35,6 +35,7 @@ STATUS = {
 METRIC = {"cosine": 0, "ip": 1, "l2": 2}
 SIDE = {"query": 0, "item": 1}
 FLOAT_BITS = 32
+ESTIMATOR = {"variant": 0, "straight": 1, "tanh": 2}
 ROTATE = {"auto": 0, "on": 1, "off": 2}
 DTYPE = {
     "none": 0,
@@ -125,6 +126,79 @@ class TowerInfo(ctypes.Structure):
         ("n_grams", c_uint32),
         ("n_parameters", c_uint64),
         ("fingerprint", c_uint64),
+    ]
+
+
+class PairsFormat(ctypes.Structure):
+    _fields_ = [
+        ("query_column", c_uint32),
+        ("item_column", c_uint32),
+        ("label_column", c_uint32),
+        ("least_label", c_float),
+        ("header", c_bool),
+    ]
+
+
+class TowerEpoch(ctypes.Structure):
+    _fields_ = [
+        ("epoch", c_uint32),
+        ("n_pairs", c_uint64),
+        ("seconds", c_double),
+        ("examples_per_second", c_double),
+        ("loss", c_double),
+        ("valid_loss", c_double),
+        ("valid_auc", c_double),
+        ("best", c_bool),
+    ]
+
+
+EpochFn = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(TowerEpoch))
+
+
+class TowerTrainOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("config", TowerConfig),
+        ("valid_path", c_char_p),
+        ("valid_share", c_float),
+        ("format", PairsFormat),
+        ("n_epochs", c_uint32),
+        ("patience", c_uint32),
+        ("batch", c_uint32),
+        ("n_negatives", c_uint32),
+        ("gamma", c_float),
+        ("rate", c_float),
+        ("word_dropout", c_float),
+        ("estimator", c_int),
+        ("seed", c_uint64),
+        ("resume", c_bool),
+        ("on_epoch", EpochFn),
+        ("on_epoch_user", c_void_p),
+    ]
+
+
+class TowerReport(ctypes.Structure):
+    _fields_ = [
+        ("n_pairs", c_uint64),
+        ("n_valid", c_uint64),
+        ("n_refused", c_uint64),
+        ("n_grams", c_uint32),
+        ("n_epochs", c_uint32),
+        ("best_epoch", c_uint32),
+        ("loss", c_double),
+        ("valid_loss", c_double),
+        ("valid_auc", c_double),
+        ("examples_per_second", c_double),
+    ]
+
+
+class TowerQuality(ctypes.Structure):
+    _fields_ = [
+        ("n_good", c_uint64),
+        ("n_bad", c_uint64),
+        ("n_refused", c_uint64),
+        ("auc", c_double),
+        ("loss", c_double),
     ]
 
 

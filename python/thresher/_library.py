@@ -36,6 +36,9 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_tower_free": (None, [c_void_p]),
     "thr_tower_get_info": (_abi.TowerInfo, [c_void_p]),
     "thr_tower_encode": (c_int, [c_void_p, c_int, c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
+    "thr_tower_train_options_init": (None, [c_void_p]),
+    "thr_tower_train": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, _ERR]),
+    "thr_tower_eval": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
     "thr_tower_reader": (c_int, [c_void_p, c_int, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_index_build_options_init": (None, [c_void_p]),
     "thr_index_build": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
@@ -68,6 +71,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
 # Structs that begin with their size, by the function that fills them.
 _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_context_options_init": _abi.ContextOptions,
+    "thr_tower_train_options_init": _abi.TowerTrainOptions,
     "thr_index_build_options_init": _abi.IndexBuildOptions,
     "thr_search_options_init": _abi.SearchOptions,
 }

@@ -15,7 +15,9 @@ import numpy.typing as npt
 from . import _abi, _arrays, _errors
 from ._checks import choice, encoded_path
 from ._context import Context, own, shared_context
+from ._jobs import Progress
 from ._library import lib
+from ._train import OnEpoch, TowerQuality, TowerReport, fill_format, judge, train, train_options
 
 VectorArray = npt.NDArray[np.float32]
 
@@ -92,6 +94,78 @@ class Tower:
         self._handle: TowerHandle | None = TowerHandle(self._path, threads)
         self._closed = False
         self.info = tower_info(self.handle().pointer)
+        self.report: TowerReport | None = None
+        """How the training went that made the model; None of one that was opened."""
+
+    @classmethod
+    def train(
+        cls,
+        pairs: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        *,
+        query_bits: int | None = None,
+        item_bits: int | None = None,
+        n_dims: int | None = None,
+        n_pooled: int | None = None,
+        max_grams: int | None = None,
+        max_words: int | None = None,
+        shared_words: bool = False,
+        shared_steps: bool = False,
+        plain_weights: bool = False,
+        query_column: int = 1,
+        item_column: int = 2,
+        label_column: int | None = None,
+        least_label: float = 1,
+        header: bool = False,
+        valid: str | os.PathLike[str] | None = None,
+        valid_share: float | None = None,
+        n_epochs: int | None = None,
+        patience: int | None = None,
+        batch: int | None = None,
+        n_negatives: int | None = None,
+        gamma: float | None = None,
+        rate: float | None = None,
+        word_dropout: float | None = None,
+        estimator: str = "variant",
+        seed: int | None = None,
+        resume: bool = False,
+        on_epoch: OnEpoch | None = None,
+        progress: Progress | None = None,
+        threads: int | None = None,
+    ) -> Tower:
+        """
+        Learn a model from the pairs in a .tsv or .csv file, write it to path, and open it.
+
+        pairs         a query and an item that was right for it in every row; columns are counted from 1
+        query_bits, item_bits   1 to 8 a dimension, 32 for floats; 3 and 2 unless told otherwise
+        n_dims, n_pooled        of the embedding, and of what windows of words are pooled in; 64 and 288
+        max_grams, max_words    letter trigrams that are known, words of a text that are read; 49,292 and 128
+        shared_words  one table of letter trigrams for both sides: better for few pairs
+        label_column, least_label   a column of numbers; pairs of less are bad, and not learned from
+        valid         a file of pairs to validate with; else valid_share, 0.02, of the queries
+        n_epochs, patience      20 at most; stop after 5 without a better validation, 0: never
+        batch, n_negatives      1,024 pairs a step, each told from the items of 50 others
+        gamma, rate, word_dropout, estimator   10, 0.002 (falling to 0), 0.2, "variant", "straight" or "tanh"
+        resume        go on from path + ".checkpoint", which a training that was stopped leaves
+        on_epoch      called with a TowerEpoch after every epoch
+        progress      called with ("epoch 2 of 10", done, total) a few times a second; False stops the training
+        threads       how many learn; None: as many as the process may use
+
+        The same pairs, options and seed give the same model, to the bit, for any number of threads, stopped and resumed
+        or not. Ctrl-C, an exception of on_epoch or of progress, and a progress of False leave a checkpoint.
+
+        Raises FormatError (too few pairs, or too many rows without them), ArgumentError (an option out of range, or
+        numbers that ran away), MismatchError (a checkpoint of another training), CanceledError or FileError.
+        """
+        given = {name: value for name, value in locals().items() if name not in ("cls", "pairs", "path")}
+        options = train_options(given)
+        fill_format(options.format, query_column, item_column, label_column, least_label, header)
+        report = train(
+            pairs, encoded_path(path, "path"), options, on_epoch=on_epoch, progress=progress, threads=threads
+        )
+        tower = cls(path, threads=threads)
+        tower.report = report
+        return tower
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Tower:
@@ -123,6 +197,28 @@ class Tower:
         left = iter(texts)
         while some := list(islice(left, AT_ONCE)):
             yield self.encode(some, side)
+
+    def eval(
+        self,
+        pairs: str | os.PathLike[str],
+        *,
+        query_column: int = 1,
+        item_column: int = 2,
+        label_column: int | None = None,
+        least_label: float = 1,
+        header: bool = False,
+        progress: Progress | None = None,
+    ) -> TowerQuality:
+        """
+        How well the model tells the good pairs of a .tsv or .csv file from bad ones: those with a label of less than
+        least_label, or without label_column every query with 10 items of other pairs.
+
+        Raises ArgumentError where there are no good or no bad pairs, FormatError, FileMissingError or CanceledError.
+        """
+        pairs_format = _abi.PairsFormat()
+        fill_format(pairs_format, query_column, item_column, label_column, least_label, header)
+        handle = self.handle()
+        return judge(handle.pointer, pairs, pairs_format, progress)
 
     @property
     def path(self) -> str:
@@ -184,4 +280,3 @@ class TowerHandle:
 
 def _open_again(path: str, threads: int | None) -> Tower:
     return Tower(path, threads=threads)
-

@@ -28,7 +28,7 @@ enum {
     TILE_VECTORS = THR_TILE_VECTORS,
     PANEL_COLUMNS = LANES * TILE_VECTORS,
     PANEL_STEPS = 128,
-    COPY_ROWS = 3 * TILE_ROWS /* fewer rows do not pay for the copy of B */
+    COPY_ROWS = 24 /* fewer rows do not pay for the copy of B */
 };
 
 typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));

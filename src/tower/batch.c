@@ -70,9 +70,12 @@ static thr_status spell(thr_context *context, const thr_lexicon *lexicon, size_t
     }
     words->offsets[words->n] = n_rows;
     THR_TRY(thr_grow(context, &words->rows, &words->rows_capacity, 0, n_rows, sizeof *words->rows, "a batch", err));
-    for (size_t i = 0; i < words->n; i++)
-        memcpy(words->rows + words->offsets[i], lexicon->rows + lexicon->offsets[words->numbers[i]],
-               (words->offsets[i + 1] - words->offsets[i]) * sizeof *words->rows);
+    for (size_t i = 0; i < words->n; i++) {
+        const size_t n = words->offsets[i + 1] - words->offsets[i];
+        if (n != 0) /* there may be no known trigram at all */
+            memcpy(words->rows + words->offsets[i], lexicon->rows + lexicon->offsets[words->numbers[i]],
+                   n * sizeof *words->rows);
+    }
     THR_TRY(thr_grow(context, &words->vectors, &words->vectors_capacity, 0, words->n * n_columns,
                      sizeof *words->vectors, "words' vectors", err));
     if (!learn)

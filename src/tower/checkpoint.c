@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checkpoints: a model's file with the optimiser's state beside the weights, and in the metadata what the training is
- * (its options and pairs) and where it stands, numbers as 16 hexadecimal digits.
+ * (its options and pairs) and where it stands, numbers as 16 hexadecimal digits. All of it is under checksums, for what
+ * is learned from here on must be what would have been learned.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ static const char ENDING[] = ".checkpoint";
 enum {
     N_STATE = sizeof(thr_trainer_state) / sizeof(uint64_t),
     SLOT_TENSORS = THR_TRAINER_SLOTS * (1 + THR_N_SIDES),
+    OWN_METADATA = 3,
     STATE_TEXT = 16 * N_STATE + 1
 };
 
@@ -28,8 +30,8 @@ typedef struct checkpoint {
     thr_model_image model;
     thr_tensor tensors[THR_MODEL_TENSORS_MAX + SLOT_TENSORS];
     char names[SLOT_TENSORS][32];
-    const char *metadata[THR_MODEL_METADATA_MAX + 2][2];
-    char state[STATE_TEXT], training[17];
+    const char *metadata[THR_MODEL_METADATA_MAX + OWN_METADATA][2];
+    char state[STATE_TEXT], training[17], checksum[17];
 } checkpoint;
 
 static thr_status find_path(const thr_trainer *trainer, char **path, thr_error *err) {
@@ -39,12 +41,20 @@ static thr_status find_path(const thr_trainer *trainer, char **path, thr_error *
     return THR_OK;
 }
 
+static void add_pairs(thr_checksum *sum, const thr_pairs *pairs) {
+    for (size_t side = 0; side < THR_N_SIDES && pairs->n != 0; side++) {
+        const thr_text_list *list = &pairs->texts[side];
+        thr_checksum_add(sum, list->offsets, (pairs->n + 1) * sizeof *list->offsets);
+        thr_checksum_add(sum, list->words, list->offsets[pairs->n] * sizeof *list->words);
+    }
+}
+
 /* Of what must not change between a training and its resumption: options, and the pairs as they were read. */
 static uint64_t identify(const thr_trainer *trainer) {
     const thr_tower_train_options *options = &trainer->options;
-    const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator};
+    const thr_lexicon *lexicon = &trainer->lexicon;
+    const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator, options->n_epochs};
     const float rates[] = {options->gamma, options->rate, options->word_dropout};
-    const thr_text_list *queries = &trainer->pairs.texts[THR_SIDE_QUERY], *items = &trainer->pairs.texts[THR_SIDE_ITEM];
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);
     thr_checksum_add(sum, numbers, sizeof numbers);
@@ -52,12 +62,14 @@ static uint64_t identify(const thr_trainer *trainer) {
     thr_checksum_add(sum, &options->seed, sizeof options->seed);
     thr_checksum_add(sum, trainer->train, trainer->n_train * sizeof *trainer->train);
     thr_checksum_add(sum, trainer->valid, trainer->n_valid * sizeof *trainer->valid);
-    thr_checksum_add(sum, queries->words, queries->offsets[trainer->pairs.n] * sizeof *queries->words);
-    thr_checksum_add(sum, items->words, items->offsets[trainer->pairs.n] * sizeof *items->words);
+    add_pairs(sum, &trainer->pairs);
+    add_pairs(sum, &trainer->valid_pairs);
+    thr_checksum_add(sum, lexicon->starts, (lexicon->n_words + 1) * sizeof *lexicon->starts);
+    thr_checksum_add(sum, lexicon->letters, lexicon->starts[lexicon->n_words] * sizeof *lexicon->letters);
     return thr_checksum_end(sum);
 }
 
-/* The optimiser's arrays, by name; NULL names end the list. */
+/* The optimiser's arrays, by name. */
 typedef struct slot_array {
     char name[32];
     float *data;
@@ -75,6 +87,16 @@ static size_t list_slots(const thr_trainer *trainer, slot_array slots[SLOT_TENSO
         }
     }
     return n;
+}
+
+/* Of the optimiser's arrays and of where the training stands; what is learned stands under the model's fingerprint. */
+static uint64_t checksum_of(const slot_array *slots, size_t n_slots, const char *state) {
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    for (size_t i = 0; i < n_slots; i++)
+        thr_checksum_add(sum, slots[i].data, slots[i].n * sizeof *slots[i].data);
+    thr_checksum_add(sum, state, STATE_TEXT);
+    return thr_checksum_end(sum);
 }
 
 static void picture(const thr_trainer *trainer, checkpoint *c, thr_tensors_image *image) {
@@ -97,10 +119,12 @@ static void picture(const thr_trainer *trainer, checkpoint *c, thr_tensors_image
         (void)snprintf(c->state + 16 * i, sizeof c->state - 16 * i, "%016" PRIx64, state[i]);
     (void)snprintf(c->training, sizeof c->training, "%016" PRIx64, identify(trainer));
     memcpy(c->metadata, c->model.metadata, c->model.n_metadata * sizeof *c->metadata);
-    const char *const more[2][2] = {{"checkpoint.state", c->state}, {"checkpoint.training", c->training}};
+    (void)snprintf(c->checksum, sizeof c->checksum, "%016" PRIx64, checksum_of(slots, n_slots, c->state));
+    const char *const more[OWN_METADATA][2] = {
+        {"checkpoint.state", c->state}, {"checkpoint.training", c->training}, {"checkpoint.checksum", c->checksum}};
     memcpy(c->metadata + c->model.n_metadata, more, sizeof more);
     *image = (thr_tensors_image){c->tensors, c->model.n_tensors + n_slots, (const char *const(*)[2])c->metadata,
-                                 c->model.n_metadata + 2};
+                                 c->model.n_metadata + OWN_METADATA};
 }
 
 thr_status thr_checkpoint_write(const thr_trainer *trainer, thr_error *err) {
@@ -152,6 +176,26 @@ static thr_status take_weights(thr_trainer *trainer, const thr_model *model, con
     return THR_OK;
 }
 
+static thr_status damaged(const char *path, thr_error *err) {
+    return thr_fail(err, THR_ECORRUPT, "%s: the checkpoint is damaged: delete it and begin anew", path);
+}
+
+static thr_status take_slots(thr_trainer *trainer, const thr_tensors *tensors, const char *path, const char *state,
+                             thr_error *err) {
+    const char *checksum = thr_tensors_metadata(tensors, "checkpoint.checksum");
+    slot_array slots[SLOT_TENSORS];
+    char found[17];
+    const size_t n_slots = list_slots(trainer, slots);
+    for (size_t i = 0; i < n_slots; i++) {
+        const uint64_t shape = slots[i].n;
+        const thr_tensor *tensor = NULL;
+        THR_TRY(thr_tensors_expect(tensors, slots[i].name, THR_DTYPE_F32, 1, &shape, &tensor, err));
+        memcpy(slots[i].data, tensor->data, tensor->n_bytes);
+    }
+    (void)snprintf(found, sizeof found, "%016" PRIx64, checksum_of(slots, n_slots, state));
+    return checksum != NULL && strcmp(checksum, found) == 0 ? THR_OK : damaged(path, err);
+}
+
 static thr_status take_state(thr_trainer *trainer, const thr_tensors *tensors, const char *path, thr_error *err) {
     const char *state = thr_tensors_metadata(tensors, "checkpoint.state");
     const char *training = thr_tensors_metadata(tensors, "checkpoint.training");
@@ -161,6 +205,7 @@ static thr_status take_state(thr_trainer *trainer, const thr_tensors *tensors, c
     (void)snprintf(expected, sizeof expected, "%016" PRIx64, identify(trainer));
     if (strcmp(training, expected) != 0)
         return mismatch(path, "pairs or options", err);
+    THR_TRY(take_slots(trainer, tensors, path, state, err));
     uint64_t numbers[N_STATE];
     for (size_t i = 0; i < N_STATE; i++) {
         memcpy(digits, state + 16 * i, 16);
@@ -168,16 +213,24 @@ static thr_status take_state(thr_trainer *trainer, const thr_tensors *tensors, c
     }
     memcpy(&trainer->state, numbers, sizeof numbers);
     if (trainer->state.position > trainer->n_train / trainer->options.batch)
-        return thr_fail(err, THR_ECORRUPT, "%s: stands behind the end of its epoch: begin anew", path);
-    slot_array slots[SLOT_TENSORS];
-    const size_t n_slots = list_slots(trainer, slots);
-    for (size_t i = 0; i < n_slots; i++) {
-        const uint64_t shape = slots[i].n;
-        const thr_tensor *tensor = NULL;
-        THR_TRY(thr_tensors_expect(tensors, slots[i].name, THR_DTYPE_F32, 1, &shape, &tensor, err));
-        memcpy(slots[i].data, tensor->data, tensor->n_bytes);
-    }
+        return damaged(path, err);
+    if (trainer->state.best_epoch != 0 && access(trainer->path, R_OK) != 0)
+        return thr_fail(err, THR_ENOTFOUND,
+                        "%s: the best model so far, of epoch %" PRIu64 ", is not there: restore it or begin anew",
+                        trainer->path, trainer->state.best_epoch);
     return THR_OK;
+}
+
+/* The weights, all of which are read and compared with their fingerprint. */
+static thr_status read_model(thr_trainer *trainer, const thr_tensors *tensors, const char *path, thr_model *model,
+                             thr_error *err) {
+    thr_model_image *image = NULL;
+    uint64_t fingerprint = 0;
+    THR_TRY(thr_model_read(trainer->context, tensors, path, model, &fingerprint, err));
+    THR_TRY(thr_alloc(trainer->context, 1, sizeof *image, &image, "a model's header", err));
+    const bool whole = thr_model_is_whole(model, fingerprint, image);
+    thr_release(trainer->context, image);
+    return whole ? take_weights(trainer, model, path, err) : damaged(path, err);
 }
 
 thr_status thr_checkpoint_read(thr_trainer *trainer, thr_error *err) {
@@ -185,12 +238,12 @@ thr_status thr_checkpoint_read(thr_trainer *trainer, thr_error *err) {
     char *path = NULL;
     thr_tensors *tensors = NULL;
     thr_model model = {0};
-    uint64_t fingerprint = 0;
     thr_status status = THR_OK;
     THR_TRY_OUT(find_path(trainer, &path, err));
+    if (access(path, F_OK) != 0)
+        THR_TRY_OUT(thr_fail(err, THR_ENOTFOUND, "%s: there is no checkpoint to go on from: begin anew", path));
     THR_TRY_OUT(thr_tensors_open(context, path, &tensors, err));
-    THR_TRY_OUT(thr_model_read(context, tensors, path, &model, &fingerprint, err));
-    THR_TRY_OUT(take_weights(trainer, &model, path, err));
+    THR_TRY_OUT(read_model(trainer, tensors, path, &model, err));
     THR_TRY_OUT(take_state(trainer, tensors, path, err));
 out:
     thr_grams_free(context, &model.grams);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From words' vectors to embeddings: model.h has the equations. */
+#include "kernel/elementwise.h"
 #include "nn/dense.h"
 #include "tower/model.h"
 
@@ -35,4 +36,19 @@ void thr_side_forward(thr_context *context, const thr_model *model, thr_side sid
                           pass->before[t]);
         add_plane(pass->sums[t], pass->sums[t - 1], pass->before[t], thr_step_weight(config, t), n * n_dims);
     }
+}
+
+bool thr_all_finite(const float *x, size_t n) {
+    const uint32_t exponent = 0x7F800000;
+    uint32_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        found |= (thr_float_bits(x[i]) & exponent) == exponent;
+    return found == 0;
+}
+
+bool thr_pass_is_finite(const thr_tower_config *config, thr_side side, const thr_pass *pass, size_t n_texts) {
+    for (uint32_t t = 0; t <= thr_side_steps(config, side); t++)
+        if (!thr_all_finite(pass->before[t], n_texts * config->n_dims))
+            return false;
+    return true;
 }

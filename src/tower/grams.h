@@ -28,8 +28,8 @@ void thr_grams_free(thr_context *context, thr_grams *grams);
 int64_t thr_grams_row(const thr_grams *grams, uint64_t key);
 
 /*
- * The most frequent of n keys with their counts, at most `most`, by count and then by key. keys and counts are sorted in
- * place; equal keys are counted together. grams->keys becomes its own. THR_OK or THR_ENOMEM.
+ * The most frequent of n keys with their counts, at most `most`, by count and then by key. keys and counts are sorted
+ * in place; equal keys are counted together. grams->keys becomes its own. THR_OK or THR_ENOMEM.
  */
 typedef struct thr_gram_count {
     uint64_t key, count;

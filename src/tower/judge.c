@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How good a model is on pairs it did not learn from. */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -22,6 +23,14 @@ static thr_status embed(thr_trainer *trainer, float *const embeddings[THR_N_SIDE
     return THR_OK;
 }
 
+/* All weights, those of words that the pairs for validation lack, too. */
+static bool has_finite_weights(const thr_trainer *trainer) {
+    for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++)
+        if (!thr_all_finite(trainer->tables[i], trainer->n_table))
+            return false;
+    return thr_all_finite(trainer->dense, trainer->n_dense);
+}
+
 thr_status thr_trainer_judge(thr_trainer *trainer, double *loss, double *auc, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_train_options *options = &trainer->options;
@@ -31,8 +40,12 @@ thr_status thr_trainer_judge(thr_trainer *trainer, double *loss, double *auc, th
     for (size_t side = 0; side < THR_N_SIDES; side++)
         THR_TRY_OUT(
             thr_alloc(context, pairs.n, pairs.n_dims * sizeof(float), &pairs.embeddings[side], "a validation", err));
+    if (!has_finite_weights(trainer))
+        THR_TRY_OUT(thr_trainer_diverged(trainer, err));
     THR_TRY_OUT(embed(trainer, pairs.embeddings, err));
     THR_TRY_OUT(thr_scored_pairs_loss(context, &pairs, &match, options->batch, loss, err));
+    if (!isfinite(*loss))
+        THR_TRY_OUT(thr_trainer_diverged(trainer, err));
     THR_TRY_OUT(thr_scored_pairs_auc(context, &pairs, auc, err));
 out:
     for (size_t side = 0; side < THR_N_SIDES; side++)

@@ -69,6 +69,11 @@ static inline size_t thr_step_part(const thr_tower_config *config, uint32_t t, t
     return (size_t)part + 4 * (size_t)(config->shared_steps ? 0 : t - 1);
 }
 
+/* Is it a matrix B, of any step? */
+static inline bool thr_part_is_rebuild(size_t part) {
+    return part >= THR_PART_REBUILD_WEIGHT && (part - THR_PART_REBUILD_WEIGHT) % 4 == 0;
+}
+
 /* The weight of the plane of step t. */
 static inline float thr_step_weight(const thr_tower_config *config, uint32_t t) {
     return config->plain_weights ? 1.0f : 1.0f / (float)(1u << t);
@@ -94,6 +99,9 @@ void thr_pass_free(thr_context *context, thr_pass *pass);
 /* The embeddings of texts, whose words' vectors are given (windows.h). They stand in thr_pass_embedding. */
 void thr_side_forward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
                       const float *vectors, thr_pass *pass);
+/* Whether all of n_texts' sign arguments are finite: signs would hide what is not. */
+bool thr_pass_is_finite(const thr_tower_config *config, thr_side side, const thr_pass *pass, size_t n_texts);
+bool thr_all_finite(const float *x, size_t n);
 static inline float *thr_pass_embedding(const thr_tower_config *config, thr_side side, const thr_pass *pass) {
     return pass->sums[thr_side_steps(config, side)];
 }

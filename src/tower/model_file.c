@@ -35,12 +35,10 @@ enum { N_FIELDS = sizeof fields / sizeof fields[0] };
 static uint32_t get_field(const thr_tower_config *config, size_t f) {
     const char *place = (const char *)config + fields[f].offset;
     uint32_t value = 0;
-    bool flag = false;
-    if (!fields[f].is_flag)
-        memcpy(&value, place, sizeof value);
-    else
-        memcpy(&flag, place, sizeof flag);
-    return value + flag;
+    if (fields[f].is_flag)
+        return *place != 0; /* any byte but 0 is true */
+    memcpy(&value, place, sizeof value);
+    return value;
 }
 
 static void set_field(thr_tower_config *config, size_t f, uint32_t value) {
@@ -71,7 +69,8 @@ static void add_number(thr_model_image *image, const char *key, uint64_t value, 
     image->metadata[i][1] = image->values[i];
 }
 
-uint64_t thr_model_fingerprint(const thr_model_image *image) {
+/* Of all weights, the trigrams and the configuration, which the image holds and nothing more. */
+static uint64_t fingerprint_of(const thr_model_image *image) {
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);
     for (size_t i = 0; i < image->n_tensors; i++)
@@ -81,7 +80,29 @@ uint64_t thr_model_fingerprint(const thr_model_image *image) {
     return thr_checksum_end(sum);
 }
 
-void thr_model_picture(const thr_model *model, thr_model_image *image) {
+/* Of the metadata before it: what the shapes of tensors do not give away is held fast by it. */
+static uint64_t metadata_checksum(const thr_model_image *image) {
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    for (size_t i = 0; i < image->n_metadata; i++)
+        for (size_t j = 0; j < 2; j++)
+            thr_checksum_add(sum, image->metadata[i][j], strlen(image->metadata[i][j]) + 1);
+    return thr_checksum_end(sum);
+}
+
+static void add_config(const thr_tower_config *config, thr_model_image *image) {
+    add_number(image, KIND, VERSION, false);
+    for (size_t f = 0; f < N_FIELDS; f++)
+        add_number(image, fields[f].name, get_field(config, f), false);
+}
+
+static void add_sums(uint64_t fingerprint, thr_model_image *image) {
+    add_number(image, "fingerprint", fingerprint, true);
+    add_number(image, "checksum", metadata_checksum(image), true);
+}
+
+/* All but the sums. */
+static void begin_picture(const thr_model *model, thr_model_image *image) {
     const thr_tower_config *config = &model->config;
     const size_t n_columns = thr_model_n_columns(config);
     image->n_tensors = image->n_metadata = 0;
@@ -96,10 +117,17 @@ void thr_model_picture(const thr_model *model, thr_model_image *image) {
         }
     }
     add_tensor(image, "", "grams", THR_DTYPE_U64, model->grams.keys, 1, model->grams.n);
-    add_number(image, KIND, VERSION, false);
-    for (size_t f = 0; f < N_FIELDS; f++)
-        add_number(image, fields[f].name, get_field(config, f), false);
-    add_number(image, "fingerprint", thr_model_fingerprint(image), true);
+    add_config(config, image);
+}
+
+void thr_model_picture(const thr_model *model, thr_model_image *image) {
+    begin_picture(model, image);
+    add_sums(fingerprint_of(image), image);
+}
+
+bool thr_model_is_whole(const thr_model *model, uint64_t fingerprint, thr_model_image *image) {
+    begin_picture(model, image);
+    return fingerprint_of(image) == fingerprint;
 }
 
 thr_status thr_model_save(thr_context *context, const thr_model *model, const char *path, thr_error *err) {
@@ -138,30 +166,58 @@ static thr_status read_config(const thr_tensors *tensors, const char *name, thr_
     return THR_OK;
 }
 
-static thr_status read_tensor(const thr_tensors *tensors, const char *side, const char *name, uint64_t n_rows,
-                              uint64_t n_columns, const float **data, thr_error *err) {
+/* Is the metadata, to the letter, what a model of this configuration and fingerprint has? */
+static thr_status check_metadata(thr_context *context, const thr_tensors *tensors, const char *name,
+                                 const thr_tower_config *config, uint64_t fingerprint, thr_error *err) {
+    thr_model_image *image = NULL;
+    thr_status status = THR_OK;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *image, &image, "a model's header", err));
+    add_config(config, image);
+    add_sums(fingerprint, image);
+    for (size_t i = 0; status == THR_OK && i < image->n_metadata; i++) {
+        const char *text = thr_tensors_metadata(tensors, image->metadata[i][0]);
+        if (text == NULL || strcmp(text, image->metadata[i][1]) != 0)
+            status = thr_fail(err, THR_ECORRUPT,
+                              "%s: its metadata does not match its checksum: fetch or train it again", name);
+    }
+    thr_release(context, image);
+    return status;
+}
+
+/* Files of others may have anything anywhere (safetensors.h). */
+static thr_status check_place(const thr_tensor *tensor, const char *name, thr_error *err) {
+    if ((uintptr_t)tensor->data % thr_dtype_size(tensor->dtype) == 0)
+        return THR_OK;
+    return thr_fail(err, THR_EFORMAT,
+                    "%s: tensor '%s' does not begin at a multiple of its values' size: train it again", name,
+                    tensor->name);
+}
+
+static thr_status read_tensor(const thr_tensors *tensors, const char *name, const char *side, const char *part,
+                              uint64_t n_rows, uint64_t n_columns, const float **data, thr_error *err) {
     char full[64];
-    (void)snprintf(full, sizeof full, "%s%s%s", side, *side != '\0' ? "." : "", name);
+    (void)snprintf(full, sizeof full, "%s%s%s", side, *side != '\0' ? "." : "", part);
     const uint64_t shape[2] = {n_rows, n_columns};
     const uint32_t n_axes = n_rows > 1 ? 2 : 1;
     const thr_tensor *tensor = NULL;
     THR_TRY(thr_tensors_expect(tensors, full, THR_DTYPE_F32, n_axes, shape + 2 - n_axes, &tensor, err));
+    THR_TRY(check_place(tensor, name, err));
     *data = tensor->data;
     return THR_OK;
 }
 
-static thr_status read_weights(const thr_tensors *tensors, thr_model *model, thr_error *err) {
+static thr_status read_weights(const thr_tensors *tensors, const char *name, thr_model *model, thr_error *err) {
     const thr_tower_config *config = &model->config;
     for (size_t i = 0; i < THR_N_SIDES; i++) {
         const size_t table = config->shared_words ? 0 : i;
-        THR_TRY(read_tensor(tensors, config->shared_words ? "" : sides[table], "words", model->grams.n,
+        THR_TRY(read_tensor(tensors, name, config->shared_words ? "" : sides[table], "words", model->grams.n,
                             thr_model_n_columns(config), &model->tables[i], err));
     }
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         for (size_t p = 0; p < thr_model_n_parts(config, side); p++) {
             const thr_part_shape shape = thr_model_part_shape(config, p);
-            THR_TRY(read_tensor(tensors, sides[side], shape.name, shape.n_rows, shape.n_columns, &model->parts[side][p],
-                                err));
+            THR_TRY(read_tensor(tensors, name, sides[side], shape.name, shape.n_rows, shape.n_columns,
+                                &model->parts[side][p], err));
         }
     }
     return THR_OK;
@@ -181,11 +237,16 @@ thr_status thr_model_read(thr_context *context, const thr_tensors *tensors, cons
     if (thr_model_check(&model->config, NULL) != THR_OK)
         return thr_fail(err, THR_EFORMAT, "%s: its configuration is out of range", name);
     THR_TRY(read_number(tensors, name, "fingerprint", 16, fingerprint, err));
+    THR_TRY(check_metadata(context, tensors, name, &model->config, *fingerprint, err));
     const thr_tensor *grams = thr_tensors_find(tensors, "grams");
-    if (grams == NULL || grams->dtype != THR_DTYPE_U64 || grams->n_axes != 1 || grams->shape[0] < 2 ||
+    if (grams == NULL || grams->dtype != THR_DTYPE_U64 || grams->n_axes != 1 || grams->shape[0] < 1 ||
         grams->shape[0] > model->config.max_grams)
         return thr_fail(err, THR_EFORMAT, "%s: has no list of letter trigrams", name);
+    THR_TRY(check_place(grams, name, err));
     model->grams.n = (uint32_t)grams->shape[0];
-    THR_TRY(read_weights(tensors, model, err));
-    return thr_grams_make(context, grams->data, (uint32_t)grams->shape[0], &model->grams, err);
+    THR_TRY(read_weights(tensors, name, model, err));
+    const thr_status status = thr_grams_make(context, grams->data, (uint32_t)grams->shape[0], &model->grams, err);
+    if (status == THR_EDUPLICATE)
+        return thr_fail(err, THR_ECORRUPT, "%s: a letter trigram stands twice: fetch or train it again", name);
+    return status;
 }

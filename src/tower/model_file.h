@@ -3,7 +3,9 @@
  * model_file.h - models as safetensors.
  *
  * Tensors: grams (u64), words or query.words and item.words (f32, trigrams x 3 x n_pooled), and each side's parts,
- * "query.base.weight" (f32). The configuration stands in the metadata, as decimal numbers; so does the fingerprint.
+ * "query.base.weight" (f32). The configuration stands in the metadata, as decimal numbers; so do the fingerprint and,
+ * last, a checksum of all of it. Weights are not read when a model is opened: the fingerprint says whether they are
+ * whole.
  */
 #ifndef THR_TOWER_MODEL_FILE_H
 #define THR_TOWER_MODEL_FILE_H
@@ -25,8 +27,8 @@ typedef struct thr_model_image {
 /* Views of the model, which must live as long. */
 void thr_model_picture(const thr_model *model, thr_model_image *image);
 
-/* Of all weights, the trigrams and the configuration. */
-uint64_t thr_model_fingerprint(const thr_model_image *image);
+/* Whether weights, trigrams and configuration are those that the fingerprint is of. Reads all; image is scratch. */
+bool thr_model_is_whole(const thr_model *model, uint64_t fingerprint, thr_model_image *image);
 
 /* THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_model_save(thr_context *context, const thr_model *model, const char *path, thr_error *err);

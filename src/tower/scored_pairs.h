@@ -18,8 +18,8 @@ typedef struct thr_scored_pairs {
 thr_status thr_scored_pairs_auc(thr_context *context, thr_scored_pairs *pairs, double *auc, thr_error *err);
 
 /*
- * The mean log loss over blocks of so many pairs; the pairs that fill no block are left out, unless there are fewer than
- * one block: then they are it, with fewer negatives if need be. At least 2 pairs. THR_OK or THR_ENOMEM.
+ * The mean log loss over blocks of so many pairs; the pairs that fill no block are left out, unless there are fewer
+ * than one block: then they are it, with fewer negatives if need be. At least 2 pairs. THR_OK or THR_ENOMEM.
  */
 thr_status thr_scored_pairs_loss(thr_context *context, const thr_scored_pairs *pairs, const thr_match_loss *loss,
                                  size_t block, double *mean, thr_error *err);

@@ -6,6 +6,12 @@
 #include "base/error.h"
 #include "tower/trainer.h"
 
+thr_status thr_trainer_diverged(const thr_trainer *trainer, thr_error *err) {
+    return thr_fail(err, THR_ERANGE, "the loss is no longer finite at step %llu: learn at a lower rate than %g; %s",
+                    (unsigned long long)trainer->state.step + 1, (double)trainer->options.rate,
+                    trainer->state.best_epoch != 0 ? "the best model so far was kept" : "no model was written");
+}
+
 thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,
                                const thr_batch_mode *mode, thr_error *err) {
     thr_context *context = trainer->context;
@@ -20,14 +26,22 @@ thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, con
         THR_TRY(thr_pass_make_room(context, config, side, n, &trainer->passes[side], err));
         thr_side_forward(context, &trainer->model, side, &batch->texts[side],
                          thr_batch_table(config, batch, side)->vectors, &trainer->passes[side]);
+        if (!thr_pass_is_finite(config, side, &trainer->passes[side], n))
+            return thr_trainer_diverged(trainer, err);
     }
     return THR_OK;
 }
 
 /* The annealing tanh's slope is 1 at first, and grows by 1 in every epoch. */
 static thr_slope find_slope(const thr_trainer *trainer) {
-    const double n_steps = (double)(trainer->n_train / trainer->options.batch);
-    return (thr_slope){trainer->options.estimator, (float)(1 + (double)trainer->state.step / n_steps)};
+    const size_t n_steps = trainer->n_train / trainer->options.batch;
+    return (thr_slope){trainer->options.estimator, (float)(1 + (double)trainer->state.step / (double)n_steps)};
+}
+
+/* The rate falls from options.rate to nothing, in a straight line over all steps of all epochs. */
+static float find_rate(const thr_trainer *trainer) {
+    const double n_steps = (double)(trainer->n_train / trainer->options.batch * trainer->options.n_epochs);
+    return (float)((double)trainer->options.rate * (1 - (double)trainer->state.step / n_steps));
 }
 
 /* The optimiser's step on all weights. */
@@ -36,7 +50,7 @@ static thr_status learn(thr_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     thr_optimiser adam;
     thr_optimiser_init(&adam, THR_OPTIMISER_ADAM);
-    adam.rate = trainer->options.rate;
+    adam.rate = find_rate(trainer);
     adam.step = trainer->state.step + 1;
     thr_optimiser_step(context->kernels, &adam, trainer->dense, trainer->d_dense, trainer->dense_slots,
                        trainer->n_dense);
@@ -63,9 +77,7 @@ thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, doubl
         thr_pass_embedding(config, THR_SIDE_ITEM, &trainer->passes[THR_SIDE_ITEM]), n, config->n_dims, NULL,
         trainer->d_embeddings[THR_SIDE_QUERY], trainer->d_embeddings[THR_SIDE_ITEM], trainer->loss_scratch);
     if (!isfinite(*loss))
-        return thr_fail(err, THR_ERANGE, "the loss is not finite at step %llu: learn at a lower rate than %g; %s",
-                        (unsigned long long)trainer->state.step + 1, (double)options->rate,
-                        trainer->state.best_epoch != 0 ? "the best model so far was kept" : "no model was written");
+        return thr_trainer_diverged(trainer, err);
     memset(trainer->d_dense, 0, trainer->n_dense * sizeof *trainer->d_dense);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         thr_side_backward(context, &trainer->model, side, &trainer->batch.texts[side], &trainer->passes[side],

@@ -9,8 +9,11 @@
 #include "tower/lexicon.h"
 #include "tower/model_file.h"
 
-/* Texts at once: enough that words recur, little enough that their vectors stay in cache. */
-enum { PIECE_TEXTS = 128 };
+/*
+ * Texts at once: enough that words recur, little enough that their vectors stay in cache. Of long texts there are
+ * fewer: no text is begun behind so many words.
+ */
+enum { PIECE_TEXTS = 128, PIECE_WORDS = 2048 };
 
 struct thr_tower {
     thr_context *context;
@@ -81,19 +84,22 @@ typedef struct encode_job {
     encode_room *rooms;
 } encode_job;
 
-static thr_status encode_piece(const encode_job *job, size_t first, size_t n, encode_room *room, thr_error *err) {
+/* Encode texts from first on, at most `most`; *n_done: how many. */
+static thr_status encode_some(const encode_job *job, size_t first, size_t most, encode_room *room, size_t *n_done,
+                              thr_error *err) {
     thr_context *context = job->tower->context;
     const thr_model *model = &job->tower->model;
     const thr_tower_config *config = &model->config;
-    size_t offsets[PIECE_TEXTS + 1] = {0}, n_words = 0;
+    size_t offsets[PIECE_TEXTS + 1] = {0}, n_words = 0, n = 0;
     thr_lexicon_clear(&room->lexicon);
-    for (size_t i = 0; i < n; i++) {
-        const char *text = job->texts[first + i];
-        const size_t length = job->lengths != NULL ? job->lengths[first + i] : strlen(text);
+    while (n < most && n_words < PIECE_WORDS) {
+        const char *text = job->texts[first + n];
+        const size_t length = job->lengths != NULL ? job->lengths[first + n] : strlen(text);
         THR_TRY(thr_lexicon_read(context, &room->lexicon, text, length, config->max_words, &room->words, &n_words,
                                  &room->words_capacity, err));
-        offsets[i + 1] = n_words;
+        offsets[++n] = n_words;
     }
+    *n_done = n;
     THR_TRY(thr_lexicon_spell(context, &room->lexicon, &model->grams, err));
     const size_t n_columns = thr_model_n_columns(config);
     THR_TRY(thr_grow(context, &room->vectors, &room->vectors_capacity, 0, room->lexicon.n_words * n_columns,
@@ -113,8 +119,8 @@ static void encode_one(void *arg, size_t piece, uint32_t worker) {
     encode_room *room = &job->rooms[worker];
     const size_t first = piece * PIECE_TEXTS;
     const size_t n = job->n_texts - first < PIECE_TEXTS ? job->n_texts - first : PIECE_TEXTS;
-    if (room->status == THR_OK)
-        room->status = encode_piece(job, first, n, room, &room->err);
+    for (size_t done = 0, some = 0; done < n && room->status == THR_OK; done += some)
+        room->status = encode_some(job, first + done, n - done, room, &some, &room->err);
 }
 
 thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts, const size_t *lengths,
@@ -151,7 +157,16 @@ uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side) {
     return bits * ((config->n_dims + 7) / 8);
 }
 
-/* With u the number whose digits the planes are, the embedding is (2u + 1 - 2^bits) / 2^(bits - 1). */
+/*
+ * With u the number whose digits the planes are, the embedding is (2u + 1 - 2^bits) / 2^(bits - 1). What is none gets
+ * the nearest below, so that the conversion is defined for any float.
+ */
+static uint32_t find_digits(float embedding, uint32_t bits) {
+    const float most = (float)((1u << bits) - 1);
+    const float twice = embedding * (float)(1u << (bits - 1)) + most;
+    return twice >= 2 * most ? (1u << bits) - 1 : twice > 0 ? (uint32_t)twice / 2 : 0;
+}
+
 thr_status thr_tower_pack(const thr_tower *tower, thr_side side, const float *embeddings, uint64_t n_texts,
                           unsigned char *out, thr_error *err) {
     const uint32_t n_dims = tower->model.config.n_dims, n_rows = (n_dims + 7) / 8;
@@ -162,7 +177,7 @@ thr_status thr_tower_pack(const thr_tower *tower, thr_side side, const float *em
     memset(out, 0, (size_t)n_texts * size);
     for (uint64_t t = 0; t < n_texts; t++, out += size, embeddings += n_dims) {
         for (uint32_t d = 0; d < n_dims; d++) {
-            const uint32_t u = (uint32_t)(embeddings[d] * (float)(1u << (bits - 1)) + (float)((1u << bits) - 1)) / 2;
+            const uint32_t u = find_digits(embeddings[d], bits);
             for (uint32_t p = 0; p < bits; p++)
                 out[p * n_rows + d / 8] |= (unsigned char)((u >> (bits - 1 - p) & 1) << d % 8);
         }

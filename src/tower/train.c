@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sys/stat.h>
+
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/rng.h"
 #include "tower/model_file.h"
@@ -15,12 +18,12 @@ void thr_tower_train_options_init(thr_tower_train_options *options) {
     *options = (thr_tower_train_options){.size = sizeof *options,
                                          .valid_share = 0.02f,
                                          .format = {.query_column = 1, .item_column = 2},
-                                         .n_epochs = 10,
-                                         .patience = 2,
+                                         .n_epochs = 20,
+                                         .patience = 5,
                                          .batch = 1024,
-                                         .n_negatives = 10,
+                                         .n_negatives = 50,
                                          .gamma = 10.0f,
-                                         .rate = 0.001f,
+                                         .rate = 0.002f,
                                          .word_dropout = 0.2f,
                                          .estimator = THR_ESTIMATOR_VARIANT,
                                          .seed = 1};
@@ -52,7 +55,7 @@ static thr_status check(const thr_tower_train_options *options, thr_error *err) 
     return THR_OK;
 }
 
-/* The order of an epoch depends on the seed and its number alone, so that a resumed training goes on as it would have. */
+/* The order of an epoch depends on the seed and its number alone: a resumed training goes on as it would have. */
 static void shuffle(thr_trainer *trainer) {
     uint64_t rng = trainer->options.seed ^ (trainer->state.epoch + 1) * 0x9e3779b97f4a7c15u;
     memcpy(trainer->order, trainer->train, trainer->n_train * sizeof *trainer->order);
@@ -124,7 +127,7 @@ static thr_status run(thr_trainer *trainer, thr_error *err) {
         if (status == THR_ECANCELED) {
             THR_TRY(thr_checkpoint_write(trainer, err));
             return thr_fail(err, THR_ECANCELED,
-                            "stopped in epoch %llu; a checkpoint was written: the same command with --resume goes on",
+                            "stopped in epoch %llu; a checkpoint was written: resume goes on from there",
                             (unsigned long long)trainer->state.epoch + 1);
         }
         THR_TRY(status);
@@ -136,6 +139,17 @@ static thr_status run(thr_trainer *trainer, thr_error *err) {
     return THR_OK;
 }
 
+/* A place that cannot be written to is told before an epoch, not after. */
+static thr_status check_place(thr_context *context, const char *path, thr_error *err) {
+    thr_out out = {.fd = -1};
+    struct stat there;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return thr_fail(err, THR_EINVAL, "%s: is there and no plain file: choose another name for the model", path);
+    THR_TRY(thr_out_open(context, path, &out, err));
+    thr_out_drop(&out);
+    return THR_OK;
+}
+
 thr_status thr_tower_train(thr_context *context, const char *pairs_path, const char *path,
                            const thr_tower_train_options *given, thr_tower_report *report, thr_error *err) {
     thr_tower_train_options options;
@@ -144,6 +158,7 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
         THR_TRY(thr_take_options(&options, sizeof options, given, offsetof(thr_tower_train_options, on_epoch),
                                  "thr_tower_train_options", err));
     THR_TRY(check(&options, err));
+    THR_TRY(check_place(context, path, err));
     thr_trainer *trainer = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
     thr_status status = thr_trainer_start(context, pairs_path, path, &options, trainer, err);

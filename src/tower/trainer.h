@@ -55,15 +55,18 @@ thr_status thr_trainer_start(thr_context *context, const char *pairs_path, const
                              const thr_tower_train_options *options, thr_trainer *trainer, thr_error *err);
 void thr_trainer_free(thr_trainer *trainer);
 
-/* The loss of the step, and the weights after it. THR_ERANGE when it is not finite (nothing was changed). */
+/* The loss of the step, and the weights after it. THR_ERANGE when it is not finite. */
 thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
 
-/* The embeddings of n pairs: they stand in the trainer's passes. */
+/* The embeddings of n pairs, in the trainer's passes. THR_ERANGE when what they are made of is not finite. */
 thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,
                                const thr_batch_mode *mode, thr_error *err);
 
-/* Mean log loss and AUC of the pairs for validation. */
+/* Mean log loss and AUC of the pairs for validation. THR_ERANGE when they, or any weight, are not finite. */
 thr_status thr_trainer_judge(thr_trainer *trainer, double *loss, double *auc, thr_error *err);
+
+/* THR_ERANGE, with the step and what became of the model. */
+thr_status thr_trainer_diverged(const thr_trainer *trainer, thr_error *err);
 
 /* Weights, the optimiser's state and where training stands, to path + ".checkpoint"; and back. */
 thr_status thr_checkpoint_write(const thr_trainer *trainer, thr_error *err);

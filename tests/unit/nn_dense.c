@@ -141,6 +141,58 @@ static void a_row_is_the_same_in_every_batch(void **state) {
     thr_context_free(context);
 }
 
+/* The sum of r tanh(x W + b) in double; parts: x, W and b. */
+static double loss_of(const layer *l, double *const parts[3]) {
+    const shape s = l->s;
+    double sum = 0;
+    for (size_t i = 0; i < s.n_rows; i++)
+        for (size_t j = 0; j < s.n_out; j++) {
+            double y = parts[2][j];
+            for (size_t k = 0; k < s.n_in; k++)
+                y += parts[0][i * s.n_in + k] * parts[1][k * s.n_out + j];
+            sum += (double)l->d_y[i * s.n_out + j] * tanh(y);
+        }
+    return sum;
+}
+
+static void gradients_are_those_of_finite_differences(void **state) {
+    (void)state;
+    enum { ROWS = 9, IN = 13, OUT = 18 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    layer l = make_layer((shape){ROWS, IN, OUT}, &rng);
+    const size_t sizes[3] = {ROWS * IN, IN * OUT, OUT};
+    const float *from[3] = {l.x, l.weights, l.bias};
+    double *parts[3];
+    for (size_t p = 0; p < 3; p++) {
+        parts[p] = test_array(sizes[p], sizeof *parts[p]);
+        for (size_t i = 0; i < sizes[p]; i++)
+            parts[p][i] = (double)from[p][i];
+    }
+    float d_y[ROWS * OUT], scratch[IN * OUT], d_x[ROWS * IN], d_weights[IN * OUT] = {0}, d_bias[OUT] = {0};
+    thr_dense_forward(context, l.x, l.weights, l.bias, ROWS, IN, OUT, l.y);
+    thr_tanh_forward(context, l.y, ROWS * OUT, l.y);
+    thr_tanh_backward(context, l.y, l.d_y, ROWS * OUT, d_y);
+    thr_dense_backward(context, l.x, l.weights, d_y, ROWS, IN, OUT, false, d_x, d_weights, d_bias, scratch);
+    const float *gradients[3] = {d_x, d_weights, d_bias};
+    for (size_t p = 0; p < 3; p++)
+        for (size_t i = 0; i < sizes[p]; i++) {
+            const double h = 1e-5, x = parts[p][i];
+            parts[p][i] = x + h;
+            double slope = loss_of(&l, parts);
+            parts[p][i] = x - h;
+            slope = (slope - loss_of(&l, parts)) / (2 * h);
+            parts[p][i] = x;
+            /* Sums of up to 18 products of numbers about 1, whose tanh is off by 2e-7 and 1 - tanh^2 by twice that. */
+            assert_case(fabs(slope - (double)gradients[p][i]) <= 1e-5, "part %zu, number %zu: %.9g, should be %.9g", p,
+                        i, (double)gradients[p][i], slope);
+        }
+    for (size_t p = 0; p < 3; p++)
+        free(parts[p]);
+    free_layer(&l);
+    thr_context_free(context);
+}
+
 /* ------------------------------------------------------------------------------------------- element by element */
 
 static void tanh_is_right_to_2e_7_and_odd_and_grows(void **state) {
@@ -272,6 +324,7 @@ int main(void) {
         cmocka_unit_test(layers_are_the_naive_sums_at_every_level_and_number_of_threads),
         cmocka_unit_test(without_add_what_stood_in_d_x_does_not_count),
         cmocka_unit_test(a_row_is_the_same_in_every_batch),
+        cmocka_unit_test(gradients_are_those_of_finite_differences),
         cmocka_unit_test(tanh_is_right_to_2e_7_and_odd_and_grows),
         cmocka_unit_test(exp_is_right_to_2e_7_of_itself),
         cmocka_unit_test(tanh_sends_back_its_slope),

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model_info.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "talk.h"
+
+/* "3 bits" or "float32", what a side of a model gives a dimension */
+typedef struct side_text {
+    char text[24];
+} side_text;
+
+static side_text side_of(uint32_t bits) {
+    side_text side;
+
+    if (bits == THR_FLOAT_BITS)
+        (void)snprintf(side.text, sizeof side.text, "float32");
+    else
+        (void)snprintf(side.text, sizeof side.text, "%" PRIu32 " %s", bits, bits == 1 ? "bit" : "bits");
+    return side;
+}
+
+prog_model_text prog_model_line(const thr_tower *tower) {
+    const thr_tower_info model = thr_tower_get_info(tower);
+    prog_model_text line;
+
+    (void)snprintf(line.text, sizeof line.text,
+                   "queries of %s, items of %s, %" PRIu32 " dimensions, %s letter trigrams",
+                   side_of(model.config.query_bits).text, side_of(model.config.item_bits).text, model.config.n_dims,
+                   prog_exact(model.n_grams).text);
+    return line;
+}
+
+void prog_json_model(prog_json *json, const thr_tower *tower) {
+    const thr_tower_info model = thr_tower_get_info(tower);
+    char fingerprint[17];
+
+    (void)snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, model.fingerprint);
+    prog_json_key_count(json, "query_bits", model.config.query_bits);
+    prog_json_key_count(json, "item_bits", model.config.item_bits);
+    prog_json_key_count(json, "n_dims", model.config.n_dims);
+    prog_json_key_count(json, "n_grams", model.n_grams);
+    prog_json_key_count(json, "n_parameters", model.n_parameters);
+    prog_json_key_text(json, "fingerprint", fingerprint);
+}
+
+bool prog_names_model(const char *path) {
+    static const char ending[] = ".safetensors";
+    const size_t length = strlen(path), n = sizeof ending - 1;
+
+    return length > n && strcmp(path + length - n, ending) == 0;
+}
+
+static void print_json(const char *path, const thr_tower *tower, double bytes) {
+    const thr_tower_config config = thr_tower_get_info(tower).config;
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "file", path);
+    prog_json_key_text(&json, "kind", "model");
+    prog_json_model(&json, tower);
+    prog_json_key_count(&json, "n_pooled", config.n_pooled);
+    prog_json_key_count(&json, "max_words", config.max_words);
+    prog_json_key_bool(&json, "shared_words", config.shared_words);
+    prog_json_key_bool(&json, "shared_steps", config.shared_steps);
+    prog_json_key_bool(&json, "plain_weights", config.plain_weights);
+    prog_json_key_count(&json, "file_bytes", (uint64_t)bytes);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static void print_text(const char *path, const thr_tower *tower, double bytes) {
+    const thr_tower_info model = thr_tower_get_info(tower);
+
+    (void)printf("file        %s\n", path);
+    (void)printf("model       %s\n", prog_model_line(tower).text);
+    (void)printf("texts       the first %s words, pooled in %" PRIu32 " dimensions\n",
+                 prog_exact(model.config.max_words).text, model.config.n_pooled);
+    (void)printf("tables      %s\n", model.config.shared_words ? "one, for queries and items" : "one a side");
+    if (model.config.shared_steps)
+        (void)printf("steps       the same matrices in each\n");
+    if (model.config.plain_weights)
+        (void)printf("planes      of equal weight: no codes\n");
+    (void)printf("parameters  %s\n", prog_exact(model.n_parameters).text);
+    (void)printf("fingerprint %016" PRIx64 "\n", model.fingerprint);
+    (void)printf("size        %s\n", prog_bytes(bytes).text);
+}
+
+int prog_print_model(program *run, const char *path) {
+    thr_error err = {.status = THR_OK};
+    thr_tower *tower = NULL;
+    struct stat status;
+
+    if (thr_tower_open(run->context, path, &tower, &err) != THR_OK)
+        return prog_failed(&err);
+    const double bytes = stat(path, &status) == 0 ? (double)status.st_size : 0.0;
+    if (run->globals.json)
+        print_json(path, tower, bytes);
+    else
+        print_text(path, tower, bytes);
+    thr_tower_free(tower);
+    return PROG_DONE;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model_info.h - what a model is, in words and in JSON. */
+#ifndef THRESHER_PROGRAM_MODEL_INFO_H
+#define THRESHER_PROGRAM_MODEL_INFO_H
+
+#include "json.h"
+#include "program.h"
+
+/* "queries of 3 bits, items of 2 bits, 64 dimensions, 49,292 letter trigrams" */
+typedef struct prog_model_text {
+    char text[192];
+} prog_model_text;
+prog_model_text prog_model_line(const thr_tower *tower);
+
+/* Its numbers as keys of the object that is open. */
+void prog_json_model(prog_json *json, const thr_tower *tower);
+
+/* Does the name end as a model's does? */
+bool prog_names_model(const char *path);
+
+/* Print what the file is. PROG_DONE, or an exit code after saying what is wrong. */
+int prog_print_model(program *run, const char *path);
+
+#endif

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Learning a model from pairs, and judging one."""
+
+from __future__ import annotations
+
+import os
+from ctypes import Structure, byref
+from typing import Any, Callable, NamedTuple
+
+from . import _abi, _errors
+from ._checks import choice, encoded_path, whole
+from ._context import shared_context
+from ._jobs import Job, Progress, call_back
+from ._library import defaults, lib
+
+_UINT32 = 2**32 - 1
+
+
+class TowerEpoch(NamedTuple):
+    """
+    A point of the learning curve. Losses are means of the log loss; valid_auc is of pairs that are not learned from,
+    against the items of other queries. best: the model is the best so far, and was written.
+    """
+
+    epoch: int
+    n_pairs: int
+    seconds: float
+    examples_per_second: float
+    loss: float
+    valid_loss: float
+    valid_auc: float
+    best: bool
+
+
+class TowerReport(NamedTuple):
+    """What a training came to; n_refused rows lacked their columns or words in them, losses are of the best epoch."""
+
+    n_pairs: int
+    n_valid: int
+    n_refused: int
+    n_grams: int
+    n_epochs: int
+    best_epoch: int
+    loss: float
+    valid_loss: float
+    valid_auc: float
+    examples_per_second: float
+
+
+class TowerQuality(NamedTuple):
+    """
+    The AUC of the cosines of n_good pairs against those of n_bad ones; the mean log loss against 10 other items, NaN
+    where labels say what is bad.
+    """
+
+    auc: float
+    loss: float
+    n_good: int
+    n_bad: int
+    n_refused: int
+
+
+OnEpoch = Callable[[TowerEpoch], object]
+
+
+def _number(value: Any, what: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} is {value!r}: a number is wanted") from None
+
+
+def fill_format(
+    pairs_format: Structure,
+    query_column: int,
+    item_column: int,
+    label_column: int | None,
+    least_label: float,
+    header: bool,
+) -> None:
+    """Where pairs stand in a file. Columns are counted from 1."""
+    pairs_format.query_column = whole(query_column, "query_column", 1, _UINT32)
+    pairs_format.item_column = whole(item_column, "item_column", 1, _UINT32)
+    pairs_format.label_column = 0 if label_column is None else whole(label_column, "label_column", 1, _UINT32)
+    pairs_format.least_label = _number(least_label, "least_label")
+    pairs_format.header = bool(header)
+
+
+# Options by the type that is wanted. What is out of range the library says.
+_WHOLE = ("n_epochs", "patience", "batch", "n_negatives")
+_NUMBERS = ("valid_share", "gamma", "rate", "word_dropout")
+_CONFIG = ("query_bits", "item_bits", "n_dims", "n_pooled", "max_grams", "max_words")
+_FLAGS = ("shared_words", "shared_steps", "plain_weights")
+
+
+def train_options(given: dict[str, Any]) -> Any:
+    """thr_tower_train_options with what was given; None is the library's default."""
+    options = defaults("thr_tower_train_options_init")
+    wanted = {name: value for name, value in given.items() if value is not None}
+    for name in _WHOLE:
+        if name in wanted:
+            setattr(options, name, whole(wanted[name], name, 0, _UINT32))
+    for name in _NUMBERS:
+        if name in wanted:
+            setattr(options, name, _number(wanted[name], name))
+    for name in _CONFIG:
+        if name in wanted:
+            setattr(options.config, name, whole(wanted[name], name, 0, _UINT32))
+    for name in _FLAGS:
+        setattr(options.config, name, bool(wanted.get(name)))
+    if "valid" in wanted:
+        options.valid_path = encoded_path(wanted["valid"], "valid")
+    if "seed" in wanted:
+        options.seed = whole(wanted["seed"], "seed", 0, 2**64 - 1)
+    options.estimator = choice(wanted.get("estimator", "variant"), "estimator", _abi.ESTIMATOR)
+    options.resume = bool(wanted.get("resume"))
+    return options
+
+
+def _epoch_of(struct: Any) -> TowerEpoch:
+    return TowerEpoch(*(getattr(struct, name) for name in TowerEpoch._fields))
+
+
+def train(
+    pairs: str | os.PathLike[str],
+    path: bytes,
+    options: Any,
+    *,
+    on_epoch: OnEpoch | None,
+    progress: Progress | None,
+    threads: int | None,
+) -> TowerReport:
+    """thr_tower_train."""
+    report = _abi.TowerReport()
+    if on_epoch is not None:
+        tell = on_epoch
+
+        def told(_user: int | None, epoch: Any) -> None:
+            point = _epoch_of(epoch.contents)
+            call_back(lambda: tell(point), None)
+
+        options.on_epoch = _abi.EpochFn(told)
+    context = shared_context(threads)
+    from_file = encoded_path(pairs, "pairs")
+    with Job(progress) as job:
+        status = lib.thr_tower_train(
+            context.pointer, from_file, path, byref(options), byref(report), byref(_errors.slot.error)
+        )
+        job.finish(status, files=True)
+    return TowerReport(*(getattr(report, name) for name in TowerReport._fields))
+
+
+def judge(
+    pointer: int | None, pairs: str | os.PathLike[str], pairs_format: Any, progress: Progress | None
+) -> TowerQuality:
+    """thr_tower_eval."""
+    quality = _abi.TowerQuality()
+    from_file = encoded_path(pairs, "pairs")
+    with Job(progress) as job:
+        status = lib.thr_tower_eval(pointer, from_file, byref(pairs_format), byref(quality), byref(_errors.slot.error))
+        job.finish(status, files=True)
+    return TowerQuality(*(getattr(quality, name) for name in TowerQuality._fields))
