@@ -39,6 +39,7 @@ bench_mean bench_tower_mean(const bench_tower *bench, bench_model_number model, 
     return m;
 }
 
+/* "-" where nothing was measured, or every training diverged. */
 static void cell(bench_table *table, bench_mean m) {
     if (m.n == 0)
         bench_table_cell(table, "-");

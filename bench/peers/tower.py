@@ -35,7 +35,7 @@ PARTS = ("own", "together", "codes", "speed", "torch")
 BEGIN = "<!-- bench tower -->"
 FORMAT = 1  # of the results file
 TORCH_SETS = ("debian", "tldr", "homedepot")
-BATCH, EPOCHS, DROPOUT = 1024, 3, 0.2
+BATCH, NEGATIVES, EPOCHS, DROPOUT = 1024, 50, 3, 0.2
 WAY_S, QUICK_WAY_S = 20.0, 3.0
 TOLERANCE = 1e-4  # relative; of two losses of a batch: sums of floats in another order, and signs of what is near 0
 TARGET = 2.0  # times PyTorch's examples a second
@@ -122,7 +122,7 @@ def ours(arguments, pairs_path, model_path):
     """Our examples a second: the best of some epochs of the very same pairs and model."""
     command = [arguments.thresher, "tower", "train", pairs_path, "-o", model_path, "--threads", "1", "--quiet"]
     command += ["--epochs", str(EPOCHS), "--patience", "0", "--batch", str(BATCH), "--word-dropout", str(DROPOUT)]
-    command += ["--query-bits", "3", "--item-bits", "2"]
+    command += ["--negatives", str(NEGATIVES), "--query-bits", "3", "--item-bits", "2"]
     with tempfile.TemporaryDirectory() as directory:
         curve = os.path.join(directory, "curve.csv")
         subprocess.run([*command, "--curve", curve], check=True)
@@ -150,7 +150,7 @@ def one_way(arguments):
         pairs = [tuple(line.rstrip("\n").split("\t")) for line in file]
     texts = tower_torch.Texts(pairs, keys=tower_torch.read_safetensors(model_path)[0]["grams"].tolist())
     way = tower_torch.Way(**json.loads(way))
-    print(json.dumps(tower_torch.time_way(torch, model_path, texts, way, BATCH, DROPOUT, float(budget))))
+    print(json.dumps(tower_torch.time_way(torch, model_path, texts, way, BATCH, NEGATIVES, DROPOUT, float(budget))))
 
 
 def run_way(pairs_path, model_path, way, budget):
@@ -213,7 +213,7 @@ def torch_text(measured):
     losses = ", ".join(f"{n}: {a['losses'][0]:.6f} and {a['losses'][1]:.6f}" for n, a in measured["sets"].items())
     return "\n".join(
         [
-            f"### Training beside PyTorch {measured['version']}, rbe*, batches of {BATCH}, one thread\n",
+            f"### Training beside PyTorch {measured['version']}, rbe*, batches of {BATCH}, {NEGATIVES} negatives, one thread\n",
             report.table(["data", "what", "examples/s", "Thresher over it"], rows),
             f"Both compute the same: the loss of a batch of {BATCH} pairs from the same weights, ours and PyTorch's: "
             f"{losses}.\n\nPyTorch: {' '.join(tower_torch.Way.__doc__.split())}\n",

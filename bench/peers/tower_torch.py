@@ -243,7 +243,7 @@ def define(torch):
         q, k = (torch.nn.functional.normalize(x, dim=1) for x in (queries, items))
         n = len(q)
         others = (torch.arange(n)[:, None] + torch.arange(negatives + 1)[None]) % n  # the pair, then the next ones
-        cosines = torch.bmm(k[others], q[:, :, None])[:, :, 0]
+        cosines = torch.mm(q, k.T).gather(1, others)  # faster than 51 products of a row each
         return torch.nn.functional.cross_entropy(gamma * cosines, torch.zeros(n, dtype=torch.long))
 
     def windows_of(vectors, places, lengths, n_pooled, way):
@@ -355,14 +355,14 @@ def loss_of_batch(torch, model_path, pairs):
         return float(trainer.loss(batch))
 
 
-def time_way(torch, model_path, texts, way, batch_size, dropout, budget):
+def time_way(torch, model_path, texts, way, batch_size, negatives, dropout, budget):
     """Examples a second of one way, over steps of `budget` seconds, and the share of it that making batches took.
 
     Weights start where the model's file is: the time does not depend on them.
     """
     tensors, about = read_safetensors(model_path)
     config = Config(about)
-    trainer = define(torch)(tensors, config, way)
+    trainer = define(torch)(tensors, config, way, negatives=negatives)
     batches = Batches(texts, config.shared_words)
     rng = np.random.default_rng(1)
     n = len(texts.sides[0].offsets) - 1

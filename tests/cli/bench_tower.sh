@@ -57,5 +57,5 @@ says '^A search of 20,000 random codes of 16' out
 
 [ -z "$(find . -name 'thresher-bench-*')" ] || die "a scratch directory is left"
 fails 1 'none of the data sets' "$THRESHER" bench tower --data nowhere --scratch . --keep kept --quiet
-fails 1 'name another with --keep' "$THRESHER" bench tower --data data --scratch . --keep part/first --quiet
+fails 1 'name another with --keep' "$THRESHER" bench tower --data data --scratch . --keep first/kept --quiet
 fails 1 'no directory can be made there' "$THRESHER" bench tower --data data --scratch nowhere --keep kept
