@@ -58,6 +58,8 @@ static int find_items(codes_bench *c) {
 
 static int encode(codes_bench *c, const thr_tower *tower) {
     c->n_dims = thr_tower_get_info(tower).config.n_dims;
+    if (c->n_rows == 0)
+        return bench_fail(&c->bench->run, "%s: no pairs to test with", c->set->name);
     c->items = malloc(c->n_items * c->n_dims * sizeof *c->items);
     c->queries = malloc(c->n_rows * c->n_dims * sizeof *c->queries);
     if (c->items == NULL || c->queries == NULL)
@@ -170,9 +172,9 @@ static int take_scores(codes_bench *c, size_t first, size_t n, size_t k, const u
 static int measure_auc(codes_bench *c, thr_index *index, double *auc) {
     thr_search_options options;
     uint64_t *filter = calloc(c->n_items / 64 + 1, sizeof *filter);
-    pair_scores p = {.by_item = malloc(c->n_items * sizeof(float)),
-                     .scores = malloc(c->n_rows * (NEGATIVES + 1) * sizeof(float)),
-                     .labels = malloc(c->n_rows * (NEGATIVES + 1))};
+    pair_scores p = {.by_item = malloc((c->n_items + 1) * sizeof(float)),
+                     .scores = malloc((c->n_rows + 1) * (NEGATIVES + 1) * sizeof(float)),
+                     .labels = malloc((c->n_rows + 1) * (NEGATIVES + 1))};
     int rc = filter == NULL || p.by_item == NULL || p.scores == NULL || p.labels == NULL
                  ? bench_fail(&c->bench->run, "no memory for scores")
                  : 0;

@@ -172,10 +172,8 @@ static int measure_queries(bench_tower *bench, const char *model_path, const tex
                            uint32_t n_dims, speeds *s) {
     thr_index *index = NULL;
     const size_t n = queries->n < MOST_QUERIES ? queries->n : MOST_QUERIES;
-    double *seconds = malloc(n * sizeof *seconds);
-    int rc = seconds == NULL ? bench_fail(&bench->run, "no memory for times") : 0;
-    if (rc == 0)
-        rc = build_codes(bench, model_path, items, n_dims, bench->values->quick ? QUICK_CODES : MILLION, &index);
+    static double seconds[MOST_QUERIES];
+    int rc = build_codes(bench, model_path, items, n_dims, bench->values->quick ? QUICK_CODES : MILLION, &index);
     s->p50_ms = s->p99_ms = INFINITY;
     for (int pass = 0; rc == 0 && pass < 2; pass++) { /* the first one also warms up */
         rc = time_queries(bench, index, queries, seconds, n);
@@ -186,7 +184,6 @@ static int measure_queries(bench_tower *bench, const char *model_path, const tex
     (void)snprintf(dir, sizeof dir, "%s/million", bench->run.scratch);
     thr_index_free(index);
     bench_scratch_remove(dir);
-    free(seconds);
     return rc;
 }
 
