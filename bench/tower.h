@@ -107,6 +107,11 @@ void bench_tower_print(bench_tower *bench);
 /* Whether --tables names this one. */
 bool bench_tower_has_table(const bench_tower *bench, const char *name);
 
+/* ---------------------------------------------------------------------------------------------- tower_trends.c */
+
+/* Which trends of RBE's tables 4, 5 and 6 are there. */
+void bench_tower_print_trends(bench_tower *bench);
+
 /* ----------------------------------------------------------------------------------------------- tower_speed.c */
 
 /* Examples, texts and queries a second; then tower_scan.c's. */

@@ -39,6 +39,7 @@ bench_mean bench_tower_mean(const bench_tower *bench, bench_model_number model, 
     return m;
 }
 
+/* "-" where nothing was measured, or every training diverged. */
 static void cell(bench_table *table, bench_mean m) {
     if (m.n == 0)
         bench_table_cell(table, "-");
@@ -49,7 +50,10 @@ static void cell(bench_table *table, bench_mean m) {
 }
 
 static void bits_cell(bench_table *table, uint32_t bits) {
-    bench_table_cell(table, bits == THR_FLOAT_BITS ? "float" : "%u", bits);
+    if (bits == THR_FLOAT_BITS)
+        bench_table_cell(table, "float");
+    else
+        bench_table_cell(table, "%u", bits);
 }
 
 /* How far of the way from m_3 to m_1 an AUC is beyond m_3's, in per cent (RBE 8.1); NaN where there is no way. */
@@ -309,6 +313,7 @@ void bench_tower_print(bench_tower *bench) {
         print_table_5(bench);
     if (bench_tower_has_table(bench, "6"))
         print_table_6(bench);
+    bench_tower_print_trends(bench);
     if (bench_tower_has_table(bench, "codes"))
         print_codes(bench);
     bench_say(&bench->run,

@@ -134,6 +134,26 @@ static int judge(bench_tower *bench, const char *model_path, bench_model_number 
     return rc;
 }
 
+/* A training whose loss was no longer finite has records without figures, so that it is not tried again. */
+static int note_divergence(bench_tower *bench, bench_model_number model, const thr_tower_train_options *options,
+                           int only, int seed) {
+    char keep[BENCH_PATH];
+    (void)snprintf(keep, sizeof keep, "%s/results.tsv", bench->values->keep);
+    prog_note("%s, seed %" PRIu64 ": %s", bench_models[model].name, options->seed, bench->run.err.text);
+    bench->run.err = (thr_error){.status = THR_OK};
+    for (int s = 0; s < BENCH_N_SETS; s++) {
+        bench_record *record = &bench->results[model][s][seed];
+        if (!bench->sets[s].there || (only >= 0 && s != only))
+            continue;
+        *record = (bench_record){.n = 0};
+        make_key(bench, options, s, record->key);
+        bench_record_set(record, "diverged", 1);
+        if (bench_cache_add(keep, record) != 0)
+            return bench_fail(&bench->run, "%s: not written: name another directory with --keep", keep);
+    }
+    return 0;
+}
+
 /* Everything that is known already of a training on set `only` (-1: on all); false when some of it is missing. */
 static bool find(bench_tower *bench, bench_model_number model, const thr_tower_train_options *options, int only,
                  int seed) {
@@ -158,7 +178,10 @@ static int train_one(bench_tower *bench, bench_model_number model, int only, int
         return 0;
     bench_tower_file(bench, only < 0 ? "all" : bench->sets[only].name, "train", pairs);
     (void)snprintf(path, sizeof path, "%s/model.safetensors", bench->run.scratch);
-    if (thr_tower_train(bench->run.context, pairs, path, &options, &report, &bench->run.err) != THR_OK)
+    const thr_status status = thr_tower_train(bench->run.context, pairs, path, &options, &report, &bench->run.err);
+    if (status == THR_ERANGE)
+        return note_divergence(bench, model, &options, only, seed);
+    if (status != THR_OK)
         return -1;
     const int rc = judge(bench, path, model, &options, &report, only, seed);
     (void)unlink(path);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison's own arithmetic, on small made-up data: python3 -m unittest bench/peers/test_peers.py"""
 
+import argparse
 import os
 import sys
 import tempfile
@@ -19,6 +20,9 @@ import report
 import search
 import svg
 import targets
+import tower
+import tower_codes
+import tower_torch
 
 
 def small(metric="cosine", n_items=500):
@@ -188,6 +192,105 @@ class Report(unittest.TestCase):
         self.assertEqual(made, document.replace("old", "new"))
         with self.assertRaises(ValueError):
             report.between("nothing", report.BEGIN, report.END, "new")
+
+
+class TowerCodes(unittest.TestCase):
+    def test_auc_is_that_of_all_pairs_compared(self):
+        rng = np.random.default_rng(2)
+        scores, good = rng.integers(0, 9, 60).astype(float), rng.random(60) < 0.4
+        wins = [(a > b) + 0.5 * (a == b) for a in scores[good] for b in scores[~good]]
+        self.assertAlmostEqual(tower_codes.auc(scores, good), sum(wins) / len(wins))
+
+    def test_negatives_are_ten_other_rows(self):
+        pairs = tower_codes.scored_pairs(120, labelled=False)
+        self.assertEqual(len(pairs), 11)
+        self.assertEqual([own for _, _, own in pairs], [True] + [False] * 10)
+        rows = np.stack([row for _, row, _ in pairs])
+        self.assertTrue((rows[0] == np.arange(120)).all())
+        self.assertTrue(all(len(set(column)) == 11 for column in rows.T))
+        self.assertEqual(len(tower_codes.scored_pairs(120, labelled=True)), 1)
+
+    def test_vectors_are_found_by_name_and_read(self):
+        with tempfile.TemporaryDirectory() as keep:
+            os.mkdir(f"{keep}/vectors")
+            for name in ("own.tldr.m_1.7", "quick-own.tldr.m_1.1", "other"):
+                base = f"{keep}/vectors/{name}"
+                for side, n in (("items", 3), ("queries", 2)):
+                    with open(f"{base}.{side}.fbin", "wb") as file:
+                        np.array([n, 2], dtype="<u4").tofile(file)
+                        np.arange(2 * n, dtype="<f4").tofile(file)
+                with open(f"{base}.rows.tsv", "w") as file:
+                    file.write("2\t3\n0\t1.33\n")
+            found = tower_codes.found(keep, quick=False)
+            self.assertEqual(list(found), [("own", "tldr", 7)])
+            vectors = tower_codes.Vectors(found["own", "tldr", 7])
+        self.assertEqual(vectors.items.shape, (3, 2))
+        self.assertEqual(vectors.item_of.tolist(), [2, 0])
+        self.assertEqual(vectors.good.tolist(), [True, False])
+
+    def test_rows_have_the_gain_of_learned_codes(self):
+        measured = {f"own tldr {seed} itq": {"recall": 0.5 + seed / 100, "auc": 0.8, "bytes": 8} for seed in (1, 3)}
+        ours = {("own", "tldr", "rbe*"): {"recall": 0.6, "auc": 0.85, "bytes": 16.1}}
+        rows = tower_codes.rows_of(measured, ours)
+        self.assertEqual(rows[0], ["tldr", "own", "Faiss ITQ", 8, "0.5200 ± 0.0141", "0.8000", "+0.0800", "+0.0500"])
+        self.assertEqual(rows[1][2:4], ["rbe*", 16])
+
+
+class TowerTexts(unittest.TestCase):
+    def test_words_and_trigrams(self):
+        self.assertEqual(tower_torch.words_of("x86_64 C++, PDF-files"), ["x86", "64", "c", "pdf", "files"])
+        keys = tower_torch.grams_of("ab")
+        self.assertEqual(keys, [ord("#") << 42 | ord("a") << 21 | ord("b"), ord("a") << 42 | ord("b") << 21 | ord("#")])
+
+    def test_a_batch_spells_the_words_of_its_pairs(self):
+        pairs = [("red lamp", "lamp"), ("a red red door", "doors"), ("x", "y z")]
+        texts = tower_torch.Texts(pairs)
+        for shared in (True, False):
+            tables, sides = tower_torch.Batches(texts, shared).make(np.array([1, 0]), 0)
+            for side, (places, lengths) in enumerate(sides):
+                words = [w for pair in (pairs[1], pairs[0]) for w in tower_torch.words_of(pair[side])]
+                self.assertEqual(lengths.tolist(), [len(tower_torch.words_of(p[side])) for p in (pairs[1], pairs[0])])
+                table = tables[0 if shared else side]
+                ends = np.append(table["starts"][1:], len(table["grams"]))
+                spelled = [table["rows"][table["grams"][a:b]].tolist() for a, b in zip(table["starts"], ends)]
+                again = tower_torch.Texts([(w, w) for w in words], keys=self.keys(pairs))
+                for word, place in zip(words, places):
+                    self.assertEqual(spelled[place], again.grams.take(np.array([again_number(words, word)]))[0].tolist())
+                self.assertEqual(spelled[-1], [])
+
+    @staticmethod
+    def keys(pairs):
+        counts = {}
+        for pair in pairs:
+            for text in pair:
+                for word in tower_torch.words_of(text):
+                    counts[word] = counts.get(word, 0) + 1
+        return tower_torch.frequent_grams(counts, 1000)
+
+    def test_words_are_left_out_but_never_all(self):
+        texts = tower_torch.Texts([("a b c d e f g h", "one")] * 200)
+        _, ((_, queries), (_, items)) = tower_torch.Batches(texts, True).make(np.arange(200), 0.5)
+        self.assertTrue(700 < queries.sum() < 900)
+        self.assertEqual(set(items.tolist()), {1})
+
+    def test_parts_are_known_by_name_and_kept_in_order(self):
+        self.assertEqual(tower.parts_of("torch,own"), ["own", "torch"])
+        with self.assertRaisesRegex(argparse.ArgumentTypeError, "there is no part all"):
+            tower.parts_of("all")
+
+    def test_a_report_without_all_parts(self):
+        way = {"examples_per_s": 10.0, "make_share": 0.1}
+        about = {"ours": 25.0, "losses": [1.0, 1.0], "ways": {"rows": way, "compiled": {"failed": "no compiler"}}}
+        results = {"torch": {"version": "2", "sets": {"tldr": about}}, "speed": {"text": "## title\n\n| a |\n"}}
+        words = tower.text(results)
+        self.assertIn("| tldr | PyTorch: rows | 10 | 2.50 |", words)
+        self.assertIn("failed: no compiler", words)
+        self.assertIn("| >= 2 | 2.5 | yes |", words)
+        self.assertNotIn("## title", words)
+
+
+def again_number(words, word):
+    return list(dict.fromkeys(words)).index(word)
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ typedef struct thr_tower_train_options {
     uint32_t batch;       /* pairs a step; 1,024 */
     uint32_t n_negatives; /* of each pair, from its batch; 50 */
     float gamma;          /* of the soft-max; 10 */
-    float rate;           /* of learning (Adam), falling to 0 in a straight line over all epochs; 0.002 */
+    float rate;           /* of learning (Adam), falling to 0 in a straight line over all epochs; 0.003 */
     float word_dropout;   /* the share of words left out of a text, others each time it is met; 0.2 */
     /*
      * The share of the epochs in which sides are learned as floats, before signs take their place; 0: none, as the

@@ -88,7 +88,7 @@ static const prog_option options[] = {
     COUNT("batch", batch, 2, 65536, "1024", "pairs a step"),
     COUNT("negatives", negatives, 1, 65535, "50", "items of other pairs that each pair is told from"),
     REAL("gamma", gamma, 1e6, "10", "what cosines are multiplied by before the soft-max"),
-    REAL("rate", rate, 1e6, "0.002", "of learning at first; it falls to 0 in a straight line over all epochs"),
+    REAL("rate", rate, 1e6, "0.003", "of learning at first; it falls to 0 in a straight line over all epochs"),
     {.name = "float-share",
      .kind = PROG_REAL,
      .value = "X",

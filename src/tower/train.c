@@ -24,7 +24,7 @@ void thr_tower_train_options_init(thr_tower_train_options *options) {
                                          .float_share = 0.5f,
                                          .n_negatives = 50,
                                          .gamma = 10.0f,
-                                         .rate = 0.002f,
+                                         .rate = 0.003f,
                                          .word_dropout = 0.2f,
                                          .estimator = THR_ESTIMATOR_VARIANT,
                                          .seed = 1};
