@@ -86,8 +86,9 @@ typedef struct thr_tower_train_options {
     float rate;           /* of learning (Adam), falling to 0 in a straight line over all epochs; 0.003 */
     float word_dropout;   /* the share of words left out of a text, others each time it is met; 0.2 */
     /*
-     * The share of the epochs in which sides are learned as floats, before signs take their place; 0: none, as the paper
-     * has it; 0.5. On some ten thousand pairs planes learned from nothing are worse.
+     * The share of the epochs in which sides are learned as floats, before signs take their place; 0: none, as the
+     * paper has it; 0.5. One epoch at least has signs. On some ten thousand pairs planes learned from nothing are
+     * worse.
      */
     float float_share;
     thr_estimator estimator;

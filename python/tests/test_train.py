@@ -61,10 +61,11 @@ class Train(Case):
             self.assertEqual([epoch.epoch for epoch in epochs], [1, 2, 3])
             self.assertEqual((report.n_epochs, report.n_refused), (3, 0))
             self.assertEqual(report.n_pairs + report.n_valid, len(TEXTS))
+            self.assertEqual([epoch.as_floats for epoch in epochs], [True, False, False])
             best = epochs[report.best_epoch - 1]
             self.assertTrue(best.best)
             self.assertEqual((best.valid_loss, best.valid_auc), (report.valid_loss, report.valid_auc))
-            self.assertEqual(min(epoch.valid_loss for epoch in epochs), report.valid_loss)
+            self.assertEqual(min(epoch.valid_loss for epoch in epochs[1:]), report.valid_loss)
             self.assertIn("epoch 1 of 3", words)
             self.assertEqual(tower.encode(["edit pdf"]).shape, (1, 32))
         self.assertIsNone(thresher.Tower(self.model).report)
@@ -79,7 +80,8 @@ class Train(Case):
             {"rate": 0.01},
             {"gamma": 5},
             {"word_dropout": 0},
-            {"estimator": "tanh"},
+            {"float_share": 0},
+            {"estimator": "tanh", "query_bits": 1},
             {"n_negatives": 5},
             {"batch": 50},
             {"n_epochs": 1},

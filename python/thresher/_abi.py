@@ -148,6 +148,7 @@ class TowerEpoch(ctypes.Structure):
         ("loss", c_double),
         ("valid_loss", c_double),
         ("valid_auc", c_double),
+        ("as_floats", c_bool),
         ("best", c_bool),
     ]
 
@@ -169,6 +170,7 @@ class TowerTrainOptions(ctypes.Structure):
         ("gamma", c_float),
         ("rate", c_float),
         ("word_dropout", c_float),
+        ("float_share", c_float),
         ("estimator", c_int),
         ("seed", c_uint64),
         ("resume", c_bool),

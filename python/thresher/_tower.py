@@ -126,6 +126,7 @@ class Tower:
         gamma: float | None = None,
         rate: float | None = None,
         word_dropout: float | None = None,
+        float_share: float | None = None,
         estimator: str = "variant",
         seed: int | None = None,
         resume: bool = False,
@@ -146,6 +147,7 @@ class Tower:
         n_epochs, patience      20 at most; stop after 5 without a better validation, 0: never
         batch, n_negatives      1,024 pairs a step, each told from the items of 50 others
         gamma, rate, word_dropout, estimator   10, 0.002 (falling to 0), 0.2, "variant", "straight" or "tanh"
+        float_share   the share of the epochs that learn floats, before signs take their place; 0.5
         resume        go on from path + ".checkpoint", which a training that was stopped leaves
         on_epoch      called with a TowerEpoch after every epoch
         progress      called with ("epoch 2 of 10", done, total) a few times a second; False stops the training

@@ -19,7 +19,8 @@ _UINT32 = 2**32 - 1
 class TowerEpoch(NamedTuple):
     """
     A point of the learning curve. Losses are means of the log loss; valid_auc is of pairs that are not learned from,
-    against the items of other queries. best: the model is the best so far, and was written.
+    against the items of other queries. as_floats: signs come later, and the model was not kept. best: it is the best so
+    far, and was written.
     """
 
     epoch: int
@@ -29,6 +30,7 @@ class TowerEpoch(NamedTuple):
     loss: float
     valid_loss: float
     valid_auc: float
+    as_floats: bool
     best: bool
 
 
@@ -88,7 +90,7 @@ def fill_format(
 
 # Options by the type that is wanted. What is out of range the library says.
 _WHOLE = ("n_epochs", "patience", "batch", "n_negatives")
-_NUMBERS = ("valid_share", "gamma", "rate", "word_dropout")
+_NUMBERS = ("valid_share", "gamma", "rate", "word_dropout", "float_share")
 _CONFIG = ("query_bits", "item_bits", "n_dims", "n_pooled", "max_grams", "max_words")
 _FLAGS = ("shared_words", "shared_steps", "plain_weights")
 

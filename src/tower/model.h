@@ -83,13 +83,12 @@ static inline float thr_step_weight(const thr_tower_config *config, uint32_t t) 
 typedef struct thr_pass {
     size_t capacity; /* texts */
     float *memory;
-    uint16_t *where; /* the windows that won: n x n_pooled */
-    float *pooled;   /* f: n x n_pooled */
-    float
-        *before[1 + THR_STEPS_MAX]; /* the sign's arguments of every plane: n x n_dims; of a float side tanh's result */
-    float *sums[1 + THR_STEPS_MAX]; /* e_t */
-    float *rebuilt[THR_STEPS_MAX];  /* r_t, by t - 1: n x n_pooled */
-    float *residual[THR_STEPS_MAX]; /* f - r_t */
+    uint16_t *where;                  /* the windows that won: n x n_pooled */
+    float *pooled;                    /* f: n x n_pooled */
+    float *before[1 + THR_STEPS_MAX]; /* the sign's arguments of every plane, of a float side tanh's: n x n_dims */
+    float *sums[1 + THR_STEPS_MAX];   /* e_t */
+    float *rebuilt[THR_STEPS_MAX];    /* r_t, by t - 1: n x n_pooled */
+    float *residual[THR_STEPS_MAX];   /* f - r_t */
 } thr_pass;
 
 thr_status thr_pass_make_room(thr_context *context, const thr_tower_config *config, thr_side side, size_t n_texts,

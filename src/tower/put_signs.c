@@ -6,6 +6,9 @@
  * (8) to (11) can be made a uniform quantiser of x: x is scaled to the range of the planes' sum e; the residual of step
  * t is to be x - e_(t-1), so R_t = W, and B_t is what W turns back into e, (W' W)^-1 W' (tanh is near the identity
  * where it is used). From there all of it is learned on.
+ *
+ * W' W is singular where there are more dimensions than pooled ones, or where one has died. RIDGE of its mean diagonal
+ * is added, which changes nothing else that matters, and keeps what is divided by from being nothing.
  */
 #include <math.h>
 #include <string.h>
@@ -18,6 +21,16 @@
  * weight of its first plane.
  */
 static const double ranges[] = {1.0, 1.0, 1.17, 1.34, 1.50, 1.67, 1.82, 1.97};
+
+static const double RIDGE = 1e-4;
+
+static void add_ridge(double *a, size_t n) {
+    double trace = 0;
+    for (size_t i = 0; i < n; i++)
+        trace += a[i * n + i];
+    for (size_t i = 0; i < n; i++)
+        a[i * n + i] += RIDGE * trace / (double)n;
+}
 
 /* a = L L', in place, for n x n numbers; what is left of a diagonal that is not positive counts as a little. */
 static void cholesky(double *a, size_t n) {
@@ -45,7 +58,7 @@ static void solve(const double *l, size_t n, double *x) {
     }
 }
 
-/* back (n_out x n_in) = (W' W)^-1 W' for W (n_in x n_out): x W back is what of x W can tell. */
+/* back (n_out x n_in) = (W' W)^-1 W', but for the ridge, for W (n_in x n_out): x W back is what of x W can tell. */
 static thr_status invert(thr_context *context, const float *weight, size_t n_in, size_t n_out, float *back,
                          thr_error *err) {
     double *square = NULL;
@@ -55,6 +68,7 @@ static thr_status invert(thr_context *context, const float *weight, size_t n_in,
         for (size_t i = 0; i < n_out; i++)
             for (size_t j = 0; j <= i; j++)
                 square[i * n_out + j] += (double)weight[r * n_out + i] * (double)weight[r * n_out + j];
+    add_ridge(square, n_out);
     cholesky(square, n_out);
     for (size_t r = 0; r < n_in; r++) {
         for (size_t i = 0; i < n_out; i++)

@@ -36,13 +36,15 @@ thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, con
 /* The annealing tanh's slope is 1 when signs come in, and grows by 1 in every epoch. */
 static thr_slope find_slope(const thr_trainer *trainer) {
     const size_t n_steps = trainer->n_train / trainer->options.batch;
-    return (thr_slope){trainer->options.estimator, (float)(1 + (double)trainer->state.step / (double)n_steps)};
+    const double epochs = (double)trainer->state.step / (double)n_steps - (double)thr_trainer_float_epochs(trainer);
+    return (thr_slope){trainer->options.estimator, (float)(1 + epochs)};
 }
 
 /* The rate falls from options.rate to nothing, in a straight line over all steps of all epochs. */
 static float find_rate(const thr_trainer *trainer) {
-    const double n_steps = (double)(trainer->n_train / trainer->options.batch * trainer->options.n_epochs);
-    return (float)((double)trainer->options.rate * (1 - (double)trainer->state.step / n_steps));
+    const size_t n_steps = trainer->n_train / trainer->options.batch;
+    const double all = (double)n_steps * (double)trainer->options.n_epochs;
+    return (float)((double)trainer->options.rate * (1 - (double)trainer->state.step / all));
 }
 
 /* The optimiser's step on all weights. */

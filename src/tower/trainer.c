@@ -142,7 +142,9 @@ uint32_t thr_trainer_float_epochs(const thr_trainer *trainer) {
     const thr_tower_config *config = &trainer->model.config;
     if (config->query_bits == THR_FLOAT_BITS && config->item_bits == THR_FLOAT_BITS)
         return 0;
-    return (uint32_t)((float)trainer->options.n_epochs * trainer->options.float_share);
+    const uint32_t n_epochs = trainer->options.n_epochs;
+    const float share = (float)n_epochs * trainer->options.float_share;
+    return share < (float)(n_epochs - 1) ? (uint32_t)share : n_epochs - 1; /* one has signs, or there were no model */
 }
 
 void thr_trainer_free(thr_trainer *trainer) {

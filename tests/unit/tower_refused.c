@@ -41,6 +41,9 @@ static void options_out_of_range_are_named(void **state) {
     REFUSED(options.word_dropout = 1, "share of 1 ");
     REFUSED(options.word_dropout = NAN, "share of nan");
     REFUSED(options.word_dropout = -0.1f, "share of -0.1");
+    REFUSED(options.float_share = 1, "share of 1 ");
+    REFUSED(options.float_share = NAN, "share of nan");
+    REFUSED(options.float_share = -1, "share of -1");
     REFUSED(options.valid_share = 0, "share of 0 ");
     REFUSED(options.valid_share = 0.51f, "share of 0.51");
     REFUSED(options.valid_share = NAN, "share of nan");

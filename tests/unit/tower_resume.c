@@ -111,9 +111,9 @@ static void stopped_while_reading_nothing_is_left(void **state) {
     thr_context_free(context);
 }
 
-/* Leaves a checkpoint of a training with these options that was stopped in its second epoch. */
+/* Leaves a checkpoint of a training with these options that was stopped in its third epoch, and a model. */
 static void make_checkpoint(const thr_tower_train_options *options) {
-    stopper s = {.stop_at = 4};
+    stopper s = {.stop_at = 6};
     thr_error err;
     thr_context *context = stoppable(&s, 2);
     remove_files();
@@ -154,6 +154,7 @@ static void a_checkpoint_of_another_training_is_refused(void **state) {
     REFUSED(changed.gamma *= 2, "other pairs or options");
     REFUSED(changed.rate *= 2, "other pairs or options");
     REFUSED(changed.word_dropout = 0, "other pairs or options");
+    REFUSED(changed.float_share = 0, "other pairs or options");
     REFUSED(changed.estimator = THR_ESTIMATOR_TANH, "other pairs or options");
     REFUSED(changed.seed++, "other pairs or options");
     REFUSED(changed.n_epochs++, "other pairs or options"); /* the rate falls over all of them */

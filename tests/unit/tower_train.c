@@ -22,11 +22,12 @@ static void a_model_is_the_same_for_any_threads_and_level(void **state) {
         uint32_t query_bits, item_bits;
         thr_estimator estimator;
         bool shared_words, shared_steps, plain_weights;
-        float dropout;
-    } kinds[] = {{3, 2, THR_ESTIMATOR_VARIANT, false, false, false, 0.2f},
-                 {32, 32, THR_ESTIMATOR_VARIANT, false, false, false, 0},
-                 {8, 1, THR_ESTIMATOR_TANH, true, false, false, 0.5f},
-                 {4, 3, THR_ESTIMATOR_STRAIGHT, false, true, true, 0.2f}};
+        float dropout, floats;
+    } kinds[] = {{3, 2, THR_ESTIMATOR_VARIANT, false, false, false, 0.2f, 0.5f},
+                 {32, 32, THR_ESTIMATOR_VARIANT, false, false, false, 0, 0.5f},
+                 {32, 2, THR_ESTIMATOR_VARIANT, false, false, false, 0, 0.5f},
+                 {8, 1, THR_ESTIMATOR_TANH, true, false, false, 0.5f, 0.7f},
+                 {4, 3, THR_ESTIMATOR_STRAIGHT, false, true, true, 0.2f, 0}};
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         thr_tower_train_options options;
@@ -38,6 +39,7 @@ static void a_model_is_the_same_for_any_threads_and_level(void **state) {
         options.config.plain_weights = kinds[i].plain_weights;
         options.estimator = kinds[i].estimator;
         options.word_dropout = kinds[i].dropout;
+        options.float_share = kinds[i].floats;
         thr_context *context = test_context(1, THR_ISA_SCALAR, NULL);
         (void)tower_train(context, pairs, model, &options);
         thr_context_free(context);
@@ -101,6 +103,7 @@ static void the_best_epoch_is_kept_and_patience_ends_a_training(void **state) {
     options.n_epochs = 16;
     options.patience = 2;
     options.rate = 0.5f; /* so that it gets worse soon */
+    options.float_share = 0;
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     const thr_tower_report report = tower_train(*state, pairs, model, &options);
     assert_int_equal(report.n_epochs, seen.n);
