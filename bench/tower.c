@@ -174,9 +174,8 @@ static void say_what(bench_tower *bench) {
               thr_context_threads(bench->run.context) == 1 ? "thread" : "threads");
     bench_say(&bench->run,
               "Trained on %s: at most %u epochs, a share of %g of them as floats, patience %u, batches of %u, %u "
-              "negatives, gamma %g, rate %g, %g of the "
-              "words left out, %s of letter trigrams; seeds from %llu, %llu of them. The best epoch by validation loss "
-              "on %g of the queries that are learned from.\n\n",
+              "negatives, gamma %g, rate %g, %g of the words left out, %s of letter trigrams; seeds from %llu, %llu of "
+              "them. The best epoch by validation loss on %g of the queries that are learned from.\n\n",
               bench_tower_together(bench) ? "the pairs of all data sets together" : "the pairs of each data set alone",
               o->n_epochs, (double)o->float_share, o->patience, o->batch, o->n_negatives, (double)o->gamma,
               (double)o->rate, (double)o->word_dropout, o->config.shared_words ? "one table" : "two tables",
