@@ -68,6 +68,7 @@ static const prog_option options[] = {
     REAL("gamma", gamma, "what cosines are multiplied by before the soft-max"),
     REAL("rate", rate, "of learning"),
     REAL("word-dropout", word_dropout, "the share of the words of a text that is left out, below 1"),
+    REAL("float-share", float_share, "the share of the epochs that learn floats, before signs take their place"),
     {.name = "words",
      .kind = PROG_CHOICE,
      .value = "shared|apart",
@@ -122,6 +123,8 @@ static void fill_train(bench_tower *bench, const bench_tower_values *values) {
         train->rate = (float)values->rate;
     if (!isnan(values->word_dropout))
         train->word_dropout = (float)values->word_dropout;
+    if (!isnan(values->float_share))
+        train->float_share = (float)values->float_share;
     if (values->words != PROG_NO_CHOICE)
         train->config.shared_words = values->words == 0;
 }
@@ -169,15 +172,15 @@ static void say_what(bench_tower *bench) {
     bench_say(&bench->run, "## thresher bench tower\n\nthresher %s, %s, %s, %u %s.\n\n", thr_version(), machine,
               thr_isa_name(thr_context_isa(bench->run.context)), thr_context_threads(bench->run.context),
               thr_context_threads(bench->run.context) == 1 ? "thread" : "threads");
-    bench_say(
-        &bench->run,
-        "Trained on %s: at most %u epochs, patience %u, batches of %u, %u negatives, gamma %g, rate %g, %g of the "
-        "words left out, %s of letter trigrams; seeds from %llu, %llu of them. The best epoch by validation loss "
-        "on %g of the queries that are learned from.\n\n",
-        bench_tower_together(bench) ? "the pairs of all data sets together" : "the pairs of each data set alone",
-        o->n_epochs, o->patience, o->batch, o->n_negatives, (double)o->gamma, (double)o->rate, (double)o->word_dropout,
-        o->config.shared_words ? "one table" : "two tables", (unsigned long long)bench->run.program->globals.seed,
-        (unsigned long long)bench->values->seeds, (double)o->valid_share);
+    bench_say(&bench->run,
+              "Trained on %s: at most %u epochs, a share of %g of them as floats, patience %u, batches of %u, %u "
+              "negatives, gamma %g, rate %g, %g of the words left out, %s of letter trigrams; seeds from %llu, %llu of "
+              "them. The best epoch by validation loss on %g of the queries that are learned from.\n\n",
+              bench_tower_together(bench) ? "the pairs of all data sets together" : "the pairs of each data set alone",
+              o->n_epochs, (double)o->float_share, o->patience, o->batch, o->n_negatives, (double)o->gamma,
+              (double)o->rate, (double)o->word_dropout, o->config.shared_words ? "one table" : "two tables",
+              (unsigned long long)bench->run.program->globals.seed, (unsigned long long)bench->values->seeds,
+              (double)o->valid_share);
 }
 
 static int work(bench_tower *bench) {

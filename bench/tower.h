@@ -19,7 +19,7 @@ typedef struct bench_tower_values {
     const char *data, *keep, *sets, *tables, *scratch;
     size_t train, words; /* choices */
     uint64_t seeds, epochs, patience, batch, negatives, codes;
-    double gamma, rate, word_dropout;
+    double gamma, rate, word_dropout, float_share;
     bool quick, again, speed;
 } bench_tower_values;
 

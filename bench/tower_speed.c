@@ -33,6 +33,7 @@ static int time_training(bench_tower *bench, const bench_set *set, const char *p
     options.seed = bench->run.program->globals.seed;
     options.n_epochs = EPOCHS;
     options.patience = 0;
+    options.float_share = 0; /* steps with signs are what is timed */
     options.format =
         (thr_pairs_format){.query_column = 1, .item_column = 2, .label_column = 3, .least_label = BENCH_LEAST_LABEL};
     options.on_epoch = keep_best;

@@ -66,12 +66,12 @@ static void make_key(const bench_tower *bench, const thr_tower_train_options *o,
                    "%d; %s; %s %" PRIu32 " dims %" PRIu32 "/%" PRIu32 " bits, %" PRIu32 " pooled, %" PRIu32
                    " grams, %" PRIu32 " words%s%s%s, estimator %d; %" PRIu32 " epochs, patience %" PRIu32
                    ", batch %" PRIu32 ", %" PRIu32
-                   " negatives, gamma %g, rate %g, dropout %g, valid %g%s; seed %" PRIu64 "; thresher %s",
+                   " negatives, gamma %g, rate %g, dropout %g, floats %g, valid %g%s; seed %" PRIu64 "; thresher %s",
                    FORMAT, bench->sets[s].name, name, c->n_dims, c->query_bits, c->item_bits, c->n_pooled, c->max_grams,
                    c->max_words, c->shared_words ? ", shared words" : "", c->shared_steps ? ", shared steps" : "",
                    c->plain_weights ? ", plain weights" : "", (int)o->estimator, o->n_epochs, o->patience, o->batch,
-                   o->n_negatives, (double)o->gamma, (double)o->rate, (double)o->word_dropout, (double)o->valid_share,
-                   bench->values->quick ? ", quick" : "", o->seed, thr_version());
+                   o->n_negatives, (double)o->gamma, (double)o->rate, (double)o->word_dropout, (double)o->float_share,
+                   (double)o->valid_share, bench->values->quick ? ", quick" : "", o->seed, thr_version());
 }
 
 /* Quality on the test part: AUC against bad pairs, log loss of good ones. */

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learned codes of texts: thresher bench tower, beside Faiss's codes and the same model in PyTorch.
 
-usage: ./run bench tower [--parts own,together,speed,codes,torch] [--quick] [--again] [--docs] [OPTION of thresher bench tower...]
+usage: ./run bench tower [--parts own,together,codes,speed,torch] [--quick] [--again] [--docs] [OPTION...]
+
+OPTIONs it does not know are handed to thresher bench tower.
 
 Every part is kept as soon as it is measured; what is there already is not measured again unless --again asks for it.
 Then the report is printed, or with --docs written into docs/benchmarks.md.
@@ -87,8 +89,8 @@ def measure_codes(arguments, results):
             start = time.perf_counter()
             kept[key] = {**tower_codes.measure(faiss, codes, vectors, data == "homedepot"), "stamp": stamp}
             save(arguments.out, results)
-            took = time.perf_counter() - start
-            print(f"{key}: recall {kept[key]['recall']:.4f}, AUC {kept[key]['auc']:.4f} ({took:.0f} s)", file=sys.stderr)
+            words = f"recall {kept[key]['recall']:.4f}, AUC {kept[key]['auc']:.4f}"
+            print(f"{key}: {words} ({time.perf_counter() - start:.0f} s)", file=sys.stderr)
 
 
 def read_pairs(directory, name):
@@ -123,6 +125,7 @@ def ours(arguments, pairs_path, model_path):
     command = [arguments.thresher, "tower", "train", pairs_path, "-o", model_path, "--threads", "1", "--quiet"]
     command += ["--epochs", str(EPOCHS), "--patience", "0", "--batch", str(BATCH), "--word-dropout", str(DROPOUT)]
     command += ["--negatives", str(NEGATIVES), "--query-bits", "3", "--item-bits", "2"]
+    command += ["--float-share", "0"]  # steps with signs are what is timed
     with tempfile.TemporaryDirectory() as directory:
         curve = os.path.join(directory, "curve.csv")
         subprocess.run([*command, "--curve", curve], check=True)
@@ -211,9 +214,10 @@ def torch_text(measured):
             text = f"training over the fastest PyTorch, {name} ({max(rates, key=rates.get)})"
             figures.append([text, f">= {TARGET:g}", f"{ratio:.3g}", "yes" if ratio >= TARGET else "**no**"])
     losses = ", ".join(f"{n}: {a['losses'][0]:.6f} and {a['losses'][1]:.6f}" for n, a in measured["sets"].items())
+    what = f"rbe*, batches of {BATCH}, {NEGATIVES} negatives, one thread"
     return "\n".join(
         [
-            f"### Training beside PyTorch {measured['version']}, rbe*, batches of {BATCH}, {NEGATIVES} negatives, one thread\n",
+            f"### Training beside PyTorch {measured['version']}: {what}\n",
             report.table(["data", "what", "examples/s", "Thresher over it"], rows),
             f"Both compute the same: the loss of a batch of {BATCH} pairs from the same weights, ours and PyTorch's: "
             f"{losses}.\n\nPyTorch: {' '.join(tower_torch.Way.__doc__.split())}\n",

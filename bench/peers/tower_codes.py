@@ -134,7 +134,7 @@ def spread(values):
 
 
 def rows_of(kept, ours):
-    """Table rows of what was measured: {"train data seed code": figures} beside rbe*'s and XFBQ's of thresher's JSON."""
+    """Table rows of what was measured: {"train data seed code": figures} beside rbe*'s of thresher's JSON."""
     groups = {}
     for key, figures in kept.items():
         train, data, _, name = key.split(" ")

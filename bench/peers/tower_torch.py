@@ -66,7 +66,7 @@ def words_of(text):
 
 
 def grams_of(word):
-    """The keys of a word's letter trigrams: three code points of 21 bits, # before the first letter and after the last."""
+    """The keys of a word's letter trigrams: three code points of 21 bits, # at both ends."""
     points = [GRAM_EDGE, *map(ord, word), GRAM_EDGE]
     return [a << 42 | b << 21 | c for a, b, c in zip(points, points[1:], points[2:])]
 
@@ -226,9 +226,8 @@ def define(torch):
 
             self.pool_bias = part("pool.bias")
             self.base = torch.nn.ParameterList([part("base.weight"), part("base.bias")])
-            self.steps = torch.nn.ParameterList(
-                [part(f"{layer}{t}.{kind}") for t in range(1, bits) for layer in ("rebuild", "residual") for kind in ("weight", "bias")]
-            )
+            layers = [f"{layer}{t}" for t in range(1, bits) for layer in ("rebuild", "residual")]
+            self.steps = torch.nn.ParameterList([part(f"{l}.{kind}") for l in layers for kind in ("weight", "bias")])
 
         def forward(self, pooled):
             f = torch.tanh(pooled + self.pool_bias)
@@ -247,7 +246,7 @@ def define(torch):
         return torch.nn.functional.cross_entropy(gamma * cosines, torch.zeros(n, dtype=torch.long))
 
     def windows_of(vectors, places, lengths, n_pooled, way):
-        """Every word's window: what its left neighbour, it and its right neighbour add. The last vector is of no word."""
+        """Every word's window: what it and its neighbours add. The last vector is of no word."""
         ends = torch.cumsum(lengths, 0)
         before, after = torch.roll(places, 1), torch.roll(places, -1)
         before[ends - lengths] = after[ends - 1] = len(vectors) - 1
