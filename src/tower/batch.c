@@ -69,7 +69,7 @@ static thr_status spell(thr_context *context, const thr_lexicon *lexicon, size_t
         n_rows += lexicon->offsets[words->numbers[i] + 1] - lexicon->offsets[words->numbers[i]];
     }
     words->offsets[words->n] = n_rows;
-    THR_TRY(thr_grow(context, &words->rows, &words->rows_capacity, 0, n_rows, sizeof *words->rows, "a batch", err));
+    THR_TRY(thr_grow(context, &words->rows, &words->rows_capacity, 0, n_rows + 1, sizeof *words->rows, "a batch", err));
     for (size_t i = 0; i < words->n; i++) {
         const size_t n = words->offsets[i + 1] - words->offsets[i];
         if (n != 0) /* there may be no known trigram at all */

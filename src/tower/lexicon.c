@@ -103,7 +103,7 @@ thr_status thr_lexicon_spell(thr_context *context, thr_lexicon *lexicon, const t
     const size_t n = lexicon->n_words, n_letters = n == 0 ? 0 : lexicon->starts[n];
     THR_TRY(thr_grow(context, &lexicon->offsets, &lexicon->offsets_capacity, 0, n + 1, sizeof *lexicon->offsets,
                      "spelled words", err));
-    THR_TRY(thr_grow(context, &lexicon->rows, &lexicon->rows_capacity, 0, n_letters, sizeof *lexicon->rows,
+    THR_TRY(thr_grow(context, &lexicon->rows, &lexicon->rows_capacity, 0, n_letters + 1, sizeof *lexicon->rows,
                      "spelled words", err));
     size_t n_rows = 0;
     for (size_t w = 0; w < n; w++) {
