@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * learn_ops.h - operations of a GPU backend that training is made of (nn/ and tower/ have them for CPUs). Plain structs;
+ * pointers are to device memory, matrices row-major and dense, numbers float32.
+ *
+ * All sums but those of products and of thr_match_op are in the order that the CPU's layers state, and functions of one
+ * number are the same formulas, so these give the CPU's bits. No operation adds to memory from several threads at once:
+ * a training on one device is the same every time, as far as cuBLAS is.
+ */
+#ifndef THR_DEVICE_LEARN_OPS_H
+#define THR_DEVICE_LEARN_OPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* out[i] = sum of the table's rows of bag i: rows[offsets[i]] to rows[offsets[i + 1] - 1]; an empty bag is 0. */
+typedef struct thr_gather_op {
+    const float *table;
+    const uint32_t *offsets, *rows; /* n_bags + 1 offsets */
+    uint32_t n_bags, n_columns;
+    float *out;
+} thr_gather_op;
+
+/* One step of Adam, by the numbers of thr_adam_step (kernel/layers.h). */
+typedef struct thr_device_adam {
+    float scale, beta1, rest1, beta2, rest2, rate, root, epsilon, decay;
+} thr_device_adam;
+
+/* n weights that lie together. */
+typedef struct thr_adam_op {
+    float *weights, *m, *v;
+    const float *gradient;
+    uint64_t n;
+    thr_device_adam adam;
+} thr_adam_op;
+
+/*
+ * Rows of a table: the gradient of row rows[i] is the sum of d_out's rows bags[offsets[i]] to bags[offsets[i + 1] - 1].
+ * rows has none twice; other rows, and their moments, stay.
+ */
+typedef struct thr_adam_rows_op {
+    float *table, *m, *v;
+    const float *d_out;
+    const uint32_t *rows, *offsets, *bags; /* n_rows, n_rows + 1 */
+    uint32_t n_rows, n_columns;
+    thr_device_adam adam;
+} thr_adam_rows_op;
+
+/* Texts: text i is words[offsets[i]] to words[offsets[i + 1] - 1], numbers of word vectors of 3 * n_columns floats. */
+typedef struct thr_device_texts {
+    const uint32_t *offsets, *words; /* offsets[0] is 0 */
+    uint32_t n_texts;
+} thr_device_texts;
+
+/* pooled = tanh of the largest window in every column, where the word it is around (nn/windows.h). */
+typedef struct thr_windows_op {
+    thr_device_texts texts;
+    const float *vectors, *bias;
+    uint32_t n_columns;
+    float *pooled;
+    uint16_t *where;
+} thr_windows_op;
+
+/*
+ * The way back: d_pooled becomes the gradient before tanh, in place; then d_vectors of every word += what that sends to
+ * it. Word w stands at positions[first[w]] to positions[first[w + 1] - 1] of texts.words, ascending; text_of is the
+ * text of every position. The sums of a word are in the order of its positions, into what is there.
+ */
+typedef struct thr_windows_back_op {
+    thr_device_texts texts;
+    const uint32_t *first, *positions, *text_of; /* n_words + 1; all words of texts twice */
+    uint32_t n_words, n_columns;
+    const float *pooled;
+    const uint16_t *where;
+    float *d_pooled, *d_vectors;
+} thr_windows_back_op;
+
+/* c (n_rows x n_columns) = a b, or += with add. a is n_rows x n_inner, or the transpose of what is stored; so is b. */
+typedef struct thr_product_op {
+    float *c;
+    const float *a, *b;
+    uint32_t n_rows, n_columns, n_inner;
+    bool a_transposed, b_transposed, add;
+} thr_product_op;
+
+/* Every row of x becomes row. */
+typedef struct thr_fill_rows_op {
+    float *x;
+    const float *row;
+    uint32_t n_rows, n_columns;
+} thr_fill_rows_op;
+
+/* sum[j] += the sum of column j, rows in order. */
+typedef struct thr_sum_rows_op {
+    float *sum;
+    const float *x;
+    uint32_t n_rows, n_columns;
+} thr_sum_rows_op;
+
+/* out = tanh(in), or out = (last, NULL: 0) + weight sign(in); a number of `in` that is not finite sets *broken to 1. */
+typedef struct thr_plane_op {
+    const float *in, *last;
+    float *out;
+    float weight;
+    bool as_float; /* tanh */
+    uint64_t n;
+    uint32_t *broken;
+} thr_plane_op;
+
+/* How a gradient passes signs: enum thr_estimator's numbers, and tanh, of a side of floats. */
+typedef enum thr_device_estimator {
+    THR_DEVICE_VARIANT,
+    THR_DEVICE_STRAIGHT,
+    THR_DEVICE_ANNEALED,
+    THR_DEVICE_TANH
+} thr_device_estimator;
+
+/* d_in = weight d_out, taken back through a plane; in and out as thr_plane_op had them. May be in place. */
+typedef struct thr_plane_back_op {
+    const float *in, *out, *d_out;
+    float *d_in;
+    float weight, slope;
+    thr_device_estimator estimator;
+    uint64_t n;
+} thr_plane_back_op;
+
+/* rebuilt becomes tanh(rebuilt), residual = pooled - rebuilt. */
+typedef struct thr_residual_op {
+    const float *pooled;
+    float *rebuilt, *residual;
+    uint64_t n;
+} thr_residual_op;
+
+/* d_pooled += d_residual; d_residual becomes the gradient of rebuilt before tanh: -d_residual (1 - rebuilt^2). */
+typedef struct thr_residual_back_op {
+    const float *rebuilt;
+    float *d_residual, *d_pooled;
+    uint64_t n;
+} thr_residual_back_op;
+
+/*
+ * The loss of nn/match_loss.h: losses[i] of every row, and the gradients of their mean. Rows may be shorter than
+ * FLT_MIN: they count as 0. scratch: n_rows * (2 * n_dims + n_negatives + 3) floats.
+ */
+typedef struct thr_match_op {
+    const float *queries, *items;
+    uint32_t n_rows, n_dims, n_negatives, shift;
+    float gamma;
+    double *losses;
+    float *d_queries, *d_items;
+    float *scratch;
+} thr_match_op;
+
+#endif
