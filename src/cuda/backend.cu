@@ -241,7 +241,20 @@ static const thr_backend backend = {THR_BACKEND_VERSION,
                                     thr_cuda_rescore,
                                     thr_cuda_refine,
                                     thr_cuda_bucket,
-                                    thr_cuda_rescan};
+                                    thr_cuda_rescan,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr};
 
 extern "C" THR_API const thr_backend *thr_backend_get(void) {
     return &backend;
