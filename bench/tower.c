@@ -40,6 +40,11 @@ static const prog_option options[] = {
      .fallback = "debian,tldr,homedepot",
      .help = "which of them",
      .offset = offsetof(bench_tower_values, sets)},
+    {.name = "trends",
+     .kind = PROG_TEXT,
+     .value = "NAME,...",
+     .help = "and which of those in tables 4, 5 and 6, whose models take most of the time (default: all)",
+     .offset = offsetof(bench_tower_values, trends)},
     {.name = "train",
      .kind = PROG_CHOICE,
      .value = "own|together",
@@ -115,8 +120,7 @@ static void fill_train(bench_tower *bench, const bench_tower_values *values) {
         train->patience = (uint32_t)values->patience;
     if (values->batch != 0)
         train->batch = (uint32_t)values->batch;
-    if (values->negatives != 0)
-        train->n_negatives = (uint32_t)values->negatives;
+    train->n_negatives = values->negatives != 0 ? (uint32_t)values->negatives : train->batch - 1;
     if (!isnan(values->gamma))
         train->gamma = (float)values->gamma;
     if (!isnan(values->rate))
@@ -130,8 +134,10 @@ static void fill_train(bench_tower *bench, const bench_tower_values *values) {
 }
 
 static void want(bench_tower *bench, const char *table, const bench_model_number *models, size_t n) {
+    const bool trends = table[0] >= '4' && table[0] <= '6';
     for (size_t i = 0; i < n && bench_tower_has_table(bench, table); i++)
-        bench->wanted[models[i]] = true;
+        for (int s = 0; s < BENCH_N_SETS; s++)
+            bench->wanted[models[i]][s] |= bench->sets[s].there && (bench->sets[s].trends || !trends);
 }
 
 static void choose_models(bench_tower *bench) {
@@ -139,7 +145,7 @@ static void choose_models(bench_tower *bench) {
                                     four[] = {BENCH_M_1, BENCH_M_2, BENCH_M_3, BENCH_RBE_2, BENCH_RBE, BENCH_RBE_3},
                                     six[] = {BENCH_M_1,   BENCH_M_3,         BENCH_RBE_2,     BENCH_RBE,
                                              BENCH_RBE_3, BENCH_RBE_2_PLAIN, BENCH_RBE_PLAIN, BENCH_RBE_3_PLAIN},
-                                    codes[] = {BENCH_M_1, BENCH_RBE};
+                                    codes[] = {BENCH_M_1, BENCH_RBE, BENCH_M_5};
     static const bench_model_number five[] = {BENCH_M_2,          BENCH_RBE_2,          BENCH_RBE,
                                               BENCH_RBE_3,        BENCH_M_2_STRAIGHT,   BENCH_RBE_2_STRAIGHT,
                                               BENCH_RBE_STRAIGHT, BENCH_RBE_3_STRAIGHT, BENCH_M_2_TANH,
@@ -187,8 +193,10 @@ static int work(bench_tower *bench) {
     if (bench->values->speed)
         return bench_tower_read(bench) != 0 ? -1 : bench_tower_speed(bench);
     say_what(bench);
+    if (bench_tower_read(bench) != 0)
+        return -1;
     choose_models(bench);
-    if (bench_tower_read(bench) != 0 || bench_tower_train(bench) != 0)
+    if (bench_tower_train(bench) != 0)
         return -1;
     bench_tower_print(bench);
     return 0;

@@ -16,7 +16,7 @@
 enum { BENCH_N_SETS = 3, BENCH_MAX_SEEDS = 10, BENCH_PATH = 2048 };
 
 typedef struct bench_tower_values {
-    const char *data, *keep, *sets, *tables, *scratch;
+    const char *data, *keep, *sets, *trends, *tables, *scratch;
     size_t train, words; /* choices */
     uint64_t seeds, epochs, patience, batch, negatives, codes;
     double gamma, rate, word_dropout, float_share;
@@ -27,6 +27,7 @@ typedef struct bench_set {
     const char *name, *file; /* below --data, with columns */
     bool labelled;           /* by people: pairs below BENCH_LEAST_LABEL are bad */
     bool there;
+    bool trends; /* and in tables 4, 5 and 6 */
     bench_pairs pairs;
 } bench_set;
 
@@ -65,7 +66,7 @@ typedef struct bench_tower {
     const bench_tower_values *values;
     thr_tower_train_options train; /* what all models are trained with */
     bench_set sets[BENCH_N_SETS];
-    bool wanted[BENCH_N_MODELS];
+    bool wanted[BENCH_N_MODELS][BENCH_N_SETS];
     bench_record results[BENCH_N_MODELS][BENCH_N_SETS][BENCH_MAX_SEEDS]; /* without fields where nothing is known */
 } bench_tower;
 
@@ -104,8 +105,12 @@ bench_mean bench_tower_mean(const bench_tower *bench, bench_model_number model, 
 
 /* Tables and figures of what was measured; with --json a line a model and data set. */
 void bench_tower_print(bench_tower *bench);
-/* Whether --tables names this one. */
-bool bench_tower_has_table(const bench_tower *bench, const char *name);
+/* Whether NAME,... has this one. */
+bool bench_names(const char *names, const char *name);
+/* Whether --tables has this one. */
+static inline bool bench_tower_has_table(const bench_tower *bench, const char *name) {
+    return bench_names(bench->values->tables, name);
+}
 
 /* ---------------------------------------------------------------------------------------------- tower_trends.c */
 

@@ -20,10 +20,9 @@ void bench_tower_file(const bench_tower *bench, const char *set, const char *par
     (void)snprintf(path, BENCH_PATH, "%s/%s.%s.tsv", bench->run.scratch, set, part);
 }
 
-/* Whether --sets names it. */
-static bool is_wanted(const bench_tower *bench, const char *name) {
+bool bench_names(const char *names, const char *name) {
     const size_t length = strlen(name);
-    for (const char *at = bench->values->sets; at != NULL && *at != '\0';) {
+    for (const char *at = names; at != NULL && *at != '\0';) {
         const size_t n = strcspn(at, ",");
         if (n == length && strncmp(at, name, n) == 0)
             return true;
@@ -79,7 +78,7 @@ int bench_tower_read(bench_tower *bench) {
         bench_set *set = &bench->sets[s];
         char path[BENCH_PATH];
         *set = (bench_set){.name = SETS[s].name, .file = SETS[s].file, .labelled = SETS[s].labelled};
-        if (!is_wanted(bench, set->name))
+        if (!bench_names(bench->values->sets, set->name))
             continue;
         (void)snprintf(path, sizeof path, "%s/%s", bench->values->data, set->file);
         const thr_status status =
@@ -94,6 +93,7 @@ int bench_tower_read(bench_tower *bench) {
         if (status != THR_OK || write_parts(bench, set) != 0)
             return -1;
         set->there = true;
+        set->trends = bench->values->trends == NULL || bench_names(bench->values->trends, set->name);
         n_there++;
     }
     if (n_there == 0)

@@ -10,17 +10,6 @@
 
 static const double TARGET_LIFT = 80, TARGET_LIFT_SETS = 2, TARGET_ORDER = 4;
 
-bool bench_tower_has_table(const bench_tower *bench, const char *name) {
-    const size_t length = strlen(name);
-    for (const char *at = bench->values->tables; *at != '\0';) {
-        const size_t n = strcspn(at, ",");
-        if (n == length && strncmp(at, name, n) == 0)
-            return true;
-        at += n + (at[n] == ',');
-    }
-    return false;
-}
-
 bench_mean bench_tower_mean(const bench_tower *bench, bench_model_number model, int set, const char *field) {
     bench_mean m = {0};
     double squares = 0;
@@ -169,7 +158,7 @@ static void print_table_4(bench_tower *bench) {
     add_column("", "query bits");
     add_column("", "item bits");
     for (int s = 0; s < BENCH_N_SETS; s++)
-        if (bench->sets[s].there) {
+        if (bench->sets[s].trends) {
             add_column(bench->sets[s].name, "loss");
             add_column(bench->sets[s].name, "AUC");
         }
@@ -179,7 +168,7 @@ static void print_table_4(bench_tower *bench) {
         bits_cell(&wide.table, bench_models[rows[i]].query_bits);
         bits_cell(&wide.table, bench_models[rows[i]].item_bits);
         for (int s = 0; s < BENCH_N_SETS; s++)
-            if (bench->sets[s].there) {
+            if (bench->sets[s].trends) {
                 cell(&wide.table, bench_tower_mean(bench, rows[i], s, "loss"));
                 cell(&wide.table, bench_tower_mean(bench, rows[i], s, "auc"));
             }
@@ -195,13 +184,13 @@ static void print_table_5(bench_tower *bench) {
     static const char *const estimators[] = {"variant", "straight", "tanh"};
     start_table("Table 5: how gradients pass signs, AUC");
     for (int s = 0; s < BENCH_N_SETS; s++)
-        for (int e = 0; e < 3 && bench->sets[s].there; e++)
+        for (int e = 0; e < 3 && bench->sets[s].trends; e++)
             add_column(bench->sets[s].name, estimators[e]);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         bench_table_row(&wide.table);
         bench_table_cell(&wide.table, "%s", bench_models[rows[i][0]].name);
         for (int s = 0; s < BENCH_N_SETS; s++)
-            for (int e = 0; e < 3 && bench->sets[s].there; e++)
+            for (int e = 0; e < 3 && bench->sets[s].trends; e++)
                 cell(&wide.table, bench_tower_mean(bench, rows[i][e], s, "auc"));
     }
     bench_print(&bench->run, &wide.table);
@@ -212,7 +201,7 @@ static void print_table_6(bench_tower *bench) {
         {BENCH_RBE_2_PLAIN, BENCH_RBE_2}, {BENCH_RBE_PLAIN, BENCH_RBE}, {BENCH_RBE_3_PLAIN, BENCH_RBE_3}};
     start_table("Table 6: residuals in full and weighted 1/2, 1/4, ..., AUC");
     for (int s = 0; s < BENCH_N_SETS; s++)
-        if (bench->sets[s].there) {
+        if (bench->sets[s].trends) {
             add_column(bench->sets[s].name, "no weights");
             add_column(bench->sets[s].name, "weights");
             add_column(bench->sets[s].name, "lift %");
@@ -221,7 +210,7 @@ static void print_table_6(bench_tower *bench) {
         bench_table_row(&wide.table);
         bench_table_cell(&wide.table, "%s", bench_models[rows[i][1]].name);
         for (int s = 0; s < BENCH_N_SETS; s++)
-            if (bench->sets[s].there) {
+            if (bench->sets[s].trends) {
                 const bench_mean plain = bench_tower_mean(bench, rows[i][0], s, "auc"),
                                  weighted = bench_tower_mean(bench, rows[i][1], s, "auc");
                 cell(&wide.table, plain);
@@ -259,6 +248,7 @@ static void print_codes(bench_tower *bench) {
         codes_row(bench, &table, s, "m_1, XFBQ of 2 bits", BENCH_M_1, "xfbq2_bytes", "xfbq2_recall", "xfbq2_auc");
         codes_row(bench, &table, s, "m_1, XFBQ of 1 bit", BENCH_M_1, "xfbq1_bytes", "xfbq1_recall", "xfbq1_auc");
         codes_row(bench, &table, s, "rbe*", BENCH_RBE, "bytes", "recall", "auc");
+        codes_row(bench, &table, s, "m_5, queries of floats", BENCH_M_5, "bytes", "recall", "auc");
     }
     bench_print(&bench->run, &table);
     for (int s = 0; s < BENCH_N_SETS; s++) {
@@ -303,7 +293,7 @@ static void print_json_line(bench_tower *bench, bench_model_number model, int se
 void bench_tower_print(bench_tower *bench) {
     for (int s = 0; s < BENCH_N_SETS && bench->run.program->globals.json; s++)
         for (int m = 0; m < BENCH_N_MODELS; m++)
-            if (bench->sets[s].there && bench->wanted[m])
+            if (bench->wanted[m][s])
                 print_json_line(bench, (bench_model_number)m, s);
     if (bench_tower_has_table(bench, "2"))
         print_table_2(bench);

@@ -119,9 +119,8 @@ static int judge(bench_tower *bench, const char *model_path, bench_model_number 
         bench_record_set(record, "valid_auc", report->valid_auc);
         bench_record_set(record, "examples_per_s", report->examples_per_second);
         rc = evaluate(bench, tower, set, record);
-        if (rc == 0 && (model == BENCH_M_1 || model == BENCH_RBE))
-            rc = bench_tower_codes(bench, tower, model_path, set, model == BENCH_M_1 ? "m_1" : "rbe", options->seed,
-                                   record);
+        if (rc == 0 && (model == BENCH_M_1 || model == BENCH_RBE || model == BENCH_M_5))
+            rc = bench_tower_codes(bench, tower, model_path, set, bench_models[model].name, options->seed, record);
         if (rc == 0 && bench_cache_add(keep, record) != 0)
             rc = bench_fail(&bench->run, "%s: not written: name another directory with --keep", keep);
         if (rc == 0)
@@ -192,12 +191,13 @@ static int train_one(bench_tower *bench, bench_model_number model, int only, int
 int bench_tower_train(bench_tower *bench) {
     for (int seed = 0; seed < (int)bench->values->seeds; seed++)
         for (int m = 0; m < BENCH_N_MODELS; m++) {
-            if (!bench->wanted[m])
-                continue;
-            if (bench_tower_together(bench) && train_one(bench, (bench_model_number)m, -1, seed) != 0)
+            bool wanted = false;
+            for (int s = 0; s < BENCH_N_SETS; s++)
+                wanted |= bench->wanted[m][s];
+            if (wanted && bench_tower_together(bench) && train_one(bench, (bench_model_number)m, -1, seed) != 0)
                 return -1;
             for (int s = 0; !bench_tower_together(bench) && s < BENCH_N_SETS; s++)
-                if (bench->sets[s].there && train_one(bench, (bench_model_number)m, s, seed) != 0)
+                if (bench->wanted[m][s] && train_one(bench, (bench_model_number)m, s, seed) != 0)
                     return -1;
         }
     return 0;

@@ -45,7 +45,7 @@ void bench_tower_print_trends(bench_tower *bench) {
     columns[n++] = "less that of";
     columns[n++] = "paper";
     for (int s = 0; s < BENCH_N_SETS; s++)
-        if (bench->sets[s].there)
+        if (bench->sets[s].trends)
             columns[n++] = bench->sets[s].name;
     columns[n] = NULL;
     table = (bench_table){.title = "Trends of the paper: differences of AUC, above 0 where ours has the trend",
@@ -59,7 +59,7 @@ void bench_tower_print_trends(bench_tower *bench) {
         bench_table_cell(&table, "%s", bench_models[TRENDS[i].less].name);
         bench_table_cell(&table, "%s", TRENDS[i].paper);
         for (int s = 0; s < BENCH_N_SETS; s++)
-            if (bench->sets[s].there)
+            if (bench->sets[s].trends)
                 difference_cell(&table, bench_tower_mean(bench, TRENDS[i].more, s, "auc"),
                                 bench_tower_mean(bench, TRENDS[i].less, s, "auc"));
     }

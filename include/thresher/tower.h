@@ -78,13 +78,13 @@ typedef struct thr_tower_train_options {
     const char *valid_path; /* pairs to validate with; NULL: valid_share of the queries */
     float valid_share;      /* 0.02 */
     thr_pairs_format format;
-    uint32_t n_epochs;    /* at most; 20 */
-    uint32_t patience;    /* stop after so many epochs without a better validation; 0: never. 5 */
-    uint32_t batch;       /* pairs a step; 1,024 */
-    uint32_t n_negatives; /* of each pair, from its batch; 50 */
+    uint32_t n_epochs;    /* at most; 40 */
+    uint32_t patience;    /* stop after so many epochs without a better validation; 0: never. 10 */
+    uint32_t batch;       /* pairs a step; 512 */
+    uint32_t n_negatives; /* of each pair, from its batch; 0, all others, is the default */
     float gamma;          /* of the soft-max; 10 */
-    float rate;           /* of learning (Adam), falling to 0 in a straight line over all epochs; 0.003 */
-    float word_dropout;   /* the share of words left out of a text, others each time it is met; 0.2 */
+    float rate;           /* of learning (Adam), falling to 0 in a straight line over all epochs; 0.002 */
+    float word_dropout;   /* the share of words left out of a text, others each time it is met; 0.25 */
     /*
      * The share of the epochs in which sides are learned as floats, before signs take their place; 0: none, as the
      * paper has it; 0.5. One epoch at least has signs. On some ten thousand pairs planes learned from nothing are

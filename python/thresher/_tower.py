@@ -146,9 +146,9 @@ class Tower:
         shared_words  one table of letter trigrams for both sides: better for few pairs
         label_column, least_label   a column of numbers; pairs of less are bad, and not learned from
         valid         a file of pairs to validate with; else valid_share, 0.02, of the queries
-        n_epochs, patience      20 at most; stop after 5 without a better validation, 0: never
-        batch, n_negatives      1,024 pairs a step, each told from the items of 50 others
-        gamma, rate, word_dropout, estimator   10, 0.003 (falling to 0), 0.2, "variant", "straight" or "tanh"
+        n_epochs, patience      40 at most; stop after 10 without a better validation, 0: never
+        batch, n_negatives      512 pairs a step, each told from the items of all others
+        gamma, rate, word_dropout, estimator   10, 0.002 (falling to 0), 0.25, "variant", "straight" or "tanh"
         float_share   the share of the epochs that learn floats, before signs take their place; 0.5
         resume        go on from path + ".checkpoint", which a training that was stopped leaves
         on_epoch      called with a TowerEpoch after every epoch

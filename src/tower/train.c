@@ -18,14 +18,13 @@ void thr_tower_train_options_init(thr_tower_train_options *options) {
     *options = (thr_tower_train_options){.size = sizeof *options,
                                          .valid_share = 0.02f,
                                          .format = {.query_column = 1, .item_column = 2},
-                                         .n_epochs = 20,
-                                         .patience = 5,
-                                         .batch = 1024,
+                                         .n_epochs = 40,
+                                         .patience = 10,
+                                         .batch = 512,
                                          .float_share = 0.5f,
-                                         .n_negatives = 50,
                                          .gamma = 10.0f,
-                                         .rate = 0.003f,
-                                         .word_dropout = 0.2f,
+                                         .rate = 0.002f,
+                                         .word_dropout = 0.25f,
                                          .estimator = THR_ESTIMATOR_VARIANT,
                                          .seed = 1};
     thr_tower_config_init(&options->config);
@@ -37,8 +36,8 @@ static thr_status check(const thr_tower_train_options *options, thr_error *err) 
     THR_TRY(thr_model_check(&options->config, err));
     if (options->batch < 2 || options->batch > BATCH_MAX)
         return thr_fail(err, THR_EINVAL, "batches of %u pairs: choose 2 to %d", options->batch, BATCH_MAX);
-    if (options->n_negatives < 1 || options->n_negatives >= options->batch)
-        return thr_fail(err, THR_EINVAL, "%u negatives: choose 1 to %u, one less than a batch has pairs",
+    if (options->n_negatives >= options->batch)
+        return thr_fail(err, THR_EINVAL, "%u negatives: choose 1 to %u, one less than a batch has pairs, or 0 for that",
                         options->n_negatives, options->batch - 1);
     if (options->n_epochs < 1)
         return thr_fail(err, THR_EINVAL, "no epochs: choose 1 or more");
@@ -168,6 +167,8 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
         THR_TRY(thr_take_options(&options, sizeof options, given, offsetof(thr_tower_train_options, on_epoch),
                                  "thr_tower_train_options", err));
     THR_TRY(check(&options, err));
+    if (options.n_negatives == 0)
+        options.n_negatives = options.batch - 1;
     THR_TRY(check_place(context, path, err));
     thr_trainer *trainer = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));

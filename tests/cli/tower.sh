@@ -164,7 +164,7 @@ fails 2 'query-column' "$THRESHER" tower eval m.safetensors pairs.tsv --query-co
 
 fails 1 'none.tsv' "$THRESHER" tower train none.tsv -o new.safetensors
 fails 1 'no/such.safetensors' train -o no/such.safetensors
-fails 1 'two batches of 1024' "$THRESHER" tower train pairs.tsv -o new.safetensors
+fails 1 'two batches of 512' "$THRESHER" tower train pairs.tsv -o new.safetensors
 fails 1 'no/such.csv' train -o new.safetensors --curve no/such.csv
 fails 1 'right columns' train -o new.safetensors --item-column 3
 fails 2 '--query-bits 9: 1 to 8, or 32' train -o new.safetensors --query-bits 9
