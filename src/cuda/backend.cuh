@@ -41,4 +41,16 @@ thr_status thr_cuda_refine(thr_stream *stream, const thr_refine_op *op, thr_erro
 thr_status thr_cuda_bucket(thr_stream *stream, const thr_bucket_op *op, thr_error *err);
 thr_status thr_cuda_rescan(thr_stream *stream, const thr_rescan_op *op, thr_error *err);
 
+thr_status thr_cuda_gather(thr_stream *stream, const thr_gather_op *op, thr_error *err);
+thr_status thr_cuda_adam(thr_stream *stream, const thr_adam_op *op, thr_error *err);
+thr_status thr_cuda_adam_rows(thr_stream *stream, const thr_adam_rows_op *op, thr_error *err);
+thr_status thr_cuda_windows(thr_stream *stream, const thr_windows_op *op, thr_error *err);
+thr_status thr_cuda_windows_back(thr_stream *stream, const thr_windows_back_op *op, thr_error *err);
+thr_status thr_cuda_fill_rows(thr_stream *stream, const thr_fill_rows_op *op, thr_error *err);
+thr_status thr_cuda_sum_rows(thr_stream *stream, const thr_sum_rows_op *op, thr_error *err);
+thr_status thr_cuda_plane(thr_stream *stream, const thr_plane_op *op, thr_error *err);
+thr_status thr_cuda_plane_back(thr_stream *stream, const thr_plane_back_op *op, thr_error *err);
+thr_status thr_cuda_residual(thr_stream *stream, const thr_residual_op *op, thr_error *err);
+thr_status thr_cuda_residual_back(thr_stream *stream, const thr_residual_back_op *op, thr_error *err);
+
 #endif

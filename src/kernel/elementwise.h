@@ -4,22 +4,24 @@
  *
  * The specification calls them as they are; other levels compile the same loops for their own instructions. Nothing is
  * contracted and no branch decides, so that a loop over them vectorises, and every level rounds the same operations.
+ * Kernels for GPUs call them, too (cuda/).
  */
 #ifndef THR_KERNEL_ELEMENTWISE_H
 #define THR_KERNEL_ELEMENTWISE_H
 
+#include "base/anywhere.h"
 #include "kernel/layers.h"
 
 #include <math.h>
 #include <string.h>
 
-static inline uint32_t thr_float_bits(float x) {
+THR_ANYWHERE uint32_t thr_float_bits(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline float thr_bits_float(uint32_t bits) {
+THR_ANYWHERE float thr_bits_float(uint32_t bits) {
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -30,7 +32,7 @@ static inline float thr_bits_float(uint32_t bits) {
  * the low bits; ln 2 is taken off in two parts, of which the first has so few bits that its product with n is exact.
  * The polynomial is that of Cephes' expf.
  */
-static inline float thr_exp_held(float x) {
+THR_ANYWHERE float thr_exp_held(float x) {
     const float rounder = 0x1.8p23f;
     const float shifted = x * 1.44269504088896341f + rounder;
     const float n = shifted - rounder;
@@ -45,7 +47,7 @@ static inline float thr_exp_held(float x) {
     return p * thr_bits_float((thr_float_bits(shifted) + 127u) << 23);
 }
 
-static inline float thr_exp_one(float x) {
+THR_ANYWHERE float thr_exp_one(float x) {
     float held = x < -87.0f ? -87.0f : x;
     held = held > 88.0f ? 88.0f : held;
     const float y = thr_exp_held(held);
@@ -56,7 +58,7 @@ static inline float thr_exp_one(float x) {
  * 1 - 2 / (exp(2 |x|) + 1) with the sign of x; below 5/8, where that loses digits, Cephes' odd polynomial. Both are
  * computed for every x.
  */
-static inline float thr_tanh_one(float x) {
+THR_ANYWHERE float thr_tanh_one(float x) {
     const uint32_t sign = thr_float_bits(x) & 0x80000000u;
     const float size = thr_bits_float(thr_float_bits(x) & 0x7fffffffu);
     const float held = size > 10.0f ? 10.0f : size;
@@ -73,7 +75,7 @@ static inline float thr_tanh_one(float x) {
     return x == x ? with_sign : x;
 }
 
-static inline void thr_adam_one(float *w, float *m, float *v, float gradient, const thr_adam_step *step) {
+THR_ANYWHERE void thr_adam_one(float *w, float *m, float *v, float gradient, const thr_adam_step *step) {
     const float g = gradient * step->scale;
     const float moment = step->beta1 * *m + step->rest1 * g;
     const float square = step->beta2 * *v + step->rest2 * (g * g);
@@ -82,7 +84,7 @@ static inline void thr_adam_one(float *w, float *m, float *v, float gradient, co
     *w = step->decay * *w - (step->rate * moment) / (sqrtf(square) * step->root + step->epsilon);
 }
 
-static inline void thr_ftrl_one(float *w, float *z, float *n, float gradient, const thr_ftrl_step *step) {
+THR_ANYWHERE void thr_ftrl_one(float *w, float *z, float *n, float gradient, const thr_ftrl_step *step) {
     const float g = gradient * step->scale;
     const float after = *n + g * g, root = sqrtf(after);
     const float moved = (*z + g) - ((root - sqrtf(*n)) / step->alpha) * *w;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A layer's bias, forward and back: all rows become one, and a gradient's rows are added up. */
+#include "cuda/backend.cuh"
+#include "cuda/grid.cuh"
+
+static __global__ void __launch_bounds__(COLUMN_THREADS) fill_rows(const thr_fill_rows_op op) {
+    const uint32_t column = column_of_thread();
+    if (column < op.n_columns)
+        op.x[(size_t)blockIdx.x * op.n_columns + column] = op.row[column];
+}
+
+thr_status thr_cuda_fill_rows(thr_stream *stream, const thr_fill_rows_op *op, thr_error *err) {
+    THR_TRY(thr_cuda_use(stream->device, err));
+    if (op->n_rows == 0 || op->n_columns == 0)
+        return THR_OK;
+    THR_LAUNCH(fill_rows, column_blocks(op->n_rows, op->n_columns), COLUMN_THREADS, stream->stream, *op);
+    return thr_cuda_launched(stream, "filling rows", err);
+}
+
+static const uint32_t SUM_THREADS = 256, SUM_ROWS = 256; /* rows that are read at once: 32 KiB */
+
+/*
+ * A warp's columns a block. In order means one addition after the other, but the reads need not wait for them: all
+ * threads fetch a piece of many rows, and a warp adds it up.
+ */
+static __global__ void __launch_bounds__(SUM_THREADS) sum_rows(const thr_sum_rows_op op) {
+    THR_SHARED(float, piece, SUM_ROWS *THR_WARP);
+    const uint32_t lane = threadIdx.x % THR_WARP, warp = threadIdx.x / THR_WARP;
+    const uint32_t column = blockIdx.x * THR_WARP + lane;
+    const bool there = column < op.n_columns, adds = there && warp == 0;
+    float sum = adds ? op.sum[column] : 0.0f;
+    for (uint32_t from = 0; from < op.n_rows; from += SUM_ROWS) {
+        const uint32_t n = min(op.n_rows - from, SUM_ROWS);
+        __syncthreads();
+#pragma unroll 8
+        for (uint32_t r = warp; r < n; r += SUM_THREADS / THR_WARP)
+            if (there)
+                piece[r * THR_WARP + lane] = op.x[(size_t)(from + r) * op.n_columns + column];
+        __syncthreads();
+#pragma unroll 8
+        for (uint32_t r = 0; adds && r < n; r++)
+            sum += piece[r * THR_WARP + lane];
+    }
+    if (adds)
+        op.sum[column] = sum;
+}
+
+thr_status thr_cuda_sum_rows(thr_stream *stream, const thr_sum_rows_op *op, thr_error *err) {
+    THR_TRY(thr_cuda_use(stream->device, err));
+    if (op->n_rows == 0 || op->n_columns == 0)
+        return THR_OK;
+    THR_LAUNCH(sum_rows, (op->n_columns + THR_WARP - 1) / THR_WARP, SUM_THREADS, stream->stream, *op);
+    return thr_cuda_launched(stream, "adding rows up", err);
+}
