@@ -153,11 +153,13 @@ thr_status thr_device_learner_fetch(const thr_device_learner *learner, thr_train
 
 /* --------------------------------------------------------------------------------------------- open and close */
 
-/* The first product is when cuBLAS is looked for: one of the gradients, which are zeros still. */
+/* The first product is when cuBLAS is looked for: one of numbers among the gradients, which are zeros still. */
 static thr_status try_product(const thr_device_learner *learner, const thr_trainer *trainer, thr_error *err) {
     const thr_backend *backend = learner->backend;
-    const thr_product_op op = {learner->d_dense, learner->d_dense, learner->d_dense, 1, 1, 1, false, false, true};
-    THR_TRY(backend->clear(learner->stream, learner->d_dense, trainer->n_dense * sizeof(float), err));
+    float *numbers = learner->d_dense; /* more than three: the bias of pooling is padded */
+    const thr_product_op op = {
+        .c = numbers, .a = numbers + 1, .b = numbers + 2, .n_rows = 1, .n_columns = 1, .n_inner = 1};
+    THR_TRY(backend->clear(learner->stream, numbers, trainer->n_dense * sizeof *numbers, err));
     THR_TRY(backend->product(learner->stream, &op, err));
     return backend->wait(learner->stream, err);
 }
