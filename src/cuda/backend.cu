@@ -254,7 +254,7 @@ static const thr_backend backend = {THR_BACKEND_VERSION,
                                     thr_cuda_plane_back,
                                     thr_cuda_residual,
                                     thr_cuda_residual_back,
-                                    nullptr};
+                                    thr_cuda_match};
 
 extern "C" THR_API const thr_backend *thr_backend_get(void) {
     return &backend;

@@ -52,5 +52,6 @@ thr_status thr_cuda_plane(thr_stream *stream, const thr_plane_op *op, thr_error 
 thr_status thr_cuda_plane_back(thr_stream *stream, const thr_plane_back_op *op, thr_error *err);
 thr_status thr_cuda_residual(thr_stream *stream, const thr_residual_op *op, thr_error *err);
 thr_status thr_cuda_residual_back(thr_stream *stream, const thr_residual_back_op *op, thr_error *err);
+thr_status thr_cuda_match(thr_stream *stream, const thr_match_op *op, thr_error *err);
 
 #endif
