@@ -211,12 +211,15 @@ static void a_gpu_that_fails_later_ends_a_training_which_can_be_resumed(void **s
     static const char *const devices[] = {"auto", "cuda"};
     thr_tower_train_options options;
     char said[256];
+    char failure[32];
     small(&options);
+    const uint64_t before = emulator.launches();
     assert_ok(train("cuda", &options, said), &error);
     assert_int_equal(rename(other, model), 0);
+    (void)snprintf(failure, sizeof failure, "launch %u", (unsigned)(emulator.launches() - before) - 5); /* last step */
     for (size_t i = 0; i < 2; i++) {
         small(&options);
-        emulator.let_fail("launch 300");
+        emulator.let_fail(failure);
         assert_error(train(devices[i], &options, said), THR_EDEVICE, &error, "cuda:0");
         options.resume = access(checkpoint, F_OK) == 0;
         assert_true(options.resume); /* of the epoch before */
