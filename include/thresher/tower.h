@@ -150,6 +150,7 @@ typedef struct thr_tower_info {
     thr_tower_config config;
     uint32_t n_grams; /* rows of letter trigrams */
     uint64_t n_parameters;
+    uint64_t file_bytes;  /* the model's file */
     uint64_t fingerprint; /* of the weights and the configuration: codes of equal ones may be compared */
 } thr_tower_info;
 THR_API thr_tower_info thr_tower_get_info(const thr_tower *tower);

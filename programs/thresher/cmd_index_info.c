@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "index_out.h"
 #include "json.h"
 #include "model_info.h"
 #include "program.h"
@@ -34,34 +35,21 @@ static bool holds_codes(const thr_index_info *info, const thr_tower_config *mode
     return info->keep == THR_DTYPE_NONE && model->item_bits == info->item_bits;
 }
 
-static void print_json(const char *dir, const thr_index_info *info, const thr_tower *tower) {
+static void print_json(const char *dir, const thr_index *index) {
+    const thr_index_info info = thr_index_get_info(index);
     prog_json json = prog_json_to(stdout);
 
     prog_json_open(&json, '{');
-    prog_json_key_text(&json, "index", dir);
-    prog_json_key_count(&json, "n_items", info->n_items);
-    prog_json_key_count(&json, "n_dims", info->n_dims);
-    prog_json_key_text(&json, "metric", thr_metric_name(info->metric));
-    prog_json_key_count(&json, "item_bits", info->item_bits);
-    prog_json_key_text(&json, "keep", thr_dtype_name(info->keep));
-    prog_json_key_count(&json, "lead_bits", info->lead_bits);
-    prog_json_key_bool(&json, "centred", info->centred);
-    prog_json_key_bool(&json, "rotated", info->rotated);
-    prog_json_key_count(&json, "tuned_queries", info->tuned_queries);
-    prog_json_key_count(&json, "n_segments", info->n_segments);
-    prog_json_key_bool(&json, "has_ids", info->has_ids);
-    prog_json_key_bool(&json, "has_names", info->has_names);
-    prog_json_key_count(&json, "code_bytes", info->code_bytes);
-    prog_json_key_count(&json, "vector_bytes", info->vector_bytes);
-    prog_json_key_count(&json, "file_bytes", info->file_bytes);
-    prog_json_key_real(&json, "code_bytes_per_item", per_item(info->code_bytes, info->n_items));
-    prog_json_key_real(&json, "vector_bytes_per_item", per_item(info->vector_bytes, info->n_items));
-    prog_json_key_real(&json, "bytes_per_item", per_item(info->file_bytes, info->n_items));
-    prog_json_key_count(&json, "format_version", info->format_version);
-    if (tower != NULL) {
+    prog_json_index(&json, dir, index);
+    prog_json_key_bool(&json, "has_ids", info.has_ids);
+    prog_json_key_bool(&json, "has_names", info.has_names);
+    prog_json_key_count(&json, "code_bytes", info.code_bytes);
+    prog_json_key_count(&json, "vector_bytes", info.vector_bytes);
+    prog_json_key_count(&json, "format_version", info.format_version);
+    if (thr_index_tower(index) != NULL) {
         prog_json_key(&json, "model");
         prog_json_open(&json, '{');
-        prog_json_model(&json, tower);
+        prog_json_model(&json, thr_index_tower(index));
         prog_json_close(&json, '}');
     }
     prog_json_close(&json, '}');
@@ -86,7 +74,9 @@ static planes_text planes_of(const thr_index_info *info) {
     return planes;
 }
 
-static void print_text(const char *dir, const thr_index_info *info, const thr_tower *tower) {
+static void print_text(const char *dir, const thr_index *index) {
+    const thr_index_info given = thr_index_get_info(index), *info = &given;
+    const thr_tower *tower = thr_index_tower(index);
     const char *ids = info->has_names ? "row numbers, with names" : info->has_ids ? "given ids" : "row numbers";
     const thr_tower_config model = tower != NULL ? thr_tower_get_info(tower).config : (thr_tower_config){.size = 0};
 
@@ -110,26 +100,25 @@ static void print_text(const char *dir, const thr_index_info *info, const thr_to
         (void)printf("kept vectors    %s, %s, %.1f bytes an item\n", thr_dtype_name(info->keep),
                      prog_bytes((double)info->vector_bytes).text, per_item(info->vector_bytes, info->n_items));
     if (tower != NULL)
-        (void)printf("model           %s\n", prog_model_line(tower).text);
+        (void)printf("model           %s, %s\n", prog_model_line(tower).text,
+                     prog_bytes((double)prog_model_bytes(index)).text);
     (void)printf("ids             %s\n", ids);
     (void)printf("segments        %" PRIu32 "\n", info->n_segments);
-    (void)printf("files           %s, %.1f bytes an item\n", prog_bytes((double)info->file_bytes).text,
-                 per_item(info->file_bytes, info->n_items));
+    (void)printf("files           %s, %.1f bytes an item%s\n", prog_bytes((double)info->file_bytes).text,
+                 prog_bytes_per_item(index), tower != NULL ? " beside the model" : "");
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
 
 int prog_print_index(program *run, const char *dir) {
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
-    thr_index_info info;
 
     if (thr_index_open(run->context, dir, &index, &err) != THR_OK)
         return prog_failed(&err);
-    info = thr_index_get_info(index);
     if (run->globals.json)
-        print_json(dir, &info, thr_index_tower(index));
+        print_json(dir, index);
     else
-        print_text(dir, &info, thr_index_tower(index));
+        print_text(dir, index);
     thr_index_free(index);
     return PROG_DONE;
 }

@@ -7,30 +7,40 @@
 #include "json.h"
 #include "talk.h"
 
-static void print_json(const char *dir, const thr_index_info *info, double seconds) {
-    prog_json json = prog_json_to(stdout);
-    double n_items = (double)info->n_items;
+uint64_t prog_model_bytes(const thr_index *index) {
+    const thr_tower *tower = thr_index_tower(index);
 
-    prog_json_open(&json, '{');
-    prog_json_key_text(&json, "index", dir);
-    prog_json_key_count(&json, "n_items", info->n_items);
-    prog_json_key_count(&json, "n_dims", info->n_dims);
-    prog_json_key_text(&json, "metric", thr_metric_name(info->metric));
-    prog_json_key_count(&json, "item_bits", info->item_bits);
-    prog_json_key_text(&json, "keep", thr_dtype_name(info->keep));
-    prog_json_key_count(&json, "lead_bits", info->lead_bits);
-    prog_json_key_bool(&json, "centred", info->centred);
-    prog_json_key_bool(&json, "rotated", info->rotated);
-    prog_json_key_count(&json, "tuned_queries", info->tuned_queries);
-    prog_json_key_count(&json, "n_segments", info->n_segments);
-    prog_json_key_real(&json, "code_bytes_per_item", (double)info->code_bytes / n_items);
-    prog_json_key_real(&json, "vector_bytes_per_item", (double)info->vector_bytes / n_items);
-    prog_json_key_real(&json, "bytes_per_item", (double)info->file_bytes / n_items);
-    prog_json_key_count(&json, "file_bytes", info->file_bytes);
-    prog_json_key_real(&json, "build_s", seconds);
-    prog_json_key_real(&json, "items_per_s", n_items / seconds);
-    prog_json_close(&json, '}');
-    prog_json_end(&json);
+    return tower == NULL ? 0 : thr_tower_get_info(tower).file_bytes;
+}
+
+static double per_item(uint64_t bytes, uint64_t n_items) {
+    return n_items > 0 ? (double)bytes / (double)n_items : 0.0;
+}
+
+double prog_bytes_per_item(const thr_index *index) {
+    const thr_index_info info = thr_index_get_info(index);
+
+    return per_item(info.file_bytes - prog_model_bytes(index), info.n_items);
+}
+
+void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
+    const thr_index_info info = thr_index_get_info(index);
+
+    prog_json_key_text(json, "index", dir);
+    prog_json_key_count(json, "n_items", info.n_items);
+    prog_json_key_count(json, "n_dims", info.n_dims);
+    prog_json_key_text(json, "metric", thr_metric_name(info.metric));
+    prog_json_key_count(json, "item_bits", info.item_bits);
+    prog_json_key_text(json, "keep", thr_dtype_name(info.keep));
+    prog_json_key_count(json, "lead_bits", info.lead_bits);
+    prog_json_key_bool(json, "centred", info.centred);
+    prog_json_key_bool(json, "rotated", info.rotated);
+    prog_json_key_count(json, "tuned_queries", info.tuned_queries);
+    prog_json_key_count(json, "n_segments", info.n_segments);
+    prog_json_key_real(json, "code_bytes_per_item", per_item(info.code_bytes, info.n_items));
+    prog_json_key_real(json, "vector_bytes_per_item", per_item(info.vector_bytes, info.n_items));
+    prog_json_key_real(json, "bytes_per_item", prog_bytes_per_item(index));
+    prog_json_key_count(json, "file_bytes", info.file_bytes);
 }
 
 /* Open what was built and say how large it became. */
@@ -38,23 +48,27 @@ static int report(const program *run, const char *dir, double seconds) {
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
     thr_index_info info;
-    uint64_t model_bytes = 0;
 
     if (thr_index_open(run->context, dir, &index, &err) != THR_OK)
         return prog_failed(&err);
     info = thr_index_get_info(index);
-    /* The model is a file of its own, however many items there are: they are told without it. */
-    if (thr_index_tower(index) != NULL)
-        model_bytes = sizeof(float) * thr_tower_get_info(thr_index_tower(index)).n_parameters;
-    thr_index_free(index);
     prog_note("built %s: %s items of %" PRIu32 " dimensions, %s, %" PRIu32
               " bits, %.1f bytes an item%s%s, in %s (%s items/s)",
               dir, prog_exact(info.n_items).text, info.n_dims, thr_metric_name(info.metric), info.item_bits,
-              (double)(info.file_bytes - model_bytes) / (double)info.n_items,
-              model_bytes != 0 ? " and a model of " : "", model_bytes != 0 ? prog_bytes((double)model_bytes).text : "",
+              prog_bytes_per_item(index), thr_index_tower(index) != NULL ? " and a model of " : "",
+              thr_index_tower(index) != NULL ? prog_bytes((double)prog_model_bytes(index)).text : "",
               prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
-    if (run->globals.json)
-        print_json(dir, &info, seconds);
+    if (run->globals.json) {
+        prog_json json = prog_json_to(stdout);
+
+        prog_json_open(&json, '{');
+        prog_json_index(&json, dir, index);
+        prog_json_key_real(&json, "build_s", seconds);
+        prog_json_key_real(&json, "items_per_s", (double)info.n_items / seconds);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+    }
+    thr_index_free(index);
     return PROG_DONE;
 }
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "talk.h"
 
@@ -44,6 +43,7 @@ void prog_json_model(prog_json *json, const thr_tower *tower) {
     prog_json_key_count(json, "n_dims", model.config.n_dims);
     prog_json_key_count(json, "n_grams", model.n_grams);
     prog_json_key_count(json, "n_parameters", model.n_parameters);
+    prog_json_key_count(json, "file_bytes", model.file_bytes);
     prog_json_key_text(json, "fingerprint", fingerprint);
 }
 
@@ -54,7 +54,7 @@ bool prog_names_model(const char *path) {
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-static void print_json(const char *path, const thr_tower *tower, double bytes) {
+static void print_json(const char *path, const thr_tower *tower) {
     const thr_tower_config config = thr_tower_get_info(tower).config;
     prog_json json = prog_json_to(stdout);
 
@@ -67,12 +67,11 @@ static void print_json(const char *path, const thr_tower *tower, double bytes) {
     prog_json_key_bool(&json, "shared_words", config.shared_words);
     prog_json_key_bool(&json, "shared_steps", config.shared_steps);
     prog_json_key_bool(&json, "plain_weights", config.plain_weights);
-    prog_json_key_count(&json, "file_bytes", (uint64_t)bytes);
     prog_json_close(&json, '}');
     prog_json_end(&json);
 }
 
-static void print_text(const char *path, const thr_tower *tower, double bytes) {
+static void print_text(const char *path, const thr_tower *tower) {
     const thr_tower_info model = thr_tower_get_info(tower);
 
     (void)printf("file        %s\n", path);
@@ -86,21 +85,19 @@ static void print_text(const char *path, const thr_tower *tower, double bytes) {
         (void)printf("planes      of equal weight: no codes\n");
     (void)printf("parameters  %s\n", prog_exact(model.n_parameters).text);
     (void)printf("fingerprint %016" PRIx64 "\n", model.fingerprint);
-    (void)printf("size        %s\n", prog_bytes(bytes).text);
+    (void)printf("size        %s\n", prog_bytes((double)model.file_bytes).text);
 }
 
 int prog_print_model(program *run, const char *path) {
     thr_error err = {.status = THR_OK};
     thr_tower *tower = NULL;
-    struct stat status;
 
     if (thr_tower_open(run->context, path, &tower, &err) != THR_OK)
         return prog_failed(&err);
-    const double bytes = stat(path, &status) == 0 ? (double)status.st_size : 0.0;
     if (run->globals.json)
-        print_json(path, tower, bytes);
+        print_json(path, tower);
     else
-        print_text(path, tower, bytes);
+        print_text(path, tower);
     thr_tower_free(tower);
     return PROG_DONE;
 }

@@ -125,6 +125,7 @@ class TowerInfo(ctypes.Structure):
         ("config", TowerConfig),
         ("n_grams", c_uint32),
         ("n_parameters", c_uint64),
+        ("file_bytes", c_uint64),
         ("fingerprint", c_uint64),
     ]
 

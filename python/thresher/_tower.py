@@ -36,6 +36,7 @@ class TowerInfo(NamedTuple):
     item_bits: int
     n_grams: int
     n_parameters: int
+    file_bytes: int
     fingerprint: int
 
 
@@ -47,6 +48,7 @@ def tower_info(pointer: int | None) -> TowerInfo:
         item_bits=i.config.item_bits,
         n_grams=i.n_grams,
         n_parameters=i.n_parameters,
+        file_bytes=i.file_bytes,
         fingerprint=i.fingerprint,
     )
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * learn_ops.h - operations of a GPU backend that training is made of (nn/ and tower/ have them for CPUs). Plain structs;
- * pointers are to device memory, matrices row-major and dense, numbers float32.
+ * learn_ops.h - operations of a GPU backend that training is made of (nn/ and tower/ have them for CPUs). Plain
+ * structs; pointers are to device memory, matrices row-major and dense, numbers float32.
  *
  * All sums but those of products and of thr_match_op are in the order that the CPU's layers state, and functions of one
  * number are the same formulas, so these give the CPU's bits. No operation adds to memory from several threads at once:

@@ -29,7 +29,7 @@ struct thr_tensors {
     char *name;
     thr_map map;         /* fd -1: the bytes are in memory */
     const uint8_t *data; /* behind the header */
-    uint64_t n_data;
+    uint64_t n_data, n_file;
     char *strings; /* all names, keys and values, decoded */
     size_t n_strings;
     thr_tensor *tensors;
@@ -280,6 +280,7 @@ static thr_status parse(thr_tensors *t, const uint8_t *bytes, uint64_t size, thr
     thr_json json = {.name = t->name, .start = text, .at = text, .end = text + length, .offset = LEAD_BYTES};
     t->data = bytes + LEAD_BYTES + length;
     t->n_data = size - LEAD_BYTES - length;
+    t->n_file = size;
     THR_TRY(thr_alloc(t->context, (size_t)length, 1, &t->strings, "names of tensors", err));
     THR_TRY(take_header(t, &json, err));
     return check_whole(t, err);
@@ -337,6 +338,10 @@ void thr_tensors_free(thr_tensors *tensors) {
 }
 
 /* ------------------------------------------------------------------------------------------------ what is there */
+
+uint64_t thr_tensors_file_bytes(const thr_tensors *tensors) {
+    return tensors->n_file;
+}
 
 size_t thr_tensors_count(const thr_tensors *tensors) {
     return tensors->n_tensors;

@@ -41,6 +41,7 @@ thr_status thr_tensors_open_memory(thr_context *context, const char *name, const
 
 void thr_tensors_free(thr_tensors *tensors);
 
+uint64_t thr_tensors_file_bytes(const thr_tensors *tensors); /* header and data */
 size_t thr_tensors_count(const thr_tensors *tensors);
 /* In the order of the header. */
 const thr_tensor *thr_tensors_at(const thr_tensors *tensors, size_t i);

@@ -34,13 +34,10 @@ thr_status thr_table_open(thr_context *context, const char *path, thr_table **ta
 thr_status thr_table_open_memory(thr_context *context, const char *name, const thr_image *image, thr_table **table,
                                  thr_error *err);
 
-/* Back to the first row, counts too: opens the file again. THR_EUNSUPPORTED on standard input and other pipes. */
-thr_status thr_table_rewind(thr_table *table, thr_error *err);
-
 /*
  * The next row, good until the next call; *n_fields 0 at the end (an empty line is a row of one empty field).
  * THR_OK; THR_EIO; THR_ECORRUPT (a damaged .gz or .xz; a file that ends within quotes; an empty one);
- * THR_ENOMEM. After an error nothing more is given until thr_table_rewind.
+ * THR_ENOMEM. After an error nothing more is given.
  */
 thr_status thr_table_next(thr_table *table, const thr_field **fields, size_t *n_fields, thr_error *err);
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table_rows.c - a file as rows of fields, which may be gone through more than once. */
+/* table_rows.c - a file as rows of fields. */
 #include "io/table.h"
 
 #include <string.h>
-
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "io/endings.h"
@@ -13,42 +11,32 @@
 struct thr_table {
     thr_context *context;
     char *name;
-    char *path;        /* source points into it */
-    thr_source source; /* of name */
-    bool in_memory;    /* image, not a file */
-    thr_image image;
     thr_stream stream;
     thr_fields fields;
     uint64_t n_refused;
-    thr_status broken; /* the failure after which no more rows are given; going back mends it */
+    thr_status broken; /* the failure after which no more rows are given */
 };
 
-static thr_status start(thr_table *table, thr_error *err) {
-    const thr_image *image = &table->image;
-    const size_t buffer_bytes = image->buffer_bytes != 0 ? image->buffer_bytes : SIZE_MAX;
-    if (table->in_memory)
+/* image NULL: a file. */
+static thr_status start(thr_table *table, const thr_source *source, const thr_image *image, thr_error *err) {
+    const bool limited = image != NULL && image->buffer_bytes != 0;
+    if (image != NULL)
         THR_TRY(thr_stream_open_memory(table->context, image->data, image->size, image->sized, table->name,
-                                       table->source.packing, &table->stream, err));
+                                       source->packing, &table->stream, err));
     else
-        THR_TRY(thr_stream_open(table->context, table->source.path, table->name, table->source.packing, &table->stream,
-                                err));
+        THR_TRY(thr_stream_open(table->context, source->path, table->name, source->packing, &table->stream, err));
     if (table->stream.size == 0)
         return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", table->name);
-    return thr_fields_start(table->context, &table->stream, strcmp(table->source.ending, ".csv") == 0, buffer_bytes,
-                            &table->fields, err);
+    return thr_fields_start(table->context, &table->stream, strcmp(source->ending, ".csv") == 0,
+                            limited ? image->buffer_bytes : SIZE_MAX, &table->fields, err);
 }
 
-static void stop(thr_table *table) {
-    thr_fields_stop(&table->fields);
-    thr_stream_close(&table->stream);
-}
-
-static thr_status check_name(const thr_table *table, const thr_ending *ending, thr_error *err) {
+static thr_status check_name(const char *name, const thr_source *source, const thr_ending *ending, thr_error *err) {
     if (ending->open != thr_column_open)
-        return thr_fail(err, THR_EINVAL, "%s: is %s, not a table: give a .tsv or .csv file", table->name, ending->text);
-    if (table->source.part != NULL)
-        return thr_fail(err, THR_EINVAL, "%s: names a column, where all of a table are read: leave ':%s' off",
-                        table->name, table->source.part);
+        return thr_fail(err, THR_EINVAL, "%s: is %s, not a table: give a .tsv or .csv file", name, ending->text);
+    if (source->part != NULL)
+        return thr_fail(err, THR_EINVAL, "%s: names a column, where all of a table are read: leave ':%s' off", name,
+                        source->part);
     return THR_OK;
 }
 
@@ -56,24 +44,24 @@ static thr_status open_any(thr_context *context, const char *name, const thr_ima
                            thr_error *err) {
     *table = NULL;
     thr_table *made = NULL;
+    thr_source source; /* points into path */
+    char *path = NULL;
     const thr_ending *ending = NULL;
     const size_t size = strlen(name) + 1;
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_alloc_zero(context, 1, sizeof *made, &made, "a table", err));
     made->context = context;
     made->stream.fd = -1;
-    made->in_memory = image != NULL;
-    if (image != NULL)
-        made->image = *image;
     THR_TRY_OUT(thr_alloc(context, size, 1, &made->name, "a file name", err));
     memcpy(made->name, name, size);
-    THR_TRY_OUT(thr_alloc(context, size, 1, &made->path, "a file name", err));
-    THR_TRY_OUT(thr_ending_find(made->name, made->path, &made->source, &ending, err));
-    THR_TRY_OUT(check_name(made, ending, err));
-    THR_TRY_OUT(start(made, err));
+    THR_TRY_OUT(thr_alloc(context, size, 1, &path, "a file name", err));
+    THR_TRY_OUT(thr_ending_find(made->name, path, &source, &ending, err));
+    THR_TRY_OUT(check_name(made->name, &source, ending, err));
+    THR_TRY_OUT(start(made, &source, image, err));
     *table = made;
     made = NULL;
 out:
+    thr_release(context, path);
     thr_table_free(made);
     return status;
 }
@@ -85,24 +73,6 @@ thr_status thr_table_open(thr_context *context, const char *path, thr_table **ta
 thr_status thr_table_open_memory(thr_context *context, const char *name, const thr_image *image, thr_table **table,
                                  thr_error *err) {
     return open_any(context, name, image, table, err);
-}
-
-/* A pipe has no first row to go back to, whatever it is called by. */
-static bool is_plain_file(const thr_table *table) {
-    struct stat st;
-    if (table->in_memory)
-        return table->image.sized;
-    return table->source.path != NULL && stat(table->source.path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-thr_status thr_table_rewind(thr_table *table, thr_error *err) {
-    if (!is_plain_file(table))
-        return thr_fail(err, THR_EUNSUPPORTED,
-                        "%s: is read more than once, which a pipe cannot be: write it to a file first", table->name);
-    stop(table);
-    table->n_refused = 0;
-    table->broken = start(table, err);
-    return table->broken;
 }
 
 thr_status thr_table_next(thr_table *table, const thr_field **fields, size_t *n_fields, thr_error *err) {
@@ -139,8 +109,8 @@ const char *thr_table_name(const thr_table *table) {
 void thr_table_free(thr_table *table) {
     if (table == NULL)
         return;
-    stop(table);
+    thr_fields_stop(&table->fields);
+    thr_stream_close(&table->stream);
     thr_release(table->context, table->name);
-    thr_release(table->context, table->path);
     thr_release(table->context, table);
 }

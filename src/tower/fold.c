@@ -5,9 +5,11 @@
  */
 #include "tower/letters.h"
 
+#include <stdlib.h>
+
 /* Every stride-th code point from first to last is a capital whose small letter stands add further on. */
 typedef struct capitals {
-    uint32_t first, last;
+    uint32_t first, last; /* as a gap has them: compare */
     int32_t add;
     uint32_t stride;
 } capitals;
@@ -24,21 +26,17 @@ static const capitals runs[] = {
     {0x1E00, 0x1E94, 1, 2},  {0x1EA0, 0x1EFE, 1, 2}, {0xFF21, 0xFF3A, 32, 1},
 };
 
+/* bsearch's order of a letter and of a run that begins with its first and last code point. */
+static int compare(const void *letter, const void *run) {
+    const uint32_t *at = letter, *ends = run;
+    return *at < ends[0] ? -1 : *at > ends[1];
+}
+
 uint32_t thr_fold(uint32_t letter) {
     if (letter < 0x80)
         return letter - 'A' < 26u ? letter + 32 : letter;
-    size_t low = 0, high = sizeof runs / sizeof runs[0];
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (letter > runs[middle].last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == sizeof runs / sizeof runs[0] || letter < runs[low].first ||
-        (letter - runs[low].first) % runs[low].stride != 0)
-        return letter;
-    return (uint32_t)((int32_t)letter + runs[low].add);
+    const capitals *run = bsearch(&letter, runs, sizeof runs / sizeof runs[0], sizeof runs[0], compare);
+    return run == NULL || (letter - run->first) % run->stride != 0 ? letter : (uint32_t)((int32_t)letter + run->add);
 }
 
 /* Beyond ASCII: what parts words. Ascending, apart from each other. */
@@ -58,13 +56,5 @@ static const struct {
 bool thr_is_letter(uint32_t letter) {
     if (letter < 0x80)
         return letter - '0' < 10u || (letter | 32) - 'a' < 26u;
-    size_t low = 0, high = sizeof gaps / sizeof gaps[0];
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (letter > gaps[middle].last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low == sizeof gaps / sizeof gaps[0] || letter < gaps[low].first;
+    return bsearch(&letter, gaps, sizeof gaps / sizeof gaps[0], sizeof gaps[0], compare) == NULL;
 }

@@ -51,7 +51,10 @@ void thr_tower_free(thr_tower *tower) {
 
 thr_tower_info thr_tower_get_info(const thr_tower *tower) {
     const thr_tower_config *config = &tower->model.config;
-    thr_tower_info info = {.config = *config, .n_grams = tower->model.grams.n, .fingerprint = tower->fingerprint};
+    thr_tower_info info = {.config = *config,
+                           .n_grams = tower->model.grams.n,
+                           .file_bytes = thr_tensors_file_bytes(tower->tensors),
+                           .fingerprint = tower->fingerprint};
     info.n_parameters = (uint64_t)info.n_grams * thr_model_n_columns(config) * thr_model_n_tables(config);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         for (size_t p = 0; p < thr_model_n_parts(config, side); p++) {

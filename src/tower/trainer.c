@@ -97,7 +97,7 @@ static const double REBUILD_SHARE = 0.1;
 
 /*
  * Glorot and Bengio 2010; biases start as 0. The fan-in of windows is all trigrams, though few are there at once: rows
- * of rare trigrams stay near where they start, and must not be noise (on tldr AUC .957 so, .928 with a fan-in of 24).
+ * of rare trigrams stay near where they start, and must not be noise.
  */
 static void draw_weights(thr_trainer *trainer) {
     const thr_tower_config *config = &trainer->model.config;

@@ -91,8 +91,8 @@ says '^parameters *[0-9,]*$' out
 says '^fingerprint *[0-9a-f]*$' out
 works "$THRESHER" info m.safetensors --json
 is_json out
-says '"kind":"model","query_bits":3,"item_bits":2,"n_dims":20,"n_grams":[0-9]*,"n_parameters":[0-9]*,"fingerprint":"' out
-says '"n_pooled":24,"max_words":128,"shared_words":false,"shared_steps":false,"plain_weights":false,"file_bytes":' out
+says '"kind":"model","query_bits":3,"item_bits":2,"n_dims":20,"n_grams":[0-9]*,"n_parameters":[0-9]*,"file_bytes":[0-9]*,"fingerprint":"' out
+says '"n_pooled":24,"max_words":128,"shared_words":false,"shared_steps":false,"plain_weights":false' out
 works "$THRESHER" info
 says '^reads .*[.]tsv [.]csv [.]safetensors' out
 

@@ -200,19 +200,6 @@ static void flags_are_written_as_0_or_1(void **state) {
     free(bytes);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    (void)unlink(NAME("pairs.tsv"));
-    (void)unlink(model);
-    (void)unlink(damaged);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_changed_header_is_refused),
@@ -222,5 +209,5 @@ int main(void) {
         cmocka_unit_test(tensors_that_are_not_aligned_are_refused),
         cmocka_unit_test(flags_are_written_as_0_or_1),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -254,19 +254,6 @@ static void lines_are_read_as_rows(void **state) {
     free(t);
 }
 
-static int setup(void **state) {
-    *state = test_context(3, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    (void)unlink(NAME("pairs.tsv"));
-    (void)unlink(model);
-    (void)unlink(lines);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_do_not_depend_on_neighbours_threads_or_level),
@@ -277,5 +264,5 @@ int main(void) {
         cmocka_unit_test(what_is_no_code_is_not_packed),
         cmocka_unit_test(lines_are_read_as_rows),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

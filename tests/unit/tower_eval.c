@@ -165,19 +165,6 @@ static void what_cannot_be_judged_is_told(void **state) {
     thr_tower_free(tower);
 }
 
-static int setup(void **state) {
-    *state = test_context(3, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    (void)unlink(NAME("pairs.tsv"));
-    (void)unlink(model);
-    (void)unlink(pairs);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_labels_good_pairs_are_told_from_bad_ones),
@@ -185,5 +172,5 @@ int main(void) {
         cmocka_unit_test(validation_is_an_evaluation),
         cmocka_unit_test(what_cannot_be_judged_is_told),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

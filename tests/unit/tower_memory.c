@@ -117,18 +117,10 @@ static void every_allocation_may_fail_on_the_way_on(void **state) {
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-static int teardown(void **state) {
-    (void)state;
-    (void)unlink(pairs);
-    (void)unlink(valid);
-    (void)unlink(model);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(every_allocation_may_fail_on_the_way_on),
     };
-    return cmocka_run_group_tests(tests, test_say_seed, teardown);
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -195,19 +195,6 @@ static void fewer_pairs_than_two_batches_are_too_few(void **state) {
     (void)tower_train(*state, pairs, model, &options);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    static const char *const files[] = {pairs, model, other, NAME("pairs.csv"), NAME("valid.tsv")};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        (void)unlink(files[i]);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_without_words_are_counted_and_left_out),
@@ -218,5 +205,5 @@ int main(void) {
         cmocka_unit_test(a_csv_file_and_a_header_are_no_different),
         cmocka_unit_test(fewer_pairs_than_two_batches_are_too_few),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -171,21 +171,6 @@ static void a_full_disk_is_told_and_the_old_model_stays(void **state) {
     assert_error(checkpoint, THR_ENOSPACE, &checkpoint_err, "model.checkpoint");
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    (void)unlink(model);
-    return test_say_seed(state);
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    (void)unlink(pairs);
-    (void)unlink(model);
-    (void)unlink(other);
-    (void)unlink(NAME("model.checkpoint"));
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_out_of_range_are_named),
@@ -195,5 +180,5 @@ int main(void) {
         cmocka_unit_test(a_place_that_cannot_be_written_to_is_told_at_once),
         cmocka_unit_test(a_full_disk_is_told_and_the_old_model_stays),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -253,20 +253,6 @@ static void a_damaged_checkpoint_is_refused(void **state) {
     free(bytes);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    remove_files();
-    (void)unlink(pairs);
-    (void)unlink(model);
-    (void)unlink(NAME("valid.tsv"));
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_stopped_anywhere_and_resumed_gives_the_same_model),
@@ -278,5 +264,5 @@ int main(void) {
         cmocka_unit_test(the_best_model_must_still_be_there),
         cmocka_unit_test(a_damaged_checkpoint_is_refused),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -119,16 +119,8 @@ static void floats_come_first_and_are_not_kept(void **state) {
 }
 
 static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
     tower_write_pairs(pairs, 0, 300);
-    return test_say_seed(state);
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    (void)unlink(pairs);
-    (void)unlink(model);
-    return 0;
+    return tower_setup(state);
 }
 
 int main(void) {
@@ -138,5 +130,5 @@ int main(void) {
         cmocka_unit_test(one_epoch_at_least_has_signs),
         cmocka_unit_test(floats_come_first_and_are_not_kept),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, tower_teardown);
 }

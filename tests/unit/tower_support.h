@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glob.h>
 #include <unistd.h>
 
 #define NAME(rest) "tower-" TOWER_TEST "-" rest
@@ -119,6 +120,21 @@ static inline thr_tower *tower_open(thr_context *context, const char *path) {
     thr_error err;
     assert_ok(thr_tower_open(context, path, &tower, &err), &err);
     return tower;
+}
+
+/* Of a group of tests: *state is a context of three threads; files of NAME(...) go. */
+static inline int tower_setup(void **state) {
+    *state = test_context(3, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+static inline int tower_teardown(void **state) {
+    glob_t found = {0};
+    thr_context_free(*state);
+    if (glob(NAME("*"), 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            (void)remove(found.gl_pathv[i]);
+    globfree(&found);
+    return 0;
 }
 
 /* Calls check with contexts of 1, 2, 3 and 7 threads at the best level, and of one at every other level. */

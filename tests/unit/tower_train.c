@@ -219,19 +219,6 @@ static void the_smallest_numbers_train_a_model_that_opens(void **state) {
     thr_tower_free(tower);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    static const char *const files[] = {pairs, model, other, NAME("labelled.csv"), NAME("valid.tsv")};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        (void)unlink(files[i]);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_is_the_same_for_any_threads_and_level),
@@ -244,5 +231,5 @@ int main(void) {
         cmocka_unit_test(bad_pairs_are_not_learned_from),
         cmocka_unit_test(the_smallest_numbers_train_a_model_that_opens),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }
