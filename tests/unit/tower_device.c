@@ -67,16 +67,8 @@ static thr_status train(const char *device, const thr_tower_train_options *optio
     return status;
 }
 
-/* The CPU's model, at the path of models to compare with. */
-static void train_on_cpu(const thr_tower_train_options *options) {
-    thr_context *context = make("cpu", NULL);
-    (void)tower_train(context, pairs, model, options);
-    end(context);
-}
-
 /* Comes first: once cuBLAS was there, it stays. */
 static void without_cublas_auto_takes_the_cpu_and_cuda_says_what_is_missing(void **state) {
-    (void)state;
     thr_tower_train_options options;
     char said[256];
     const char *there = getenv("THR_CUBLAS_LIBRARY");
@@ -84,7 +76,7 @@ static void without_cublas_auto_takes_the_cpu_and_cuda_says_what_is_missing(void
     (void)snprintf(kept, sizeof kept, "%s", there == NULL ? "" : there);
     (void)setenv("THR_CUBLAS_LIBRARY", "/nowhere/libcublas.so", 1);
     small(&options);
-    train_on_cpu(&options);
+    (void)tower_train(*state, pairs, model, &options);
     assert_ok(train("auto", &options, said), &error);
     assert_case(strncmp(said, "cpu; ", 5) == 0 && strstr(said, "cuBLAS") != NULL, "%s", said);
     assert_true(tower_same_files(model, other));
@@ -96,7 +88,6 @@ static void without_cublas_auto_takes_the_cpu_and_cuda_says_what_is_missing(void
 
 /* Through floats, the change to signs, and signs. */
 static void a_training_ends_about_where_the_cpus_does(void **state) {
-    (void)state;
     static const char *const devices[] = {"cuda:0", "auto", "cuda"};
     thr_tower_train_options options;
     thr_tower_report wanted, got, again;
@@ -105,9 +96,7 @@ static void a_training_ends_about_where_the_cpus_does(void **state) {
     options.config.max_grams = 500;
     options.n_epochs = 8;
     options.float_share = 0.5f;
-    thr_context *cpu = make("cpu", NULL);
-    wanted = tower_train(cpu, pairs, model, &options);
-    thr_context_free(cpu);
+    wanted = tower_train(*state, pairs, model, &options);
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
         thr_context *context = make(devices[i], NULL);
         const uint64_t before = emulator.launches();
@@ -158,22 +147,20 @@ static void a_training_stopped_and_resumed_on_a_gpu_gives_the_same_model(void **
 }
 
 static void a_checkpoint_may_be_resumed_on_the_other_kind(void **state) {
-    (void)state;
     thr_tower_train_options options;
     small(&options);
     train_with_stop(&options, 4, "cuda", "cpu");
     train_with_stop(&options, 5, "cpu", "cuda");
-    train_on_cpu(&options);
+    (void)tower_train(*state, pairs, model, &options);
     train_with_stop(&options, 2, "cuda", "cpu"); /* before a step was made */
     assert_true(tower_same_files(model, other));
 }
 
 static void auto_takes_gpus_for_trainings_that_are_worth_it(void **state) {
-    (void)state;
     thr_tower_train_options options;
     small(&options);
     options.n_epochs = 1;
-    train_on_cpu(&options);
+    (void)tower_train(*state, pairs, model, &options);
     thr_context *context = make("auto", NULL);
     thr_gpus_expect_wake_up(context, 0.5);
     const uint64_t before = emulator.launches();
@@ -186,7 +173,6 @@ static void auto_takes_gpus_for_trainings_that_are_worth_it(void **state) {
 
 /* Whatever fails before weights have moved leaves a training of the CPU. */
 static void auto_falls_back_before_the_first_step_and_says_why(void **state) {
-    (void)state;
     static const char *const failures[] = {"no device", "driver missing", "alloc 1", "alloc 2", "alloc 3",
                                            "alloc 4",   "alloc 5",        "alloc 6", "copy 1",  "copy 9",
                                            "copy 11",   "launch 1",       "launch 9"};
@@ -194,7 +180,7 @@ static void auto_falls_back_before_the_first_step_and_says_why(void **state) {
     char said[256];
     small(&options);
     options.n_epochs = 1;
-    train_on_cpu(&options);
+    (void)tower_train(*state, pairs, model, &options);
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         small(&options);
         options.n_epochs = 1;
@@ -295,17 +281,10 @@ static void numbers_that_run_away_end_a_training_and_name_the_step(void **state)
     }
 }
 
+/* *state is a context of the CPU. */
 static int setup(void **state) {
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
-    return test_say_seed(state);
-}
-
-static int teardown(void **state) {
-    (void)state;
-    static const char *const files[] = {pairs, model, other, checkpoint};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        (void)unlink(files[i]);
-    return 0;
+    return tower_setup(state);
 }
 
 int main(void) {
@@ -324,5 +303,5 @@ int main(void) {
     };
     if (!test_emulator_take(&emulator, 2))
         return 77;
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, tower_teardown);
 }
