@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The CUDA backend: src/cuda/*.cu, one shared library that nothing links to. CUDA's runtime is linked into it, so that
-# it needs a driver and nothing else.
+# it needs a driver and nothing else; for training cuBLAS, which it loads itself.
 enable_language(CUDA)
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu)
@@ -11,6 +11,7 @@ set_target_properties(thresher_cuda PROPERTIES
     CUDA_VISIBILITY_PRESET hidden
     EXPORT_COMPILE_COMMANDS OFF) # clang-tidy knows error.c already, and no CUDA
 target_include_directories(thresher_cuda PRIVATE include src)
+target_link_libraries(thresher_cuda PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 # No contraction, as everywhere; warnings are the host compiler's, but for what nvcc itself writes.
 set_property(TARGET thresher_cuda PROPERTY COMPILE_OPTIONS
     "$<$<COMPILE_LANGUAGE:C>:-ffp-contract=off>"

@@ -191,14 +191,18 @@ if(with_simt)
     endforeach()
     add_library(thresher_cuda_emulated MODULE ${emulated} src/base/error.c)
     target_include_directories(thresher_cuda_emulated PRIVATE include src)
-    target_link_libraries(thresher_cuda_emulated PRIVATE thresher_simt)
+    target_link_libraries(thresher_cuda_emulated PRIVATE thresher_simt ${CMAKE_DL_LIBS})
     # Loops that nvcc has to unroll need not be here: gcc does not know the word, and clang would take minutes.
     target_compile_options(thresher_cuda_emulated PRIVATE
                            -Wno-unknown-pragmas
                            "$<$<CXX_COMPILER_ID:Clang>:SHELL:-mllvm -pragma-unroll-threshold=1 -Wno-pass-failed>")
     set_target_properties(thresher_cuda_emulated PROPERTIES EXPORT_COMPILE_COMMANDS OFF) # error.c is known already
+    # And what it loads in the place of cuBLAS.
+    add_library(thresher_cublas_emulated MODULE tests/simt/cublas/cublas.c)
+    add_dependencies(thresher_cuda_emulated thresher_cublas_emulated)
     target_compile_definitions(thresher_test_needs INTERFACE
-                               TEST_EMULATED_BACKEND="$<TARGET_FILE:thresher_cuda_emulated>")
+                               TEST_EMULATED_BACKEND="$<TARGET_FILE:thresher_cuda_emulated>"
+                               TEST_EMULATED_CUBLAS="$<TARGET_FILE:thresher_cublas_emulated>")
 endif()
 
 # ------------------------------------------------------------------------------------------------------ gcheck
@@ -211,7 +215,8 @@ if(TARGET thresher_cuda_emulated)
     thr_test(gcheck.emulated gcheck --test)
     set_property(TEST gcheck.emulated PROPERTY SKIP_RETURN_CODE) # the emulator is there: without devices it is a failure
     set_property(TEST gcheck.emulated APPEND PROPERTY ENVIRONMENT
-                 "THR_CUDA_LIBRARY=$<TARGET_FILE:thresher_cuda_emulated>" "THR_SIMT_DEVICES=3")
+                 "THR_CUDA_LIBRARY=$<TARGET_FILE:thresher_cuda_emulated>" "THR_SIMT_DEVICES=3"
+                 "THR_CUBLAS_LIBRARY=$<TARGET_FILE:thresher_cublas_emulated>")
     thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/tables.sh ${PROJECT_BINARY_DIR}
              $<TARGET_FILE:thresher_cuda_emulated>)
 else()

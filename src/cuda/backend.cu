@@ -156,6 +156,7 @@ static void close_stream(thr_stream *stream) {
         return;
     (void)cudaSetDevice(stream->device->number);
     (void)cudaStreamSynchronize(stream->stream);
+    thr_cuda_end_products(stream);
     (void)cudaStreamDestroy(stream->stream);
     (void)cudaEventDestroy(stream->told);
     (void)cudaGetLastError();
@@ -170,7 +171,7 @@ static thr_status open_stream(thr_device *device, thr_stream **stream_out, thr_e
     THR_TRY(thr_cuda_check(device, cudaStreamCreateWithFlags(&inner, cudaStreamNonBlocking), "opening a stream", err));
     thr_status status =
         thr_cuda_check(device, cudaEventCreateWithFlags(&told, cudaEventDisableTiming), "opening a stream", err);
-    thr_stream *stream = status == THR_OK ? new (std::nothrow) thr_stream{device, inner, told} : nullptr;
+    thr_stream *stream = status == THR_OK ? new (std::nothrow) thr_stream{device, inner, told, nullptr} : nullptr;
     if (status == THR_OK && stream == nullptr)
         status = thr_fail(err, THR_ENOMEM, "no memory for a stream");
     if (status != THR_OK) {
@@ -183,7 +184,7 @@ static thr_status open_stream(thr_device *device, thr_stream **stream_out, thr_e
 
 static thr_status wait(thr_stream *stream, thr_error *err) {
     THR_TRY(thr_cuda_use(stream->device, err));
-    return thr_cuda_check(stream->device, cudaStreamSynchronize(stream->stream), "a search", err);
+    return thr_cuda_check(stream->device, cudaStreamSynchronize(stream->stream), "its work", err);
 }
 
 /* A stream waits for an event as it is now: recording it again does not touch those that wait already. */
@@ -247,7 +248,7 @@ static const thr_backend backend = {THR_BACKEND_VERSION,
                                     thr_cuda_adam_rows,
                                     thr_cuda_windows,
                                     thr_cuda_windows_back,
-                                    nullptr,
+                                    thr_cuda_product,
                                     thr_cuda_fill_rows,
                                     thr_cuda_sum_rows,
                                     thr_cuda_plane,

@@ -14,10 +14,13 @@ struct thr_device {
     uint32_t n_multiprocessors;
 };
 
+struct cublasContext; /* cuBLAS's own name */
+
 struct thr_stream {
     thr_device *device;
     cudaStream_t stream;
-    cudaEvent_t told; /* where it was when another stream was last told to come after it */
+    cudaEvent_t told;        /* where it was when another stream was last told to come after it */
+    cublasContext *products; /* cuBLAS's handle, from the first product on */
 };
 
 /* THR_OK, or what a failed call means; what: "copying to the device". */
@@ -46,6 +49,7 @@ thr_status thr_cuda_adam(thr_stream *stream, const thr_adam_op *op, thr_error *e
 thr_status thr_cuda_adam_rows(thr_stream *stream, const thr_adam_rows_op *op, thr_error *err);
 thr_status thr_cuda_windows(thr_stream *stream, const thr_windows_op *op, thr_error *err);
 thr_status thr_cuda_windows_back(thr_stream *stream, const thr_windows_back_op *op, thr_error *err);
+thr_status thr_cuda_product(thr_stream *stream, const thr_product_op *op, thr_error *err);
 thr_status thr_cuda_fill_rows(thr_stream *stream, const thr_fill_rows_op *op, thr_error *err);
 thr_status thr_cuda_sum_rows(thr_stream *stream, const thr_sum_rows_op *op, thr_error *err);
 thr_status thr_cuda_plane(thr_stream *stream, const thr_plane_op *op, thr_error *err);
@@ -53,5 +57,8 @@ thr_status thr_cuda_plane_back(thr_stream *stream, const thr_plane_back_op *op, 
 thr_status thr_cuda_residual(thr_stream *stream, const thr_residual_op *op, thr_error *err);
 thr_status thr_cuda_residual_back(thr_stream *stream, const thr_residual_back_op *op, thr_error *err);
 thr_status thr_cuda_match(thr_stream *stream, const thr_match_op *op, thr_error *err);
+
+/* Before a stream is closed. */
+void thr_cuda_end_products(thr_stream *stream);
 
 #endif

@@ -14,6 +14,14 @@ const char *test_emulator_path(void) {
 #endif
 }
 
+const char *test_emulator_cublas(void) {
+#ifdef TEST_EMULATED_CUBLAS
+    return TEST_EMULATED_CUBLAS;
+#else
+    return "";
+#endif
+}
+
 /* A function of the library to a pointer to functions, which C does not cast to. */
 static void find(void *library, const char *path, const char *name, void *function_out) {
     void *found = library == NULL ? NULL : dlsym(library, name);
@@ -31,6 +39,7 @@ bool test_emulator_take(test_emulator *emulator, unsigned n_devices) {
         return false;
     (void)snprintf(number, sizeof number, "%u", n_devices);
     (void)setenv("THR_CUDA_LIBRARY", path, 1);
+    (void)setenv("THR_CUBLAS_LIBRARY", test_emulator_cublas(), 1);
     (void)setenv("THR_SIMT_DEVICES", number, 1);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     find(library, path, "simt_fail", &emulator->let_fail);

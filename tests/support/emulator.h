@@ -20,7 +20,8 @@ typedef struct test_emulator {
  */
 bool test_emulator_take(test_emulator *emulator, unsigned n_devices);
 
-/* Where that backend is, or NULL. */
+/* Where that backend is, or NULL; and the library that it takes for cuBLAS. */
 const char *test_emulator_path(void);
+const char *test_emulator_cublas(void);
 
 #endif
