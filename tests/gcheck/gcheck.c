@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gcheck - tests searches on GPUs against the same searches on the CPU, and times them.
+ * gcheck - tests searches on GPUs, and the operations of training, against the same on the CPU, and times them.
  *
  *   gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]
- *   gcheck --bench [--quick|--small] [--json] [--only scale|recall]
+ *   gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn]
  *
  * Devices are found as the library finds them, so the environment variable THR_CUDA_LIBRARY may name the backend that
  * was compiled for the emulator; sizes are then small and times say nothing.
@@ -180,8 +180,12 @@ typedef struct words {
 
 static int usage(void) {
     (void)fprintf(stderr, "usage: gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]\n"
-                          "       gcheck --bench [--quick|--small] [--json] [--only scale|recall]\n");
+                          "       gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn]\n");
     return 2;
+}
+
+static bool wants(const words *w, const char *part) {
+    return w->only == NULL || strcmp(w->only, part) == 0;
 }
 
 static bool read_words(int argc, char **argv, gcheck *g, words *w) {
@@ -208,8 +212,7 @@ static bool read_words(int argc, char **argv, gcheck *g, words *w) {
         else
             return false;
     }
-    const bool known = w->only == NULL || strcmp(w->only, "scale") == 0 || strcmp(w->only, "recall") == 0;
-    return known && w->test != w->bench;
+    return w->test != w->bench && (wants(w, "scale") || wants(w, "recall") || wants(w, "learn"));
 }
 
 int main(int argc, char **argv) {
@@ -227,11 +230,15 @@ int main(int argc, char **argv) {
         g.effort = GCHECK_SMALL;
     say_devices(&g);
     if (w.test)
+        gcheck_learn(&g, false);
+    if (w.test)
         gcheck_test(&g);
-    if (w.bench && (w.only == NULL || strcmp(w.only, "scale") == 0))
+    if (w.bench && wants(&w, "scale"))
         gcheck_bench_scale(&g);
-    if (w.bench && (w.only == NULL || strcmp(w.only, "recall") == 0))
+    if (w.bench && wants(&w, "recall"))
         gcheck_bench_recall(&g);
+    if (w.bench && wants(&w, "learn"))
+        gcheck_learn(&g, true);
     thr_scan_free(g.scan);
     thr_devices_close(g.context, g.opened_all);
     thr_devices_close(g.context, g.opened_one);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gcheck.h - what the checks and the measurements of searches on GPUs share.
+ * gcheck.h - what the checks and the measurements of searches on GPUs, and of the operations of training, share.
  *
  * Every search that is compared runs twice, by the same call: with the codes on the devices and without. Rows and
  * scores must be the same in every bit. Nothing is timed whose answers are not compared as well.
@@ -189,6 +189,12 @@ void gcheck_bench_scale(gcheck *g);
 
 /* Figures recall.*: 200 dimensions, real codes of clustered vectors, refined. */
 void gcheck_bench_recall(gcheck *g);
+
+/*
+ * Every operation of training beside the CPU's layers: learn.texts (of the batch), learn.compared and learn.wrong; and,
+ * where they are timed, learn.OPERATION_s of each. Where there is no cuBLAS, the text learn.product says so.
+ */
+void gcheck_learn(gcheck *g, bool timed);
 
 /* ------------------------------------------------------------------------------------------------ timing */
 

@@ -341,6 +341,26 @@ function selections(    i, n, names, words, name) {
     }
 }
 
+# ------------------------------------------------------------------------------------------------ training
+
+function training(    i, n, names, words, name, text) {
+    if (has("learn.texts"))
+        printf "A batch of %s texts%s.\n\n", thousands(v["learn.texts"]),
+               v["learn.wrong"] > 0 ? "; **answers differ**" : ""
+    print "| operation | measured |"
+    print "|---|---|"
+    n = split("gather windows fill_rows product plane residual match plane_back residual_back sum_rows windows_back " \
+              "adam_rows adam", names, " ")
+    split("words, sums of the table's rows|windows, their maximum and tanh|a layer's bias|a layer's product, by cuBLAS|" \
+          "a plane|a residual|the loss and its gradients|back through a plane|back through a residual|" \
+          "a bias's gradient|back to the words|a step of the table's rows|a step of a layer", words, "|")
+    for (i = 1; i <= n; i++) {
+        name = "learn." names[i]
+        text = has(name "_s") ? three(v[name "_s"] * 1e6) " us" : name in w ? w[name] : NONE
+        printf "| %s | %s |\n", words[i], text
+    }
+}
+
 # ---------------------------------------------------------------------------------------------------- page
 
 function machine(    text) {
@@ -399,4 +419,6 @@ END {
     baselines()
     print "\n### Memory\n"
     memory()
+    print "\n### Training\n"
+    training()
 }

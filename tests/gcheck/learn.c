@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operations of training (device/learn_ops.h), in the order of a step, with a batch as a training has them: each on
+ * the first device beside the CPU's layers, and how long it takes there. Sums of cuBLAS and of the loss are in an order
+ * of their own, and may be off by what is said at them; all else must be the same in every bit.
+ */
+#include "gcheck.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "nn/bags.h"
+#include "nn/dense.h"
+#include "nn/match_loss.h"
+#include "nn/windows.h"
+#include "support.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ARRAYS = 64, PARTS = 3, WORD_GRAMS = 8, TEXT_WORDS = 10 };
+
+typedef struct sizes {
+    uint32_t n_texts, n_words, n_rows; /* words: distinct ones; rows: of the table */
+    uint32_t n_pooled, n_dims, n_negatives, rounds;
+} sizes;
+
+/* By effort. */
+static const sizes SIZES[] = {
+    {24, 60, 50, 33, 17, 5, 2}, {256, 1500, 5000, 288, 64, 50, 20}, {1024, 4000, 30000, 288, 64, 100, 50}};
+
+typedef struct batch {
+    gcheck *g;
+    const thr_backend *backend;
+    thr_device *device;
+    thr_stream *stream;
+    sizes n;
+    bool timed;
+    uint64_t rng;
+    void *on_host[MOST_ARRAYS], *on_device[MOST_ARRAYS]; /* until the end */
+    size_t n_on_host, n_on_device;
+    uint64_t n_compared, n_wrong;
+    /* The host's: words as bags of trigrams, texts of words, and where every word stands. */
+    thr_bags bags;
+    thr_texts texts;
+    uint32_t *first, *positions, *text_of;
+    float *vectors, *pooled, *bias; /* what the layers made */
+    uint16_t *where;
+} batch;
+
+/* ------------------------------------------------------------------------------------- numbers and memory */
+
+static void *host(batch *b, size_t n, size_t size) {
+    assert(b->n_on_host < MOST_ARRAYS);
+    return b->on_host[b->n_on_host++] = test_array(n + 1, size);
+}
+
+/* Uniform in [-1, 1). */
+static float *numbers(batch *b, size_t n) {
+    float *x = host(b, n, sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)(thr_rng_next(&b->rng) >> 40) * 0x1p-23f - 1.0f;
+    return x;
+}
+
+static void finish(batch *b) {
+    thr_error err;
+    gcheck_must(b->backend->wait(b->stream, &err), &err, "an operation of training");
+}
+
+/* Memory of the device with a copy of x, or with nothing. */
+static void *device(batch *b, const void *x, size_t n, size_t size) {
+    thr_error err;
+    void *memory = NULL;
+    assert(b->n_on_device < MOST_ARRAYS);
+    gcheck_must(b->backend->alloc(b->device, n * size, &memory, "a batch", &err), &err, "memory for a batch");
+    b->on_device[b->n_on_device++] = memory;
+    if (x != NULL)
+        gcheck_must(b->backend->upload(b->stream, memory, x, n * size, &err), &err, "copying a batch");
+    finish(b);
+    return memory;
+}
+
+static float *device_floats(batch *b, const float *x, size_t n) {
+    return device(b, x, n, sizeof *x);
+}
+
+static uint32_t *device_offsets(batch *b, const size_t *offsets, size_t n) {
+    uint32_t *narrow = host(b, n, sizeof *narrow);
+    for (size_t i = 0; i < n; i++)
+        narrow[i] = (uint32_t)offsets[i];
+    return device(b, narrow, n, sizeof *narrow);
+}
+
+/* Numbers of the device are at most so far from those that are right; 0: the same bits. */
+static void compare(batch *b, const char *what, const void *memory, const float *right, size_t n, double most) {
+    thr_error err;
+    float *got = test_array(n, sizeof *got);
+    gcheck_must(b->backend->download(b->stream, got, memory, n * sizeof *got, &err), &err, "copying answers");
+    finish(b);
+    b->n_compared++;
+    for (size_t i = 0; i < n; i++) {
+        const bool same = memcmp(&got[i], &right[i], sizeof *got) == 0;
+        if (same || (most > 0 && fabs((double)got[i] - (double)right[i]) <= most))
+            continue;
+        (void)printf("FAIL training: %s: number %zu is %.9g, should be %.9g\n", what, i, (double)got[i],
+                     (double)right[i]);
+        b->n_wrong++;
+        break;
+    }
+    free(got);
+}
+
+/* Does an operation; TIME does it again and again, into what is there. */
+#define DO(b, name, op)                                                                                                \
+    do {                                                                                                               \
+        thr_error do_error;                                                                                            \
+        gcheck_must((b)->backend->name((b)->stream, &(op), &do_error), &do_error, #name);                              \
+    } while (0)
+
+#define TIME(b, name, op)                                                                                              \
+    do {                                                                                                               \
+        const double time_start = thr_clock();                                                                         \
+        for (uint32_t time_round = 0; (b)->timed && time_round < (b)->n.rounds; time_round++)                          \
+            DO(b, name, op);                                                                                           \
+        finish(b);                                                                                                     \
+        if ((b)->timed)                                                                                                \
+            gcheck_figure((b)->g, (thr_clock() - time_start) / (b)->n.rounds, "learn." #name "_s");                    \
+    } while (0)
+
+/* ------------------------------------------------------------------------------------------- the batch */
+
+/* Lists of 0 to twice `usual` numbers below n_numbers, of which some are everywhere and most are rare. */
+static void make_lists(batch *b, size_t n, size_t usual, size_t n_numbers, size_t **offsets, uint32_t **list) {
+    size_t *ends = *offsets = host(b, n + 1, sizeof *ends);
+    uint32_t *all = *list = host(b, 2 * usual * n, sizeof *all);
+    for (size_t i = 0; i < n; i++) {
+        ends[i + 1] = ends[i] + thr_rng_below(&b->rng, 2 * usual + 1);
+        for (size_t e = ends[i]; e < ends[i + 1]; e++)
+            all[e] =
+                (uint32_t)thr_rng_below(&b->rng, 1 + thr_rng_below(&b->rng, 1 + thr_rng_below(&b->rng, n_numbers)));
+    }
+}
+
+static void find_positions(batch *b) {
+    const size_t n_positions = b->texts.offsets[b->texts.n_texts];
+    b->first = host(b, b->n.n_words + 2, sizeof *b->first);
+    b->positions = host(b, n_positions, sizeof *b->positions);
+    b->text_of = host(b, n_positions, sizeof *b->text_of);
+    for (size_t e = 0; e < n_positions; e++)
+        b->first[b->texts.words[e] + 2]++;
+    for (size_t w = 2; w <= b->n.n_words; w++)
+        b->first[w] += b->first[w - 1];
+    for (size_t i = 0; i < b->texts.n_texts; i++)
+        for (size_t e = b->texts.offsets[i]; e < b->texts.offsets[i + 1]; e++) {
+            b->text_of[e] = (uint32_t)i;
+            b->positions[b->first[b->texts.words[e] + 1]++] = (uint32_t)e;
+        }
+}
+
+static void make_batch(batch *b) {
+    size_t *offsets = NULL;
+    uint32_t *list = NULL;
+    make_lists(b, b->n.n_words, WORD_GRAMS, b->n.n_rows, &offsets, &list);
+    b->bags = (thr_bags){b->n.n_words, offsets, list};
+    make_lists(b, b->n.n_texts, TEXT_WORDS, b->n.n_words, &offsets, &list);
+    b->texts = (thr_texts){b->n.n_texts, offsets, list};
+    find_positions(b);
+}
+
+static thr_device_texts device_texts(batch *b) {
+    return (thr_device_texts){.offsets = device_offsets(b, b->texts.offsets, b->texts.n_texts + 1),
+                              .words = device(b, b->texts.words, b->texts.offsets[b->texts.n_texts], sizeof(uint32_t)),
+                              .n_texts = b->n.n_texts};
+}
+
+/* ------------------------------------------------------------------------------------ words and their table */
+
+static thr_optimiser some_adam(void) {
+    thr_optimiser adam;
+    thr_optimiser_init(&adam, THR_OPTIMISER_ADAM);
+    adam.step = 2;
+    return adam;
+}
+
+static thr_device_adam numbers_of(const batch *b, const thr_optimiser *adam) {
+    const thr_adam_step s = thr_optimiser_start(b->g->context->kernels, adam).adam;
+    return (thr_device_adam){s.scale, s.beta1, s.rest1, s.beta2, s.rest2, s.rate, s.root, s.epsilon, s.decay};
+}
+
+static float *squares(batch *b, size_t n) {
+    float *x = numbers(b, n);
+    for (size_t i = 0; i < n; i++)
+        x[i] *= x[i];
+    return x;
+}
+
+static void check_gather(batch *b, const float *table) {
+    const size_t n_columns = PARTS * (size_t)b->n.n_pooled, n = b->n.n_words * n_columns;
+    const thr_gather_op op = {.table = device_floats(b, table, b->n.n_rows * n_columns),
+                              .offsets = device_offsets(b, b->bags.offsets, b->bags.n_bags + 1),
+                              .rows = device(b, b->bags.rows, b->bags.offsets[b->bags.n_bags], sizeof(uint32_t)),
+                              .n_bags = b->n.n_words,
+                              .n_columns = (uint32_t)n_columns,
+                              .out = device_floats(b, NULL, n)};
+    b->vectors = host(b, n, sizeof *b->vectors);
+    thr_bags_forward(b->g->context, table, n_columns, &b->bags, b->vectors);
+    DO(b, gather, op);
+    compare(b, "sums of bags", op.out, b->vectors, n, 0);
+    TIME(b, gather, op);
+}
+
+static void check_adam_rows(batch *b, float *table) {
+    const size_t n_columns = PARTS * (size_t)b->n.n_pooled, n = b->n.n_rows * n_columns;
+    float *const slots[] = {numbers(b, n), squares(b, n)}, *d_out = numbers(b, b->n.n_words * n_columns);
+    const thr_optimiser adam = some_adam();
+    thr_bags_transposed t = {0};
+    thr_error err;
+    gcheck_must(thr_bags_transpose(b->g->context, &b->bags, b->n.n_rows, &t, &err), &err, "transposing bags");
+    const thr_adam_rows_op op = {.table = device_floats(b, table, n),
+                                 .m = device_floats(b, slots[0], n),
+                                 .v = device_floats(b, slots[1], n),
+                                 .d_out = device_floats(b, d_out, b->n.n_words * n_columns),
+                                 .rows = device(b, t.rows, t.n_rows, sizeof *t.rows),
+                                 .offsets = device_offsets(b, t.offsets, t.n_rows + 1),
+                                 .bags = device(b, t.bags, t.offsets[t.n_rows], sizeof *t.bags),
+                                 .n_rows = (uint32_t)t.n_rows,
+                                 .n_columns = (uint32_t)n_columns,
+                                 .adam = numbers_of(b, &adam)};
+    DO(b, adam_rows, op);
+    gcheck_must(thr_bags_backward(b->g->context, &t, d_out, n_columns, &adam, table, slots, &err), &err, "Adam");
+    compare(b, "rows after a step", op.table, table, n, 0);
+    compare(b, "second moments of rows", op.v, slots[1], n, 0);
+    TIME(b, adam_rows, op);
+    thr_bags_transposed_free(b->g->context, &t);
+}
+
+static void check_adam(batch *b) {
+    const size_t n = (size_t)b->n.n_pooled * b->n.n_dims;
+    float *weights = numbers(b, n), *const slots[] = {numbers(b, n), squares(b, n)}, *gradient = numbers(b, n);
+    const thr_optimiser adam = some_adam();
+    const thr_adam_op op = {.weights = device_floats(b, weights, n),
+                            .m = device_floats(b, slots[0], n),
+                            .v = device_floats(b, slots[1], n),
+                            .gradient = device_floats(b, gradient, n),
+                            .n = n,
+                            .adam = numbers_of(b, &adam)};
+    thr_optimiser_step(b->g->context->kernels, &adam, weights, gradient, slots, n);
+    DO(b, adam, op);
+    compare(b, "weights after a step", op.weights, weights, n, 0);
+    TIME(b, adam, op);
+}
+
+/* --------------------------------------------------------------------------------------------- windows */
+
+static void check_windows(batch *b) {
+    const size_t n_columns = b->n.n_pooled, n = b->n.n_texts * n_columns, n_vectors = b->n.n_words * PARTS * n_columns;
+    float *d_pooled = numbers(b, n), *d_vectors = numbers(b, n_vectors);
+    b->bias = numbers(b, n_columns);
+    const thr_windows_op op = {.texts = device_texts(b),
+                               .vectors = device_floats(b, b->vectors, n_vectors),
+                               .bias = device_floats(b, b->bias, n_columns),
+                               .n_columns = b->n.n_pooled,
+                               .pooled = device_floats(b, NULL, n),
+                               .where = device(b, NULL, n, sizeof(uint16_t))};
+    b->pooled = host(b, n, sizeof *b->pooled);
+    b->where = host(b, n, sizeof *b->where);
+    thr_windows_forward(b->g->context, &b->texts, b->vectors, b->bias, n_columns, b->pooled, b->where);
+    thr_tanh_forward(b->g->context, b->pooled, n, b->pooled);
+    DO(b, windows, op);
+    compare(b, "what is pooled", op.pooled, b->pooled, n, 0);
+    TIME(b, windows, op);
+    const thr_windows_back_op back = {.texts = op.texts,
+                                      .first = device(b, b->first, b->n.n_words + 1, sizeof *b->first),
+                                      .positions = device(b, b->positions, b->first[b->n.n_words], sizeof(uint32_t)),
+                                      .text_of = device(b, b->text_of, b->first[b->n.n_words], sizeof(uint32_t)),
+                                      .n_words = b->n.n_words,
+                                      .n_columns = b->n.n_pooled,
+                                      .pooled = op.pooled,
+                                      .where = op.where,
+                                      .d_pooled = device_floats(b, d_pooled, n),
+                                      .d_vectors = device_floats(b, d_vectors, n_vectors)};
+    const thr_sum_rows_op sum = {device_floats(b, b->bias, n_columns), back.d_pooled, b->n.n_texts, b->n.n_pooled};
+    thr_tanh_backward(b->g->context, b->pooled, d_pooled, n, d_pooled);
+    thr_windows_backward(b->g->context, &b->texts, b->where, d_pooled, n_columns, d_vectors, b->bias);
+    DO(b, windows_back, back);
+    DO(b, sum_rows, sum);
+    compare(b, "gradients of words", back.d_vectors, d_vectors, n_vectors, 0);
+    compare(b, "a bias's gradient", sum.sum, b->bias, n_columns, 0);
+    TIME(b, windows_back, back);
+    TIME(b, sum_rows, sum);
+}
+
+/* ---------------------------------------------------------------------------------------------- planes */
+
+static bool has_cublas(batch *b, const thr_product_op *op) {
+    thr_error err;
+    const thr_status status = b->backend->product(b->stream, op, &err);
+    if (status == THR_EDEVICE && strstr(err.text, "needs cuBLAS") != NULL) {
+        gcheck_words(b->g, err.text, "learn.product");
+        return false;
+    }
+    gcheck_must(status, &err, "a product");
+    return true;
+}
+
+/* A layer's product, within so many roundings of what a sum's terms, below 1, can add up to. */
+static void check_layer(batch *b) {
+    const size_t n_rows = b->n.n_texts, n_in = b->n.n_pooled, n_out = b->n.n_dims;
+    float *weights = numbers(b, n_in * n_out), *bias = numbers(b, n_out), *y = host(b, n_rows * n_out, sizeof *y);
+    const thr_fill_rows_op fill = {device_floats(b, NULL, n_rows * n_out), device_floats(b, bias, n_out), b->n.n_texts,
+                                   b->n.n_dims};
+    const thr_product_op op = {.c = fill.x,
+                               .a = device_floats(b, b->pooled, n_rows * n_in),
+                               .b = device_floats(b, weights, n_in * n_out),
+                               .n_rows = b->n.n_texts,
+                               .n_columns = b->n.n_dims,
+                               .n_inner = b->n.n_pooled,
+                               .add = true};
+    for (size_t i = 0; i < n_rows; i++)
+        memcpy(y + i * n_out, bias, n_out * sizeof *y);
+    DO(b, fill_rows, fill);
+    compare(b, "rows of a bias", fill.x, y, n_rows * n_out, 0);
+    TIME(b, fill_rows, fill);
+    if (!has_cublas(b, &op))
+        return;
+    thr_dense_forward(b->g->context, b->pooled, weights, bias, n_rows, n_in, n_out, y);
+    compare(b, "a layer", op.c, y, n_rows * n_out, (double)n_in * 0x1p-23 * (double)n_in);
+    TIME(b, product, op);
+}
+
+static void check_planes(batch *b) {
+    const size_t n = (size_t)b->n.n_texts * b->n.n_dims;
+    float *in = numbers(b, n), *last = numbers(b, n), *d_out = numbers(b, n), *right = host(b, n, sizeof *right);
+    const uint32_t whole = 0;
+    const thr_plane_op op = {.in = device_floats(b, in, n),
+                             .last = device_floats(b, last, n),
+                             .out = device_floats(b, NULL, n),
+                             .weight = 0.5f,
+                             .n = n,
+                             .broken = device(b, &whole, 1, sizeof whole)};
+    for (size_t i = 0; i < n; i++)
+        right[i] = last[i] + (in[i] > 0 ? 0.5f : -0.5f);
+    DO(b, plane, op);
+    compare(b, "a plane", op.out, right, n, 0);
+    TIME(b, plane, op);
+    const thr_plane_back_op back = {.in = op.in,
+                                    .out = op.out,
+                                    .d_out = device_floats(b, d_out, n),
+                                    .d_in = device_floats(b, NULL, n),
+                                    .weight = 1,
+                                    .slope = 3,
+                                    .estimator = THR_DEVICE_ANNEALED,
+                                    .n = n};
+    thr_sign_backward(b->g->context, THR_ESTIMATOR_TANH, 3, in, d_out, n, right);
+    DO(b, plane_back, back);
+    compare(b, "a gradient through a plane", back.d_in, right, n, 0);
+    TIME(b, plane_back, back);
+}
+
+static void check_residual(batch *b) {
+    const size_t n = (size_t)b->n.n_texts * b->n.n_pooled;
+    float *rebuilt = numbers(b, n), *residual = host(b, n, sizeof *residual), *d_residual = numbers(b, n);
+    const thr_residual_op op = {device_floats(b, b->pooled, n), device_floats(b, rebuilt, n), device_floats(b, NULL, n),
+                                n};
+    const thr_residual_back_op back = {op.rebuilt, device_floats(b, d_residual, n), device_floats(b, b->pooled, n), n};
+    thr_tanh_forward(b->g->context, rebuilt, n, rebuilt);
+    for (size_t i = 0; i < n; i++) {
+        residual[i] = b->pooled[i] - rebuilt[i];
+        d_residual[i] = -d_residual[i];
+    }
+    thr_tanh_backward(b->g->context, rebuilt, d_residual, n, d_residual);
+    DO(b, residual, op);
+    compare(b, "a residual", op.residual, residual, n, 0);
+    DO(b, residual_back, back);
+    compare(b, "a gradient through a residual", back.d_residual, d_residual, n, 0);
+    TIME(b, residual, op);
+    TIME(b, residual_back, back);
+}
+
+/* ------------------------------------------------------------------------------------------------ loss */
+
+/* Within 1e-5 of a gradient's size, gamma / n, for rows of length 1/2 and more. */
+static void check_match(batch *b) {
+    const size_t n = (size_t)b->n.n_texts * b->n.n_dims, n_texts = b->n.n_texts;
+    const thr_match_loss loss = {.gamma = 10, .shift = 1, .n_negatives = b->n.n_negatives};
+    const double most = 1e-5 * (double)loss.gamma / (double)n_texts;
+    float *queries = numbers(b, n), *items = numbers(b, n), *const right[] = {numbers(b, n), numbers(b, n)};
+    float *scratch = host(b, thr_match_loss_scratch(&loss, n_texts, b->n.n_dims), sizeof *scratch);
+    for (size_t i = 0; i < n_texts; i++) {
+        queries[i * b->n.n_dims] = 0.75f;
+        items[i * b->n.n_dims] = -0.75f;
+    }
+    const thr_match_op op = {.queries = device_floats(b, queries, n),
+                             .items = device_floats(b, items, n),
+                             .n_rows = b->n.n_texts,
+                             .n_dims = b->n.n_dims,
+                             .n_negatives = loss.n_negatives,
+                             .shift = loss.shift,
+                             .gamma = loss.gamma,
+                             .losses = device(b, NULL, n_texts, sizeof(double)),
+                             .d_queries = device_floats(b, NULL, n),
+                             .d_items = device_floats(b, NULL, n),
+                             .scratch = device_floats(b, NULL, 2 * n + n_texts * (loss.n_negatives + 3))};
+    (void)thr_match_loss_run(b->g->context, &loss, queries, items, n_texts, b->n.n_dims, NULL, right[0], right[1],
+                             scratch);
+    DO(b, match, op);
+    compare(b, "the loss's gradient by queries", op.d_queries, right[0], n, most);
+    compare(b, "the loss's gradient by items", op.d_items, right[1], n, most);
+    TIME(b, match, op);
+}
+
+/* ------------------------------------------------------------------------------------------------- all */
+
+void gcheck_learn(gcheck *g, bool timed) {
+    batch b = {.g = g,
+               .backend = g->opened_one->backend,
+               .device = g->opened_one->devices[0],
+               .n = SIZES[g->effort],
+               .timed = timed,
+               .rng = g->seed};
+    thr_error err;
+    gcheck_say("training: %u texts, %u words, %u rows of a table", b.n.n_texts, b.n.n_words, b.n.n_rows);
+    gcheck_must(b.backend->open_stream(b.device, &b.stream, &err), &err, "a stream");
+    make_batch(&b);
+    float *table = numbers(&b, (size_t)b.n.n_rows * PARTS * b.n.n_pooled);
+    check_gather(&b, table);
+    check_adam_rows(&b, table);
+    check_adam(&b);
+    check_windows(&b);
+    check_layer(&b);
+    check_planes(&b);
+    check_residual(&b);
+    check_match(&b);
+    gcheck_figure(g, b.n.n_texts, "learn.texts");
+    gcheck_figure(g, (double)b.n_compared, "learn.compared");
+    gcheck_figure(g, (double)b.n_wrong, "learn.wrong");
+    g->n_failed += b.n_wrong;
+    while (b.n_on_device > 0)
+        b.backend->release(b.device, b.on_device[--b.n_on_device]);
+    while (b.n_on_host > 0)
+        free(b.on_host[--b.n_on_host]);
+    b.backend->close_stream(b.stream);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_rows.c - sums of rows and steps of Adam on an emulated GPU have the bits of room nn's. */
+#include "cuda_support.h"
+
+#include "nn/bags.h"
+
+enum { TABLE_ROWS = 50, MOST_BAGS = 300, MOST_ENTRIES = 12 };
+
+typedef struct problem {
+    size_t n_columns;
+    thr_bags bags;
+    size_t offsets[MOST_BAGS + 1];
+    uint32_t rows[MOST_BAGS * MOST_ENTRIES];
+    float *table, *slots[2], *d_out;
+} problem;
+
+/* Rows near 0 are in many bags, the last ones in none; bags may be empty, or have a row twice; some numbers are -0. */
+static problem *make_problem(size_t n_bags, size_t n_columns, uint64_t *rng) {
+    problem *p = test_array(1, sizeof *p);
+    p->n_columns = n_columns;
+    for (size_t i = 0; i < n_bags; i++) {
+        const size_t n = (size_t)thr_rng_below(rng, MOST_ENTRIES + 1);
+        p->offsets[i + 1] = p->offsets[i] + n;
+        for (size_t e = p->offsets[i]; e < p->offsets[i + 1]; e++)
+            p->rows[e] = (uint32_t)thr_rng_below(rng, 1 + thr_rng_below(rng, TABLE_ROWS - 2));
+    }
+    p->bags = (thr_bags){n_bags, p->offsets, p->rows};
+    p->table = nn_normal(rng, TABLE_ROWS * n_columns);
+    p->slots[0] = nn_normal(rng, TABLE_ROWS * n_columns);
+    p->slots[1] = nn_normal(rng, TABLE_ROWS * n_columns);
+    for (size_t i = 0; i < TABLE_ROWS * n_columns; i++) {
+        p->slots[1][i] *= p->slots[1][i];
+        if (i % 7 == 0)
+            p->table[i] = -0.0f;
+    }
+    p->d_out = nn_normal(rng, n_bags * n_columns);
+    return p;
+}
+
+static void free_problem(problem *p) {
+    float *const all[] = {p->table, p->slots[0], p->slots[1], p->d_out};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    free(p);
+}
+
+static const struct {
+    size_t n_bags, n_columns;
+} SHAPES[] = {{1, 1}, {7, 33}, {MOST_BAGS, 5}, {40, 96}, {21, 97}, {12, 288}, {5, 864}};
+enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+
+static thr_optimiser some_adam(void) {
+    thr_optimiser optimiser;
+    thr_optimiser_init(&optimiser, THR_OPTIMISER_ADAM);
+    optimiser.step = 3;
+    optimiser.l2 = 0.25f;
+    optimiser.gradient_scale = 0.5f;
+    return optimiser;
+}
+
+static thr_device_adam numbers_of(const thr_optimiser *optimiser) {
+    const thr_adam_step s = thr_optimiser_start(gpu.context->kernels, optimiser).adam;
+    return (thr_device_adam){s.scale, s.beta1, s.rest1, s.beta2, s.rest2, s.rate, s.root, s.epsilon, s.decay};
+}
+
+/* ------------------------------------------------------------------------------------------------ bags */
+
+static void check_gather(const problem *p) {
+    const size_t n = p->bags.n_bags * p->n_columns;
+    float *right = test_array(n + 1, sizeof *right);
+    thr_bags_forward(gpu.context, p->table, p->n_columns, &p->bags, right);
+    const thr_gather_op op = {.table = gpu_floats(p->table, TABLE_ROWS * p->n_columns),
+                              .offsets = gpu_offsets(p->offsets, p->bags.n_bags + 1),
+                              .rows = gpu_put(p->rows, sizeof p->rows),
+                              .n_bags = (uint32_t)p->bags.n_bags,
+                              .n_columns = (uint32_t)p->n_columns,
+                              .out = gpu_floats(NULL, n)};
+    gpu_do(gather, &op);
+    gpu_assert_same(op.out, right, n, "sums of bags");
+    free(right);
+    gpu_forget();
+}
+
+static void bags_are_summed_in_order(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    for (size_t s = 0; s < N_SHAPES; s++) {
+        problem *p = make_problem(SHAPES[s].n_bags, SHAPES[s].n_columns, &rng);
+        check_gather(p);
+        free_problem(p);
+    }
+}
+
+static void check_adam_rows(const problem *p) {
+    const size_t n = TABLE_ROWS * p->n_columns;
+    const thr_optimiser optimiser = some_adam();
+    thr_bags_transposed t = {0};
+    thr_error err;
+    float *const right[] = {nn_copy(p->table, n), nn_copy(p->slots[0], n), nn_copy(p->slots[1], n)};
+    assert_ok(thr_bags_transpose(gpu.context, &p->bags, TABLE_ROWS, &t, &err), &err);
+    assert_ok(thr_bags_backward(gpu.context, &t, p->d_out, p->n_columns, &optimiser, right[0], right + 1, &err), &err);
+    const thr_adam_rows_op op = {.table = gpu_floats(p->table, n),
+                                 .m = gpu_floats(p->slots[0], n),
+                                 .v = gpu_floats(p->slots[1], n),
+                                 .d_out = gpu_floats(p->d_out, p->bags.n_bags * p->n_columns),
+                                 .rows = gpu_put(t.rows, t.n_rows * sizeof *t.rows),
+                                 .offsets = gpu_offsets(t.offsets, t.n_rows + 1),
+                                 .bags = gpu_put(t.bags, t.offsets[t.n_rows] * sizeof *t.bags),
+                                 .n_rows = (uint32_t)t.n_rows,
+                                 .n_columns = (uint32_t)p->n_columns,
+                                 .adam = numbers_of(&optimiser)};
+    gpu_do(adam_rows, &op);
+    gpu_assert_same(op.table, right[0], n, "rows of the table");
+    gpu_assert_same(op.m, right[1], n, "their first moments");
+    gpu_assert_same(op.v, right[2], n, "their second moments");
+    for (size_t i = 0; i < 3; i++)
+        free(right[i]);
+    thr_bags_transposed_free(gpu.context, &t);
+    gpu_forget();
+}
+
+static void touched_rows_are_stepped_and_others_stay(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 1;
+    for (size_t s = 0; s < N_SHAPES; s++) {
+        problem *p = make_problem(SHAPES[s].n_bags, SHAPES[s].n_columns, &rng);
+        check_adam_rows(p);
+        free_problem(p);
+    }
+}
+
+/* ------------------------------------------------------------------------------------ weights that lie together */
+
+static void weights_are_stepped(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1, 31, 256, 1000};
+    const thr_optimiser optimiser = some_adam();
+    uint64_t rng = test_seed() + 2;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        const size_t n = sizes[s];
+        float *const numbers[] = {nn_normal(&rng, n), nn_normal(&rng, n), nn_normal(&rng, n), nn_normal(&rng, n)};
+        for (size_t i = 0; i < n; i++)
+            numbers[2][i] *= numbers[2][i];
+        const thr_adam_op op = {.weights = gpu_floats(numbers[0], n),
+                                .m = gpu_floats(numbers[1], n),
+                                .v = gpu_floats(numbers[2], n),
+                                .gradient = gpu_floats(numbers[3], n),
+                                .n = n,
+                                .adam = numbers_of(&optimiser)};
+        thr_optimiser_step(gpu.context->kernels, &optimiser, numbers[0], numbers[3], numbers + 1, n);
+        gpu_do(adam, &op);
+        gpu_assert_same(op.weights, numbers[0], n, "weights");
+        gpu_assert_same(op.m, numbers[1], n, "first moments");
+        gpu_assert_same(op.v, numbers[2], n, "second moments");
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            free(numbers[i]);
+        gpu_forget();
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ bias */
+
+static void check_bias(uint32_t n_rows, uint32_t n_columns, uint64_t *rng) {
+    const size_t n = (size_t)n_rows * n_columns;
+    float *x = nn_normal(rng, n), *row = nn_normal(rng, n_columns), *right = nn_copy(row, n_columns);
+    const thr_sum_rows_op sum = {gpu_floats(row, n_columns), gpu_floats(x, n), n_rows, n_columns};
+    for (size_t i = 0; i < n; i++)
+        right[i % n_columns] += x[i];
+    gpu_do(sum_rows, &sum);
+    gpu_assert_same(sum.sum, right, n_columns, "sums of columns");
+    const thr_fill_rows_op fill = {gpu_floats(NULL, n), gpu_floats(row, n_columns), n_rows, n_columns};
+    for (size_t i = 0; i < n; i++)
+        x[i] = row[i % n_columns];
+    gpu_do(fill_rows, &fill);
+    gpu_assert_same(fill.x, x, n, "rows that are filled");
+    free(x);
+    free(row);
+    free(right);
+    gpu_forget();
+}
+
+static void rows_are_added_to_a_bias_and_filled_with_it(void **state) {
+    (void)state;
+    static const uint32_t rows[] = {1, 5, 255, 256, 600}, columns[] = {1, 31, 64, 97};
+    uint64_t rng = test_seed() + 3;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+            check_bias(rows[r], columns[c], &rng);
+}
+
+static void nothing_to_do_is_no_failure(void **state) {
+    (void)state;
+    const uint64_t launches = gpu.emulator.launches();
+    gpu_do(gather, &(thr_gather_op){.n_columns = 3});
+    gpu_do(gather, &(thr_gather_op){.n_bags = 3});
+    gpu_do(adam, &(thr_adam_op){.n = 0});
+    gpu_do(adam_rows, &(thr_adam_rows_op){.n_columns = 3});
+    gpu_do(fill_rows, &(thr_fill_rows_op){.n_columns = 3});
+    gpu_do(sum_rows, &(thr_sum_rows_op){.n_columns = 3});
+    assert_int_equal(gpu.emulator.launches(), launches);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bags_are_summed_in_order),    cmocka_unit_test(touched_rows_are_stepped_and_others_stay),
+        cmocka_unit_test(weights_are_stepped),         cmocka_unit_test(rows_are_added_to_a_bias_and_filled_with_it),
+        cmocka_unit_test(nothing_to_do_is_no_failure),
+    };
+    return gpu_run_group(tests);
+}
