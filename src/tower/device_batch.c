@@ -40,6 +40,7 @@ static size_t count_numbers(const thr_trainer *trainer) {
 
 static thr_status make_numbers(thr_device_learner *learner, size_t n, thr_error *err) {
     const thr_backend *backend = learner->backend;
+    void *pinned = NULL;
     learner->n_numbers = 0;
     if (n > UINT32_MAX)
         return thr_fail(err, THR_EUNSUPPORTED,
@@ -53,7 +54,8 @@ static thr_status make_numbers(thr_device_learner *learner, size_t n, thr_error 
     backend->release_pinned(learner->device, learner->pinned);
     backend->release(learner->device, learner->numbers);
     learner->pinned = learner->numbers = NULL;
-    THR_TRY(backend->alloc_pinned(learner->device, size, (void **)&learner->pinned, "a batch's texts", err));
+    THR_TRY(backend->alloc_pinned(learner->device, size, &pinned, "a batch's texts", err));
+    learner->pinned = pinned;
     THR_TRY(thr_device_learner_alloc(learner, size, &learner->numbers, "a batch's texts", err));
     learner->numbers_capacity = capacity;
     return THR_OK;

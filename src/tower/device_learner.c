@@ -87,17 +87,15 @@ static void lay_out_room(const thr_trainer *trainer, thr_device_learner *learner
 
 typedef void (*lay_out_fn)(const thr_trainer *trainer, thr_device_learner *learner, layout *at);
 
-static thr_status make_room(const thr_trainer *trainer, thr_device_learner *learner, lay_out_fn lay_out,
-                            void *memory_out, const char *what, thr_error *err) {
+static thr_status make_room(const thr_trainer *trainer, thr_device_learner *learner, lay_out_fn lay_out, void **memory,
+                            const char *what, thr_error *err) {
     layout at = {0};
-    char *memory = NULL;
     lay_out(trainer, learner, &at);
     if (at.too_large)
         return thr_fail(err, THR_ENOMEM, "%s of %u pairs: more bytes than there can be", what, learner->n);
-    THR_TRY(thr_device_learner_alloc(learner, at.used, &memory, what, err));
-    at = (layout){.memory = memory};
+    THR_TRY(thr_device_learner_alloc(learner, at.used, memory, what, err));
+    at = (layout){.memory = *memory};
     lay_out(trainer, learner, &at);
-    *(void **)memory_out = memory;
     return THR_OK;
 }
 
@@ -166,11 +164,13 @@ static thr_status try_product(const thr_device_learner *learner, const thr_train
 
 static thr_status open_learner(const thr_trainer *trainer, thr_device_learner *learner, thr_error *err) {
     const thr_backend *backend = learner->backend;
+    void *results = NULL;
     THR_TRY(backend->open_stream(learner->device, &learner->stream, err));
     THR_TRY(make_room(trainer, learner, lay_out_weights, &learner->weights, "weights and their moments", err));
     THR_TRY(make_room(trainer, learner, lay_out_room, &learner->room, "a batch", err));
-    THR_TRY(backend->alloc_pinned(learner->device, ((size_t)learner->n + 1) * sizeof *learner->results,
-                                  (void **)&learner->results, "losses", err));
+    THR_TRY(backend->alloc_pinned(learner->device, ((size_t)learner->n + 1) * sizeof *learner->results, &results,
+                                  "losses", err));
+    learner->results = results;
     find_parts(trainer, learner);
     THR_TRY(try_product(learner, trainer, err));
     return thr_device_learner_put(learner, trainer, err);
