@@ -7,8 +7,8 @@
  * one, a driver, and memory for the codes of an index, which are copied there at the first search. Answers are the same
  * as a CPU's, bit for bit.
  *
- * And it makes the steps of thr_tower_train, with "cuda" always, with "auto" where the training is long; of several GPUs
- * the first does. It needs cuBLAS, too, which is loaded then: the library that the environment variable
+ * And it makes the steps of thr_tower_train, with "cuda" always, with "auto" where the training is long; of several
+ * GPUs the first does. It needs cuBLAS, too, which is loaded then: the library that the environment variable
  * THR_CUBLAS_LIBRARY names, else the one that the loader finds. Sums are rounded otherwise than a CPU's (tower.h).
  *
  * The environment variable THR_SELECT, which thr_context_create reads, says how the best rows are found on a GPU.

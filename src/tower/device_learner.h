@@ -3,9 +3,9 @@
  * device_learner.h - the steps of a training on a GPU.
  *
  * Weights, the optimiser's moments and all that a step takes live on one device. The host fills a batch and transposes
- * it as it does for itself, sends some hundred kB of numbers, and gets the losses of the rows back; layers, gradients and
- * Adam are the device's. Judging, changing to signs, models and checkpoints stay the host's, which fetches the weights
- * for them.
+ * it as it does for itself, sends some hundred kB of numbers, and gets the losses of the rows back; layers, gradients
+ * and Adam are the device's. Judging, changing to signs, models and checkpoints stay the host's, which fetches the
+ * weights for them.
  *
  * All is the CPU's, bit for bit, but for products of matrices and the loss, whose sums the device adds up in an order
  * of its own. One device gives the same bits every time.

@@ -74,8 +74,8 @@ thr_status thr_trainer_put_signs(thr_trainer *trainer, thr_error *err);
 thr_status thr_trainer_choose_device(thr_trainer *trainer, thr_error *err);
 
 /*
- * The loss of the step, and the weights after it, which may be on a device. THR_ERANGE when it is not finite; with a GPU
- * that a user insists on, or whose weights are ahead, THR_EDEVICE.
+ * The loss of the step, and the weights after it, which may be on a device. THR_ERANGE when it is not finite; with a
+ * GPU that a user insists on, or whose weights are ahead, THR_EDEVICE.
  */
 thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
 thr_status thr_trainer_step_on_cpu(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
