@@ -5,8 +5,8 @@
 #include "tower/trainer.h"
 
 /*
- * "auto" takes a GPU where a CPU would be at it for more than so many times as long as waking a GPU up takes, at so many
- * pairs a second: half a minute, with what a context begins with. A training that is shorter keeps its bits.
+ * "auto" takes a GPU where a CPU would be at it for more than so many times as long as waking a GPU up takes, at so
+ * many pairs a second: half a minute, with what a context begins with. A training that is shorter keeps its bits.
  */
 static const double PAIRS_A_SECOND = 20e3, WAKE_UPS = 60;
 
