@@ -91,7 +91,10 @@ static thr_status load_once(thr_error *err) {
     return status;
 }
 
-/* A stream's handle, made when it is first wanted. The device is the calling thread's. */
+/*
+ * A stream's handle, made when it is first wanted. The device is the calling thread's, which cuBLAS, with a runtime of
+ * its own, learns from the driver.
+ */
 static thr_status prepare(thr_stream *stream, thr_error *err) {
     cublasContext *handle = nullptr;
     if (stream->products != nullptr)

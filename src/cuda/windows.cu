@@ -64,7 +64,8 @@ static __global__ void __launch_bounds__(ELEMENT_THREADS)
 
 /*
  * Three blocks of threads a word and run of columns, one for each of its parts. Positions are looked up COLUMN_THREADS
- * at a time, one by each thread, so that for words that are everywhere only reads of gradients are left in the loop.
+ * at a time, one by each thread. For words that are everywhere only two reads are left in the loop, and gradients are
+ * read whether they are wanted or not: so no read waits for what another one finds.
  */
 static __global__ void __launch_bounds__(COLUMN_THREADS) gather_words(const thr_windows_back_op op) {
     THR_SHARED(uint32_t, texts, COLUMN_THREADS);

@@ -75,7 +75,10 @@ typedef struct thr_windows_back_op {
     float *d_pooled, *d_vectors;
 } thr_windows_back_op;
 
-/* c (n_rows x n_columns) = a b, or += with add. a is n_rows x n_inner, or the transpose of what is stored; so is b. */
+/*
+ * c (n_rows x n_columns) = a b, or += with add. a is n_rows x n_inner, or the transpose of what is stored; so is b.
+ * By cuBLAS, which is loaded for the first one: where there is none, THR_EDEVICE says how it is found.
+ */
 typedef struct thr_product_op {
     float *c;
     const float *a, *b;

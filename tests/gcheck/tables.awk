@@ -344,9 +344,10 @@ function selections(    i, n, names, words, name) {
 # ------------------------------------------------------------------------------------------------ training
 
 function training(    i, n, names, words, name, text) {
-    if (has("learn.texts"))
-        printf "A batch of %s texts%s.\n\n", thousands(v["learn.texts"]),
-               v["learn.wrong"] > 0 ? "; **answers differ**" : ""
+    if (has("learn.texts")) {
+        text = v["learn.wrong"] > 0 ? "; **answers differ**" : ""
+        printf "A batch of %s texts%s.\n\n", thousands(v["learn.texts"]), text
+    }
     print "| operation | measured |"
     print "|---|---|"
     n = split("gather windows fill_rows product plane residual match plane_back residual_back sum_rows windows_back " \

@@ -44,19 +44,24 @@ static void free_batch(batch *b) {
     free(b->items);
 }
 
+static thr_match_op put_batch(const batch *b) {
+    const size_t n_values = b->n * b->n_dims;
+    return (thr_match_op){.queries = gpu_floats(b->queries, n_values),
+                          .items = gpu_floats(b->items, n_values),
+                          .n_rows = (uint32_t)b->n,
+                          .n_dims = (uint32_t)b->n_dims,
+                          .n_negatives = b->loss.n_negatives,
+                          .shift = b->loss.shift,
+                          .gamma = b->loss.gamma,
+                          .losses = gpu_put(NULL, b->n * sizeof(double)),
+                          .d_queries = gpu_floats(NULL, n_values),
+                          .d_items = gpu_floats(NULL, n_values),
+                          .scratch = gpu_floats(NULL, b->n * (2 * b->n_dims + b->loss.n_negatives + 3))};
+}
+
 static void run(batch *b) {
     const size_t n_values = b->n * b->n_dims;
-    const thr_match_op op = {.queries = gpu_floats(b->queries, n_values),
-                             .items = gpu_floats(b->items, n_values),
-                             .n_rows = (uint32_t)b->n,
-                             .n_dims = (uint32_t)b->n_dims,
-                             .n_negatives = b->loss.n_negatives,
-                             .shift = b->loss.shift,
-                             .gamma = b->loss.gamma,
-                             .losses = gpu_put(NULL, b->n * sizeof(double)),
-                             .d_queries = gpu_floats(NULL, n_values),
-                             .d_items = gpu_floats(NULL, n_values),
-                             .scratch = gpu_floats(NULL, b->n * (2 * b->n_dims + b->loss.n_negatives + 3))};
+    const thr_match_op op = put_batch(b);
     gpu_do(match, &op);
     b->d_queries = gpu_get(op.d_queries, n_values * sizeof *b->d_queries);
     b->d_items = gpu_get(op.d_items, n_values * sizeof *b->d_items);
@@ -120,7 +125,7 @@ static void losses_and_gradients_are_the_cpus(void **state) {
         size_t n, n_dims;
         uint32_t shift, n_negatives;
     } cases[] = {{2, 1, 1, 1},    {3, 5, 2, 1},   {5, 64, 1, 4},     {24, 33, 1, 10},
-                 {25, 64, 3, 10}, {70, 8, 1, 69}, {70, 100, 40, 30}, {300, 2, 1, 299}};
+                 {25, 64, 3, 10}, {70, 8, 1, 69}, {70, 100, 40, 30}, {258, 2, 1, 257}};
     uint64_t rng = test_seed();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         batch b = make_batch(cases[i].n, cases[i].n_dims, cases[i].shift, cases[i].n_negatives, &rng);
@@ -187,6 +192,27 @@ static void a_number_that_is_none_makes_losses_that_are_none(void **state) {
     free_batch(&b);
 }
 
+/* By the operation itself, or by who waits for it. */
+static void a_launch_that_fails_is_told(void **state) {
+    (void)state;
+    static const char *const failures[] = {"launch 1", "launch 2", "launch 3"};
+    uint64_t rng = test_seed() + 5;
+    batch b = make_batch(5, 3, 1, 2, &rng);
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+        thr_error err;
+        const thr_match_op op = put_batch(&b);
+        gpu.emulator.let_fail(failures[i]);
+        thr_status status = gpu.backend->match(gpu.stream, &op, &err);
+        if (status == THR_OK)
+            status = gpu.backend->wait(gpu.stream, &err);
+        gpu.emulator.let_fail("none");
+        assert_error(status, THR_EDEVICE, &err, "an illegal memory access");
+        gpu_forget();
+    }
+    check_run(&b);
+    free_batch(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_and_gradients_are_the_cpus),
@@ -194,6 +220,7 @@ int main(void) {
         cmocka_unit_test(zero_vectors_have_no_gradient),
         cmocka_unit_test(large_gammas_stay_finite),
         cmocka_unit_test(a_number_that_is_none_makes_losses_that_are_none),
+        cmocka_unit_test(a_launch_that_fails_is_told),
     };
     return gpu_run_group(tests);
 }
