@@ -87,7 +87,7 @@ says 'codes are screened by the CPU, as in every search by --radius' err
 # ---------------------------------------------------------------------------------------------------------- trainings
 
 awk 'BEGIN { for (i = 0; i < 300; i++) print "edit " i % 20 " files\tedit number " i % 20 " of " i }' >pairs.tsv
-train="tower train pairs.tsv --dims 8 --pooled 8 --batch 32 --negatives 5 --epochs 2"
+train="tower train pairs.tsv --dims 8 --pooled 8 --batch 32 --negatives 5 --epochs 2 --valid-share 0.2"
 # shellcheck disable=SC2086 # words
 works "$THRESHER" $train -o cpu.model --device cpu -v
 says 'steps were made by the CPU$' err
