@@ -52,7 +52,8 @@ typedef struct thr_context_options {
     void *progress_user;
     /*
      * What screens the codes: "cpu" (NULL); "cuda", all GPUs together, or "cuda:0" or "cuda:0,2", those; or "auto", the
-     * GPUs from the search on that is worth copying codes there, as long as it works, else the CPU. Copied.
+     * GPUs from the search on that is worth copying codes there, as long as it works, else the CPU. Trainings take the
+     * first of them likewise. Copied.
      */
     const char *device;
 } thr_context_options;
@@ -81,7 +82,7 @@ THR_API uint32_t thr_context_threads(const thr_context *context);
 
 /*
  * What screens the codes, in words that live as long as the context: "cpu"; "cuda:0 (NVIDIA H200)"; or, of "auto",
- * "cpu; " with the reason behind it once a GPU was wanted and could not be used. A search may change it.
+ * "cpu; " with the reason behind it once a GPU was wanted and could not be used. A search or training may change it.
  */
 THR_API const char *thr_context_device(const thr_context *context);
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h - the GPUs that searches can use.
+ * device.h - the GPUs that searches and trainings can use.
  *
  * Which one is used is said when a context is made (thr_context_options.device). A GPU screens codes: of searches for
  * the best k that are not exact, the part that touches every item. It needs the library libthresher_cuda.so beside this
  * one, a driver, and memory for the codes of an index, which are copied there at the first search. Answers are the same
  * as a CPU's, bit for bit.
+ *
+ * And it makes the steps of thr_tower_train, with "cuda" always, with "auto" where the training is long; of several
+ * GPUs the first does. It needs cuBLAS, too, which is loaded then: the library that the environment variable
+ * THR_CUBLAS_LIBRARY names, else the one that the loader finds. Sums are rounded otherwise than a CPU's (tower.h).
  *
  * The environment variable THR_SELECT, which thr_context_create reads, says how the best rows are found on a GPU.
  * "threshold", the default: by a threshold from a sample. "buckets": the best row of every bucket of rows, then, where

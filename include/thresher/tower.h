@@ -117,11 +117,19 @@ typedef struct thr_tower_report {
  * Same pairs, options and seed give the same model, bit for bit, for any number of threads and at any CPU level, and
  * whether or not it was stopped and resumed.
  *
+ * Steps are made by a GPU where the context's device says "cuda", or "auto" and all epochs together have more than
+ * 600,000 pairs; of several by the first one. It adds up products of matrices and the loss in an order of its own. From
+ * the same weights a step's loss is the CPU's within 1e-5 of it; what is learned drifts from there, as signs and Adam
+ * make much of the last bit. One GPU gives the same bits every time, stopped and resumed or not; a checkpoint may be
+ * resumed by the CPU or a GPU. With "auto" the CPU makes the steps instead, and thr_context_device says why, where the
+ * GPU fails before the first one, cuBLAS is missing or memory too small.
+ *
  * Returns THR_OK; THR_EINVAL for options out of range; THR_EFORMAT when more than one line in 20 lacks the columns, or
  * when there are fewer pairs than two batches; THR_ERANGE when the loss is no longer finite (err names the step; the
  * best model so far stays); THR_ECORRUPT and THR_ENOTFOUND for a checkpoint that is damaged or missing; THR_EMISMATCH
  * for one of another configuration, other options or other pairs; THR_ECANCELED (a checkpoint was written if pairs had
- * been read); THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ * been read); THR_EDEVICE when a GPU fails, and THR_EUNSUPPORTED when it is given 2^32 words and trigrams at once (the
+ * checkpoint of the last whole epoch stays); THR_ENOSPACE; THR_EIO; THR_ENOMEM, also for a GPU's memory.
  */
 THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path, const char *path,
                                    const thr_tower_train_options *options, thr_tower_report *report, thr_error *err);

@@ -141,7 +141,7 @@ static void report(const prog_search *s) {
                 prog_time(s->open_s).text, prog_time(s->search_s).text, prog_time(total_s).text,
                 thr_context_threads(s->run->context), thr_isa_name(thr_context_isa(s->run->context)));
     if (may_use_gpus(s))
-        prog_tell_device(s->run);
+        prog_tell_device("codes are screened", thr_context_device(s->run->context));
     else if (!s->values->exact)
         prog_detail("codes are screened by the CPU, as in every search by --radius");
     if (s->run->globals.json && s->values->output != NULL && strcmp(s->results.name, "standard output") != 0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "curve.h"
+#include "gpus.h"
 #include "json.h"
 #include "pairs.h"
 #include "talk.h"
@@ -184,7 +185,7 @@ static void on_epoch(void *user, const thr_tower_epoch *epoch) {
     prog_curve_add(curve, epoch);
 }
 
-static void print_json(const train_values *values, const thr_tower_report *report) {
+static void print_json(const train_values *values, const thr_tower_report *report, const char *device) {
     prog_json json = prog_json_to(stdout);
 
     prog_json_open(&json, '{');
@@ -199,6 +200,7 @@ static void print_json(const train_values *values, const thr_tower_report *repor
     prog_json_key_real(&json, "valid_loss", report->valid_loss);
     prog_json_key_real(&json, "valid_auc", report->valid_auc);
     prog_json_key_real(&json, "examples_per_s", report->examples_per_second);
+    prog_json_key_text(&json, "device", device);
     prog_json_close(&json, '}');
     prog_json_end(&json);
 }
@@ -208,6 +210,7 @@ static int run_train(program *run, const void *all_values) {
     thr_tower_train_options train;
     thr_tower_report report;
     prog_curve curve;
+    prog_device device;
     thr_error err = {.status = THR_OK};
     thr_status status;
     int rc = check_words(run, values);
@@ -235,8 +238,10 @@ static int run_train(program *run, const void *all_values) {
               ", validation loss %.4f, AUC %.4f; %s examples/s",
               values->output, prog_exact(report.n_pairs).text, report.n_epochs, report.best_epoch, report.valid_loss,
               report.valid_auc, prog_short(report.examples_per_second).text);
+    device = prog_first_device(run);
+    prog_tell_device("steps were made", device.text);
     if (run->globals.json)
-        print_json(values, &report);
+        print_json(values, &report, device.text);
     return rc;
 }
 
@@ -255,8 +260,9 @@ const prog_command prog_tower_train = {
         "Learns a model of two towers, CDSSM with Recurrent Binary Embedding: one makes codes of queries, the other of "
         "items, such that those of pairs are alike. Texts are UTF-8; letters and digits count, in any case.\n\n"
         "A share of the queries is validated with after every epoch, and the best model so far is kept. The same "
-        "pairs, options and --seed give the same model, to the bit, with any number of threads. A training that is "
-        "stopped leaves MODEL.checkpoint and goes on with --resume.",
+        "pairs, options and --seed give the same model, to the bit, with any number of threads; on a GPU (--device), "
+        "which a long training takes where there is one, sums are rounded otherwise. A training that is stopped leaves "
+        "MODEL.checkpoint and goes on with --resume, on the CPU or a GPU.",
     .arguments = arguments,
     .options = options,
     .values_size = sizeof(train_values),

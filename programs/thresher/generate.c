@@ -177,6 +177,9 @@ static void manual(void) {
          "paper:256, is how many rows a bucket has.");
     (void)printf(".It Ev THR_CUDA_LIBRARY\n");
     roff("The file of the library that GPUs are used with, instead of libthresher_cuda.so beside libthresher.so.");
+    (void)printf(".It Ev THR_CUBLAS_LIBRARY\n");
+    roff("The file of cuBLAS, which trainings on a GPU multiply matrices with, instead of the one that the loader "
+         "finds.");
     (void)printf(".El\n.Sh EXIT STATUS\n.Bl -tag -width Ds\n.It 0\nThe work was done.\n.It 1\n");
     roff("The work failed; a line on standard error says what, where, and how to mend it.");
     (void)printf(".It 2\n");

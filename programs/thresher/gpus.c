@@ -7,7 +7,7 @@
 
 #include "talk.h"
 
-/* ------------------------------------------------------------------------------------------------ after a search */
+/* ------------------------------------------------------------------------------------------------ after the work */
 
 /*
  * With --device auto the library tries GPUs where they are worth it and goes on without them where that fails; then a
@@ -18,19 +18,27 @@
  * because counting wakes a driver up, which takes longer than most searches; now it has been done. And the sentences
  * are compared, not only the statuses, because a GPU that failed in a search can make counting fail too.
  */
-void prog_tell_device(const program *run) {
+void prog_tell_device(const char *what, const char *device) {
     static const char given_up[] = "cpu; ";
-    const char *device = thr_context_device(run->context);
     const char *why = device + sizeof given_up - 1;
     thr_error none = {.status = THR_OK};
     uint32_t n;
 
     if (strncmp(device, given_up, sizeof given_up - 1) != 0)
-        prog_detail("codes are screened by %s", strcmp(device, "cpu") == 0 ? "the CPU" : device);
+        prog_detail("%s by %s", what, strcmp(device, "cpu") == 0 ? "the CPU" : device);
     else if (thr_device_count(&n, &none) != THR_OK && strcmp(none.text, why) == 0)
-        prog_detail("codes are screened by the CPU; %s", why);
+        prog_detail("%s by the CPU; %s", what, why);
     else
         prog_note("the CPU did the work instead of a GPU: %s", why);
+}
+
+prog_device prog_first_device(const program *run) {
+    const char *all = thr_context_device(run->context), *second = strstr(all, ", cuda:");
+    const size_t length = strncmp(all, "cuda:", 5) == 0 && second != NULL ? (size_t)(second - all) : strlen(all);
+    prog_device first;
+
+    (void)snprintf(first.text, sizeof first.text, "%.*s", (int)length, all);
+    return first;
 }
 
 /* ------------------------------------------------------------------------------------------------ info */

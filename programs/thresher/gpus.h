@@ -8,8 +8,17 @@
 #include "json.h"
 #include "program.h"
 
-/* After a search for the best k: what screens the codes, and why no GPU does where one was wanted. */
-void prog_tell_device(const program *run);
+/* thr_context_device's words, of several GPUs the first one's only: a training uses no other. */
+typedef struct prog_device {
+    char text[600];
+} prog_device;
+prog_device prog_first_device(const program *run);
+
+/*
+ * After work that may have been a GPU's: whose it was, by device (thr_context_device's words), and why no GPU's where
+ * one was wanted. what: "codes are screened".
+ */
+void prog_tell_device(const char *what, const char *device);
 
 /*
  * All GPUs, or why there are none: lines on standard output that begin with "device", or the keys "device", "gpus" and

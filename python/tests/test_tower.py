@@ -80,6 +80,14 @@ class Towers(Case):
         with self.assertRaisesRegex(ValueError, "side is 'both'"):
             tower.encode("edit", side="both")
 
+    def test_a_device_may_be_named_to_train_on(self) -> None:
+        pairs, other = write_pairs(self.path("pairs.tsv")), self.path("other.safetensors")
+        tower = thresher.Tower.train(pairs, other, query_bits=3, item_bits=2, device="auto", **SMALL)
+        with thresher.Tower.open(self.model) as wanted:  # so short a training is the CPU's
+            self.assertEqual(tower.info.fingerprint, wanted.info.fingerprint)
+        with self.assertRaisesRegex(thresher.ArgumentError, "no device gpu"):
+            thresher.Tower.train(pairs, other, device="gpu", **SMALL)
+
     def test_models_go_through_forks_and_pickles(self) -> None:
         tower = thresher.Tower(self.model)
         wanted = encode_in_child(tower)

@@ -135,6 +135,7 @@ class Tower:
         on_epoch: OnEpoch | None = None,
         progress: Progress | None = None,
         threads: int | None = None,
+        device: str | None = None,
     ) -> Tower:
         """
         Learn a model from the pairs in a .tsv or .csv file, write it to path, and open it.
@@ -154,18 +155,28 @@ class Tower:
         on_epoch      called with a TowerEpoch after every epoch
         progress      called with ("epoch 2 of 10", done, total) a few times a second; False stops the training
         threads       how many learn; None: as many as the process may use
+        device        what makes the steps: "cpu" (None); "cuda", the first GPU, or "cuda:1"; or "auto", a GPU where the
+                      training is long and a GPU works, else the CPU
 
         The same pairs, options and seed give the same model, to the bit, for any number of threads, stopped and resumed
-        or not. Ctrl-C, an exception of on_epoch or of progress, and a progress of False leave a checkpoint.
+        or not; a GPU's sums are rounded otherwise. Ctrl-C, an exception of on_epoch or of progress, and a progress of
+        False leave a checkpoint.
 
         Raises FormatError (too few pairs, or too many rows without them), ArgumentError (an option out of range, or
-        numbers that ran away), MismatchError (a checkpoint of another training), CanceledError or FileError.
+        numbers that ran away), MismatchError (a checkpoint of another training), CanceledError, FileError, or with a
+        GPU DeviceError and MemoryLimitError.
         """
         given = {name: value for name, value in locals().items() if name not in ("cls", "pairs", "path")}
         options = train_options(given)
         fill_format(options.format, query_column, item_column, label_column, least_label, header)
         report = train(
-            pairs, encoded_path(path, "path"), options, on_epoch=on_epoch, progress=progress, threads=threads
+            pairs,
+            encoded_path(path, "path"),
+            options,
+            on_epoch=on_epoch,
+            progress=progress,
+            threads=threads,
+            device=device,
         )
         tower = cls(path, threads=threads)
         tower.report = report

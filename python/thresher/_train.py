@@ -131,6 +131,7 @@ def train(
     on_epoch: OnEpoch | None,
     progress: Progress | None,
     threads: int | None,
+    device: str | None,
 ) -> TowerReport:
     """thr_tower_train."""
     report = _abi.TowerReport()
@@ -142,7 +143,7 @@ def train(
             call_back(lambda: tell(point), None)
 
         options.on_epoch = _abi.EpochFn(told)
-    context = shared_context(threads)
+    context = shared_context(threads, device)
     from_file = encoded_path(pairs, "pairs")
     with Job(progress) as job:
         status = lib.thr_tower_train(

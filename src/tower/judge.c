@@ -35,7 +35,7 @@ thr_status thr_trainer_judge(thr_trainer *trainer, double *loss, double *auc, th
     thr_context *context = trainer->context;
     const thr_tower_train_options *options = &trainer->options;
     thr_scored_pairs pairs = {.n = trainer->n_valid, .n_dims = trainer->model.config.n_dims};
-    const thr_match_loss match = {.gamma = options->gamma, .shift = 1, .n_negatives = options->n_negatives};
+    const thr_match_loss match = thr_trainer_match_loss(trainer);
     thr_status status = THR_OK;
     for (size_t side = 0; side < THR_N_SIDES; side++)
         THR_TRY_OUT(

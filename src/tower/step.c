@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step: forward, loss, backward, and the optimiser. */
+/* One step on the CPU: forward, loss, backward, and the optimiser. */
 #include <math.h>
 #include <string.h>
 
@@ -33,8 +33,16 @@ thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, con
     return THR_OK;
 }
 
+thr_batch_mode thr_trainer_batch_mode(const thr_trainer *trainer) {
+    return (thr_batch_mode){true, trainer->options.word_dropout, trainer->options.seed ^ (trainer->state.step << 32)};
+}
+
+thr_match_loss thr_trainer_match_loss(const thr_trainer *trainer) {
+    return (thr_match_loss){.gamma = trainer->options.gamma, .shift = 1, .n_negatives = trainer->options.n_negatives};
+}
+
 /* The annealing tanh's slope is 1 when signs come in, and grows by 1 in every epoch. */
-static thr_slope find_slope(const thr_trainer *trainer) {
+thr_slope thr_trainer_slope(const thr_trainer *trainer) {
     const size_t n_steps = trainer->n_train / trainer->options.batch;
     const double epochs = (double)trainer->state.step / (double)n_steps - (double)thr_trainer_float_epochs(trainer);
     return (thr_slope){trainer->options.estimator, (float)(1 + epochs)};
@@ -47,14 +55,19 @@ static float find_rate(const thr_trainer *trainer) {
     return (float)((double)trainer->options.rate * (1 - (double)trainer->state.step / all));
 }
 
-/* The optimiser's step on all weights. */
-static thr_status learn(thr_trainer *trainer, thr_error *err) {
-    thr_context *context = trainer->context;
-    const thr_tower_config *config = &trainer->model.config;
+thr_optimiser thr_trainer_optimiser(const thr_trainer *trainer) {
     thr_optimiser adam;
     thr_optimiser_init(&adam, THR_OPTIMISER_ADAM);
     adam.rate = find_rate(trainer);
     adam.step = trainer->state.step + 1;
+    return adam;
+}
+
+/* The optimiser's step on all weights. */
+static thr_status learn(thr_trainer *trainer, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_tower_config *config = &trainer->model.config;
+    const thr_optimiser adam = thr_trainer_optimiser(trainer);
     thr_optimiser_step(context->kernels, &adam, trainer->dense, trainer->d_dense, trainer->dense_slots,
                        trainer->n_dense);
     for (size_t i = 0; i < thr_model_n_tables(config); i++) {
@@ -67,15 +80,15 @@ static thr_status learn(thr_trainer *trainer, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
+thr_status thr_trainer_step_on_cpu(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
     thr_context *context = trainer->context;
-    const thr_tower_train_options *options = &trainer->options;
     const thr_model *model = thr_trainer_model(trainer);
     const thr_tower_config *config = &model->config;
-    const size_t n = options->batch;
-    const thr_batch_mode mode = {true, options->word_dropout, options->seed ^ (trainer->state.step << 32)};
+    const size_t n = trainer->options.batch;
+    const thr_batch_mode mode = thr_trainer_batch_mode(trainer);
+    const thr_match_loss match = thr_trainer_match_loss(trainer);
+    const thr_slope slope = thr_trainer_slope(trainer);
     THR_TRY(thr_trainer_forward(trainer, &trainer->pairs, numbers, n, &mode, err));
-    const thr_match_loss match = {.gamma = options->gamma, .shift = 1, .n_negatives = options->n_negatives};
     *loss = thr_match_loss_run(
         context, &match, thr_pass_embedding(config, THR_SIDE_QUERY, &trainer->passes[THR_SIDE_QUERY]),
         thr_pass_embedding(config, THR_SIDE_ITEM, &trainer->passes[THR_SIDE_ITEM]), n, config->n_dims, NULL,
@@ -84,10 +97,8 @@ thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, doubl
         return thr_trainer_diverged(trainer, err);
     memset(trainer->d_dense, 0, trainer->n_dense * sizeof *trainer->d_dense);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        thr_side_backward(context, model, side, &trainer->batch.texts[side], &trainer->passes[side],
-                          find_slope(trainer), trainer->d_embeddings[side], trainer->d_parts[side],
+        thr_side_backward(context, model, side, &trainer->batch.texts[side], &trainer->passes[side], slope,
+                          trainer->d_embeddings[side], trainer->d_parts[side],
                           thr_batch_table(config, &trainer->batch, side)->d_vectors, &trainer->back);
-    THR_TRY(learn(trainer, err));
-    trainer->state.step++;
-    return THR_OK;
+    return learn(trainer, err);
 }

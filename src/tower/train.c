@@ -100,8 +100,10 @@ static thr_status end_epoch(thr_trainer *trainer, uint64_t n_steps, thr_error *e
                              .loss = state->loss / (double)n_steps};
     epoch.examples_per_second = (double)epoch.n_pairs / state->seconds;
     THR_TRY(thr_trainer_judge(trainer, &epoch.valid_loss, &epoch.valid_auc, err));
-    if (epoch.epoch == n_float)
+    if (epoch.epoch == n_float) {
         THR_TRY(thr_trainer_put_signs(trainer, err));
+        THR_TRY(thr_trainer_put(trainer, err));
+    }
     state->epoch++;
     epoch.as_floats = epoch.epoch <= n_float;
     epoch.best = !epoch.as_floats && (state->best_epoch == 0 || epoch.valid_loss < state->best_valid_loss);
@@ -133,6 +135,8 @@ static thr_status run(thr_trainer *trainer, thr_error *err) {
     const uint64_t n_steps = trainer->n_train / trainer->options.batch;
     while (!is_done(trainer)) {
         thr_status status = run_steps(trainer, n_steps, err);
+        if (status == THR_OK || status == THR_ECANCELED)
+            THR_TRY(thr_trainer_fetch(trainer, err));
         if (status == THR_ECANCELED) {
             THR_TRY(thr_checkpoint_write(trainer, err));
             return thr_fail(err, THR_ECANCELED,
@@ -175,6 +179,8 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
     thr_status status = thr_trainer_start(context, pairs_path, path, &options, trainer, err);
     if (status == THR_OK && options.resume)
         status = thr_checkpoint_read(trainer, err);
+    if (status == THR_OK)
+        status = thr_trainer_choose_device(trainer, err);
     if (status == THR_OK)
         status = run(trainer, err);
     const thr_trainer_state *state = &trainer->state;

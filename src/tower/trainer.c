@@ -128,7 +128,7 @@ thr_status thr_trainer_start(thr_context *context, const char *pairs_path, const
     draw_weights(trainer);
     trainer->as_floats = trainer->model;
     trainer->as_floats.config.query_bits = trainer->as_floats.config.item_bits = THR_FLOAT_BITS;
-    const thr_match_loss loss = {.gamma = options->gamma, .shift = 1, .n_negatives = options->n_negatives};
+    const thr_match_loss loss = thr_trainer_match_loss(trainer);
     const size_t n_dims = options->config.n_dims;
     for (size_t side = 0; side < THR_N_SIDES; side++)
         THR_TRY(
@@ -149,6 +149,7 @@ uint32_t thr_trainer_float_epochs(const thr_trainer *trainer) {
 
 void thr_trainer_free(thr_trainer *trainer) {
     thr_context *context = trainer->context;
+    thr_device_learner_close(trainer->learner);
     thr_lexicon_free(context, &trainer->lexicon);
     thr_pairs_free(context, &trainer->pairs);
     thr_pairs_free(context, &trainer->valid_pairs);

@@ -9,6 +9,7 @@
 #include "nn/match_loss.h"
 #include "tower/backward.h"
 #include "tower/batch.h"
+#include "tower/device_learner.h"
 
 enum { THR_TRAINER_SLOTS = 2 };
 
@@ -48,6 +49,8 @@ typedef struct thr_trainer {
     thr_backward_room back;
     float *d_embeddings[THR_N_SIDES];
     float *loss_scratch;
+    thr_device_learner *learner; /* makes the steps, where they are a GPU's; else NULL */
+    bool device_is_ahead;        /* its weights are newer than these */
     thr_trainer_state state;
 } thr_trainer;
 
@@ -67,8 +70,25 @@ static inline const thr_model *thr_trainer_model(const thr_trainer *trainer) {
 /* The model goes on as one of planes that are much like the floats it had; before the epoch is counted. */
 thr_status thr_trainer_put_signs(thr_trainer *trainer, thr_error *err);
 
-/* The loss of the step, and the weights after it. THR_ERANGE when it is not finite. */
+/* Have steps made by a GPU where the context says so; weights are there, drawn or read. THR_OK without one, too. */
+thr_status thr_trainer_choose_device(thr_trainer *trainer, thr_error *err);
+
+/*
+ * The loss of the step, and the weights after it, which may be on a device. THR_ERANGE when it is not finite; with a
+ * GPU that a user insists on, or whose weights are ahead, THR_EDEVICE.
+ */
 thr_status thr_trainer_step(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
+thr_status thr_trainer_step_on_cpu(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
+
+/* Weights and moments from the device, where they are ahead there; and to it, when they were changed here. */
+thr_status thr_trainer_fetch(thr_trainer *trainer, thr_error *err);
+thr_status thr_trainer_put(thr_trainer *trainer, thr_error *err);
+
+/* What the step that comes next has: how its batch is read, its loss, the optimiser, and the way back through signs. */
+thr_batch_mode thr_trainer_batch_mode(const thr_trainer *trainer);
+thr_match_loss thr_trainer_match_loss(const thr_trainer *trainer);
+thr_optimiser thr_trainer_optimiser(const thr_trainer *trainer);
+thr_slope thr_trainer_slope(const thr_trainer *trainer);
 
 /* The embeddings of n pairs, in the trainer's passes. THR_ERANGE when what they are made of is not finite. */
 thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,

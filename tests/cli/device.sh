@@ -84,6 +84,22 @@ says 'codes are screened by the CPU$' err
 works "$THRESHER" index search big.index one.i8bin --radius 0.99 -v
 says 'codes are screened by the CPU, as in every search by --radius' err
 
+# ---------------------------------------------------------------------------------------------------------- trainings
+
+awk 'BEGIN { for (i = 0; i < 300; i++) print "edit " i % 20 " files\tedit number " i % 20 " of " i }' >pairs.tsv
+train="tower train pairs.tsv --dims 8 --pooled 8 --batch 32 --negatives 5 --epochs 2 --valid-share 0.2"
+# shellcheck disable=SC2086 # words
+works "$THRESHER" $train -o cpu.model --device cpu -v
+says 'steps were made by the CPU$' err
+# shellcheck disable=SC2086
+works "$THRESHER" $train -o auto.model -v --json
+says 'steps were made by the CPU$' err
+says '"device":"cpu"}' out
+same auto.model cpu.model
+# shellcheck disable=SC2086
+fails 1 "$why" "$THRESHER" $train -o cuda.model --device cuda
+[ ! -e cuda.model ] || die "a model without a GPU"
+
 # ---------------------------------------------------------------------------------------------------------- broken GPUs
 
 # A library that shows two GPUs, neither of which can be used.

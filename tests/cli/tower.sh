@@ -27,7 +27,7 @@ train() {
 
 works train --epochs 3 -o m.safetensors --json --curve curve.csv
 is_json out
-for key in model n_pairs n_valid n_refused n_grams n_epochs best_epoch loss valid_loss valid_auc examples_per_s; do
+for key in model n_pairs n_valid n_refused n_grams n_epochs best_epoch loss valid_loss valid_auc examples_per_s device; do
     says "\"$key\":" out
 done
 says '"n_epochs":3,' out
