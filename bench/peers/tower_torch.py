@@ -241,8 +241,11 @@ def define(torch):
     def match_loss(queries, items, gamma, negatives):
         q, k = (torch.nn.functional.normalize(x, dim=1) for x in (queries, items))
         n = len(q)
+        cosines = torch.mm(q, k.T)
+        if negatives == n - 1:  # all others: their order does not matter
+            return torch.nn.functional.cross_entropy(gamma * cosines, torch.arange(n))
         others = (torch.arange(n)[:, None] + torch.arange(negatives + 1)[None]) % n  # the pair, then the next ones
-        cosines = torch.mm(q, k.T).gather(1, others)  # faster than 51 products of a row each
+        cosines = cosines.gather(1, others)  # faster than so many products of a row each
         return torch.nn.functional.cross_entropy(gamma * cosines, torch.zeros(n, dtype=torch.long))
 
     def windows_of(vectors, places, lengths, n_pooled, way):

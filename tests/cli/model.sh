@@ -42,7 +42,7 @@ works "$THRESHER" index build items.fvecs --model codes.model.safetensors --ids 
 works "$THRESHER" index info codes.index
 says '^codes *2 bits a dimension, ' out
 says '^kept vectors *none: codes are the model.s vectors$' out
-says '^model *queries of 3 bits, items of 2 bits, 32 dimensions, [0-9]* letter trigrams$' out
+says '^model *queries of 3 bits, items of 2 bits, 32 dimensions, [0-9]* letter trigrams, [0-9.]* [kM]*B$' out
 works "$THRESHER" index info hybrid.index
 says '^model *queries of float32, items of 2 bits, ' out
 works "$THRESHER" index info codes.index --json
