@@ -72,7 +72,8 @@ static const prog_option options[] = {
     COUNT("negatives", negatives, 1, "items of other pairs that each pair is told from"),
     REAL("gamma", gamma, "what cosines are multiplied by before the soft-max"),
     REAL("rate", rate, "of learning"),
-    REAL("word-dropout", word_dropout, "the share of the words of a text that is left out, below 1"),
+    REAL("word-dropout", word_dropout,
+         "the share of the words of a text that is left out, below 1 (default: what is best for a set)"),
     REAL("float-share", float_share, "the share of the epochs that learn floats, before signs take their place"),
     {.name = "words",
      .kind = PROG_CHOICE,
@@ -180,11 +181,11 @@ static void say_what(bench_tower *bench) {
               thr_context_threads(bench->run.context) == 1 ? "thread" : "threads");
     bench_say(&bench->run,
               "Trained on %s: at most %u epochs, a share of %g of them as floats, patience %u, batches of %u, %u "
-              "negatives, gamma %g, rate %g, %g of the words left out, %s of letter trigrams; seeds from %llu, %llu of "
+              "negatives, gamma %g, rate %g, %s of letter trigrams; seeds from %llu, %llu of "
               "them. The best epoch by validation loss on %g of the queries that are learned from.\n\n",
               bench_tower_together(bench) ? "the pairs of all data sets together" : "the pairs of each data set alone",
               o->n_epochs, (double)o->float_share, o->patience, o->batch, o->n_negatives, (double)o->gamma,
-              (double)o->rate, (double)o->word_dropout, o->config.shared_words ? "one table" : "two tables",
+              (double)o->rate, o->config.shared_words ? "one table" : "two tables",
               (unsigned long long)bench->run.program->globals.seed, (unsigned long long)bench->values->seeds,
               (double)o->valid_share);
 }

@@ -28,6 +28,7 @@ typedef struct bench_set {
     bool labelled;           /* by people: pairs below BENCH_LEAST_LABEL are bad */
     bool there;
     bool trends; /* and in tables 4, 5 and 6 */
+    float word_dropout;
     bench_pairs pairs;
 } bench_set;
 

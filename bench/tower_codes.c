@@ -128,12 +128,13 @@ static int count_found(codes_bench *c, size_t first, size_t n, size_t k, const u
     return 0;
 }
 
-/* The share of the good test pairs whose item is among the K best of its query. */
-static int measure_recall(codes_bench *c, thr_index *index, bool exact, double *recall) {
+/* The share of the good test pairs whose item is among the K best of its query. query_bits 0: as the index has it. */
+static int measure_recall(codes_bench *c, thr_index *index, bool exact, uint32_t query_bits, double *recall) {
     thr_search_options options;
     found f = {0};
     thr_search_options_init(&options);
     options.exact = exact;
+    options.query_bits = query_bits;
     if (search(c, index, &options, K, count_found, &f) != 0)
         return -1;
     *recall = (double)f.n_found / (double)f.n_good;
@@ -169,7 +170,7 @@ static int take_scores(codes_bench *c, size_t first, size_t n, size_t k, const u
     return 0;
 }
 
-static int measure_auc(codes_bench *c, thr_index *index, double *auc) {
+static int measure_auc(codes_bench *c, thr_index *index, uint32_t query_bits, double *auc) {
     thr_search_options options;
     uint64_t *filter = calloc(c->n_items / 64 + 1, sizeof *filter);
     pair_scores p = {.by_item = malloc((c->n_items + 1) * sizeof(float)),
@@ -182,6 +183,7 @@ static int measure_auc(codes_bench *c, thr_index *index, double *auc) {
         filter[c->item_of[i] / 64] |= UINT64_C(1) << c->item_of[i] % 64;
     thr_search_options_init(&options);
     options.filter = filter;
+    options.query_bits = query_bits;
     options.filter_bits = c->n_items;
     options.n_candidates = options.n_survivors = c->n_items;
     if (rc == 0)
@@ -206,7 +208,7 @@ static int learned_codes(codes_bench *c, const char *model_path, bench_record *r
     double recall = NAN;
     int rc = build(c, &options, &index);
     if (rc == 0)
-        rc = measure_recall(c, index, false, &recall);
+        rc = measure_recall(c, index, false, 0, &recall);
     bench_record_set(record, "recall", recall);
     if (rc == 0)
         bench_record_set(record, "bytes", (double)thr_index_get_info(index).code_bytes / (double)c->n_items);
@@ -214,29 +216,40 @@ static int learned_codes(codes_bench *c, const char *model_path, bench_record *r
     return rc;
 }
 
-/* All planes are read, so that nothing is lost but by the codes. */
-static int xfbq_codes(codes_bench *c, uint32_t bits, bench_record *record) {
-    thr_index *index = NULL;
-    thr_index_build_options options;
+/* Recall and AUC of an index, as fields PREFIX_recall and PREFIX_auc. */
+static int judge_codes(codes_bench *c, thr_index *index, uint32_t query_bits, const char *prefix,
+                       bench_record *record) {
     double recall = NAN, auc = NAN;
     char name[BENCH_FIELD_NAME];
+    if (measure_recall(c, index, false, query_bits, &recall) != 0 || measure_auc(c, index, query_bits, &auc) != 0)
+        return -1;
+    (void)snprintf(name, sizeof name, "%s_recall", prefix);
+    bench_record_set(record, name, recall);
+    (void)snprintf(name, sizeof name, "%s_auc", prefix);
+    bench_record_set(record, name, auc);
+    return 0;
+}
+
+/* All planes are read, so that nothing is lost but by the codes. Queries of 3 bits are what rbe* has. */
+static int xfbq_codes(codes_bench *c, uint32_t bits, bench_record *record) {
+    enum { RBE_QUERY_BITS = 3 };
+    thr_index *index = NULL;
+    thr_index_build_options options;
+    char prefix[BENCH_FIELD_NAME / 2], name[BENCH_FIELD_NAME];
     thr_index_build_options_init(&options);
     options.replace = true;
     options.item_bits = options.lead_bits = bits;
     options.keep = THR_DTYPE_NONE;
     options.calibration_queries = 0;
+    (void)snprintf(prefix, sizeof prefix, "xfbq%u", bits);
     int rc = build(c, &options, &index);
     if (rc == 0)
-        rc = measure_recall(c, index, false, &recall);
-    if (rc == 0)
-        rc = measure_auc(c, index, &auc);
+        rc = judge_codes(c, index, 0, prefix, record);
     if (rc == 0) {
-        (void)snprintf(name, sizeof name, "xfbq%u_recall", bits);
-        bench_record_set(record, name, recall);
-        (void)snprintf(name, sizeof name, "xfbq%u_auc", bits);
-        bench_record_set(record, name, auc);
-        (void)snprintf(name, sizeof name, "xfbq%u_bytes", bits);
+        (void)snprintf(name, sizeof name, "%s_bytes", prefix);
         bench_record_set(record, name, (double)thr_index_get_info(index).code_bytes / (double)c->n_items);
+        (void)snprintf(prefix, sizeof prefix, "xfbq%u_coarse", bits);
+        rc = judge_codes(c, index, RBE_QUERY_BITS, prefix, record);
     }
     thr_index_free(index);
     return rc;
@@ -251,7 +264,7 @@ static int codes_of_vectors(codes_bench *c, bench_record *record) {
     options.calibration_queries = 0;
     int rc = build(c, &options, &exact);
     if (rc == 0)
-        rc = measure_recall(c, exact, true, &recall);
+        rc = measure_recall(c, exact, true, 0, &recall);
     thr_index_free(exact);
     bench_record_set(record, "recall", recall);
     for (uint32_t bits = 1; rc == 0 && bits <= MOST_BITS; bits++)

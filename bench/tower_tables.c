@@ -246,6 +246,8 @@ static void print_codes(bench_tower *bench) {
             continue;
         codes_row(bench, &table, s, "m_1, floats", BENCH_M_1, NULL, "recall", "auc");
         codes_row(bench, &table, s, "m_1, XFBQ of 2 bits", BENCH_M_1, "xfbq2_bytes", "xfbq2_recall", "xfbq2_auc");
+        codes_row(bench, &table, s, "m_1, XFBQ of 2 bits, queries of 3", BENCH_M_1, "xfbq2_bytes",
+                  "xfbq2_coarse_recall", "xfbq2_coarse_auc");
         codes_row(bench, &table, s, "m_1, XFBQ of 1 bit", BENCH_M_1, "xfbq1_bytes", "xfbq1_recall", "xfbq1_auc");
         codes_row(bench, &table, s, "rbe*", BENCH_RBE, "bytes", "recall", "auc");
         codes_row(bench, &table, s, "m_5, queries of floats", BENCH_M_5, "bytes", "recall", "auc");
@@ -268,9 +270,11 @@ static void print_codes(bench_tower *bench) {
 /* ------------------------------------------------------------------------------------------------ all */
 
 static void print_json_line(bench_tower *bench, bench_model_number model, int set) {
-    static const char *const fields[] = {"auc",          "loss",      "auc_sampled", "recall",       "bytes",
-                                         "xfbq2_recall", "xfbq2_auc", "xfbq2_bytes", "xfbq1_recall", "xfbq1_auc",
-                                         "xfbq1_bytes",  "n_items",   "n_epochs",    "best_epoch",   "valid_auc"};
+    static const char *const fields[] = {
+        "auc",          "loss",      "auc_sampled",         "recall",           "bytes",
+        "xfbq2_recall", "xfbq2_auc", "xfbq2_coarse_recall", "xfbq2_coarse_auc", "xfbq2_bytes",
+        "xfbq1_recall", "xfbq1_auc", "xfbq1_bytes",         "n_items",          "n_epochs",
+        "best_epoch",   "valid_auc"};
     prog_json json = prog_json_to(stdout);
     char key[BENCH_FIELD_NAME + 16];
     prog_json_open(&json, '{');

@@ -10,7 +10,7 @@
 #include "talk.h"
 #include "tower.h"
 
-enum { FLOATS = THR_FLOAT_BITS, FORMAT = 1 /* of the records: their names and what they mean */ };
+enum { FLOATS = THR_FLOAT_BITS, FORMAT = 2 /* of the records: their names and what they mean */ };
 
 const bench_model bench_models[BENCH_N_MODELS] = {
     [BENCH_M_1] = {"m_1", 64, FLOATS, FLOATS, THR_ESTIMATOR_VARIANT, false},
@@ -170,6 +170,8 @@ static bool find(bench_tower *bench, bench_model_number model, const thr_tower_t
 
 static int train_one(bench_tower *bench, bench_model_number model, int only, int seed) {
     thr_tower_train_options options = bench->train;
+    if (only >= 0)
+        options.word_dropout = bench->sets[only].word_dropout;
     thr_tower_report report;
     char pairs[BENCH_PATH], path[BENCH_PATH];
     choose_model(&bench_models[model], bench->run.program->globals.seed + (uint64_t)seed, &options);
