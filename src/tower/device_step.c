@@ -55,9 +55,8 @@ static thr_status backward(const thr_device_learner *learner, const thr_trainer 
     return THR_OK;
 }
 
-static thr_device_adam find_adam(const thr_trainer *trainer) {
-    const thr_optimiser optimiser = thr_trainer_optimiser(trainer);
-    const thr_adam_step adam = thr_optimiser_start(trainer->context->kernels, &optimiser).adam;
+static thr_device_adam find_adam(const thr_trainer *trainer, const thr_optimiser *optimiser) {
+    const thr_adam_step adam = thr_optimiser_start(trainer->context->kernels, optimiser).adam;
     return (thr_device_adam){.scale = adam.scale,
                              .beta1 = adam.beta1,
                              .rest1 = adam.rest1,
@@ -72,12 +71,13 @@ static thr_device_adam find_adam(const thr_trainer *trainer) {
 static thr_status learn(const thr_device_learner *learner, const thr_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     const thr_backend *backend = learner->backend;
+    const thr_optimiser of_tables = thr_trainer_optimiser(trainer), of_dense = thr_trainer_dense_optimiser(trainer);
     const thr_adam_op dense = {.weights = learner->dense,
                                .m = learner->dense_slots[0],
                                .v = learner->dense_slots[1],
                                .gradient = learner->d_dense,
                                .n = trainer->n_dense,
-                               .adam = find_adam(trainer)};
+                               .adam = find_adam(trainer, &of_dense)};
     THR_TRY(backend->adam(learner->stream, &dense, err));
     for (size_t i = 0; i < thr_model_n_tables(config); i++) {
         const thr_device_table *table = &learner->tables[i];
@@ -90,7 +90,7 @@ static thr_status learn(const thr_device_learner *learner, const thr_trainer *tr
                                        .bags = table->touched_bags,
                                        .n_rows = table->n_touched,
                                        .n_columns = (uint32_t)thr_model_n_columns(config),
-                                       .adam = dense.adam};
+                                       .adam = find_adam(trainer, &of_tables)};
         THR_TRY(backend->adam_rows(learner->stream, &rows, err));
     }
     return THR_OK;

@@ -7,8 +7,9 @@
  * t is to be x - e_(t-1), so R_t = W, and B_t is what W turns back into e, (W' W)^-1 W' (tanh is near the identity
  * where it is used). From there all of it is learned on.
  *
- * W' W is singular where there are more dimensions than pooled ones, or where one has died. RIDGE of its mean diagonal
- * is added, which changes nothing else that matters, and keeps what is divided by from being nothing.
+ * e has as much along directions that W hardly knows as along the others, and what B needs to write it down there is
+ * too large for tanh. Without them the quantiser is as good: RIDGE of its mean diagonal is added to W' W, which is
+ * singular, too, where there are more dimensions than pooled ones.
  */
 #include <math.h>
 #include <string.h>
@@ -18,11 +19,13 @@
 
 /*
  * The range of a uniform quantiser of so many bits that errs least on normal numbers of deviation 1 (Max 1960), as the
- * weight of its first plane.
+ * weight of its first plane; and the share of it that is taken, since texts with large numbers, beyond the range, keep
+ * their direction.
  */
 static const double ranges[] = {1.0, 1.0, 1.17, 1.34, 1.50, 1.67, 1.82, 1.97};
+static const double RANGE_SHARE = 0.8;
 
-static const double RIDGE = 1e-4;
+static const double RIDGE = 0.03;
 
 static void add_ridge(double *a, size_t n) {
     double trace = 0;
@@ -98,7 +101,7 @@ static thr_status put_side(thr_trainer *trainer, thr_side side, const float *x, 
     double square = 0;
     for (size_t i = 0; i < n_x; i++)
         square += (double)x[i] * (double)x[i];
-    const double range = ranges[thr_side_bits(config, side) - 1] * sqrt(square / (double)n_x);
+    const double range = RANGE_SHARE * ranges[thr_side_bits(config, side) - 1] * sqrt(square / (double)n_x);
     const float scale = (float)(range > 0 ? 1 / range : 1);
     for (size_t i = 0; i < n_weights; i++)
         weight[i] *= scale;
@@ -110,11 +113,6 @@ static thr_status put_side(thr_trainer *trainer, thr_side side, const float *x, 
         memcpy(part_of(trainer, side, part + 2), weight, n_weights * sizeof *weight);
         memcpy(part_of(trainer, side, part + 3), bias, config->n_dims * sizeof *bias);
     }
-    /* The moments were of other weights. */
-    for (size_t part = THR_PART_BASE_WEIGHT; part < n_parts; part++)
-        for (size_t s = 0; s < THR_TRAINER_SLOTS; s++)
-            memset(trainer->dense_slots[s] + (trainer->model.parts[side][part] - trainer->dense), 0,
-                   part_size(config, part) * sizeof(float));
     return THR_OK;
 }
 
@@ -127,5 +125,7 @@ thr_status thr_trainer_put_signs(thr_trainer *trainer, thr_error *err) {
             THR_TRY(put_side(trainer, side, trainer->passes[side].before[0], n * config->n_dims, err));
         thr_pass_free(trainer->context, &trainer->passes[side]); /* it had room for floats only */
     }
+    for (size_t s = 0; s < THR_TRAINER_SLOTS; s++) /* the moments were of other weights */
+        memset(trainer->dense_slots[s], 0, trainer->n_dense * sizeof *trainer->dense_slots[s]);
     return THR_OK;
 }

@@ -63,12 +63,20 @@ thr_optimiser thr_trainer_optimiser(const thr_trainer *trainer) {
     return adam;
 }
 
+thr_optimiser thr_trainer_dense_optimiser(const thr_trainer *trainer) {
+    thr_optimiser adam = thr_trainer_optimiser(trainer);
+    const uint32_t n_float = thr_trainer_float_epochs(trainer);
+    if (trainer->state.epoch >= n_float)
+        adam.step -= (uint64_t)n_float * (trainer->n_train / trainer->options.batch);
+    return adam;
+}
+
 /* The optimiser's step on all weights. */
 static thr_status learn(thr_trainer *trainer, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_config *config = &trainer->model.config;
-    const thr_optimiser adam = thr_trainer_optimiser(trainer);
-    thr_optimiser_step(context->kernels, &adam, trainer->dense, trainer->d_dense, trainer->dense_slots,
+    const thr_optimiser adam = thr_trainer_optimiser(trainer), dense_adam = thr_trainer_dense_optimiser(trainer);
+    thr_optimiser_step(context->kernels, &dense_adam, trainer->dense, trainer->d_dense, trainer->dense_slots,
                        trainer->n_dense);
     for (size_t i = 0; i < thr_model_n_tables(config); i++) {
         const thr_batch_words *words = &trainer->batch.tables[i];

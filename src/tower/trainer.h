@@ -87,7 +87,9 @@ thr_status thr_trainer_put(thr_trainer *trainer, thr_error *err);
 /* What the step that comes next has: how its batch is read, its loss, the optimiser, and the way back through signs. */
 thr_batch_mode thr_trainer_batch_mode(const thr_trainer *trainer);
 thr_match_loss thr_trainer_match_loss(const thr_trainer *trainer);
-thr_optimiser thr_trainer_optimiser(const thr_trainer *trainer);
+thr_optimiser thr_trainer_optimiser(const thr_trainer *trainer); /* of tables */
+/* Dense parameters begin anew with signs: their moments, which are 0 then, are corrected by the steps since. */
+thr_optimiser thr_trainer_dense_optimiser(const thr_trainer *trainer);
 thr_slope thr_trainer_slope(const thr_trainer *trainer);
 
 /* The embeddings of n pairs, in the trainer's passes. THR_ERANGE when what they are made of is not finite. */

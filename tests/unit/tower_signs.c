@@ -61,6 +61,34 @@ static void planes_are_a_quantiser_of_the_floats(void **state) {
     }
 }
 
+/* Adam's moments begin anew, and so does their correction: the first step is the rate. */
+static void the_first_step_with_signs_is_as_long_as_the_rate(void **state) {
+    thr_tower_train_options options;
+    thr_error err;
+    double loss = 0;
+    tower_small(&options);
+    options.batch = BATCH;
+    options.n_epochs = 2;
+    thr_trainer *trainer = start(*state, &options);
+    const size_t n_steps = trainer->n_train / BATCH;
+    float *before = test_array(trainer->n_dense, sizeof *before);
+    for (size_t i = 0; i < n_steps; i++)
+        assert_ok(thr_trainer_step(trainer, trainer->train + i * BATCH, &loss, &err), &err);
+    assert_ok(thr_trainer_put_signs(trainer, &err), &err);
+    trainer->state.epoch++;
+    const float rate = thr_trainer_dense_optimiser(trainer).rate;
+    memcpy(before, trainer->dense, trainer->n_dense * sizeof *before);
+    assert_ok(thr_trainer_step(trainer, trainer->train, &loss, &err), &err);
+    float most = 0;
+    for (size_t i = 0; i < trainer->n_dense; i++)
+        most = fmaxf(most, fabsf(trainer->dense[i] - before[i]));
+    assert_case(most > 0.99f * rate && most < 1.01f * rate, "a weight moved by %g at a rate of %g", (double)most,
+                (double)rate);
+    free(before);
+    thr_trainer_free(trainer);
+    free(trainer);
+}
+
 static void shapes_that_cannot_be_inverted_do_no_harm(void **state) {
     static const uint32_t shapes[][2] = {{32, 24}, {32, 25}, {33, 3}, {50, 1}, {2, 64}, {1, 1}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -126,6 +154,7 @@ static int setup(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planes_are_a_quantiser_of_the_floats),
+        cmocka_unit_test(the_first_step_with_signs_is_as_long_as_the_rate),
         cmocka_unit_test(shapes_that_cannot_be_inverted_do_no_harm),
         cmocka_unit_test(one_epoch_at_least_has_signs),
         cmocka_unit_test(floats_come_first_and_are_not_kept),
