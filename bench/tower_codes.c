@@ -179,7 +179,7 @@ static int measure_auc(codes_bench *c, thr_index *index, uint32_t query_bits, do
     int rc = filter == NULL || p.by_item == NULL || p.scores == NULL || p.labels == NULL
                  ? bench_fail(&c->bench->run, "no memory for scores")
                  : 0;
-    for (size_t i = 0; rc == 0 && i < c->n_rows; i++)
+    for (size_t i = 0; filter != NULL && i < c->n_rows; i++)
         filter[c->item_of[i] / 64] |= UINT64_C(1) << c->item_of[i] % 64;
     thr_search_options_init(&options);
     options.filter = filter;
