@@ -74,7 +74,7 @@ static void check_bits(uint64_t *rng, const split_codes *s) {
                 const unsigned wanted = test_code_bit(s->codes, s->n_dims, s->bits, i, d, p);
                 const uint32_t j = p - s->lead;
                 const unsigned got = p < s->lead ? test_code_bit(s->lead_codes, s->n_dims, s->lead, i, d, p)
-                                                 : planes_of(s, i)[j * s->shape.n_rows + d / 8] >> d % 8 & 1u;
+                                                 : (unsigned)planes_of(s, i)[j * s->shape.n_rows + d / 8] >> d % 8 & 1u;
                 assert_case(got == wanted, "seed %llu: %u dims, %u of %u planes: item %llu, dimension %u, plane %u",
                             (unsigned long long)test_seed(), s->n_dims, s->lead, s->bits, (unsigned long long)i, d, p);
             }
