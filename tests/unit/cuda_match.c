@@ -17,19 +17,12 @@ typedef struct batch {
     double *losses;
 } batch;
 
-static float *some_vectors(size_t n, size_t n_dims, uint64_t *rng) {
-    float *vectors = nn_normal(rng, n * n_dims);
-    for (size_t i = 0; i < n; i++)
-        vectors[i * n_dims] += vectors[i * n_dims] < 0 ? -0.5f : 0.5f;
-    return vectors;
-}
-
 static batch make_batch(size_t n, size_t n_dims, uint32_t shift, uint32_t n_negatives, uint64_t *rng) {
     return (batch){.loss = {.gamma = 10, .shift = shift, .n_negatives = n_negatives},
                    .n = n,
                    .n_dims = n_dims,
-                   .queries = some_vectors(n, n_dims, rng),
-                   .items = some_vectors(n, n_dims, rng)};
+                   .queries = nn_long_vectors(n, n_dims, rng),
+                   .items = nn_long_vectors(n, n_dims, rng)};
 }
 
 static void forget_answers(batch *b) {

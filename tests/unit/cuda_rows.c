@@ -1,52 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_rows.c - sums of rows and steps of Adam on an emulated GPU have the bits of room nn's. */
 #include "cuda_support.h"
-
-#include "nn/bags.h"
-
-enum { TABLE_ROWS = 50, MOST_BAGS = 300, MOST_ENTRIES = 12 };
-
-typedef struct problem {
-    size_t n_columns;
-    thr_bags bags;
-    size_t offsets[MOST_BAGS + 1];
-    uint32_t rows[MOST_BAGS * MOST_ENTRIES];
-    float *table, *slots[2], *d_out;
-} problem;
-
-/* Rows near 0 are in many bags, the last ones in none; bags may be empty, or have a row twice; some numbers are -0. */
-static problem *make_problem(size_t n_bags, size_t n_columns, uint64_t *rng) {
-    problem *p = test_array(1, sizeof *p);
-    p->n_columns = n_columns;
-    for (size_t i = 0; i < n_bags; i++) {
-        const size_t n = (size_t)thr_rng_below(rng, MOST_ENTRIES + 1);
-        p->offsets[i + 1] = p->offsets[i] + n;
-        for (size_t e = p->offsets[i]; e < p->offsets[i + 1]; e++)
-            p->rows[e] = (uint32_t)thr_rng_below(rng, 1 + thr_rng_below(rng, TABLE_ROWS - 2));
-    }
-    p->bags = (thr_bags){n_bags, p->offsets, p->rows};
-    p->table = nn_normal(rng, TABLE_ROWS * n_columns);
-    p->slots[0] = nn_normal(rng, TABLE_ROWS * n_columns);
-    p->slots[1] = nn_normal(rng, TABLE_ROWS * n_columns);
-    for (size_t i = 0; i < TABLE_ROWS * n_columns; i++) {
-        p->slots[1][i] *= p->slots[1][i];
-        if (i % 7 == 0)
-            p->table[i] = -0.0f;
-    }
-    p->d_out = nn_normal(rng, n_bags * n_columns);
-    return p;
-}
-
-static void free_problem(problem *p) {
-    float *const all[] = {p->table, p->slots[0], p->slots[1], p->d_out};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    free(p);
-}
+#include "nn_bags_support.h"
 
 static const struct {
     size_t n_bags, n_columns;
-} SHAPES[] = {{1, 1}, {7, 33}, {MOST_BAGS, 5}, {40, 96}, {21, 97}, {12, 288}, {5, 864}};
+} SHAPES[] = {{1, 1}, {7, 33}, {NN_MOST_BAGS, 5}, {40, 96}, {21, 97}, {12, 288}, {5, 864}};
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
 
 static thr_optimiser some_adam(void) {
@@ -65,11 +24,11 @@ static thr_device_adam numbers_of(const thr_optimiser *optimiser) {
 
 /* ------------------------------------------------------------------------------------------------ bags */
 
-static void check_gather(const problem *p) {
+static void check_gather(const nn_bags *p) {
     const size_t n = p->bags.n_bags * p->n_columns;
     float *right = test_array(n + 1, sizeof *right);
     thr_bags_forward(gpu.context, p->table, p->n_columns, &p->bags, right);
-    const thr_gather_op op = {.table = gpu_floats(p->table, TABLE_ROWS * p->n_columns),
+    const thr_gather_op op = {.table = gpu_floats(p->table, NN_TABLE_ROWS * p->n_columns),
                               .offsets = gpu_offsets(p->offsets, p->bags.n_bags + 1),
                               .rows = gpu_put(p->rows, sizeof p->rows),
                               .n_bags = (uint32_t)p->bags.n_bags,
@@ -85,19 +44,19 @@ static void bags_are_summed_in_order(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     for (size_t s = 0; s < N_SHAPES; s++) {
-        problem *p = make_problem(SHAPES[s].n_bags, SHAPES[s].n_columns, &rng);
+        nn_bags *p = nn_make_bags(SHAPES[s].n_bags, SHAPES[s].n_columns, &rng);
         check_gather(p);
-        free_problem(p);
+        nn_free_bags(p);
     }
 }
 
-static void check_adam_rows(const problem *p) {
-    const size_t n = TABLE_ROWS * p->n_columns;
+static void check_adam_rows(const nn_bags *p) {
+    const size_t n = NN_TABLE_ROWS * p->n_columns;
     const thr_optimiser optimiser = some_adam();
     thr_bags_transposed t = {0};
     thr_error err;
     float *const right[] = {nn_copy(p->table, n), nn_copy(p->slots[0], n), nn_copy(p->slots[1], n)};
-    assert_ok(thr_bags_transpose(gpu.context, &p->bags, TABLE_ROWS, &t, &err), &err);
+    assert_ok(thr_bags_transpose(gpu.context, &p->bags, NN_TABLE_ROWS, &t, &err), &err);
     assert_ok(thr_bags_backward(gpu.context, &t, p->d_out, p->n_columns, &optimiser, right[0], right + 1, &err), &err);
     const thr_adam_rows_op op = {.table = gpu_floats(p->table, n),
                                  .m = gpu_floats(p->slots[0], n),
@@ -123,9 +82,9 @@ static void touched_rows_are_stepped_and_others_stay(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 1;
     for (size_t s = 0; s < N_SHAPES; s++) {
-        problem *p = make_problem(SHAPES[s].n_bags, SHAPES[s].n_columns, &rng);
+        nn_bags *p = nn_make_bags(SHAPES[s].n_bags, SHAPES[s].n_columns, &rng);
         check_adam_rows(p);
-        free_problem(p);
+        nn_free_bags(p);
     }
 }
 

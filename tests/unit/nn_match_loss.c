@@ -50,25 +50,12 @@ static double *widened(const float *values, size_t n) {
     return wide;
 }
 
-/* Random vectors of length 1/2 at least: gradients grow with 1 / length, and so do their errors. */
-static float *some_vectors(size_t n, size_t n_dims, uint64_t *rng) {
-    float *vectors = nn_normal(rng, n * n_dims);
-    for (size_t i = 0; i < n; i++) {
-        float square = 0;
-        for (size_t d = 0; d < n_dims; d++)
-            square += vectors[i * n_dims + d] * vectors[i * n_dims + d];
-        if (square < 0.25f)
-            vectors[i * n_dims] += vectors[i * n_dims] < 0 ? -0.5f : 0.5f;
-    }
-    return vectors;
-}
-
 static batch make_batch(size_t n, size_t n_dims, uint32_t shift, uint32_t n_negatives, uint64_t *rng) {
     return (batch){.loss = {.gamma = 10, .shift = shift, .n_negatives = n_negatives},
                    .n = n,
                    .n_dims = n_dims,
-                   .queries = some_vectors(n, n_dims, rng),
-                   .items = some_vectors(n, n_dims, rng),
+                   .queries = nn_long_vectors(n, n_dims, rng),
+                   .items = nn_long_vectors(n, n_dims, rng),
                    .cosines = test_array(n, sizeof(float)),
                    .d_queries = test_array(n * n_dims, sizeof(float)),
                    .d_items = test_array(n * n_dims, sizeof(float))};

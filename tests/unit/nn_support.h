@@ -21,6 +21,19 @@ static inline float *nn_copy(const float *values, size_t n) {
     return memcpy(copy, values, n * sizeof *copy);
 }
 
+/* Random vectors of length 1/2 at least: gradients grow with 1 / length, and so do their errors. */
+static inline float *nn_long_vectors(size_t n, size_t n_dims, uint64_t *rng) {
+    float *vectors = nn_normal(rng, n * n_dims);
+    for (size_t i = 0; i < n; i++) {
+        float square = 0;
+        for (size_t d = 0; d < n_dims; d++)
+            square += vectors[i * n_dims + d] * vectors[i * n_dims + d];
+        if (square < 0.25f)
+            vectors[i * n_dims] += vectors[i * n_dims] < 0 ? -0.5f : 0.5f;
+    }
+    return vectors;
+}
+
 /* Calls check with contexts of 1, 2, 3 and 7 threads at the best level, and of one at every other level. */
 typedef void (*nn_check)(thr_context *context, void *arg);
 static inline void nn_each_context(nn_check check, void *arg) {

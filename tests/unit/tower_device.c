@@ -16,27 +16,14 @@ static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), other[] 
 static test_emulator emulator;
 static thr_error error;
 
-/* A progress function that stops at a call. */
-typedef struct stopper {
-    unsigned calls, stop_at; /* 0: never */
-} stopper;
-
-static bool stop(void *user, const char *what, uint64_t done, uint64_t total) {
-    stopper *s = user;
-    (void)what;
-    (void)done;
-    (void)total;
-    return ++s->calls != s->stop_at;
-}
-
 /* "auto" finds every training worth a GPU in these. */
-static thr_context *make(const char *device, stopper *s) {
+static thr_context *make(const char *device, tower_stopper *s) {
     thr_context_options options;
     thr_context *context = NULL;
     thr_context_options_init(&options);
     options.n_threads = 1;
     options.device = device;
-    options.progress = s == NULL ? NULL : stop;
+    options.progress = s == NULL ? NULL : tower_stop;
     options.progress_user = s;
     assert_ok(thr_context_create(&options, &context, &error), &error);
     if (context->gpus != NULL)
@@ -117,7 +104,7 @@ static void a_training_ends_about_where_the_cpus_does(void **state) {
 static void train_with_stop(const thr_tower_train_options *given, unsigned stop_at, const char *device,
                             const char *then) {
     thr_tower_train_options options = *given;
-    stopper s = {.stop_at = stop_at};
+    tower_stopper s = {.stop_at = stop_at};
     (void)unlink(other);
     thr_context *context = make(device, &s);
     assert_error(thr_tower_train(context, pairs, other, &options, NULL, &error), THR_ECANCELED, &error,
@@ -131,7 +118,7 @@ static void train_with_stop(const thr_tower_train_options *given, unsigned stop_
     assert_int_equal(access(checkpoint, F_OK), -1);
 }
 
-/* Calls of stop: pairs read; of each epoch its first step and its end. */
+/* Calls of tower_stop: pairs read; of each epoch its first step and its end. */
 static void a_training_stopped_and_resumed_on_a_gpu_gives_the_same_model(void **state) {
     (void)state;
     thr_tower_train_options options;

@@ -3,34 +3,16 @@
 #define TOWER_TEST "resume"
 #include "tower_support.h"
 
-#include <time.h>
-
 static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), stopped[] = NAME("stopped"),
                   checkpoint[] = NAME("stopped.checkpoint");
 
-/* A progress function that stops at a call. It takes its time, so that every step is reported. */
-typedef struct stopper {
-    unsigned calls, stop_at; /* 0: never */
-    bool slow;
-} stopper;
-
-static bool stop(void *user, const char *what, uint64_t done, uint64_t total) {
-    stopper *s = user;
-    (void)what;
-    (void)done;
-    (void)total;
-    if (s->slow)
-        (void)nanosleep(&(struct timespec){.tv_nsec = 205 * 1000 * 1000}, NULL);
-    return ++s->calls != s->stop_at;
-}
-
-static thr_context *stoppable(stopper *s, uint32_t n_threads) {
+static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
     thr_context_options options;
     thr_context *context = NULL;
     thr_error err;
     thr_context_options_init(&options);
     options.n_threads = n_threads;
-    options.progress = stop;
+    options.progress = tower_stop;
     options.progress_user = s;
     assert_ok(thr_context_create(&options, &context, &err), &err);
     return context;
@@ -58,7 +40,7 @@ static void train_with_stops(const thr_tower_train_options *given, unsigned stop
     unsigned attempts = 0;
     remove_files();
     for (bool first = true; status == THR_ECANCELED; first = false) {
-        stopper s = {.stop_at = first || again ? stop_at : 0, .slow = slow && first};
+        tower_stopper s = {.stop_at = first || again ? stop_at : 0, .slow = slow && first};
         thr_context *context = stoppable(&s, 1 + attempts % 3);
         options.resume = !first && access(checkpoint, F_OK) == 0;
         status = thr_tower_train(context, pairs, stopped, &options, NULL, &err);
@@ -97,7 +79,7 @@ static void the_middle_of_an_epoch_is_no_different(void **state) {
 
 static void stopped_while_reading_nothing_is_left(void **state) {
     thr_tower_train_options options;
-    stopper s = {.stop_at = 1};
+    tower_stopper s = {.stop_at = 1};
     thr_error err;
     (void)state;
     small(&options);
@@ -113,7 +95,7 @@ static void stopped_while_reading_nothing_is_left(void **state) {
 
 /* Leaves a checkpoint of a training with these options that was stopped in its third epoch, and a model. */
 static void make_checkpoint(const thr_tower_train_options *options) {
-    stopper s = {.stop_at = 6};
+    tower_stopper s = {.stop_at = 6};
     thr_error err;
     thr_context *context = stoppable(&s, 2);
     remove_files();

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <glob.h>
 #include <unistd.h>
@@ -100,6 +101,22 @@ static inline thr_tower_report tower_train(thr_context *context, const char *pai
     assert_ok(thr_tower_train(context, pairs, path, options, &report, &err), &err);
     assert_int_equal(access(path, F_OK), 0);
     return report;
+}
+
+/* A progress function that stops at a call; where it is slow, every step of a training is reported. */
+typedef struct tower_stopper {
+    unsigned calls, stop_at; /* 0: never */
+    bool slow;
+} tower_stopper;
+
+static inline bool tower_stop(void *user, const char *what, uint64_t done, uint64_t total) {
+    tower_stopper *s = user;
+    (void)what;
+    (void)done;
+    (void)total;
+    if (s->slow)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 205 * 1000 * 1000}, NULL);
+    return ++s->calls != s->stop_at;
 }
 
 /* A small model at path, of so many bits. */
