@@ -88,7 +88,10 @@ thr_status thr_trainer_put(thr_trainer *trainer, thr_error *err);
 thr_batch_mode thr_trainer_batch_mode(const thr_trainer *trainer);
 thr_match_loss thr_trainer_match_loss(const thr_trainer *trainer);
 thr_optimiser thr_trainer_optimiser(const thr_trainer *trainer); /* of tables */
-/* Dense parameters begin anew with signs: their moments, which are 0 then, are corrected by the steps since. */
+/*
+ * Of dense parameters, which begin anew with signs that follow floats: at a share of the rate, and with moments that are
+ * 0 then, and corrected by the steps since.
+ */
 thr_optimiser thr_trainer_dense_optimiser(const thr_trainer *trainer);
 thr_slope thr_trainer_slope(const thr_trainer *trainer);
 
