@@ -66,7 +66,7 @@ static const prog_option options[] = {
      .fallback = "3",
      .help = "trainings of each model: --seed and the numbers behind it",
      .offset = offsetof(bench_tower_values, seeds)},
-    COUNT("epochs", epochs, 1, "as tower train has it, and so are the next ones; the same for all models"),
+    COUNT("epochs", epochs, 1, "at most; as tower train has it, and so are the next ones (default: what suits a set)"),
     COUNT("patience", patience, 1, "stop after so many epochs that made nothing better"),
     COUNT("batch", batch, 2, "pairs a step"),
     COUNT("negatives", negatives, 1, "items of other pairs that each pair is told from"),
@@ -180,14 +180,13 @@ static void say_what(bench_tower *bench) {
               thr_isa_name(thr_context_isa(bench->run.context)), thr_context_threads(bench->run.context),
               thr_context_threads(bench->run.context) == 1 ? "thread" : "threads");
     bench_say(&bench->run,
-              "Trained on %s: at most %u epochs, a share of %g of them as floats, patience %u, batches of %u, %u "
-              "negatives, gamma %g, rate %g, %s of letter trigrams; seeds from %llu, %llu of "
+              "Trained on %s: a share of %g of the epochs as floats, patience %u, batches of %u, %u negatives, "
+              "gamma %g, rate %g, %s of letter trigrams; seeds from %llu, %llu of "
               "them. The best epoch by validation loss on %g of the queries that are learned from.\n\n",
               bench_tower_together(bench) ? "the pairs of all data sets together" : "the pairs of each data set alone",
-              o->n_epochs, (double)o->float_share, o->patience, o->batch, o->n_negatives, (double)o->gamma,
-              (double)o->rate, o->config.shared_words ? "one table" : "two tables",
-              (unsigned long long)bench->run.program->globals.seed, (unsigned long long)bench->values->seeds,
-              (double)o->valid_share);
+              (double)o->float_share, o->patience, o->batch, o->n_negatives, (double)o->gamma, (double)o->rate,
+              o->config.shared_words ? "one table" : "two tables", (unsigned long long)bench->run.program->globals.seed,
+              (unsigned long long)bench->values->seeds, (double)o->valid_share);
 }
 
 static int work(bench_tower *bench) {

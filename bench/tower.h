@@ -28,6 +28,8 @@ typedef struct bench_set {
     bool labelled;           /* by people: pairs below BENCH_LEAST_LABEL are bad */
     bool there;
     bool trends; /* and in tables 4, 5 and 6 */
+    /* Options of training that suit it. */
+    uint32_t n_epochs;
     float word_dropout;
     bench_pairs pairs;
 } bench_set;

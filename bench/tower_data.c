@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data sets of `bench tower`: read where they are there, split by query, and written as files to train from. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,11 +11,13 @@
 static const struct {
     const char *name, *file;
     bool labelled;
-    float word_dropout; /* the share of words left out in training: rbe*'s validation loss chose it */
+    /* What suits the training of it, as the validation loss of rbe* says: epochs, and the share of words left out. */
+    uint32_t n_epochs;
+    float word_dropout;
 } SETS[BENCH_N_SETS] = {
-    {"debian", "pairs/debian_descriptions.tsv.xz:short,long", false, 0.25f},
-    {"tldr", "pairs/tldr_pages.en.tsv.xz:2,3", false, 0.25f},
-    {"homedepot", "pairs/homedepot.train.csv.xz:search_term,product_title,relevance", true, 0.4f},
+    {"debian", "pairs/debian_descriptions.tsv.xz:short,long", false, 40, 0.25f},
+    {"tldr", "pairs/tldr_pages.en.tsv.xz:2,3", false, 40, 0.25f},
+    {"homedepot", "pairs/homedepot.train.csv.xz:search_term,product_title,relevance", true, 20, 0.4f},
 };
 static const double QUICK_SHARE = 0.25;
 
@@ -55,7 +58,7 @@ static size_t count(const bench_pairs *pairs, bool test, bool bad) {
 }
 
 static void print(bench_tower *bench) {
-    static const char *const columns[] = {"data",         "pairs to learn from", "of words left out",
+    static const char *const columns[] = {"data",         "pairs to learn from", "epochs", "of words left out",
                                           "to test with", "of them bad",         NULL};
     static bench_table table;
     table = (bench_table){.title = "Pairs, split by query", .columns = columns};
@@ -66,6 +69,7 @@ static void print(bench_tower *bench) {
         bench_table_row(&table);
         bench_table_cell(&table, "%s", set->name);
         bench_table_cell(&table, "%zu", count(&set->pairs, false, false));
+        bench_table_cell(&table, "%" PRIu32, set->n_epochs);
         bench_table_cell(&table, "%g", (double)set->word_dropout);
         bench_table_cell(&table, "%zu", count(&set->pairs, true, false) + count(&set->pairs, true, true));
         if (set->labelled)
@@ -76,17 +80,23 @@ static void print(bench_tower *bench) {
     bench_print(&bench->run, &table);
 }
 
+/* The set's own, unless the user asked for others. */
+static void choose_options(bench_tower *bench, int s) {
+    const bench_tower_values *values = bench->values;
+    const bool together = bench_tower_together(bench);
+    bench_set *set = &bench->sets[s];
+    const bool given_epochs = together || values->quick || values->epochs != 0;
+    set->n_epochs = given_epochs ? bench->train.n_epochs : SETS[s].n_epochs;
+    set->word_dropout = together || !isnan(values->word_dropout) ? bench->train.word_dropout : SETS[s].word_dropout;
+}
+
 int bench_tower_read(bench_tower *bench) {
     int n_there = 0;
     for (int s = 0; s < BENCH_N_SETS; s++) {
         bench_set *set = &bench->sets[s];
         char path[BENCH_PATH];
-        *set = (bench_set){.name = SETS[s].name,
-                           .file = SETS[s].file,
-                           .labelled = SETS[s].labelled,
-                           .word_dropout = bench_tower_together(bench) || !isnan(bench->values->word_dropout)
-                                               ? bench->train.word_dropout
-                                               : SETS[s].word_dropout};
+        *set = (bench_set){.name = SETS[s].name, .file = SETS[s].file, .labelled = SETS[s].labelled};
+        choose_options(bench, s);
         if (!bench_names(bench->values->sets, set->name))
             continue;
         (void)snprintf(path, sizeof path, "%s/%s", bench->values->data, set->file);

@@ -170,8 +170,10 @@ static bool find(bench_tower *bench, bench_model_number model, const thr_tower_t
 
 static int train_one(bench_tower *bench, bench_model_number model, int only, int seed) {
     thr_tower_train_options options = bench->train;
-    if (only >= 0)
+    if (only >= 0) {
+        options.n_epochs = bench->sets[only].n_epochs;
         options.word_dropout = bench->sets[only].word_dropout;
+    }
     thr_tower_report report;
     char pairs[BENCH_PATH], path[BENCH_PATH];
     choose_model(&bench_models[model], bench->run.program->globals.seed + (uint64_t)seed, &options);

@@ -83,7 +83,7 @@ typedef struct thr_tower_train_options {
     uint32_t batch;       /* pairs a step; 512 */
     uint32_t n_negatives; /* of each pair, from its batch; 0, all others, is the default */
     float gamma;          /* of the soft-max; 10 */
-    float rate;           /* of learning (Adam), falling to 0 in a straight line; signs begin with it anew; 0.002 */
+    float rate;           /* of learning (Adam), falling to 0 in a straight line over all epochs; 0.002 */
     float word_dropout;   /* the share of words left out of a text, others each time it is met; 0.25 */
     /*
      * The share of the epochs in which sides are learned as floats, before signs take their place; 0: none, as the

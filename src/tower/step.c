@@ -48,17 +48,11 @@ thr_slope thr_trainer_slope(const thr_trainer *trainer) {
     return (thr_slope){trainer->options.estimator, (float)(1 + epochs)};
 }
 
-/*
- * The rate falls in a straight line that meets 0 after all steps of all epochs. Where signs come in it is options.rate
- * once more: words have much to learn again.
- */
+/* The rate falls from options.rate to nothing, in a straight line over all steps of all epochs. */
 static float find_rate(const thr_trainer *trainer) {
     const size_t n_steps = trainer->n_train / trainer->options.batch;
-    const uint32_t n_float = thr_trainer_float_epochs(trainer);
-    const uint64_t first = trainer->state.epoch < n_float ? 0 : (uint64_t)n_float * n_steps;
-    const uint64_t end = (uint64_t)trainer->options.n_epochs * n_steps;
-    const double left = (double)(end - trainer->state.step) / (double)(end - first);
-    return (float)((double)trainer->options.rate * left);
+    const double all = (double)n_steps * (double)trainer->options.n_epochs;
+    return (float)((double)trainer->options.rate * (1 - (double)trainer->state.step / all));
 }
 
 thr_optimiser thr_trainer_optimiser(const thr_trainer *trainer) {
