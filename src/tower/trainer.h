@@ -89,8 +89,8 @@ thr_batch_mode thr_trainer_batch_mode(const thr_trainer *trainer);
 thr_match_loss thr_trainer_match_loss(const thr_trainer *trainer);
 thr_optimiser thr_trainer_optimiser(const thr_trainer *trainer); /* of tables */
 /*
- * Of dense parameters, which begin anew with signs that follow floats: at a share of the rate, and with moments that are
- * 0 then, and corrected by the steps since.
+ * Of dense parameters, which begin anew with signs that follow floats: at a share of the rate, and with moments that
+ * are 0 then, and corrected by the steps since.
  */
 thr_optimiser thr_trainer_dense_optimiser(const thr_trainer *trainer);
 thr_slope thr_trainer_slope(const thr_trainer *trainer);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hits/query.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+/* ------------------------------------------------------------------------------------------------ making */
+
+/* The exponent of the unit: total < 2^x gives 2^(x - 30), so n rounded weights add up to at most 2^30 + n / 2. */
+static thr_status find_unit(const uint32_t *features, const float *weights, size_t n, double *unit, thr_error *err) {
+    enum { SUM_BITS = 30 };
+    double total = 0;
+    if (n > THR_HITS_MAX_FEATURES)
+        return thr_fail(err, THR_EINVAL, "a query of %zu features: it can have up to %d", n, THR_HITS_MAX_FEATURES);
+    for (size_t i = 0; i < n; i++) {
+        const double weight = weights == NULL ? 1 : (double)weights[i];
+        if (!isfinite(weight))
+            return thr_fail(err, THR_ERANGE, "feature %u of a query weighs %g", features[i], weight);
+        total += fabs(weight);
+    }
+    int exponent = SUM_BITS;
+    if (total > 0)
+        (void)frexp(total, &exponent);
+    *unit = ldexp(1, exponent - SUM_BITS);
+    return THR_OK;
+}
+
+thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, const uint32_t *features,
+                              const float *weights, size_t n, thr_hit_query *query, thr_error *err) {
+    query->n_streams = query->n_unknown = 0;
+    THR_TRY(find_unit(features, weights, n, &query->unit, err));
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t f = thr_lists_find(lists, features[i]);
+        if (f == lists->n_features) {
+            query->n_unknown++;
+            continue;
+        }
+        const int32_t weight = (int32_t)lrint((weights == NULL ? 1 : (double)weights[i]) / query->unit);
+        const uint32_t begin = lists->first_entries[f], end = lists->first_entries[f + 1];
+        THR_TRY(thr_grow(context, &query->streams, &query->capacity, query->n_streams, query->n_streams + end - begin,
+                         sizeof *query->streams, "a query", err));
+        for (uint32_t e = begin; e < end && weight != 0; e++) {
+            const thr_lists_group *group = &lists->groups[lists->entry_groups[e]];
+            const size_t at = lists->entry_begins[e];
+            query->streams[query->n_streams++] =
+                (thr_hit_stream){.numbers = group->numbers + at,
+                                 .values = group->values + at * thr_lists_group_size(lists->entry_groups[e]),
+                                 .n_blocks = lists->entry_lengths[e],
+                                 .group = lists->entry_groups[e],
+                                 .weight = weight};
+        }
+    }
+    return THR_OK;
+}
+
+void thr_hit_query_free(thr_context *context, thr_hit_query *query) {
+    thr_release(context, query->streams);
+    *query = (thr_hit_query){.streams = NULL};
+}
+
+/* ------------------------------------------------------------------------------------------------ adding up */
+
+static void add_runs(const uint8_t *values, uint32_t n_runs, int32_t weight, int32_t *sums) {
+    for (uint32_t run = 0; run < n_runs; run++)
+        for (uint32_t i = 0; i <= values[2 * run + 1]; i++)
+            sums[values[2 * run] + i] += weight;
+}
+
+static void add_bits(const uint8_t *values, int32_t weight, int32_t *sums) {
+    for (uint32_t i = 0; i < THR_LISTS_BLOCK; i++)
+        sums[i] += (values[i / 8] >> i % 8 & 1) != 0 ? weight : 0;
+}
+
+/* The blocks of a stream below end, of values that are size bytes each. */
+static uint32_t add_stream(const thr_hit_stream *s, uint32_t at, uint32_t first, uint32_t end, int32_t *sums) {
+    const uint32_t size = thr_lists_group_size(s->group);
+    while (at < s->n_blocks && s->numbers[at] < first)
+        at++;
+    for (; at < s->n_blocks && s->numbers[at] < end; at++) {
+        const uint8_t *values = s->values + (size_t)at * size;
+        int32_t *block = sums + (size_t)(s->numbers[at] - first) * THR_LISTS_BLOCK;
+        if (s->group < THR_LISTS_IDS)
+            for (uint32_t i = 0; i < size; i++)
+                block[values[i]] += s->weight;
+        else if (s->group < THR_LISTS_BITS)
+            add_runs(values, size / 2, s->weight, block);
+        else
+            add_bits(values, s->weight, block);
+    }
+    return at;
+}
+
+void thr_hit_query_add(const thr_hit_query *query, uint32_t *cursors, uint32_t first, uint32_t n_blocks,
+                       int32_t *sums) {
+    for (size_t i = 0; i < query->n_streams; i++)
+        cursors[i] = add_stream(&query->streams[i], cursors[i], first, first + n_blocks, sums);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hits_lists.c - compressed posting lists hold what was put in, in the form that takes least, whoever builds them. */
+#include "hits_support.h"
+
+#include "kernel/kernel.h"
+
+static unsigned long long seed(void) {
+    return (unsigned long long)test_seed();
+}
+
+/* The items of one block, as lists.h says they are written. */
+static void read_block(const thr_lists_group *group, uint32_t number, uint32_t at, bool *places) {
+    const uint32_t size = thr_lists_group_size(number);
+    const uint8_t *values = group->values + (size_t)at * size;
+    memset(places, 0, THR_LISTS_BLOCK * sizeof *places);
+    if (number < THR_LISTS_IDS)
+        for (uint32_t i = 0; i < size; i++) {
+            assert_true(i == 0 || values[i] > values[i - 1]);
+            places[values[i]] = true;
+        }
+    else if (number < THR_LISTS_BITS)
+        for (uint32_t i = 0; i < size; i += 2) {
+            assert_true(i == 0 || values[i] > values[i - 2] + values[i - 1] + 1);
+            for (uint32_t j = 0; j <= values[i + 1]; j++)
+                places[values[i] + j] = true;
+        }
+    else
+        for (uint32_t i = 0; i < THR_LISTS_BLOCK; i++)
+            places[i] = (values[i / 8] >> i % 8 & 1) != 0;
+}
+
+static void count_forms(const bool *places, uint32_t *n, uint32_t *n_runs) {
+    *n = *n_runs = 0;
+    for (uint32_t i = 0; i < THR_LISTS_BLOCK; i++) {
+        *n += places[i];
+        *n_runs += places[i] && (i == 0 || !places[i - 1]);
+    }
+}
+
+/* No other form is smaller. */
+static void assert_least(const bool *places, uint32_t group) {
+    uint32_t n = 0, n_runs = 0;
+    count_forms(places, &n, &n_runs);
+    assert_true(n > 0);
+    const uint32_t size = thr_lists_group_size(group);
+    assert_case(size <= 32 && (n > THR_LISTS_IDS || size <= n) && (n_runs > THR_LISTS_RUNS || size <= 2 * n_runs),
+                "seed %llu: %u items in %u runs take %u bytes", seed(), n, n_runs, size);
+}
+
+/* seen[i * n_features + f]: what all entries say. */
+static uint8_t *read_all(const thr_lists *lists, const hits_catalogue *c) {
+    uint8_t *seen = test_array(c->items.n_items * c->n_features + 1, 1);
+    uint32_t used[THR_LISTS_N_GROUPS] = {0};
+    for (uint32_t f = 0; f < lists->n_features; f++) {
+        const uint32_t kind = lists->features[f] / HITS_STEP;
+        uint64_t n = 0;
+        assert_true(f == 0 || lists->features[f] > lists->features[f - 1]);
+        for (uint32_t e = lists->first_entries[f]; e < lists->first_entries[f + 1]; e++) {
+            const uint32_t g = lists->entry_groups[e];
+            assert_true(e == lists->first_entries[f] || g > lists->entry_groups[e - 1]);
+            assert_int_equal(lists->entry_begins[e], used[g]); /* in a group, features follow each other */
+            used[g] += lists->entry_lengths[e];
+            for (uint32_t at = lists->entry_begins[e]; at < used[g]; at++) {
+                bool places[THR_LISTS_BLOCK];
+                const uint32_t block = lists->groups[g].numbers[at];
+                assert_true(at == lists->entry_begins[e] || block > lists->groups[g].numbers[at - 1]);
+                read_block(&lists->groups[g], g, at, places);
+                assert_least(places, g);
+                for (uint32_t i = 0; i < THR_LISTS_BLOCK; i++)
+                    if (places[i]) {
+                        const uint64_t item = (uint64_t)block * THR_LISTS_BLOCK + i;
+                        assert_true(item < c->items.n_items);
+                        seen[item * c->n_features + kind]++;
+                        n++;
+                    }
+            }
+        }
+        assert_int_equal(lists->sizes[f], n);
+    }
+    for (uint32_t g = 0; g < THR_LISTS_N_GROUPS; g++)
+        assert_int_equal(used[g], lists->groups[g].n_blocks);
+    return seen;
+}
+
+static const struct {
+    uint64_t n_items;
+    uint32_t n_features;
+} SHAPES[] = {{1, 1}, {255, 9}, {256, 16}, {257, 8}, {3000, 40}, {70000, 17}};
+enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+
+static void lists_hold_what_items_have_in_the_least_bytes(void **state) {
+    uint64_t rng = test_seed();
+    for (size_t s = 0; s < N_SHAPES; s++) {
+        hits_catalogue c = hits_draw(SHAPES[s].n_items, SHAPES[s].n_features, &rng);
+        thr_built_lists built = {0};
+        thr_error err;
+        assert_ok(thr_lists_build(*state, &c.items, &built, &err), &err);
+        assert_int_equal(built.lists.n_items, c.items.n_items);
+        assert_int_equal(built.lists.n_postings, c.n_postings);
+        assert_int_equal(built.n_repeated, c.n_repeated);
+        uint8_t *seen = read_all(&built.lists, &c);
+        assert_memory_equal(seen, c.has, c.items.n_items * c.n_features);
+        free(seen);
+        thr_built_lists_free(*state, &built);
+        hits_free(&c);
+    }
+}
+
+static void the_same_bytes_with_any_number_of_threads(void **state) {
+    uint64_t rng = test_seed() + 1;
+    hits_catalogue c = hits_draw(90000, 24, &rng);
+    thr_built_lists first = {0};
+    thr_error err;
+    assert_ok(thr_lists_build(*state, &c.items, &first, &err), &err);
+    for (uint32_t threads = 1; threads <= 7; threads += 2) {
+        thr_context *context = test_context(threads, THR_ISA_BEST, NULL);
+        thr_built_lists again = {0};
+        assert_ok(thr_lists_build(context, &c.items, &again, &err), &err);
+        assert_int_equal(thr_lists_bytes(&again.lists), thr_lists_bytes(&first.lists));
+        assert_memory_equal(again.memory, first.memory, thr_lists_bytes(&first.lists));
+        thr_built_lists_free(context, &again);
+        thr_context_free(context);
+    }
+    thr_built_lists_free(*state, &first);
+    hits_free(&c);
+}
+
+static void features_are_found_by_number(void **state) {
+    uint64_t rng = test_seed() + 2;
+    hits_catalogue c = hits_draw(2000, 8, &rng);
+    thr_built_lists built = {0};
+    thr_error err;
+    assert_ok(thr_lists_build(*state, &c.items, &built, &err), &err);
+    const thr_lists *lists = &built.lists;
+    for (uint32_t feature = 0; feature < 8 * HITS_STEP + 5; feature++) {
+        const uint32_t f = thr_lists_find(lists, feature);
+        if (feature % HITS_STEP == 0 && feature / HITS_STEP < 7) /* the eighth begins behind the last item */
+            assert_int_equal(lists->features[f], feature);
+        else
+            assert_int_equal(f, lists->n_features);
+    }
+    assert_int_equal(thr_lists_find(lists, UINT32_MAX), lists->n_features);
+    thr_built_lists_free(*state, &built);
+    hits_free(&c);
+}
+
+static void items_without_features_are_items(void **state) {
+    static const uint64_t offsets[1001] = {0};
+    const thr_item_features items = {offsets, NULL, 1000};
+    thr_built_lists built = {0};
+    thr_error err;
+    assert_ok(thr_lists_build(*state, &items, &built, &err), &err);
+    assert_int_equal(built.lists.n_items, 1000);
+    assert_int_equal(built.lists.n_features, 0);
+    assert_int_equal(thr_lists_find(&built.lists, 0), 0);
+    thr_built_lists_free(*state, &built);
+}
+
+static void what_cannot_be_built_is_told(void **state) {
+    uint64_t offsets[] = {0, 2, 1};
+    uint32_t features[] = {1, THR_LISTS_MAX_FEATURE};
+    thr_item_features items = {offsets, features, 0};
+    thr_built_lists built = {0};
+    thr_error err;
+    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "0 items");
+    items.n_items = THR_LISTS_MAX_ITEMS + 1ull;
+    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "16777217 items");
+    items.n_items = 2;
+    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "item 1 end before");
+    offsets[2] = 2;
+    features[1]++;
+    assert_error(thr_lists_build(*state, &items, &built, &err), THR_ERANGE, &err, "item 0 has feature 268435456");
+    offsets[0] = 1;
+    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, NULL);
+    assert_null(built.memory);
+}
+
+static void every_failing_allocation_is_told(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 3;
+    hits_catalogue c = hits_draw(600, 16, &rng);
+    test_memory memory = {0};
+    thr_context *context = test_context(2, THR_ISA_BEST, &memory);
+    const size_t live = atomic_load(&memory.live);
+    thr_status status = THR_ENOMEM;
+    size_t fail = 1;
+    for (; status != THR_OK; fail++) {
+        thr_built_lists built = {0};
+        thr_error err;
+        memory.fail_at = atomic_load(&memory.calls) + fail;
+        status = thr_lists_build(context, &c.items, &built, &err);
+        memory.fail_at = 0;
+        if (status != THR_OK)
+            assert_error(status, THR_ENOMEM, &err, "no memory for");
+        thr_built_lists_free(context, &built);
+        assert_int_equal(atomic_load(&memory.live), live);
+    }
+    assert_true(fail > 4);
+    thr_context_free(context);
+    hits_free(&c);
+}
+
+static int setup(void **state) {
+    *state = test_context(3, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+static int teardown(void **state) {
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_hold_what_items_have_in_the_least_bytes),
+        cmocka_unit_test(the_same_bytes_with_any_number_of_threads),
+        cmocka_unit_test(features_are_found_by_number),
+        cmocka_unit_test(items_without_features_are_items),
+        cmocka_unit_test(what_cannot_be_built_is_told),
+        cmocka_unit_test(every_failing_allocation_is_told),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

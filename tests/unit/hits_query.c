@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hits_query.c - what a query adds to items beside a naive sum in double, in any order and any windows. */
+#include "hits_support.h"
+
+#include "hits/query.h"
+
+#include <math.h>
+
+static unsigned long long seed(void) {
+    return (unsigned long long)test_seed();
+}
+
+typedef struct problem {
+    hits_catalogue catalogue;
+    thr_built_lists built;
+    uint32_t *features;
+    float *weights;
+    size_t n;
+} problem;
+
+/* Every feature there is, some twice, some unknown; weights of all sizes and signs, and zeros. */
+static problem make_problem(thr_context *context, uint64_t n_items, uint32_t n_features, uint64_t *rng) {
+    problem p = {.catalogue = hits_draw(n_items, n_features, rng), .n = n_features + 6};
+    thr_error err;
+    assert_ok(thr_lists_build(context, &p.catalogue.items, &p.built, &err), &err);
+    p.features = test_array(p.n, sizeof *p.features);
+    p.weights = test_array(p.n, sizeof *p.weights);
+    for (size_t i = 0; i < p.n; i++) {
+        const uint32_t drawn = (uint32_t)thr_rng_below(rng, n_features) * HITS_STEP;
+        p.features[i] = i < n_features ? (uint32_t)i * HITS_STEP : i < n_features + 3 ? drawn : drawn + 1;
+        p.weights[i] = i % 7 == 6 ? 0 : test_normal(rng) * (i % 3 == 0 ? 100.0f : 0.01f);
+    }
+    return p;
+}
+
+static void free_problem(thr_context *context, problem *p) {
+    thr_built_lists_free(context, &p->built);
+    hits_free(&p->catalogue);
+    free(p->features);
+    free(p->weights);
+}
+
+/* All sums, window by window. */
+static int32_t *add_up(const thr_hit_query *query, const thr_lists *lists, uint32_t window) {
+    const uint32_t n_blocks = (lists->n_items + THR_LISTS_BLOCK - 1) / THR_LISTS_BLOCK;
+    int32_t *sums = test_array((size_t)n_blocks * THR_LISTS_BLOCK, sizeof *sums);
+    uint32_t *cursors = test_array(query->n_streams + 1, sizeof *cursors);
+    for (uint32_t first = 0; first < n_blocks; first += window)
+        thr_hit_query_add(query, cursors, first, n_blocks - first < window ? n_blocks - first : window,
+                          sums + (size_t)first * THR_LISTS_BLOCK);
+    free(cursors);
+    return sums;
+}
+
+static double naive_sum(const problem *p, uint64_t item) {
+    const hits_catalogue *c = &p->catalogue;
+    double sum = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->features[i] % HITS_STEP == 0 && c->has[item * c->n_features + p->features[i] / HITS_STEP] != 0)
+            sum += p->weights == NULL ? 1 : (double)p->weights[i];
+    return sum;
+}
+
+static const struct {
+    uint64_t n_items;
+    uint32_t n_features;
+} SHAPES[] = {{1, 1}, {255, 9}, {256, 16}, {3000, 40}, {70000, 17}};
+enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+
+static void sums_are_the_naive_ones_to_half_a_unit_a_feature(void **state) {
+    uint64_t rng = test_seed();
+    for (size_t s = 0; s < N_SHAPES; s++) {
+        problem p = make_problem(*state, SHAPES[s].n_items, SHAPES[s].n_features, &rng);
+        thr_hit_query query = {0};
+        thr_error err;
+        double total = 0;
+        assert_ok(thr_hit_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
+        for (size_t i = 0; i < p.n; i++)
+            total += fabs((double)p.weights[i]);
+        assert_true(query.unit <= ldexp(total, -29));
+        assert_true(query.n_unknown >= 3);
+        int32_t *sums = add_up(&query, &p.built.lists, 5);
+        for (uint64_t i = 0; i < SHAPES[s].n_items; i++) {
+            const double sum = (double)sums[i] * query.unit, right = naive_sum(&p, i);
+            assert_case(fabs(sum - right) <= query.unit * (double)p.n * 0.51, "seed %llu: item %llu: %.12g, not %.12g",
+                        seed(), (unsigned long long)i, sum, right);
+        }
+        free(sums);
+        thr_hit_query_free(*state, &query);
+        free_problem(*state, &p);
+    }
+}
+
+static void windows_and_the_order_of_features_change_nothing(void **state) {
+    uint64_t rng = test_seed() + 1;
+    problem p = make_problem(*state, 20000, 33, &rng);
+    thr_hit_query query = {0};
+    thr_error err;
+    assert_ok(thr_hit_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
+    int32_t *sums = add_up(&query, &p.built.lists, 1);
+    for (uint32_t window = 2; window < 200; window = window * 3 + 1) {
+        for (size_t i = p.n - 1; i > 0; i--) {
+            const size_t j = (size_t)thr_rng_below(&rng, i + 1);
+            const uint32_t feature = p.features[i];
+            const float weight = p.weights[i];
+            p.features[i] = p.features[j];
+            p.weights[i] = p.weights[j];
+            p.features[j] = feature;
+            p.weights[j] = weight;
+        }
+        assert_ok(thr_hit_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
+        int32_t *again = add_up(&query, &p.built.lists, window);
+        assert_memory_equal(again, sums, 20000 * sizeof *sums);
+        free(again);
+    }
+    free(sums);
+    thr_hit_query_free(*state, &query);
+    free_problem(*state, &p);
+}
+
+static void without_weights_hits_are_counted(void **state) {
+    uint64_t rng = test_seed() + 2;
+    problem p = make_problem(*state, 3000, 12, &rng);
+    thr_hit_query query = {0};
+    thr_error err;
+    free(p.weights);
+    p.weights = NULL;
+    assert_ok(thr_hit_query_make(*state, &p.built.lists, p.features, NULL, p.n, &query, &err), &err);
+    int32_t *sums = add_up(&query, &p.built.lists, 7);
+    for (uint64_t i = 0; i < 3000; i++)
+        assert_true((double)sums[i] * query.unit == naive_sum(&p, i));
+    free(sums);
+    thr_hit_query_free(*state, &query);
+    free_problem(*state, &p);
+}
+
+/* The largest and the smallest numbers there are, and all of them at once, fit the integers. */
+static void weights_of_any_size_fit(void **state) {
+    uint64_t rng = test_seed() + 3;
+    static const float sizes[] = {3.4e38f, 1e-45f, 1.0f};
+    problem p = make_problem(*state, 600, 24, &rng);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        thr_hit_query query = {0};
+        thr_error err;
+        for (size_t i = 0; i < p.n; i++)
+            p.weights[i] = sizes[s];
+        assert_ok(thr_hit_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
+        int32_t *sums = add_up(&query, &p.built.lists, 9);
+        for (uint64_t i = 0; i < 600; i++)
+            assert_true(fabs((double)sums[i] * query.unit / naive_sum(&p, i) - 1) < 1e-6);
+        free(sums);
+        thr_hit_query_free(*state, &query);
+    }
+    free_problem(*state, &p);
+}
+
+static void a_query_of_nothing_adds_nothing(void **state) {
+    uint64_t rng = test_seed() + 4;
+    problem p = make_problem(*state, 300, 4, &rng);
+    thr_hit_query query = {0};
+    thr_error err;
+    const uint32_t features[] = {1, 0};
+    const float zeros[] = {0, 0};
+    assert_ok(thr_hit_query_make(*state, &p.built.lists, features, zeros, 0, &query, &err), &err);
+    assert_true(query.n_streams == 0 && query.n_unknown == 0);
+    assert_ok(thr_hit_query_make(*state, &p.built.lists, features, zeros, 2, &query, &err), &err);
+    assert_true(query.n_streams == 0 && query.n_unknown == 1);
+    thr_hit_query_free(*state, &query);
+    free_problem(*state, &p);
+}
+
+static void what_is_no_weight_is_told(void **state) {
+    uint64_t rng = test_seed() + 5;
+    problem p = make_problem(*state, 300, 4, &rng);
+    thr_hit_query query = {0};
+    thr_error err;
+    p.weights[2] = NAN;
+    assert_error(thr_hit_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), THR_ERANGE, &err,
+                 "feature 6 of a query weighs");
+    p.weights[2] = -INFINITY;
+    assert_error(thr_hit_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), THR_ERANGE, &err,
+                 "weighs -inf");
+    assert_error(thr_hit_query_make(*state, &p.built.lists, p.features, NULL, THR_HITS_MAX_FEATURES + 1, &query, &err),
+                 THR_EINVAL, &err, "a query of 1048577 features");
+    free_problem(*state, &p);
+}
+
+static int setup(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+static int teardown(void **state) {
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_are_the_naive_ones_to_half_a_unit_a_feature),
+        cmocka_unit_test(windows_and_the_order_of_features_change_nothing),
+        cmocka_unit_test(without_weights_hits_are_counted),
+        cmocka_unit_test(weights_of_any_size_fit),
+        cmocka_unit_test(a_query_of_nothing_adds_nothing),
+        cmocka_unit_test(what_is_no_weight_is_told),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
