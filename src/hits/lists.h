@@ -9,8 +9,8 @@
  *   runs   two bytes a run of neighbours, its first place and its length less one: 1 to 4 runs
  *   bits   a bitmap of 32 bytes, bit i of byte j place 8 j + i
  *
- * Blocks of one form and one length are a *group*: their values have one size, so that nothing is padded (errata 1), and
- * who reads them knows before the loop how many there are. In a group blocks stand by feature, then by number. A
+ * Blocks of one form and one length are a *group*: their values have one size, so that nothing is padded (errata 1),
+ * and who reads them knows before the loop how many there are. In a group blocks stand by feature, then by number. A
  * feature's blocks in a group are an *entry*.
  *
  * One set of lists has at most 2^24 items, so that a block's number takes two bytes.
@@ -30,7 +30,7 @@ enum {
     THR_LISTS_MAX_FEATURE = (1 << 28) - 1 /* the largest number a feature may have */
 };
 
-/* Bytes of a block's values: group n - 1 has n ids, group THR_LISTS_IDS + n - 1 n runs, group THR_LISTS_BITS a bitmap. */
+/* Bytes of a block's values. Group n - 1 has n ids, group THR_LISTS_IDS + n - 1 n runs, THR_LISTS_BITS a bitmap. */
 static inline uint32_t thr_lists_group_size(uint32_t group) {
     return group < THR_LISTS_IDS ? group + 1 : group < THR_LISTS_BITS ? 2 * (group - THR_LISTS_IDS + 1) : 32;
 }

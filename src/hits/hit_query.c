@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hits/query.h"
+#include "hits/hit_query.h"
 
 #include <math.h>
 

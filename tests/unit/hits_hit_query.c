@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hits_query.c - what a query adds to items beside a naive sum in double, in any order and any windows. */
+/* hits_hit_query.c - what a query adds to items beside a naive sum in double, in any order and any windows. */
 #include "hits_support.h"
 
-#include "hits/query.h"
+#include "hits/hit_query.h"
 
 #include <math.h>
 

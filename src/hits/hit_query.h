@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query.h - what a query's features add to items (HitMatch (9)): an item's score is the sum of the weights w_i x_i of
+ * hit_query.h - what a query's features add to items (HitMatch (9)): an item's score is the sum of the weights w_i x_i of
  * the query's features that it has.
  *
  * Weights are rounded to whole multiples of a unit, a power of two that is at most 2^-29 of the sum of all |w_i x_i|,
@@ -8,8 +8,8 @@
  * is added up: it has the same bits for any numbering of the items, any number of threads, and on every device. What a
  * weight is off by is half a unit.
  */
-#ifndef THR_HITS_QUERY_H
-#define THR_HITS_QUERY_H
+#ifndef THR_HITS_HIT_QUERY_H
+#define THR_HITS_HIT_QUERY_H
 
 #include "hits/lists.h"
 
