@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hit_query.h - what a query's features add to items (HitMatch (9)): an item's score is the sum of the weights w_i x_i of
- * the query's features that it has.
+ * hit_query.h - what a query's features add to items (HitMatch (9)): an item's score is the sum of the weights w_i x_i
+ * of the query's features that it has.
  *
  * Weights are rounded to whole multiples of a unit, a power of two that is at most 2^-29 of the sum of all |w_i x_i|,
  * and sums are integers of 32 bits, which cannot overflow. So an item's score does not depend on the order in which it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hits_hit_query.c - what a query adds to items beside a naive sum in double, in any order and any windows. */
+/* hits_query.c - what a query adds to items beside a naive sum in double, in any order and any windows. */
 #include "hits_support.h"
 
 #include "hits/hit_query.h"
