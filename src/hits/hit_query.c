@@ -76,8 +76,6 @@ static void add_bits(const uint8_t *values, int32_t weight, int32_t *sums) {
 /* The blocks of a stream below end, of values that are size bytes each. */
 static uint32_t add_stream(const thr_hit_stream *s, uint32_t at, uint32_t first, uint32_t end, int32_t *sums) {
     const uint32_t size = thr_lists_group_size(s->group);
-    while (at < s->n_blocks && s->numbers[at] < first)
-        at++;
     for (; at < s->n_blocks && s->numbers[at] < end; at++) {
         const uint8_t *values = s->values + (size_t)at * size;
         int32_t *block = sums + (size_t)(s->numbers[at] - first) * THR_LISTS_BLOCK;
@@ -90,6 +88,21 @@ static uint32_t add_stream(const thr_hit_stream *s, uint32_t at, uint32_t first,
             add_bits(values, s->weight, block);
     }
     return at;
+}
+
+void thr_hit_query_seek(const thr_hit_query *query, uint32_t *cursors, uint32_t block) {
+    for (size_t i = 0; i < query->n_streams; i++) {
+        const thr_hit_stream *s = &query->streams[i];
+        uint32_t begin = 0, end = s->n_blocks;
+        while (begin < end) {
+            const uint32_t middle = begin + (end - begin) / 2;
+            if (s->numbers[middle] < block)
+                begin = middle + 1;
+            else
+                end = middle;
+        }
+        cursors[i] = begin;
+    }
 }
 
 void thr_hit_query_add(const thr_hit_query *query, uint32_t *cursors, uint32_t first, uint32_t n_blocks,

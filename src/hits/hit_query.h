@@ -43,8 +43,13 @@ thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, cons
 void thr_hit_query_free(thr_context *context, thr_hit_query *query);
 
 /*
+ * cursors, one a stream: where a pass begins that adds from this block on. From the first block they are all 0.
+ */
+void thr_hit_query_seek(const thr_hit_query *query, uint32_t *cursors, uint32_t block);
+
+/*
  * sums[i], in units, for the items of blocks first to first + n_blocks - 1: what it was, and what the query adds. There
- * is room for whole blocks. cursors: one a stream, 0 at first; from call to call blocks ascend.
+ * is room for whole blocks. cursors move on to block first + n_blocks.
  */
 void thr_hit_query_add(const thr_hit_query *query, uint32_t *cursors, uint32_t first, uint32_t n_blocks, int32_t *sums);
 

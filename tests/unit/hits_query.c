@@ -10,36 +10,6 @@ static unsigned long long seed(void) {
     return (unsigned long long)test_seed();
 }
 
-typedef struct problem {
-    hits_catalogue catalogue;
-    thr_built_lists built;
-    uint32_t *features;
-    float *weights;
-    size_t n;
-} problem;
-
-/* Every feature there is, some twice, some unknown; weights of all sizes and signs, and zeros. */
-static problem make_problem(thr_context *context, uint64_t n_items, uint32_t n_features, uint64_t *rng) {
-    problem p = {.catalogue = hits_draw(n_items, n_features, rng), .n = n_features + 6};
-    thr_error err;
-    assert_ok(thr_lists_build(context, &p.catalogue.items, &p.built, &err), &err);
-    p.features = test_array(p.n, sizeof *p.features);
-    p.weights = test_array(p.n, sizeof *p.weights);
-    for (size_t i = 0; i < p.n; i++) {
-        const uint32_t drawn = (uint32_t)thr_rng_below(rng, n_features) * HITS_STEP;
-        p.features[i] = i < n_features ? (uint32_t)i * HITS_STEP : i < n_features + 3 ? drawn : drawn + 1;
-        p.weights[i] = i % 7 == 6 ? 0 : test_normal(rng) * (i % 3 == 0 ? 100.0f : 0.01f);
-    }
-    return p;
-}
-
-static void free_problem(thr_context *context, problem *p) {
-    thr_built_lists_free(context, &p->built);
-    hits_free(&p->catalogue);
-    free(p->features);
-    free(p->weights);
-}
-
 /* All sums, window by window. */
 static int32_t *add_up(const thr_hit_query *query, const thr_lists *lists, uint32_t window) {
     const uint32_t n_blocks = (lists->n_items + THR_LISTS_BLOCK - 1) / THR_LISTS_BLOCK;
@@ -52,7 +22,7 @@ static int32_t *add_up(const thr_hit_query *query, const thr_lists *lists, uint3
     return sums;
 }
 
-static double naive_sum(const problem *p, uint64_t item) {
+static double naive_sum(const hits_problem *p, uint64_t item) {
     const hits_catalogue *c = &p->catalogue;
     double sum = 0;
     for (size_t i = 0; i < p->n; i++)
@@ -70,7 +40,7 @@ enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
 static void sums_are_the_naive_ones_to_half_a_unit_a_feature(void **state) {
     uint64_t rng = test_seed();
     for (size_t s = 0; s < N_SHAPES; s++) {
-        problem p = make_problem(*state, SHAPES[s].n_items, SHAPES[s].n_features, &rng);
+        hits_problem p = hits_make_problem(*state, SHAPES[s].n_items, SHAPES[s].n_features, &rng);
         thr_hit_query query = {0};
         thr_error err;
         double total = 0;
@@ -87,13 +57,13 @@ static void sums_are_the_naive_ones_to_half_a_unit_a_feature(void **state) {
         }
         free(sums);
         thr_hit_query_free(*state, &query);
-        free_problem(*state, &p);
+        hits_free_problem(*state, &p);
     }
 }
 
 static void windows_and_the_order_of_features_change_nothing(void **state) {
     uint64_t rng = test_seed() + 1;
-    problem p = make_problem(*state, 20000, 33, &rng);
+    hits_problem p = hits_make_problem(*state, 20000, 33, &rng);
     thr_hit_query query = {0};
     thr_error err;
     assert_ok(thr_hit_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
@@ -115,12 +85,12 @@ static void windows_and_the_order_of_features_change_nothing(void **state) {
     }
     free(sums);
     thr_hit_query_free(*state, &query);
-    free_problem(*state, &p);
+    hits_free_problem(*state, &p);
 }
 
 static void without_weights_hits_are_counted(void **state) {
     uint64_t rng = test_seed() + 2;
-    problem p = make_problem(*state, 3000, 12, &rng);
+    hits_problem p = hits_make_problem(*state, 3000, 12, &rng);
     thr_hit_query query = {0};
     thr_error err;
     free(p.weights);
@@ -131,14 +101,14 @@ static void without_weights_hits_are_counted(void **state) {
         assert_true((double)sums[i] * query.unit == naive_sum(&p, i));
     free(sums);
     thr_hit_query_free(*state, &query);
-    free_problem(*state, &p);
+    hits_free_problem(*state, &p);
 }
 
 /* The largest and the smallest numbers there are, and all of them at once, fit the integers. */
 static void weights_of_any_size_fit(void **state) {
     uint64_t rng = test_seed() + 3;
     static const float sizes[] = {3.4e38f, 1e-45f, 1.0f};
-    problem p = make_problem(*state, 600, 24, &rng);
+    hits_problem p = hits_make_problem(*state, 600, 24, &rng);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         thr_hit_query query = {0};
         thr_error err;
@@ -151,12 +121,12 @@ static void weights_of_any_size_fit(void **state) {
         free(sums);
         thr_hit_query_free(*state, &query);
     }
-    free_problem(*state, &p);
+    hits_free_problem(*state, &p);
 }
 
 static void a_query_of_nothing_adds_nothing(void **state) {
     uint64_t rng = test_seed() + 4;
-    problem p = make_problem(*state, 300, 4, &rng);
+    hits_problem p = hits_make_problem(*state, 300, 4, &rng);
     thr_hit_query query = {0};
     thr_error err;
     const uint32_t features[] = {1, 0};
@@ -166,12 +136,12 @@ static void a_query_of_nothing_adds_nothing(void **state) {
     assert_ok(thr_hit_query_make(*state, &p.built.lists, features, zeros, 2, &query, &err), &err);
     assert_true(query.n_streams == 0 && query.n_unknown == 1);
     thr_hit_query_free(*state, &query);
-    free_problem(*state, &p);
+    hits_free_problem(*state, &p);
 }
 
 static void what_is_no_weight_is_told(void **state) {
     uint64_t rng = test_seed() + 5;
-    problem p = make_problem(*state, 300, 4, &rng);
+    hits_problem p = hits_make_problem(*state, 300, 4, &rng);
     thr_hit_query query = {0};
     thr_error err;
     p.weights[2] = NAN;
@@ -182,7 +152,7 @@ static void what_is_no_weight_is_told(void **state) {
                  "weighs -inf");
     assert_error(thr_hit_query_make(*state, &p.built.lists, p.features, NULL, THR_HITS_MAX_FEATURES + 1, &query, &err),
                  THR_EINVAL, &err, "a query of 1048577 features");
-    free_problem(*state, &p);
+    hits_free_problem(*state, &p);
 }
 
 static int setup(void **state) {

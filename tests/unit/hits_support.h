@@ -78,4 +78,35 @@ static inline void hits_free(hits_catalogue *c) {
     free(c->has);
 }
 
+typedef struct hits_problem {
+    hits_catalogue catalogue;
+    thr_built_lists built;
+    uint32_t *features;
+    float *weights;
+    size_t n;
+} hits_problem;
+
+/* Every feature there is, some twice, some unknown; weights of all sizes and signs, and zeros. */
+static inline hits_problem hits_make_problem(thr_context *context, uint64_t n_items, uint32_t n_features,
+                                             uint64_t *rng) {
+    hits_problem p = {.catalogue = hits_draw(n_items, n_features, rng), .n = n_features + 6};
+    thr_error err;
+    assert_ok(thr_lists_build(context, &p.catalogue.items, &p.built, &err), &err);
+    p.features = test_array(p.n, sizeof *p.features);
+    p.weights = test_array(p.n, sizeof *p.weights);
+    for (size_t i = 0; i < p.n; i++) {
+        const uint32_t drawn = (uint32_t)thr_rng_below(rng, n_features) * HITS_STEP;
+        p.features[i] = i < n_features ? (uint32_t)i * HITS_STEP : i < n_features + 3 ? drawn : drawn + 1;
+        p.weights[i] = i % 7 == 6 ? 0 : test_normal(rng) * (i % 3 == 0 ? 100.0f : 0.01f);
+    }
+    return p;
+}
+
+static inline void hits_free_problem(thr_context *context, hits_problem *p) {
+    thr_built_lists_free(context, &p->built);
+    hits_free(&p->catalogue);
+    free(p->features);
+    free(p->weights);
+}
+
 #endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hits/hit_search.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kernel/kernel.h"
+#include "parallel/pool.h"
+
+/*
+ * Blocks of a window, whose sums the second level cache holds; windows a thread takes at once, since every piece looks
+ * up where its streams begin; items offered together.
+ */
+enum { WINDOW = 64, PIECE_WINDOWS = 16, WINDOW_ITEMS = WINDOW * THR_LISTS_BLOCK, OFFERED = 64 };
+
+/* One thread's. */
+typedef struct worker {
+    thr_collector collector;
+    uint32_t *cursors;
+    size_t n_cursors;  /* there is room for */
+    uint64_t bad_item; /* the smallest whose value is not finite, or UINT64_MAX */
+    int32_t sums[WINDOW_ITEMS];
+    float values[WINDOW_ITEMS];
+} worker;
+
+struct thr_hit_search {
+    thr_context *context;
+    thr_hit_query query;
+    worker *workers;
+};
+
+thr_status thr_hit_search_create(thr_context *context, thr_hit_search **out, thr_error *err) {
+    thr_hit_search *search = NULL;
+    *out = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *search, &search, "a search", err));
+    search->context = context;
+    const thr_status status =
+        thr_alloc_zero(context, context->n_threads, sizeof *search->workers, &search->workers, "a search", err);
+    if (status != THR_OK) {
+        thr_hit_search_free(search);
+        return status;
+    }
+    *out = search;
+    return THR_OK;
+}
+
+void thr_hit_search_free(thr_hit_search *search) {
+    if (search == NULL)
+        return;
+    thr_context *context = search->context;
+    for (uint32_t i = 0; search->workers != NULL && i < context->n_threads; i++) {
+        thr_collector_free(&search->workers[i].collector);
+        thr_release(context, search->workers[i].cursors);
+    }
+    thr_hit_query_free(context, &search->query);
+    thr_release(context, search->workers);
+    thr_release(context, search);
+}
+
+/* ------------------------------------------------------------------------------------------------ one window */
+
+typedef struct run {
+    thr_hit_search *search;
+    const thr_hit_target *target;
+    uint32_t n_blocks;
+} run;
+
+/* From sums of n items, the first of them `first`, to values. */
+static void find_values(const run *r, const int32_t *sums, uint32_t first, uint32_t n, float *values) {
+    const thr_hit_target *target = r->target;
+    const bool sigmoid = target->value == THR_HIT_VALUE_SIGMOID;
+    const double unit = sigmoid ? -r->search->query.unit : r->search->query.unit;
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = (float)((double)sums[i] * unit);
+    if (sigmoid) {
+        r->search->context->kernels->exp_f32(values, values, n);
+        for (uint32_t i = 0; i < n; i++)
+            values[i] = 1 / (1 + values[i]);
+    }
+    if (target->multipliers != NULL)
+        for (uint32_t i = 0; i < n; i++)
+            values[i] *= target->multipliers[first + i];
+    if (target->offsets != NULL)
+        for (uint32_t i = 0; i < n; i++)
+            values[i] += target->offsets[first + i];
+}
+
+/* A group of OFFERED items or fewer; the first of them is a multiple of OFFERED. */
+static void offer(const run *r, worker *w, uint32_t first, uint32_t n, const float *values) {
+    uint64_t mask = n == OFFERED ? UINT64_MAX : (UINT64_C(1) << n) - 1, reach = 0, finite = 0;
+    if (r->target->filter != NULL)
+        mask &= r->target->filter[first / OFFERED];
+    for (uint32_t i = 0; i < n; i++) {
+        reach |= (uint64_t)(values[i] >= w->collector.threshold) << i;
+        finite |= (uint64_t)(fabsf(values[i]) <= 3.402823466e38f) << i;
+    }
+    if ((mask & ~finite) != 0) {
+        const uint64_t item = first + (uint32_t)__builtin_ctzll(mask & ~finite);
+        w->bad_item = item < w->bad_item ? item : w->bad_item;
+    }
+    mask &= reach & finite;
+    if (mask == 0)
+        return;
+    thr_collector_reserve(&w->collector);
+    thr_collector_push_block(&w->collector, first, mask, values, NULL);
+}
+
+static void run_window(const run *r, worker *w, uint32_t first_block) {
+    const uint32_t n_items = r->target->lists->n_items, first = first_block * THR_LISTS_BLOCK;
+    const uint32_t n_blocks = r->n_blocks - first_block < WINDOW ? r->n_blocks - first_block : WINDOW;
+    const uint32_t n = n_items - first < WINDOW_ITEMS ? n_items - first : WINDOW_ITEMS;
+    memset(w->sums, 0, (size_t)n_blocks * THR_LISTS_BLOCK * sizeof *w->sums);
+    thr_hit_query_add(&r->search->query, w->cursors, first_block, n_blocks, w->sums);
+    find_values(r, w->sums, first, n, w->values);
+    for (uint32_t i = 0; i < n; i += OFFERED)
+        offer(r, w, first + i, n - i < OFFERED ? n - i : OFFERED, w->values + i);
+}
+
+static void run_piece(void *arg, size_t piece, uint32_t number) {
+    const run *r = arg;
+    worker *w = &r->search->workers[number];
+    const uint32_t first = (uint32_t)piece * PIECE_WINDOWS * WINDOW;
+    thr_hit_query_seek(&r->search->query, w->cursors, first);
+    for (uint32_t block = first; block < r->n_blocks && block < first + PIECE_WINDOWS * WINDOW; block += WINDOW)
+        run_window(r, w, block);
+}
+
+/* ------------------------------------------------------------------------------------------------ a search */
+
+static thr_status start(thr_hit_search *search, size_t k, thr_error *err) {
+    thr_context *context = search->context;
+    for (uint32_t i = 0; i < context->n_threads; i++) {
+        worker *w = &search->workers[i];
+        w->bad_item = UINT64_MAX;
+        THR_TRY(thr_collector_start(&w->collector, context, k, 0, -INFINITY, err));
+        THR_TRY(thr_grow(context, &w->cursors, &w->n_cursors, 0, search->query.n_streams, sizeof *w->cursors,
+                         "a search", err));
+    }
+    return THR_OK;
+}
+
+/* All that the workers found, in the first one's collector. */
+static thr_status gather(thr_hit_search *search, thr_error *err) {
+    thr_collector *all = &search->workers[0].collector;
+    uint64_t bad_item = UINT64_MAX;
+    for (uint32_t i = 0; i < search->context->n_threads; i++) {
+        const worker *w = &search->workers[i];
+        bad_item = w->bad_item < bad_item ? w->bad_item : bad_item;
+        if (i > 0)
+            thr_collector_merge(all, &w->collector);
+    }
+    thr_collector_finish(all);
+    if (bad_item != UINT64_MAX)
+        return thr_fail(err, THR_ERANGE, "the value of item %llu is not finite: lower weights, or its multiplier",
+                        (unsigned long long)bad_item);
+    return all->status == THR_OK ? THR_OK : thr_fail(err, all->status, "no memory for the best items");
+}
+
+thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *target, const uint32_t *features,
+                              const float *weights, size_t n_features, size_t k, uint32_t *items, float *values,
+                              size_t *n, uint32_t *n_unknown, thr_error *err) {
+    THR_TRY(thr_hit_query_make(search->context, target->lists, features, weights, n_features, &search->query, err));
+    THR_TRY(start(search, k, err));
+    run r = {search, target, (target->lists->n_items + THR_LISTS_BLOCK - 1) / THR_LISTS_BLOCK};
+    thr_parallel_for(search->context, (r.n_blocks + PIECE_WINDOWS * WINDOW - 1) / (PIECE_WINDOWS * WINDOW), run_piece,
+                     &r);
+    THR_TRY(gather(search, err));
+    const thr_collector *all = &search->workers[0].collector;
+    thr_candidates_sort(all->items, all->n);
+    for (size_t i = 0; i < all->n; i++) {
+        items[i] = (uint32_t)all->items[i].row;
+        values[i] = all->items[i].score;
+    }
+    *n = all->n;
+    *n_unknown = search->query.n_unknown;
+    return THR_OK;
+}

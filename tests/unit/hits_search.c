@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hits_search.c - the best items by features, bids and filters are those of a naive model, to the bit. */
+#include "hits_support.h"
+
+#include "hits/hit_search.h"
+#include "kernel/elementwise.h"
+
+#include <math.h>
+
+static unsigned long long seed(void) {
+    return (unsigned long long)test_seed();
+}
+
+/* All values, best first: from whole multiples of the unit, in any order, to floats, one operation after the other. */
+static size_t naive_search(thr_context *context, const hits_problem *p, const thr_hit_target *target,
+                           thr_candidate *all) {
+    const hits_catalogue *c = &p->catalogue;
+    thr_hit_query query = {0};
+    thr_error err;
+    size_t n = 0;
+    assert_ok(thr_hit_query_make(context, target->lists, p->features, p->weights, p->n, &query, &err), &err);
+    for (uint64_t i = 0; i < c->items.n_items; i++) {
+        int64_t sum = 0;
+        if (target->filter != NULL && (target->filter[i / 64] >> i % 64 & 1) == 0)
+            continue;
+        for (size_t f = 0; f < p->n; f++)
+            if (p->features[f] % HITS_STEP == 0 && c->has[i * c->n_features + p->features[f] / HITS_STEP] != 0)
+                sum += lrint((double)p->weights[f] / query.unit);
+        float value = (float)((double)sum * query.unit);
+        if (target->value == THR_HIT_VALUE_SIGMOID)
+            value = 1 / (1 + thr_exp_one(-value));
+        if (target->multipliers != NULL)
+            value *= target->multipliers[i];
+        if (target->offsets != NULL)
+            value += target->offsets[i];
+        all[n++] = (thr_candidate){.row = i, .score = value};
+    }
+    thr_hit_query_free(context, &query);
+    thr_candidates_sort(all, n);
+    return n;
+}
+
+typedef struct numbers {
+    float *multipliers, *offsets;
+    uint64_t *filter;
+} numbers;
+
+static numbers draw_numbers(uint64_t n_items, uint64_t *rng) {
+    numbers x = {test_array(n_items, sizeof(float)), test_array(n_items, sizeof(float)),
+                 test_array(n_items / 64 + 1, sizeof(uint64_t))};
+    for (uint64_t i = 0; i < n_items; i++) {
+        x.multipliers[i] = (float)thr_rng_below(rng, 4);
+        x.offsets[i] = i % 3 == 0 ? 0 : test_normal(rng);
+        x.filter[i / 64] |= (uint64_t)(thr_rng_below(rng, 3) == 0) << i % 64;
+    }
+    return x;
+}
+
+static void free_numbers(numbers *x) {
+    free(x->multipliers);
+    free(x->offsets);
+    free(x->filter);
+}
+
+static void check(thr_context *context, const hits_problem *p, const thr_hit_target *target) {
+    static const size_t ks[] = {1, 10, 300, 100000};
+    const size_t n_items = (size_t)p->catalogue.items.n_items;
+    thr_candidate *all = test_array(n_items, sizeof *all);
+    const size_t n_all = naive_search(context, p, target, all);
+    thr_hit_search *search = NULL;
+    thr_error err;
+    assert_ok(thr_hit_search_create(context, &search, &err), &err);
+    for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
+        uint32_t *items = test_array(ks[i], sizeof *items), n_unknown = 0;
+        float *values = test_array(ks[i], sizeof *values);
+        size_t n = 0;
+        assert_ok(thr_hit_search_run(search, target, p->features, p->weights, p->n, ks[i], items, values, &n,
+                                     &n_unknown, &err),
+                  &err);
+        assert_int_equal(n, ks[i] < n_all ? ks[i] : n_all);
+        assert_true(n_unknown >= 3);
+        for (size_t j = 0; j < n; j++)
+            assert_case(items[j] == all[j].row && memcmp(&values[j], &all[j].score, sizeof *values) == 0,
+                        "seed %llu, k %zu: number %zu is item %u with %.9g, should be %llu with %.9g", seed(), ks[i], j,
+                        items[j], (double)values[j], (unsigned long long)all[j].row, (double)all[j].score);
+        free(items);
+        free(values);
+    }
+    thr_hit_search_free(search);
+    free(all);
+}
+
+static const struct {
+    uint64_t n_items;
+    uint32_t n_features;
+} SHAPES[] = {{1, 1}, {63, 9}, {257, 16}, {3000, 40}, {300000, 9}};
+enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+
+static void the_best_are_the_naive_ones(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    for (size_t s = 0; s < N_SHAPES; s++) {
+        thr_context *context = test_context((uint32_t)s % 3 + 1, THR_ISA_BEST, NULL);
+        hits_problem p = hits_make_problem(context, SHAPES[s].n_items, SHAPES[s].n_features, &rng);
+        numbers x = draw_numbers(SHAPES[s].n_items, &rng);
+        for (int kind = 0; kind < 16; kind += s < 4 ? 1 : 5) {
+            const thr_hit_target target = {.lists = &p.built.lists,
+                                           .value = (kind & 1) != 0 ? THR_HIT_VALUE_SIGMOID : THR_HIT_VALUE_SUM,
+                                           .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
+                                           .offsets = (kind & 4) != 0 ? x.offsets : NULL,
+                                           .filter = (kind & 8) != 0 ? x.filter : NULL};
+            check(context, &p, &target);
+        }
+        free_numbers(&x);
+        hits_free_problem(context, &p);
+        thr_context_free(context);
+    }
+}
+
+static void a_value_that_is_not_finite_is_told(void **state) {
+    uint64_t rng = test_seed() + 1;
+    hits_problem p = hits_make_problem(*state, 3000, 8, &rng);
+    numbers x = draw_numbers(3000, &rng);
+    thr_hit_target target = {.lists = &p.built.lists, .multipliers = x.multipliers};
+    thr_hit_search *search = NULL;
+    thr_error err;
+    uint32_t items[5], n_unknown = 0;
+    float values[5];
+    size_t n = 0;
+    x.multipliers[2000] = NAN;
+    x.multipliers[1234] = INFINITY;
+    x.filter[1234 / 64] |= UINT64_C(1) << 1234 % 64;
+    assert_ok(thr_hit_search_create(*state, &search, &err), &err);
+    p.weights[0] = 5; /* all items have it */
+    assert_error(
+        thr_hit_search_run(search, &target, p.features, p.weights, p.n, 5, items, values, &n, &n_unknown, &err),
+        THR_ERANGE, &err, "the value of item 1234 is not finite");
+    target.filter = x.filter;
+    x.filter[1234 / 64] &= ~(UINT64_C(1) << 1234 % 64);
+    x.filter[2000 / 64] &= ~(UINT64_C(1) << 2000 % 64);
+    assert_ok(thr_hit_search_run(search, &target, p.features, p.weights, p.n, 5, items, values, &n, &n_unknown, &err),
+              &err);
+    assert_int_equal(n, 5);
+    thr_hit_search_free(search);
+    free_numbers(&x);
+    hits_free_problem(*state, &p);
+}
+
+static void nothing_is_allocated_after_the_first_search(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 2;
+    test_memory memory = {0};
+    thr_context *context = test_context(2, THR_ISA_BEST, &memory);
+    hits_problem p = hits_make_problem(context, 50000, 16, &rng);
+    const thr_hit_target target = {.lists = &p.built.lists};
+    thr_hit_search *search = NULL;
+    thr_error err;
+    uint32_t items[50], n_unknown = 0;
+    float values[50];
+    size_t n = 0, calls = 0;
+    assert_ok(thr_hit_search_create(context, &search, &err), &err);
+    for (int times = 0; times < 4; times++) {
+        calls = atomic_load(&memory.calls);
+        assert_ok(
+            thr_hit_search_run(search, &target, p.features, p.weights, p.n, 50, items, values, &n, &n_unknown, &err),
+            &err);
+        assert_true(times == 0 || atomic_load(&memory.calls) == calls);
+    }
+    thr_hit_search_free(search);
+    hits_free_problem(context, &p);
+    thr_context_free(context);
+    assert_int_equal(atomic_load(&memory.live), 0);
+}
+
+static int setup(void **state) {
+    *state = test_context(3, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+static int teardown(void **state) {
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_best_are_the_naive_ones),
+        cmocka_unit_test(a_value_that_is_not_finite_is_told),
+        cmocka_unit_test(nothing_is_allocated_after_the_first_search),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
