@@ -219,6 +219,7 @@ if(TARGET thresher_cuda_emulated)
                  "THR_CUBLAS_LIBRARY=$<TARGET_FILE:thresher_cublas_emulated>")
     thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/tables.sh ${PROJECT_BINARY_DIR}
              $<TARGET_FILE:thresher_cuda_emulated>)
+    set_tests_properties(gcheck.script PROPERTIES TIMEOUT 960) # sanitizers, on a slow and busy machine
 else()
     thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/tables.sh)
 endif()
