@@ -27,9 +27,26 @@ static thr_status find_unit(const uint32_t *features, const float *weights, size
     return THR_OK;
 }
 
+static thr_status push(thr_context *context, const thr_lists *lists, uint32_t entry, int32_t weight,
+                       thr_hit_query *query, thr_error *err) {
+    const uint32_t group = lists->entry_groups[entry];
+    const size_t at = lists->entry_begins[entry];
+    const bool is_bitmaps = group == THR_LISTS_BITS;
+    thr_hit_stream **streams = is_bitmaps ? &query->bitmaps : &query->streams;
+    size_t *n = is_bitmaps ? &query->n_bitmaps : &query->n_streams;
+    THR_TRY(thr_grow(context, streams, is_bitmaps ? &query->bitmaps_capacity : &query->streams_capacity, *n, *n + 1,
+                     sizeof **streams, "a query", err));
+    (*streams)[(*n)++] = (thr_hit_stream){.numbers = lists->groups[group].numbers + at,
+                                          .values = lists->groups[group].values + at * thr_lists_group_size(group),
+                                          .n_blocks = lists->entry_lengths[entry],
+                                          .group = group,
+                                          .weight = weight};
+    return THR_OK;
+}
+
 thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, const uint32_t *features,
                               const float *weights, size_t n, thr_hit_query *query, thr_error *err) {
-    query->n_streams = query->n_unknown = 0;
+    query->n_streams = query->n_bitmaps = query->n_unknown = 0;
     THR_TRY(find_unit(features, weights, n, &query->unit, err));
     for (size_t i = 0; i < n; i++) {
         const uint32_t f = thr_lists_find(lists, features[i]);
@@ -39,24 +56,15 @@ thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, cons
         }
         const int32_t weight = (int32_t)lrint((weights == NULL ? 1 : (double)weights[i]) / query->unit);
         const uint32_t begin = lists->first_entries[f], end = lists->first_entries[f + 1];
-        THR_TRY(thr_grow(context, &query->streams, &query->capacity, query->n_streams, query->n_streams + end - begin,
-                         sizeof *query->streams, "a query", err));
-        for (uint32_t e = begin; e < end && weight != 0; e++) {
-            const thr_lists_group *group = &lists->groups[lists->entry_groups[e]];
-            const size_t at = lists->entry_begins[e];
-            query->streams[query->n_streams++] =
-                (thr_hit_stream){.numbers = group->numbers + at,
-                                 .values = group->values + at * thr_lists_group_size(lists->entry_groups[e]),
-                                 .n_blocks = lists->entry_lengths[e],
-                                 .group = lists->entry_groups[e],
-                                 .weight = weight};
-        }
+        for (uint32_t e = begin; e < end && weight != 0; e++)
+            THR_TRY(push(context, lists, e, weight, query, err));
     }
     return THR_OK;
 }
 
 void thr_hit_query_free(thr_context *context, thr_hit_query *query) {
     thr_release(context, query->streams);
+    thr_release(context, query->bitmaps);
     *query = (thr_hit_query){.streams = NULL};
 }
 
@@ -68,12 +76,7 @@ static void add_runs(const uint8_t *values, uint32_t n_runs, int32_t weight, int
             sums[values[2 * run] + i] += weight;
 }
 
-static void add_bits(const uint8_t *values, int32_t weight, int32_t *sums) {
-    for (uint32_t i = 0; i < THR_LISTS_BLOCK; i++)
-        sums[i] += (values[i / 8] >> i % 8 & 1) != 0 ? weight : 0;
-}
-
-/* The blocks of a stream below end, of values that are size bytes each. */
+/* The blocks of a stream below end. */
 static uint32_t add_stream(const thr_hit_stream *s, uint32_t at, uint32_t first, uint32_t end, int32_t *sums) {
     const uint32_t size = thr_lists_group_size(s->group);
     for (; at < s->n_blocks && s->numbers[at] < end; at++) {
@@ -82,31 +85,58 @@ static uint32_t add_stream(const thr_hit_stream *s, uint32_t at, uint32_t first,
         if (s->group < THR_LISTS_IDS)
             for (uint32_t i = 0; i < size; i++)
                 block[values[i]] += s->weight;
-        else if (s->group < THR_LISTS_BITS)
-            add_runs(values, size / 2, s->weight, block);
         else
-            add_bits(values, s->weight, block);
+            add_runs(values, size / 2, s->weight, block);
     }
     return at;
 }
 
-void thr_hit_query_seek(const thr_hit_query *query, uint32_t *cursors, uint32_t block) {
-    for (size_t i = 0; i < query->n_streams; i++) {
-        const thr_hit_stream *s = &query->streams[i];
-        uint32_t begin = 0, end = s->n_blocks;
-        while (begin < end) {
-            const uint32_t middle = begin + (end - begin) / 2;
-            if (s->numbers[middle] < block)
-                begin = middle + 1;
-            else
-                end = middle;
+/* Block by block, so that its sums stay in registers while the bitmaps of all features go by. */
+static void add_bitmaps(const thr_kernels *kernels, const thr_hit_query *query, uint32_t *cursors, uint32_t first,
+                        uint32_t n_blocks, int32_t *sums) {
+    enum { AT_ONCE = 64 };
+    const uint8_t *bitmaps[AT_ONCE];
+    int32_t weights[AT_ONCE];
+    for (uint32_t block = 0; block < n_blocks; block++) {
+        size_t n = 0;
+        for (size_t i = 0; i < query->n_bitmaps; i++) {
+            const thr_hit_stream *s = &query->bitmaps[i];
+            if (cursors[i] == s->n_blocks || s->numbers[cursors[i]] != first + block)
+                continue;
+            bitmaps[n] = s->values + (size_t)cursors[i]++ * (THR_LISTS_BLOCK / 8);
+            weights[n++] = s->weight;
+            if (n == AT_ONCE) {
+                kernels->add_bitmaps(sums + (size_t)block * THR_LISTS_BLOCK, bitmaps, weights, n);
+                n = 0;
+            }
         }
-        cursors[i] = begin;
+        if (n > 0)
+            kernels->add_bitmaps(sums + (size_t)block * THR_LISTS_BLOCK, bitmaps, weights, n);
     }
 }
 
-void thr_hit_query_add(const thr_hit_query *query, uint32_t *cursors, uint32_t first, uint32_t n_blocks,
-                       int32_t *sums) {
+void thr_hit_query_add(const thr_kernels *kernels, const thr_hit_query *query, uint32_t *cursors, uint32_t first,
+                       uint32_t n_blocks, int32_t *sums) {
     for (size_t i = 0; i < query->n_streams; i++)
         cursors[i] = add_stream(&query->streams[i], cursors[i], first, first + n_blocks, sums);
+    add_bitmaps(kernels, query, cursors + query->n_streams, first, n_blocks, sums);
+}
+
+static uint32_t find_block(const thr_hit_stream *s, uint32_t block) {
+    uint32_t begin = 0, end = s->n_blocks;
+    while (begin < end) {
+        const uint32_t middle = begin + (end - begin) / 2;
+        if (s->numbers[middle] < block)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+void thr_hit_query_seek(const thr_hit_query *query, uint32_t *cursors, uint32_t block) {
+    for (size_t i = 0; i < query->n_streams; i++)
+        cursors[i] = find_block(&query->streams[i], block);
+    for (size_t i = 0; i < query->n_bitmaps; i++)
+        cursors[query->n_streams + i] = find_block(&query->bitmaps[i], block);
 }

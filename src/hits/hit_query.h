@@ -12,6 +12,7 @@
 #define THR_HITS_HIT_QUERY_H
 
 #include "hits/lists.h"
+#include "kernel/kernel.h"
 
 enum { THR_HITS_MAX_FEATURES = 1 << 20 }; /* of a query */
 
@@ -25,8 +26,10 @@ typedef struct thr_hit_stream {
 
 /* Set up by zeroing; used again and again, its memory grows with the largest query. */
 typedef struct thr_hit_query {
-    thr_hit_stream *streams;
-    size_t n_streams, capacity;
+    thr_hit_stream *streams; /* of ids and runs */
+    thr_hit_stream *bitmaps;
+    size_t n_streams, n_bitmaps;
+    size_t streams_capacity, bitmaps_capacity;
     double unit;
     uint32_t n_unknown; /* features that no item has */
 } thr_hit_query;
@@ -43,7 +46,8 @@ thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, cons
 void thr_hit_query_free(thr_context *context, thr_hit_query *query);
 
 /*
- * cursors, one a stream: where a pass begins that adds from this block on. From the first block they are all 0.
+ * cursors, one of each of the n_streams, then of the n_bitmaps: where a pass begins that adds from this block on. From
+ * the first block they are all 0.
  */
 void thr_hit_query_seek(const thr_hit_query *query, uint32_t *cursors, uint32_t block);
 
@@ -51,6 +55,7 @@ void thr_hit_query_seek(const thr_hit_query *query, uint32_t *cursors, uint32_t 
  * sums[i], in units, for the items of blocks first to first + n_blocks - 1: what it was, and what the query adds. There
  * is room for whole blocks. cursors move on to block first + n_blocks.
  */
-void thr_hit_query_add(const thr_hit_query *query, uint32_t *cursors, uint32_t first, uint32_t n_blocks, int32_t *sums);
+void thr_hit_query_add(const thr_kernels *kernels, const thr_hit_query *query, uint32_t *cursors, uint32_t first,
+                       uint32_t n_blocks, int32_t *sums);
 
 #endif

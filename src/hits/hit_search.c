@@ -111,7 +111,7 @@ static void run_window(const run *r, worker *w, uint32_t first_block) {
     const uint32_t n_blocks = r->n_blocks - first_block < WINDOW ? r->n_blocks - first_block : WINDOW;
     const uint32_t n = n_items - first < WINDOW_ITEMS ? n_items - first : WINDOW_ITEMS;
     memset(w->sums, 0, (size_t)n_blocks * THR_LISTS_BLOCK * sizeof *w->sums);
-    thr_hit_query_add(&r->search->query, w->cursors, first_block, n_blocks, w->sums);
+    thr_hit_query_add(r->search->context->kernels, &r->search->query, w->cursors, first_block, n_blocks, w->sums);
     find_values(r, w->sums, first, n, w->values);
     for (uint32_t i = 0; i < n; i += OFFERED)
         offer(r, w, first + i, n - i < OFFERED ? n - i : OFFERED, w->values + i);
@@ -134,8 +134,8 @@ static thr_status start(thr_hit_search *search, size_t k, thr_error *err) {
         worker *w = &search->workers[i];
         w->bad_item = UINT64_MAX;
         THR_TRY(thr_collector_start(&w->collector, context, k, 0, -INFINITY, err));
-        THR_TRY(thr_grow(context, &w->cursors, &w->n_cursors, 0, search->query.n_streams, sizeof *w->cursors,
-                         "a search", err));
+        THR_TRY(thr_grow(context, &w->cursors, &w->n_cursors, 0, search->query.n_streams + search->query.n_bitmaps,
+                         sizeof *w->cursors, "a search", err));
     }
     return THR_OK;
 }

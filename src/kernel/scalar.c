@@ -259,4 +259,5 @@ void thr_kernels_fill_scalar(thr_kernels *kernels) {
     THR_CODE_KERNEL_LIST(FILL)
 #undef FILL
     thr_kernels_fill_scalar_layers(kernels);
+    thr_kernels_fill_scalar_postings(kernels);
 }

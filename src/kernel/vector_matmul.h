@@ -13,6 +13,7 @@
 #define THR_KERNEL_VECTOR_MATMUL_H
 
 #include "kernel/layers.h"
+#include "kernel/unroll.h"
 
 #include <string.h>
 
@@ -34,13 +35,6 @@ enum {
 typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));
 
 #define THR_ALWAYS static inline __attribute__((always_inline))
-
-/* Registers have no index: loops over arrays that stand for registers are unrolled. */
-#ifdef __clang__
-#define THR_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define THR_UNROLL _Pragma("GCC unroll 16")
-#endif
 
 THR_ALWAYS thr_lanes thr_load(const float *from) {
     thr_lanes x;

@@ -14,9 +14,10 @@ static unsigned long long seed(void) {
 static int32_t *add_up(const thr_hit_query *query, const thr_lists *lists, uint32_t window) {
     const uint32_t n_blocks = (lists->n_items + THR_LISTS_BLOCK - 1) / THR_LISTS_BLOCK;
     int32_t *sums = test_array((size_t)n_blocks * THR_LISTS_BLOCK, sizeof *sums);
-    uint32_t *cursors = test_array(query->n_streams + 1, sizeof *cursors);
+    uint32_t *cursors = test_array(query->n_streams + query->n_bitmaps + 1, sizeof *cursors);
     for (uint32_t first = 0; first < n_blocks; first += window)
-        thr_hit_query_add(query, cursors, first, n_blocks - first < window ? n_blocks - first : window,
+        thr_hit_query_add(thr_kernels_get(window % 2 == 0 ? THR_ISA_SCALAR : thr_isa_best()), query, cursors, first,
+                          n_blocks - first < window ? n_blocks - first : window,
                           sums + (size_t)first * THR_LISTS_BLOCK);
     free(cursors);
     return sums;
@@ -132,9 +133,9 @@ static void a_query_of_nothing_adds_nothing(void **state) {
     const uint32_t features[] = {1, 0};
     const float zeros[] = {0, 0};
     assert_ok(thr_hit_query_make(*state, &p.built.lists, features, zeros, 0, &query, &err), &err);
-    assert_true(query.n_streams == 0 && query.n_unknown == 0);
+    assert_true(query.n_streams + query.n_bitmaps == 0 && query.n_unknown == 0);
     assert_ok(thr_hit_query_make(*state, &p.built.lists, features, zeros, 2, &query, &err), &err);
-    assert_true(query.n_streams == 0 && query.n_unknown == 1);
+    assert_true(query.n_streams + query.n_bitmaps == 0 && query.n_unknown == 1);
     thr_hit_query_free(*state, &query);
     hits_free_problem(*state, &p);
 }

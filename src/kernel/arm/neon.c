@@ -158,4 +158,5 @@ void thr_kernels_fill_neon(thr_kernels *kernels) {
     thr_kernels_fill_neon_screen(kernels);
     kernels->rest_product = thr_rest_product_neon;
     thr_kernels_fill_neon_layers(kernels);
+    thr_kernels_fill_neon_postings(kernels);
 }

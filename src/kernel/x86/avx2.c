@@ -307,4 +307,5 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     kernels->distance_tile = thr_distance_tile_avx2;
     kernels->code_squares = thr_code_squares_avx2;
     thr_kernels_fill_avx2_layers(kernels);
+    thr_kernels_fill_avx2_postings(kernels);
 }

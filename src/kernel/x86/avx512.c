@@ -297,4 +297,5 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
     kernels->distance_tile = thr_distance_tile_avx512;
     kernels->code_squares = thr_code_squares_avx512;
     thr_kernels_fill_avx512_layers(kernels);
+    thr_kernels_fill_avx512_postings(kernels);
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The specification of the kernels of postings.h: plain loops, compiled without vectorisation. */
+#include "kernel/kernel.h"
+
+static void add_bitmaps(int32_t *sums, const uint8_t *const *bitmaps, const int32_t *weights, size_t n) {
+    for (size_t b = 0; b < n; b++)
+        for (size_t i = 0; i < 256; i++)
+            if ((bitmaps[b][i / 8] >> i % 8 & 1) != 0)
+                sums[i] += weights[b];
+}
+
+void thr_kernels_fill_scalar_postings(thr_kernels *kernels) {
+    kernels->add_bitmaps = add_bitmaps;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unroll.h - registers have no index: loops over arrays that stand for registers are unrolled. */
+#ifndef THR_KERNEL_UNROLL_H
+#define THR_KERNEL_UNROLL_H
+
+#ifdef __clang__
+#define THR_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define THR_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#endif
