@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hits/hit_search.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -86,20 +87,18 @@ static void find_values(const run *r, const int32_t *sums, uint32_t first, uint3
             values[i] += target->offsets[first + i];
 }
 
-/* A group of OFFERED items or fewer; the first of them is a multiple of OFFERED. */
+/* A group of OFFERED items or fewer, with room for all; the first of them is a multiple of OFFERED. */
 static void offer(const run *r, worker *w, uint32_t first, uint32_t n, const float *values) {
-    uint64_t mask = n == OFFERED ? UINT64_MAX : (UINT64_C(1) << n) - 1, reach = 0, finite = 0;
+    uint64_t mask = n == OFFERED ? UINT64_MAX : (UINT64_C(1) << n) - 1, finite = 0;
     if (r->target->filter != NULL)
         mask &= r->target->filter[first / OFFERED];
-    for (uint32_t i = 0; i < n; i++) {
-        reach |= (uint64_t)(values[i] >= w->collector.threshold) << i;
-        finite |= (uint64_t)(fabsf(values[i]) <= 3.402823466e38f) << i;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        finite |= (uint64_t)(fabsf(values[i]) <= FLT_MAX) << i;
     if ((mask & ~finite) != 0) {
         const uint64_t item = first + (uint32_t)__builtin_ctzll(mask & ~finite);
         w->bad_item = item < w->bad_item ? item : w->bad_item;
     }
-    mask &= reach & finite;
+    mask &= finite & r->search->context->kernels->screen_scores(values, w->collector.threshold);
     if (mask == 0)
         return;
     thr_collector_reserve(&w->collector);

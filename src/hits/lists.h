@@ -79,8 +79,8 @@ typedef struct thr_built_lists {
 /*
  * All threads build; the result does not depend on how many there are.
  *
- * THR_OK; THR_EINVAL for no items, more than THR_LISTS_MAX_ITEMS, or offsets that do not ascend; THR_ERANGE for a
- * feature beyond THR_LISTS_MAX_FEATURE (err names the item); THR_ENOMEM.
+ * THR_OK; THR_EINVAL for no items, more than THR_LISTS_MAX_ITEMS, or offsets that do not ascend from 0; THR_ERANGE for
+ * a feature beyond THR_LISTS_MAX_FEATURE (err names the item); THR_ENOMEM.
  */
 thr_status thr_lists_build(thr_context *context, const thr_item_features *items, thr_built_lists *built,
                            thr_error *err);

@@ -27,9 +27,12 @@ static thr_status check(const thr_item_features *items, uint64_t *n_numbers, thr
     if (items->n_items == 0 || items->n_items > THR_LISTS_MAX_ITEMS)
         return thr_fail(err, THR_EINVAL, "%llu items: lists can have 1 to %d", (unsigned long long)items->n_items,
                         THR_LISTS_MAX_ITEMS);
+    if (items->offsets[0] != 0)
+        return thr_fail(err, THR_EINVAL, "the features of item 0 begin at %llu: the first offset is 0",
+                        (unsigned long long)items->offsets[0]);
     uint32_t largest = 0;
     for (uint64_t i = 0; i < items->n_items; i++) {
-        if (items->offsets[i + 1] < items->offsets[i] || items->offsets[0] != 0)
+        if (items->offsets[i + 1] < items->offsets[i])
             return thr_fail(err, THR_EINVAL, "the features of item %llu end before they begin", (unsigned long long)i);
         for (uint64_t e = items->offsets[i]; e < items->offsets[i + 1]; e++) {
             if (items->features[e] > THR_LISTS_MAX_FEATURE)

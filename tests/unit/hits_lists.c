@@ -171,7 +171,7 @@ static void what_cannot_be_built_is_told(void **state) {
     features[1]++;
     assert_error(thr_lists_build(*state, &items, &built, &err), THR_ERANGE, &err, "item 0 has feature 268435456");
     offsets[0] = 1;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, NULL);
+    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "item 0 begin at 1");
     assert_null(built.memory);
 }
 
@@ -200,15 +200,6 @@ static void every_failing_allocation_is_told(void **state) {
     hits_free(&c);
 }
 
-static int setup(void **state) {
-    *state = test_context(3, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-static int teardown(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_hold_what_items_have_in_the_least_bytes),
@@ -218,5 +209,5 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_built_is_told),
         cmocka_unit_test(every_failing_allocation_is_told),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
 }

@@ -156,15 +156,6 @@ static void what_is_no_weight_is_told(void **state) {
     hits_free_problem(*state, &p);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-static int teardown(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_the_naive_ones_to_half_a_unit_a_feature),
@@ -174,5 +165,5 @@ int main(void) {
         cmocka_unit_test(a_query_of_nothing_adds_nothing),
         cmocka_unit_test(what_is_no_weight_is_told),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
 }

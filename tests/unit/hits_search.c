@@ -172,20 +172,11 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-static int setup(void **state) {
-    *state = test_context(3, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-static int teardown(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_are_the_naive_ones),
         cmocka_unit_test(a_value_that_is_not_finite_is_told),
         cmocka_unit_test(nothing_is_allocated_after_the_first_search),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
 }

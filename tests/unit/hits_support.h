@@ -109,4 +109,14 @@ static inline void hits_free_problem(thr_context *context, hits_problem *p) {
     free(p->weights);
 }
 
+/* Of a group of tests: *state is a context of three threads. */
+static inline int hits_setup(void **state) {
+    *state = test_context(3, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+static inline int hits_teardown(void **state) {
+    thr_context_free(*state);
+    return 0;
+}
+
 #endif
