@@ -11,6 +11,7 @@
 #include <thresher/context.h>
 #include <thresher/device.h>
 #include <thresher/filter.h>
+#include <thresher/hits.h>
 #include <thresher/index.h>
 #include <thresher/matrix.h>
 #include <thresher/metric.h>

@@ -9,11 +9,11 @@
 /* ------------------------------------------------------------------------------------------------ making */
 
 /* The exponent of the unit: total < 2^x gives 2^(x - 30), so n rounded weights add up to at most 2^30 + n / 2. */
-static thr_status find_unit(const uint32_t *features, const float *weights, size_t n, double *unit, thr_error *err) {
+thr_status thr_hit_query_unit(const uint32_t *features, const float *weights, size_t n, double *unit, thr_error *err) {
     enum { SUM_BITS = 30 };
     double total = 0;
     if (n > THR_HITS_MAX_FEATURES)
-        return thr_fail(err, THR_EINVAL, "a query of %zu features: it can have up to %d", n, THR_HITS_MAX_FEATURES);
+        return thr_fail(err, THR_EINVAL, "a query of %zu features: it can have up to %u", n, THR_HITS_MAX_FEATURES);
     for (size_t i = 0; i < n; i++) {
         const double weight = weights == NULL ? 1 : (double)weights[i];
         if (!isfinite(weight))
@@ -25,6 +25,10 @@ static thr_status find_unit(const uint32_t *features, const float *weights, size
         (void)frexp(total, &exponent);
     *unit = ldexp(1, exponent - SUM_BITS);
     return THR_OK;
+}
+
+int32_t thr_hit_query_weight(const float *weights, size_t i, double unit) {
+    return (int32_t)lrint((weights == NULL ? 1 : (double)weights[i]) / unit);
 }
 
 static thr_status push(thr_context *context, const thr_lists *lists, uint32_t entry, int32_t weight,
@@ -47,14 +51,14 @@ static thr_status push(thr_context *context, const thr_lists *lists, uint32_t en
 thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, const uint32_t *features,
                               const float *weights, size_t n, thr_hit_query *query, thr_error *err) {
     query->n_streams = query->n_bitmaps = query->n_unknown = 0;
-    THR_TRY(find_unit(features, weights, n, &query->unit, err));
+    THR_TRY(thr_hit_query_unit(features, weights, n, &query->unit, err));
     for (size_t i = 0; i < n; i++) {
         const uint32_t f = thr_lists_find(lists, features[i]);
         if (f == lists->n_features) {
             query->n_unknown++;
             continue;
         }
-        const int32_t weight = (int32_t)lrint((weights == NULL ? 1 : (double)weights[i]) / query->unit);
+        const int32_t weight = thr_hit_query_weight(weights, i, query->unit);
         const uint32_t begin = lists->first_entries[f], end = lists->first_entries[f + 1];
         for (uint32_t e = begin; e < end && weight != 0; e++)
             THR_TRY(push(context, lists, e, weight, query, err));
@@ -122,21 +126,9 @@ void thr_hit_query_add(const thr_kernels *kernels, const thr_hit_query *query, u
     add_bitmaps(kernels, query, cursors + query->n_streams, first, n_blocks, sums);
 }
 
-static uint32_t find_block(const thr_hit_stream *s, uint32_t block) {
-    uint32_t begin = 0, end = s->n_blocks;
-    while (begin < end) {
-        const uint32_t middle = begin + (end - begin) / 2;
-        if (s->numbers[middle] < block)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
-}
-
 void thr_hit_query_seek(const thr_hit_query *query, uint32_t *cursors, uint32_t block) {
     for (size_t i = 0; i < query->n_streams; i++)
-        cursors[i] = find_block(&query->streams[i], block);
+        cursors[i] = thr_lists_seek(query->streams[i].numbers, query->streams[i].n_blocks, block);
     for (size_t i = 0; i < query->n_bitmaps; i++)
-        cursors[query->n_streams + i] = find_block(&query->bitmaps[i], block);
+        cursors[query->n_streams + i] = thr_lists_seek(query->bitmaps[i].numbers, query->bitmaps[i].n_blocks, block);
 }

@@ -14,8 +14,6 @@
 #include "hits/lists.h"
 #include "kernel/kernel.h"
 
-enum { THR_HITS_MAX_FEATURES = 1 << 20 }; /* of a query */
-
 /* A feature's blocks in one group. */
 typedef struct thr_hit_stream {
     const uint16_t *numbers;
@@ -33,6 +31,14 @@ typedef struct thr_hit_query {
     double unit;
     uint32_t n_unknown; /* features that no item has */
 } thr_hit_query;
+
+/*
+ * What a query's weights are whole multiples of. THR_OK; THR_EINVAL and THR_ERANGE as thr_hit_query_make.
+ */
+thr_status thr_hit_query_unit(const uint32_t *features, const float *weights, size_t n, double *unit, thr_error *err);
+
+/* The weight of feature i, in units. */
+int32_t thr_hit_query_weight(const float *weights, size_t i, double unit);
 
 /*
  * Features in any order; the weights of one that stands twice are added. weights NULL: 1 each. Unknown features count

@@ -19,8 +19,8 @@ enum { WINDOW = 64, PIECE_WINDOWS = 16, WINDOW_ITEMS = WINDOW * THR_LISTS_BLOCK,
 typedef struct worker {
     thr_collector collector;
     uint32_t *cursors;
-    size_t n_cursors;  /* there is room for */
-    uint64_t bad_item; /* the smallest whose value is not finite, or UINT64_MAX */
+    size_t n_cursors; /* there is room for */
+    uint64_t bad_row; /* the smallest whose value is not finite, or UINT64_MAX */
     int32_t sums[WINDOW_ITEMS];
     float values[WINDOW_ITEMS];
 } worker;
@@ -70,7 +70,7 @@ typedef struct run {
 /* From sums of n items, the first of them `first`, to values. */
 static void find_values(const run *r, const int32_t *sums, uint32_t first, uint32_t n, float *values) {
     const thr_hit_target *target = r->target;
-    const bool sigmoid = target->value == THR_HIT_VALUE_SIGMOID;
+    const bool sigmoid = target->value == THR_HITS_VALUE_SIGMOID;
     const double unit = sigmoid ? -r->search->query.unit : r->search->query.unit;
     for (uint32_t i = 0; i < n; i++)
         values[i] = (float)((double)sums[i] * unit);
@@ -94,15 +94,20 @@ static void offer(const run *r, worker *w, uint32_t first, uint32_t n, const flo
         mask &= r->target->filter[first / OFFERED];
     for (uint32_t i = 0; i < n; i++)
         finite |= (uint64_t)(fabsf(values[i]) <= FLT_MAX) << i;
-    if ((mask & ~finite) != 0) {
-        const uint64_t item = first + (uint32_t)__builtin_ctzll(mask & ~finite);
-        w->bad_item = item < w->bad_item ? item : w->bad_item;
+    for (uint64_t bad = mask & ~finite; bad != 0; bad &= bad - 1) {
+        const uint32_t item = first + (uint32_t)__builtin_ctzll(bad);
+        const uint64_t row = r->target->rows == NULL ? item : r->target->rows[item];
+        w->bad_row = row < w->bad_row ? row : w->bad_row;
     }
     mask &= finite & r->search->context->kernels->screen_scores(values, w->collector.threshold);
     if (mask == 0)
         return;
     thr_collector_reserve(&w->collector);
-    thr_collector_push_block(&w->collector, first, mask, values, NULL);
+    const uint32_t *rows = r->target->rows;
+    for (; mask != 0; mask &= mask - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctzll(mask);
+        thr_collector_push(&w->collector, rows == NULL ? first + i : rows[first + i], values[i], 0);
+    }
 }
 
 static void run_window(const run *r, worker *w, uint32_t first_block) {
@@ -131,7 +136,7 @@ static thr_status start(thr_hit_search *search, size_t k, thr_error *err) {
     thr_context *context = search->context;
     for (uint32_t i = 0; i < context->n_threads; i++) {
         worker *w = &search->workers[i];
-        w->bad_item = UINT64_MAX;
+        w->bad_row = UINT64_MAX;
         THR_TRY(thr_collector_start(&w->collector, context, k, 0, -INFINITY, err));
         THR_TRY(thr_grow(context, &w->cursors, &w->n_cursors, 0, search->query.n_streams + search->query.n_bitmaps,
                          sizeof *w->cursors, "a search", err));
@@ -142,22 +147,22 @@ static thr_status start(thr_hit_search *search, size_t k, thr_error *err) {
 /* All that the workers found, in the first one's collector. */
 static thr_status gather(thr_hit_search *search, thr_error *err) {
     thr_collector *all = &search->workers[0].collector;
-    uint64_t bad_item = UINT64_MAX;
+    uint64_t bad_row = UINT64_MAX;
     for (uint32_t i = 0; i < search->context->n_threads; i++) {
         const worker *w = &search->workers[i];
-        bad_item = w->bad_item < bad_item ? w->bad_item : bad_item;
+        bad_row = w->bad_row < bad_row ? w->bad_row : bad_row;
         if (i > 0)
             thr_collector_merge(all, &w->collector);
     }
     thr_collector_finish(all);
-    if (bad_item != UINT64_MAX)
-        return thr_fail(err, THR_ERANGE, "the value of item %llu is not finite: lower weights, or its multiplier",
-                        (unsigned long long)bad_item);
+    if (bad_row != UINT64_MAX)
+        return thr_fail(err, THR_ERANGE, "the value of row %llu is not finite: lower weights, or its multiplier",
+                        (unsigned long long)bad_row);
     return all->status == THR_OK ? THR_OK : thr_fail(err, all->status, "no memory for the best items");
 }
 
 thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *target, const uint32_t *features,
-                              const float *weights, size_t n_features, size_t k, uint32_t *items, float *values,
+                              const float *weights, size_t n_features, size_t k, uint64_t *rows, float *values,
                               size_t *n, uint32_t *n_unknown, thr_error *err) {
     THR_TRY(thr_hit_query_make(search->context, target->lists, features, weights, n_features, &search->query, err));
     THR_TRY(start(search, k, err));
@@ -168,7 +173,7 @@ thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *targ
     const thr_collector *all = &search->workers[0].collector;
     thr_candidates_sort(all->items, all->n);
     for (size_t i = 0; i < all->n; i++) {
-        items[i] = (uint32_t)all->items[i].row;
+        rows[i] = all->items[i].row;
         values[i] = all->items[i].score;
     }
     *n = all->n;

@@ -13,21 +13,19 @@
  * and who reads them knows before the loop how many there are. In a group blocks stand by feature, then by number. A
  * feature's blocks in a group are an *entry*.
  *
- * One set of lists has at most 2^24 items, so that a block's number takes two bytes.
+ * One set of lists has at most 2^24 items (THR_HITS_MAX_ITEMS), so that a block's number takes two bytes.
  */
 #ifndef THR_HITS_LISTS_H
 #define THR_HITS_LISTS_H
 
-#include <thresher/context.h>
+#include <thresher/hits.h>
 
 enum {
     THR_LISTS_BLOCK = 256,
     THR_LISTS_IDS = 16, /* the most items of a block written as ids */
     THR_LISTS_RUNS = 4, /* the most runs */
     THR_LISTS_BITS = THR_LISTS_IDS + THR_LISTS_RUNS,
-    THR_LISTS_N_GROUPS = THR_LISTS_BITS + 1,
-    THR_LISTS_MAX_ITEMS = 1 << 24,
-    THR_LISTS_MAX_FEATURE = (1 << 28) - 1 /* the largest number a feature may have */
+    THR_LISTS_N_GROUPS = THR_LISTS_BITS + 1
 };
 
 /* Bytes of a block's values. Group n - 1 has n ids, group THR_LISTS_IDS + n - 1 n runs, THR_LISTS_BITS a bitmap. */
@@ -57,17 +55,19 @@ typedef struct thr_lists {
 /* Where a feature stands in lists->features, or lists->n_features. */
 uint32_t thr_lists_find(const thr_lists *lists, uint32_t feature);
 
+/* The first of n ascending numbers of blocks that is at least block, or n. */
+uint32_t thr_lists_seek(const uint16_t *numbers, uint32_t n, uint32_t block);
+
+/* Whether an item has a feature, by its number. */
+bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item);
+
+/* Set bit i % 64 of words[i / 64] for every item i that has the feature in place f; there is room for whole blocks. */
+void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words);
+
 /* Bytes of all that the view shows. */
 uint64_t thr_lists_bytes(const thr_lists *lists);
 
 /* ------------------------------------------------------------------------------------------------ building */
-
-/* What items have: features[offsets[i]] to features[offsets[i + 1] - 1] are item i's, in any order. A view. */
-typedef struct thr_item_features {
-    const uint64_t *offsets; /* n_items + 1, from 0 */
-    const uint32_t *features;
-    uint64_t n_items;
-} thr_item_features;
 
 /* Lists and the memory they are in. Zeroed before the build. */
 typedef struct thr_built_lists {
@@ -77,13 +77,12 @@ typedef struct thr_built_lists {
 } thr_built_lists;
 
 /*
- * All threads build; the result does not depend on how many there are.
+ * rows as thr_postings_sort has them. All threads build; the result does not depend on how many there are.
  *
- * THR_OK; THR_EINVAL for no items, more than THR_LISTS_MAX_ITEMS, or offsets that do not ascend from 0; THR_ERANGE for
- * a feature beyond THR_LISTS_MAX_FEATURE (err names the item); THR_ENOMEM.
+ * THR_OK; THR_EDIM for no items or more than THR_HITS_MAX_ITEMS; THR_ENOMEM; and what thr_postings_sort returns.
  */
-thr_status thr_lists_build(thr_context *context, const thr_item_features *items, thr_built_lists *built,
-                           thr_error *err);
+thr_status thr_lists_build(thr_context *context, const thr_item_features *items, const uint32_t *rows,
+                           thr_built_lists *built, thr_error *err);
 void thr_built_lists_free(thr_context *context, thr_built_lists *built);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Building: a counting sort from items to features, then every feature's items are cut into blocks and written down.
+ * Building: what items have is turned round (hits/turned), then every feature's items are cut into blocks and written
+ * down.
  *
  * Features are dealt with in pieces that a thread takes whole. A first pass counts the blocks of every piece in every
  * group, sums of these say where a piece writes, and a second pass writes: nothing depends on which thread was when.
@@ -10,59 +11,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "hits/lists.h"
+#include "hits/turned.h"
 #include "parallel/pool.h"
 
 enum { PIECE_POSTINGS = 1 << 16 };
-
-/* ------------------------------------------------------------------------------------------------ sorting */
-
-/* Items by feature number. */
-typedef struct sorted {
-    uint64_t n_numbers; /* the largest feature number, and one */
-    uint64_t *starts;   /* of number f: items[starts[f]] to items[starts[f + 1] - 1], ascending */
-    uint32_t *items;
-} sorted;
-
-static thr_status check(const thr_item_features *items, uint64_t *n_numbers, thr_error *err) {
-    if (items->n_items == 0 || items->n_items > THR_LISTS_MAX_ITEMS)
-        return thr_fail(err, THR_EINVAL, "%llu items: lists can have 1 to %d", (unsigned long long)items->n_items,
-                        THR_LISTS_MAX_ITEMS);
-    if (items->offsets[0] != 0)
-        return thr_fail(err, THR_EINVAL, "the features of item 0 begin at %llu: the first offset is 0",
-                        (unsigned long long)items->offsets[0]);
-    uint32_t largest = 0;
-    for (uint64_t i = 0; i < items->n_items; i++) {
-        if (items->offsets[i + 1] < items->offsets[i])
-            return thr_fail(err, THR_EINVAL, "the features of item %llu end before they begin", (unsigned long long)i);
-        for (uint64_t e = items->offsets[i]; e < items->offsets[i + 1]; e++) {
-            if (items->features[e] > THR_LISTS_MAX_FEATURE)
-                return thr_fail(err, THR_ERANGE, "item %llu has feature %u: numbers go up to %d", (unsigned long long)i,
-                                items->features[e], THR_LISTS_MAX_FEATURE);
-            largest = items->features[e] > largest ? items->features[e] : largest;
-        }
-    }
-    *n_numbers = (uint64_t)largest + 1;
-    return THR_OK;
-}
-
-/* starts[f + 1] is at first where f's next item goes, and its end, the next one's start, when all are there. */
-static thr_status sort_items(thr_context *context, const thr_item_features *items, sorted *s, thr_error *err) {
-    const uint64_t n = items->offsets[items->n_items];
-    THR_TRY(thr_alloc_zero(context, s->n_numbers + 2, sizeof *s->starts, &s->starts, "posting lists", err));
-    THR_TRY(thr_alloc(context, n, sizeof *s->items, &s->items, "posting lists", err));
-    uint64_t *next = s->starts + 1, sum = 0;
-    for (uint64_t e = 0; e < n; e++)
-        next[items->features[e]]++;
-    for (uint64_t f = 0; f < s->n_numbers; f++) {
-        const uint64_t size = next[f];
-        next[f] = sum;
-        sum += size;
-    }
-    for (uint64_t i = 0; i < items->n_items; i++)
-        for (uint64_t e = items->offsets[i]; e < items->offsets[i + 1]; e++)
-            s->items[next[items->features[e]]++] = (uint32_t)i;
-    return THR_OK;
-}
 
 /* ------------------------------------------------------------------------------------------------ pieces */
 
@@ -75,11 +27,10 @@ typedef struct piece {
 } piece;
 
 typedef struct build {
-    const sorted *sorted;
+    thr_postings sorted;
     thr_lists *lists;
     piece *pieces;
     size_t n_pieces;
-    uint32_t *found; /* the features, before there is a place for them */
     /* The view's arrays, to be written. */
     uint32_t *features, *sizes, *first_entries, *begins, *lengths;
     uint8_t *entry_groups;
@@ -142,10 +93,10 @@ static void count_piece(void *arg, size_t number, uint32_t worker) {
     piece *p = &w->pieces[number];
     block b;
     for (uint32_t f = p->begin; f < p->end; f++) {
-        const uint64_t start = w->sorted->starts[w->found[f]], n = w->sorted->starts[w->found[f] + 1] - start;
+        const uint64_t start = w->sorted.starts[f], n = w->sorted.starts[f + 1] - start;
         uint32_t seen = 0;
         for (uint64_t at = 0; at < n;) {
-            p->n_repeated += take_block(w->sorted->items + start, n, &at, &b);
+            p->n_repeated += take_block(w->sorted.items + start, n, &at, &b);
             const uint32_t group = choose_group(&b);
             p->n_entries += (seen >> group & 1) == 0;
             seen |= 1u << group;
@@ -162,11 +113,11 @@ static void write_piece(void *arg, size_t number, uint32_t worker) {
     uint32_t entry = p->n_entries;
     block b;
     for (uint32_t f = p->begin; f < p->end; f++) {
-        const uint64_t start = w->sorted->starts[w->features[f]], n = w->sorted->starts[w->features[f] + 1] - start;
+        const uint64_t start = w->sorted.starts[f], n = w->sorted.starts[f + 1] - start;
         uint32_t lengths[THR_LISTS_N_GROUPS] = {0};
         w->sizes[f] = 0;
         for (uint64_t at = 0; at < n;) {
-            (void)take_block(w->sorted->items + start, n, &at, &b);
+            (void)take_block(w->sorted.items + start, n, &at, &b);
             const uint32_t group = choose_group(&b);
             const uint64_t place = p->n_blocks[group] + lengths[group]++;
             w->numbers[group][place] = (uint16_t)b.number;
@@ -188,26 +139,17 @@ static void write_piece(void *arg, size_t number, uint32_t worker) {
 /* ------------------------------------------------------------------------------------------------ together */
 
 static thr_status cut(thr_context *context, build *w, thr_error *err) {
-    const sorted *s = w->sorted;
-    uint64_t n_features = 0;
-    for (uint64_t f = 0; f < s->n_numbers; f++)
-        n_features += s->starts[f + 1] > s->starts[f];
-    w->lists->n_features = (uint32_t)n_features;
-    const uint64_t n_postings = s->starts[s->n_numbers];
-    THR_TRY(thr_alloc(context, n_features, sizeof *w->found, &w->found, "features", err));
+    const thr_postings *s = &w->sorted;
+    const uint64_t n_postings = s->starts[s->n_features];
     THR_TRY(thr_alloc_zero(context, n_postings / PIECE_POSTINGS + 1, sizeof *w->pieces, &w->pieces, "pieces", err));
-    uint32_t at = 0;
     uint64_t begin = 0;
-    w->n_pieces = n_features > 0;
-    for (uint64_t f = 0; f < s->n_numbers; f++) {
-        if (s->starts[f + 1] == s->starts[f])
-            continue;
+    w->n_pieces = s->n_features > 0;
+    for (uint32_t f = 0; f < s->n_features; f++) {
         if (s->starts[f] - begin >= PIECE_POSTINGS) {
             begin = s->starts[f];
-            w->pieces[w->n_pieces++].begin = at;
+            w->pieces[w->n_pieces++].begin = f;
         }
-        w->found[at++] = (uint32_t)f;
-        w->pieces[w->n_pieces - 1].end = at;
+        w->pieces[w->n_pieces - 1].end = f + 1;
     }
     return THR_OK;
 }
@@ -247,7 +189,7 @@ static thr_status lay_out(thr_context *context, build *w, void **memory, thr_err
         size += lists->groups[group].n_blocks * (sizeof(uint16_t) + thr_lists_group_size(group));
     THR_TRY(thr_alloc(context, size, 1, memory, "posting lists", err));
     lists->features = w->features = *memory;
-    memcpy(w->features, w->found, n_features * sizeof *w->features);
+    memcpy(w->features, w->sorted.features, n_features * sizeof *w->features);
     lists->sizes = w->sizes = w->features + n_features;
     lists->first_entries = w->first_entries = w->sizes + n_features;
     lists->entry_begins = w->begins = w->first_entries + n_features + 1;
@@ -267,14 +209,16 @@ static thr_status lay_out(thr_context *context, build *w, void **memory, thr_err
     return THR_OK;
 }
 
-thr_status thr_lists_build(thr_context *context, const thr_item_features *items, thr_built_lists *built,
-                           thr_error *err) {
+thr_status thr_lists_build(thr_context *context, const thr_item_features *items, const uint32_t *rows,
+                           thr_built_lists *built, thr_error *err) {
     thr_status status = THR_OK;
-    sorted s = {0};
-    build w = {.sorted = &s, .lists = &built->lists};
-    THR_TRY_OUT(check(items, &s.n_numbers, err));
+    build w = {.lists = &built->lists};
+    if (items->n_items == 0 || items->n_items > THR_HITS_MAX_ITEMS)
+        return thr_fail(err, THR_EDIM, "%llu items: posting lists can have 1 to %llu",
+                        (unsigned long long)items->n_items, (unsigned long long)THR_HITS_MAX_ITEMS);
+    THR_TRY_OUT(thr_postings_sort(context, items, rows, &w.sorted, err));
     built->lists.n_items = (uint32_t)items->n_items;
-    THR_TRY_OUT(sort_items(context, items, &s, err));
+    built->lists.n_features = w.sorted.n_features;
     THR_TRY_OUT(cut(context, &w, err));
     thr_parallel_for(context, w.n_pieces, count_piece, &w);
     THR_TRY_OUT(add_up(&w, &built->n_repeated, err));
@@ -282,9 +226,7 @@ thr_status thr_lists_build(thr_context *context, const thr_item_features *items,
     thr_parallel_for(context, w.n_pieces, write_piece, &w);
     w.first_entries[built->lists.n_features] = built->lists.n_entries;
 out:
-    thr_release(context, s.starts);
-    thr_release(context, s.items);
-    thr_release(context, w.found);
+    thr_postings_free(context, &w.sorted);
     thr_release(context, w.pieces);
     return status;
 }

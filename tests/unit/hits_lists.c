@@ -94,7 +94,7 @@ static void lists_hold_what_items_have_in_the_least_bytes(void **state) {
         hits_catalogue c = hits_draw(SHAPES[s].n_items, SHAPES[s].n_features, &rng);
         thr_built_lists built = {0};
         thr_error err;
-        assert_ok(thr_lists_build(*state, &c.items, &built, &err), &err);
+        assert_ok(thr_lists_build(*state, &c.items, NULL, &built, &err), &err);
         assert_int_equal(built.lists.n_items, c.items.n_items);
         assert_int_equal(built.lists.n_postings, c.n_postings);
         assert_int_equal(built.n_repeated, c.n_repeated);
@@ -111,11 +111,11 @@ static void the_same_bytes_with_any_number_of_threads(void **state) {
     hits_catalogue c = hits_draw(90000, 24, &rng);
     thr_built_lists first = {0};
     thr_error err;
-    assert_ok(thr_lists_build(*state, &c.items, &first, &err), &err);
+    assert_ok(thr_lists_build(*state, &c.items, NULL, &first, &err), &err);
     for (uint32_t threads = 1; threads <= 7; threads += 2) {
         thr_context *context = test_context(threads, THR_ISA_BEST, NULL);
         thr_built_lists again = {0};
-        assert_ok(thr_lists_build(context, &c.items, &again, &err), &err);
+        assert_ok(thr_lists_build(context, &c.items, NULL, &again, &err), &err);
         assert_int_equal(thr_lists_bytes(&again.lists), thr_lists_bytes(&first.lists));
         assert_memory_equal(again.memory, first.memory, thr_lists_bytes(&first.lists));
         thr_built_lists_free(context, &again);
@@ -130,7 +130,7 @@ static void features_are_found_by_number(void **state) {
     hits_catalogue c = hits_draw(2000, 8, &rng);
     thr_built_lists built = {0};
     thr_error err;
-    assert_ok(thr_lists_build(*state, &c.items, &built, &err), &err);
+    assert_ok(thr_lists_build(*state, &c.items, NULL, &built, &err), &err);
     const thr_lists *lists = &built.lists;
     for (uint32_t feature = 0; feature < 8 * HITS_STEP + 5; feature++) {
         const uint32_t f = thr_lists_find(lists, feature);
@@ -149,7 +149,7 @@ static void items_without_features_are_items(void **state) {
     const thr_item_features items = {offsets, NULL, 1000};
     thr_built_lists built = {0};
     thr_error err;
-    assert_ok(thr_lists_build(*state, &items, &built, &err), &err);
+    assert_ok(thr_lists_build(*state, &items, NULL, &built, &err), &err);
     assert_int_equal(built.lists.n_items, 1000);
     assert_int_equal(built.lists.n_features, 0);
     assert_int_equal(thr_lists_find(&built.lists, 0), 0);
@@ -158,20 +158,20 @@ static void items_without_features_are_items(void **state) {
 
 static void what_cannot_be_built_is_told(void **state) {
     uint64_t offsets[] = {0, 2, 1};
-    uint32_t features[] = {1, THR_LISTS_MAX_FEATURE};
+    uint32_t features[] = {1, THR_HITS_MAX_FEATURE};
     thr_item_features items = {offsets, features, 0};
     thr_built_lists built = {0};
     thr_error err;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "0 items");
-    items.n_items = THR_LISTS_MAX_ITEMS + 1ull;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "16777217 items");
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EDIM, &err, "0 items");
+    items.n_items = THR_HITS_MAX_ITEMS + 1ull;
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EDIM, &err, "16777217 items");
     items.n_items = 2;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "item 1 end before");
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EINVAL, &err, "item 1 end before");
     offsets[2] = 2;
     features[1]++;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_ERANGE, &err, "item 0 has feature 268435456");
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_ERANGE, &err, "item 0 has feature 268435456");
     offsets[0] = 1;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "item 0 begin at 1");
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EINVAL, &err, "item 0 begin at 1");
     assert_null(built.memory);
 }
 
@@ -188,7 +188,7 @@ static void every_failing_allocation_is_told(void **state) {
         thr_built_lists built = {0};
         thr_error err;
         memory.fail_at = atomic_load(&memory.calls) + fail;
-        status = thr_lists_build(context, &c.items, &built, &err);
+        status = thr_lists_build(context, &c.items, NULL, &built, &err);
         memory.fail_at = 0;
         if (status != THR_OK)
             assert_error(status, THR_ENOMEM, &err, "no memory for");
