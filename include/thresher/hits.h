@@ -7,8 +7,8 @@
  * it is ranked by: s, or s x multiplier + offset with a bid and pacing, or sigmoid(s) x multiplier + offset. An item
  * without a hit has s = 0 and is ranked with the others.
  *
- * Lists live in one file, built once and mapped: for every feature blocks of 256 items, each in the shortest of three
- * forms (docs/format.md). Weights are rounded to whole multiples of 2^-30 of their sum at most, and sums are integers:
+ * Lists live in one file, built once and mapped: what a feature has in a block of 256 items is written as 16-bit places,
+ * as runs or as a bitmap (docs/format.md). Weights are rounded to whole multiples of 2^-30 of their sum at most, and sums are integers:
  * a value has the same bits whatever the numbering of the items, the number of threads, or the CPU. Equal values are
  * ordered by the smaller row.
  *
@@ -113,8 +113,8 @@ typedef struct thr_hits_info {
     uint64_t n_items;
     uint32_t n_features;                   /* that at least one item has */
     uint64_t n_postings;                   /* pairs of an item and a feature it has */
-    uint64_t n_ids, n_runs, n_bitmaps;     /* blocks in each form */
-    uint64_t id_postings, bitmap_postings; /* in blocks of ids, and of bitmaps; the others are in runs */
+    uint64_t n_ids, n_runs, n_bitmaps;     /* postings written by themselves; runs of neighbours; blocks of bits */
+    uint64_t bitmap_postings;              /* in bitmaps; those that are neither there nor ids are in runs */
     uint64_t list_bytes;                   /* the lists themselves, all that stands beside them included */
     uint64_t file_bytes;                   /* with rows, ids and names */
     uint32_t format_version;
@@ -151,7 +151,8 @@ THR_API bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id)
 
 /*
  * Set every item's multiplier (a bid) and offset (pacing), n_items floats each, by row; NULL: 1, and 0. They are
- * copied. Searches that are running finish with the values before; those that begin later have these. The file is not changed.
+ * copied. Searches that are running finish with the values before; those that begin later have these. The file is not
+ * changed.
  *
  * Returns THR_OK; THR_EDIM unless n is n_items; THR_ERANGE for one that is not finite (err names the row); THR_ENOMEM.
  * After an error the values before stay.

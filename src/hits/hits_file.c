@@ -12,9 +12,9 @@
 const uint8_t thr_hits_magic[8] = {'T', 'H', 'R', 'H', 'I', 'T', 0, 1};
 
 const char *thr_hits_section_name(uint32_t kind) {
-    static const char *const names[THR_HITS_LAST + 1] = {"?",      "groups",  "features", "sizes",   "entries",
-                                                         "begins", "lengths", "forms",    "numbers", "places",
-                                                         "rows",   "ids",     "id order", "names",   "words"};
+    static const char *const names[THR_HITS_LAST + 1] = {
+        "?",   "elements", "features",      "sizes",   "entries", "forms",    "begins",   "parts", "windows", "sizes",
+        "ids", "runs",     "bitmap blocks", "bitmaps", "rows",    "item ids", "id order", "names", "words"};
     return names[kind <= THR_HITS_LAST ? kind : 0];
 }
 
@@ -29,37 +29,29 @@ const char *thr_strings_get(const thr_strings *strings, uint64_t i) {
 
 /* ------------------------------------------------------------------------------------------------ write */
 
-static thr_status write_groups(thr_section_writer *writer, const thr_lists *lists, thr_error *err) {
-    uint32_t n_blocks[THR_LISTS_N_GROUPS];
-    for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++)
-        n_blocks[group] = lists->groups[group].n_blocks;
-    return thr_sections_put(writer, THR_HITS_GROUPS, n_blocks, sizeof n_blocks, err);
-}
-
-static thr_status write_blocks(thr_section_writer *writer, const thr_lists *lists, thr_error *err) {
-    THR_TRY(thr_sections_begin(writer, THR_HITS_NUMBERS, err));
-    for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++)
-        THR_TRY(thr_sections_write(writer, lists->groups[group].numbers,
-                                   (size_t)lists->groups[group].n_blocks * sizeof(uint16_t), err));
-    thr_sections_end(writer);
-    THR_TRY(thr_sections_begin(writer, THR_HITS_PLACES, err));
-    for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++)
-        THR_TRY(thr_sections_write(writer, lists->groups[group].values,
-                                   (size_t)lists->groups[group].n_blocks * thr_lists_group_size(group), err));
-    thr_sections_end(writer);
+static thr_status write_lists(thr_section_writer *writer, const thr_lists *l, thr_error *err) {
+    const size_t n_features = l->n_features, n_entries = l->n_entries, n_parts = l->n_parts;
+    const size_t n_ids = l->n_elements[THR_LISTS_IDS], n_runs = l->n_elements[THR_LISTS_RUNS];
+    const size_t n_bitmaps = l->n_elements[THR_LISTS_BITMAPS];
+    const struct {
+        const void *data;
+        size_t size;
+    } sections[] = {{l->n_elements, sizeof l->n_elements},
+                    {l->features, n_features * sizeof *l->features},
+                    {l->sizes, n_features * sizeof *l->sizes},
+                    {l->first_entries, (n_features + 1) * sizeof *l->first_entries},
+                    {l->entry_forms, n_entries},
+                    {l->entry_begins, n_entries * sizeof *l->entry_begins},
+                    {l->entry_parts, (n_entries + 1) * sizeof *l->entry_parts},
+                    {l->part_windows, n_parts},
+                    {l->part_sizes, n_parts * sizeof *l->part_sizes},
+                    {l->ids, n_ids * sizeof *l->ids},
+                    {l->runs, 2 * n_runs * sizeof *l->runs},
+                    {l->bitmap_blocks, n_bitmaps},
+                    {l->bitmaps, n_bitmaps * THR_LISTS_BITMAP}};
+    for (uint32_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+        THR_TRY(thr_sections_put(writer, THR_HITS_ELEMENTS + i, sections[i].data, sections[i].size, err));
     return THR_OK;
-}
-
-static thr_status write_lists(thr_section_writer *writer, const thr_lists *lists, thr_error *err) {
-    const size_t word = sizeof(uint32_t), n_features = lists->n_features, n_entries = lists->n_entries;
-    THR_TRY(write_groups(writer, lists, err));
-    THR_TRY(thr_sections_put(writer, THR_HITS_FEATURES, lists->features, n_features * word, err));
-    THR_TRY(thr_sections_put(writer, THR_HITS_SIZES, lists->sizes, n_features * word, err));
-    THR_TRY(thr_sections_put(writer, THR_HITS_ENTRIES, lists->first_entries, (n_features + 1) * word, err));
-    THR_TRY(thr_sections_put(writer, THR_HITS_BEGINS, lists->entry_begins, n_entries * word, err));
-    THR_TRY(thr_sections_put(writer, THR_HITS_LENGTHS, lists->entry_lengths, n_entries * word, err));
-    THR_TRY(thr_sections_put(writer, THR_HITS_FORMS, lists->entry_groups, n_entries, err));
-    return write_blocks(writer, lists, err);
 }
 
 static thr_status write_strings(thr_section_writer *writer, uint32_t kind, const thr_strings *strings, thr_error *err) {
@@ -77,6 +69,7 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
                               .n_features = c->lists.n_features,
                               .n_entries = c->lists.n_entries,
                               .order = c->order,
+                              .n_parts = c->lists.n_parts,
                               .n_postings = c->lists.n_postings};
     header.has = (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
                  (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) |
@@ -86,7 +79,7 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
     if (c->rows != NULL)
         THR_TRY(thr_sections_put(writer, THR_HITS_ROWS, c->rows, n * sizeof *c->rows, err));
     if (c->ids != NULL) {
-        THR_TRY(thr_sections_put(writer, THR_HITS_IDS, c->ids, n * sizeof *c->ids, err));
+        THR_TRY(thr_sections_put(writer, THR_HITS_ITEM_IDS, c->ids, n * sizeof *c->ids, err));
         THR_TRY(thr_sections_put(writer, THR_HITS_ID_ORDER, c->id_order, n * sizeof *c->id_order, err));
     }
     if (c->names.offsets != NULL)
@@ -119,7 +112,7 @@ static thr_status check_header(const char *path, const thr_hits_header *h, uint6
                         "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
                         path, h->version, THR_HITS_FORMAT);
     if (h->version == 0 || h->n_items == 0 || h->n_items > THR_HITS_MAX_ITEMS ||
-        h->n_features > THR_HITS_MAX_FEATURE + 1 || h->has > 15 || h->order > THR_HITS_ORDER_ROWS || h->reserved != 0)
+        h->n_features > THR_HITS_MAX_FEATURE + 1 || h->has > 15 || h->order > THR_HITS_ORDER_ROWS)
         return damaged(path, 8, "the header holds wrong numbers", err);
     if (h->n_sections > THR_HITS_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
         size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))
@@ -127,23 +120,12 @@ static thr_status check_header(const char *path, const thr_hits_header *h, uint6
     return THR_OK;
 }
 
-/* Blocks of all groups; their values' bytes. Both below 2^40. */
-static void sum_groups(const uint32_t *n_blocks, uint64_t *blocks, uint64_t *bytes) {
-    *blocks = *bytes = 0;
-    for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++) {
-        *blocks += n_blocks[group];
-        *bytes += (uint64_t)n_blocks[group] * thr_lists_group_size(group);
-    }
-}
-
-/* Whether a section is there, and its size; of strings the least. */
-static bool section_size(const thr_hits_header *h, const uint32_t *n_blocks, uint32_t kind, uint64_t *size) {
+/* Whether a section is there, and its size; of strings the least. None of them overflows. */
+static bool section_size(const thr_hits_header *h, const uint32_t *n_elements, uint32_t kind, uint64_t *size) {
     const uint64_t word = sizeof(uint32_t), n = h->n_items;
-    uint64_t blocks, bytes;
-    sum_groups(n_blocks, &blocks, &bytes);
     switch ((thr_hits_section)kind) {
-    case THR_HITS_GROUPS:
-        *size = THR_LISTS_N_GROUPS * word;
+    case THR_HITS_ELEMENTS:
+        *size = THR_LISTS_N_FORMS * word;
         return true;
     case THR_HITS_FEATURES:
     case THR_HITS_SIZES:
@@ -152,23 +134,37 @@ static bool section_size(const thr_hits_header *h, const uint32_t *n_blocks, uin
     case THR_HITS_ENTRIES:
         *size = (h->n_features + UINT64_C(1)) * word;
         return true;
-    case THR_HITS_BEGINS:
-    case THR_HITS_LENGTHS:
-        *size = h->n_entries * word;
-        return true;
     case THR_HITS_FORMS:
         *size = h->n_entries;
         return true;
-    case THR_HITS_NUMBERS:
-        *size = blocks * sizeof(uint16_t);
+    case THR_HITS_BEGINS:
+        *size = h->n_entries * word;
         return true;
-    case THR_HITS_PLACES:
-        *size = bytes;
+    case THR_HITS_PARTS:
+        *size = (h->n_entries + UINT64_C(1)) * word;
+        return true;
+    case THR_HITS_WINDOWS:
+        *size = h->n_parts;
+        return true;
+    case THR_HITS_PART_SIZES:
+        *size = h->n_parts * sizeof(uint16_t);
+        return true;
+    case THR_HITS_IDS:
+        *size = n_elements[THR_LISTS_IDS] * sizeof(uint16_t);
+        return true;
+    case THR_HITS_RUNS:
+        *size = n_elements[THR_LISTS_RUNS] * 2 * sizeof(uint16_t);
+        return true;
+    case THR_HITS_BITMAP_BLOCKS:
+        *size = n_elements[THR_LISTS_BITMAPS];
+        return true;
+    case THR_HITS_BITMAPS:
+        *size = n_elements[THR_LISTS_BITMAPS] * UINT64_C(32);
         return true;
     case THR_HITS_ROWS:
         *size = n * word;
         return (h->has & THR_HITS_HAS_ROWS) != 0;
-    case THR_HITS_IDS:
+    case THR_HITS_ITEM_IDS:
         *size = n * sizeof(uint64_t);
         return (h->has & THR_HITS_HAS_IDS) != 0;
     case THR_HITS_ID_ORDER:
@@ -185,12 +181,12 @@ static bool section_size(const thr_hits_header *h, const uint32_t *n_blocks, uin
 }
 
 /* Every section stands in the table, behind the one before it, with its size; and no other one does. */
-static bool check_table(const thr_hits_view *view, const thr_hits_header *h, const uint32_t *n_blocks) {
+static bool check_table(const thr_hits_view *view, const thr_hits_header *h, const uint32_t *n_elements) {
     uint64_t position = sizeof *h;
     uint32_t n = 0;
     for (uint32_t kind = 1; kind <= THR_HITS_LAST; kind++) {
         uint64_t size;
-        if (!section_size(h, n_blocks, kind, &size))
+        if (!section_size(h, n_elements, kind, &size))
             continue;
         const thr_section *s = &view->sections[n];
         const uint64_t offset = thr_align_up(position);
@@ -209,16 +205,7 @@ static thr_strings strings_at(const uint8_t *data, uint64_t size, uint64_t n) {
     return (thr_strings){(const uint64_t *)(const void *)data, (const char *)data + offsets, n, size - offsets};
 }
 
-static void point_groups(thr_lists *lists, const uint32_t *n_blocks, const void *numbers, const uint8_t *values) {
-    const uint16_t *next = numbers;
-    for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++) {
-        lists->groups[group] = (thr_lists_group){next, values, n_blocks[group]};
-        next += n_blocks[group];
-        values += (size_t)n_blocks[group] * thr_lists_group_size(group);
-    }
-}
-
-static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t *n_blocks) {
+static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t *n_elements) {
     const void *at[THR_HITS_LAST + 1] = {NULL};
     uint64_t sizes[THR_HITS_LAST + 1] = {0};
     for (uint32_t i = 0; i < view->n_sections; i++) {
@@ -229,17 +216,24 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
     c->lists = (thr_lists){.n_items = h->n_items,
                            .n_features = h->n_features,
                            .n_entries = h->n_entries,
+                           .n_parts = h->n_parts,
                            .n_postings = h->n_postings,
                            .features = at[THR_HITS_FEATURES],
                            .sizes = at[THR_HITS_SIZES],
                            .first_entries = at[THR_HITS_ENTRIES],
-                           .entry_groups = at[THR_HITS_FORMS],
+                           .entry_forms = at[THR_HITS_FORMS],
                            .entry_begins = at[THR_HITS_BEGINS],
-                           .entry_lengths = at[THR_HITS_LENGTHS]};
-    point_groups(&c->lists, n_blocks, at[THR_HITS_NUMBERS], at[THR_HITS_PLACES]);
+                           .entry_parts = at[THR_HITS_PARTS],
+                           .part_windows = at[THR_HITS_WINDOWS],
+                           .part_sizes = at[THR_HITS_PART_SIZES],
+                           .ids = at[THR_HITS_IDS],
+                           .runs = at[THR_HITS_RUNS],
+                           .bitmap_blocks = at[THR_HITS_BITMAP_BLOCKS],
+                           .bitmaps = at[THR_HITS_BITMAPS]};
+    memcpy(c->lists.n_elements, n_elements, sizeof c->lists.n_elements);
     c->order = h->order;
     c->rows = at[THR_HITS_ROWS];
-    c->ids = at[THR_HITS_IDS];
+    c->ids = at[THR_HITS_ITEM_IDS];
     c->id_order = at[THR_HITS_ID_ORDER];
     if (at[THR_HITS_NAMES] != NULL)
         c->names = strings_at(at[THR_HITS_NAMES], sizes[THR_HITS_NAMES], h->n_items);
@@ -248,17 +242,17 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
 }
 
 /* The first section says how large others are, so its place is checked before the table is. */
-static bool read_groups(const thr_hits_view *view, const thr_hits_header *h, uint32_t n_blocks[THR_LISTS_N_GROUPS]) {
-    const size_t size = THR_LISTS_N_GROUPS * sizeof *n_blocks;
+static bool read_elements(const thr_hits_view *view, const thr_hits_header *h, uint32_t n_elements[THR_LISTS_N_FORMS]) {
+    const size_t size = THR_LISTS_N_FORMS * sizeof *n_elements;
     if (h->table_offset < sizeof *h + size)
         return false;
-    memcpy(n_blocks, view->data + sizeof *h, size);
+    memcpy(n_elements, view->data + sizeof *h, size);
     return true;
 }
 
 thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr_hits_view *view, thr_error *err) {
     thr_hits_header h;
-    uint32_t n_blocks[THR_LISTS_N_GROUPS];
+    uint32_t n_elements[THR_LISTS_N_FORMS];
     *view = (thr_hits_view){.path = path, .data = data, .size = size};
     if (size < sizeof h)
         return thr_fail(err, THR_EFORMAT,
@@ -269,9 +263,9 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
     memcpy(view->sections, view->data + h.table_offset, h.n_sections * sizeof(thr_section));
     if (thr_sections_checksum(&h, view->sections, h.n_sections) != h.checksum)
         return damaged(path, 56, "the checksum of the header and the section table is wrong", err);
-    if (!read_groups(view, &h, n_blocks) || !check_table(view, &h, n_blocks))
+    if (!read_elements(view, &h, n_elements) || !check_table(view, &h, n_elements))
         return damaged(path, h.table_offset, "the section table is wrong", err);
-    point(view, &h, n_blocks);
+    point(view, &h, n_elements);
     const char *wrong = thr_lists_check(&view->contents.lists);
     if (wrong == NULL && view->contents.rows != NULL)
         for (uint32_t place = 0; place < h.n_items && wrong == NULL; place++)

@@ -5,7 +5,7 @@
  * The lists' items are *places*: what the file calls item p is the row rows[p], or row p where there are no rows. Ids
  * and names are by row.
  *
- * Invariant: every offset follows from the header and the section of groups, so thr_hits_parse compares the table with
+ * Invariant: every offset follows from the header and the section of elements, so thr_hits_parse compares the table with
  * what it must be. After it, whatever bytes the file holds, a search stays within them.
  */
 #ifndef THR_HITS_HITS_FILE_H
@@ -17,30 +17,36 @@
 enum { THR_HITS_FORMAT = 1 };
 
 typedef enum thr_hits_section {
-    THR_HITS_GROUPS = 1,    /* u32, blocks of each group */
-    THR_HITS_FEATURES = 2,  /* u32 */
-    THR_HITS_SIZES = 3,     /* u32 */
-    THR_HITS_ENTRIES = 4,   /* u32 a feature and one: its first entry */
-    THR_HITS_BEGINS = 5,    /* u32 an entry */
-    THR_HITS_LENGTHS = 6,   /* u32 an entry */
-    THR_HITS_FORMS = 7,     /* u8 an entry: its group */
-    THR_HITS_NUMBERS = 8,   /* u16 a block, group after group */
-    THR_HITS_PLACES = 9,    /* what the blocks hold, group after group */
-    THR_HITS_ROWS = 10,     /* u32 a place */
-    THR_HITS_IDS = 11,      /* u64 a row */
-    THR_HITS_ID_ORDER = 12, /* u32, the rows by ascending id */
-    THR_HITS_NAMES = 13,    /* of rows: u64 offsets, one more than there are, then the names, each with a zero byte */
-    THR_HITS_WORDS = 14     /* of the features, which are then 0, 1, 2, ...; ascending, in the same way */
+    THR_HITS_ELEMENTS = 1,       /* u32, elements of each form */
+    THR_HITS_FEATURES = 2,       /* u32 */
+    THR_HITS_SIZES = 3,          /* u32 */
+    THR_HITS_ENTRIES = 4,        /* u32 a feature and one: its first entry */
+    THR_HITS_FORMS = 5,          /* u8 an entry */
+    THR_HITS_BEGINS = 6,         /* u32 an entry: its first element */
+    THR_HITS_PARTS = 7,          /* u32 an entry and one: its first part */
+    THR_HITS_WINDOWS = 8,        /* u8 a part */
+    THR_HITS_PART_SIZES = 9,     /* u16 a part, less one */
+    THR_HITS_IDS = 10,           /* u16 */
+    THR_HITS_RUNS = 11,          /* u16, two a run */
+    THR_HITS_BITMAP_BLOCKS = 12, /* u8 */
+    THR_HITS_BITMAPS = 13,       /* 32 bytes each */
+    THR_HITS_ROWS = 14,          /* u32 a place */
+    THR_HITS_ITEM_IDS = 15,      /* u64 a row */
+    THR_HITS_ID_ORDER = 16,      /* u32, the rows by ascending id */
+    THR_HITS_NAMES = 17, /* of rows: u64 offsets, one more than there are, then the names, each with a zero byte */
+    THR_HITS_WORDS = 18  /* of the features, which are then 0, 1, 2, ...; ascending, in the same way */
 } thr_hits_section;
 
 enum { THR_HITS_LAST = THR_HITS_WORDS };
 
-/* "groups", ..., for messages. */
+_Static_assert((int)THR_HITS_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
+
+/* "elements", ..., for messages. */
 const char *thr_hits_section_name(uint32_t kind);
 
 typedef struct thr_hits_header {
     uint8_t magic[8];
-    uint32_t version, n_items, n_features, n_entries, has, order, n_sections, reserved;
+    uint32_t version, n_items, n_features, n_entries, has, order, n_sections, n_parts;
     uint64_t table_offset, n_postings, checksum;
 } thr_hits_header;
 

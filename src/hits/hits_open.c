@@ -15,6 +15,9 @@ static thr_hits_info describe(const thr_hits_view *view) {
     thr_hits_info info = {.n_items = lists->n_items,
                           .n_features = lists->n_features,
                           .n_postings = lists->n_postings,
+                          .n_ids = lists->n_elements[THR_LISTS_IDS],
+                          .n_runs = lists->n_elements[THR_LISTS_RUNS],
+                          .n_bitmaps = lists->n_elements[THR_LISTS_BITMAPS],
                           .list_bytes = thr_lists_bytes(lists),
                           .file_bytes = view->size,
                           .format_version = THR_HITS_FORMAT,
@@ -22,21 +25,9 @@ static thr_hits_info describe(const thr_hits_view *view) {
                           .has_ids = view->contents.ids != NULL,
                           .has_names = view->contents.names.offsets != NULL,
                           .has_words = view->contents.words.offsets != NULL};
-    for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++) {
-        const uint64_t n = lists->groups[group].n_blocks;
-        if (group < THR_LISTS_IDS) {
-            info.n_ids += n;
-            info.id_postings += n * thr_lists_group_size(group);
-        } else if (group < THR_LISTS_BITS) {
-            info.n_runs += n;
-        } else {
-            info.n_bitmaps = n;
-        }
-    }
-    const uint8_t *bitmaps = lists->groups[THR_LISTS_BITS].values;
     for (uint64_t i = 0; i < 4 * info.n_bitmaps; i++) {
         uint64_t word;
-        memcpy(&word, bitmaps + 8 * i, sizeof word);
+        memcpy(&word, lists->bitmaps + 8 * i, sizeof word);
         info.bitmap_postings += (uint64_t)__builtin_popcountll(word);
     }
     return info;

@@ -6,7 +6,7 @@
  *   all     is  one {AND one}
  *   one     is  NOT one, or (any), or a word, or "a word" as it stands
  *
- * Each of them fills a bitmap of whole blocks; how deep they may stand within each other is bounded, and so is memory.
+ * Each of them fills a bitmap of whole windows; how deep they may stand within each other is bounded, and so is memory.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ typedef struct parser {
     kind kind;               /* of the token */
     const char *start;       /* of the token, or its word */
     size_t length;           /* of the word */
-    size_t n_words;          /* of a bitmap of whole blocks */
+    size_t n_words;          /* of a bitmap of whole windows */
     uint32_t depth;
     char *word; /* room for the longest word and a zero byte */
     thr_error *err;
@@ -152,7 +152,7 @@ thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hi
         return thr_fail(err, THR_EINVAL, "a target needs posting lists, an expression, and a place for it");
     const uint32_t n_items = hits->view.contents.lists.n_items;
     parser p = {.hits = hits, .text = expression, .next = expression, .err = err};
-    p.n_words = ((size_t)n_items + THR_LISTS_BLOCK - 1) / THR_LISTS_BLOCK * (THR_LISTS_BLOCK / 64);
+    p.n_words = (size_t)thr_lists_n_windows(&hits->view.contents.lists) * (THR_LISTS_WINDOW / 64);
     THR_TRY(thr_hits_check_unchanged(hits, err));
     THR_TRY(thr_alloc_zero(hits->context, 1, sizeof *target, &target, "a target", err));
     target->hits = hits;

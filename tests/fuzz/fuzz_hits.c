@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_ITEMS = 4096 }; /* whose bitmap is made */
+enum { MOST_ITEMS = 1 << 18 }; /* whose bitmap is made */
 
 static void mend(uint8_t *bytes, size_t size) {
     thr_hits_header header;
@@ -38,7 +38,7 @@ static void search(thr_context *context, const thr_hits_view *view) {
 }
 
 static void mark(const thr_lists *lists) {
-    uint64_t words[MOST_ITEMS / 64] = {0};
+    static uint64_t words[MOST_ITEMS / 64];
     for (uint32_t f = 0; f < lists->n_features && lists->n_items <= MOST_ITEMS; f++) {
         thr_lists_mark(lists, f, words);
         (void)thr_lists_has(lists, lists->features[f], lists->n_items - 1);
