@@ -7,10 +7,10 @@
  * it is ranked by: s, or s x multiplier + offset with a bid and pacing, or sigmoid(s) x multiplier + offset. An item
  * without a hit has s = 0 and is ranked with the others.
  *
- * Lists live in one file, built once and mapped: what a feature has in a block of 256 items is written as 16-bit places,
- * as runs or as a bitmap (docs/format.md). Weights are rounded to whole multiples of 2^-30 of their sum at most, and sums are integers:
- * a value has the same bits whatever the numbering of the items, the number of threads, or the CPU. Equal values are
- * ordered by the smaller row.
+ * Lists live in one file, built once and mapped: what a feature has in a block of 256 items is written as 16-bit
+ * places, as runs or as a bitmap (docs/format.md). Weights are rounded to whole multiples of a unit, 2^-29 of their sum
+ * or less, and sums are integers: a value has the same bits whatever the numbering of the items, the number of threads,
+ * or the CPU. Equal values are ordered by the smaller row.
  *
  * Rows count the items as they were given, from 0. Ids are rows unless items were given ids of their own.
  *
@@ -98,7 +98,7 @@ THR_API thr_status thr_hits_build_table(thr_context *context, const char *path, 
 typedef struct thr_hits thr_hits;
 
 /*
- * Open a file by mmap. All that a search believes is checked, which reads a seventh of the file or less;
+ * Open a file by mmap. All that a search believes is checked, which reads what stands beside the ids and bitmaps;
  * thr_hits_verify checks every byte.
  *
  * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT for a file that is not one of posting lists; THR_EVERSION for a newer
@@ -111,12 +111,12 @@ THR_API void thr_hits_free(thr_hits *hits);
 
 typedef struct thr_hits_info {
     uint64_t n_items;
-    uint32_t n_features;                   /* that at least one item has */
-    uint64_t n_postings;                   /* pairs of an item and a feature it has */
-    uint64_t n_ids, n_runs, n_bitmaps;     /* postings written by themselves; runs of neighbours; blocks of bits */
-    uint64_t bitmap_postings;              /* in bitmaps; those that are neither there nor ids are in runs */
-    uint64_t list_bytes;                   /* the lists themselves, all that stands beside them included */
-    uint64_t file_bytes;                   /* with rows, ids and names */
+    uint32_t n_features;               /* that at least one item has */
+    uint64_t n_postings;               /* pairs of an item and a feature it has */
+    uint64_t n_ids, n_runs, n_bitmaps; /* postings written by themselves; runs of neighbours; blocks of bits */
+    uint64_t bitmap_postings;          /* in bitmaps; those that are neither there nor ids are in runs */
+    uint64_t list_bytes;               /* the lists themselves, all that stands beside them included */
+    uint64_t file_bytes;               /* with rows, ids and names */
     uint32_t format_version;
     thr_hits_order order;
     bool has_ids, has_names; /* of items */

@@ -18,14 +18,14 @@ typedef struct prog_hits_query {
     size_t n, capacity, text_capacity;
 } prog_hits_query;
 
-/* Read one line. name is what it is called in messages. Answers PROG_DONE or an exit code after having said why. */
+/* Read one line, called name in messages. Answers PROG_DONE or an exit code after having said what is wrong. */
 int prog_hits_query_read(prog_hits_query *query, const thr_hits *hits, const char *name, const char *line,
                          size_t length);
 void prog_hits_query_free(prog_hits_query *query);
 
 /*
  * hits_values.c: a number for every item, by row: of a table, FILE.tsv with an item and its number in each line, where
- * items that are not named have fallback; or of any file of numbers, one an item in their order. For the caller to free.
+ * items that are not named have fallback; or of any file of numbers, one an item in their order. The caller frees it.
  */
 int prog_hits_values_read(program *run, const thr_hits *hits, const char *path, float fallback, float **values);
 

@@ -5,8 +5,8 @@
  * The lists' items are *places*: what the file calls item p is the row rows[p], or row p where there are no rows. Ids
  * and names are by row.
  *
- * Invariant: every offset follows from the header and the section of elements, so thr_hits_parse compares the table with
- * what it must be. After it, whatever bytes the file holds, a search stays within them.
+ * Invariant: every offset follows from the header and the section of elements, so thr_hits_parse compares the table
+ * with what it must be. After it, whatever bytes the file holds, a search stays within them.
  */
 #ifndef THR_HITS_HITS_FILE_H
 #define THR_HITS_HITS_FILE_H
