@@ -100,6 +100,8 @@ static void add_all_ids(const thr_hit_query *query, thr_hit_cursor *cursors, uin
         const thr_hit_stream *s = &query->streams[THR_LISTS_IDS][i];
         uint32_t first = 0;
         const uint32_t n = take_part(s, &cursors[i], window, &first);
+        __builtin_prefetch(query->lists->ids +
+                           cursors[i].element); /* of the next window: no hardware follows them all */
         add_ids(query->lists->ids + first, n, s->weight, sums);
     }
 }
@@ -117,29 +119,33 @@ static void add_all_runs(const thr_kernels *kernels, const thr_hit_query *query,
 }
 
 /* Some streams' bitmaps of a window. */
-enum { AT_ONCE = 64 };
+enum { AT_ONCE = 64, AHEAD = 8, NO_BLOCK = THR_LISTS_BLOCKS };
 
 typedef struct bitmap_parts {
-    const uint8_t *blocks[AT_ONCE], *bitmaps[AT_ONCE]; /* of the next ones */
-    uint32_t left[AT_ONCE];
+    const uint8_t *blocks[AT_ONCE], *ends[AT_ONCE], *bitmaps[AT_ONCE]; /* of the next ones */
+    uint32_t next[AT_ONCE];                                            /* *blocks, or NO_BLOCK at the end */
     int32_t weights[AT_ONCE];
     size_t n;
 } bitmap_parts;
 
-/* Block by block, so that its sums stay in registers while the bitmaps of all features go by. */
+/*
+ * Block by block, so that its sums stay in registers while the bitmaps of all features go by. Whether a feature has one
+ * in a block cannot be guessed, so there is no branch on it.
+ */
 static void add_bitmap_parts(const thr_kernels *kernels, bitmap_parts *p, int32_t *sums) {
     for (uint32_t block = 0; block < THR_LISTS_BLOCKS; block++) {
         const uint8_t *bitmaps[AT_ONCE];
         int32_t weights[AT_ONCE];
         size_t n = 0;
         for (size_t i = 0; i < p->n; i++) {
-            if (p->left[i] == 0 || *p->blocks[i] != block)
-                continue;
+            const uint32_t has = p->next[i] == block;
             bitmaps[n] = p->bitmaps[i];
-            weights[n++] = p->weights[i];
-            p->blocks[i]++;
-            p->bitmaps[i] += THR_LISTS_BITMAP;
-            p->left[i]--;
+            weights[n] = p->weights[i];
+            n += has;
+            p->blocks[i] += has;
+            p->bitmaps[i] += has * THR_LISTS_BITMAP;
+            p->next[i] = p->blocks[i] < p->ends[i] ? *p->blocks[i] : NO_BLOCK;
+            __builtin_prefetch(p->bitmaps[i] + AHEAD * THR_LISTS_BITMAP); /* no hardware follows so many streams */
         }
         if (n > 0)
             kernels->add_bitmaps(sums + (size_t)block * THR_LISTS_BLOCK, bitmaps, weights, n);
@@ -153,10 +159,12 @@ static void add_all_bitmaps(const thr_kernels *kernels, const thr_hit_query *que
     for (size_t i = 0; i < query->n[THR_LISTS_BITMAPS]; i++) {
         const thr_hit_stream *s = &query->streams[THR_LISTS_BITMAPS][i];
         uint32_t first = 0;
-        p.left[p.n] = take_part(s, &cursors[i], window, &first);
-        if (p.left[p.n] == 0)
+        const uint32_t n = take_part(s, &cursors[i], window, &first);
+        if (n == 0)
             continue;
         p.blocks[p.n] = query->lists->bitmap_blocks + first;
+        p.ends[p.n] = p.blocks[p.n] + n;
+        p.next[p.n] = *p.blocks[p.n];
         p.bitmaps[p.n] = query->lists->bitmaps + (size_t)first * THR_LISTS_BITMAP;
         p.weights[p.n++] = s->weight;
         if (p.n == AT_ONCE)

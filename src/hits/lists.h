@@ -5,7 +5,7 @@
  * Items are numbered from 0 and stand in windows of 65,536, and within these in blocks of 256. What a feature has in a
  * block is written in one of three forms, by what is read and added up fastest:
  *
- *   ids      a place in the window, two bytes an item: up to 7 items that stand apart
+ *   ids      a place in the window, two bytes an item: up to 23 items that stand apart
  *   runs     a first place and a length less one, four bytes a run: up to 4 runs of 4 items and more on average; a run
  *            goes on from block to block
  *   bitmaps  32 bytes, bit i of byte j place 8 j + i of the block, and a byte for the block's number

@@ -16,9 +16,9 @@
 
 enum {
     PIECE_POSTINGS = 1 << 16,
-    BITMAP_LEAST = 8, /* items of a block from which a bitmap is added up faster than ids */
-    MOST_RUNS = 4,    /* of a block, ... */
-    RUN_LEAST = 4     /* ... if they are that long on average */
+    BITMAP_LEAST = 24, /* items of a block from which a bitmap is faster than ids; a bitmap is shorter from 17 on */
+    MOST_RUNS = 4,     /* of a block, ... */
+    RUN_LEAST = 4      /* ... if they are that long on average */
 };
 
 /* ------------------------------------------------------------------------------------------------ blocks */

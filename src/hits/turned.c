@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "parallel/pool.h"
 
-enum { MAX_BUCKETS = 256, MAX_PIECES = 64 };
+enum { MAX_BUCKETS = 256, MAX_PIECES = 64, AHEAD = 8 /* items: of rows in any order, what is read soon is fetched */ };
 
 /* ------------------------------------------------------------------------------------------------ counting */
 
@@ -61,7 +61,9 @@ typedef struct sorter {
     const thr_item_features *items;
     const uint32_t *rows;
     thr_postings *postings;
-    uint64_t *places; /* of a number: its feature's place, and its bucket in the upper half */
+    uint64_t *counts; /* of numbers */
+    uint32_t *places; /* of a number: its feature's place, ... */
+    uint8_t *buckets; /* ... and its bucket */
     posting *bucketed;
     uint64_t *next;                       /* of each feature, where its next item goes */
     uint64_t begins[MAX_BUCKETS + 1];     /* of buckets, in bucketed */
@@ -75,8 +77,10 @@ static thr_status lay_out(thr_context *context, sorter *s, uint64_t n_numbers, t
     const uint64_t n = s->items->offsets[s->items->n_items], bucket = n / MAX_BUCKETS + 1;
     uint64_t n_features = 0, sum = 0;
     for (uint64_t number = 0; number < n_numbers; number++)
-        n_features += s->places[number] > 0;
+        n_features += s->counts[number] > 0;
     p->n_features = (uint32_t)n_features;
+    THR_TRY(thr_alloc(context, n_numbers, sizeof *s->places, &s->places, "features", err));
+    THR_TRY(thr_alloc(context, n_numbers, sizeof *s->buckets, &s->buckets, "features", err));
     THR_TRY(thr_alloc(context, n_features, sizeof *p->features, &p->features, "features", err));
     THR_TRY(thr_alloc(context, n_features + 1, sizeof *p->starts, &p->starts, "features", err));
     THR_TRY(thr_alloc(context, n_features, sizeof *s->next, &s->next, "features", err));
@@ -84,12 +88,13 @@ static thr_status lay_out(thr_context *context, sorter *s, uint64_t n_numbers, t
     THR_TRY(thr_alloc(context, n, sizeof *s->bucketed, &s->bucketed, "posting lists", err));
     uint32_t f = 0;
     for (uint64_t number = 0; number < n_numbers; number++) {
-        const uint64_t count = s->places[number];
+        const uint64_t count = s->counts[number];
         if (count == 0)
             continue;
         if (s->n_buckets == 0 || sum - s->begins[s->n_buckets - 1] >= bucket)
             s->begins[s->n_buckets++] = sum;
-        s->places[number] = f | (uint64_t)(s->n_buckets - 1) << 32;
+        s->places[number] = f;
+        s->buckets[number] = (uint8_t)(s->n_buckets - 1);
         p->features[f] = (uint32_t)number;
         s->next[f] = p->starts[f] = sum;
         sum += count;
@@ -99,8 +104,16 @@ static thr_status lay_out(thr_context *context, sorter *s, uint64_t n_numbers, t
     return THR_OK;
 }
 
-static uint64_t row_of(const sorter *s, uint64_t item) {
-    return s->rows == NULL ? item : s->rows[item];
+/* Where the features of an item stand. */
+static void features_of(const sorter *s, uint64_t item, uint64_t *begin, uint64_t *end) {
+    const uint64_t *offsets = s->items->offsets;
+    const uint64_t row = s->rows == NULL ? item : s->rows[item];
+    *begin = offsets[row];
+    *end = offsets[row + 1];
+    if (s->rows != NULL && item + 2 * AHEAD < s->items->n_items) {
+        __builtin_prefetch(&offsets[s->rows[item + 2 * AHEAD]]);
+        __builtin_prefetch(&s->items->features[offsets[s->rows[item + AHEAD]]]);
+    }
 }
 
 /* Items begin to end - 1 are the piece's. */
@@ -115,9 +128,10 @@ static void count_piece(void *arg, size_t piece, uint32_t worker) {
     uint64_t begin, end;
     piece_of(s, piece, &begin, &end);
     for (uint64_t i = begin; i < end; i++) {
-        const uint64_t row = row_of(s, i);
-        for (uint64_t e = s->items->offsets[row]; e < s->items->offsets[row + 1]; e++)
-            s->at[piece][s->places[s->items->features[e]] >> 32]++;
+        uint64_t first, last;
+        features_of(s, i, &first, &last);
+        for (uint64_t e = first; e < last; e++)
+            s->at[piece][s->buckets[s->items->features[e]]]++;
     }
 }
 
@@ -127,10 +141,11 @@ static void fill_buckets(void *arg, size_t piece, uint32_t worker) {
     uint64_t begin, end;
     piece_of(s, piece, &begin, &end);
     for (uint64_t i = begin; i < end; i++) {
-        const uint64_t row = row_of(s, i);
-        for (uint64_t e = s->items->offsets[row]; e < s->items->offsets[row + 1]; e++) {
-            const uint64_t place = s->places[s->items->features[e]];
-            s->bucketed[s->at[piece][place >> 32]++] = (posting){(uint32_t)place, (uint32_t)i};
+        uint64_t first, last;
+        features_of(s, i, &first, &last);
+        for (uint64_t e = first; e < last; e++) {
+            const uint32_t number = s->items->features[e];
+            s->bucketed[s->at[piece][s->buckets[number]]++] = (posting){s->places[number], (uint32_t)i};
         }
     }
 }
@@ -164,14 +179,16 @@ thr_status thr_postings_sort(thr_context *context, const thr_item_features *item
     s->rows = rows;
     s->postings = postings;
     s->n_pieces = items->n_items < MAX_PIECES ? (uint32_t)items->n_items : MAX_PIECES;
-    THR_TRY_OUT(thr_postings_count(context, items, &s->places, &n_numbers, err));
+    THR_TRY_OUT(thr_postings_count(context, items, &s->counts, &n_numbers, err));
     THR_TRY_OUT(lay_out(context, s, n_numbers, err));
     thr_parallel_for(context, s->n_pieces, count_piece, s);
     place_pieces(s);
     thr_parallel_for(context, s->n_pieces, fill_buckets, s);
     thr_parallel_for(context, s->n_buckets, sort_bucket, s);
 out:
+    thr_release(context, s->counts);
     thr_release(context, s->places);
+    thr_release(context, s->buckets);
     thr_release(context, s->bucketed);
     thr_release(context, s->next);
     thr_release(context, s);

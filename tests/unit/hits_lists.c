@@ -45,7 +45,7 @@ static void assert_forms(const window *w) {
             if (n == 0)
                 continue;
             const bool runs = n_runs <= 4 && n >= 4 * n_runs;
-            const uint32_t right = runs ? THR_LISTS_RUNS : n >= 8 ? THR_LISTS_BITMAPS : THR_LISTS_IDS;
+            const uint32_t right = runs ? THR_LISTS_RUNS : n >= 24 ? THR_LISTS_BITMAPS : THR_LISTS_IDS;
             assert_case(form == right, "seed %llu: %u items in %u runs have form %u", seed(), n, n_runs, form);
             n_forms++;
         }
