@@ -96,11 +96,8 @@ static int run_build(program *run, const void *all_values) {
     build.order = (thr_hits_order)values->order;
     build.replace = values->force;
     build.n_repeated = &n_repeated;
-    if (thr_hits_build_table(run->context, values->output, values->table, &build, &err) != THR_OK) {
-        if (err.status == THR_EEXIST)
-            prog_note("--force replaces it");
+    if (thr_hits_build_table(run->context, values->output, values->table, &build, &err) != THR_OK)
         return prog_failed(&err);
-    }
     prog_progress_end();
     return tell(run, values, n_repeated, start);
 }
