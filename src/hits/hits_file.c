@@ -13,8 +13,9 @@ const uint8_t thr_hits_magic[8] = {'T', 'H', 'R', 'H', 'I', 'T', 0, 1};
 
 const char *thr_hits_section_name(uint32_t kind) {
     static const char *const names[THR_HITS_LAST + 1] = {
-        "?",   "elements", "features",      "sizes",   "entries", "forms",    "begins",   "parts", "windows", "part sizes",
-        "ids", "runs",     "bitmap blocks", "bitmaps", "rows",    "item ids", "id order", "names", "words"};
+        "?",     "elements", "features",   "sizes", "entries", "forms",         "begins",
+        "parts", "windows",  "part sizes", "ids",   "runs",    "bitmap blocks", "bitmaps",
+        "rows",  "item ids", "id order",   "names", "words"};
     return names[kind <= THR_HITS_LAST ? kind : 0];
 }
 
