@@ -42,9 +42,9 @@ THR_API thr_status thr_recall(const uint64_t *truth, const float *truth_scores, 
 THR_API thr_status thr_auc(const float *scores, const uint8_t *labels, size_t n, double *auc, thr_error *err);
 
 /*
- * Lists of scored ads, one a request, that stand best first by what is right: the ads of request r are scores[offsets[r]]
- * to scores[offsets[r + 1] - 1], of which the first n_best[r] (NULL: one each) are equally good and better than all
- * others. Requests with no ad, or with best ones only, say nothing and are left out. A view.
+ * Lists of scored ads, one a request, that stand best first by what is right: the ads of request r are
+ * scores[offsets[r]] to scores[offsets[r + 1] - 1], of which the first n_best[r] (NULL: one each) are equally good and
+ * better than all others. Requests with no ad, or with best ones only, say nothing and are left out. A view.
  */
 typedef struct thr_ranked {
     size_t n_requests;

@@ -50,8 +50,8 @@ thr_status thr_bags_transpose(thr_context *context, const thr_bags *bags, size_t
 void thr_bags_transposed_free(thr_context *context, thr_bags_transposed *transposed);
 
 /*
- * The gradient of every touched row is the sum of d_out over its bags, times the weights; the optimiser takes its step on it.
- * slots: the optimiser's state beside the table, as large as the table each (optimiser.h). Rows untouched do not move.
+ * The gradient of every touched row is the sum of d_out over its bags, times the weights; the optimiser takes its
+ * step on it. slots: the optimiser's state beside the table, as large as the table each (optimiser.h). Rows untouched do not move.
  * THR_OK or THR_ENOMEM.
  */
 thr_status thr_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logarithm.h - ln x with the same bits everywhere: the C library's may differ in the last bit from machine to machine. */
+/* logarithm.h - ln x, the same bits everywhere: the C library's may differ in the last one from machine to machine. */
 #ifndef THR_NN_LOGARITHM_H
 #define THR_NN_LOGARITHM_H
 

@@ -4,8 +4,8 @@
  *
  *   L = sum over pairs (i, j), i the better ad, of log(1 + exp(-(s_i - s_j))) w_ij
  *
- * w_ij is |dNDCG_ij|, or that and |dValue_ij|, multiplied or added (thr_dual_loss, thr_dual_value). Ads of one level are
- * equally good and make no pair.
+ * w_ij is |dNDCG_ij|, or that and |dValue_ij|, multiplied or added (thr_dual_loss, thr_dual_value). Ads of one
+ * level are equally good and make no pair.
  *
  * With p_i the number of ads that are worse than i (D - i where all differ) and r_i ad i's rank by the scores, from 0,
  * the first of equal ones before the others,

@@ -3,8 +3,8 @@
  * model_file.h - models as safetensors.
  *
  * Tensors: grams (u64), words or query.words and item.words (f32, trigrams x 3 x n_pooled), and each side's parts,
- * "query.base.weight" (f32). The metadata is that of model_image.h. Weights are not read when a model is opened: the fingerprint says whether they are
- * whole.
+ * "query.base.weight" (f32). The metadata is that of model_image.h. Weights are not read when a model
+ * is opened: the fingerprint says whether they are whole.
  */
 #ifndef THR_TOWER_MODEL_FILE_H
 #define THR_TOWER_MODEL_FILE_H
