@@ -51,8 +51,8 @@ void thr_bags_transposed_free(thr_context *context, thr_bags_transposed *transpo
 
 /*
  * The gradient of every touched row is the sum of d_out over its bags, times the weights; the optimiser takes its
- * step on it. slots: the optimiser's state beside the table, as large as the table each (optimiser.h). Rows untouched do not move.
- * THR_OK or THR_ENOMEM.
+ * step on it. slots: the optimiser's state beside the table, as large as the table each (optimiser.h). Rows untouched
+ * do not move. THR_OK or THR_ENOMEM.
  */
 thr_status thr_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,
                              size_t n_columns, const thr_optimiser *optimiser, float *table, float *const slots[2],
