@@ -115,13 +115,14 @@ static thr_status take_id(thr_context *context, const thr_field *id, thr_dual_it
 
 static thr_status take_item(thr_context *context, const thr_field *fields, size_t n_fields, thr_dual_lexicon *lexicon,
                             thr_dual_items *items, thr_error *err) {
-    static const thr_field no_words = {"", 0};
+    if (n_fields < 2)
+        return thr_fail(err, THR_EFORMAT, "one column: the item's ID, a tab and its words are wanted");
     const size_t used = items->n == 0 ? 0 : items->n + 1;
     THR_TRY(thr_grow(context, &items->offsets, &items->offsets_capacity, used, items->n + 2, sizeof *items->offsets,
                      "items", err));
     items->offsets[0] = 0;
     THR_TRY(take_id(context, &fields[0], items, err));
-    THR_TRY(take_words(context, n_fields > 1 ? &fields[1] : &no_words, lexicon, items, err));
+    THR_TRY(take_words(context, &fields[1], lexicon, items, err));
     items->n++;
     return THR_OK;
 }

@@ -17,7 +17,7 @@ static inline void dual_write_items(const char *path) {
     for (int i = 0; i < DUAL_ITEMS - 1; i++)
         (void)fprintf(file, "ad%d\tbrand=%d category=%d category=%d%s item=%d\n", i, i % 5, i % 7, i * 3 % 7,
                       i % 10 == 0 ? " new" : "", i);
-    (void)fprintf(file, "ad%d\n", DUAL_ITEMS - 1);
+    (void)fprintf(file, "ad%d\t\n", DUAL_ITEMS - 1);
     assert_int_equal(fclose(file), 0);
 }
 
