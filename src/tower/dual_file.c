@@ -100,7 +100,7 @@ static thr_status check_whole(thr_context *context, const thr_dual_model *model,
 thr_status thr_dual_read(thr_context *context, const thr_tensors *tensors, const char *name, thr_dual_model *model,
                          uint64_t *fingerprint, thr_error *err) {
     thr_dual_config *config = &model->config;
-    THR_TRY(thr_image_check_kind(tensors, name, KIND, VERSION, err));
+    THR_TRY(thr_image_check_kind(tensors, name, KIND, "dual tower", VERSION, err));
     config->size = sizeof *config;
     THR_TRY(thr_image_read_config(tensors, name, fields, N_FIELDS, config, fingerprint, err));
     if (thr_dual_check(config, NULL) != THR_OK)

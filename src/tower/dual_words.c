@@ -39,9 +39,10 @@ bool thr_dual_cut_number(const char *text, size_t *length, float *x) {
             return false;
     memcpy(digits, text + colon, n);
     digits[n] = '\0';
-    *x = strtof(digits, &end);
+    const float number = strtof(digits, &end);
     if (end != digits + n)
         return false;
+    *x = number;
     *length = colon - 1;
     return true;
 }

@@ -82,7 +82,7 @@ thr_status thr_model_read(thr_context *context, const thr_tensors *tensors, cons
                           uint64_t *fingerprint, thr_error *err) {
     *model = (thr_model){0};
     thr_tower_config *config = &model->config;
-    THR_TRY(thr_image_check_kind(tensors, name, KIND, VERSION, err));
+    THR_TRY(thr_image_check_kind(tensors, name, KIND, "model of texts", VERSION, err));
     config->size = sizeof *config;
     THR_TRY(thr_image_read_config(tensors, name, fields, N_FIELDS, config, fingerprint, err));
     if (thr_model_check(config, NULL) != THR_OK)

@@ -99,11 +99,11 @@ static thr_status read_number(const thr_tensors *tensors, const char *name, cons
     return THR_OK;
 }
 
-thr_status thr_image_check_kind(const thr_tensors *tensors, const char *name, const char *kind, uint64_t version,
-                                thr_error *err) {
+thr_status thr_image_check_kind(const thr_tensors *tensors, const char *name, const char *kind, const char *what,
+                                uint64_t version, thr_error *err) {
     uint64_t found = 0;
     if (thr_tensors_metadata(tensors, kind) == NULL)
-        return thr_fail(err, THR_EFORMAT, "%s: has tensors, but is no model that thresher tower train wrote", name);
+        return thr_fail(err, THR_EFORMAT, "%s: has tensors, but is no %s that thresher tower train wrote", name, what);
     THR_TRY(read_number(tensors, name, kind, 10, &found, err));
     if (found > version)
         return thr_fail(err, THR_EVERSION,

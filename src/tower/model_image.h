@@ -45,9 +45,12 @@ thr_status thr_image_save(thr_context *context, const thr_model_image *image, co
 
 /* ------------------------------------------------------------------------------------------------ back */
 
-/* Is it a model of the kind, and of no later version? THR_OK; THR_EFORMAT; THR_EVERSION. name is for messages. */
-thr_status thr_image_check_kind(const thr_tensors *tensors, const char *name, const char *kind, uint64_t version,
-                                thr_error *err);
+/*
+ * Is it a model of the kind, and of no later version? THR_OK; THR_EFORMAT; THR_EVERSION. name and what, "model of
+ * texts", are for messages.
+ */
+thr_status thr_image_check_kind(const thr_tensors *tensors, const char *name, const char *kind, const char *what,
+                                uint64_t version, thr_error *err);
 
 /* The configuration's numbers, and the fingerprint. THR_OK or THR_EFORMAT. */
 thr_status thr_image_read_config(const thr_tensors *tensors, const char *name, const thr_config_field *fields, size_t n,
