@@ -141,25 +141,37 @@ static int encode(encoding *e, thr_reader *texts, const char *output) {
     return rc == PROG_DONE ? closed : rc;
 }
 
-int prog_encode_dual(program *run, const char *model, thr_side side, const char *texts_path, const char *output,
-                     const char *hits) {
-    const double start = prog_seconds();
+/* Of an encoding that is zeroed. */
+static int encode_with(encoding *e, program *run, const char *model, const char *texts_path, const char *output) {
     thr_error err = {.status = THR_OK};
     char name[PATH_SIZE];
     thr_dual *dual = NULL;
     thr_reader *texts = NULL;
-    encoding *e = calloc(1, sizeof *e);
-    int rc = e == NULL ? prog_no_memory() : PROG_DONE;
+    int rc = PROG_DONE;
 
-    if (rc == PROG_DONE && (thr_dual_open(run->context, model, &dual, &err) != THR_OK ||
-                            thr_reader_open(run->context, name_column(texts_path, side, name), &texts, &err) != THR_OK))
+    if (thr_dual_open(run->context, model, &dual, &err) != THR_OK ||
+        thr_reader_open(run->context, name_column(texts_path, e->side, name), &texts, &err) != THR_OK) {
         rc = prog_failed(&err);
-    if (rc == PROG_DONE) {
+    } else {
         e->dual = dual;
-        e->side = side;
-        e->hits_path = hits;
         rc = encode(e, texts, output);
     }
+    thr_reader_free(texts);
+    thr_dual_free(dual);
+    return rc;
+}
+
+int prog_encode_dual(program *run, const char *model, thr_side side, const char *texts, const char *output,
+                     const char *hits) {
+    const double start = prog_seconds();
+    encoding *e = calloc(1, sizeof *e);
+    int rc;
+
+    if (e == NULL)
+        return prog_no_memory();
+    e->side = side;
+    e->hits_path = hits;
+    rc = encode_with(e, run, model, texts, output);
     if (rc == PROG_DONE) {
         const double seconds = prog_seconds() - start;
 
@@ -167,8 +179,6 @@ int prog_encode_dual(program *run, const char *model, thr_side side, const char 
                   side == THR_SIDE_QUERY ? "users" : "items", prog_time(seconds).text,
                   prog_short((double)e->out.n_rows / seconds).text);
     }
-    thr_reader_free(texts);
-    thr_dual_free(dual);
     free(e);
     return rc;
 }

@@ -59,7 +59,7 @@ static void find_values(const thr_rank_list *list, double *values) {
     for (size_t i = 0; list->values != NULL && i < list->n; i++)
         most = list->values[i] > most ? list->values[i] : most;
     for (size_t i = 0; i < list->n; i++)
-        values[i] = most > 0 ? (double)list->values[i] / (double)most : 0;
+        values[i] = list->values != NULL && most > 0 ? (double)list->values[i] / (double)most : 0;
 }
 
 static void find_discounts(const thr_rank_list *list, const float *scores, const double *by_rank, double *discounts) {

@@ -8,7 +8,6 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/progress.h"
-#include "io/table.h"
 
 enum { PROGRESS_ROWS = 1024, SHOWN = 80 };
 
@@ -18,11 +17,6 @@ typedef struct rows {
     thr_table *table;
     thr_progress progress;
 } rows;
-
-static thr_status open_rows(thr_context *context, const char *path, const char *what, rows *r, thr_error *err) {
-    r->progress = thr_progress_start(context, what, 0);
-    return thr_table_open(context, path, &r->table, err);
-}
 
 /* The next row; *n_fields 0 at the end. Rows that tables leave out are errors here: a log is whole. */
 static thr_status next_row(rows *r, const thr_field **fields, size_t *n_fields, thr_error *err) {
@@ -127,24 +121,28 @@ static thr_status take_item(thr_context *context, const thr_field *fields, size_
     return THR_OK;
 }
 
-thr_status thr_dual_items_read(thr_context *context, const char *path, thr_dual_lexicon *lexicon, thr_dual_items *items,
+thr_status thr_dual_items_take(thr_context *context, thr_table *table, thr_dual_lexicon *lexicon, thr_dual_items *items,
                                thr_error *err) {
-    rows r = {.table = NULL};
+    rows r = {table, thr_progress_start(context, "reading items", 0)};
     thr_error why;
-    thr_status status = THR_OK;
-    THR_TRY_OUT(open_rows(context, path, "reading items", &r, err));
     for (;;) {
         const thr_field *fields = NULL;
         size_t n_fields = 0;
-        THR_TRY_OUT(next_row(&r, &fields, &n_fields, err));
+        THR_TRY(next_row(&r, &fields, &n_fields, err));
         if (n_fields == 0)
-            break;
-        status = take_item(context, fields, n_fields, lexicon, items, &why);
+            return THR_OK;
+        const thr_status status = take_item(context, fields, n_fields, lexicon, items, &why);
         if (status != THR_OK)
-            THR_TRY_OUT(at_row(&r, status, &why, err));
+            return at_row(&r, status, &why, err);
     }
-out:
-    thr_table_free(r.table);
+}
+
+thr_status thr_dual_items_read(thr_context *context, const char *path, thr_dual_lexicon *lexicon, thr_dual_items *items,
+                               thr_error *err) {
+    thr_table *table = NULL;
+    THR_TRY(thr_table_open(context, path, &table, err));
+    const thr_status status = thr_dual_items_take(context, table, lexicon, items, err);
+    thr_table_free(table);
     return status;
 }
 
@@ -254,24 +252,28 @@ static thr_status take_request(thr_context *context, const thr_field *fields, si
     return THR_OK;
 }
 
-thr_status thr_dual_requests_read(thr_context *context, const char *path, const thr_dual_items *items,
+thr_status thr_dual_requests_take(thr_context *context, thr_table *table, const thr_dual_items *items,
                                   thr_dual_lexicon *lexicon, thr_dual_requests *requests, thr_error *err) {
-    rows r = {.table = NULL};
+    rows r = {table, thr_progress_start(context, "reading requests", 0)};
     thr_error why;
-    thr_status status = THR_OK;
-    THR_TRY_OUT(open_rows(context, path, "reading requests", &r, err));
     for (;;) {
         const thr_field *fields = NULL;
         size_t n_fields = 0;
-        THR_TRY_OUT(next_row(&r, &fields, &n_fields, err));
+        THR_TRY(next_row(&r, &fields, &n_fields, err));
         if (n_fields == 0)
-            break;
-        status = take_request(context, fields, n_fields, items, lexicon, requests, &why);
+            return THR_OK;
+        const thr_status status = take_request(context, fields, n_fields, items, lexicon, requests, &why);
         if (status != THR_OK)
-            THR_TRY_OUT(at_row(&r, status, &why, err));
+            return at_row(&r, status, &why, err);
     }
-out:
-    thr_table_free(r.table);
+}
+
+thr_status thr_dual_requests_read(thr_context *context, const char *path, const thr_dual_items *items,
+                                  thr_dual_lexicon *lexicon, thr_dual_requests *requests, thr_error *err) {
+    thr_table *table = NULL;
+    THR_TRY(thr_table_open(context, path, &table, err));
+    const thr_status status = thr_dual_requests_take(context, table, items, lexicon, requests, err);
+    thr_table_free(table);
     return status;
 }
 

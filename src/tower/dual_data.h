@@ -5,6 +5,7 @@
 #ifndef THR_TOWER_DUAL_DATA_H
 #define THR_TOWER_DUAL_DATA_H
 
+#include "io/table.h"
 #include "tower/dual_words.h"
 #include "tower/model.h"
 
@@ -42,12 +43,18 @@ typedef struct thr_dual_requests {
     size_t ads_capacity, levels_capacity, values_capacity, ad_offsets_capacity, split_capacity;
 } thr_dual_requests;
 
-/* *items starts zeroed. THR_OK; what thr_dual_train says of bad files. */
+/* *items starts zeroed. THR_OK; what thr_dual_train says of bad files. _take: of a table that is open. */
 thr_status thr_dual_items_read(thr_context *context, const char *path, thr_dual_lexicon *lexicon, thr_dual_items *items,
+                               thr_error *err);
+
+thr_status thr_dual_items_take(thr_context *context, thr_table *table, thr_dual_lexicon *lexicon, thr_dual_items *items,
                                thr_error *err);
 
 /* *requests starts zeroed. The same. */
 thr_status thr_dual_requests_read(thr_context *context, const char *path, const thr_dual_items *items,
+                                  thr_dual_lexicon *lexicon, thr_dual_requests *requests, thr_error *err);
+
+thr_status thr_dual_requests_take(thr_context *context, thr_table *table, const thr_dual_items *items,
                                   thr_dual_lexicon *lexicon, thr_dual_requests *requests, thr_error *err);
 
 void thr_dual_lexicon_free(thr_context *context, thr_dual_lexicon *lexicon);

@@ -16,7 +16,8 @@
 
 /* Rates of Adam fall to nothing, in a straight line over all steps of all epochs. */
 static thr_optimiser make_adam(const thr_dual_trainer *t, float rate) {
-    const double all = (double)(t->n_train / t->options.batch) * (double)t->options.n_epochs;
+    const size_t n_steps = t->n_train / t->options.batch;
+    const double all = (double)n_steps * (double)t->options.n_epochs;
     thr_optimiser adam;
     thr_optimiser_init(&adam, THR_OPTIMISER_ADAM);
     adam.rate = (float)((double)rate * (1 - (double)t->state.step / all));
