@@ -78,8 +78,8 @@ typedef struct thr_dual_train_options {
     thr_dual_loss loss;           /* THR_DUAL_LOSS_NDCG */
     thr_dual_value value;         /* THR_DUAL_VALUE_SWAP */
     float rate;                   /* of dense layers (Adam), falling to 0 in a straight line over all epochs; 0.002 */
-    thr_dual_optimiser optimiser; /* of embeddings; THR_DUAL_ADAM */
-    float embedding_rate;         /* of embeddings: Adam's, falling as rate does, or FTRL's alpha; 0.002 */
+    thr_dual_optimiser optimiser; /* of embeddings; THR_DUAL_FTRL */
+    float embedding_rate;         /* of embeddings: Adam's, falling as rate does, or FTRL's alpha; 0.1 */
     float hits_rate;              /* FTRL's alpha of hits' weights; 0.05 */
     float l1, l2;                 /* of FTRL; 0 */
     uint64_t seed;                /* of the first weights and of the order of requests */

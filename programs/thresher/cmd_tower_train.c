@@ -14,7 +14,7 @@
 #include "talk.h"
 
 enum { GROUP_MODEL = 1 };
-static const float FTRL_RATE = 0.1f; /* of embeddings */
+static const float ADAM_RATE = 0.002f; /* of embeddings */
 
 typedef struct train_values {
     const char *pairs, *items, *output, *valid, *curve;
@@ -165,11 +165,11 @@ static const prog_option options[] = {
      .kind = PROG_CHOICE,
      .value = "adam|ftrl",
      .choices = optimisers,
-     .fallback = "adam",
+     .fallback = "ftrl",
      .help = "dual: what learns words' numbers; hits are always learned by FTRL-Proximal",
      .offset = offsetof(train_values, optimiser)},
     REAL("embedding-rate", embedding_rate, 1e6, NULL,
-         "dual: of learning words' numbers, falling as --rate does, or FTRL's alpha (default: 0.002, or 0.1)"),
+         "dual: of learning words' numbers, falling as --rate does, or FTRL's alpha (default: 0.1, of adam 0.002)"),
     REAL("hits-rate", hits_rate, 1e6, "0.05", "dual: FTRL's alpha of hits"),
     {.name = "l1",
      .kind = PROG_REAL,
@@ -289,8 +289,8 @@ static void fill_dual_options(const program *run, const train_values *values, th
     train->optimiser = (thr_dual_optimiser)values->optimiser;
     if (prog_is_given(run, "embedding-rate"))
         train->embedding_rate = (float)values->embedding_rate;
-    else if (train->optimiser == THR_DUAL_FTRL)
-        train->embedding_rate = FTRL_RATE;
+    else if (train->optimiser == THR_DUAL_ADAM)
+        train->embedding_rate = ADAM_RATE;
     train->hits_rate = (float)values->hits_rate;
     train->l1 = (float)values->l1;
     train->l2 = (float)values->l2;

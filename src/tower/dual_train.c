@@ -18,8 +18,8 @@ void thr_dual_train_options_init(thr_dual_train_options *options) {
                                         .loss = THR_DUAL_LOSS_NDCG,
                                         .value = THR_DUAL_VALUE_SWAP,
                                         .rate = 0.002f,
-                                        .optimiser = THR_DUAL_ADAM,
-                                        .embedding_rate = 0.002f,
+                                        .optimiser = THR_DUAL_FTRL,
+                                        .embedding_rate = 0.1f,
                                         .hits_rate = 0.05f,
                                         .seed = 1};
     thr_dual_config_init(&options->config);

@@ -50,6 +50,7 @@ static inline void dual_small(thr_dual_train_options *options) {
     options->n_epochs = 3;
     options->patience = 0;
     options->batch = 20;
+    options->optimiser = THR_DUAL_ADAM;
     options->rate = options->embedding_rate = 0.01f;
 }
 
