@@ -42,6 +42,37 @@ THR_API thr_status thr_recall(const uint64_t *truth, const float *truth_scores, 
 THR_API thr_status thr_auc(const float *scores, const uint8_t *labels, size_t n, double *auc, thr_error *err);
 
 /*
+ * Lists of scored ads, one a request, that stand best first by what is right: the ads of request r are
+ * scores[offsets[r]] to scores[offsets[r + 1] - 1], of which the first n_best[r] (NULL: one each) are equally good and
+ * better than all others. Requests with no ad, or with best ones only, say nothing and are left out. A view.
+ */
+typedef struct thr_ranked {
+    size_t n_requests;
+    const uint64_t *offsets; /* n_requests + 1 */
+    const float *scores;
+    const uint32_t *n_best;
+    const float *values; /* of ads, 0 or more; NULL: 1 each */
+} thr_ranked;
+
+/*
+ * GAUC (HitMatch (10)): the mean over requests of the AUC of the best ads against the others; equal scores count half.
+ *
+ * Returns THR_OK; THR_EINVAL where no request says anything, offsets do not ascend, or n_best is 0 or more than a
+ * request has ads; THR_ERANGE for a score that is not a number.
+ */
+THR_API thr_status thr_gauc(const thr_ranked *ranked, double *gauc, thr_error *err);
+
+/*
+ * Recall@G_1 (HitMatch (11) for k = 1): the share of requests whose best ad is among the g of the highest scores.
+ * Where it has the score of others and there is room for some of them only, it counts by its chance, as it does where
+ * several ads are the best: the order in which ads are listed helps nobody. *recall weighs requests alike, *by_value
+ * (may be NULL) by the values of their best ads; NaN where these are all 0.
+ *
+ * Statuses as above; THR_EINVAL for g = 0 and THR_ERANGE for values below 0 or not finite, too.
+ */
+THR_API thr_status thr_top_recall(const thr_ranked *ranked, size_t g, double *recall, double *by_value, thr_error *err);
+
+/*
  * What a search misses that keeps only the best of every bucket (RBE, appendix B): the probability that of the best
  * n_wanted of n_candidates at most at_most share a bucket with a better one and are lost. Candidates are in buckets of
  * bucket_items by chance, the last bucket has what is left; ties do not occur.

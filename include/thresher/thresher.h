@@ -10,6 +10,7 @@
 #include <thresher/codes.h>
 #include <thresher/context.h>
 #include <thresher/device.h>
+#include <thresher/dual.h>
 #include <thresher/filter.h>
 #include <thresher/hits.h>
 #include <thresher/index.h>

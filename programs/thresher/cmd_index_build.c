@@ -130,13 +130,6 @@ static const prog_option options[] = {
 
 /* ------------------------------------------------------------------------------------------------ words */
 
-static bool is_given(const program *run, const char *name) {
-    for (size_t i = 0; prog_option_is(&options[i]); i++)
-        if (options[i].name != NULL && strcmp(options[i].name, name) == 0)
-            return (run->given >> i & 1) != 0;
-    return false;
-}
-
 /* Words that are right one by one, but not together. */
 static int check_words(const program *run, const build_values *values) {
     const thr_metric metric = (thr_metric)values->metric;
@@ -159,7 +152,7 @@ static int check_model_words(const program *run, const build_values *values, con
     if (config->item_bits == THR_FLOAT_BITS)
         return PROG_DONE;
     for (size_t i = 0; i < sizeof decided / sizeof decided[0]; i++)
-        if (is_given(run, decided[i])) {
+        if (prog_is_given(run, decided[i])) {
             prog_error("--%s: items of %s are codes of %" PRIu32 " %s already, kept as they are: leave it out",
                        decided[i], values->model, config->item_bits, config->item_bits == 1 ? "bit" : "bits");
             return PROG_WRONG_WORDS;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dual.h"
 #include "index_out.h"
 #include "program.h"
 #include "rows_out.h"
@@ -15,7 +16,7 @@
 enum { ROWS_AT_ONCE = 4096 };
 
 typedef struct encode_values {
-    const char *model, *texts, *output, *ids;
+    const char *model, *texts, *output, *ids, *hits;
     size_t side;
     bool packed, force;
 } encode_values;
@@ -29,7 +30,7 @@ static const prog_argument arguments[] = {
      .names = PROG_NAMES_FILE,
      .required = true},
     {.name = "TEXTS",
-     .help = "a text a line: .txt; or a column of a table: packages.tsv:4",
+     .help = "a text a line: .txt; or a column of a table: packages.tsv:4; of a dual tower requests or items, .tsv",
      .offset = offsetof(encode_values, texts),
      .names = PROG_NAMES_FILE,
      .required = true},
@@ -65,6 +66,12 @@ static const prog_option options[] = {
      .names = PROG_NAMES_FILE,
      .help = "of an index: an id or a name a text, as in thresher index build",
      .offset = offsetof(encode_values, ids)},
+    {.name = "hits",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "of a dual tower and --side query: write a line a user, of words that items may have and what they add",
+     .offset = offsetof(encode_values, hits)},
     {.name = "force",
      .kind = PROG_FLAG,
      .help = "of an index: replace one that is there",
@@ -168,16 +175,38 @@ static int make_file(const encode_values *values, const thr_tower *tower, thr_re
     return rc;
 }
 
+/* Of a dual tower all is a file of vectors; of others nothing hits. */
+static int check_dual_words(const program *run, const encode_values *values, bool is_dual) {
+    if (!is_dual && values->hits != NULL)
+        prog_error("--hits: %s is no dual tower; %s", values->model, prog_see_help(run));
+    else if (is_dual && (values->packed || !prog_names_rows(values->output)))
+        prog_error("%s is a dual tower, whose vectors are floats: write them to .npy, .fbin or .fvecs; %s",
+                   values->model, prog_see_help(run));
+    else if (values->hits != NULL && values->side != THR_SIDE_QUERY)
+        prog_error("--hits is of users: add --side query; %s", prog_see_help(run));
+    else
+        return PROG_DONE;
+    return PROG_WRONG_WORDS;
+}
+
 static int run_encode(program *run, const void *all_values) {
     const encode_values *values = all_values;
     const double start = prog_seconds();
     thr_error err = {.status = THR_OK};
     thr_tower *tower = NULL;
     thr_reader *texts = NULL, *rows = NULL;
+    bool is_dual = false;
     int rc = check_words(run, values);
 
+    if (rc == PROG_DONE)
+        rc = prog_probe_dual(run, values->model, &is_dual);
+    if (rc == PROG_DONE)
+        rc = check_dual_words(run, values, is_dual);
     if (rc != PROG_DONE)
         return rc;
+    if (is_dual)
+        return prog_encode_dual(run, values->model, (thr_side)values->side, values->texts, values->output,
+                                values->hits);
     if (thr_tower_open(run->context, values->model, &tower, &err) != THR_OK ||
         thr_reader_open(run->context, values->texts, &texts, &err) != THR_OK ||
         thr_tower_reader(tower, (thr_side)values->side, texts, &rows, &err) != THR_OK)
@@ -196,6 +225,7 @@ static const char *const examples[] = {
     "thresher tower encode packages.safetensors packages.tsv.xz:5 -o codes.npy --packed",
     "thresher tower encode packages.safetensors questions.txt --side query -o questions.fvecs",
     "thresher tower encode packages.safetensors packages.tsv.xz:5 --ids packages.tsv.xz:2 -o packages.index",
+    "thresher tower encode ads.safetensors requests.tsv --side query -o users.fvecs --hits hits.txt",
     NULL,
 };
 
@@ -205,7 +235,9 @@ const prog_command prog_tower_encode = {
     .summary = "make codes of texts with a model",
     .text =
         "Writes the embedding of every text to a file, or makes an index of them, which carries the model and answers "
-        "queries in words: what thresher index build TEXTS --model MODEL does.",
+        "queries in words: what thresher index build TEXTS --model MODEL does.\n\n"
+        "Of a dual tower TEXTS are users, the first column of its requests, or items, the second one of --items; the "
+        "inner product of two vectors, and the words of --hits that the item has, are the score.",
     .arguments = arguments,
     .options = options,
     .values_size = sizeof(encode_values),

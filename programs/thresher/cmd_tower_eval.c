@@ -6,12 +6,13 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "dual.h"
 #include "json.h"
 #include "pairs.h"
 #include "talk.h"
 
 typedef struct eval_values {
-    const char *model, *pairs;
+    const char *model, *pairs, *items;
     prog_pairs_values columns;
 } eval_values;
 
@@ -22,14 +23,23 @@ static const prog_argument arguments[] = {
      .names = PROG_NAMES_FILE,
      .required = true},
     {.name = "PAIRS",
-     .help = "a query and an item in every row: .tsv .csv, also .gz and .xz",
+     .help = "a query and an item in every row: .tsv .csv, also .gz and .xz; of a dual tower requests",
      .offset = offsetof(eval_values, pairs),
      .names = PROG_NAMES_FILE,
      .required = true},
     {.name = NULL},
 };
 
-static const prog_option options[] = {PROG_PAIRS_OPTIONS(eval_values, columns) PROG_OPTIONS_END};
+static const prog_option options[] = {
+    PROG_PAIRS_OPTIONS(eval_values, columns) //
+    {.name = "items",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "of a dual tower: the items that requests name, as it was trained with",
+     .offset = offsetof(eval_values, items)},
+    PROG_OPTIONS_END,
+};
 
 static void print(const program *run, const thr_tower_quality *quality) {
     if (run->globals.json) {
@@ -57,7 +67,19 @@ static int run_eval(program *run, const void *all_values) {
     thr_error err = {.status = THR_OK};
     thr_tower *tower = NULL;
     thr_tower_quality quality;
-    int rc = PROG_DONE;
+    bool is_dual = false;
+    int rc = prog_probe_dual(run, values->model, &is_dual);
+
+    if (rc != PROG_DONE)
+        return rc;
+    if (is_dual != (values->items != NULL)) {
+        prog_error(is_dual ? "%s: a dual tower needs --items, the file that its requests name items of; %s"
+                           : "--items: %s is no dual tower; %s",
+                   values->model, prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    if (is_dual)
+        return prog_eval_dual(run, values->model, values->pairs, values->items);
 
     if (thr_tower_open(run->context, values->model, &tower, &err) != THR_OK ||
         thr_tower_eval(tower, values->pairs, &format, &quality, &err) != THR_OK) {
@@ -76,6 +98,7 @@ static int run_eval(program *run, const void *all_values) {
 static const char *const examples[] = {
     "thresher tower eval clicks.safetensors tomorrow.tsv",
     "thresher tower eval shop.safetensors judged.csv --header --label-column 3 --least-label 2",
+    "thresher tower eval ads.safetensors tomorrow.tsv --items items.tsv",
     NULL,
 };
 
@@ -84,7 +107,9 @@ const prog_command prog_tower_eval = {
     .verb = "eval",
     .summary = "how well a model tells good pairs from bad ones",
     .text = "Prints the area under the ROC curve of the cosines of good pairs against those of bad ones. Bad pairs are "
-            "those with a low label, where --label-column says so; else every query with 10 items of other pairs.",
+            "those with a low label, where --label-column says so; else every query with 10 items of other pairs.\n\n"
+            "Of a dual tower PAIRS are requests as in tower train: it prints GAUC, the mean AUC of requests' best ads "
+            "against the others, and how often the best ad is among the first 5 and 10, by requests and by value.",
     .arguments = arguments,
     .options = options,
     .values_size = sizeof(eval_values),

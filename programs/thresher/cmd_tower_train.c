@@ -7,29 +7,41 @@
 #include <string.h>
 
 #include "curve.h"
+#include "dual.h"
 #include "gpus.h"
 #include "json.h"
 #include "pairs.h"
 #include "talk.h"
 
 enum { GROUP_MODEL = 1 };
+static const float ADAM_RATE = 0.002f; /* of embeddings */
 
 typedef struct train_values {
-    const char *pairs, *output, *valid, *curve;
+    const char *pairs, *items, *output, *valid, *curve;
     prog_pairs_values columns;
     size_t model, estimator;
     uint64_t query_bits, item_bits, dims, pooled, grams, words;
     uint64_t epochs, patience, batch, negatives;
     double gamma, rate, word_dropout, float_share, valid_share;
     bool shared_words, shared_steps, plain_weights, resume;
+    /* Of dual towers. */
+    size_t loss, value, optimiser;
+    uint64_t embedding, hidden, products, min_count;
+    double embedding_rate, hits_rate, l1, l2;
+    bool no_ipnn, no_hits;
 } train_values;
 
-static const char *const models[] = {"rbe", "cdssm", NULL};
+static const char *const models[] = {"rbe", "cdssm", "dual", NULL};
+enum { MODEL_RBE = 0, MODEL_DUAL = 2 };
+static const char *const losses[] = {"ndcg", "product", "sum", NULL};
+static const char *const differences[] = {"difference", "swap", NULL};
+static const char *const optimisers[] = {"adam", "ftrl", NULL};
 static const char *const estimators[] = {"variant", "straight", "tanh", NULL};
 
 static const prog_argument arguments[] = {
     {.name = "PAIRS",
-     .help = "a query and an item that was right for it in every row: .tsv .csv, also .gz and .xz",
+     .help = "a query and an item that was right for it in every row: .tsv .csv, also .gz and .xz; with --model dual "
+             "a user's words and ads, the best one first",
      .offset = offsetof(train_values, pairs),
      .names = PROG_NAMES_FILE,
      .required = true},
@@ -62,10 +74,11 @@ static const prog_option options[] = {
     PROG_PAIRS_OPTIONS(train_values, columns) //
     {.name = "model",
      .kind = PROG_CHOICE,
-     .value = "rbe|cdssm",
+     .value = "rbe|cdssm|dual",
      .choices = models,
      .fallback = "rbe",
-     .help = "what is learned: rbe, codes of 3 and 2 bits unless told otherwise; cdssm, vectors of floats",
+     .help = "what is learned: rbe, codes of 3 and 2 bits unless told otherwise; cdssm, vectors of floats; dual, "
+             "vectors of features and what histories hit, from requests",
      .offset = offsetof(train_values, model)},
     COUNT("query-bits", query_bits, 1, 32, NULL, "bits a dimension of queries, 1 to 8; 32 for floats"),
     COUNT("item-bits", item_bits, 1, 32, NULL, "bits a dimension of items, 1 to 8; 32 for floats"),
@@ -84,9 +97,10 @@ static const prog_option options[] = {
      .help = "how gradients pass signs: straight-through where arguments are at most 1; everywhere; or as those of a "
              "tanh that gets steeper",
      .offset = offsetof(train_values, estimator)},
-    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "times that all pairs are learned from, at most"),
-    COUNT("patience", patience, 0, UINT32_MAX, "10", "stop after so many epochs that made nothing better; 0: never"),
-    COUNT("batch", batch, 2, 65536, "512", "pairs a step"),
+    COUNT("epochs", epochs, 1, UINT32_MAX, "40", "times that all pairs are learned from, at most; dual: 20"),
+    COUNT("patience", patience, 0, UINT32_MAX, "10",
+          "stop after so many epochs that made nothing better; 0: never; dual: 3"),
+    COUNT("batch", batch, 2, 65536, "512", "pairs, or requests, a step"),
     COUNT("negatives", negatives, 0, 65535, "0",
           "items of other pairs that each pair is told from; 0: all of its batch"),
     REAL("gamma", gamma, 1e6, "10", "what cosines are multiplied by before the soft-max"),
@@ -112,13 +126,65 @@ static const prog_option options[] = {
      .names = PROG_NAMES_FILE,
      .help = "pairs to validate with, in the columns of PAIRS (default: a share of the queries in PAIRS)",
      .offset = offsetof(train_values, valid)},
-    REAL("valid-share", valid_share, 0.5, "0.02", "the share of the queries in PAIRS that is validated with"),
+    REAL("valid-share", valid_share, 0.5, "0.02",
+         "the share of the queries in PAIRS that is validated with; dual: 0.05"),
     {.name = "curve",
      .kind = PROG_TEXT,
      .value = "FILE.csv",
      .names = PROG_NAMES_FILE,
      .help = "write a line an epoch, and a plot beside it, FILE.svg",
      .offset = offsetof(train_values, curve)},
+    {.name = "items",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "dual: a table of IDs and the items' words; needed",
+     .offset = offsetof(train_values, items)},
+    FLAG("no-ipnn", no_ipnn, "dual: without products of all pairs of fields"),
+    FLAG("no-hits", no_hits, "dual: without hits of users' histories"),
+    {.name = "loss",
+     .kind = PROG_CHOICE,
+     .value = "ndcg|product|sum",
+     .choices = losses,
+     .fallback = "ndcg",
+     .help =
+         "dual: what two ads weigh: what NDCG changes by when they are swapped; times, or plus, what the value does",
+     .offset = offsetof(train_values, loss)},
+    {.name = "value",
+     .kind = PROG_CHOICE,
+     .value = "difference|swap",
+     .choices = differences,
+     .fallback = "swap",
+     .help = "dual: what the value of two ads changes by: their difference, or that times their places' discounts'",
+     .offset = offsetof(train_values, value)},
+    COUNT("embedding", embedding, 1, 256, "32", "dual: numbers of a word"),
+    COUNT("hidden", hidden, 1, 4096, "128", "dual: numbers of a tower's first layer"),
+    COUNT("products", products, 1, 1024, "32", "dual: dimensions that fields are projected to, behind --dims"),
+    COUNT("min-count", min_count, 1, UINT32_MAX, "2", "dual: words in fewer requests are not learned"),
+    {.name = "embedding-optimiser",
+     .kind = PROG_CHOICE,
+     .value = "adam|ftrl",
+     .choices = optimisers,
+     .fallback = "ftrl",
+     .help = "dual: what learns words' numbers; hits are always learned by FTRL-Proximal",
+     .offset = offsetof(train_values, optimiser)},
+    REAL("embedding-rate", embedding_rate, 1e6, NULL,
+         "dual: of learning words' numbers, falling as --rate does, or FTRL's alpha (default: 0.1, of adam 0.002)"),
+    REAL("hits-rate", hits_rate, 1e6, "0.05", "dual: FTRL's alpha of hits"),
+    {.name = "l1",
+     .kind = PROG_REAL,
+     .value = "X",
+     .least_real = 0,
+     .fallback = "0",
+     .help = "dual: FTRL's, which makes small weights 0",
+     .offset = offsetof(train_values, l1)},
+    {.name = "l2",
+     .kind = PROG_REAL,
+     .value = "X",
+     .least_real = 0,
+     .fallback = "0",
+     .help = "dual: FTRL's, which makes all weights smaller",
+     .offset = offsetof(train_values, l2)},
     FLAG("resume", resume, "go on from MODEL.checkpoint, which a stopped training left"),
     PROG_OPTIONS_END,
 };
@@ -146,7 +212,7 @@ static int check_words(const program *run, const train_values *values) {
 }
 
 static void fill_options(const program *run, const train_values *values, thr_tower_train_options *train) {
-    const bool rbe = values->model == 0;
+    const bool rbe = values->model == MODEL_RBE;
 
     thr_tower_train_options_init(train);
     train->config.n_dims = (uint32_t)values->dims;
@@ -172,6 +238,72 @@ static void fill_options(const program *run, const train_values *values, thr_tow
     train->estimator = (thr_estimator)values->estimator;
     train->seed = run->globals.seed;
     train->resume = values->resume;
+}
+
+static const char *const of_texts[] = {"query-column", "item-column",  "label-column",  "least-label", "header",
+                                       "query-bits",   "item-bits",    "pooled",        "grams",       "words",
+                                       "shared-words", "shared-steps", "plain-weights", "estimator",   "negatives",
+                                       "gamma",        "float-share",  "word-dropout",  NULL};
+static const char *const of_dual[] = {"items",          "no-ipnn",   "no-hits",  "loss",      "value",
+                                      "embedding",      "hidden",    "products", "min-count", "embedding-optimiser",
+                                      "embedding-rate", "hits-rate", "l1",       "l2",        NULL};
+
+/* Options that the model has no use for are mistakes. */
+static int check_model_words(const program *run, const train_values *values) {
+    const bool dual = values->model == MODEL_DUAL;
+    const char *const *others = dual ? of_texts : of_dual;
+
+    for (size_t i = 0; others[i] != NULL; i++)
+        if (prog_is_given(run, others[i])) {
+            prog_error("--%s is of %s; %s", others[i], dual ? "--model rbe and cdssm" : "--model dual",
+                       prog_see_help(run));
+            return PROG_WRONG_WORDS;
+        }
+    if (dual && values->items == NULL) {
+        prog_error("--model dual: --items FILE is missing, the table of what requests name; %s", prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    return PROG_DONE;
+}
+
+/* What both kinds of models have keeps its own default unless it is given. */
+static void fill_dual_options(const program *run, const train_values *values, thr_dual_train_options *train) {
+    thr_dual_train_options_init(train);
+    train->config.n_embedding = (uint32_t)values->embedding;
+    train->config.n_hidden = (uint32_t)values->hidden;
+    train->config.n_dims = (uint32_t)values->dims;
+    train->config.n_products = values->no_ipnn ? 0 : (uint32_t)values->products;
+    train->config.hits = !values->no_hits;
+    train->valid_path = values->valid;
+    if (prog_is_given(run, "valid-share"))
+        train->valid_share = (float)values->valid_share;
+    if (prog_is_given(run, "epochs"))
+        train->n_epochs = (uint32_t)values->epochs;
+    if (prog_is_given(run, "patience"))
+        train->patience = (uint32_t)values->patience;
+    train->min_count = (uint32_t)values->min_count;
+    train->batch = (uint32_t)values->batch;
+    train->loss = (thr_dual_loss)values->loss;
+    train->value = (thr_dual_value)values->value;
+    train->rate = (float)values->rate;
+    train->optimiser = (thr_dual_optimiser)values->optimiser;
+    if (prog_is_given(run, "embedding-rate"))
+        train->embedding_rate = (float)values->embedding_rate;
+    else if (train->optimiser == THR_DUAL_ADAM)
+        train->embedding_rate = ADAM_RATE;
+    train->hits_rate = (float)values->hits_rate;
+    train->l1 = (float)values->l1;
+    train->l2 = (float)values->l2;
+    train->seed = run->globals.seed;
+    train->resume = values->resume;
+}
+
+static int train_dual(program *run, const train_values *values) {
+    const prog_dual_files files = {values->pairs, values->items, values->output, values->curve};
+    thr_dual_train_options train;
+
+    fill_dual_options(run, values, &train);
+    return prog_train_dual(run, &files, &train);
 }
 
 static void on_epoch(void *user, const thr_tower_epoch *epoch) {
@@ -213,8 +345,12 @@ static int run_train(program *run, const void *all_values) {
     prog_device device;
     thr_error err = {.status = THR_OK};
     thr_status status;
-    int rc = check_words(run, values);
+    int rc = check_model_words(run, values);
 
+    if (rc == PROG_DONE && values->model == MODEL_DUAL)
+        return train_dual(run, values);
+    if (rc == PROG_DONE)
+        rc = check_words(run, values);
     if (rc == PROG_DONE)
         rc = prog_curve_open(&curve, values->curve, values->resume);
     if (rc != PROG_DONE)
@@ -249,6 +385,7 @@ static const char *const examples[] = {
     "thresher tower train clicks.tsv -o clicks.safetensors",
     "thresher tower train packages.tsv.xz --query-column 4 --item-column 5 --shared-words -o packages.safetensors",
     "thresher tower train clicks.tsv --model cdssm --curve clicks.csv -o full.safetensors",
+    "thresher tower train requests.tsv.xz --model dual --items items.tsv -o ads.safetensors",
     NULL,
 };
 
@@ -262,7 +399,12 @@ const prog_command prog_tower_train = {
         "A share of the queries is validated with after every epoch, and the best model so far is kept. The same "
         "pairs, options and --seed give the same model, to the bit, with any number of threads; on a GPU (--device), "
         "which a long training takes where there is one, sums are rounded otherwise. A training that is stopped leaves "
-        "MODEL.checkpoint and goes on with --resume, on the CPU or a GPU.",
+        "MODEL.checkpoint and goes on with --resume, on the CPU or a GPU.\n\n"
+        "--model dual learns from requests instead, on the CPU. Features are words, field=value; --items has an ID, a "
+        "tab and an item's words in every row; PAIRS a user's words, a tab and IDs, the best ad first, each with "
+        ":VALUE "
+        "behind it if it has one, and ~ before it if it is as good as the one before. Of a user click.category=12:3 "
+        "says that the history has 3 clicks on items with the word category=12.",
     .arguments = arguments,
     .options = options,
     .values_size = sizeof(train_values),

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dual.h"
 #include "talk.h"
 
 /* "3 bits" or "float32", what a side of a model gives a dimension */
@@ -91,7 +92,11 @@ static void print_text(const char *path, const thr_tower *tower) {
 int prog_print_model(program *run, const char *path) {
     thr_error err = {.status = THR_OK};
     thr_tower *tower = NULL;
+    bool is_dual = false;
+    const int rc = prog_probe_dual(run, path, &is_dual);
 
+    if (rc != PROG_DONE || is_dual)
+        return rc != PROG_DONE ? rc : prog_print_dual(run, path);
     if (thr_tower_open(run->context, path, &tower, &err) != THR_OK)
         return prog_failed(&err);
     if (run->globals.json)

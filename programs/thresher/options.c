@@ -251,6 +251,15 @@ static int store_fallbacks(program *run, const prog_option *table) {
     return PROG_DONE;
 }
 
+bool prog_is_given(const program *run, const char *name) {
+    const prog_option *table = run->command->options;
+
+    for (size_t i = 0; prog_option_is(&table[i]); i++)
+        if (table[i].name != NULL && strcmp(table[i].name, name) == 0)
+            return (run->given >> i & 1) != 0;
+    return false;
+}
+
 /* Say so when an option of the command goes not together with one that was given before. */
 static int check_group(const program *run, const prog_option *option) {
     const prog_option *table = run->command->options;

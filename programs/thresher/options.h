@@ -84,6 +84,9 @@ const char *prog_see_help(const struct program *run);
  */
 int prog_parse(struct program *run, int argc, char **argv);
 
+/* Whether the command line has the option of this name, of the command's own. */
+bool prog_is_given(const struct program *run, const char *name);
+
 /* Free what prog_parse allocated. */
 void prog_parse_free(struct program *run);
 

@@ -18,6 +18,34 @@ typedef struct sums {
     float *out;
 } sums;
 
+/* As gather_sum does it, with one product more a number. */
+static void weighted_sum(float *restrict out, const float *table, size_t n_columns, const uint32_t *rows,
+                         const float *weights, size_t n_rows) {
+    for (size_t c = 0; n_rows == 0 && c < n_columns; c++)
+        out[c] = 0.0f;
+    for (size_t r = 0; r < n_rows; r++) {
+        const float *restrict row = table + rows[r] * n_columns;
+        const float weight = weights[r];
+        if (r == 0)
+            for (size_t c = 0; c < n_columns; c++)
+                out[c] = weight * row[c];
+        else
+            for (size_t c = 0; c < n_columns; c++)
+                out[c] += weight * row[c];
+    }
+}
+
+/* The sum of bag i; the rows of those up to end may be fetched. */
+static void sum_bag(const thr_kernels *kernels, const thr_bags *bags, size_t i, size_t end, const float *table,
+                    size_t n_columns, float *out) {
+    const size_t first = bags->offsets[i], n_rows = bags->offsets[i + 1] - first;
+    if (bags->weights != NULL)
+        weighted_sum(out, table, n_columns, bags->rows + first, bags->weights + first, n_rows);
+    else
+        kernels->gather_sum(out, table, n_columns, bags->rows + first, n_rows,
+                            bags->offsets[end] - bags->offsets[i + 1]);
+}
+
 static void sum_bags(void *arg, size_t piece, uint32_t worker) {
     (void)worker;
     const sums *s = arg;
@@ -25,8 +53,7 @@ static void sum_bags(void *arg, size_t piece, uint32_t worker) {
     const size_t first = piece * PIECE_BAGS;
     const size_t end = bags->n_bags - first < PIECE_BAGS ? bags->n_bags : first + PIECE_BAGS;
     for (size_t i = first; i < end; i++)
-        s->kernels->gather_sum(s->out + i * s->n_columns, s->table, s->n_columns, bags->rows + bags->offsets[i],
-                               bags->offsets[i + 1] - bags->offsets[i], bags->offsets[end] - bags->offsets[i + 1]);
+        sum_bag(s->kernels, bags, i, end, s->table, s->n_columns, s->out + i * s->n_columns);
 }
 
 void thr_bags_forward(thr_context *context, const float *table, size_t n_columns, const thr_bags *bags, float *out) {
@@ -44,6 +71,9 @@ static thr_status make_room(thr_context *context, const thr_bags *bags, size_t n
     THR_TRY(
         thr_grow(context, &t->offsets, &t->offsets_capacity, 0, n_rows + 2, sizeof *t->offsets, "touched rows", err));
     THR_TRY(thr_grow(context, &t->bags, &t->bags_capacity, 0, n_entries, sizeof *t->bags, "transposed bags", err));
+    if (bags->weights != NULL)
+        THR_TRY(thr_grow(context, &t->weights, &t->weights_capacity, 0, n_entries, sizeof *t->weights,
+                         "transposed bags", err));
     THR_TRY(thr_grow(context, &t->counts, &t->counts_capacity, old, n_table_rows, sizeof *t->counts, "counts of rows",
                      err));
     memset(t->counts + old, 0, (t->counts_capacity - old) * sizeof *t->counts);
@@ -64,6 +94,7 @@ thr_status thr_bags_transpose(thr_context *context, const thr_bags *bags, size_t
     size_t start = 0;
     t->n_rows = 0;
     t->offsets[0] = 0;
+    t->has_weights = bags->weights != NULL;
     for (size_t row = 0; row < n_table_rows; row++) {
         if (t->counts[row] == 0)
             continue;
@@ -73,8 +104,12 @@ thr_status thr_bags_transpose(thr_context *context, const thr_bags *bags, size_t
         t->counts[row] = (uint32_t)t->n_rows++;
     }
     for (size_t i = 0; i < bags->n_bags; i++)
-        for (size_t e = bags->offsets[i]; e < bags->offsets[i + 1]; e++)
-            t->bags[t->offsets[t->counts[bags->rows[e]] + 1]++] = (uint32_t)i;
+        for (size_t e = bags->offsets[i]; e < bags->offsets[i + 1]; e++) {
+            const size_t at = t->offsets[t->counts[bags->rows[e]] + 1]++;
+            t->bags[at] = (uint32_t)i;
+            if (t->has_weights)
+                t->weights[at] = bags->weights[e];
+        }
     for (size_t i = 0; i < t->n_rows; i++)
         t->counts[t->rows[i]] = 0;
     return THR_OK;
@@ -84,6 +119,7 @@ void thr_bags_transposed_free(thr_context *context, thr_bags_transposed *transpo
     thr_release(context, transposed->rows);
     thr_release(context, transposed->offsets);
     thr_release(context, transposed->bags);
+    thr_release(context, transposed->weights);
     thr_release(context, transposed->counts);
     *transposed = (thr_bags_transposed){0};
 }
@@ -92,7 +128,8 @@ void thr_bags_transposed_free(thr_context *context, thr_bags_transposed *transpo
 
 typedef struct steps {
     thr_optimiser_pass pass;
-    const thr_bags_transposed *transposed;
+    thr_bags rows; /* the touched ones */
+    const uint32_t *numbers;
     const float *d_out;
     size_t n_columns;
     float *table, *slots[2];
@@ -127,15 +164,13 @@ static void step_row(const steps *s, size_t at, size_t next, const float *gradie
 
 static void step_rows(void *arg, size_t piece, uint32_t worker) {
     const steps *s = arg;
-    const thr_bags_transposed *t = s->transposed;
     const size_t n = s->n_columns, first = piece * PIECE_ROWS;
-    const size_t end = t->n_rows - first < PIECE_ROWS ? t->n_rows : first + PIECE_ROWS;
+    const size_t end = s->rows.n_bags - first < PIECE_ROWS ? s->rows.n_bags : first + PIECE_ROWS;
     float *gradient = s->gradients + worker * n;
-    fetch(s, t->rows[first] * n, n);
+    fetch(s, s->numbers[first] * n, n);
     for (size_t i = first; i < end; i++) {
-        s->pass.kernels->gather_sum(gradient, s->d_out, n, t->bags + t->offsets[i], t->offsets[i + 1] - t->offsets[i],
-                                    t->offsets[end] - t->offsets[i + 1]);
-        step_row(s, t->rows[i] * n, t->rows[i + 1 < end ? i + 1 : i] * n, gradient);
+        sum_bag(s->pass.kernels, &s->rows, i, end, s->d_out, n, gradient);
+        step_row(s, s->numbers[i] * n, s->numbers[i + 1 < end ? i + 1 : i] * n, gradient);
     }
 }
 
@@ -143,7 +178,8 @@ thr_status thr_bags_backward(thr_context *context, const thr_bags_transposed *tr
                              size_t n_columns, const thr_optimiser *optimiser, float *table, float *const slots[2],
                              thr_error *err) {
     steps s = {.pass = thr_optimiser_start(context->kernels, optimiser),
-               .transposed = transposed,
+               .rows = thr_bags_of_rows(transposed),
+               .numbers = transposed->rows,
                .d_out = d_out,
                .n_columns = n_columns,
                .table = table,

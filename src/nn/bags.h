@@ -16,9 +16,10 @@ typedef struct thr_bags {
     size_t n_bags;
     const size_t *offsets; /* n_bags + 1, from 0 */
     const uint32_t *rows;
+    const float *weights; /* what each row is multiplied by; NULL: as it is */
 } thr_bags;
 
-/* out[i] = sum of table's rows in bag i, n_columns floats each; an empty bag is 0. */
+/* out[i] = sum of table's rows in bag i, n_columns floats each, each times its weight; an empty bag is 0. */
 void thr_bags_forward(thr_context *context, const float *table, size_t n_columns, const thr_bags *bags, float *out);
 
 /* Bags seen from the rows: touched row i is rows[i], ascending, and bags[offsets[i]] to bags[offsets[i + 1] - 1]
@@ -28,9 +29,19 @@ typedef struct thr_bags_transposed {
     uint32_t *rows;
     size_t *offsets;
     uint32_t *bags;
+    float *weights; /* of each of bags, where has_weights */
+    bool has_weights;
     uint32_t *counts; /* scratch: one of every row of the table, all 0 between calls */
-    size_t rows_capacity, offsets_capacity, bags_capacity, counts_capacity;
+    size_t rows_capacity, offsets_capacity, bags_capacity, weights_capacity, counts_capacity;
 } thr_bags_transposed;
+
+/* The touched rows as bags of what were bags: their sums are the gradient of each row's. */
+static inline thr_bags thr_bags_of_rows(const thr_bags_transposed *transposed) {
+    return (thr_bags){.n_bags = transposed->n_rows,
+                      .offsets = transposed->offsets,
+                      .rows = transposed->bags,
+                      .weights = transposed->has_weights ? transposed->weights : NULL};
+}
 
 /* Transpose bags over a table of n_table_rows rows. *transposed starts zeroed. Cost: the table's rows and the entries.
  * THR_OK or THR_ENOMEM. */
@@ -39,9 +50,9 @@ thr_status thr_bags_transpose(thr_context *context, const thr_bags *bags, size_t
 void thr_bags_transposed_free(thr_context *context, thr_bags_transposed *transposed);
 
 /*
- * The gradient of every touched row is the sum of d_out over its bags; the optimiser takes its step on it.
- * slots: the optimiser's state beside the table, as large as the table each (optimiser.h). Rows untouched do not move.
- * THR_OK or THR_ENOMEM.
+ * The gradient of every touched row is the sum of d_out over its bags, times the weights; the optimiser takes its
+ * step on it. slots: the optimiser's state beside the table, as large as the table each (optimiser.h). Rows untouched
+ * do not move. THR_OK or THR_ENOMEM.
  */
 thr_status thr_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,
                              size_t n_columns, const thr_optimiser *optimiser, float *table, float *const slots[2],

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "kernel/elementwise.h"
+#include "nn/logarithm.h"
 #include "nn/products.h"
 #include "parallel/pool.h"
 
@@ -59,23 +60,6 @@ static float *line(const run *r, size_t i) {
 
 /* ------------------------------------------------------------------------------------------------ one row */
 
-/* ln x for finite x >= 1: the C library's may differ in the last bit from machine to machine. */
-static double logarithm(double x) {
-    const double ln2 = 0x1.62e42fefa39efp-1, root_half = 0x1.6a09e667f3bcdp-1;
-    int exponent = 0;
-    double m = frexp(x, &exponent);
-    if (m < root_half) {
-        m *= 2;
-        exponent--;
-    }
-    /* ln m = 2 artanh s, |s| <= 0.172: the first term left out is below 2^-60. */
-    const double s = (m - 1) / (m + 1), square = s * s;
-    double sum = 0;
-    for (int k = 21; k >= 1; k -= 2)
-        sum = sum * square + 1.0 / k;
-    return 2 * s * sum + exponent * ln2;
-}
-
 static float largest(const float *x, size_t n, float most) {
     float lanes[LANES];
     for (size_t l = 0; l < LANES; l++)
@@ -118,7 +102,8 @@ static void soft_max(const run *r, size_t i) {
         c[j] = gamma * (c[j] - most);
     r->kernels->exp_f32(c, c, n);
     const float others = sum_of(c, n), all = others + thr_exp_one(gamma * (pair - most));
-    const double loss = (isfinite(all) ? logarithm((double)all) : (double)all) + (double)gamma * (double)(most - pair);
+    const double loss =
+        (isfinite(all) ? thr_logarithm((double)all) : (double)all) + (double)gamma * (double)(most - pair);
     memcpy(r->losses + 2 * i, &loss, sizeof loss);
     if (r->d_queries == NULL)
         return;

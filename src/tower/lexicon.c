@@ -84,6 +84,18 @@ thr_status thr_lexicon_add(thr_context *context, thr_lexicon *lexicon, const uin
     return THR_OK;
 }
 
+bool thr_lexicon_find(const thr_lexicon *lexicon, const uint32_t *word, size_t n_letters, uint32_t *number) {
+    if (lexicon->slots == NULL)
+        return false;
+    const uint64_t hash = hash_word(word, n_letters);
+    for (size_t slot = (size_t)hash & lexicon->mask; lexicon->slots[slot] != 0; slot = (slot + 1) & lexicon->mask) {
+        *number = lexicon->slots[slot] - 1;
+        if (is_word(lexicon, *number, hash, word, n_letters))
+            return true;
+    }
+    return false;
+}
+
 thr_status thr_lexicon_read(thr_context *context, thr_lexicon *lexicon, const char *text, size_t length,
                             uint32_t max_words, uint32_t **words, size_t *n_words, size_t *capacity, thr_error *err) {
     thr_letters letters = {(const unsigned char *)text, (const unsigned char *)text + length};

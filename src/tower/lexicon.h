@@ -31,6 +31,9 @@ typedef struct thr_lexicon {
 thr_status thr_lexicon_add(thr_context *context, thr_lexicon *lexicon, const uint32_t *word, size_t n_letters,
                            uint32_t *number, thr_error *err);
 
+/* The number of a word that is there, and is not counted; false: it is not. */
+bool thr_lexicon_find(const thr_lexicon *lexicon, const uint32_t *word, size_t n_letters, uint32_t *number);
+
 /*
  * Append the numbers of a text's words, at most max_words, to words, which grows. *n_words: how many are in use there.
  */

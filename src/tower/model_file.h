@@ -3,26 +3,14 @@
  * model_file.h - models as safetensors.
  *
  * Tensors: grams (u64), words or query.words and item.words (f32, trigrams x 3 x n_pooled), and each side's parts,
- * "query.base.weight" (f32). The configuration stands in the metadata, as decimal numbers; so do the fingerprint and,
- * last, a checksum of all of it. Weights are not read when a model is opened: the fingerprint says whether they are
- * whole.
+ * "query.base.weight" (f32). The metadata is that of model_image.h. Weights are not read when a model
+ * is opened: the fingerprint says whether they are whole.
  */
 #ifndef THR_TOWER_MODEL_FILE_H
 #define THR_TOWER_MODEL_FILE_H
 
-#include "io/safetensors.h"
 #include "tower/model.h"
-
-/* All a model's file needs, or a checkpoint begins with: tensors and metadata, the names of which live in it. */
-enum { THR_MODEL_TENSORS_MAX = 3 + THR_N_SIDES * THR_PARTS_MAX, THR_MODEL_METADATA_MAX = 16 };
-typedef struct thr_model_image {
-    char names[THR_MODEL_TENSORS_MAX][48];
-    thr_tensor tensors[THR_MODEL_TENSORS_MAX];
-    size_t n_tensors;
-    char values[THR_MODEL_METADATA_MAX][32];
-    const char *metadata[THR_MODEL_METADATA_MAX][2];
-    size_t n_metadata;
-} thr_model_image;
+#include "tower/model_image.h"
 
 /* Views of the model, which must live as long. */
 void thr_model_picture(const thr_model *model, thr_model_image *image);

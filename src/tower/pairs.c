@@ -4,6 +4,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "tower/pair_rows.h"
+#include "tower/split.h"
 
 static thr_status append(thr_context *context, const thr_field *field, uint32_t max_words, size_t n,
                          thr_lexicon *lexicon, thr_text_list *list, thr_error *err) {
@@ -73,24 +74,5 @@ void thr_pairs_free(thr_context *context, thr_pairs *pairs) {
 
 thr_status thr_pairs_split(thr_context *context, const thr_pairs *pairs, float share, uint32_t **train, size_t *n_train,
                            uint32_t **valid, size_t *n_valid, thr_error *err) {
-    const uint64_t bound = (uint64_t)((double)share * 0x1p32);
-    *train = *valid = NULL;
-    *n_train = *n_valid = 0;
-    for (size_t i = 0; i < pairs->n; i++)
-        *n_valid += (pairs->split[i] >> 32) < bound;
-    THR_TRY(thr_alloc(context, *n_valid, sizeof **valid, valid, "the order of pairs", err));
-    const thr_status status = thr_alloc(context, pairs->n - *n_valid, sizeof **train, train, "the order of pairs", err);
-    if (status != THR_OK) {
-        thr_release(context, *valid);
-        *valid = NULL;
-        return status;
-    }
-    *n_valid = 0;
-    for (size_t i = 0; i < pairs->n; i++) {
-        if ((pairs->split[i] >> 32) < bound)
-            (*valid)[(*n_valid)++] = (uint32_t)i;
-        else
-            (*train)[(*n_train)++] = (uint32_t)i;
-    }
-    return THR_OK;
+    return thr_split(context, pairs->split, pairs->n, share, train, n_train, valid, n_valid, err);
 }

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training: epochs of steps in a shuffled order, validation, the best model kept, checkpoints. */
+/* Training from its options to its report. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <sys/stat.h>
-
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/progress.h"
-#include "base/rng.h"
 #include "tower/model_file.h"
 #include "tower/trainer.h"
 
@@ -58,108 +50,57 @@ static thr_status check(const thr_tower_train_options *options, thr_error *err) 
     return THR_OK;
 }
 
-/* The order of an epoch depends on the seed and its number alone: a resumed training goes on as it would have. */
-static void shuffle(thr_trainer *trainer) {
-    uint64_t rng = trainer->options.seed ^ (trainer->state.epoch + 1) * 0x9e3779b97f4a7c15u;
-    memcpy(trainer->order, trainer->train, trainer->n_train * sizeof *trainer->order);
-    for (size_t i = trainer->n_train - 1; i > 0; i--) {
-        const size_t j = (size_t)thr_rng_below(&rng, i + 1);
-        const uint32_t kept = trainer->order[i];
-        trainer->order[i] = trainer->order[j];
-        trainer->order[j] = kept;
-    }
+static thr_status step(void *user, const uint32_t *numbers, double *loss, thr_error *err) {
+    return thr_trainer_step(user, numbers, loss, err);
 }
 
-/* The steps of the epoch under way that are left. */
-static thr_status run_steps(thr_trainer *trainer, uint64_t n_steps, thr_error *err) {
-    thr_trainer_state *state = &trainer->state;
-    const uint64_t batch = trainer->options.batch;
-    char what[48];
-    (void)snprintf(what, sizeof what, "epoch %llu of %u", (unsigned long long)state->epoch + 1,
-                   trainer->options.n_epochs);
-    thr_progress progress = thr_progress_start(trainer->context, what, n_steps * batch);
-    shuffle(trainer);
-    for (; state->position < n_steps; state->position++) {
-        const double begin = thr_clock();
-        double loss = 0;
-        THR_TRY(thr_progress_step(&progress, state->position * batch, err));
-        THR_TRY(thr_trainer_step(trainer, trainer->order + state->position * batch, &loss, err));
-        state->loss += loss;
-        state->seconds += thr_clock() - begin;
-    }
-    return thr_progress_end(&progress, n_steps * batch, err);
+static thr_status fetch(void *user, thr_error *err) {
+    return thr_trainer_fetch(user, err);
 }
 
-/* Judge the model, keep it where it is the best so far, and say so. */
-static thr_status end_epoch(thr_trainer *trainer, uint64_t n_steps, thr_error *err) {
-    thr_trainer_state *state = &trainer->state;
+/* Signs take the floats' place behind the last epoch that has none. */
+static thr_status judge(void *user, thr_tower_epoch *epoch, thr_error *err) {
+    thr_trainer *trainer = user;
     const uint32_t n_float = thr_trainer_float_epochs(trainer);
-    thr_tower_epoch epoch = {.epoch = (uint32_t)state->epoch + 1,
-                             .n_pairs = n_steps * trainer->options.batch,
-                             .seconds = state->seconds,
-                             .loss = state->loss / (double)n_steps};
-    epoch.examples_per_second = (double)epoch.n_pairs / state->seconds;
-    THR_TRY(thr_trainer_judge(trainer, &epoch.valid_loss, &epoch.valid_auc, err));
-    if (epoch.epoch == n_float) {
+    THR_TRY(thr_trainer_judge(trainer, &epoch->valid_loss, &epoch->valid_auc, err));
+    if (epoch->epoch == n_float) {
         THR_TRY(thr_trainer_put_signs(trainer, err));
         THR_TRY(thr_trainer_put(trainer, err));
     }
-    state->epoch++;
-    epoch.as_floats = epoch.epoch <= n_float;
-    epoch.best = !epoch.as_floats && (state->best_epoch == 0 || epoch.valid_loss < state->best_valid_loss);
-    if (epoch.best) {
-        THR_TRY(thr_model_save(trainer->context, &trainer->model, trainer->path, err));
-        state->best_epoch = state->epoch;
-        state->best_loss = epoch.loss;
-        state->best_valid_loss = epoch.valid_loss;
-        state->best_auc = epoch.valid_auc;
-    }
-    state->n_learned += epoch.n_pairs;
-    state->learning_seconds += state->seconds;
-    state->position = 0;
-    state->loss = state->seconds = 0;
-    if (trainer->options.on_epoch != NULL)
-        trainer->options.on_epoch(trainer->options.on_epoch_user, &epoch);
+    epoch->as_floats = epoch->epoch <= n_float;
     return THR_OK;
 }
 
-static bool is_done(const thr_trainer *trainer) {
-    const thr_trainer_state *state = &trainer->state;
-    const uint32_t patience = trainer->options.patience;
-    return state->epoch >= trainer->options.n_epochs ||
-           (patience != 0 && state->best_epoch != 0 && state->epoch >= state->best_epoch + patience);
+static thr_status save(void *user, thr_error *err) {
+    const thr_trainer *trainer = user;
+    return thr_model_save(trainer->context, &trainer->model, trainer->path, err);
 }
 
-/* A training that is stopped can go on: where it stands is written down. */
+static thr_status checkpoint(void *user, thr_error *err) {
+    return thr_checkpoint_write(user, err);
+}
+
 static thr_status run(thr_trainer *trainer, thr_error *err) {
-    const uint64_t n_steps = trainer->n_train / trainer->options.batch;
-    while (!is_done(trainer)) {
-        thr_status status = run_steps(trainer, n_steps, err);
-        if (status == THR_OK || status == THR_ECANCELED)
-            THR_TRY(thr_trainer_fetch(trainer, err));
-        if (status == THR_ECANCELED) {
-            THR_TRY(thr_checkpoint_write(trainer, err));
-            return thr_fail(err, THR_ECANCELED,
-                            "stopped in epoch %llu; a checkpoint was written: resume goes on from there",
-                            (unsigned long long)trainer->state.epoch + 1);
-        }
-        THR_TRY(status);
-        THR_TRY(end_epoch(trainer, n_steps, err));
-        if (!is_done(trainer))
-            THR_TRY(thr_checkpoint_write(trainer, err));
-    }
+    const thr_tower_train_options *options = &trainer->options;
+    const thr_course course = {.context = trainer->context,
+                               .n_epochs = options->n_epochs,
+                               .patience = options->patience,
+                               .batch = options->batch,
+                               .seed = options->seed,
+                               .train = trainer->train,
+                               .order = trainer->order,
+                               .n_train = trainer->n_train,
+                               .state = &trainer->state,
+                               .on_epoch = options->on_epoch,
+                               .on_epoch_user = options->on_epoch_user,
+                               .user = trainer,
+                               .step = step,
+                               .fetch = fetch,
+                               .judge = judge,
+                               .save = save,
+                               .checkpoint = checkpoint};
+    THR_TRY(thr_course_run(&course, err));
     thr_checkpoint_remove(trainer);
-    return THR_OK;
-}
-
-/* A place that cannot be written to is told before an epoch, not after. */
-static thr_status check_place(thr_context *context, const char *path, thr_error *err) {
-    thr_out out = {.fd = -1};
-    struct stat there;
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return thr_fail(err, THR_EINVAL, "%s: is there and no plain file: choose another name for the model", path);
-    THR_TRY(thr_out_open(context, path, &out, err));
-    thr_out_drop(&out);
     return THR_OK;
 }
 
@@ -173,7 +114,7 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
     THR_TRY(check(&options, err));
     if (options.n_negatives == 0)
         options.n_negatives = options.batch - 1;
-    THR_TRY(check_place(context, path, err));
+    THR_TRY(thr_course_check_place(context, path, err));
     thr_trainer *trainer = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
     thr_status status = thr_trainer_start(context, pairs_path, path, &options, trainer, err);
@@ -183,7 +124,7 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
         status = thr_trainer_choose_device(trainer, err);
     if (status == THR_OK)
         status = run(trainer, err);
-    const thr_trainer_state *state = &trainer->state;
+    const thr_course_state *state = &trainer->state;
     if (report != NULL)
         *report = (thr_tower_report){.n_pairs = trainer->n_train,
                                      .n_valid = trainer->n_valid,

@@ -9,22 +9,10 @@
 #include "nn/match_loss.h"
 #include "tower/backward.h"
 #include "tower/batch.h"
+#include "tower/course.h"
 #include "tower/device_learner.h"
 
 enum { THR_TRAINER_SLOTS = 2 };
-
-/* Where a training stands: all that a checkpoint holds besides arrays. */
-typedef struct thr_trainer_state {
-    uint64_t epoch;                              /* epochs that are complete */
-    uint64_t position;                           /* steps that are done in the epoch under way */
-    uint64_t step;                               /* steps that are done altogether */
-    double loss;                                 /* summed over the steps of the epoch under way */
-    double seconds;                              /* they took */
-    uint64_t best_epoch;                         /* 0: none yet */
-    double best_loss, best_valid_loss, best_auc; /* of that epoch */
-    uint64_t n_learned;                          /* pairs in complete epochs, each time they were met */
-    double learning_seconds;                     /* they took */
-} thr_trainer_state;
 
 typedef struct thr_trainer {
     thr_context *context;
@@ -51,7 +39,7 @@ typedef struct thr_trainer {
     float *loss_scratch;
     thr_device_learner *learner; /* makes the steps, where they are a GPU's; else NULL */
     bool device_is_ahead;        /* its weights are newer than these */
-    thr_trainer_state state;
+    thr_course_state state;
 } thr_trainer;
 
 /* Read the pairs, choose the trigrams, draw the first weights. *trainer starts zeroed. */
@@ -106,7 +94,7 @@ thr_status thr_trainer_judge(thr_trainer *trainer, double *loss, double *auc, th
 thr_status thr_trainer_diverged(const thr_trainer *trainer, thr_error *err);
 
 /* Weights, the optimiser's state and where training stands, to path + ".checkpoint"; and back. */
-thr_status thr_checkpoint_write(const thr_trainer *trainer, thr_error *err);
+thr_status thr_checkpoint_write(thr_trainer *trainer, thr_error *err);
 thr_status thr_checkpoint_read(thr_trainer *trainer, thr_error *err);
 void thr_checkpoint_remove(const thr_trainer *trainer);
 

@@ -164,7 +164,7 @@ static void make_batch(batch *b) {
     size_t *offsets = NULL;
     uint32_t *list = NULL;
     make_lists(b, b->n.n_words, WORD_GRAMS, b->n.n_rows, &offsets, &list);
-    b->bags = (thr_bags){b->n.n_words, offsets, list};
+    b->bags = (thr_bags){.n_bags = b->n.n_words, .offsets = offsets, .rows = list};
     make_lists(b, b->n.n_texts, TEXT_WORDS, b->n.n_words, &offsets, &list);
     b->texts = (thr_texts){b->n.n_texts, offsets, list};
     find_positions(b);

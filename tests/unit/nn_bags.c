@@ -4,6 +4,7 @@
 
 typedef struct problem {
     nn_bags *given;
+    float *weights; /* of the rows in bags, NULL: none */
     thr_optimiser optimiser;
     float *out, *stepped, *stepped_slots[2]; /* what is right; NULL before it is known */
 } problem;
@@ -16,8 +17,12 @@ static problem make_problem(size_t n_bags, size_t n_columns, thr_optimiser_kind 
     return p;
 }
 
+static void give_weights(problem *p, uint64_t *rng) {
+    p->given->bags.weights = p->weights = nn_normal(rng, NN_MOST_BAGS * NN_MOST_ENTRIES);
+}
+
 static void free_problem(problem *p) {
-    float *const all[] = {p->out, p->stepped, p->stepped_slots[0], p->stepped_slots[1]};
+    float *const all[] = {p->weights, p->out, p->stepped, p->stepped_slots[0], p->stepped_slots[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     nn_free_bags(p->given);
@@ -32,9 +37,10 @@ static void solve_naively(problem *p) {
     for (size_t i = 0; i < b->bags.n_bags; i++)
         for (size_t e = b->offsets[i]; e < b->offsets[i + 1]; e++)
             for (size_t c = 0; c < n; c++) {
-                const float number = b->table[b->rows[e] * n + c];
+                const float weight = p->weights != NULL ? p->weights[e] : 1.0f;
+                const float number = weight * b->table[b->rows[e] * n + c];
                 p->out[i * n + c] = e == b->offsets[i] ? number : p->out[i * n + c] + number; /* -0 stays -0 */
-                gradient[b->rows[e] * n + c] += b->d_out[i * n + c];
+                gradient[b->rows[e] * n + c] += weight * b->d_out[i * n + c];
                 touched[b->rows[e]] = true;
             }
     p->stepped = nn_copy(b->table, NN_TABLE_ROWS * n);
@@ -79,6 +85,8 @@ static void sums_and_steps_are_the_naive_ones(void **state) {
     for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
         for (size_t b = 0; b < sizeof bags / sizeof *bags; b++) {
             problem p = make_problem(bags[b], columns[c], (thr_optimiser_kind)((c + b) % 3), &rng);
+            if (b % 2 == 1)
+                give_weights(&p, &rng);
             solve_naively(&p);
             nn_each_context(check_problem, &p);
             free_problem(&p);
@@ -124,7 +132,7 @@ static void a_sum_is_the_same_in_every_batch(void **state) {
     float *out = test_array(NN_MOST_BAGS * COLUMNS, sizeof *out);
     for (size_t i = 0; i < NN_MOST_BAGS; i++) {
         const size_t offsets[2] = {0, b->offsets[i + 1] - b->offsets[i]};
-        const thr_bags one = {1, offsets, b->rows + b->offsets[i]};
+        const thr_bags one = {.n_bags = 1, .offsets = offsets, .rows = b->rows + b->offsets[i]};
         thr_bags_forward(context, b->table, COLUMNS, &one, out + i * COLUMNS);
     }
     assert_same_floats(out, p.out, NN_MOST_BAGS * COLUMNS, "one by one");
@@ -142,6 +150,7 @@ static void every_failing_allocation_is_told(void **state) {
     nn_bags *small = nn_make_bags(3, 20, &rng);
     problem p = make_problem(100, 20, THR_OPTIMISER_SGD, &rng);
     const nn_bags *b = p.given;
+    give_weights(&p, &rng);
     solve_naively(&p);
     thr_bags_transposed t = {0};
     thr_error err = {0};

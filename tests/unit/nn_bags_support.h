@@ -28,7 +28,7 @@ static inline nn_bags *nn_make_bags(size_t n_bags, size_t n_columns, uint64_t *r
         for (size_t e = b->offsets[i]; e < b->offsets[i + 1]; e++)
             b->rows[e] = (uint32_t)thr_rng_below(rng, 1 + thr_rng_below(rng, NN_TABLE_ROWS - 2));
     }
-    b->bags = (thr_bags){n_bags, b->offsets, b->rows};
+    b->bags = (thr_bags){.n_bags = n_bags, .offsets = b->offsets, .rows = b->rows};
     b->table = nn_normal(rng, n_table);
     b->slots[0] = nn_normal(rng, n_table);
     b->slots[1] = nn_normal(rng, n_table);

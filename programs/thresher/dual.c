@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dual.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "curve.h"
+#include "json.h"
+#include "talk.h"
+
+int prog_probe_dual(program *run, const char *path, bool *is_dual) {
+    thr_error err = {.status = THR_OK};
+
+    return thr_dual_probe(run->context, path, is_dual, &err) == THR_OK ? PROG_DONE : prog_failed(&err);
+}
+
+/* ------------------------------------------------------------------------------------------------ train */
+
+static void on_epoch(void *user, const thr_tower_epoch *epoch) {
+    prog_curve *curve = user;
+
+    prog_note("epoch %" PRIu32 ": loss %.4f, validation %.4f, GAUC %.4f, %s requests/s%s", epoch->epoch, epoch->loss,
+              epoch->valid_loss, epoch->valid_auc, prog_short(epoch->examples_per_second).text,
+              epoch->best ? "" : " (not better)");
+    prog_curve_add(curve, epoch);
+}
+
+static void print_report(const prog_dual_files *files, const thr_dual_report *report) {
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "model", files->output);
+    prog_json_key_count(&json, "n_requests", report->n_requests);
+    prog_json_key_count(&json, "n_valid", report->n_valid);
+    prog_json_key_count(&json, "n_items", report->n_items);
+    prog_json_key_count(&json, "n_user_words", report->n_user_words);
+    prog_json_key_count(&json, "n_item_words", report->n_item_words);
+    prog_json_key_count(&json, "n_epochs", report->n_epochs);
+    prog_json_key_count(&json, "best_epoch", report->best_epoch);
+    prog_json_key_real(&json, "loss", report->loss);
+    prog_json_key_real(&json, "valid_loss", report->valid_loss);
+    prog_json_key_real(&json, "valid_gauc", report->valid_gauc);
+    prog_json_key_real(&json, "requests_per_s", report->requests_per_second);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_options *train) {
+    thr_dual_report report;
+    prog_curve curve;
+    thr_error err = {.status = THR_OK};
+    thr_status status;
+    int rc = prog_curve_open(&curve, files->curve, train->resume);
+
+    if (rc != PROG_DONE)
+        return rc;
+    train->on_epoch = on_epoch;
+    train->on_epoch_user = &curve;
+    status = thr_dual_train(run->context, files->requests, files->items, files->output, train, &report, &err);
+    rc = prog_curve_close(&curve);
+    if (status == THR_ECANCELED && prog_stop_signal() != 0) { /* the sentence says what was written */
+        prog_error("%s", err.text);
+        return PROG_SIGNALLED + prog_stop_signal();
+    }
+    if (status != THR_OK)
+        return prog_failed(&err);
+    prog_progress_end();
+    prog_note("%s: learned from %s requests, best of %" PRIu32 " epochs: %" PRIu32
+              ", validation loss %.4f, GAUC %.4f; %s requests/s",
+              files->output, prog_exact(report.n_requests).text, report.n_epochs, report.best_epoch, report.valid_loss,
+              report.valid_gauc, prog_short(report.requests_per_second).text);
+    if (run->globals.json)
+        print_report(files, &report);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ eval */
+
+static void print_quality(const program *run, const thr_dual_quality *quality) {
+    if (run->globals.json) {
+        prog_json json = prog_json_to(stdout);
+
+        prog_json_open(&json, '{');
+        prog_json_key_real(&json, "gauc", quality->gauc);
+        prog_json_key_real(&json, "recall_at_5", quality->recall_5);
+        prog_json_key_real(&json, "recall_at_10", quality->recall_10);
+        prog_json_key_real(&json, "value_recall_at_5", quality->value_recall_5);
+        prog_json_key_real(&json, "value_recall_at_10", quality->value_recall_10);
+        prog_json_key_count(&json, "n_requests", quality->n_requests);
+        prog_json_key_count(&json, "n_ads", quality->n_ads);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+        return;
+    }
+    (void)printf("GAUC %.4f of %s requests with %s ads\n", quality->gauc, prog_exact(quality->n_requests).text,
+                 prog_exact(quality->n_ads).text);
+    (void)printf("recall@5 %.4f, recall@10 %.4f of the best ad\n", quality->recall_5, quality->recall_10);
+    if (!isnan(quality->value_recall_5))
+        (void)printf("recall@5 %.4f, recall@10 %.4f of the best ads' value\n", quality->value_recall_5,
+                     quality->value_recall_10);
+}
+
+int prog_eval_dual(program *run, const char *model, const char *requests, const char *items) {
+    thr_error err = {.status = THR_OK};
+    thr_dual *dual = NULL;
+    thr_dual_quality quality;
+    int rc = PROG_DONE;
+
+    if (thr_dual_open(run->context, model, &dual, &err) != THR_OK ||
+        thr_dual_eval(dual, requests, items, &quality, &err) != THR_OK) {
+        rc = prog_failed(&err);
+    } else {
+        prog_progress_end();
+        print_quality(run, &quality);
+    }
+    thr_dual_free(dual);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ info */
+
+static void print_info_json(const char *path, const thr_dual_info *info) {
+    char fingerprint[17];
+    prog_json json = prog_json_to(stdout);
+
+    (void)snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, info->fingerprint);
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "file", path);
+    prog_json_key_text(&json, "kind", "dual");
+    prog_json_key_count(&json, "n_dims", info->config.n_dims);
+    prog_json_key_count(&json, "n_products", info->config.n_products);
+    prog_json_key_bool(&json, "hits", info->config.hits);
+    prog_json_key_count(&json, "n_embedding", info->config.n_embedding);
+    prog_json_key_count(&json, "n_hidden", info->config.n_hidden);
+    prog_json_key_count(&json, "n_user_words", info->n_user_words);
+    prog_json_key_count(&json, "n_user_fields", info->n_user_fields);
+    prog_json_key_count(&json, "n_item_words", info->n_item_words);
+    prog_json_key_count(&json, "n_item_fields", info->n_item_fields);
+    prog_json_key_count(&json, "n_parameters", info->n_parameters);
+    prog_json_key_count(&json, "file_bytes", info->file_bytes);
+    prog_json_key_text(&json, "fingerprint", fingerprint);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static void print_info_text(const char *path, const thr_dual_info *info) {
+    (void)printf("file        %s\n", path);
+    (void)printf("model       dual tower%s%s, vectors of %" PRIu32 " numbers\n",
+                 info->config.n_products != 0 ? ", IPNN" : "", info->config.hits ? ", HitMatch" : "", info->n_vector);
+    (void)printf("users       %s words of %s fields\n", prog_exact(info->n_user_words).text,
+                 prog_exact(info->n_user_fields).text);
+    (void)printf("items       %s words of %s fields\n", prog_exact(info->n_item_words).text,
+                 prog_exact(info->n_item_fields).text);
+    (void)printf("parameters  %s\n", prog_exact(info->n_parameters).text);
+    (void)printf("fingerprint %016" PRIx64 "\n", info->fingerprint);
+    (void)printf("size        %s\n", prog_bytes((double)info->file_bytes).text);
+}
+
+int prog_print_dual(program *run, const char *path) {
+    thr_error err = {.status = THR_OK};
+    thr_dual *dual = NULL;
+    thr_dual_info info;
+
+    if (thr_dual_open(run->context, path, &dual, &err) != THR_OK)
+        return prog_failed(&err);
+    info = thr_dual_get_info(dual);
+    if (run->globals.json)
+        print_info_json(path, &info);
+    else
+        print_info_text(path, &info);
+    thr_dual_free(dual);
+    return PROG_DONE;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dual.h - what commands of `tower` do with a dual tower: thresher/dual.h from the command line. */
+#ifndef THRESHER_PROGRAM_DUAL_H
+#define THRESHER_PROGRAM_DUAL_H
+
+#include "program.h"
+
+/* Files of a training; curve may be NULL. */
+typedef struct prog_dual_files {
+    const char *requests, *items, *output, *curve;
+} prog_dual_files;
+
+/* All answer PROG_DONE, or an exit code after having said what is wrong. */
+int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_options *train);
+int prog_eval_dual(program *run, const char *model, const char *requests, const char *items);
+
+/* Vectors of a file's users or items to output; hits (may be NULL): a file for what users' words add to items. */
+int prog_encode_dual(program *run, const char *model, thr_side side, const char *texts, const char *output,
+                     const char *hits);
+
+/* `info` of such a model. */
+int prog_print_dual(program *run, const char *path);
+
+/* Whether the model at path is a dual tower. */
+int prog_probe_dual(program *run, const char *path, bool *is_dual);
+
+#endif

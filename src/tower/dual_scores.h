@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dual_scores.h - the scores of a batch's ads (HitMatch (9)), the loss over them, and its gradient by what they are
+ * made of. Threads take requests, each with sums of its own, so the bits are the same for any number.
+ */
+#ifndef THR_TOWER_DUAL_SCORES_H
+#define THR_TOWER_DUAL_SCORES_H
+
+#include "nn/rank_loss.h"
+#include "tower/dual_batch.h"
+
+/* A batch and what was computed of it. Grows as needed; starts zeroed. */
+typedef struct thr_dual_scores {
+    thr_dual_batch batch;
+    thr_dual_pass passes[THR_N_SIDES];
+    float *scores;    /* of the batch's ads */
+    double *losses;   /* of its requests */
+    float *d_scores;  /* the gradient of the mean loss by the scores, ... */
+    float *d_history; /* ... and by the weights of the histories' words */
+    /* A worker: of every word of items its weight for the request at hand and the gradient by it, 0 between calls. */
+    float *marks, *sums;
+    double *rank_scratch;
+    size_t scores_capacity, losses_capacity, d_scores_capacity, d_history_capacity, rank_capacity;
+} thr_dual_scores;
+
+/*
+ * The batch of these requests and its scores; with a loss that, too, of every request; and if learn the gradients of
+ * their mean. THR_OK or THR_ENOMEM.
+ */
+thr_status thr_dual_scores_run(thr_context *context, const thr_dual_data *data, const thr_dual_requests *requests,
+                               const uint32_t *numbers, size_t n, const thr_rank_loss *loss, bool learn,
+                               thr_dual_scores *scores, thr_error *err);
+void thr_dual_scores_free(thr_context *context, thr_dual_scores *scores);
+
+#endif

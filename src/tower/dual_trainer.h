@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dual_trainer.h - a training of a dual tower under way: what was read, weights, the optimisers' state, and where it
+ * stands.
+ */
+#ifndef THR_TOWER_DUAL_TRAINER_H
+#define THR_TOWER_DUAL_TRAINER_H
+
+#include "nn/optimiser.h"
+#include "tower/course.h"
+#include "tower/dual_scores.h"
+
+enum { THR_DUAL_SLOTS = 2 };
+
+/* What the way back takes besides the forward pass; grows as needed. */
+typedef struct thr_dual_back {
+    float *d_vectors, *d_outputs, *d_products, *d_hidden, *d_inputs;
+    size_t d_vectors_capacity, d_outputs_capacity, d_products_capacity, d_hidden_capacity, d_inputs_capacity;
+    thr_bags_transposed ads;   /* the batch's ads seen from its items */
+    thr_bags_transposed words; /* embeddings and hits' weights seen from their rows */
+    float *scratch;            /* of dense layers */
+    /* Histories as bags of hits' weights: a word's own and its field's. */
+    size_t *hit_offsets;
+    uint32_t *hit_rows;
+    float *hit_weights, *ones;
+    size_t hit_offsets_capacity, hit_rows_capacity, hit_weights_capacity, ones_capacity;
+} thr_dual_back;
+
+typedef struct thr_dual_trainer {
+    thr_context *context;
+    thr_dual_train_options options;
+    const char *path; /* of the model */
+    thr_dual_lexicon lexicon;
+    thr_dual_items items;
+    thr_dual_requests requests, valid_requests;
+    thr_dual_map map;
+    uint32_t *train, *valid, *order; /* numbers of requests; order: train, shuffled for the epoch */
+    size_t n_train, n_valid;
+    double *discounts; /* of the loss */
+    /* The model, and what it is a view of. */
+    thr_dual_model model;
+    float *tables[THR_N_SIDES], *table_slots[THR_N_SIDES][THR_DUAL_SLOTS];
+    size_t n_table[THR_N_SIDES]; /* floats in each */
+    float *dense, *d_dense, *dense_slots[THR_DUAL_SLOTS];
+    size_t n_dense;
+    float *d_parts[THR_N_SIDES][THR_DUAL_N_PARTS];
+    float *hits, *hit_slots[THR_DUAL_SLOTS]; /* words' weights, then fields' */
+    size_t n_hits;
+    thr_dual_scores scores;
+    thr_dual_back back;
+    thr_course_state state;
+} thr_dual_trainer;
+
+/* Read the files, choose the words, draw the first weights. *trainer starts zeroed. */
+thr_status thr_dual_trainer_start(thr_context *context, const char *requests_path, const char *items_path,
+                                  const char *path, const thr_dual_train_options *options, thr_dual_trainer *trainer,
+                                  thr_error *err);
+void thr_dual_trainer_free(thr_dual_trainer *trainer);
+
+static inline thr_dual_data thr_dual_trainer_data(const thr_dual_trainer *trainer) {
+    return (thr_dual_data){&trainer->model, &trainer->lexicon, &trainer->items, &trainer->map};
+}
+static inline thr_rank_loss thr_dual_trainer_loss(const thr_dual_trainer *trainer) {
+    return (thr_rank_loss){trainer->options.loss, trainer->options.value, trainer->discounts};
+}
+static inline const thr_dual_requests *thr_dual_trainer_valid(const thr_dual_trainer *trainer) {
+    return trainer->options.valid_path == NULL ? &trainer->requests : &trainer->valid_requests;
+}
+
+/* The optimisers of the step that comes next. */
+thr_optimiser thr_dual_dense_optimiser(const thr_dual_trainer *trainer);
+thr_optimiser thr_dual_table_optimiser(const thr_dual_trainer *trainer);
+thr_optimiser thr_dual_hits_optimiser(const thr_dual_trainer *trainer);
+
+/* The mean loss of the requests, and its gradient by all dense parts (d_dense) and by c of both sides; no step. */
+thr_status thr_dual_gradient(thr_dual_trainer *trainer, const uint32_t *numbers, size_t n, double *loss,
+                             thr_error *err);
+
+/* The loss of the step, and the weights after it. THR_ERANGE when it is not finite. */
+thr_status thr_dual_step(thr_dual_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
+
+/* Mean loss and GAUC of the requests for validation. THR_ERANGE when they, or any weight, are not finite. */
+thr_status thr_dual_judge(thr_dual_trainer *trainer, double *loss, double *gauc, thr_error *err);
+
+/* THR_ERANGE, with the step and what became of the model. */
+thr_status thr_dual_diverged(const thr_dual_trainer *trainer, thr_error *err);
+
+/* To path + ".checkpoint", and back (checkpoint_file.h). */
+thr_status thr_dual_checkpoint_write(thr_dual_trainer *trainer, thr_error *err);
+thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err);
+
+/*
+ * The scores of requests of these numbers, NULL: all, in steps of a batch, for those who judge. scores has room for
+ * their ads, one request behind the other; losses (NULL: not wanted) for one a request.
+ */
+thr_status thr_dual_score_all(thr_context *context, const thr_dual_data *data, const thr_dual_requests *requests,
+                              const uint32_t *numbers, size_t n, const thr_rank_loss *loss, thr_dual_scores *room,
+                              float *scores, double *losses, thr_error *err);
+
+/* What is right of those requests, for metric.h: *offsets, *n_best and *values are the caller's to release. */
+thr_status thr_dual_truth(thr_context *context, const thr_dual_requests *requests, const uint32_t *numbers, size_t n,
+                          uint64_t **offsets, uint32_t **n_best, float **values, thr_error *err);
+
+#endif

@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Dual towers: learned from requests, stopped and resumed, looked at, encoding, judged; and what is refused.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+# 40 items, 900 requests; a user's best ad is of the category that was clicked on.
+awk 'BEGIN {
+    for (i = 0; i < 40; i++)
+        print "ad" i "\tbrand=" i % 5 " category=" i % 7 " item=" i >"items.tsv"
+    x = 7
+    for (r = 0; r < 900; r++) {
+        x = (x * 16807) % 2147483647
+        taste = int(x / 1000) % 7
+        best = taste + 7 * (int(x / 10000) % 5)
+        file = r < 700 ? "train.tsv" : r < 800 ? "valid.tsv" : "test.tsv"
+        line = "age=" r % 3 " click.category=" taste ":2 click.brand=" r % 5 "\tad" best ":" r % 50
+        for (a = 1; a < 6; a++)
+            line = line (a > 1 ? " ~" : " ") "ad" (best + a * 3 + r % 3) % 40 ":" (r + a) % 50
+        print line >file
+    }
+}'
+small="--model dual --items items.tsv --embedding 6 --hidden 10 --dims 8 --products 4 --batch 32 --rate 0.01
+    --embedding-rate 0.01 --patience 0"
+# shellcheck disable=SC2086 # words
+train() {
+    "$THRESHER" tower train train.tsv $small "$@"
+}
+
+# ---------------------------------------------------------------------------------------------------------- train
+
+works train --epochs 4 -o m.safetensors --valid valid.tsv --json --curve curve.csv
+is_json out
+for key in model n_requests n_valid n_items n_user_words n_item_words n_epochs best_epoch loss valid_loss valid_gauc \
+    requests_per_s; do
+    says "\"$key\":" out
+done
+says '"n_requests":700,"n_valid":100,"n_items":40,' out
+[ "$(grep -c '^thresher: epoch [1-4]: loss .* GAUC .* requests/s' err)" -eq 4 ] || die "epochs are not told"
+[ "$(wc -l <curve.csv)" -eq 5 ] || die "not a line an epoch"
+says '<svg ' curve.svg
+[ ! -e m.safetensors.checkpoint ] || die "a training that ended left a checkpoint"
+works train --epochs 4 -o again.safetensors --valid valid.tsv -q --threads 1
+[ ! -s err ] && [ ! -s out ] || die "-q says something"
+same m.safetensors again.safetensors
+for flags in --no-ipnn --no-hits '--no-ipnn --no-hits' '--loss product' '--loss sum --value difference' \
+    '--embedding-optimiser ftrl --l1 0.01 --l2 0.1' '--min-count 30' '--seed 2'; do
+    # shellcheck disable=SC2086 # words
+    works train --epochs 1 -o "other.safetensors" --valid-share 0.1 -q $flags
+    works "$THRESHER" info other.safetensors
+    says '^model *dual tower' out
+done
+
+# a training stopped after some epochs, and resumed
+default=
+if env --default-signal=INT true 2>/dev/null; then
+    default="env --default-signal=INT,TERM"
+fi
+(
+    waited=0
+    while [ ! -s pid ] || ! grep -q '^5,' part.csv 2>/dev/null; do
+        sleep 0.05
+        waited=$((waited + 1))
+        [ $waited -lt 1000 ] || break
+    done
+    kill -s INT "$(cat pid)"
+) >/dev/null 2>&1 &
+killer=$!
+code=0
+# shellcheck disable=SC2016,SC2086 # the inner shell expands; words
+$default sh -c 'echo $$ >pid; exec "$@"' sh "$THRESHER" tower train train.tsv $small --epochs 300 -o part.safetensors \
+    --curve part.csv -q >out 2>err || code=$?
+wait "$killer" || true
+[ "$code" -eq 130 ] || die "exit $code after SIGINT, expected 130"
+says '^thresher: stopped in epoch [0-9]*; a checkpoint was written' err
+cp part.safetensors.checkpoint kept
+works train --epochs 300 -o part.safetensors --curve part.csv --resume -q
+[ "$(wc -l <part.csv)" -eq 301 ] || die "the curve has holes"
+works train --epochs 300 -o whole.safetensors -q
+same whole.safetensors part.safetensors
+cp kept part.safetensors.checkpoint
+fails 1 'other requests, items or options' train --epochs 300 -o part.safetensors --resume -q --seed 3
+
+# ---------------------------------------------------------------------------------------------------------- use
+
+works "$THRESHER" info m.safetensors
+says '^model *dual tower, IPNN, HitMatch, vectors of 12 numbers$' out
+says '^items *[0-9]* words of 3 fields$' out
+works "$THRESHER" info m.safetensors --json
+is_json out
+says '"kind":"dual","n_dims":8,"n_products":4,"hits":true,' out
+
+works "$THRESHER" tower eval m.safetensors test.tsv --items items.tsv
+says '^GAUC 0[.][0-9]* of 100 requests with 600 ads$' out
+says '^recall@5 [01][.][0-9]*, recall@10 1[.]0000 of the best ad$' out
+says "of the best ads' value$" out
+works "$THRESHER" tower eval m.safetensors test.tsv --items items.tsv --json
+is_json out
+awk -F'[:,]' '{ if ($2 < 0.85) exit 1 }' out || die "GAUC is below 0.85"
+
+works "$THRESHER" tower encode m.safetensors test.tsv --side query -o users.fvecs --hits hits.txt
+says '^thresher: encoded 100 users in ' err
+[ "$(wc -l <hits.txt)" -eq 100 ] || die "not a line of hits a user"
+grep -v '^category=[0-6]:-*[0-9.e-]* brand=[0-4]:-*[0-9.e-]*$' hits.txt && die "a line of hits is none"
+works "$THRESHER" info users.fvecs --json
+says '"n_rows":100,"n_dims":12,"dtype":"f32"' out
+works "$THRESHER" tower encode m.safetensors items.tsv --side item -o items.npy
+says '^thresher: encoded 40 items in ' err
+works "$THRESHER" info items.npy --json
+says '"n_rows":40,"n_dims":12,"dtype":"f32"' out
+cut -f1 test.tsv >users.txt
+works "$THRESHER" tower encode m.safetensors users.txt --side query -o same.fvecs -q
+same users.fvecs same.fvecs
+if xz --version >/dev/null 2>&1 && "$THRESHER" info | grep -q 'and .xz'; then
+    xz -k items.tsv test.tsv
+    works "$THRESHER" tower eval m.safetensors test.tsv.xz --items items.tsv.xz
+fi
+
+# ---------------------------------------------------------------------------------------------------------- refused
+
+fails 2 '--items FILE is missing' "$THRESHER" tower train train.tsv --model dual -o new.safetensors
+fails 2 '--items is of --model dual' "$THRESHER" tower train train.tsv --items items.tsv -o new.safetensors
+fails 2 '--query-bits is of --model rbe and cdssm' train -o new.safetensors --query-bits 2
+fails 2 '--loss' train -o new.safetensors --loss eq2
+fails 2 '--hits-rate takes a number above 0' train -o new.safetensors --hits-rate 0
+fails 1 'none.tsv' train -o new.safetensors --valid none.tsv
+printf 'u\tad1\nu\tad1 ad99\n' >bad.tsv
+fails 1 "bad.tsv: line 2: no item has the ID 'ad99'" "$THRESHER" tower eval m.safetensors bad.tsv --items items.tsv
+fails 1 "bad.tsv: line 2: no item has the ID 'ad99'" train -o new.safetensors --valid bad.tsv
+(cat items.tsv && sed -n 3p items.tsv) >twice.tsv
+fails 1 "twice.tsv: line 41: the item 'ad2'" "$THRESHER" tower eval m.safetensors test.tsv --items twice.tsv
+fails 2 'a dual tower needs --items' "$THRESHER" tower eval m.safetensors test.tsv
+fails 2 'whose vectors are floats' "$THRESHER" tower encode m.safetensors test.tsv -o index
+fails 2 'whose vectors are floats' "$THRESHER" tower encode m.safetensors test.tsv --packed -o x.npy
+fails 2 '--hits is of users' "$THRESHER" tower encode m.safetensors items.tsv -o x.npy --hits h.txt
+fails 1 'cannot write no/h.txt' "$THRESHER" tower encode m.safetensors test.tsv --side query -o x.npy --hits no/h.txt
+fails 1 'is no model of texts' "$THRESHER" index build users.txt --model m.safetensors -o new.index
+head -c 3000 m.safetensors >cut.safetensors
+fails 1 'cut.safetensors' "$THRESHER" info cut.safetensors
+[ -z "$(ls -d new* x.npy 2>/dev/null)" ] || die "what was refused left something"
