@@ -49,4 +49,22 @@ void bench_way_columns(bench_ways *ways, const uint32_t *features, const float *
 /* Window by window, which the cache holds, with 16-bit numbers of items (as SINDI has it, without stored values). */
 void bench_way_windows(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
 
+/* ---------------------------------------------------------------------------------------------- hits_peers.c */
+
+/* How long a peer takes for a query of so many features. */
+typedef struct bench_hits_peer {
+    char name[80];
+    uint32_t size;
+    double seconds;
+} bench_hits_peer;
+
+/* Write the matrix into a directory; and queries, with the sums of the first. -1 where that fails. */
+int bench_hits_export(const char *dir, const bench_catalogue *c);
+int bench_hits_export_queries(const char *dir, uint32_t size, uint32_t n_queries, const uint32_t *features,
+                              const float *weights, const float *sums, uint64_t n_items);
+
+/* Run bench/peers/hits.py over what was written; how many lines it gave, at most `most`, or -1. */
+int bench_hits_peers(const char *dir, const bench_catalogue *c, uint32_t n_queries, const uint32_t *sizes, int n_sizes,
+                     bench_hits_peer *peers, int most);
+
 #endif
