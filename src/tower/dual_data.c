@@ -233,6 +233,15 @@ static thr_status take_ads(thr_context *context, const thr_field *field, const t
     return THR_OK;
 }
 
+/* Equal requests are not on both sides of a validation. */
+static uint64_t hash_request(const thr_field *fields) {
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    for (size_t i = 0; i < 2; i++)
+        thr_checksum_add(sum, fields[i].text, fields[i].length + 1);
+    return thr_checksum_end(sum);
+}
+
 static thr_status take_request(thr_context *context, const thr_field *fields, size_t n_fields,
                                const thr_dual_items *items, thr_dual_lexicon *lexicon, thr_dual_requests *requests,
                                thr_error *err) {
@@ -247,7 +256,7 @@ static thr_status take_request(thr_context *context, const thr_field *fields, si
                      sizeof *requests->ad_offsets, "requests", err));
     THR_TRY(thr_grow(context, &requests->split, &requests->split_capacity, n, n + 1, sizeof *requests->split,
                      "requests", err));
-    requests->split[n] = thr_checksum_of(fields[0].text, fields[0].length);
+    requests->split[n] = hash_request(fields);
     requests->word_offsets[0] = 0;
     requests->ad_offsets[0] = 0;
     THR_TRY(take_user(context, &fields[0], lexicon, requests, err));

@@ -38,7 +38,7 @@ typedef struct thr_dual_requests {
     uint32_t *levels; /* rank_loss.h */
     float *values;
     uint64_t *ad_offsets;
-    uint64_t *split; /* a hash of the user's words, which says whether a request is kept for validation */
+    uint64_t *split; /* a hash of the request, which says whether it is kept for validation */
     size_t most_ads; /* of a request */
     size_t words_capacity, x_capacity, word_offsets_capacity;
     size_t ads_capacity, levels_capacity, values_capacity, ad_offsets_capacity, split_capacity;
