@@ -166,12 +166,14 @@ static int run_info(program *run, const void *values) {
         return print_build(run);
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
         return prog_print_index(run, path);
+    if (prog_is_hits(path))
+        return prog_print_hits(run, path);
     return prog_names_model(path) ? prog_print_model(run, path) : print_file(run, path);
 }
 
 static const prog_argument arguments[] = {
     {.name = "FILE|DIR",
-     .help = "a file of vectors, ids, words or a model, or an index",
+     .help = "a file of vectors, ids, words, a model or posting lists, or an index",
      .offset = offsetof(info_values, path),
      .names = PROG_NAMES_FILE},
     {.name = NULL},

@@ -80,15 +80,24 @@ extern const prog_command prog_index_tune;
 extern const prog_command prog_tower_train;
 extern const prog_command prog_tower_encode;
 extern const prog_command prog_tower_eval;
+extern const prog_command prog_hits_build;
+extern const prog_command prog_hits_search;
+extern const prog_command prog_hits_info;
+extern const prog_command prog_hits_verify;
 extern const prog_command prog_eval_recall;
 extern const prog_command prog_eval_auc;
 extern const prog_command bench_scan_command;   /* bench/scan.c */
 extern const prog_command bench_filter_command; /* bench/filter.c */
 extern const prog_command bench_search_command; /* bench/search.c */
 extern const prog_command bench_tower_command;  /* bench/tower.c */
+extern const prog_command bench_hits_command;   /* bench/hits.c */
 
 /* cmd_index_info.c: print what an index is; for `info DIR` and `index info DIR`. */
 int prog_print_index(program *run, const char *dir);
+
+/* cmd_hits_info.c: whether a file is one of posting lists by its first bytes; print what it holds. */
+bool prog_is_hits(const char *path);
+int prog_print_hits(program *run, const char *path);
 
 /* help.c: help on standard output for the program, a noun or a command. */
 void prog_help(const program *run);

@@ -75,12 +75,12 @@ static int open_file(prog_results *results, const char *path) {
     return PROG_DONE;
 }
 
-int prog_results_open(prog_results *results, const char *path, bool json, const thr_index *index) {
+int prog_results_open(prog_results *results, const char *path, bool json, prog_name_of *name_of, const void *named) {
     *results = (prog_results){.format = json ? PROG_FORMAT_JSON : PROG_FORMAT_TABLE,
                               .file = stdout,
                               .name = path != NULL ? path : "standard output",
-                              .index = index,
-                              .has_names = thr_index_get_info(index).has_names};
+                              .name_of = name_of,
+                              .named = named};
     if (path == NULL)
         return PROG_DONE;
     for (size_t i = 0; i < N_ENDINGS; i++) {
@@ -141,6 +141,25 @@ static void print_plain(FILE *file, const char *name) {
         (void)putc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, file);
 }
 
+static const char *name_of(const prog_results *results, uint64_t id) {
+    return results->name_of != NULL ? results->name_of(results->named, id) : NULL;
+}
+
+static uint64_t first_match(const prog_answer *answer, uint64_t i) {
+    return i == 0 ? 0 : answer->match_ends[i - 1];
+}
+
+/* A line under its item: "category=12 0.7, brand=7 0.2". */
+static void put_matches(FILE *file, const prog_answer *answer, uint64_t i) {
+    for (uint64_t m = first_match(answer, i); m < answer->match_ends[i]; m++) {
+        (void)fputs(m == first_match(answer, i) ? "                    " : ", ", file);
+        print_plain(file, answer->matches[m].word);
+        (void)fprintf(file, " %g", (double)answer->matches[m].share);
+    }
+    if (answer->match_ends[i] > first_match(answer, i))
+        (void)putc('\n', file);
+}
+
 static void put_table(prog_results *results, const prog_answer *answer) {
     FILE *file = results->file;
 
@@ -156,7 +175,7 @@ static void put_table(prog_results *results, const prog_answer *answer) {
     if (answer->n == 0)
         (void)fputs("  nothing found\n", file);
     for (uint64_t i = 0; i < answer->n; i++) {
-        const char *name = results->has_names ? thr_index_name(results->index, answer->ids[i]) : NULL;
+        const char *name = name_of(results, answer->ids[i]);
 
         (void)fprintf(file, "%4" PRIu64 "  %12.6f  ", i + 1, (double)answer->scores[i]);
         if (name != NULL)
@@ -164,9 +183,24 @@ static void put_table(prog_results *results, const prog_answer *answer) {
         else
             (void)fprintf(file, "%" PRIu64, answer->ids[i]);
         (void)putc('\n', file);
+        if (answer->matches != NULL)
+            put_matches(file, answer, i);
     }
     if (answer->certified != NULL && *answer->certified)
         (void)fputs("      certified exact\n", file);
+}
+
+/* An object an item: its words and their shares. */
+static void put_json_matches(prog_json *json, const prog_answer *answer) {
+    prog_json_key(json, "matches");
+    prog_json_open(json, '[');
+    for (uint64_t i = 0; i < answer->n; i++) {
+        prog_json_open(json, '{');
+        for (uint64_t m = first_match(answer, i); m < answer->match_ends[i]; m++)
+            prog_json_key_real(json, answer->matches[m].word, (double)answer->matches[m].share);
+        prog_json_close(json, '}');
+    }
+    prog_json_close(json, ']');
 }
 
 static void put_json(prog_results *results, const prog_answer *answer) {
@@ -188,13 +222,15 @@ static void put_json(prog_results *results, const prog_answer *answer) {
     for (uint64_t i = 0; i < answer->n; i++)
         prog_json_real(&json, (double)answer->scores[i]);
     prog_json_close(&json, ']');
-    if (results->has_names) {
+    if (results->name_of != NULL) {
         prog_json_key(&json, "names");
         prog_json_open(&json, '[');
         for (uint64_t i = 0; i < answer->n; i++)
-            prog_json_text(&json, thr_index_name(results->index, answer->ids[i]));
+            prog_json_text(&json, name_of(results, answer->ids[i]));
         prog_json_close(&json, ']');
     }
+    if (answer->matches != NULL)
+        put_json_matches(&json, answer);
     if (answer->certified != NULL)
         prog_json_key_bool(&json, "certified", *answer->certified != 0);
     prog_json_close(&json, '}');
@@ -242,7 +278,7 @@ static int put_trec(prog_results *results, const prog_answer *answer) {
     if (answer->like != NULL && check_word(results, answer->like) != PROG_DONE)
         return PROG_FAILED;
     for (uint64_t i = 0; i < answer->n; i++) {
-        const char *name = results->has_names ? thr_index_name(results->index, answer->ids[i]) : NULL;
+        const char *name = name_of(results, answer->ids[i]);
 
         if (name != NULL && check_word(results, name) != PROG_DONE)
             return PROG_FAILED;

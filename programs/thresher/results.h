@@ -3,7 +3,7 @@
  * results.h - where the answers of a search go: a table or JSON on standard output, or a file by its ending.
  *
  *   .ivecs   int32 number of ids, then the ids; rows that are short are filled up with -1
- *   .jsonl   {"query":0,"ids":[...],"scores":[...],"names":[...],"certified":true} a line
+ *   .jsonl   {"query":0,"ids":[...],"scores":[...],"names":[...],"certified":true,"matches":[{...}]} a line
  *   .trec    query Q0 item rank score thresher
  *
  * "-.jsonl" and the like write to standard output. A file is written as FILE.tmp and renamed when all is in it;
@@ -22,16 +22,25 @@
 
 typedef enum prog_format { PROG_FORMAT_TABLE, PROG_FORMAT_JSON, PROG_FORMAT_IVECS, PROG_FORMAT_TREC } prog_format;
 
+/* The name of an item of what is searched, or NULL. */
+typedef const char *prog_name_of(const void *named, uint64_t id);
+
 typedef struct prog_results {
     prog_format format;
     FILE *file;
-    const char *path; /* the name it gets in the end; NULL: standard output, or written directly */
-    char *written;    /* the name it has until then */
-    const char *name; /* for messages */
-    const thr_index *index;
-    bool has_names;
+    const char *path;      /* the name it gets in the end; NULL: standard output, or written directly */
+    char *written;         /* the name it has until then */
+    const char *name;      /* for messages */
+    prog_name_of *name_of; /* NULL: items have ids alone */
+    const void *named;
     uint64_t n_queries; /* written so far */
 } prog_results;
+
+/* What an item has of what its query gives weights to. */
+typedef struct prog_match {
+    const char *word;
+    float share;
+} prog_match;
 
 /* One query's answer. */
 typedef struct prog_answer {
@@ -39,16 +48,18 @@ typedef struct prog_answer {
     const char *text; /* the text it is, or NULL */
     const uint64_t *ids;
     const float *scores;
-    uint64_t n;               /* ids there are */
-    uint64_t width;           /* ids there could be, at least 1 */
-    const uint8_t *certified; /* whether it is certainly the exact one; NULL: not known */
+    uint64_t n;                 /* ids there are */
+    uint64_t width;             /* ids there could be, at least 1 */
+    const uint8_t *certified;   /* whether it is certainly the exact one; NULL: not known */
+    const prog_match *matches;  /* item i's are matches[match_ends[i - 1]] to matches[match_ends[i] - 1], from 0; */
+    const uint64_t *match_ends; /* NULL: not asked for */
 } prog_answer;
 
 /*
- * path is what -o says, NULL for standard output, where json chooses JSON instead of the table.
+ * path is what -o says, NULL for standard output, where json chooses JSON instead of the table. name_of may be NULL.
  * Answers PROG_DONE or an exit code after having said what is wrong.
  */
-int prog_results_open(prog_results *results, const char *path, bool json, const thr_index *index);
+int prog_results_open(prog_results *results, const char *path, bool json, prog_name_of *name_of, const void *named);
 
 /* Whether what is written says which answers are certified. */
 bool prog_results_show_certified(const prog_results *results);

@@ -57,6 +57,10 @@ static int allocate_certified(prog_search *s) {
     return s->certified != NULL ? PROG_DONE : prog_no_memory();
 }
 
+static const char *name_of(const void *index, uint64_t id) {
+    return thr_index_name(index, id);
+}
+
 int prog_search_prepare(prog_search *s) {
     const prog_search_values *values = s->values;
     thr_error err = {.status = THR_OK};
@@ -80,7 +84,8 @@ int prog_search_prepare(prog_search *s) {
         s->options.filter = s->filter.words;
         s->options.filter_bits = s->filter.n_bits;
     }
-    rc = prog_results_open(&s->results, values->output, s->run->globals.json, s->index);
+    rc = prog_results_open(&s->results, values->output, s->run->globals.json, s->info.has_names ? name_of : NULL,
+                           s->index);
     if (rc != PROG_DONE)
         return rc;
     if (prog_search_by_radius(values)) {

@@ -29,6 +29,11 @@ STRUCTS = {
     "thr_index_info": _abi.IndexInfo,
     "thr_search_options": _abi.SearchOptions,
     "thr_radius_result": _abi.RadiusResult,
+    "thr_item_features": _abi.ItemFeatures,
+    "thr_hits_build_options": _abi.HitsBuildOptions,
+    "thr_hits_info": _abi.HitsInfo,
+    "thr_hits_queries": _abi.HitsQueries,
+    "thr_hits_search_options": _abi.HitsSearchOptions,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
 DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64"}
@@ -43,11 +48,14 @@ def numbers() -> dict[str, int]:
         "THR_DEVICE_NAME_SIZE": _abi.DEVICE_NAME_SIZE,
         "THR_OK": _abi.OK,
         "THR_FLOAT_BITS": _abi.FLOAT_BITS,
+        "THR_HITS_MAX_FEATURE": _abi.HITS_MAX_FEATURE,
     }
     wanted.update({f"THR_{name}": number for name, number in _abi.STATUS.items()})
     wanted.update({f"THR_METRIC_{name.upper()}": number for name, number in _abi.METRIC.items()})
     wanted.update({f"THR_SIDE_{name.upper()}": number for name, number in _abi.SIDE.items()})
     wanted.update({f"THR_ESTIMATOR_{name.upper()}": number for name, number in _abi.ESTIMATOR.items()})
+    wanted.update({f"THR_HITS_ORDER_{name.upper()}": number for name, number in _abi.HITS_ORDER.items()})
+    wanted.update({f"THR_HITS_VALUE_{name.upper()}": number for name, number in _abi.HITS_VALUE.items()})
     wanted.update({f"THR_ROTATE_{name.upper()}": number for name, number in _abi.ROTATE.items()})
     for name, number in _abi.DTYPE.items():
         short = DTYPES.get(name, name.upper().replace("UINT", "U").replace("INT", "I"))

@@ -32,6 +32,7 @@ from ._errors import (
 )
 from ._filters import Filter
 from ._handle import IndexInfo
+from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
 from ._library import lib
 from ._metric import recall
@@ -55,6 +56,9 @@ __all__ = [
     "FileMissingError",
     "Filter",
     "FormatError",
+    "Hits",
+    "HitsInfo",
+    "HitsTarget",
     "Index",
     "IndexInfo",
     "LibraryInfo",

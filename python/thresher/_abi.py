@@ -37,6 +37,9 @@ SIDE = {"query": 0, "item": 1}
 FLOAT_BITS = 32
 ESTIMATOR = {"variant": 0, "straight": 1, "tanh": 2}
 ROTATE = {"auto": 0, "on": 1, "off": 2}
+HITS_ORDER = {"features": 0, "rows": 1}
+HITS_VALUE = {"sum": 0, "sigmoid": 1}
+HITS_MAX_FEATURE = 2**28 - 1
 DTYPE = {
     "none": 0,
     "float32": 1,
@@ -272,4 +275,68 @@ class RadiusResult(ctypes.Structure):
         ("offsets", c_void_p),
         ("ids", c_void_p),
         ("scores", c_void_p),
+    ]
+
+
+class ItemFeatures(ctypes.Structure):
+    _fields_ = [
+        ("offsets", c_void_p),
+        ("features", c_void_p),
+        ("n_items", c_uint64),
+    ]
+
+
+class HitsBuildOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("order", c_int),
+        ("ids", c_void_p),
+        ("n_ids", c_uint64),
+        ("replace", c_bool),
+        ("n_repeated", c_void_p),
+    ]
+
+
+class HitsInfo(ctypes.Structure):
+    _fields_ = [
+        ("n_items", c_uint64),
+        ("n_features", c_uint32),
+        ("n_postings", c_uint64),
+        ("n_ids", c_uint64),
+        ("n_runs", c_uint64),
+        ("n_bitmaps", c_uint64),
+        ("bitmap_postings", c_uint64),
+        ("list_bytes", c_uint64),
+        ("file_bytes", c_uint64),
+        ("format_version", c_uint32),
+        ("order", c_int),
+        ("has_ids", c_bool),
+        ("has_names", c_bool),
+        ("has_words", c_bool),
+    ]
+
+
+class HitsInfoRoom(ctypes.Structure):
+    """What thr_hits_get_info returns, with room for what later versions add."""
+
+    _fields_ = [("info", HitsInfo), ("room", c_char * 512)]
+
+
+class HitsQueries(ctypes.Structure):
+    _fields_ = [
+        ("n_queries", c_uint64),
+        ("offsets", c_void_p),
+        ("features", c_void_p),
+        ("weights", c_void_p),
+    ]
+
+
+class HitsSearchOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("value", c_int),
+        ("filter", c_void_p),
+        ("filter_bits", c_uint64),
+        ("target", c_void_p),
+        ("n_unknown", c_void_p),
     ]

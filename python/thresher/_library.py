@@ -62,6 +62,26 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_bitmap_from_roaring": (c_int, [c_char_p, c_size_t, c_uint64, c_void_p, _ERR]),
     "thr_bitmap_from_ids": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, _ERR]),
     "thr_bitmap_from_roaring_ids": (c_int, [c_void_p, c_char_p, c_size_t, c_void_p, _ERR]),
+    "thr_hits_build_options_init": (None, [c_void_p]),
+    "thr_hits_build": (c_int, [c_void_p, c_char_p, c_void_p, c_void_p, _ERR]),
+    "thr_hits_build_table": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, _ERR]),
+    "thr_hits_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
+    "thr_hits_free": (None, [c_void_p]),
+    "thr_hits_get_info": (_abi.HitsInfoRoom, [c_void_p]),
+    "thr_hits_verify": (c_int, [c_void_p, _ERR]),
+    "thr_hits_feature": (c_bool, [c_void_p, c_char_p, POINTER(c_uint32)]),
+    "thr_hits_name": (c_char_p, [c_void_p, c_uint64]),
+    "thr_hits_find": (c_bool, [c_void_p, c_char_p, POINTER(c_uint64)]),
+    "thr_hits_set_values": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, _ERR]),
+    "thr_hits_target_create": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
+    "thr_hits_target_free": (None, [c_void_p]),
+    "thr_hits_target_count": (c_uint64, [c_void_p]),
+    "thr_hits_search_options_init": (None, [c_void_p]),
+    "thr_hits_search": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_void_p, c_void_p, _ERR]),
+    "thr_hits_explain": (
+        c_int,
+        [c_void_p, c_uint64, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, _ERR],
+    ),
     "thr_recall": (
         c_int,
         [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_double), _ERR],
@@ -74,6 +94,8 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_tower_train_options_init": _abi.TowerTrainOptions,
     "thr_index_build_options_init": _abi.IndexBuildOptions,
     "thr_search_options_init": _abi.SearchOptions,
+    "thr_hits_build_options_init": _abi.HitsBuildOptions,
+    "thr_hits_search_options_init": _abi.HitsSearchOptions,
 }
 
 

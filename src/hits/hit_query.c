@@ -9,11 +9,11 @@
 /* ------------------------------------------------------------------------------------------------ making */
 
 /* The exponent of the unit: total < 2^x gives 2^(x - 30), so n rounded weights add up to at most 2^30 + n / 2. */
-static thr_status find_unit(const uint32_t *features, const float *weights, size_t n, double *unit, thr_error *err) {
+thr_status thr_hit_query_unit(const uint32_t *features, const float *weights, size_t n, double *unit, thr_error *err) {
     enum { SUM_BITS = 30 };
     double total = 0;
     if (n > THR_HITS_MAX_FEATURES)
-        return thr_fail(err, THR_EINVAL, "a query of %zu features: it can have up to %d", n, THR_HITS_MAX_FEATURES);
+        return thr_fail(err, THR_EINVAL, "a query of %zu features: it can have up to %u", n, THR_HITS_MAX_FEATURES);
     for (size_t i = 0; i < n; i++) {
         const double weight = weights == NULL ? 1 : (double)weights[i];
         if (!isfinite(weight))
@@ -27,116 +27,167 @@ static thr_status find_unit(const uint32_t *features, const float *weights, size
     return THR_OK;
 }
 
-static thr_status push(thr_context *context, const thr_lists *lists, uint32_t entry, int32_t weight,
-                       thr_hit_query *query, thr_error *err) {
-    const uint32_t group = lists->entry_groups[entry];
-    const size_t at = lists->entry_begins[entry];
-    const bool is_bitmaps = group == THR_LISTS_BITS;
-    thr_hit_stream **streams = is_bitmaps ? &query->bitmaps : &query->streams;
-    size_t *n = is_bitmaps ? &query->n_bitmaps : &query->n_streams;
-    THR_TRY(thr_grow(context, streams, is_bitmaps ? &query->bitmaps_capacity : &query->streams_capacity, *n, *n + 1,
-                     sizeof **streams, "a query", err));
-    (*streams)[(*n)++] = (thr_hit_stream){.numbers = lists->groups[group].numbers + at,
-                                          .values = lists->groups[group].values + at * thr_lists_group_size(group),
-                                          .n_blocks = lists->entry_lengths[entry],
-                                          .group = group,
-                                          .weight = weight};
+int32_t thr_hit_query_weight(const float *weights, size_t i, double unit) {
+    return (int32_t)lrint((weights == NULL ? 1 : (double)weights[i]) / unit);
+}
+
+static thr_status push(thr_context *context, uint32_t entry, int32_t weight, thr_hit_query *query, thr_error *err) {
+    const thr_lists *lists = query->lists;
+    const uint32_t form = lists->entry_forms[entry], first = lists->entry_parts[entry];
+    THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], query->n[form], query->n[form] + 1,
+                     sizeof *query->streams[form], "a query", err));
+    query->streams[form][query->n[form]++] = (thr_hit_stream){.windows = lists->part_windows + first,
+                                                              .sizes = lists->part_sizes + first,
+                                                              .n_parts = lists->entry_parts[entry + 1] - first,
+                                                              .begin = lists->entry_begins[entry],
+                                                              .weight = weight};
     return THR_OK;
 }
 
 thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, const uint32_t *features,
                               const float *weights, size_t n, thr_hit_query *query, thr_error *err) {
-    query->n_streams = query->n_bitmaps = query->n_unknown = 0;
-    THR_TRY(find_unit(features, weights, n, &query->unit, err));
+    query->lists = lists;
+    query->n_unknown = 0;
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+        query->n[form] = 0;
+    THR_TRY(thr_hit_query_unit(features, weights, n, &query->unit, err));
     for (size_t i = 0; i < n; i++) {
         const uint32_t f = thr_lists_find(lists, features[i]);
         if (f == lists->n_features) {
             query->n_unknown++;
             continue;
         }
-        const int32_t weight = (int32_t)lrint((weights == NULL ? 1 : (double)weights[i]) / query->unit);
+        const int32_t weight = thr_hit_query_weight(weights, i, query->unit);
         const uint32_t begin = lists->first_entries[f], end = lists->first_entries[f + 1];
         for (uint32_t e = begin; e < end && weight != 0; e++)
-            THR_TRY(push(context, lists, e, weight, query, err));
+            THR_TRY(push(context, e, weight, query, err));
     }
     return THR_OK;
 }
 
 void thr_hit_query_free(thr_context *context, thr_hit_query *query) {
-    thr_release(context, query->streams);
-    thr_release(context, query->bitmaps);
-    *query = (thr_hit_query){.streams = NULL};
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+        thr_release(context, query->streams[form]);
+    *query = (thr_hit_query){.lists = NULL};
 }
 
 /* ------------------------------------------------------------------------------------------------ adding up */
 
-static void add_runs(const uint8_t *values, uint32_t n_runs, int32_t weight, int32_t *sums) {
-    for (uint32_t run = 0; run < n_runs; run++)
-        for (uint32_t i = 0; i <= values[2 * run + 1]; i++)
-            sums[values[2 * run] + i] += weight;
+/* The elements that a stream has in a window, from *first on; the cursor moves behind them. */
+static inline uint32_t take_part(const thr_hit_stream *s, thr_hit_cursor *c, uint32_t window, uint32_t *first) {
+    if (c->part == s->n_parts || s->windows[c->part] != window)
+        return 0;
+    const uint32_t n = s->sizes[c->part++] + 1u;
+    *first = c->element;
+    c->element += n;
+    return n;
 }
 
-/* The blocks of a stream below end. */
-static uint32_t add_stream(const thr_hit_stream *s, uint32_t at, uint32_t first, uint32_t end, int32_t *sums) {
-    const uint32_t size = thr_lists_group_size(s->group);
-    for (; at < s->n_blocks && s->numbers[at] < end; at++) {
-        const uint8_t *values = s->values + (size_t)at * size;
-        int32_t *block = sums + (size_t)(s->numbers[at] - first) * THR_LISTS_BLOCK;
-        if (s->group < THR_LISTS_IDS)
-            for (uint32_t i = 0; i < size; i++)
-                block[values[i]] += s->weight;
-        else
-            add_runs(values, size / 2, s->weight, block);
+static void add_ids(const uint16_t *ids, uint32_t n, int32_t weight, int32_t *sums) {
+    uint32_t i = 0;
+    for (; i + 4 <= n; i += 4) { /* ids differ, but no compiler can know it: loads need not wait for stores */
+        sums[ids[i]] += weight;
+        sums[ids[i + 1]] += weight;
+        sums[ids[i + 2]] += weight;
+        sums[ids[i + 3]] += weight;
     }
-    return at;
+    for (; i < n; i++)
+        sums[ids[i]] += weight;
 }
 
-/* Block by block, so that its sums stay in registers while the bitmaps of all features go by. */
-static void add_bitmaps(const thr_kernels *kernels, const thr_hit_query *query, uint32_t *cursors, uint32_t first,
-                        uint32_t n_blocks, int32_t *sums) {
-    enum { AT_ONCE = 64 };
-    const uint8_t *bitmaps[AT_ONCE];
+static void add_all_ids(const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window, int32_t *sums) {
+    for (size_t i = 0; i < query->n[THR_LISTS_IDS]; i++) {
+        const thr_hit_stream *s = &query->streams[THR_LISTS_IDS][i];
+        uint32_t first = 0;
+        const uint32_t n = take_part(s, &cursors[i], window, &first);
+        __builtin_prefetch(query->lists->ids +
+                           cursors[i].element); /* of the next window: no hardware follows them all */
+        add_ids(query->lists->ids + first, n, s->weight, sums);
+    }
+}
+
+static void add_all_runs(const thr_kernels *kernels, const thr_hit_query *query, thr_hit_cursor *cursors,
+                         uint32_t window, int32_t *sums) {
+    for (size_t i = 0; i < query->n[THR_LISTS_RUNS]; i++) {
+        const thr_hit_stream *s = &query->streams[THR_LISTS_RUNS][i];
+        uint32_t first = 0;
+        const uint32_t n = take_part(s, &cursors[i], window, &first);
+        const uint16_t *runs = query->lists->runs + 2 * (size_t)first;
+        for (uint32_t run = 0; run < n; run++)
+            kernels->add_run(sums + runs[2 * run], runs[2 * run + 1] + (size_t)1, s->weight);
+    }
+}
+
+/* Some streams' bitmaps of a window. */
+enum { AT_ONCE = 64, AHEAD = 8, NO_BLOCK = THR_LISTS_BLOCKS };
+
+typedef struct bitmap_parts {
+    const uint8_t *blocks[AT_ONCE], *ends[AT_ONCE], *bitmaps[AT_ONCE]; /* of the next ones */
+    uint32_t next[AT_ONCE];                                            /* *blocks, or NO_BLOCK at the end */
     int32_t weights[AT_ONCE];
-    for (uint32_t block = 0; block < n_blocks; block++) {
+    size_t n;
+} bitmap_parts;
+
+/*
+ * Block by block, so that its sums stay in registers while the bitmaps of all features go by. Whether a feature has one
+ * in a block cannot be guessed, so there is no branch on it.
+ */
+static void add_bitmap_parts(const thr_kernels *kernels, bitmap_parts *p, int32_t *sums) {
+    for (uint32_t block = 0; block < THR_LISTS_BLOCKS; block++) {
+        const uint8_t *bitmaps[AT_ONCE];
+        int32_t weights[AT_ONCE];
         size_t n = 0;
-        for (size_t i = 0; i < query->n_bitmaps; i++) {
-            const thr_hit_stream *s = &query->bitmaps[i];
-            if (cursors[i] == s->n_blocks || s->numbers[cursors[i]] != first + block)
-                continue;
-            bitmaps[n] = s->values + (size_t)cursors[i]++ * (THR_LISTS_BLOCK / 8);
-            weights[n++] = s->weight;
-            if (n == AT_ONCE) {
-                kernels->add_bitmaps(sums + (size_t)block * THR_LISTS_BLOCK, bitmaps, weights, n);
-                n = 0;
-            }
+        for (size_t i = 0; i < p->n; i++) {
+            const uint32_t has = p->next[i] == block;
+            bitmaps[n] = p->bitmaps[i];
+            weights[n] = p->weights[i];
+            n += has;
+            p->blocks[i] += has;
+            p->bitmaps[i] += has * THR_LISTS_BITMAP;
+            p->next[i] = p->blocks[i] < p->ends[i] ? *p->blocks[i] : NO_BLOCK;
+            __builtin_prefetch(p->bitmaps[i] + AHEAD * THR_LISTS_BITMAP); /* no hardware follows so many streams */
         }
         if (n > 0)
             kernels->add_bitmaps(sums + (size_t)block * THR_LISTS_BLOCK, bitmaps, weights, n);
     }
+    p->n = 0;
 }
 
-void thr_hit_query_add(const thr_kernels *kernels, const thr_hit_query *query, uint32_t *cursors, uint32_t first,
-                       uint32_t n_blocks, int32_t *sums) {
-    for (size_t i = 0; i < query->n_streams; i++)
-        cursors[i] = add_stream(&query->streams[i], cursors[i], first, first + n_blocks, sums);
-    add_bitmaps(kernels, query, cursors + query->n_streams, first, n_blocks, sums);
-}
-
-static uint32_t find_block(const thr_hit_stream *s, uint32_t block) {
-    uint32_t begin = 0, end = s->n_blocks;
-    while (begin < end) {
-        const uint32_t middle = begin + (end - begin) / 2;
-        if (s->numbers[middle] < block)
-            begin = middle + 1;
-        else
-            end = middle;
+static void add_all_bitmaps(const thr_kernels *kernels, const thr_hit_query *query, thr_hit_cursor *cursors,
+                            uint32_t window, int32_t *sums) {
+    bitmap_parts p = {.n = 0};
+    for (size_t i = 0; i < query->n[THR_LISTS_BITMAPS]; i++) {
+        const thr_hit_stream *s = &query->streams[THR_LISTS_BITMAPS][i];
+        uint32_t first = 0;
+        const uint32_t n = take_part(s, &cursors[i], window, &first);
+        if (n == 0)
+            continue;
+        p.blocks[p.n] = query->lists->bitmap_blocks + first;
+        p.ends[p.n] = p.blocks[p.n] + n;
+        p.next[p.n] = *p.blocks[p.n];
+        p.bitmaps[p.n] = query->lists->bitmaps + (size_t)first * THR_LISTS_BITMAP;
+        p.weights[p.n++] = s->weight;
+        if (p.n == AT_ONCE)
+            add_bitmap_parts(kernels, &p, sums);
     }
-    return begin;
+    if (p.n > 0)
+        add_bitmap_parts(kernels, &p, sums);
 }
 
-void thr_hit_query_seek(const thr_hit_query *query, uint32_t *cursors, uint32_t block) {
-    for (size_t i = 0; i < query->n_streams; i++)
-        cursors[i] = find_block(&query->streams[i], block);
-    for (size_t i = 0; i < query->n_bitmaps; i++)
-        cursors[query->n_streams + i] = find_block(&query->bitmaps[i], block);
+void thr_hit_query_add(const thr_kernels *kernels, const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window,
+                       int32_t *sums) {
+    add_all_ids(query, cursors, window, sums);
+    cursors += query->n[THR_LISTS_IDS];
+    add_all_runs(kernels, query, cursors, window, sums);
+    add_all_bitmaps(kernels, query, cursors + query->n[THR_LISTS_RUNS], window, sums);
+}
+
+void thr_hit_query_seek(const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window) {
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+        for (size_t i = 0; i < query->n[form]; i++, cursors++) {
+            const thr_hit_stream *s = &query->streams[form][i];
+            *cursors = (thr_hit_cursor){0, s->begin};
+            for (; cursors->part < s->n_parts && s->windows[cursors->part] < window; cursors->part++)
+                cursors->element += s->sizes[cursors->part] + 1u;
+        }
 }

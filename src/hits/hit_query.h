@@ -14,25 +14,39 @@
 #include "hits/lists.h"
 #include "kernel/kernel.h"
 
-enum { THR_HITS_MAX_FEATURES = 1 << 20 }; /* of a query */
-
-/* A feature's blocks in one group. */
+/* An entry of a feature, with its weight. */
 typedef struct thr_hit_stream {
-    const uint16_t *numbers;
-    const uint8_t *values;
-    uint32_t n_blocks, group;
-    int32_t weight; /* in units, never 0 */
+    const uint8_t *windows; /* of the parts */
+    const uint16_t *sizes;
+    uint32_t n_parts, begin; /* the first element, in its form */
+    int32_t weight;          /* in units, never 0 */
 } thr_hit_stream;
+
+/* How far a pass has come in a stream. */
+typedef struct thr_hit_cursor {
+    uint32_t part, element;
+} thr_hit_cursor;
 
 /* Set up by zeroing; used again and again, its memory grows with the largest query. */
 typedef struct thr_hit_query {
-    thr_hit_stream *streams; /* of ids and runs */
-    thr_hit_stream *bitmaps;
-    size_t n_streams, n_bitmaps;
-    size_t streams_capacity, bitmaps_capacity;
+    const thr_lists *lists;
+    thr_hit_stream *streams[THR_LISTS_N_FORMS];
+    size_t n[THR_LISTS_N_FORMS], capacity[THR_LISTS_N_FORMS];
     double unit;
     uint32_t n_unknown; /* features that no item has */
 } thr_hit_query;
+
+static inline size_t thr_hit_query_streams(const thr_hit_query *query) {
+    return query->n[THR_LISTS_IDS] + query->n[THR_LISTS_RUNS] + query->n[THR_LISTS_BITMAPS];
+}
+
+/*
+ * What a query's weights are whole multiples of. THR_OK; THR_EINVAL and THR_ERANGE as thr_hit_query_make.
+ */
+thr_status thr_hit_query_unit(const uint32_t *features, const float *weights, size_t n, double *unit, thr_error *err);
+
+/* The weight of feature i, in units. */
+int32_t thr_hit_query_weight(const float *weights, size_t i, double unit);
 
 /*
  * Features in any order; the weights of one that stands twice are added. weights NULL: 1 each. Unknown features count
@@ -45,17 +59,14 @@ thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, cons
                               const float *weights, size_t n, thr_hit_query *query, thr_error *err);
 void thr_hit_query_free(thr_context *context, thr_hit_query *query);
 
-/*
- * cursors, one of each of the n_streams, then of the n_bitmaps: where a pass begins that adds from this block on. From
- * the first block they are all 0.
- */
-void thr_hit_query_seek(const thr_hit_query *query, uint32_t *cursors, uint32_t block);
+/* cursors, one a stream, by form: where a pass begins that adds from this window on. */
+void thr_hit_query_seek(const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window);
 
 /*
- * sums[i], in units, for the items of blocks first to first + n_blocks - 1: what it was, and what the query adds. There
- * is room for whole blocks. cursors move on to block first + n_blocks.
+ * sums[i], in units, for the THR_LISTS_WINDOW places of a window: what it was, and what the query adds. cursors move on
+ * to the next window.
  */
-void thr_hit_query_add(const thr_kernels *kernels, const thr_hit_query *query, uint32_t *cursors, uint32_t first,
-                       uint32_t n_blocks, int32_t *sums);
+void thr_hit_query_add(const thr_kernels *kernels, const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window,
+                       int32_t *sums);
 
 #endif

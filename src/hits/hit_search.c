@@ -9,20 +9,17 @@
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
 
-/*
- * Blocks of a window, whose sums the second level cache holds; windows a thread takes at once, since every piece looks
- * up where its streams begin; items offered together.
- */
-enum { WINDOW = 64, PIECE_WINDOWS = 16, WINDOW_ITEMS = WINDOW * THR_LISTS_BLOCK, OFFERED = 64 };
+/* Windows a thread takes at once; items whose values are found together; items offered together. */
+enum { PIECE_WINDOWS = 4, VALUES = 1024, OFFERED = 64 };
 
 /* One thread's. */
 typedef struct worker {
     thr_collector collector;
-    uint32_t *cursors;
-    size_t n_cursors;  /* there is room for */
-    uint64_t bad_item; /* the smallest whose value is not finite, or UINT64_MAX */
-    int32_t sums[WINDOW_ITEMS];
-    float values[WINDOW_ITEMS];
+    thr_hit_cursor *cursors;
+    size_t n_cursors; /* there is room for */
+    uint64_t bad_row; /* the smallest whose value is not finite, or UINT64_MAX */
+    int32_t sums[THR_LISTS_WINDOW];
+    float values[VALUES];
 } worker;
 
 struct thr_hit_search {
@@ -64,13 +61,14 @@ void thr_hit_search_free(thr_hit_search *search) {
 typedef struct run {
     thr_hit_search *search;
     const thr_hit_target *target;
-    uint32_t n_blocks;
+    uint32_t n_windows;
+    bool plain; /* an item's value is its sum alone, and finite */
 } run;
 
 /* From sums of n items, the first of them `first`, to values. */
 static void find_values(const run *r, const int32_t *sums, uint32_t first, uint32_t n, float *values) {
     const thr_hit_target *target = r->target;
-    const bool sigmoid = target->value == THR_HIT_VALUE_SIGMOID;
+    const bool sigmoid = target->value == THR_HITS_VALUE_SIGMOID;
     const double unit = sigmoid ? -r->search->query.unit : r->search->query.unit;
     for (uint32_t i = 0; i < n; i++)
         values[i] = (float)((double)sums[i] * unit);
@@ -87,42 +85,90 @@ static void find_values(const run *r, const int32_t *sums, uint32_t first, uint3
             values[i] += target->offsets[first + i];
 }
 
-/* A group of OFFERED items or fewer, with room for all; the first of them is a multiple of OFFERED. */
-static void offer(const run *r, worker *w, uint32_t first, uint32_t n, const float *values) {
-    uint64_t mask = n == OFFERED ? UINT64_MAX : (UINT64_C(1) << n) - 1, finite = 0;
-    if (r->target->filter != NULL)
-        mask &= r->target->filter[first / OFFERED];
-    for (uint32_t i = 0; i < n; i++)
-        finite |= (uint64_t)(fabsf(values[i]) <= FLT_MAX) << i;
-    if ((mask & ~finite) != 0) {
-        const uint64_t item = first + (uint32_t)__builtin_ctzll(mask & ~finite);
-        w->bad_item = item < w->bad_item ? item : w->bad_item;
-    }
-    mask &= finite & r->search->context->kernels->screen_scores(values, w->collector.threshold);
-    if (mask == 0)
-        return;
-    thr_collector_reserve(&w->collector);
-    thr_collector_push_block(&w->collector, first, mask, values, NULL);
+/* Bits of a group of OFFERED items or fewer that may be found; the first of them is a multiple of OFFERED. */
+static uint64_t may_be_found(const run *r, uint32_t first, uint32_t n) {
+    const uint64_t there = n == OFFERED ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+    return r->target->filter == NULL ? there : there & r->target->filter[first / OFFERED];
 }
 
-static void run_window(const run *r, worker *w, uint32_t first_block) {
-    const uint32_t n_items = r->target->lists->n_items, first = first_block * THR_LISTS_BLOCK;
-    const uint32_t n_blocks = r->n_blocks - first_block < WINDOW ? r->n_blocks - first_block : WINDOW;
-    const uint32_t n = n_items - first < WINDOW_ITEMS ? n_items - first : WINDOW_ITEMS;
-    memset(w->sums, 0, (size_t)n_blocks * THR_LISTS_BLOCK * sizeof *w->sums);
-    thr_hit_query_add(r->search->context->kernels, &r->search->query, w->cursors, first_block, n_blocks, w->sums);
-    find_values(r, w->sums, first, n, w->values);
-    for (uint32_t i = 0; i < n; i += OFFERED)
-        offer(r, w, first + i, n - i < OFFERED ? n - i : OFFERED, w->values + i);
+static void collect(const run *r, worker *w, uint32_t first, uint64_t mask, const float *values) {
+    const uint32_t *rows = r->target->rows;
+    thr_collector_reserve(&w->collector);
+    for (; mask != 0; mask &= mask - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctzll(mask);
+        thr_collector_push(&w->collector, rows == NULL ? first + i : rows[first + i], values[i], 0);
+    }
+}
+
+static void offer(const run *r, worker *w, uint32_t first, uint32_t n, const float *values) {
+    uint64_t mask = may_be_found(r, first, n), finite = 0;
+    for (uint32_t i = 0; i < n; i++)
+        finite |= (uint64_t)(fabsf(values[i]) <= FLT_MAX) << i;
+    for (uint64_t bad = mask & ~finite; bad != 0; bad &= bad - 1) {
+        const uint32_t item = first + (uint32_t)__builtin_ctzll(bad);
+        const uint64_t row = r->target->rows == NULL ? item : r->target->rows[item];
+        w->bad_row = row < w->bad_row ? row : w->bad_row;
+    }
+    mask &= finite & r->search->context->kernels->screen_scores(values, w->collector.threshold);
+    if (mask != 0)
+        collect(r, w, first, mask, values);
+}
+
+/* A bound of the sums whose values reach the threshold: values are sums x unit, rounded to a float. */
+static int32_t least_sum(const run *r, float threshold) {
+    const double sum = (double)threshold / r->search->query.unit, bound = floor(sum - fabs(sum) * 0x1p-23 - 1);
+    return bound > (double)INT32_MIN ? (int32_t)fmin(bound, (double)INT32_MAX) : INT32_MIN;
+}
+
+/* Values that are sums need not be found but of the few that are large enough. */
+static void offer_sums(const run *r, worker *w, uint32_t first, uint32_t n) {
+    const thr_kernels *kernels = r->search->context->kernels;
+    float threshold = w->collector.threshold;
+    int32_t least = least_sum(r, threshold);
+    for (uint32_t i = 0; i < n; i += OFFERED) {
+        uint64_t mask = kernels->screen_sums(w->sums + i, least);
+        if (mask == 0)
+            continue;
+        mask &= may_be_found(r, first + i, n - i < OFFERED ? n - i : OFFERED);
+        for (uint64_t left = mask; left != 0; left &= left - 1) {
+            const uint32_t j = (uint32_t)__builtin_ctzll(left);
+            w->values[j] = (float)((double)w->sums[i + j] * r->search->query.unit);
+        }
+        collect(r, w, first + i, mask, w->values);
+        if (w->collector.threshold > threshold) {
+            threshold = w->collector.threshold;
+            least = least_sum(r, threshold);
+        }
+    }
+}
+
+static void offer_values(const run *r, worker *w, uint32_t first, uint32_t n) {
+    for (uint32_t i = 0; i < n; i += VALUES) {
+        const uint32_t m = n - i < VALUES ? n - i : VALUES;
+        find_values(r, w->sums + i, first + i, m, w->values);
+        for (uint32_t j = 0; j < m; j += OFFERED)
+            offer(r, w, first + i + j, m - j < OFFERED ? m - j : OFFERED, w->values + j);
+    }
+}
+
+static void run_window(const run *r, worker *w, uint32_t window) {
+    const uint32_t first = window * THR_LISTS_WINDOW, left = r->target->lists->n_items - first;
+    const uint32_t n = left < THR_LISTS_WINDOW ? left : THR_LISTS_WINDOW;
+    memset(w->sums, 0, sizeof w->sums);
+    thr_hit_query_add(r->search->context->kernels, &r->search->query, w->cursors, window, w->sums);
+    if (r->plain)
+        offer_sums(r, w, first, n);
+    else
+        offer_values(r, w, first, n);
 }
 
 static void run_piece(void *arg, size_t piece, uint32_t number) {
     const run *r = arg;
     worker *w = &r->search->workers[number];
-    const uint32_t first = (uint32_t)piece * PIECE_WINDOWS * WINDOW;
+    const uint32_t first = (uint32_t)piece * PIECE_WINDOWS;
     thr_hit_query_seek(&r->search->query, w->cursors, first);
-    for (uint32_t block = first; block < r->n_blocks && block < first + PIECE_WINDOWS * WINDOW; block += WINDOW)
-        run_window(r, w, block);
+    for (uint32_t window = first; window < r->n_windows && window < first + PIECE_WINDOWS; window++)
+        run_window(r, w, window);
 }
 
 /* ------------------------------------------------------------------------------------------------ a search */
@@ -131,9 +177,9 @@ static thr_status start(thr_hit_search *search, size_t k, thr_error *err) {
     thr_context *context = search->context;
     for (uint32_t i = 0; i < context->n_threads; i++) {
         worker *w = &search->workers[i];
-        w->bad_item = UINT64_MAX;
+        w->bad_row = UINT64_MAX;
         THR_TRY(thr_collector_start(&w->collector, context, k, 0, -INFINITY, err));
-        THR_TRY(thr_grow(context, &w->cursors, &w->n_cursors, 0, search->query.n_streams + search->query.n_bitmaps,
+        THR_TRY(thr_grow(context, &w->cursors, &w->n_cursors, 0, thr_hit_query_streams(&search->query),
                          sizeof *w->cursors, "a search", err));
     }
     return THR_OK;
@@ -142,33 +188,34 @@ static thr_status start(thr_hit_search *search, size_t k, thr_error *err) {
 /* All that the workers found, in the first one's collector. */
 static thr_status gather(thr_hit_search *search, thr_error *err) {
     thr_collector *all = &search->workers[0].collector;
-    uint64_t bad_item = UINT64_MAX;
+    uint64_t bad_row = UINT64_MAX;
     for (uint32_t i = 0; i < search->context->n_threads; i++) {
         const worker *w = &search->workers[i];
-        bad_item = w->bad_item < bad_item ? w->bad_item : bad_item;
+        bad_row = w->bad_row < bad_row ? w->bad_row : bad_row;
         if (i > 0)
             thr_collector_merge(all, &w->collector);
     }
     thr_collector_finish(all);
-    if (bad_item != UINT64_MAX)
-        return thr_fail(err, THR_ERANGE, "the value of item %llu is not finite: lower weights, or its multiplier",
-                        (unsigned long long)bad_item);
+    if (bad_row != UINT64_MAX)
+        return thr_fail(err, THR_ERANGE, "the value of row %llu is not finite: lower weights, or its multiplier",
+                        (unsigned long long)bad_row);
     return all->status == THR_OK ? THR_OK : thr_fail(err, all->status, "no memory for the best items");
 }
 
 thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *target, const uint32_t *features,
-                              const float *weights, size_t n_features, size_t k, uint32_t *items, float *values,
+                              const float *weights, size_t n_features, size_t k, uint64_t *rows, float *values,
                               size_t *n, uint32_t *n_unknown, thr_error *err) {
     THR_TRY(thr_hit_query_make(search->context, target->lists, features, weights, n_features, &search->query, err));
     THR_TRY(start(search, k, err));
-    run r = {search, target, (target->lists->n_items + THR_LISTS_BLOCK - 1) / THR_LISTS_BLOCK};
-    thr_parallel_for(search->context, (r.n_blocks + PIECE_WINDOWS * WINDOW - 1) / (PIECE_WINDOWS * WINDOW), run_piece,
-                     &r);
+    const bool sums = target->value == THR_HITS_VALUE_SUM && target->multipliers == NULL && target->offsets == NULL;
+    run r = {search, target, thr_lists_n_windows(target->lists),
+             sums && search->query.unit * 0x1p31 <= (double)FLT_MAX};
+    thr_parallel_for(search->context, (r.n_windows + PIECE_WINDOWS - 1) / PIECE_WINDOWS, run_piece, &r);
     THR_TRY(gather(search, err));
     const thr_collector *all = &search->workers[0].collector;
     thr_candidates_sort(all->items, all->n);
     for (size_t i = 0; i < all->n; i++) {
-        items[i] = (uint32_t)all->items[i].row;
+        rows[i] = all->items[i].row;
         values[i] = all->items[i].score;
     }
     *n = all->n;

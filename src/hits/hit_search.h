@@ -5,11 +5,11 @@
  *
  * With s an item's sum, its value is
  *
- *   THR_HIT_VALUE_SUM       multiplier s + offset
- *   THR_HIT_VALUE_SIGMOID   multiplier / (1 + exp(-s)) + offset
+ *   THR_HITS_VALUE_SUM       multiplier s + offset
+ *   THR_HITS_VALUE_SIGMOID   multiplier / (1 + exp(-s)) + offset
  *
  * in floats, operation by operation: a bid is a multiplier, pacing an offset (HitMatch 3.1). Items without a hit have a
- * sum, too: 0. Equal values go to the smaller item.
+ * sum, too: 0. Items are searched in the order of the lists and told by row; equal values go to the smaller row.
  */
 #ifndef THR_HITS_HIT_SEARCH_H
 #define THR_HITS_HIT_SEARCH_H
@@ -17,12 +17,11 @@
 #include "hits/hit_query.h"
 #include "select/candidates.h"
 
-typedef enum thr_hit_value { THR_HIT_VALUE_SUM = 0, THR_HIT_VALUE_SIGMOID = 1 } thr_hit_value;
-
 /* What is searched and how. Pointers are borrowed. */
 typedef struct thr_hit_target {
     const thr_lists *lists;
-    thr_hit_value value;
+    const uint32_t *rows; /* of items, to tell them by; NULL: items are rows */
+    thr_hits_value value;
     const float *multipliers; /* one an item, finite; NULL: 1 */
     const float *offsets;     /* one an item, finite; NULL: 0 */
     const uint64_t *filter;   /* bit i % 64 of word i / 64: item i may be found; NULL: all may */
@@ -35,13 +34,13 @@ void thr_hit_search_free(thr_hit_search *search);
 
 /*
  * The best k of the items that the filter lets through, best first; *n of them, fewer than k where there are no more.
- * Features and weights as thr_hit_query_make has them; *n_unknown of them no item has. items and values have k places,
+ * Features and weights as thr_hit_query_make has them; *n_unknown of them no item has. rows and values have k places,
  * k >= 1.
  *
- * THR_OK, and what thr_hit_query_make returns; THR_ERANGE for a value that is not finite (err names the item).
+ * THR_OK, and what thr_hit_query_make returns; THR_ERANGE for a value that is not finite (err names the row).
  */
 thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *target, const uint32_t *features,
-                              const float *weights, size_t n_features, size_t k, uint32_t *items, float *values,
+                              const float *weights, size_t n_features, size_t k, uint64_t *rows, float *values,
                               size_t *n, uint32_t *n_unknown, thr_error *err);
 
 #endif

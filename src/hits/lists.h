@@ -2,72 +2,71 @@
 /*
  * lists.h - compressed posting lists: which items have a feature (HitMatch 3.4).
  *
- * Items are numbered from 0 and stand in blocks of 256. What a feature has in one block is written in the shortest of
- * three forms:
+ * Items are numbered from 0 and stand in windows of 65,536, and within these in blocks of 256. What a feature has in a
+ * block is written in one of three forms, by what is read and added up fastest:
  *
- *   ids    a byte an item, its place in the block, ascending: 1 to 16 items
- *   runs   two bytes a run of neighbours, its first place and its length less one: 1 to 4 runs
- *   bits   a bitmap of 32 bytes, bit i of byte j place 8 j + i
+ *   ids      a place in the window, two bytes an item: up to 23 items that stand apart
+ *   runs     a first place and a length less one, four bytes a run: up to 4 runs of 4 items and more on average; a run
+ *            goes on from block to block
+ *   bitmaps  32 bytes, bit i of byte j place 8 j + i of the block, and a byte for the block's number
  *
- * Blocks of one form and one length are a *group*: their values have one size, so that nothing is padded (errata 1),
- * and who reads them knows before the loop how many there are. In a group blocks stand by feature, then by number. A
- * feature's blocks in a group are an *entry*.
+ * What a feature has in one form is an *entry*, and of an entry what it has in one window a *part*: parts have a number
+ * of elements, and their window. All elements of a form stand together, by feature, then by place, so that a search
+ * goes over each of a query's entries once, from front to back.
  *
- * One set of lists has at most 2^24 items, so that a block's number takes two bytes.
+ * (The paper has blocks of 8-bit ids, grouped by their size. There a list is as many streams as it has sizes, and most
+ * blocks of a large catalogue hold one item or two, behind a number as long as they are: docs/kernels.md.)
  */
 #ifndef THR_HITS_LISTS_H
 #define THR_HITS_LISTS_H
 
-#include <thresher/context.h>
+#include <thresher/hits.h>
 
 enum {
+    THR_LISTS_WINDOW = 65536,
     THR_LISTS_BLOCK = 256,
-    THR_LISTS_IDS = 16, /* the most items of a block written as ids */
-    THR_LISTS_RUNS = 4, /* the most runs */
-    THR_LISTS_BITS = THR_LISTS_IDS + THR_LISTS_RUNS,
-    THR_LISTS_N_GROUPS = THR_LISTS_BITS + 1,
-    THR_LISTS_MAX_ITEMS = 1 << 24,
-    THR_LISTS_MAX_FEATURE = (1 << 28) - 1 /* the largest number a feature may have */
+    THR_LISTS_BLOCKS = THR_LISTS_WINDOW / THR_LISTS_BLOCK,
+    THR_LISTS_BITMAP = THR_LISTS_BLOCK / 8, /* bytes */
+    THR_LISTS_MAX_WINDOWS = 256             /* THR_HITS_MAX_ITEMS */
 };
 
-/* Bytes of a block's values. Group n - 1 has n ids, group THR_LISTS_IDS + n - 1 n runs, THR_LISTS_BITS a bitmap. */
-static inline uint32_t thr_lists_group_size(uint32_t group) {
-    return group < THR_LISTS_IDS ? group + 1 : group < THR_LISTS_BITS ? 2 * (group - THR_LISTS_IDS + 1) : 32;
-}
-
-typedef struct thr_lists_group {
-    const uint16_t *numbers; /* of the blocks */
-    const uint8_t *values;   /* thr_lists_group_size bytes each */
-    uint32_t n_blocks;
-} thr_lists_group;
+typedef enum thr_lists_form { THR_LISTS_IDS, THR_LISTS_RUNS, THR_LISTS_BITMAPS, THR_LISTS_N_FORMS } thr_lists_form;
 
 /* A view. */
 typedef struct thr_lists {
-    uint32_t n_items;
-    uint32_t n_features, n_entries;
+    uint32_t n_items, n_features, n_entries, n_parts;
     uint64_t n_postings;           /* pairs of an item and a feature it has */
     const uint32_t *features;      /* their numbers, ascending */
     const uint32_t *sizes;         /* items of each */
-    const uint32_t *first_entries; /* feature f has entries first_entries[f] to first_entries[f + 1] - 1, by group */
-    const uint8_t *entry_groups;
-    const uint32_t *entry_begins, *entry_lengths; /* blocks within the group */
-    thr_lists_group groups[THR_LISTS_N_GROUPS];
+    const uint32_t *first_entries; /* feature f has entries first_entries[f] to first_entries[f + 1] - 1, by form */
+    const uint8_t *entry_forms;
+    const uint32_t *entry_begins; /* the first element in its form */
+    const uint32_t *entry_parts;  /* entry e has parts entry_parts[e] to entry_parts[e + 1] - 1, by window */
+    const uint8_t *part_windows;
+    const uint16_t *part_sizes; /* elements, less one */
+    uint32_t n_elements[THR_LISTS_N_FORMS];
+    const uint16_t *ids;
+    const uint16_t *runs; /* two each */
+    const uint8_t *bitmap_blocks, *bitmaps;
 } thr_lists;
+
+static inline uint32_t thr_lists_n_windows(const thr_lists *lists) {
+    return (lists->n_items + THR_LISTS_WINDOW - 1) / THR_LISTS_WINDOW;
+}
 
 /* Where a feature stands in lists->features, or lists->n_features. */
 uint32_t thr_lists_find(const thr_lists *lists, uint32_t feature);
+
+/* Whether an item has a feature, by its number. */
+bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item);
+
+/* Set bit i % 64 of words[i / 64] for every item i that has the feature in place f; there is room for whole windows. */
+void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words);
 
 /* Bytes of all that the view shows. */
 uint64_t thr_lists_bytes(const thr_lists *lists);
 
 /* ------------------------------------------------------------------------------------------------ building */
-
-/* What items have: features[offsets[i]] to features[offsets[i + 1] - 1] are item i's, in any order. A view. */
-typedef struct thr_item_features {
-    const uint64_t *offsets; /* n_items + 1, from 0 */
-    const uint32_t *features;
-    uint64_t n_items;
-} thr_item_features;
 
 /* Lists and the memory they are in. Zeroed before the build. */
 typedef struct thr_built_lists {
@@ -77,13 +76,12 @@ typedef struct thr_built_lists {
 } thr_built_lists;
 
 /*
- * All threads build; the result does not depend on how many there are.
+ * rows as thr_postings_sort has them. All threads build; the result does not depend on how many there are.
  *
- * THR_OK; THR_EINVAL for no items, more than THR_LISTS_MAX_ITEMS, or offsets that do not ascend from 0; THR_ERANGE for
- * a feature beyond THR_LISTS_MAX_FEATURE (err names the item); THR_ENOMEM.
+ * THR_OK; THR_EDIM for no items or more than THR_HITS_MAX_ITEMS; THR_ENOMEM; and what thr_postings_sort returns.
  */
-thr_status thr_lists_build(thr_context *context, const thr_item_features *items, thr_built_lists *built,
-                           thr_error *err);
+thr_status thr_lists_build(thr_context *context, const thr_item_features *items, const uint32_t *rows,
+                           thr_built_lists *built, thr_error *err);
 void thr_built_lists_free(thr_context *context, thr_built_lists *built);
 
 #endif

@@ -1,91 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Building: a counting sort from items to features, then every feature's items are cut into blocks and written down.
+ * Building: what items have is turned round (hits/turned), then every feature's items are cut into blocks, each of
+ * which chooses its form, and written down.
  *
- * Features are dealt with in pieces that a thread takes whole. A first pass counts the blocks of every piece in every
- * group, sums of these say where a piece writes, and a second pass writes: nothing depends on which thread was when.
+ * Features are dealt with in pieces that a thread takes whole. A first pass counts what every piece will write, sums of
+ * these say where, and a second pass, the same code, writes: nothing depends on which thread was when.
  */
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "hits/lists.h"
+#include "hits/turned.h"
 #include "parallel/pool.h"
 
-enum { PIECE_POSTINGS = 1 << 16 };
+enum {
+    PIECE_POSTINGS = 1 << 16,
+    BITMAP_LEAST = 24, /* items of a block from which a bitmap is faster than ids; a bitmap is shorter from 17 on */
+    MOST_RUNS = 4,     /* of a block, ... */
+    RUN_LEAST = 4      /* ... if they are that long on average */
+};
 
-/* ------------------------------------------------------------------------------------------------ sorting */
-
-/* Items by feature number. */
-typedef struct sorted {
-    uint64_t n_numbers; /* the largest feature number, and one */
-    uint64_t *starts;   /* of number f: items[starts[f]] to items[starts[f + 1] - 1], ascending */
-    uint32_t *items;
-} sorted;
-
-static thr_status check(const thr_item_features *items, uint64_t *n_numbers, thr_error *err) {
-    if (items->n_items == 0 || items->n_items > THR_LISTS_MAX_ITEMS)
-        return thr_fail(err, THR_EINVAL, "%llu items: lists can have 1 to %d", (unsigned long long)items->n_items,
-                        THR_LISTS_MAX_ITEMS);
-    if (items->offsets[0] != 0)
-        return thr_fail(err, THR_EINVAL, "the features of item 0 begin at %llu: the first offset is 0",
-                        (unsigned long long)items->offsets[0]);
-    uint32_t largest = 0;
-    for (uint64_t i = 0; i < items->n_items; i++) {
-        if (items->offsets[i + 1] < items->offsets[i])
-            return thr_fail(err, THR_EINVAL, "the features of item %llu end before they begin", (unsigned long long)i);
-        for (uint64_t e = items->offsets[i]; e < items->offsets[i + 1]; e++) {
-            if (items->features[e] > THR_LISTS_MAX_FEATURE)
-                return thr_fail(err, THR_ERANGE, "item %llu has feature %u: numbers go up to %d", (unsigned long long)i,
-                                items->features[e], THR_LISTS_MAX_FEATURE);
-            largest = items->features[e] > largest ? items->features[e] : largest;
-        }
-    }
-    *n_numbers = (uint64_t)largest + 1;
-    return THR_OK;
-}
-
-/* starts[f + 1] is at first where f's next item goes, and its end, the next one's start, when all are there. */
-static thr_status sort_items(thr_context *context, const thr_item_features *items, sorted *s, thr_error *err) {
-    const uint64_t n = items->offsets[items->n_items];
-    THR_TRY(thr_alloc_zero(context, s->n_numbers + 2, sizeof *s->starts, &s->starts, "posting lists", err));
-    THR_TRY(thr_alloc(context, n, sizeof *s->items, &s->items, "posting lists", err));
-    uint64_t *next = s->starts + 1, sum = 0;
-    for (uint64_t e = 0; e < n; e++)
-        next[items->features[e]]++;
-    for (uint64_t f = 0; f < s->n_numbers; f++) {
-        const uint64_t size = next[f];
-        next[f] = sum;
-        sum += size;
-    }
-    for (uint64_t i = 0; i < items->n_items; i++)
-        for (uint64_t e = items->offsets[i]; e < items->offsets[i + 1]; e++)
-            s->items[next[items->features[e]]++] = (uint32_t)i;
-    return THR_OK;
-}
-
-/* ------------------------------------------------------------------------------------------------ pieces */
-
-/* Features that a thread takes; first what they have in every group, then where that begins. */
-typedef struct piece {
-    uint32_t begin, end; /* of lists->features */
-    uint32_t n_entries;
-    uint64_t n_postings, n_repeated;
-    uint64_t n_blocks[THR_LISTS_N_GROUPS];
-} piece;
-
-typedef struct build {
-    const sorted *sorted;
-    thr_lists *lists;
-    piece *pieces;
-    size_t n_pieces;
-    uint32_t *found; /* the features, before there is a place for them */
-    /* The view's arrays, to be written. */
-    uint32_t *features, *sizes, *first_entries, *begins, *lengths;
-    uint8_t *entry_groups;
-    uint16_t *numbers[THR_LISTS_N_GROUPS];
-    uint8_t *values[THR_LISTS_N_GROUPS];
-} build;
+/* ------------------------------------------------------------------------------------------------ blocks */
 
 /* One block of a feature: the places of its items, without those that repeat. */
 typedef struct block {
@@ -108,183 +44,244 @@ static uint64_t take_block(const uint32_t *items, uint64_t n, uint64_t *at, bloc
     return *at - first - b->n;
 }
 
-/* The form that takes the fewest bytes; ids before runs, runs before bits. */
-static uint32_t choose_group(const block *b) {
-    const uint32_t bits = 32, ids = b->n <= THR_LISTS_IDS ? b->n : bits;
-    const uint32_t runs = b->n_runs <= THR_LISTS_RUNS ? 2 * b->n_runs : bits;
-    if (ids <= runs && ids < bits)
-        return b->n - 1;
-    return runs < bits ? THR_LISTS_IDS + b->n_runs - 1 : THR_LISTS_BITS;
+static thr_lists_form choose_form(const block *b) {
+    if (b->n_runs <= MOST_RUNS && b->n >= RUN_LEAST * b->n_runs)
+        return THR_LISTS_RUNS;
+    return b->n >= BITMAP_LEAST ? THR_LISTS_BITMAPS : THR_LISTS_IDS;
 }
 
-static void write_block(const block *b, uint32_t group, uint8_t *values) {
-    if (group < THR_LISTS_IDS) {
-        memcpy(values, b->places, b->n);
-    } else if (group < THR_LISTS_BITS) {
-        for (uint32_t i = 0, run = 0; i < b->n; run++) {
-            uint32_t end = i + 1;
-            while (end < b->n && b->places[end] == b->places[end - 1] + 1)
-                end++;
-            values[2 * run] = b->places[i];
-            values[2 * run + 1] = (uint8_t)(end - i - 1);
-            i = end;
-        }
+/* ------------------------------------------------------------------------------------------------ pieces */
+
+/* How many there are, or where the next ones go. */
+typedef struct tally {
+    uint64_t elements[THR_LISTS_N_FORMS];
+    uint64_t entries, parts, postings, repeated;
+} tally;
+
+typedef struct piece {
+    uint32_t begin, end; /* of lists->features */
+    tally tally;
+} piece;
+
+typedef struct build {
+    thr_postings sorted;
+    thr_lists *lists;
+    piece *pieces;
+    size_t n_pieces;
+    bool writing;
+    /* The view's arrays, to be written. */
+    uint32_t *features, *sizes, *first_entries, *entry_begins, *entry_parts;
+    uint16_t *part_sizes, *ids, *runs;
+    uint8_t *entry_forms, *part_windows, *bitmap_blocks, *bitmaps;
+} build;
+
+/* Parts of one feature in one form, while its blocks go by. */
+typedef struct open_entry {
+    uint64_t begin, n; /* elements */
+    uint32_t n_parts;
+    uint32_t last_end; /* of runs: the place behind the last one in its window */
+    uint8_t windows[THR_LISTS_MAX_WINDOWS];
+    uint16_t sizes[THR_LISTS_MAX_WINDOWS];
+} open_entry;
+
+/* An element of a window; says where it goes. */
+static uint64_t add_element(open_entry *e, uint32_t window) {
+    if (e->n_parts == 0 || e->windows[e->n_parts - 1] != window) {
+        e->windows[e->n_parts] = (uint8_t)window;
+        e->sizes[e->n_parts++] = 0;
+        e->last_end = 0;
     } else {
-        memset(values, 0, 32);
-        for (uint32_t i = 0; i < b->n; i++)
-            values[b->places[i] / 8] |= (uint8_t)(1u << b->places[i] % 8);
+        e->sizes[e->n_parts - 1]++;
+    }
+    return e->begin + e->n++;
+}
+
+static void put_ids(const build *w, const block *b, uint32_t first, open_entry *e) {
+    for (uint32_t i = 0; i < b->n; i++) {
+        const uint64_t at = add_element(e, b->number / THR_LISTS_BLOCKS);
+        if (w->writing)
+            w->ids[at] = (uint16_t)(first + b->places[i]);
     }
 }
 
-static void count_piece(void *arg, size_t number, uint32_t worker) {
-    (void)worker;
-    const build *w = arg;
-    piece *p = &w->pieces[number];
-    block b;
-    for (uint32_t f = p->begin; f < p->end; f++) {
-        const uint64_t start = w->sorted->starts[w->found[f]], n = w->sorted->starts[w->found[f] + 1] - start;
-        uint32_t seen = 0;
-        for (uint64_t at = 0; at < n;) {
-            p->n_repeated += take_block(w->sorted->items + start, n, &at, &b);
-            const uint32_t group = choose_group(&b);
-            p->n_entries += (seen >> group & 1) == 0;
-            seen |= 1u << group;
-            p->n_blocks[group]++;
-            p->n_postings += b.n;
-        }
+/* A run that begins where the last one ended makes that one longer. */
+static void put_runs(const build *w, const block *b, uint32_t first, open_entry *e) {
+    const uint32_t window = b->number / THR_LISTS_BLOCKS;
+    for (uint32_t i = 0, end; i < b->n; i = end) {
+        for (end = i + 1; end < b->n && b->places[end] == b->places[end - 1] + 1;)
+            end++;
+        const uint32_t start = first + b->places[i];
+        const bool goes_on =
+            e->n_parts > 0 && e->windows[e->n_parts - 1] == window && e->last_end == start && start > 0;
+        const uint64_t at = goes_on ? e->begin + e->n - 1 : add_element(e, window);
+        if (w->writing && !goes_on)
+            w->runs[2 * at] = (uint16_t)start;
+        if (w->writing)
+            w->runs[2 * at + 1] = (uint16_t)(start + (end - i) - 1 - w->runs[2 * at]);
+        e->last_end = start + (end - i);
     }
 }
 
-static void write_piece(void *arg, size_t number, uint32_t worker) {
+static void put_bitmap(const build *w, const block *b, open_entry *e) {
+    const uint64_t at = add_element(e, b->number / THR_LISTS_BLOCKS);
+    if (!w->writing)
+        return;
+    uint8_t *bitmap = w->bitmaps + at * THR_LISTS_BITMAP;
+    memset(bitmap, 0, THR_LISTS_BITMAP);
+    for (uint32_t i = 0; i < b->n; i++)
+        bitmap[b->places[i] / 8] |= (uint8_t)(1u << b->places[i] % 8);
+    w->bitmap_blocks[at] = (uint8_t)(b->number % THR_LISTS_BLOCKS);
+}
+
+/* What is open becomes an entry. */
+static void close_entry(const build *w, tally *t, thr_lists_form form, const open_entry *e) {
+    if (e->n == 0)
+        return;
+    if (w->writing) {
+        w->entry_forms[t->entries] = (uint8_t)form;
+        w->entry_begins[t->entries] = (uint32_t)e->begin;
+        w->entry_parts[t->entries] = (uint32_t)t->parts;
+        memcpy(w->part_windows + t->parts, e->windows, e->n_parts);
+        memcpy(w->part_sizes + t->parts, e->sizes, e->n_parts * sizeof *e->sizes);
+    }
+    t->entries++;
+    t->parts += e->n_parts;
+    t->elements[form] += e->n;
+}
+
+static void put_feature(const build *w, uint32_t f, tally *t, open_entry open[THR_LISTS_N_FORMS]) {
+    const uint32_t *items = w->sorted.items + w->sorted.starts[f];
+    const uint64_t n = w->sorted.starts[f + 1] - w->sorted.starts[f];
+    uint32_t size = 0;
+    block b;
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++) {
+        open[form].begin = t->elements[form];
+        open[form].n = open[form].n_parts = 0;
+    }
+    for (uint64_t at = 0; at < n;) {
+        t->repeated += take_block(items, n, &at, &b);
+        const uint32_t first = b.number % THR_LISTS_BLOCKS * THR_LISTS_BLOCK;
+        const thr_lists_form form = choose_form(&b);
+        if (form == THR_LISTS_IDS)
+            put_ids(w, &b, first, &open[form]);
+        else if (form == THR_LISTS_RUNS)
+            put_runs(w, &b, first, &open[form]);
+        else
+            put_bitmap(w, &b, &open[form]);
+        size += b.n;
+    }
+    if (w->writing) {
+        w->sizes[f] = size;
+        w->first_entries[f] = (uint32_t)t->entries;
+    }
+    t->postings += size;
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+        close_entry(w, t, (thr_lists_form)form, &open[form]);
+}
+
+static void run_piece(void *arg, size_t number, uint32_t worker) {
     (void)worker;
     const build *w = arg;
     piece *p = &w->pieces[number];
-    uint32_t entry = p->n_entries;
-    block b;
-    for (uint32_t f = p->begin; f < p->end; f++) {
-        const uint64_t start = w->sorted->starts[w->features[f]], n = w->sorted->starts[w->features[f] + 1] - start;
-        uint32_t lengths[THR_LISTS_N_GROUPS] = {0};
-        w->sizes[f] = 0;
-        for (uint64_t at = 0; at < n;) {
-            (void)take_block(w->sorted->items + start, n, &at, &b);
-            const uint32_t group = choose_group(&b);
-            const uint64_t place = p->n_blocks[group] + lengths[group]++;
-            w->numbers[group][place] = (uint16_t)b.number;
-            write_block(&b, group, w->values[group] + place * thr_lists_group_size(group));
-            w->sizes[f] += b.n;
-        }
-        w->first_entries[f] = entry;
-        for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++) {
-            if (lengths[group] == 0)
-                continue;
-            w->entry_groups[entry] = (uint8_t)group;
-            w->begins[entry] = (uint32_t)p->n_blocks[group];
-            w->lengths[entry++] = lengths[group];
-            p->n_blocks[group] += lengths[group];
-        }
-    }
+    open_entry open[THR_LISTS_N_FORMS];
+    for (uint32_t f = p->begin; f < p->end; f++)
+        put_feature(w, f, &p->tally, open);
 }
 
 /* ------------------------------------------------------------------------------------------------ together */
 
 static thr_status cut(thr_context *context, build *w, thr_error *err) {
-    const sorted *s = w->sorted;
-    uint64_t n_features = 0;
-    for (uint64_t f = 0; f < s->n_numbers; f++)
-        n_features += s->starts[f + 1] > s->starts[f];
-    w->lists->n_features = (uint32_t)n_features;
-    const uint64_t n_postings = s->starts[s->n_numbers];
-    THR_TRY(thr_alloc(context, n_features, sizeof *w->found, &w->found, "features", err));
+    const thr_postings *s = &w->sorted;
+    const uint64_t n_postings = s->starts[s->n_features];
     THR_TRY(thr_alloc_zero(context, n_postings / PIECE_POSTINGS + 1, sizeof *w->pieces, &w->pieces, "pieces", err));
-    uint32_t at = 0;
     uint64_t begin = 0;
-    w->n_pieces = n_features > 0;
-    for (uint64_t f = 0; f < s->n_numbers; f++) {
-        if (s->starts[f + 1] == s->starts[f])
-            continue;
+    w->n_pieces = s->n_features > 0;
+    for (uint32_t f = 0; f < s->n_features; f++) {
         if (s->starts[f] - begin >= PIECE_POSTINGS) {
             begin = s->starts[f];
-            w->pieces[w->n_pieces++].begin = at;
+            w->pieces[w->n_pieces++].begin = f;
         }
-        w->found[at++] = (uint32_t)f;
-        w->pieces[w->n_pieces - 1].end = at;
+        w->pieces[w->n_pieces - 1].end = f + 1;
     }
     return THR_OK;
 }
 
+/* *sum grows by *n, which becomes what it was. */
+static void accumulate(uint64_t *n, uint64_t *sum) {
+    const uint64_t had = *n;
+    *n = *sum;
+    *sum += had;
+}
+
 /* From what pieces have to where they write. */
-static thr_status add_up(build *w, uint64_t *n_repeated, thr_error *err) {
+static thr_status add_up(build *w, tally *all, thr_error *err) {
     thr_lists *lists = w->lists;
-    uint64_t n_entries = 0, n_blocks[THR_LISTS_N_GROUPS] = {0};
+    *all = (tally){.entries = 0};
     for (size_t i = 0; i < w->n_pieces; i++) {
-        piece *p = &w->pieces[i];
-        const uint64_t had = p->n_entries;
-        p->n_entries = (uint32_t)n_entries;
-        n_entries += had;
-        lists->n_postings += p->n_postings;
-        *n_repeated += p->n_repeated;
-        for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++) {
-            const uint64_t blocks = p->n_blocks[group];
-            p->n_blocks[group] = n_blocks[group];
-            n_blocks[group] += blocks;
-        }
+        tally *t = &w->pieces[i].tally;
+        accumulate(&t->entries, &all->entries);
+        accumulate(&t->parts, &all->parts);
+        accumulate(&t->postings, &all->postings);
+        accumulate(&t->repeated, &all->repeated);
+        for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+            accumulate(&t->elements[form], &all->elements[form]);
     }
-    for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++) {
-        if (n_blocks[group] > UINT32_MAX)
-            return thr_fail(err, THR_EINVAL, "more than 2^32 blocks of one size: build the items in several parts");
-        lists->groups[group].n_blocks = (uint32_t)n_blocks[group];
+    bool fits = all->parts <= UINT32_MAX;
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++) {
+        fits = fits && all->elements[form] <= UINT32_MAX;
+        lists->n_elements[form] = (uint32_t)all->elements[form];
     }
-    lists->n_entries = (uint32_t)n_entries;
+    if (!fits)
+        return thr_fail(err, THR_EINVAL, "more than 2^32 postings of one form: build the items in several files");
+    lists->n_entries = (uint32_t)all->entries;
+    lists->n_parts = (uint32_t)all->parts;
+    lists->n_postings = all->postings;
     return THR_OK;
 }
 
 /* One piece of memory for all arrays, those of wide numbers first. */
 static thr_status lay_out(thr_context *context, build *w, void **memory, thr_error *err) {
-    thr_lists *lists = w->lists;
-    const size_t n_features = lists->n_features, n_entries = lists->n_entries;
-    size_t size = (3 * n_features + 1 + 2 * n_entries) * sizeof(uint32_t) + n_entries;
-    for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++)
-        size += lists->groups[group].n_blocks * (sizeof(uint16_t) + thr_lists_group_size(group));
-    THR_TRY(thr_alloc(context, size, 1, memory, "posting lists", err));
-    lists->features = w->features = *memory;
-    memcpy(w->features, w->found, n_features * sizeof *w->features);
-    lists->sizes = w->sizes = w->features + n_features;
-    lists->first_entries = w->first_entries = w->sizes + n_features;
-    lists->entry_begins = w->begins = w->first_entries + n_features + 1;
-    lists->entry_lengths = w->lengths = w->begins + n_entries;
-    uint16_t *numbers = (uint16_t *)(void *)(w->lengths + n_entries);
-    for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++) {
-        lists->groups[group].numbers = w->numbers[group] = numbers;
-        numbers += lists->groups[group].n_blocks;
-    }
-    uint8_t *bytes = (uint8_t *)numbers;
-    lists->entry_groups = w->entry_groups = bytes;
-    bytes += n_entries;
-    for (uint32_t group = 0; group < THR_LISTS_N_GROUPS; group++) {
-        lists->groups[group].values = w->values[group] = bytes;
-        bytes += (size_t)lists->groups[group].n_blocks * thr_lists_group_size(group);
-    }
+    thr_lists *l = w->lists;
+    const size_t n_features = l->n_features, n_entries = l->n_entries, n_bitmaps = l->n_elements[THR_LISTS_BITMAPS];
+    THR_TRY(thr_alloc(context, (size_t)thr_lists_bytes(l), 1, memory, "posting lists", err));
+    l->bitmaps = w->bitmaps = *memory;
+    l->features = w->features = (uint32_t *)(void *)(w->bitmaps + n_bitmaps * THR_LISTS_BITMAP);
+    memcpy(w->features, w->sorted.features, n_features * sizeof *w->features);
+    l->sizes = w->sizes = w->features + n_features;
+    l->first_entries = w->first_entries = w->sizes + n_features;
+    l->entry_begins = w->entry_begins = w->first_entries + n_features + 1;
+    l->entry_parts = w->entry_parts = w->entry_begins + n_entries;
+    l->ids = w->ids = (uint16_t *)(void *)(w->entry_parts + n_entries + 1);
+    l->runs = w->runs = w->ids + l->n_elements[THR_LISTS_IDS];
+    l->part_sizes = w->part_sizes = w->runs + 2 * (size_t)l->n_elements[THR_LISTS_RUNS];
+    l->part_windows = w->part_windows = (uint8_t *)(void *)(w->part_sizes + l->n_parts);
+    l->entry_forms = w->entry_forms = w->part_windows + l->n_parts;
+    l->bitmap_blocks = w->bitmap_blocks = w->entry_forms + n_entries;
     return THR_OK;
 }
 
-thr_status thr_lists_build(thr_context *context, const thr_item_features *items, thr_built_lists *built,
-                           thr_error *err) {
+thr_status thr_lists_build(thr_context *context, const thr_item_features *items, const uint32_t *rows,
+                           thr_built_lists *built, thr_error *err) {
     thr_status status = THR_OK;
-    sorted s = {0};
-    build w = {.sorted = &s, .lists = &built->lists};
-    THR_TRY_OUT(check(items, &s.n_numbers, err));
+    build w = {.lists = &built->lists};
+    tally all;
+    if (items->n_items == 0 || items->n_items > THR_HITS_MAX_ITEMS)
+        return thr_fail(err, THR_EDIM, "%llu items: posting lists can have 1 to %llu",
+                        (unsigned long long)items->n_items, (unsigned long long)THR_HITS_MAX_ITEMS);
+    THR_TRY_OUT(thr_postings_sort(context, items, rows, &w.sorted, err));
     built->lists.n_items = (uint32_t)items->n_items;
-    THR_TRY_OUT(sort_items(context, items, &s, err));
+    built->lists.n_features = w.sorted.n_features;
     THR_TRY_OUT(cut(context, &w, err));
-    thr_parallel_for(context, w.n_pieces, count_piece, &w);
-    THR_TRY_OUT(add_up(&w, &built->n_repeated, err));
+    thr_parallel_for(context, w.n_pieces, run_piece, &w);
+    THR_TRY_OUT(add_up(&w, &all, err));
     THR_TRY_OUT(lay_out(context, &w, &built->memory, err));
-    thr_parallel_for(context, w.n_pieces, write_piece, &w);
+    w.writing = true;
+    thr_parallel_for(context, w.n_pieces, run_piece, &w);
     w.first_entries[built->lists.n_features] = built->lists.n_entries;
+    w.entry_parts[built->lists.n_entries] = built->lists.n_parts;
+    built->n_repeated = all.repeated;
 out:
-    thr_release(context, s.starts);
-    thr_release(context, s.items);
-    thr_release(context, w.found);
+    thr_postings_free(context, &w.sorted);
     thr_release(context, w.pieces);
     return status;
 }

@@ -34,7 +34,7 @@ typedef struct builder {
     thr_index_model_source model;
     thr_gather gather;
     thr_keeper keeper;
-    thr_segment_writer writer;
+    thr_section_writer writer;
     thr_progress progress;
     thr_manifest manifest;
     size_t segments_capacity;
@@ -200,7 +200,7 @@ static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, u
     float *inverse_norms = slab->inverse_norms == NULL ? NULL : slab->inverse_norms + at;
     THR_TRY(thr_keep_rows(&b->keeper, rows, first_row, gather->measures.norms, scales, inverse_norms, &kept, err));
     size_t row_bytes = gather->shape.n_dims * thr_dtype_size(gather->shape.keep);
-    return thr_segment_write(&b->writer, kept, (size_t)rows->n_rows * row_bytes, err);
+    return thr_sections_write(&b->writer, kept, (size_t)rows->n_rows * row_bytes, err);
 }
 
 /* Rows until the segment is full or there are no more. *n_items of 0: the stream had ended before. */
@@ -223,9 +223,9 @@ static thr_status fill_segment(builder *b, uint32_t number, uint64_t *n_items, t
                 goto out;
             }
             THR_TRY_OUT(thr_build_dir_segment_path(&b->dir, number, &path, err));
-            THR_TRY_OUT(thr_segment_write_open(b->context, path, &b->writer, err));
+            THR_TRY_OUT(thr_sections_open(b->context, path, &b->writer, err));
             if (b->gather.shape.keep != THR_DTYPE_NONE)
-                THR_TRY_OUT(thr_segment_write_begin(&b->writer, THR_SECTION_VECTORS, err));
+                THR_TRY_OUT(thr_sections_begin(&b->writer, THR_SECTION_VECTORS, err));
         }
         if (b->ids.n != 0 && first_row + rows.n_rows > b->ids.n)
             THR_TRY_OUT(thr_ids_check_count(&b->ids, first_row + rows.n_rows, b->source.name, err));
@@ -245,13 +245,13 @@ static thr_status end_segment(builder *b, uint32_t number, uint32_t n_items, thr
     thr_segment_shape shape = b->gather.shape;
     shape.n_items = n_items;
     if (shape.keep != THR_DTYPE_NONE)
-        thr_segment_write_end(&b->writer);
+        thr_sections_end(&b->writer);
     THR_TRY(thr_gather_write(&b->gather, THR_SECTION_CODES, THR_SECTION_INVERSE_NORMS, &b->writer, err));
     THR_TRY(thr_ids_write(&b->ids, m->n_items, n_items, &b->writer, err));
     if (shape.centred) {
-        THR_TRY(thr_segment_write_begin(&b->writer, THR_SECTION_CENTRE, err));
-        THR_TRY(thr_segment_write(&b->writer, m->quantiser.centre, shape.n_dims * sizeof(float), err));
-        thr_segment_write_end(&b->writer);
+        THR_TRY(thr_sections_begin(&b->writer, THR_SECTION_CENTRE, err));
+        THR_TRY(thr_sections_write(&b->writer, m->quantiser.centre, shape.n_dims * sizeof(float), err));
+        thr_sections_end(&b->writer);
     }
     THR_TRY(thr_gather_write(&b->gather, THR_SECTION_LEADS, THR_SECTION_RECORDS, &b->writer, err));
     THR_TRY(thr_segment_write_finish(&b->writer, &shape, &listed, err));
@@ -327,7 +327,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     THR_TRY_OUT(calibrate(&b, err));
     THR_TRY_OUT(thr_build_dir_publish(&b.dir, &b.manifest, err));
 out:
-    thr_segment_write_drop(&b.writer);
+    thr_sections_drop(&b.writer);
     if (b.dir.context != NULL)
         thr_build_dir_close(&b.dir);
     thr_keeper_close(&b.keeper);

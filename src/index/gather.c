@@ -265,20 +265,21 @@ static void pad(const thr_gather *gather, thr_slab *slab) {
 }
 
 thr_status thr_gather_write(thr_gather *gather, thr_section_kind first, thr_section_kind last,
-                            thr_segment_writer *writer, thr_error *err) {
+                            thr_section_writer *writer, thr_error *err) {
     thr_segment_shape shape = gather->shape;
     for (uint32_t kind = first; kind <= (uint32_t)last; kind++) {
         if (!has(gather, (thr_section_kind)kind))
             continue;
-        THR_TRY(thr_segment_write_begin(writer, (thr_section_kind)kind, err));
+        THR_TRY(thr_sections_begin(writer, (thr_section_kind)kind, err));
         for (size_t i = 0; i < gather->n_slabs && gather->slabs[i].n_items > 0; i++) {
             uint64_t size;
             pad(gather, &gather->slabs[i]);
             shape.n_items = (uint32_t)gather->slabs[i].n_items;
             (void)thr_section_size(&shape, kind, &size);
-            THR_TRY(thr_segment_write(writer, slab_data(&gather->slabs[i], (thr_section_kind)kind), (size_t)size, err));
+            THR_TRY(
+                thr_sections_write(writer, slab_data(&gather->slabs[i], (thr_section_kind)kind), (size_t)size, err));
         }
-        thr_segment_write_end(writer);
+        thr_sections_end(writer);
     }
     return THR_OK;
 }

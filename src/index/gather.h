@@ -55,6 +55,6 @@ void thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n);
 
 /* Write the sections from first to last, those that are gathered here and that the shape has. */
 thr_status thr_gather_write(thr_gather *gather, thr_section_kind first, thr_section_kind last,
-                            thr_segment_writer *writer, thr_error *err);
+                            thr_section_writer *writer, thr_error *err);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "index/ids.h"
 
+#include "base/decimal.h"
 #include "base/error.h"
-#include "index/radix.h"
+#include "base/radix.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -66,21 +67,6 @@ static thr_status read_numbers(thr_ids *ids, thr_reader *reader, thr_reader_shap
     }
 }
 
-/* An unsigned decimal integer without leading zeros that is an id. */
-static bool parse_id(const char *line, size_t length, uint64_t *id) {
-    *id = 0;
-    if (length == 0 || (length > 1 && line[0] == '0'))
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        if (line[i] < '0' || line[i] > '9')
-            return false;
-        uint64_t digit = (uint64_t)(line[i] - '0');
-        if (__builtin_mul_overflow(*id, (uint64_t)10, id) || __builtin_add_overflow(*id, digit, id))
-            return false;
-    }
-    return *id != THR_NO_ID;
-}
-
 /* All lines are kept as names; beside them the ids, as long as every line so far was one. */
 static thr_status read_lines(thr_ids *ids, thr_reader *reader, thr_error *err) {
     uint64_t used = 0;
@@ -101,7 +87,7 @@ static thr_status read_lines(thr_ids *ids, thr_reader *reader, thr_error *err) {
         memcpy(ids->names + used, line, length);
         ids->names[used + length] = '\0';
         used += length + 1;
-        numbers = numbers && parse_id(line, length, &id);
+        numbers = numbers && thr_decimal_parse(line, length, &id) && id != THR_NO_ID;
         if (numbers) {
             THR_TRY(
                 thr_grow(ids->context, &ids->owned, &ids->owned_capacity, n, n + 1, sizeof *ids->owned, "ids", err));
@@ -222,40 +208,33 @@ thr_status thr_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *
 
 /* ------------------------------------------------------------------------------------------------ write */
 
-static thr_status write_zeros(thr_segment_writer *writer, uint64_t size, thr_error *err) {
+static thr_status write_zeros(thr_section_writer *writer, uint64_t size, thr_error *err) {
     static const uint8_t zeros[THR_BLOCK_ITEMS * sizeof(uint64_t)] = {0};
-    return thr_segment_write(writer, zeros, (size_t)size, err);
+    return thr_sections_write(writer, zeros, (size_t)size, err);
 }
 
-static thr_status write_ids(const thr_ids *ids, uint64_t first, uint32_t n, thr_segment_writer *writer,
+static thr_status write_ids(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer,
                             thr_error *err) {
-    thr_keyed *pairs = NULL;
     uint32_t *order = NULL;
     uint64_t padding = thr_padded_items(n) - n;
     thr_status status = THR_OK;
-    THR_TRY_OUT(thr_segment_write_begin(writer, THR_SECTION_IDS, err));
-    THR_TRY_OUT(thr_segment_write(writer, ids->ids + first, n * sizeof(uint64_t), err));
+    THR_TRY_OUT(thr_sections_begin(writer, THR_SECTION_IDS, err));
+    THR_TRY_OUT(thr_sections_write(writer, ids->ids + first, n * sizeof(uint64_t), err));
     THR_TRY_OUT(write_zeros(writer, padding * sizeof(uint64_t), err));
-    thr_segment_write_end(writer);
+    thr_sections_end(writer);
 
-    THR_TRY_OUT(thr_alloc(ids->context, n, sizeof *pairs, &pairs, "the order of ids", err));
     THR_TRY_OUT(thr_alloc(ids->context, n, sizeof *order, &order, "the order of ids", err));
-    for (uint32_t i = 0; i < n; i++)
-        pairs[i] = (thr_keyed){.key = ids->ids[first + i], .row = i};
-    THR_TRY_OUT(thr_radix_sort(ids->context, pairs, n, err));
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = (uint32_t)pairs[i].row;
-    THR_TRY_OUT(thr_segment_write_begin(writer, THR_SECTION_ID_ORDER, err));
-    THR_TRY_OUT(thr_segment_write(writer, order, n * sizeof *order, err));
+    THR_TRY_OUT(thr_radix_order(ids->context, ids->ids + first, n, order, err));
+    THR_TRY_OUT(thr_sections_begin(writer, THR_SECTION_ID_ORDER, err));
+    THR_TRY_OUT(thr_sections_write(writer, order, n * sizeof *order, err));
     THR_TRY_OUT(write_zeros(writer, padding * sizeof *order, err));
-    thr_segment_write_end(writer);
+    thr_sections_end(writer);
 out:
-    thr_release(ids->context, pairs);
     thr_release(ids->context, order);
     return status;
 }
 
-static thr_status write_names(const thr_ids *ids, uint64_t first, uint32_t n, thr_segment_writer *writer,
+static thr_status write_names(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer,
                               thr_error *err) {
     uint64_t *offsets = NULL;
     uint64_t start = ids->offsets[first];
@@ -263,21 +242,21 @@ static thr_status write_names(const thr_ids *ids, uint64_t first, uint32_t n, th
     size_t piece = total < WRITE_ITEMS ? (size_t)total : WRITE_ITEMS;
     thr_status status = THR_OK;
     THR_TRY(thr_alloc(ids->context, piece, sizeof *offsets, &offsets, "names", err));
-    THR_TRY_OUT(thr_segment_write_begin(writer, THR_SECTION_NAMES, err));
+    THR_TRY_OUT(thr_sections_begin(writer, THR_SECTION_NAMES, err));
     for (uint64_t i = 0; i < total; i += piece) {
         size_t m = total - i < piece ? (size_t)(total - i) : piece;
         for (size_t j = 0; j < m; j++)
             offsets[j] = ids->offsets[first + i + j] - start;
-        THR_TRY_OUT(thr_segment_write(writer, offsets, m * sizeof *offsets, err));
+        THR_TRY_OUT(thr_sections_write(writer, offsets, m * sizeof *offsets, err));
     }
-    THR_TRY_OUT(thr_segment_write(writer, ids->names + start, (size_t)(ids->offsets[first + n] - start), err));
-    thr_segment_write_end(writer);
+    THR_TRY_OUT(thr_sections_write(writer, ids->names + start, (size_t)(ids->offsets[first + n] - start), err));
+    thr_sections_end(writer);
 out:
     thr_release(ids->context, offsets);
     return status;
 }
 
-thr_status thr_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_segment_writer *writer, thr_error *err) {
+thr_status thr_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer, thr_error *err) {
     if (ids->offsets != NULL)
         return write_names(ids, first, n, writer, err);
     return ids->ids != NULL ? write_ids(ids, first, n, writer, err) : THR_OK;

@@ -30,6 +30,6 @@ void thr_ids_close(thr_ids *ids);
 thr_status thr_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *rows_name, thr_error *err);
 
 /* Write the sections ids, id order and names, for those that there are, of n rows from first on. */
-thr_status thr_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_segment_writer *writer, thr_error *err);
+thr_status thr_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer, thr_error *err);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "index/segment_file.h"
 
-#include "base/checksum.h"
 #include "base/error.h"
 #include "code/encode.h"
 
@@ -87,14 +86,6 @@ static thr_status check_header(const char *path, const thr_segment_header *h, ui
                         " does not end a file of %" PRIu64 " bytes: " THR_SEGMENT_REMEDY,
                         path, h->n_sections, h->table_offset, size);
     return THR_OK;
-}
-
-static uint64_t header_checksum(const thr_segment_header *h, const void *table) {
-    thr_checksum_room room;
-    thr_checksum *sum = thr_checksum_start(&room);
-    thr_checksum_add(sum, h, offsetof(thr_segment_header, checksum));
-    thr_checksum_add(sum, table, h->n_sections * sizeof(thr_section));
-    return thr_checksum_end(sum);
 }
 
 /* Every section of the shape stands in the table, behind the one before it, with its size; and no other one does. */
@@ -191,7 +182,7 @@ thr_status thr_segment_parse(const char *path, const void *data, uint64_t size, 
     THR_TRY(check_header(path, &header, size, shape, listed, err));
     view->n_sections = header.n_sections;
     memcpy(view->sections, view->data + header.table_offset, header.n_sections * sizeof(thr_section));
-    uint64_t checksum = header_checksum(&header, view->sections);
+    uint64_t checksum = thr_sections_checksum(&header, view->sections, header.n_sections);
     if (checksum != header.checksum || checksum != listed->header_checksum)
         return thr_fail(err, THR_ECORRUPT,
                         "%s: the checksum of the header and the section table is wrong: " THR_SEGMENT_REMEDY, path);

@@ -9,12 +9,10 @@
 #ifndef THR_INDEX_SEGMENT_FILE_H
 #define THR_INDEX_SEGMENT_FILE_H
 
-#include "base/memory.h"
+#include "base/sections.h"
 #include "code/nested.h"
 #include "index/manifest.h"
 #include "scan/segment.h"
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "segment files are mapped as they are: little-endian");
 
 typedef enum thr_section_kind {
     THR_SECTION_VECTORS = 1,
@@ -32,7 +30,9 @@ typedef enum thr_section_kind {
     THR_SECTION_RECORDS = 13
 } thr_section_kind;
 
-enum { THR_SECTION_LAST = THR_SECTION_RECORDS, THR_SECTION_ALIGN = 64 };
+enum { THR_SECTION_LAST = THR_SECTION_RECORDS };
+
+_Static_assert((int)THR_SECTION_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
 /* "vectors", ..., for messages. */
 const char *thr_section_name(uint32_t kind);
@@ -46,12 +46,7 @@ typedef struct thr_segment_header {
     uint64_t checksum; /* of all bytes before it and the section table */
 } thr_segment_header;
 
-typedef struct thr_section {
-    uint32_t kind, reserved;
-    uint64_t offset, size, checksum;
-} thr_section;
-
-_Static_assert(sizeof(thr_segment_header) == 64 && sizeof(thr_section) == 32, "no padding");
+_Static_assert(sizeof(thr_segment_header) == THR_SECTIONS_HEADER, "no padding");
 
 extern const uint8_t thr_segment_magic[8];
 
@@ -65,10 +60,6 @@ typedef struct thr_segment_shape {
     thr_dtype keep;
     bool centred, has_ids, has_names;
 } thr_segment_shape;
-
-static inline uint64_t thr_align_up(uint64_t n) {
-    return (n + THR_SECTION_ALIGN - 1) / THR_SECTION_ALIGN * THR_SECTION_ALIGN;
-}
 
 /* Whether items have an offset: l2, or a centre. */
 static inline bool thr_shape_has_offsets(const thr_segment_shape *shape) {

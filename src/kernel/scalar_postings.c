@@ -9,6 +9,20 @@ static void add_bitmaps(int32_t *sums, const uint8_t *const *bitmaps, const int3
                 sums[i] += weights[b];
 }
 
+static void add_run(int32_t *sums, size_t n, int32_t weight) {
+    for (size_t i = 0; i < n; i++)
+        sums[i] += weight;
+}
+
+static uint64_t screen_sums(const int32_t *sums, int32_t least) {
+    uint64_t mask = 0;
+    for (size_t i = 0; i < 64; i++)
+        mask |= (uint64_t)(sums[i] >= least) << i;
+    return mask;
+}
+
 void thr_kernels_fill_scalar_postings(thr_kernels *kernels) {
     kernels->add_bitmaps = add_bitmaps;
+    kernels->add_run = add_run;
+    kernels->screen_sums = screen_sums;
 }

@@ -36,3 +36,53 @@ void check_add_bitmaps(kcheck *check) {
     in.weights = weights;
     kcheck_call(check, run_add_bitmaps, &in, BLOCK * sizeof *start, in.n * BLOCK, in.n * BITMAP, "%zu bitmaps", in.n);
 }
+
+typedef struct run_input {
+    const int32_t *start;
+    size_t n;
+    int32_t weight;
+} run_input;
+
+static void run_add_run(const thr_kernels *kernels, void *out, void *arg) {
+    const run_input *in = arg;
+    memcpy(out, in->start, in->n * sizeof *in->start);
+    kernels->add_run(out, in->n, in->weight);
+}
+
+void check_add_run(kcheck *check) {
+    run_input in = {.n = kcheck_timed(check) ? 512 : kcheck_below(check, 100) + 1};
+    int32_t *start = kcheck_buffer(check, in.n * sizeof *start);
+    for (size_t i = 0; i < in.n; i++)
+        start[i] = (int32_t)kcheck_below(check, 1u << 30) - (1 << 29);
+    in.start = start;
+    in.weight = (int32_t)kcheck_below(check, 1u << 30) - (1 << 29);
+    kcheck_call(check, run_add_run, &in, in.n * sizeof *start, in.n, in.n * sizeof *start, "%zu sums", in.n);
+}
+
+typedef struct sums_input {
+    const int32_t *sums;
+    int32_t least;
+} sums_input;
+
+static void run_screen_sums(const thr_kernels *kernels, void *out, void *arg) {
+    const sums_input *in = arg;
+    const uint64_t mask = kernels->screen_sums(in->sums, in->least);
+    memcpy(out, &mask, sizeof mask);
+}
+
+/* Sums that are less, equal and more than the least one, and the ends of what there is. */
+void check_screen_sums(kcheck *check) {
+    enum { SUMS = 64 };
+    static const int32_t bounds[] = {0, 1, -1, INT32_MAX, INT32_MIN, 1000000};
+    int32_t *sums = kcheck_buffer(check, SUMS * sizeof *sums);
+    sums_input in = {.sums = sums, .least = bounds[kcheck_below(check, 6)]};
+    for (size_t i = 0; i < SUMS; i++) {
+        const uint32_t kind = (uint32_t)kcheck_below(check, 6);
+        const int32_t near = kind == 0 && in.least > INT32_MIN ? in.least - 1 : in.least;
+        sums[i] = kind < 3    ? near
+                  : kind == 3 ? INT32_MAX
+                  : kind == 4 ? INT32_MIN
+                              : (int32_t)kcheck_below(check, 1u << 31);
+    }
+    kcheck_call(check, run_screen_sums, &in, sizeof(uint64_t), SUMS, SUMS * sizeof *sums, "64 sums");
+}

@@ -2,34 +2,33 @@
 /* hits_lists.c - compressed posting lists hold what was put in, in the form that takes least, whoever builds them. */
 #include "hits_support.h"
 
+#include "hits/lists_check.h"
 #include "kernel/kernel.h"
 
 static unsigned long long seed(void) {
     return (unsigned long long)test_seed();
 }
 
-/* The items of one block, as lists.h says they are written. */
-static void read_block(const thr_lists_group *group, uint32_t number, uint32_t at, bool *places) {
-    const uint32_t size = thr_lists_group_size(number);
-    const uint8_t *values = group->values + (size_t)at * size;
-    memset(places, 0, THR_LISTS_BLOCK * sizeof *places);
-    if (number < THR_LISTS_IDS)
-        for (uint32_t i = 0; i < size; i++) {
-            assert_true(i == 0 || values[i] > values[i - 1]);
-            places[values[i]] = true;
-        }
-    else if (number < THR_LISTS_BITS)
-        for (uint32_t i = 0; i < size; i += 2) {
-            assert_true(i == 0 || values[i] > values[i - 2] + values[i - 1] + 1);
-            for (uint32_t j = 0; j <= values[i + 1]; j++)
-                places[values[i] + j] = true;
-        }
-    else
+/* What one window of a feature has in each form: places[form][place]. */
+typedef struct window {
+    bool places[THR_LISTS_N_FORMS][THR_LISTS_WINDOW];
+} window;
+
+/* One element, as lists.h says it is written. */
+static void read_element(const thr_lists *lists, uint32_t form, uint32_t at, bool *places) {
+    if (form == THR_LISTS_IDS) {
+        places[lists->ids[at]] = true;
+    } else if (form == THR_LISTS_RUNS) {
+        for (uint32_t i = 0; i <= lists->runs[2 * at + 1]; i++)
+            places[lists->runs[2 * at] + i] = true;
+    } else {
         for (uint32_t i = 0; i < THR_LISTS_BLOCK; i++)
-            places[i] = (values[i / 8] >> i % 8 & 1) != 0;
+            if ((lists->bitmaps[at * THR_LISTS_BITMAP + i / 8] >> i % 8 & 1) != 0)
+                places[lists->bitmap_blocks[at] * THR_LISTS_BLOCK + i] = true;
+    }
 }
 
-static void count_forms(const bool *places, uint32_t *n, uint32_t *n_runs) {
+static void count_block(const bool *places, uint32_t *n, uint32_t *n_runs) {
     *n = *n_runs = 0;
     for (uint32_t i = 0; i < THR_LISTS_BLOCK; i++) {
         *n += places[i];
@@ -37,64 +36,83 @@ static void count_forms(const bool *places, uint32_t *n, uint32_t *n_runs) {
     }
 }
 
-/* No other form is smaller. */
-static void assert_least(const bool *places, uint32_t group) {
-    uint32_t n = 0, n_runs = 0;
-    count_forms(places, &n, &n_runs);
-    assert_true(n > 0);
-    const uint32_t size = thr_lists_group_size(group);
-    assert_case(size <= 32 && (n > THR_LISTS_IDS || size <= n) && (n_runs > THR_LISTS_RUNS || size <= 2 * n_runs),
-                "seed %llu: %u items in %u runs take %u bytes", seed(), n, n_runs, size);
+/* A block has one form, and the one that lists.h says. */
+static void assert_forms(const window *w) {
+    for (uint32_t block = 0; block < THR_LISTS_BLOCKS; block++) {
+        uint32_t n, n_runs, n_forms = 0;
+        for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++) {
+            count_block(w->places[form] + (size_t)block * THR_LISTS_BLOCK, &n, &n_runs);
+            if (n == 0)
+                continue;
+            const bool runs = n_runs <= 4 && n >= 4 * n_runs;
+            const uint32_t right = runs ? THR_LISTS_RUNS : n >= 24 ? THR_LISTS_BITMAPS : THR_LISTS_IDS;
+            assert_case(form == right, "seed %llu: %u items in %u runs have form %u", seed(), n, n_runs, form);
+            n_forms++;
+        }
+        assert_true(n_forms <= 1);
+    }
+}
+
+/* A feature's parts of one window, whatever form they have; returns how many items. */
+static uint64_t read_window(const thr_lists *lists, uint32_t f, uint32_t number, window *w) {
+    uint64_t n_items = 0;
+    memset(w, 0, sizeof *w);
+    for (uint32_t e = lists->first_entries[f]; e < lists->first_entries[f + 1]; e++) {
+        uint32_t at = lists->entry_begins[e];
+        for (uint32_t p = lists->entry_parts[e]; p < lists->entry_parts[e + 1]; p++) {
+            assert_true(p == lists->entry_parts[e] || lists->part_windows[p] > lists->part_windows[p - 1]);
+            const uint32_t end = at + lists->part_sizes[p] + 1u;
+            for (; at < end; at++)
+                if (lists->part_windows[p] == number)
+                    read_element(lists, lists->entry_forms[e], at, w->places[lists->entry_forms[e]]);
+        }
+    }
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+        for (uint32_t i = 0; i < THR_LISTS_WINDOW; i++)
+            n_items += w->places[form][i];
+    return n_items;
 }
 
 /* seen[i * n_features + f]: what all entries say. */
 static uint8_t *read_all(const thr_lists *lists, const hits_catalogue *c) {
     uint8_t *seen = test_array(c->items.n_items * c->n_features + 1, 1);
-    uint32_t used[THR_LISTS_N_GROUPS] = {0};
+    window *w = test_array(1, sizeof *w);
     for (uint32_t f = 0; f < lists->n_features; f++) {
         const uint32_t kind = lists->features[f] / HITS_STEP;
         uint64_t n = 0;
         assert_true(f == 0 || lists->features[f] > lists->features[f - 1]);
-        for (uint32_t e = lists->first_entries[f]; e < lists->first_entries[f + 1]; e++) {
-            const uint32_t g = lists->entry_groups[e];
-            assert_true(e == lists->first_entries[f] || g > lists->entry_groups[e - 1]);
-            assert_int_equal(lists->entry_begins[e], used[g]); /* in a group, features follow each other */
-            used[g] += lists->entry_lengths[e];
-            for (uint32_t at = lists->entry_begins[e]; at < used[g]; at++) {
-                bool places[THR_LISTS_BLOCK];
-                const uint32_t block = lists->groups[g].numbers[at];
-                assert_true(at == lists->entry_begins[e] || block > lists->groups[g].numbers[at - 1]);
-                read_block(&lists->groups[g], g, at, places);
-                assert_least(places, g);
-                for (uint32_t i = 0; i < THR_LISTS_BLOCK; i++)
-                    if (places[i]) {
-                        const uint64_t item = (uint64_t)block * THR_LISTS_BLOCK + i;
+        for (uint32_t number = 0; number < thr_lists_n_windows(lists); number++) {
+            n += read_window(lists, f, number, w);
+            assert_forms(w);
+            for (uint32_t i = 0; i < THR_LISTS_WINDOW; i++)
+                for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+                    if (w->places[form][i]) {
+                        const uint64_t item = (uint64_t)number * THR_LISTS_WINDOW + i;
                         assert_true(item < c->items.n_items);
                         seen[item * c->n_features + kind]++;
-                        n++;
                     }
-            }
         }
         assert_int_equal(lists->sizes[f], n);
     }
-    for (uint32_t g = 0; g < THR_LISTS_N_GROUPS; g++)
-        assert_int_equal(used[g], lists->groups[g].n_blocks);
+    assert_null(thr_lists_check(lists));
+    assert_null(thr_lists_check_contents(lists));
+    free(w);
     return seen;
 }
 
 static const struct {
     uint64_t n_items;
     uint32_t n_features;
-} SHAPES[] = {{1, 1}, {255, 9}, {256, 16}, {257, 8}, {3000, 40}, {70000, 17}};
+} SHAPES[] = {{1, 1}, {255, 9}, {256, 16}, {257, 8}, {3000, 40}, {140000, 17}};
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
 
-static void lists_hold_what_items_have_in_the_least_bytes(void **state) {
+static void lists_hold_what_items_have_in_the_right_form(void **state) {
     uint64_t rng = test_seed();
     for (size_t s = 0; s < N_SHAPES; s++) {
         hits_catalogue c = hits_draw(SHAPES[s].n_items, SHAPES[s].n_features, &rng);
         thr_built_lists built = {0};
         thr_error err;
-        assert_ok(thr_lists_build(*state, &c.items, &built, &err), &err);
+        assert_ok(thr_lists_build(*state, &c.items, NULL, &built, &err), &err);
         assert_int_equal(built.lists.n_items, c.items.n_items);
         assert_int_equal(built.lists.n_postings, c.n_postings);
         assert_int_equal(built.n_repeated, c.n_repeated);
@@ -111,11 +129,11 @@ static void the_same_bytes_with_any_number_of_threads(void **state) {
     hits_catalogue c = hits_draw(90000, 24, &rng);
     thr_built_lists first = {0};
     thr_error err;
-    assert_ok(thr_lists_build(*state, &c.items, &first, &err), &err);
+    assert_ok(thr_lists_build(*state, &c.items, NULL, &first, &err), &err);
     for (uint32_t threads = 1; threads <= 7; threads += 2) {
         thr_context *context = test_context(threads, THR_ISA_BEST, NULL);
         thr_built_lists again = {0};
-        assert_ok(thr_lists_build(context, &c.items, &again, &err), &err);
+        assert_ok(thr_lists_build(context, &c.items, NULL, &again, &err), &err);
         assert_int_equal(thr_lists_bytes(&again.lists), thr_lists_bytes(&first.lists));
         assert_memory_equal(again.memory, first.memory, thr_lists_bytes(&first.lists));
         thr_built_lists_free(context, &again);
@@ -130,7 +148,7 @@ static void features_are_found_by_number(void **state) {
     hits_catalogue c = hits_draw(2000, 8, &rng);
     thr_built_lists built = {0};
     thr_error err;
-    assert_ok(thr_lists_build(*state, &c.items, &built, &err), &err);
+    assert_ok(thr_lists_build(*state, &c.items, NULL, &built, &err), &err);
     const thr_lists *lists = &built.lists;
     for (uint32_t feature = 0; feature < 8 * HITS_STEP + 5; feature++) {
         const uint32_t f = thr_lists_find(lists, feature);
@@ -149,7 +167,7 @@ static void items_without_features_are_items(void **state) {
     const thr_item_features items = {offsets, NULL, 1000};
     thr_built_lists built = {0};
     thr_error err;
-    assert_ok(thr_lists_build(*state, &items, &built, &err), &err);
+    assert_ok(thr_lists_build(*state, &items, NULL, &built, &err), &err);
     assert_int_equal(built.lists.n_items, 1000);
     assert_int_equal(built.lists.n_features, 0);
     assert_int_equal(thr_lists_find(&built.lists, 0), 0);
@@ -158,20 +176,20 @@ static void items_without_features_are_items(void **state) {
 
 static void what_cannot_be_built_is_told(void **state) {
     uint64_t offsets[] = {0, 2, 1};
-    uint32_t features[] = {1, THR_LISTS_MAX_FEATURE};
+    uint32_t features[] = {1, THR_HITS_MAX_FEATURE};
     thr_item_features items = {offsets, features, 0};
     thr_built_lists built = {0};
     thr_error err;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "0 items");
-    items.n_items = THR_LISTS_MAX_ITEMS + 1ull;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "16777217 items");
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EDIM, &err, "0 items");
+    items.n_items = THR_HITS_MAX_ITEMS + 1ull;
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EDIM, &err, "16777217 items");
     items.n_items = 2;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "item 1 end before");
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EINVAL, &err, "item 1 end before");
     offsets[2] = 2;
     features[1]++;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_ERANGE, &err, "item 0 has feature 268435456");
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_ERANGE, &err, "item 0 has feature 268435456");
     offsets[0] = 1;
-    assert_error(thr_lists_build(*state, &items, &built, &err), THR_EINVAL, &err, "item 0 begin at 1");
+    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EINVAL, &err, "item 0 begin at 1");
     assert_null(built.memory);
 }
 
@@ -188,7 +206,7 @@ static void every_failing_allocation_is_told(void **state) {
         thr_built_lists built = {0};
         thr_error err;
         memory.fail_at = atomic_load(&memory.calls) + fail;
-        status = thr_lists_build(context, &c.items, &built, &err);
+        status = thr_lists_build(context, &c.items, NULL, &built, &err);
         memory.fail_at = 0;
         if (status != THR_OK)
             assert_error(status, THR_ENOMEM, &err, "no memory for");
@@ -202,7 +220,7 @@ static void every_failing_allocation_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_hold_what_items_have_in_the_least_bytes),
+        cmocka_unit_test(lists_hold_what_items_have_in_the_right_form),
         cmocka_unit_test(the_same_bytes_with_any_number_of_threads),
         cmocka_unit_test(features_are_found_by_number),
         cmocka_unit_test(items_without_features_are_items),

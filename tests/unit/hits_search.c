@@ -27,7 +27,7 @@ static size_t naive_search(thr_context *context, const hits_problem *p, const th
             if (p->features[f] % HITS_STEP == 0 && c->has[i * c->n_features + p->features[f] / HITS_STEP] != 0)
                 sum += lrint((double)p->weights[f] / query.unit);
         float value = (float)((double)sum * query.unit);
-        if (target->value == THR_HIT_VALUE_SIGMOID)
+        if (target->value == THR_HITS_VALUE_SIGMOID)
             value = 1 / (1 + thr_exp_one(-value));
         if (target->multipliers != NULL)
             value *= target->multipliers[i];
@@ -71,19 +71,21 @@ static void check(thr_context *context, const hits_problem *p, const thr_hit_tar
     thr_error err;
     assert_ok(thr_hit_search_create(context, &search, &err), &err);
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
-        uint32_t *items = test_array(ks[i], sizeof *items), n_unknown = 0;
+        uint64_t *rows = test_array(ks[i], sizeof *rows);
+        uint32_t n_unknown = 0;
         float *values = test_array(ks[i], sizeof *values);
         size_t n = 0;
-        assert_ok(thr_hit_search_run(search, target, p->features, p->weights, p->n, ks[i], items, values, &n,
-                                     &n_unknown, &err),
+        assert_ok(thr_hit_search_run(search, target, p->features, p->weights, p->n, ks[i], rows, values, &n, &n_unknown,
+                                     &err),
                   &err);
         assert_int_equal(n, ks[i] < n_all ? ks[i] : n_all);
         assert_true(n_unknown >= 3);
         for (size_t j = 0; j < n; j++)
-            assert_case(items[j] == all[j].row && memcmp(&values[j], &all[j].score, sizeof *values) == 0,
-                        "seed %llu, k %zu: number %zu is item %u with %.9g, should be %llu with %.9g", seed(), ks[i], j,
-                        items[j], (double)values[j], (unsigned long long)all[j].row, (double)all[j].score);
-        free(items);
+            assert_case(rows[j] == all[j].row && memcmp(&values[j], &all[j].score, sizeof *values) == 0,
+                        "seed %llu, k %zu: number %zu is row %llu with %.9g, should be %llu with %.9g", seed(), ks[i],
+                        j, (unsigned long long)rows[j], (double)values[j], (unsigned long long)all[j].row,
+                        (double)all[j].score);
+        free(rows);
         free(values);
     }
     thr_hit_search_free(search);
@@ -105,7 +107,7 @@ static void the_best_are_the_naive_ones(void **state) {
         numbers x = draw_numbers(SHAPES[s].n_items, &rng);
         for (int kind = 0; kind < 16; kind += s < 4 ? 1 : 5) {
             const thr_hit_target target = {.lists = &p.built.lists,
-                                           .value = (kind & 1) != 0 ? THR_HIT_VALUE_SIGMOID : THR_HIT_VALUE_SUM,
+                                           .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
                                            .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
                                            .offsets = (kind & 4) != 0 ? x.offsets : NULL,
                                            .filter = (kind & 8) != 0 ? x.filter : NULL};
@@ -124,7 +126,8 @@ static void a_value_that_is_not_finite_is_told(void **state) {
     thr_hit_target target = {.lists = &p.built.lists, .multipliers = x.multipliers};
     thr_hit_search *search = NULL;
     thr_error err;
-    uint32_t items[5], n_unknown = 0;
+    uint64_t rows[5];
+    uint32_t n_unknown = 0;
     float values[5];
     size_t n = 0;
     x.multipliers[2000] = NAN;
@@ -132,13 +135,12 @@ static void a_value_that_is_not_finite_is_told(void **state) {
     x.filter[1234 / 64] |= UINT64_C(1) << 1234 % 64;
     assert_ok(thr_hit_search_create(*state, &search, &err), &err);
     p.weights[0] = 5; /* all items have it */
-    assert_error(
-        thr_hit_search_run(search, &target, p.features, p.weights, p.n, 5, items, values, &n, &n_unknown, &err),
-        THR_ERANGE, &err, "the value of item 1234 is not finite");
+    assert_error(thr_hit_search_run(search, &target, p.features, p.weights, p.n, 5, rows, values, &n, &n_unknown, &err),
+                 THR_ERANGE, &err, "the value of row 1234 is not finite");
     target.filter = x.filter;
     x.filter[1234 / 64] &= ~(UINT64_C(1) << 1234 % 64);
     x.filter[2000 / 64] &= ~(UINT64_C(1) << 2000 % 64);
-    assert_ok(thr_hit_search_run(search, &target, p.features, p.weights, p.n, 5, items, values, &n, &n_unknown, &err),
+    assert_ok(thr_hit_search_run(search, &target, p.features, p.weights, p.n, 5, rows, values, &n, &n_unknown, &err),
               &err);
     assert_int_equal(n, 5);
     thr_hit_search_free(search);
@@ -155,14 +157,15 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     const thr_hit_target target = {.lists = &p.built.lists};
     thr_hit_search *search = NULL;
     thr_error err;
-    uint32_t items[50], n_unknown = 0;
+    uint64_t rows[50];
+    uint32_t n_unknown = 0;
     float values[50];
     size_t n = 0, calls = 0;
     assert_ok(thr_hit_search_create(context, &search, &err), &err);
     for (int times = 0; times < 4; times++) {
         calls = atomic_load(&memory.calls);
         assert_ok(
-            thr_hit_search_run(search, &target, p.features, p.weights, p.n, 50, items, values, &n, &n_unknown, &err),
+            thr_hit_search_run(search, &target, p.features, p.weights, p.n, 50, rows, values, &n, &n_unknown, &err),
             &err);
         assert_true(times == 0 || atomic_load(&memory.calls) == calls);
     }

@@ -91,7 +91,7 @@ static inline hits_problem hits_make_problem(thr_context *context, uint64_t n_it
                                              uint64_t *rng) {
     hits_problem p = {.catalogue = hits_draw(n_items, n_features, rng), .n = n_features + 6};
     thr_error err;
-    assert_ok(thr_lists_build(context, &p.catalogue.items, &p.built, &err), &err);
+    assert_ok(thr_lists_build(context, &p.catalogue.items, NULL, &p.built, &err), &err);
     p.features = test_array(p.n, sizeof *p.features);
     p.weights = test_array(p.n, sizeof *p.weights);
     for (size_t i = 0; i < p.n; i++) {

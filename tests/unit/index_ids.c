@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "index_support.h"
 
-#include "index/radix.h"
+#include "base/radix.h"
 
 static thr_error error;
 static const char DIR_A[] = "index-ids", FILE_A[] = "index-ids.txt";

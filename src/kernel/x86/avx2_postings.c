@@ -31,6 +31,32 @@ static void add_bitmaps(int32_t *sums, const uint8_t *const *bitmaps, const int3
         add_quarter(sums + 8 * first, bitmaps, first, weights, n);
 }
 
+static void add_run(int32_t *sums, size_t n, int32_t weight) {
+    const __m256i weights = _mm256_set1_epi32(weight);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m256i *at = (__m256i *)(void *)(sums + i);
+        _mm256_storeu_si256(at, _mm256_add_epi32(_mm256_loadu_si256(at), weights));
+    }
+    for (; i < n; i++)
+        sums[i] += weight;
+}
+
+/* Where least is not larger, which is not where it is larger. */
+static uint64_t screen_sums(const int32_t *sums, int32_t least) {
+    const __m256i bound = _mm256_set1_epi32(least);
+    uint64_t below = 0;
+    THR_UNROLL
+    for (size_t v = 0; v < 8; v++) {
+        const __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)(sums + 8 * v));
+        const int lanes = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(bound, at)));
+        below |= (uint64_t)(uint32_t)lanes << 8 * v;
+    }
+    return ~below;
+}
+
 void thr_kernels_fill_avx2_postings(thr_kernels *kernels) {
     kernels->add_bitmaps = add_bitmaps;
+    kernels->add_run = add_run;
+    kernels->screen_sums = screen_sums;
 }

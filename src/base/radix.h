@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* radix.h - a stable sort of keys with a payload, in memory of the context (the C library's qsort may take its own). */
-#ifndef THR_INDEX_RADIX_H
-#define THR_INDEX_RADIX_H
+#ifndef THR_BASE_RADIX_H
+#define THR_BASE_RADIX_H
 
 #include "base/memory.h"
 
@@ -11,5 +11,8 @@ typedef struct thr_keyed {
 
 /* Sort n pairs by key, a byte at a time from the lowest; bytes that are the same in all keys cost one look. */
 thr_status thr_radix_sort(thr_context *context, thr_keyed *pairs, size_t n, thr_error *err);
+
+/* order becomes the numbers 0 to n - 1 by ascending keys; those of equal keys ascend. */
+thr_status thr_radix_order(thr_context *context, const uint64_t *keys, uint32_t n, uint32_t *order, thr_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "index/radix.h"
+#include "base/radix.h"
 
 #include "base/error.h"
 
@@ -38,4 +38,16 @@ thr_status thr_radix_sort(thr_context *context, thr_keyed *pairs, size_t n, thr_
         memcpy(pairs, in, n * sizeof *pairs);
     thr_release(context, other);
     return THR_OK;
+}
+
+thr_status thr_radix_order(thr_context *context, const uint64_t *keys, uint32_t n, uint32_t *order, thr_error *err) {
+    thr_keyed *pairs = NULL;
+    THR_TRY(thr_alloc(context, n, sizeof *pairs, &pairs, "the order of ids", err));
+    for (uint32_t i = 0; i < n; i++)
+        pairs[i] = (thr_keyed){.key = keys[i], .row = i};
+    const thr_status status = thr_radix_sort(context, pairs, n, err);
+    for (uint32_t i = 0; i < n && status == THR_OK; i++)
+        order[i] = (uint32_t)pairs[i].row;
+    thr_release(context, pairs);
+    return status;
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hits.h - one run of `bench hits`: a synthetic catalogue, other ways of adding up weights, and what they are timed by.
+ */
+#ifndef THRESHER_BENCH_HITS_H
+#define THRESHER_BENCH_HITS_H
+
+#include "scan.h"
+
+/* ------------------------------------------------------------------------------------------ hits_catalogue.c */
+
+/* Items with features by Zipf's law, the same for the same seed. */
+typedef struct bench_catalogue {
+    uint64_t n_items, n_postings;
+    uint32_t n_features, per_item;
+    uint64_t *offsets; /* CSR */
+    uint32_t *features;
+} bench_catalogue;
+
+/* Every item has per_item different ones of n_features; the r-th most popular one is drawn with a weight of 1 / r. */
+int bench_catalogue_draw(bench_catalogue *c, uint64_t n_items, uint32_t n_features, uint32_t per_item, uint64_t seed);
+void bench_catalogue_free(bench_catalogue *c);
+
+/* A query: the features of some items, drawn at random, until there are n different ones; weights about normal. */
+int bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *features, float *weights, uint32_t n);
+
+/* ----------------------------------------------------------------------------------------------- hits_ways.c */
+
+/* The same sums in other ways, in floats: what they need, made once, and a query of each. */
+typedef struct bench_ways {
+    const bench_catalogue *catalogue;
+    uint64_t *starts; /* of features: CSC */
+    uint32_t *items;
+    uint64_t *window_starts; /* n_windows + 1 a feature: where its items of a window begin */
+    uint16_t *local;         /* items within their window of 65,536 */
+    uint32_t n_windows;
+    float *dense; /* a weight for every feature, 0 but in a query */
+} bench_ways;
+
+int bench_ways_make(bench_ways *ways, const bench_catalogue *c);
+void bench_ways_free(bench_ways *ways);
+
+/* Rows of CSR times a dense vector of weights. */
+void bench_way_csr(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
+
+/* The touched columns of CSC, one after the other, into all sums. */
+void bench_way_columns(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
+
+/* Window by window, which the cache holds, with 16-bit numbers of items (as SINDI has it, without stored values). */
+void bench_way_windows(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hits.h - compressed posting lists: the best items for a query by the features that they have, every item scored.
+ *
+ * Items have features, binary ones: a category, an advertiser, a tag. A query gives some of them weights, and an item's
+ * sum s is that of the weights of the query's features it has (the wide part of HitMatch (9), L w). Its value is what
+ * it is ranked by: s, or s x multiplier + offset with a bid and pacing, or sigmoid(s) x multiplier + offset. An item
+ * without a hit has s = 0 and is ranked with the others.
+ *
+ * Lists live in one file, built once and mapped: what a feature has in a block of 256 items is written as 16-bit
+ * places, as runs or as a bitmap (docs/format.md). Weights are rounded to whole multiples of a unit, 2^-29 of their sum
+ * or less, and sums are integers: a value has the same bits whatever the numbering of the items, the number of threads,
+ * or the CPU. Equal values are ordered by the smaller row.
+ *
+ * Rows count the items as they were given, from 0. Ids are rows unless items were given ids of their own.
+ *
+ * Threads: an open file is immutable but for its values, and may be searched from many threads at once, also while its
+ * values are set.
+ */
+#ifndef THRESHER_HITS_H
+#define THRESHER_HITS_H
+
+#include <thresher/context.h>
+#include <thresher/metric.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define THR_HITS_MAX_ITEMS    UINT64_C(16777216)  /* of one file */
+#define THR_HITS_MAX_FEATURE  UINT32_C(268435455) /* the largest number a feature may have */
+#define THR_HITS_MAX_FEATURES UINT32_C(1048576)   /* of one query */
+
+/* ------------------------------------------------------------------------------------------------ build */
+
+/* What items have: features[offsets[i]] to features[offsets[i + 1] - 1] are item i's, in any order. A view: CSR. */
+typedef struct thr_item_features {
+    const uint64_t *offsets; /* n_items + 1, from 0 */
+    const uint32_t *features;
+    uint64_t n_items;
+} thr_item_features;
+
+/* How items are numbered within the lists; rows and ids stay what they are. */
+typedef enum thr_hits_order {
+    THR_HITS_ORDER_FEATURES = 0, /* items with the same frequent features are neighbours: shorter lists, faster searches
+                                    where features go together as category and advertiser do */
+    THR_HITS_ORDER_ROWS = 1      /* as they were given: faster to build */
+} thr_hits_order;
+
+typedef struct thr_hits_build_options {
+    size_t size; /* sizeof(thr_hits_build_options), set by _init */
+    thr_hits_order order;
+    const uint64_t *ids; /* n_items, each once, none THR_NO_ID; NULL: ids are rows */
+    uint64_t n_ids;
+    bool replace;         /* a file that is already there is replaced, at the moment the new one is complete */
+    uint64_t *n_repeated; /* if not NULL: features that an item was given more than once, which count once */
+} thr_hits_build_options;
+
+/* Defaults: ordered by features, no ids, nothing is replaced. */
+THR_API void thr_hits_build_options_init(thr_hits_build_options *options);
+
+/*
+ * Build the file path from what items have. options may be NULL for the defaults. All threads build; the file does not
+ * depend on how many there are. Memory: 12 to 16 bytes a pair of an item and a feature, and the file.
+ *
+ * Returns THR_OK; THR_EEXIST when path is there and replace is false; THR_EDIM for no items, more than
+ * THR_HITS_MAX_ITEMS, or a number of ids that is not theirs; THR_EINVAL for offsets that do not ascend from 0 or
+ * options out of range; THR_ERANGE for a feature beyond THR_HITS_MAX_FEATURE (err names the item) or the id THR_NO_ID;
+ * THR_EDUPLICATE for an id that stands twice (err names both rows); THR_ENOSPACE; THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ */
+THR_API thr_status thr_hits_build(thr_context *context, const char *path, const thr_item_features *items,
+                                  const thr_hits_build_options *options, thr_error *err);
+
+/*
+ * The same from pairs in any order: the item of row rows[p] has features[p]. Items without a pair have no features.
+ * THR_EINVAL for a row that is not below n_items (err names the pair).
+ */
+THR_API thr_status thr_hits_build_pairs(thr_context *context, const char *path, const uint32_t *rows,
+                                        const uint32_t *features, uint64_t n_pairs, uint64_t n_items,
+                                        const thr_hits_build_options *options, thr_error *err);
+
+/*
+ * The same from a table, .tsv, or .tsv.gz and .tsv.xz, a line an item: its name, a tab, its features, parted by spaces.
+ *
+ *   B00005N7P0<TAB>category=12 brand=7 tag=red
+ *
+ * Names that are all unsigned decimal integers are ids. Features that are all such numbers, up to THR_HITS_MAX_FEATURE,
+ * are taken as they are; else all of them are words, which the file keeps (thr_hits_feature). options must have no ids.
+ *
+ * Returns what thr_hits_build and the reader do; THR_EFORMAT for a line without a tab or with more than one (err names
+ * it); THR_EDUPLICATE for a name that stands twice.
+ */
+THR_API thr_status thr_hits_build_table(thr_context *context, const char *path, const char *table,
+                                        const thr_hits_build_options *options, thr_error *err);
+
+/* ------------------------------------------------------------------------------------------------ open */
+
+typedef struct thr_hits thr_hits;
+
+/*
+ * Open a file by mmap. All that a search believes is checked, which reads what stands beside the ids and bitmaps;
+ * thr_hits_verify checks every byte.
+ *
+ * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT for a file that is not one of posting lists; THR_EVERSION for a newer
+ * format; THR_ECORRUPT for one that is damaged or cut; THR_EIO; THR_ENOMEM.
+ */
+THR_API thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **hits, thr_error *err);
+
+/* Close; NULL is allowed. No search may be running. */
+THR_API void thr_hits_free(thr_hits *hits);
+
+typedef struct thr_hits_info {
+    uint64_t n_items;
+    uint32_t n_features;               /* that at least one item has */
+    uint64_t n_postings;               /* pairs of an item and a feature it has */
+    uint64_t n_ids, n_runs, n_bitmaps; /* postings written by themselves; runs of neighbours; blocks of bits */
+    uint64_t bitmap_postings;          /* in bitmaps; those that are neither there nor ids are in runs */
+    uint64_t list_bytes;               /* the lists themselves, all that stands beside them included */
+    uint64_t file_bytes;               /* with rows, ids and names */
+    uint32_t format_version;
+    thr_hits_order order;
+    bool has_ids, has_names; /* of items */
+    bool has_words;          /* features have words */
+} thr_hits_info;
+
+THR_API thr_hits_info thr_hits_get_info(const thr_hits *hits);
+
+/*
+ * Read every byte, compare all checksums, and check what follows from the rest. THR_OK; THR_ECORRUPT naming the file
+ * and section; THR_ECHANGED when the file was changed since it was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ */
+THR_API thr_status thr_hits_verify(thr_hits *hits, thr_error *err);
+
+/* The number of a feature's word; of a file without words, the number itself where it is one. false: no item has it. */
+THR_API bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature);
+
+/* The word of a feature; NULL when the file has no words or no such feature. Lives as long as hits. */
+THR_API const char *thr_hits_word(const thr_hits *hits, uint32_t feature);
+
+/* How many items have a feature; 0 when none has. */
+THR_API uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature);
+
+/* The name of the item with this id; NULL when the file has no names or no such item. Lives as long as hits. */
+THR_API const char *thr_hits_name(const thr_hits *hits, uint64_t id);
+
+/* The row of the item with this id, or with this name (or an id in decimal); false when there is no such item. */
+THR_API bool thr_hits_row(const thr_hits *hits, uint64_t id, uint64_t *row);
+THR_API bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id);
+
+/* ------------------------------------------------------------------------------------------------ values */
+
+/*
+ * Set every item's multiplier (a bid) and offset (pacing), n_items floats each, by row; NULL: 1, and 0. They are
+ * copied. Searches that are running finish with the values before; those that begin later have these. The file is not
+ * changed.
+ *
+ * Returns THR_OK; THR_EDIM unless n is n_items; THR_ERANGE for one that is not finite (err names the row); THR_ENOMEM.
+ * After an error the values before stay.
+ */
+THR_API thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const float *offsets, uint64_t n,
+                                       thr_error *err);
+
+/* ------------------------------------------------------------------------------------------------ targeting */
+
+/*
+ * Which items may be found, by the features they have: words (or numbers, where features have none), AND, OR, NOT and
+ * parentheses, as in
+ *
+ *   category=12 AND NOT (brand=7 OR brand="in two words")
+ *
+ * NOT binds before AND, AND before OR; words beside each other without one of them are an error. A feature that no item
+ * has is one that all items lack. Made once, used in as many searches as wanted.
+ */
+typedef struct thr_hits_target thr_hits_target;
+
+/* THR_OK; THR_EINVAL for an expression that is wrong (err says where); THR_ENOMEM. Is to be freed before hits. */
+THR_API thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hits_target **target,
+                                          thr_error *err);
+THR_API void thr_hits_target_free(thr_hits_target *target);
+
+/* How many items it lets through. */
+THR_API uint64_t thr_hits_target_count(const thr_hits_target *target);
+
+/* ------------------------------------------------------------------------------------------------ search */
+
+/* Queries: the features and weights of query q stand at [offsets[q], offsets[q + 1]). A view. */
+typedef struct thr_hits_queries {
+    uint64_t n_queries;
+    const uint64_t *offsets; /* n_queries + 1, from 0 */
+    const uint32_t *features;
+    const float *weights; /* NULL: 1 each */
+} thr_hits_queries;
+
+typedef enum thr_hits_value {
+    THR_HITS_VALUE_SUM = 0,    /* multiplier x s + offset */
+    THR_HITS_VALUE_SIGMOID = 1 /* multiplier / (1 + exp(-s)) + offset */
+} thr_hits_value;
+
+typedef struct thr_hits_search_options {
+    size_t size; /* sizeof(thr_hits_search_options), set by _init */
+    thr_hits_value value;
+    const uint64_t *filter; /* bit (row % 64) of word row / 64 set: the item may be found. NULL: all may (filter.h) */
+    uint64_t filter_bits;   /* must be n_items when filter is given */
+    const thr_hits_target *target; /* of these hits; NULL: all may. With a filter, what both let through */
+    uint32_t
+        *n_unknown; /* n_queries places, or NULL: features of each query that no item has; they count for nothing */
+} thr_hits_search_options;
+
+/* Defaults: sums, no filter, no target. */
+THR_API void thr_hits_search_options_init(thr_hits_search_options *options);
+
+/*
+ * The best k items of every query, best first. options may be NULL for the defaults. ids has room for n_queries x k,
+ * and so has values, which may be NULL; where fewer items exist or may be found, the rest of a row is THR_NO_ID and
+ * -infinity. The weights of a feature that stands twice are added. After a first search of the same shape nothing is
+ * allocated.
+ *
+ * Returns THR_OK; THR_EINVAL for k = 0, options out of range, offsets that do not ascend from 0, a filter of the wrong
+ * length, a target of other hits, or a query of more than THR_HITS_MAX_FEATURES; THR_ERANGE for a weight that is not
+ * finite (err names the query and feature) or a value that is not; THR_ECHANGED when the file was changed or cut since
+ * it was opened; THR_ENOMEM.
+ */
+THR_API thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint64_t k,
+                                   const thr_hits_search_options *options, uint64_t *ids, float *values,
+                                   thr_error *err);
+
+/*
+ * What the item with this id owes to each of n features: shares[i] is the weight of features[i], as a search rounds it,
+ * where the item has it, else 0; a search's s is their sum. matched[i] (or NULL) is 1 where it has it, also of a weight
+ * of 0. weights NULL: 1 each.
+ *
+ * Returns THR_OK; THR_ENOTFOUND for an id that is not there; THR_EINVAL, THR_ERANGE and THR_ECHANGED as
+ * thr_hits_search.
+ */
+THR_API thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const uint32_t *features, const float *weights,
+                                    size_t n, float *shares, uint8_t *matched, thr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_hits_build.c - `hits build ITEM_FEATURES -o FILE`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "json.h"
+#include "program.h"
+#include "talk.h"
+
+typedef struct build_values {
+    const char *table, *output;
+    size_t order;
+    bool force;
+} build_values;
+
+static const prog_argument arguments[] = {
+    {.name = "ITEM_FEATURES",
+     .help = "an item a line: its name or id, a tab, and its features, parted by spaces: .tsv, also .gz and .xz",
+     .offset = offsetof(build_values, table),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const char *const orders[] = {"features", "rows", NULL};
+
+static const prog_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "the file to write",
+     .offset = offsetof(build_values, output),
+     .required = true},
+    {.name = "order",
+     .kind = PROG_CHOICE,
+     .value = "features|rows",
+     .choices = orders,
+     .fallback = "features",
+     .help = "how items are numbered within the lists: so that those with the same frequent features are neighbours, "
+             "which makes lists shorter and searches faster; or as they stand. Ids and answers are the same",
+     .offset = offsetof(build_values, order)},
+    {.name = "force",
+     .kind = PROG_FLAG,
+     .help = "replace a file that is there, at the moment the new one is complete",
+     .offset = offsetof(build_values, force)},
+    PROG_OPTIONS_END,
+};
+
+static int tell(const program *run, const build_values *values, uint64_t n_repeated, double start) {
+    thr_error err = {.status = THR_OK};
+    thr_hits *hits = NULL;
+    const double seconds = prog_seconds() - start;
+
+    if (thr_hits_open(run->context, values->output, &hits, &err) != THR_OK)
+        return prog_failed(&err);
+    const thr_hits_info info = thr_hits_get_info(hits);
+    const double bytes = info.n_postings > 0 ? (double)info.list_bytes / (double)info.n_postings : 0.0;
+    if (n_repeated > 0)
+        prog_note("%s features stood with their item already and count once", prog_exact(n_repeated).text);
+    if (run->globals.json) {
+        prog_json json = prog_json_to(stdout);
+
+        prog_json_open(&json, '{');
+        prog_json_key_text(&json, "hits", values->output);
+        prog_json_key_count(&json, "n_items", info.n_items);
+        prog_json_key_count(&json, "n_features", info.n_features);
+        prog_json_key_count(&json, "n_postings", info.n_postings);
+        prog_json_key_count(&json, "n_repeated", n_repeated);
+        prog_json_key_count(&json, "list_bytes", info.list_bytes);
+        prog_json_key_real(&json, "bytes_per_posting", bytes);
+        prog_json_key_count(&json, "file_bytes", info.file_bytes);
+        prog_json_key_real(&json, "build_s", seconds);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+    } else {
+        (void)printf("%s: %s items, %s features, %s postings of %.2f bytes, %s, in %s\n", values->output,
+                     prog_exact(info.n_items).text, prog_exact(info.n_features).text, prog_exact(info.n_postings).text,
+                     bytes, prog_bytes((double)info.file_bytes).text, prog_time(seconds).text);
+    }
+    thr_hits_free(hits);
+    return PROG_DONE;
+}
+
+static int run_build(program *run, const void *all_values) {
+    const build_values *values = all_values;
+    const double start = prog_seconds();
+    thr_error err = {.status = THR_OK};
+    thr_hits_build_options build;
+    uint64_t n_repeated = 0;
+
+    thr_hits_build_options_init(&build);
+    build.order = (thr_hits_order)values->order;
+    build.replace = values->force;
+    build.n_repeated = &n_repeated;
+    if (thr_hits_build_table(run->context, values->output, values->table, &build, &err) != THR_OK)
+        return prog_failed(&err);
+    prog_progress_end();
+    return tell(run, values, n_repeated, start);
+}
+
+static const char *const examples[] = {
+    "thresher hits build ads.tsv -o ads.hits",
+    "thresher hits build ads.tsv.xz -o ads.hits --force --json",
+    NULL,
+};
+
+const prog_command prog_hits_build = {
+    .noun = "hits",
+    .verb = "build",
+    .summary = "make posting lists of what items have",
+    .text = "For every feature the list of the items that have it, compressed: blocks of 256 items as bytes, runs or "
+            "bits, whichever is shortest. Features are words such as category=12, or all of them whole numbers; names "
+            "that are all whole numbers are ids.\n\n"
+            "The file appears when it is complete. A build that fails or is stopped changes nothing.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(build_values),
+    .examples = examples,
+    .run = run_build,
+};

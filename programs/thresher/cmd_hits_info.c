@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_hits_info.c - `hits info FILE` and `hits verify FILE`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "program.h"
+#include "talk.h"
+
+typedef struct hits_values {
+    const char *path;
+} hits_values;
+
+static const prog_argument arguments[] = {
+    {.name = "FILE",
+     .help = "posting lists that thresher hits build wrote",
+     .offset = offsetof(hits_values, path),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option no_options[] = {PROG_OPTIONS_END};
+
+/* ------------------------------------------------------------------------------------------------ info */
+
+bool prog_is_hits(const char *path) {
+    char magic[6] = "";
+    FILE *file = fopen(path, "rb");
+
+    if (file == NULL)
+        return false;
+    const size_t n = fread(magic, 1, sizeof magic, file);
+    (void)fclose(file);
+    return n == sizeof magic && memcmp(magic, "THRHIT", sizeof magic) == 0;
+}
+
+static double per_posting(const thr_hits_info *info) {
+    return info->n_postings > 0 ? (double)info->list_bytes / (double)info->n_postings : 0.0;
+}
+
+static void print_json(const char *path, const thr_hits_info *info) {
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "hits", path);
+    prog_json_key_count(&json, "n_items", info->n_items);
+    prog_json_key_count(&json, "n_features", info->n_features);
+    prog_json_key_count(&json, "n_postings", info->n_postings);
+    prog_json_key_count(&json, "n_ids", info->n_ids);
+    prog_json_key_count(&json, "n_runs", info->n_runs);
+    prog_json_key_count(&json, "run_postings", info->n_postings - info->n_ids - info->bitmap_postings);
+    prog_json_key_count(&json, "n_bitmaps", info->n_bitmaps);
+    prog_json_key_count(&json, "bitmap_postings", info->bitmap_postings);
+    prog_json_key_count(&json, "list_bytes", info->list_bytes);
+    prog_json_key_real(&json, "bytes_per_posting", per_posting(info));
+    prog_json_key_count(&json, "file_bytes", info->file_bytes);
+    prog_json_key_text(&json, "order", info->order == THR_HITS_ORDER_FEATURES ? "features" : "rows");
+    prog_json_key_bool(&json, "has_ids", info->has_ids);
+    prog_json_key_bool(&json, "has_names", info->has_names);
+    prog_json_key_bool(&json, "has_words", info->has_words);
+    prog_json_key_count(&json, "format_version", info->format_version);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static double share(const thr_hits_info *info, uint64_t n_postings) {
+    return info->n_postings > 0 ? 100.0 * (double)n_postings / (double)info->n_postings : 0.0;
+}
+
+static void print_text(const char *path, const thr_hits_info *info) {
+    (void)printf("posting lists   %s\n", path);
+    (void)printf("items           %s\n", prog_exact(info->n_items).text);
+    (void)printf("features        %s%s\n", prog_exact(info->n_features).text, info->has_words ? ", with words" : "");
+    (void)printf("postings        %s, %.1f an item\n", prog_exact(info->n_postings).text,
+                 (double)info->n_postings / (double)info->n_items);
+    (void)printf("  as ids        %.0f %%\n", share(info, info->n_ids));
+    (void)printf("  as runs       %.0f %%, in %s runs\n",
+                 share(info, info->n_postings - info->n_ids - info->bitmap_postings), prog_exact(info->n_runs).text);
+    (void)printf("  as bitmaps    %.0f %%, in %s blocks of 256 items\n", share(info, info->bitmap_postings),
+                 prog_exact(info->n_bitmaps).text);
+    (void)printf("lists           %s, %.2f bytes a posting\n", prog_bytes((double)info->list_bytes).text,
+                 per_posting(info));
+    (void)printf("order           %s\n", info->order == THR_HITS_ORDER_FEATURES
+                                             ? "items with the same frequent features are neighbours"
+                                             : "as items were given");
+    (void)printf("ids             %s\n", info->has_names ? "row numbers, with names"
+                                         : info->has_ids ? "given ids"
+                                                         : "row numbers");
+    (void)printf("file            %s\n", prog_bytes((double)info->file_bytes).text);
+    (void)printf("format version  %" PRIu32 "\n", info->format_version);
+}
+
+int prog_print_hits(program *run, const char *path) {
+    thr_error err = {.status = THR_OK};
+    thr_hits *hits = NULL;
+
+    if (thr_hits_open(run->context, path, &hits, &err) != THR_OK)
+        return prog_failed(&err);
+    const thr_hits_info info = thr_hits_get_info(hits);
+    if (run->globals.json)
+        print_json(path, &info);
+    else
+        print_text(path, &info);
+    thr_hits_free(hits);
+    return PROG_DONE;
+}
+
+static int run_info(program *run, const void *values) {
+    return prog_print_hits(run, ((const hits_values *)values)->path);
+}
+
+static const char *const info_examples[] = {"thresher hits info ads.hits", NULL};
+
+const prog_command prog_hits_info = {
+    .noun = "hits",
+    .verb = "info",
+    .summary = "show what posting lists hold",
+    .text = "Items, features and postings, in which form their blocks are written, and how many bytes they take.",
+    .arguments = arguments,
+    .options = no_options,
+    .values_size = sizeof(hits_values),
+    .examples = info_examples,
+    .run = run_info,
+};
+
+/* ------------------------------------------------------------------------------------------------ verify */
+
+static int run_verify(program *run, const void *values) {
+    const char *path = ((const hits_values *)values)->path;
+    const double start = prog_seconds();
+    thr_error err = {.status = THR_OK};
+    thr_hits *hits = NULL;
+    int rc = PROG_DONE;
+
+    if (thr_hits_open(run->context, path, &hits, &err) != THR_OK || thr_hits_verify(hits, &err) != THR_OK) {
+        rc = prog_failed(&err);
+        goto out;
+    }
+    prog_progress_end();
+    const uint64_t bytes = thr_hits_get_info(hits).file_bytes;
+    if (run->globals.json) {
+        prog_json json = prog_json_to(stdout);
+
+        prog_json_open(&json, '{');
+        prog_json_key_text(&json, "hits", path);
+        prog_json_key_bool(&json, "sound", true);
+        prog_json_key_count(&json, "file_bytes", bytes);
+        prog_json_key_real(&json, "verify_s", prog_seconds() - start);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+    } else {
+        (void)printf("%s is sound: all checksums of %s are right, read in %s\n", path, prog_bytes((double)bytes).text,
+                     prog_time(prog_seconds() - start).text);
+    }
+out:
+    thr_hits_free(hits);
+    return rc;
+}
+
+static const char *const verify_examples[] = {"thresher hits verify ads.hits", NULL};
+
+const prog_command prog_hits_verify = {
+    .noun = "hits",
+    .verb = "verify",
+    .summary = "read every byte of posting lists and check it",
+    .text = "Compares all checksums, and checks what follows from the rest. Exit code 1 says that the file is damaged; "
+            "the message names the section.",
+    .arguments = arguments,
+    .options = no_options,
+    .values_size = sizeof(hits_values),
+    .examples = verify_examples,
+    .run = run_verify,
+};

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Posting lists: the best items for a query by the features they have, every item scored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import byref, c_uint32, c_uint64, c_void_p
+from typing import Any, NamedTuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._checks import choice, encoded_path, whole
+from ._context import Context, own, shared_context
+from ._filters import Filter
+from ._jobs import Job
+from ._library import defaults, lib
+
+Query = Union[Mapping[Any, float], Sequence[Any]]
+"""Features and their weights, or features that weigh 1 each; a feature is a word or a number."""
+
+UNKNOWN = 2**32 - 1
+"""What a word that no item has is asked for as."""
+
+
+class HitsInfo(NamedTuple):
+    """What a file of posting lists holds; n_ids postings stand by themselves, others in n_runs or n_bitmaps blocks."""
+
+    n_items: int
+    n_features: int
+    n_postings: int
+    n_ids: int
+    n_runs: int
+    n_bitmaps: int
+    list_bytes: int
+    file_bytes: int
+    order: str
+    has_ids: bool
+    has_names: bool
+    has_words: bool
+
+
+def _csr(features: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+    """Offsets and features, of a scipy CSR matrix, a pair of arrays, or a sequence of each item's features."""
+    if hasattr(features, "indptr") and hasattr(features, "indices"):
+        features = (features.indptr, features.indices)
+    if isinstance(features, tuple) and len(features) == 2 and _arrays.is_array(features[0]):
+        offsets = _arrays.integers(features[0], "offsets")
+        numbers = _arrays.integers(features[1], "features")
+    else:
+        rows = [np.asarray(row, np.int64).reshape(-1) for row in features]
+        offsets = np.cumsum([0, *map(len, rows)])
+        numbers = np.concatenate(rows) if rows else np.empty(0, np.int64)
+    if offsets.ndim != 1 or numbers.ndim != 1 or offsets.size < 1 or int(offsets[-1]) != numbers.size:
+        raise ValueError(
+            f"features: {offsets.size} offsets of {numbers.size} features: the last one says how many there are"
+        )
+    if numbers.size and (int(numbers.min()) < 0 or int(numbers.max()) > _abi.HITS_MAX_FEATURE):
+        raise ValueError(f"features: numbers from 0 to {_abi.HITS_MAX_FEATURE} are possible")
+    return np.ascontiguousarray(offsets, np.uint64), np.ascontiguousarray(numbers, np.uint32)
+
+
+def _floats(values: Any, what: str, n: int) -> npt.NDArray[np.float32] | None:
+    if values is None:
+        return None
+    array = _arrays.as_numpy(values, what)
+    if array.shape != (n,):
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [{n}] is wanted, one an item")
+    return np.ascontiguousarray(array, np.float32)
+
+
+def _at(array: Any) -> int | None:
+    return None if array is None else _arrays.address(array)
+
+
+class Hits:
+    """
+    An open file of posting lists. It does not change but for its values, and may be searched from several threads at
+    once; close it with close() or let it go. After a fork the child opens it again by itself, without values.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+        self._path = os.path.abspath(encoded_path(path, "path"))
+        self._threads = threads
+        self._handle: HitsHandle | None = HitsHandle(self._path, threads)
+        self._closed = False
+        self.info = self._handle.info()
+
+    @classmethod
+    def build(
+        cls,
+        path: str | os.PathLike[str],
+        features: Any,
+        *,
+        ids: Any = None,
+        order: str = "features",
+        replace: bool = False,
+        threads: int | None = None,
+    ) -> Hits:
+        """
+        Build the file path, and open it.
+
+        features  what items have: a .tsv file of names and words (see thresher hits build); a scipy CSR matrix; a pair
+                  of arrays, offsets [n + 1] and features; or a sequence that has each item's features
+        ids       integers [n], one an item, each once; None: row numbers. Not for a .tsv file, which has its own
+        order     "features": items with the same frequent features are neighbours within the lists, or "rows"
+        replace   replace a file that is there
+
+        Raises ArgumentError, ExistsError, FormatError, FileMissingError.
+        """
+        name = encoded_path(path, "path")
+        context = shared_context(threads)
+        options = defaults("thr_hits_build_options_init")
+        options.order = choice(order, "order", _abi.HITS_ORDER)
+        options.replace = bool(replace)
+        err = byref(_errors.slot.error)
+        with Job() as job:
+            if isinstance(features, (str, bytes, os.PathLike)):
+                if ids is not None:
+                    raise ValueError("ids: the items of a .tsv file have their own")
+                table = encoded_path(features, "features")
+                status = lib.thr_hits_build_table(context.pointer, name, table, byref(options), err)
+            else:
+                offsets, numbers = _csr(features)
+                if ids is not None:
+                    kept = np.ascontiguousarray(_arrays.integers(ids, "ids"), np.uint64)
+                    options.ids, options.n_ids = _arrays.address(kept), kept.size
+                items = _abi.ItemFeatures(_arrays.address(offsets), _arrays.address(numbers), offsets.size - 1)
+                status = lib.thr_hits_build(context.pointer, name, byref(items), byref(options), err)
+            job.finish(status, files=True)
+        return cls(path, threads=threads)
+
+    def search(
+        self,
+        query: Query | Sequence[Query],
+        k: int,
+        *,
+        value: str = "sum",
+        filter: Any = None,
+        target: str | HitsTarget | None = None,
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]:
+        """
+        The best k items: ids uint64 [k] and values float32 [k], or [n, k] of a list of n queries.
+
+        query   {feature: weight, ...} or [feature, ...], whose features weigh 1 each; features are words where the
+                file has words, else numbers. What no item has counts for nothing. Or a list of such queries
+        value   "sum": multiplier x sum + offset, or "sigmoid": multiplier / (1 + exp(-sum)) + offset
+        filter  which rows may be found, as in Index.search
+        target  which items may be found by what they have, such as "category=12 AND NOT brand=7"
+
+        Raises ArgumentError for weights that are not finite and targets that are wrong.
+        """
+        handle = self.handle()
+        one = isinstance(query, Mapping) or not query or not isinstance(query[0], (Mapping, list, tuple))
+        some: Sequence[Any] = [query] if one else query  # type: ignore[list-item,assignment]
+        lists = [self._features(handle, q) for q in some]
+        offsets = np.cumsum([0, *(len(f) for f, _ in lists)]).astype(np.uint64)
+        features = np.concatenate([f for f, _ in lists]) if lists else np.empty(0, np.uint32)
+        weights = np.concatenate([w for _, w in lists]) if lists else np.empty(0, np.float32)
+        queries = _abi.HitsQueries(
+            len(some), _arrays.address(offsets), _arrays.address(features), _arrays.address(weights)
+        )
+        wanted = whole(k, "k", 1, 2**31)
+        ids = np.empty((len(some), wanted), np.uint64)
+        values = np.empty((len(some), wanted), np.float32)
+        options = defaults("thr_hits_search_options_init")
+        options.value = choice(value, "value", _abi.HITS_VALUE)
+        if filter is not None:
+            kept = filter if isinstance(filter, Filter) else Filter(self.info.n_items, filter)
+            options.filter, options.filter_bits = kept.pointer, kept.n_items
+        made = HitsTarget(self, target) if isinstance(target, str) else target
+        if made is not None:
+            options.target = made.pointer
+        status = lib.thr_hits_search(
+            handle.pointer,
+            byref(queries),
+            wanted,
+            byref(options),
+            _arrays.address(ids),
+            _arrays.address(values),
+            byref(_errors.slot.error),
+        )
+        if status != _abi.OK:
+            raise _errors.failure(status, _errors.slot.error)
+        return (ids[0], values[0]) if one else (ids, values)
+
+    def explain(self, id: int, query: Query) -> dict[Any, float]:
+        """What the item with this id has of the query's features, and the weight of each."""
+        handle = self.handle()
+        features, weights = self._features(handle, query)
+        shares = np.empty(len(features), np.float32)
+        matched = np.empty(len(features), np.uint8)
+        status = lib.thr_hits_explain(
+            handle.pointer,
+            whole(id, "id", 0, _abi.NO_ID),
+            _arrays.address(features),
+            _arrays.address(weights),
+            len(features),
+            _arrays.address(shares),
+            _arrays.address(matched),
+            byref(_errors.slot.error),
+        )
+        if status != _abi.OK:
+            raise _errors.failure(status, _errors.slot.error)
+        return {name: float(share) for name, share, has in zip(query, shares, matched) if has}
+
+    def set_values(self, multipliers: Any = None, offsets: Any = None) -> None:
+        """
+        Every item's multiplier (a bid) and offset (pacing), float32 [n_items] by row; None: 1, and 0. Searches that run
+        finish with those before.
+        """
+        n = self.info.n_items
+        kept = _floats(multipliers, "multipliers", n), _floats(offsets, "offsets", n)
+        status = lib.thr_hits_set_values(
+            self.handle().pointer, _at(kept[0]), _at(kept[1]), n, byref(_errors.slot.error)
+        )
+        if status != _abi.OK:
+            raise _errors.failure(status, _errors.slot.error)
+
+    def name(self, id: int) -> str | None:
+        """The name of the item with this id, None where there is none."""
+        found = lib.thr_hits_name(self.handle().pointer, whole(id, "id", 0, _abi.NO_ID))
+        return None if found is None else found.decode("utf-8", "replace")
+
+    def find(self, name: str) -> int:
+        """The id of the item with this name. Raises NotFoundError."""
+        found = c_uint64()
+        if not lib.thr_hits_find(self.handle().pointer, name.encode(), byref(found)):
+            raise _errors.NotFoundError(f"{self.path}: holds no item with the name {name!r}")
+        return found.value
+
+    def verify(self) -> None:
+        """Read every byte and compare all checksums. Raises FormatError for a damaged file."""
+        handle = self.handle()
+        with Job() as job:
+            job.finish(lib.thr_hits_verify(handle.pointer, byref(_errors.slot.error)))
+
+    def _features(self, handle: HitsHandle, query: Query) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
+        numbers = np.empty(len(query), np.uint32)
+        found = c_uint32()
+        for i, feature in enumerate(query):
+            if isinstance(feature, str):
+                known = lib.thr_hits_feature(handle.pointer, feature.encode(), byref(found))
+                numbers[i] = found.value if known else UNKNOWN
+            else:
+                number = whole(feature, "feature", 0, UNKNOWN)
+                numbers[i] = UNKNOWN if self.info.has_words else number
+        weights = query.values() if isinstance(query, Mapping) else [1.0] * len(query)
+        return numbers, np.fromiter(weights, np.float32, len(query))
+
+    @property
+    def path(self) -> str:
+        """The file, as an absolute path."""
+        return os.fsdecode(self._path)
+
+    def __len__(self) -> int:
+        return self.info.n_items
+
+    def close(self) -> None:
+        """Close it, when the last call that still runs has ended. Closing twice is allowed."""
+        self._closed = True
+        self._handle = None
+
+    def handle(self) -> HitsHandle:
+        """The open file; opened again in a process that was forked from the one that opened it."""
+        handle = self._handle
+        if self._closed:
+            raise ValueError(f"{self.path}: the posting lists are closed")
+        if handle is None or handle.pointer is None:
+            handle = self._handle = HitsHandle(self._path, self._threads)
+        return handle
+
+    def __enter__(self) -> Hits:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        i = self.info
+        state = ", closed" if self._closed else ""
+        return f"<thresher.Hits {self.path!r}: {i.n_items} items, {i.n_features} features{state}>"
+
+
+class HitsTarget:
+    """Which items may be found, by what they have; made once, for as many searches of these hits as wanted."""
+
+    __slots__ = ("__weakref__", "_free", "_handle", "pointer")
+
+    def __init__(self, hits: Hits, expression: str) -> None:
+        self.pointer: int | None = None
+        self._free: Callable[[int], None] = lib.thr_hits_target_free
+        self._handle = hits.handle()
+        made = c_void_p()
+        err = _errors.slot.error
+        status = lib.thr_hits_target_create(self._handle.pointer, expression.encode(), byref(made), byref(err))
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+        self.pointer = made.value
+        own(self)
+
+    def __len__(self) -> int:
+        """How many items it lets through."""
+        return int(lib.thr_hits_target_count(self.pointer))
+
+    def __del__(self) -> None:
+        if self.pointer is not None:
+            self._free(self.pointer)
+            self.pointer = None
+
+
+class HitsHandle:
+    """A thr_hits. Calls hold a reference while they run, so closing never takes it from under them."""
+
+    __slots__ = ("__weakref__", "_context", "_free", "pointer")
+
+    def __init__(self, path: bytes, threads: int | None) -> None:
+        self.pointer: int | None = None
+        self._free: Callable[[int], None] = lib.thr_hits_free
+        self._context: Context = shared_context(threads)
+        made = c_void_p()
+        err = _errors.slot.error
+        status = lib.thr_hits_open(self._context.pointer, path, byref(made), byref(err))
+        if status != _abi.OK:
+            raise _errors.failure(status, err, files=True)
+        self.pointer = made.value
+        own(self)
+
+    def info(self) -> HitsInfo:
+        i = lib.thr_hits_get_info(self.pointer).info
+        orders = {code: name for name, code in _abi.HITS_ORDER.items()}
+        return HitsInfo(
+            n_items=i.n_items,
+            n_features=i.n_features,
+            n_postings=i.n_postings,
+            n_ids=i.n_ids,
+            n_runs=i.n_runs,
+            n_bitmaps=i.n_bitmaps,
+            list_bytes=i.list_bytes,
+            file_bytes=i.file_bytes,
+            order=orders[i.order],
+            has_ids=i.has_ids,
+            has_names=i.has_names,
+            has_words=i.has_words,
+        )
+
+    def __del__(self) -> None:
+        if self.pointer is not None:
+            self._free(self.pointer)
+            self.pointer = None

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dictionary.h - distinct strings, numbered as they come. */
+#ifndef THR_BASE_DICTIONARY_H
+#define THR_BASE_DICTIONARY_H
+
+#include "base/memory.h"
+
+/* Set up by zeroing. String i is the bytes from starts[i] to starts[i + 1], the last of which is a zero byte. */
+typedef struct thr_dictionary {
+    uint32_t n;
+    uint64_t *starts; /* n + 1; NULL before the first string */
+    char *bytes;
+    uint64_t *hashes;
+    uint32_t *slots; /* string + 1, or 0 */
+    size_t mask;
+    size_t starts_capacity, bytes_capacity, hashes_capacity;
+} thr_dictionary;
+
+/* The number of a string without zero bytes, which is added when it is new. THR_OK; THR_ERANGE for too many; ENOMEM. */
+thr_status thr_dictionary_add(thr_context *context, thr_dictionary *dictionary, const char *text, size_t length,
+                              uint32_t *number, bool *is_new, thr_error *err);
+
+static inline const char *thr_dictionary_text(const thr_dictionary *dictionary, uint32_t number) {
+    return dictionary->bytes + dictionary->starts[number];
+}
+
+void thr_dictionary_free(thr_context *context, thr_dictionary *dictionary);
+
+#endif

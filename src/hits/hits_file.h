@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hits_file.h - a file of posting lists (docs/format.md): written from lists in memory, and read as it lies mapped.
+ *
+ * The lists' items are *places*: what the file calls item p is the row rows[p], or row p where there are no rows. Ids
+ * and names are by row.
+ *
+ * Invariant: every offset follows from the header and the section of elements, so thr_hits_parse compares the table
+ * with what it must be. After it, whatever bytes the file holds, a search stays within them.
+ */
+#ifndef THR_HITS_HITS_FILE_H
+#define THR_HITS_HITS_FILE_H
+
+#include "base/sections.h"
+#include "hits/lists.h"
+
+enum { THR_HITS_FORMAT = 1 };
+
+typedef enum thr_hits_section {
+    THR_HITS_ELEMENTS = 1,       /* u32, elements of each form */
+    THR_HITS_FEATURES = 2,       /* u32 */
+    THR_HITS_SIZES = 3,          /* u32 */
+    THR_HITS_ENTRIES = 4,        /* u32 a feature and one: its first entry */
+    THR_HITS_FORMS = 5,          /* u8 an entry */
+    THR_HITS_BEGINS = 6,         /* u32 an entry: its first element */
+    THR_HITS_PARTS = 7,          /* u32 an entry and one: its first part */
+    THR_HITS_WINDOWS = 8,        /* u8 a part */
+    THR_HITS_PART_SIZES = 9,     /* u16 a part, less one */
+    THR_HITS_IDS = 10,           /* u16 */
+    THR_HITS_RUNS = 11,          /* u16, two a run */
+    THR_HITS_BITMAP_BLOCKS = 12, /* u8 */
+    THR_HITS_BITMAPS = 13,       /* 32 bytes each */
+    THR_HITS_ROWS = 14,          /* u32 a place */
+    THR_HITS_ITEM_IDS = 15,      /* u64 a row */
+    THR_HITS_ID_ORDER = 16,      /* u32, the rows by ascending id */
+    THR_HITS_NAMES = 17, /* of rows: u64 offsets, one more than there are, then the names, each with a zero byte */
+    THR_HITS_WORDS = 18  /* of the features, which are then 0, 1, 2, ...; ascending, in the same way */
+} thr_hits_section;
+
+enum { THR_HITS_LAST = THR_HITS_WORDS };
+
+_Static_assert((int)THR_HITS_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
+
+/* "elements", ..., for messages. */
+const char *thr_hits_section_name(uint32_t kind);
+
+typedef struct thr_hits_header {
+    uint8_t magic[8];
+    uint32_t version, n_items, n_features, n_entries, has, order, n_sections, n_parts;
+    uint64_t table_offset, n_postings, checksum;
+} thr_hits_header;
+
+_Static_assert(sizeof(thr_hits_header) == THR_SECTIONS_HEADER, "no padding");
+
+/* Bits of has. */
+enum { THR_HITS_HAS_ROWS = 1, THR_HITS_HAS_IDS = 2, THR_HITS_HAS_NAMES = 4, THR_HITS_HAS_WORDS = 8 };
+
+extern const uint8_t thr_hits_magic[8];
+
+#define THR_HITS_REMEDY "the file is damaged; restore it or build it again"
+
+/* n strings: string i is the bytes from offsets[i] to offsets[i + 1], its zero byte included. A view. */
+typedef struct thr_strings {
+    const uint64_t *offsets; /* NULL: there are none */
+    const char *bytes;
+    uint64_t n, size;
+} thr_strings;
+
+/* String i; NULL where there is none or the offsets are wrong. */
+const char *thr_strings_get(const thr_strings *strings, uint64_t i);
+
+/* All that a file holds, in memory or mapped. */
+typedef struct thr_hits_contents {
+    thr_lists lists;
+    uint32_t order;           /* thr_hits_order */
+    const uint32_t *rows;     /* of places, or NULL */
+    const uint64_t *ids;      /* of rows, or NULL */
+    const uint32_t *id_order; /* with ids */
+    thr_strings names, words;
+} thr_hits_contents;
+
+/* Write all of it; path appears when it is complete. THR_ENOSPACE, THR_EIO, THR_ENOMEM. */
+thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits_contents *contents, thr_error *err);
+
+/* A file as it lies in memory. */
+typedef struct thr_hits_view {
+    const char *path; /* for messages */
+    const uint8_t *data;
+    uint64_t size;
+    thr_hits_contents contents;
+    uint32_t n_sections;
+    thr_section sections[THR_HITS_LAST];
+} thr_hits_view;
+
+/*
+ * Find the sections of a file of any bytes, and check what a search believes of them. data is 64-byte aligned.
+ * THR_EFORMAT; THR_EVERSION; THR_ECORRUPT.
+ */
+thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr_hits_view *view, thr_error *err);
+
+/* What is left to check where all checksums are right: a writer's mistakes. THR_ECORRUPT; THR_ENOMEM. */
+thr_status thr_hits_check_contents(thr_context *context, const thr_hits_view *view, thr_error *err);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hits_target.c - which items may be found, from words, AND, OR, NOT and parentheses to bits by place.
+ *
+ *   any     is  all {OR all}
+ *   all     is  one {AND one}
+ *   one     is  NOT one, or (any), or a word, or "a word" as it stands
+ *
+ * Each of them fills a bitmap of whole windows; how deep they may stand within each other is bounded, and so is memory.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "hits/hits_impl.h"
+#include "select/bitmap.h"
+
+enum { MAX_DEPTH = 64 };
+
+typedef enum kind { END, OPEN, CLOSE, AND, OR, NOT, WORD } kind;
+
+typedef struct parser {
+    const thr_hits *hits;
+    const char *text, *next; /* what follows the token */
+    kind kind;               /* of the token */
+    const char *start;       /* of the token, or its word */
+    size_t length;           /* of the word */
+    size_t n_words;          /* of a bitmap of whole windows */
+    uint32_t depth;
+    char *word; /* room for the longest word and a zero byte */
+    thr_error *err;
+} parser;
+
+static thr_status wrong(const parser *p, const char *what) {
+    return thr_fail(p->err, THR_EINVAL, "target '%.200s', character %zu: %s", p->text, (size_t)(p->start - p->text) + 1,
+                    what);
+}
+
+/* ------------------------------------------------------------------------------------------------ tokens */
+
+static kind kind_of(const char *word, size_t length) {
+    static const struct {
+        const char *word;
+        kind kind;
+    } words[] = {{"AND", AND}, {"OR", OR}, {"NOT", NOT}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i].word) == length && memcmp(words[i].word, word, length) == 0)
+            return words[i].kind;
+    return WORD;
+}
+
+static thr_status advance(parser *p) {
+    p->start = p->next + strspn(p->next, " \t\n");
+    p->length = 0;
+    if (*p->start == '\0' || *p->start == '(' || *p->start == ')') {
+        p->kind = *p->start == '\0' ? END : *p->start == '(' ? OPEN : CLOSE;
+        p->next = p->start + (p->kind != END);
+    } else if (*p->start == '"') {
+        const char *end = strchr(p->start + 1, '"');
+        if (end == NULL)
+            return wrong(p, "the quotes are not closed");
+        p->kind = WORD;
+        p->length = (size_t)(end - ++p->start);
+        p->next = end + 1;
+    } else {
+        p->length = strcspn(p->start, " \t\n()\"");
+        p->next = p->start + p->length;
+        p->kind = kind_of(p->start, p->length);
+    }
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ evaluation */
+
+static thr_status take_any(parser *p, uint64_t *out);
+
+static thr_status take_word(parser *p, uint64_t *out) {
+    uint32_t feature;
+    memset(out, 0, p->n_words * sizeof *out);
+    memcpy(p->word, p->start, p->length);
+    p->word[p->length] = '\0';
+    if (thr_hits_feature(p->hits, p->word, &feature)) {
+        const thr_lists *lists = &p->hits->view.contents.lists;
+        thr_lists_mark(lists, thr_lists_find(lists, feature), out);
+    } else if (p->hits->view.contents.words.offsets == NULL && p->word[strspn(p->word, "0123456789")] != '\0') {
+        return wrong(p, "a word, but the features of these posting lists are numbers");
+    }
+    return advance(p);
+}
+
+static thr_status take_one(parser *p, uint64_t *out) {
+    if (p->kind == NOT || p->kind == OPEN) {
+        const bool negated = p->kind == NOT;
+        if (++p->depth > MAX_DEPTH)
+            return wrong(p, "more than 64 of NOT and parentheses within each other");
+        THR_TRY(advance(p));
+        THR_TRY(negated ? take_one(p, out) : take_any(p, out));
+        p->depth--;
+        for (size_t w = 0; negated && w < p->n_words; w++)
+            out[w] = ~out[w];
+        if (negated)
+            return THR_OK;
+        return p->kind == CLOSE ? advance(p) : wrong(p, "a parenthesis is not closed");
+    }
+    return p->kind == WORD ? take_word(p, out) : wrong(p, "a feature, NOT or ( is expected");
+}
+
+/* What stands between joints, all of one kind. */
+static thr_status take_joined(parser *p, kind joint, thr_status (*take)(parser *, uint64_t *), uint64_t *out) {
+    thr_status status = THR_OK;
+    uint64_t *other = NULL;
+    THR_TRY_OUT(take(p, out));
+    while (p->kind == joint) {
+        if (other == NULL)
+            THR_TRY_OUT(thr_alloc(p->hits->context, p->n_words, sizeof *other, &other, "a target", p->err));
+        THR_TRY_OUT(advance(p));
+        THR_TRY_OUT(take(p, other));
+        for (size_t w = 0; w < p->n_words; w++)
+            out[w] = joint == AND ? out[w] & other[w] : out[w] | other[w];
+    }
+out:
+    thr_release(p->hits->context, other);
+    return status;
+}
+
+static thr_status take_all(parser *p, uint64_t *out) {
+    return take_joined(p, AND, take_one, out);
+}
+
+static thr_status take_any(parser *p, uint64_t *out) {
+    return take_joined(p, OR, take_all, out);
+}
+
+static thr_status evaluate(parser *p, uint64_t *out) {
+    THR_TRY(thr_alloc(p->hits->context, strlen(p->text) + 1, 1, &p->word, "a target", p->err));
+    thr_status status = advance(p);
+    if (status == THR_OK)
+        status = take_any(p, out);
+    if (status == THR_OK && p->kind != END)
+        status = wrong(p, "AND, OR or the end is expected");
+    thr_release(p->hits->context, p->word);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ targets */
+
+thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hits_target **out, thr_error *err) {
+    thr_status status = THR_OK;
+    thr_hits_target *target = NULL;
+    if (out != NULL)
+        *out = NULL;
+    if (hits == NULL || expression == NULL || out == NULL)
+        return thr_fail(err, THR_EINVAL, "a target needs posting lists, an expression, and a place for it");
+    const uint32_t n_items = hits->view.contents.lists.n_items;
+    parser p = {.hits = hits, .text = expression, .next = expression, .err = err};
+    p.n_words = (size_t)thr_lists_n_windows(&hits->view.contents.lists) * (THR_LISTS_WINDOW / 64);
+    THR_TRY(thr_hits_check_unchanged(hits, err));
+    THR_TRY(thr_alloc_zero(hits->context, 1, sizeof *target, &target, "a target", err));
+    target->hits = hits;
+    THR_TRY_OUT(thr_alloc(hits->context, p.n_words, sizeof *target->words, &target->words, "a target", err));
+    THR_TRY_OUT(evaluate(&p, target->words));
+    target->n_items = thr_bitmap_count(target->words, n_items);
+    *out = target;
+    target = NULL;
+out:
+    thr_hits_target_free(target);
+    return status;
+}
+
+void thr_hits_target_free(thr_hits_target *target) {
+    if (target == NULL)
+        return;
+    thr_context *context = target->hits->context;
+    thr_release(context, target->words);
+    thr_release(context, target);
+}
+
+uint64_t thr_hits_target_count(const thr_hits_target *target) {
+    return target->n_items;
+}

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Posting lists: built from a table, searched by features with bids and targets, explained; and what is refused.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+{
+    printf 'chair\tkind=chair colour=red brand=7\n'
+    printf 'stool\tkind=chair colour=blue brand=7 brand=7\n'
+    printf 'table\tkind=table colour=red brand=9\n'
+    printf 'lamp\tkind=lamp brand=9\n'
+    printf 'rug\tcolour=blue\n'
+    printf 'nothing\t\n'
+} >ads.tsv
+
+works "$THRESHER" hits build ads.tsv -o ads.hits
+says '^ads.hits: 6 items, 7 features, 12 postings of' out
+says '^thresher: 1 features stood with their item already and count once$' err
+fails 1 'ads.hits: is there already' "$THRESHER" hits build ads.tsv -o ads.hits
+works "$THRESHER" hits build ads.tsv -o ads.hits --force --order rows -q
+works "$THRESHER" hits info ads.hits
+says '^order           as items were given$' out
+works "$THRESHER" hits build ads.tsv -o ads.hits --force -q --json
+says '"n_items":6,"n_features":7,"n_postings":12,"n_repeated":1,' out
+works "$THRESHER" info ads.hits
+says '^features        7, with words$' out
+works "$THRESHER" hits info ads.hits --json
+says '"has_names":true,"has_words":true' out
+works "$THRESHER" hits verify ads.hits
+says '^ads.hits is sound' out
+
+# a query on the command line, explained; equal values in order of rows
+works "$THRESHER" hits search ads.hits --features 'kind=chair:1.5 colour=red brand=9:0.25 size=3' -k 6 --explain
+cat >expected <<'END'
+text kind=chair:1.5 colour=red brand=9:0.25 size=3
+   1      2.500000  chair
+                    kind=chair 1.5, colour=red 1
+   2      1.500000  stool
+                    kind=chair 1.5
+   3      1.250000  table
+                    colour=red 1, brand=9 0.25
+   4      0.250000  lamp
+                    brand=9 0.25
+   5      0.000000  rug
+   6      0.000000  nothing
+END
+same out expected
+says '^thresher: 1 of their features no item has$' err
+
+# bids, offsets, targets, and the order of items, which changes nothing
+printf 'lamp\t40\nrug\t0.5\n' >bids.tsv
+printf 'nothing\t7\n' >offsets.tsv
+{
+    echo 'kind=chair:2 brand=9:0.25'
+    echo
+    echo 'colour=blue:-1 kind=lamp:3'
+} >queries.txt
+for order in features rows; do
+    works "$THRESHER" hits build ads.tsv -o $order.hits --order $order -q
+    works "$THRESHER" hits search $order.hits queries.txt -k 3 --multipliers bids.tsv --offsets offsets.tsv \
+        --target 'NOT (colour=red OR kind=chair)' -o $order.jsonl -q --explain
+done
+same features.jsonl rows.jsonl
+cat >expected <<'END'
+{"query":0,"ids":[3,5,4],"scores":[10,7,0],"names":["lamp","nothing","rug"],"matches":[{"brand=9":0.25},{},{}]}
+{"query":1,"ids":[5,3,4],"scores":[7,0,0],"names":["nothing","lamp","rug"],"matches":[{},{},{}]}
+{"query":2,"ids":[3,5,4],"scores":[120,7,-0.5],"names":["lamp","nothing","rug"],"matches":[{"kind=lamp":3},{},{"colour=blue":-1}]}
+END
+same rows.jsonl expected
+works "$THRESHER" hits search ads.hits --features 'kind=lamp:2' -k 1 --value sigmoid --json -q
+says '"scores":\[0.88079' out
+works "$THRESHER" hits search ads.hits queries.txt -k 2 -o -.trec
+[ "$(wc -l <out)" -eq 6 ] || die "not two lines a query"
+
+# numbers as ids and features
+printf '90\t5 3\n7\t3\n' | "$THRESHER" hits build -.tsv -o numbers.hits -q >out 2>err || die "no build from a pipe"
+works "$THRESHER" hits search numbers.hits --features '5:2 3' -k 2 --json -q
+says '"ids":\[90,7\],"scores":\[3,1\]' out
+
+# what is wrong
+fails 2 'QUERIES or --features WORDS is missing' "$THRESHER" hits search ads.hits
+fails 2 'exclude each other' "$THRESHER" hits search ads.hits queries.txt --features a
+fails 1 'weight of kind=chair is no finite number' "$THRESHER" hits search ads.hits --features kind=chair:inf
+fails 1 'weight of kind=chair is no finite number' "$THRESHER" hits search ads.hits --features kind=chair:nan
+fails 1 "target 'colour=red AND', character 15: a feature, NOT or ( is expected" \
+    "$THRESHER" hits search ads.hits queries.txt --target 'colour=red AND'
+printf 'lampe\t4\n' >bad.tsv
+fails 1 'bad.tsv: line 1: there is no item lampe' "$THRESHER" hits search ads.hits queries.txt --multipliers bad.tsv
+printf 'lamp\t4\nlamp\t4\n' >bad.tsv
+fails 1 'bad.tsv: line 2: item lamp stands twice' "$THRESHER" hits search ads.hits queries.txt --multipliers bad.tsv
+printf 'lamp\tmuch\n' >bad.tsv
+fails 1 'bad.tsv: line 1: an item, a tab and a number' "$THRESHER" hits search ads.hits queries.txt --offsets bad.tsv
+random_rows 5 1 1 >column
+to_fvecs <column >column.fvecs
+fails 1 '5 numbers for 6 items' "$THRESHER" hits search ads.hits queries.txt --multipliers column.fvecs
+printf 'a\tx\na\ty\n' >twice.tsv
+fails 1 'line 2: item a stands twice' "$THRESHER" hits build twice.tsv -o twice.hits
+[ ! -e twice.hits ] || die "a build that failed left a file"
+head -c 700 ads.hits >cut.hits
+fails 1 'cut.hits: ' "$THRESHER" hits search cut.hits queries.txt
+fails 1 'ads.tsv: is no file of posting lists' "$THRESHER" hits info ads.tsv

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of posting lists: what is built is what is opened, and a damaged one is told, never believed. */
+#include "hits_support.h"
+
+#include "hits/hits_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const char PATH[] = "unit-hits-file.hits";
+
+/* Small, with all forms of blocks, ids or names, and words. */
+static void build_small(thr_context *context, bool names) {
+    uint64_t rng = 9;
+    hits_catalogue c = hits_draw(600, 8, &rng);
+    uint64_t ids[600];
+    thr_error err;
+    for (uint64_t i = 0; i < 600; i++)
+        ids[i] = 10000 - 7 * i;
+    thr_hits_build_options options;
+    thr_hits_build_options_init(&options);
+    (void)unlink(PATH);
+    if (names) {
+        FILE *file = fopen("unit-hits-file.tsv", "w");
+        assert_non_null(file);
+        for (uint64_t i = 0; i < 600; i++) {
+            (void)fprintf(file, "item%u\t", (unsigned)i);
+            for (uint64_t e = c.offsets[i]; e < c.offsets[i + 1]; e++)
+                (void)fprintf(file, "f%u ", c.features[e]);
+            (void)fputc('\n', file);
+        }
+        (void)fclose(file);
+        assert_ok(thr_hits_build_table(context, PATH, "unit-hits-file.tsv", &options, &err), &err);
+    } else {
+        options.ids = ids;
+        options.n_ids = 600;
+        assert_ok(thr_hits_build(context, PATH, &c.items, &options, &err), &err);
+    }
+    hits_free(&c);
+}
+
+static thr_status open_and_verify(thr_context *context, bool *opened, thr_error *err) {
+    thr_hits *hits = NULL;
+    thr_status status = thr_hits_open(context, PATH, &hits, err);
+    *opened = status == THR_OK;
+    if (*opened)
+        status = thr_hits_verify(hits, err);
+    thr_hits_free(hits);
+    return status;
+}
+
+/* Search for all there is: whatever an opened file holds, nothing outside of it is read (ASan sees it). */
+static void use(thr_context *context) {
+    static const uint64_t offsets[] = {0, 8};
+    static const uint32_t features[] = {0, 3, 6, 9, 12, 15, 18, 21};
+    const thr_hits_queries queries = {.n_queries = 1, .offsets = offsets, .features = features};
+    thr_hits *hits = NULL;
+    thr_hits_target *target = NULL;
+    thr_error err;
+    uint64_t ids[20], id;
+    float values[20], shares[8];
+    if (thr_hits_open(context, PATH, &hits, &err) != THR_OK)
+        return;
+    assert_ok(thr_hits_search(hits, &queries, 20, NULL, ids, values, &err), &err);
+    (void)thr_hits_explain(hits, ids[0], features, NULL, 8, shares, NULL, &err);
+    (void)thr_hits_name(hits, ids[0]);
+    (void)thr_hits_find(hits, "item77", &id);
+    if (thr_hits_target_create(hits, "NOT f3 OR 6 AND f9", &target, &err) == THR_OK)
+        assert_true(thr_hits_target_count(target) <= 600);
+    thr_hits_target_free(target);
+    thr_hits_free(hits);
+}
+
+static uint8_t *read_all(size_t *size) {
+    FILE *file = fopen(PATH, "rb");
+    assert_non_null(file);
+    uint8_t *bytes = test_array(1 << 20, 1);
+    *size = fread(bytes, 1, 1 << 20, file);
+    (void)fclose(file);
+    return bytes;
+}
+
+static void every_changed_byte_is_found(void **state) {
+    for (int names = 0; names < 2; names++) {
+        bool opened;
+        thr_error err;
+        size_t size, n_opened = 0;
+        build_small(*state, names != 0);
+        assert_ok(open_and_verify(*state, &opened, &err), &err);
+        uint8_t *bytes = read_all(&size);
+        const int fd = open(PATH, O_RDWR);
+        assert_true(fd >= 0);
+        for (size_t i = 0; i < size; i++) {
+            const uint8_t changed = bytes[i] ^ (uint8_t)(1 << i % 8);
+            assert_int_equal(pwrite(fd, &changed, 1, (off_t)i), 1);
+            const thr_status status = open_and_verify(*state, &opened, &err);
+            if (status != THR_ECORRUPT && status != THR_EVERSION && status != THR_EFORMAT)
+                fail_msg("byte %zu of %zu changed: %s", i, size, thr_status_name(status));
+            assert_non_null(strstr(err.text, PATH));
+            n_opened += opened;
+            if (opened)
+                use(*state);
+            assert_int_equal(pwrite(fd, &bytes[i], 1, (off_t)i), 1);
+        }
+        assert_ok(open_and_verify(*state, &opened, &err), &err);
+        assert_true(n_opened > 0 && n_opened < size);
+        (void)close(fd);
+        free(bytes);
+    }
+}
+
+static void a_cut_file_is_not_opened(void **state) {
+    thr_error err;
+    size_t size;
+    build_small(*state, true);
+    uint8_t *bytes = read_all(&size);
+    free(bytes);
+    while (size-- > 0) {
+        bool opened;
+        assert_int_equal(truncate(PATH, (off_t)size), 0);
+        const thr_status status = open_and_verify(*state, &opened, &err);
+        assert_true(!opened && (status == THR_ECORRUPT || status == THR_EFORMAT));
+    }
+    assert_int_equal(unlink(PATH), 0);
+    thr_hits *hits = NULL;
+    assert_error(thr_hits_open(*state, PATH, &hits, &err), THR_ENOTFOUND, &err, PATH);
+    assert_null(hits);
+}
+
+static void a_file_that_changes_is_not_searched(void **state) {
+    static const uint64_t offsets[] = {0, 1};
+    static const uint32_t features[] = {0};
+    const thr_hits_queries queries = {.n_queries = 1, .offsets = offsets, .features = features};
+    thr_hits *hits = NULL;
+    thr_error err;
+    uint64_t ids[1];
+    build_small(*state, false);
+    assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
+    assert_ok(thr_hits_search(hits, &queries, 1, NULL, ids, NULL, &err), &err);
+    assert_int_equal(truncate(PATH, 4096), 0);
+    assert_error(thr_hits_search(hits, &queries, 1, NULL, ids, NULL, &err), THR_ECHANGED, &err, PATH);
+    assert_error(thr_hits_verify(hits, &err), THR_ECHANGED, &err, PATH);
+    thr_hits_free(hits);
+}
+
+static void what_is_there_is_not_written_over(void **state) {
+    thr_hits_build_options options;
+    thr_error err;
+    bool opened;
+    uint64_t rng = 3;
+    hits_catalogue c = hits_draw(100, 3, &rng);
+    build_small(*state, false);
+    thr_hits_build_options_init(&options);
+    assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EEXIST, &err, PATH);
+    options.replace = true;
+    c.offsets[50] = 0; /* fails half-way: what was there stays */
+    assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EINVAL, &err, "end before they begin");
+    assert_ok(open_and_verify(*state, &opened, &err), &err);
+    hits_free(&c);
+    c = hits_draw(100, 3, &rng);
+    assert_ok(thr_hits_build(*state, PATH, &c.items, &options, &err), &err);
+    assert_ok(open_and_verify(*state, &opened, &err), &err);
+    hits_free(&c);
+}
+
+static void a_file_does_not_depend_on_threads(void **state) {
+    size_t size, again_size;
+    build_small(*state, true);
+    uint8_t *bytes = read_all(&size);
+    thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
+    build_small(one, true);
+    uint8_t *again = read_all(&again_size);
+    assert_int_equal(size, again_size);
+    assert_memory_equal(bytes, again, size);
+    thr_context_free(one);
+    free(bytes);
+    free(again);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_changed_byte_is_found),         cmocka_unit_test(a_cut_file_is_not_opened),
+        cmocka_unit_test(a_file_that_changes_is_not_searched), cmocka_unit_test(what_is_there_is_not_written_over),
+        cmocka_unit_test(a_file_does_not_depend_on_threads),
+    };
+    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Posting lists from tables of text: names or ids, words or numbers. */
+#include "hits_support.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define TABLE "unit-hits-table.tsv"
+
+static const char PATH[] = "unit-hits-table.hits";
+
+static thr_status build(thr_context *context, const char *text, thr_error *err) {
+    FILE *file = fopen(TABLE, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    (void)fclose(file);
+    (void)unlink(PATH);
+    return thr_hits_build_table(context, PATH, TABLE, NULL, err);
+}
+
+static thr_hits *built(thr_context *context, const char *text) {
+    thr_hits *hits = NULL;
+    thr_error err;
+    assert_ok(build(context, text, &err), &err);
+    assert_ok(thr_hits_open(context, PATH, &hits, &err), &err);
+    assert_ok(thr_hits_verify(hits, &err), &err);
+    return hits;
+}
+
+static void words_and_names_are_kept(void **state) {
+    thr_hits *hits = built(
+        *state, "red chair\tcolour=red  kind=chair \n12\tkind=table\nnothing\t\nblue\tcolour=blue kind=chair 7\n");
+    const thr_hits_info info = thr_hits_get_info(hits);
+    uint32_t feature;
+    uint64_t id;
+    assert_true(info.has_names && info.has_words && !info.has_ids);
+    assert_int_equal(info.n_items, 4);
+    assert_int_equal(info.n_features, 5);
+    assert_int_equal(info.n_postings, 6);
+    static const char *const words[] = {"7", "colour=blue", "colour=red", "kind=chair", "kind=table"};
+    static const uint64_t items[] = {1, 1, 1, 2, 1};
+    for (uint32_t f = 0; f < 5; f++) {
+        assert_string_equal(thr_hits_word(hits, f), words[f]);
+        assert_true(thr_hits_feature(hits, words[f], &feature) && feature == f);
+        assert_int_equal(thr_hits_feature_items(hits, f), items[f]);
+    }
+    assert_false(thr_hits_feature(hits, "kind", &feature));
+    assert_false(thr_hits_feature(hits, "", &feature));
+    assert_null(thr_hits_word(hits, 5));
+    static const char *const names[] = {"red chair", "12", "nothing", "blue"};
+    for (uint64_t row = 0; row < 4; row++) {
+        assert_string_equal(thr_hits_name(hits, row), names[row]);
+        assert_true(thr_hits_find(hits, names[row], &id) && id == row);
+    }
+    assert_null(thr_hits_name(hits, 4));
+    assert_false(thr_hits_find(hits, "chair", &id));
+    thr_hits_free(hits);
+}
+
+static void numbers_are_taken_as_they_are(void **state) {
+    thr_hits *hits = built(*state, "900\t5 3\n18446744073709551614\t268435455\n7\t3 5 5\n");
+    const thr_hits_info info = thr_hits_get_info(hits);
+    uint32_t feature;
+    uint64_t row, id;
+    assert_true(!info.has_names && !info.has_words && info.has_ids);
+    assert_int_equal(info.n_postings, 5);
+    assert_true(thr_hits_feature(hits, "268435455", &feature) && feature == THR_HITS_MAX_FEATURE);
+    assert_false(thr_hits_feature(hits, "4", &feature));
+    assert_false(thr_hits_feature(hits, "03", &feature));
+    assert_int_equal(thr_hits_feature_items(hits, 3), 2);
+    assert_true(thr_hits_row(hits, 7, &row) && row == 2);
+    assert_true(thr_hits_find(hits, "18446744073709551614", &id) && id == THR_NO_ID - 1);
+    assert_false(thr_hits_row(hits, 8, &row));
+    thr_hits_free(hits);
+}
+
+static void a_wrong_line_is_told(void **state) {
+    static const struct {
+        const char *text;
+        thr_status status;
+        const char *part;
+    } cases[] = {
+        {"a\tx\nb x\n", THR_EFORMAT, "line 2 has 1 columns"},
+        {"a\tx\ty\n", THR_EFORMAT, "line 1 has 3 columns"},
+        {"a\tx\nb\ty\na\tz\n", THR_EDUPLICATE, "line 3: item a stands twice: its row was 0"},
+        {"\tx\n", THR_EFORMAT, "line 1: the item has no name"},
+        {"", THR_ECORRUPT, TABLE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        thr_error err;
+        assert_error(build(*state, cases[i].text, &err), cases[i].status, &err, cases[i].part);
+        assert_true(access(PATH, F_OK) != 0);
+    }
+}
+
+static void every_failing_allocation_is_told(void **state) {
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    thr_status status = THR_ENOMEM;
+    size_t fail = 1;
+    (void)state;
+    for (; status != THR_OK; fail++) {
+        thr_error err;
+        memory.fail_at = atomic_load(&memory.calls) + fail;
+        status = build(context, "a\tx y\nb\ty z\nc\t\n", &err);
+        memory.fail_at = 0;
+        if (status != THR_OK)
+            assert_error(status, THR_ENOMEM, &err, "no memory for");
+    }
+    assert_true(fail > 20);
+    thr_context_free(context);
+    assert_int_equal(atomic_load(&memory.live), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_and_names_are_kept),
+        cmocka_unit_test(numbers_are_taken_as_they_are),
+        cmocka_unit_test(a_wrong_line_is_told),
+        cmocka_unit_test(every_failing_allocation_is_told),
+    };
+    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
+}
