@@ -148,7 +148,8 @@ THR_API thr_dual_info thr_dual_get_info(const thr_dual *dual);
  * score of a user and an item without its hits is their inner product. lengths NULL: texts end with NUL. A text's bits
  * do not depend on those beside it, the number of threads or the CPU level.
  *
- * THR_OK; THR_EINVAL for another side; THR_ERANGE for a number behind a user's word that is not finite; THR_ENOMEM.
+ * THR_OK; THR_EINVAL for another side; THR_EFORMAT for a word without a field's name, or of more than 1000 bytes;
+ * THR_ERANGE for a number behind a user's word that is not finite; THR_ENOMEM.
  */
 THR_API thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *const *texts, const size_t *lengths,
                                    size_t n_texts, float *out, thr_error *err);
@@ -162,9 +163,10 @@ typedef struct thr_dual_hit {
 
 /*
  * What a user's words add to items: the first `room` hits, in the order of the words, and in *n how many there are. A
- * word that two sequences have is there twice: weights add up. None for a model without hits.
+ * word that two sequences have is there twice: weights add up. Words that add 0 are left out; a model without
+ * hits has none.
  *
- * THR_OK; THR_ERANGE for a number behind a word that is not finite.
+ * THR_OK; THR_EFORMAT and THR_ERANGE as above.
  */
 THR_API thr_status thr_dual_hits(const thr_dual *dual, const char *text, size_t length, thr_dual_hit *hits, size_t room,
                                  size_t *n, thr_error *err);

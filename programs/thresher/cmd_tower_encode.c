@@ -70,7 +70,9 @@ static const prog_option options[] = {
      .kind = PROG_TEXT,
      .value = "FILE",
      .names = PROG_NAMES_FILE,
-     .help = "of a dual tower and --side query: write a line a user, of words that items may have and what they add",
+     .help =
+         "of a dual tower and --side query: write a line a user, of words that items may have and what they add, as "
+         "thresher hits search takes them",
      .offset = offsetof(encode_values, hits)},
     {.name = "force",
      .kind = PROG_FLAG,

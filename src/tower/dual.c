@@ -193,7 +193,7 @@ thr_status thr_dual_hits(const thr_dual *dual, const char *text, size_t length, 
         THR_TRY(thr_dual_next_word(&at, end, THR_SIDE_QUERY, &word, &got, err));
         if (!got)
             return THR_OK;
-        if (!dual->model.config.hits || word.feature == 0 || !weigh(&dual->model, &word, &weight))
+        if (!dual->model.config.hits || word.feature == 0 || !weigh(&dual->model, &word, &weight) || weight == 0)
             continue;
         if (*n < room)
             hits[*n] = (thr_dual_hit){word.text + word.feature, word.length - word.feature, weight};

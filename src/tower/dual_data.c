@@ -53,8 +53,9 @@ static thr_status note_hit(thr_context *context, thr_dual_lexicon *lexicon, cons
                               word->length - word->feature, &lexicon->hits[number], err);
 }
 
-thr_status thr_dual_number_word(thr_context *context, thr_dual_lexicon *lexicon, thr_side side,
-                                const thr_dual_word *word, uint32_t *number, thr_error *err) {
+/* A word's number: new or not. */
+static thr_status number_word(thr_context *context, thr_dual_lexicon *lexicon, thr_side side, const thr_dual_word *word,
+                              uint32_t *number, thr_error *err) {
     const size_t n_words = lexicon->words[side].n_words;
     THR_TRY(thr_dual_add_bytes(context, &lexicon->words[side], word->text, word->length, number, err));
     if (side == THR_SIDE_QUERY && *number == n_words)
@@ -83,11 +84,14 @@ static thr_status take_words(thr_context *context, const thr_field *field, thr_d
         THR_TRY(thr_dual_next_word(&at, end, THR_SIDE_ITEM, &word, &got, err));
         if (!got)
             break;
-        THR_TRY(thr_dual_number_word(context, lexicon, THR_SIDE_ITEM, &word, &number, err));
+        THR_TRY(number_word(context, lexicon, THR_SIDE_ITEM, &word, &number, err));
         THR_TRY(thr_grow(context, &items->words, &items->words_capacity, first + n, first + n + 1, sizeof *items->words,
                          "items' words", err));
-        if (!is_known(items->words, first, n, number)) /* an item has a feature or has it not */
-            items->words[first + n++] = number;
+        if (is_known(items->words, first, n, number)) /* an item has a feature or has it not */
+            continue;
+        if (n == THR_DUAL_ITEM_WORDS_MAX)
+            return thr_fail(err, THR_EFORMAT, "more than %d words", THR_DUAL_ITEM_WORDS_MAX);
+        items->words[first + n++] = number;
     }
     items->offsets[items->n + 1] = first + n;
     return THR_OK;
@@ -162,7 +166,7 @@ static thr_status take_user(thr_context *context, const thr_field *field, thr_du
                          "users' words", err));
         THR_TRY(
             thr_grow(context, &requests->x, &requests->x_capacity, n, n + 1, sizeof *requests->x, "users' words", err));
-        THR_TRY(thr_dual_number_word(context, lexicon, THR_SIDE_QUERY, &word, &requests->words[n], err));
+        THR_TRY(number_word(context, lexicon, THR_SIDE_QUERY, &word, &requests->words[n], err));
         requests->x[n++] = word.x;
     }
     requests->word_offsets[requests->n + 1] = n;
@@ -229,6 +233,15 @@ static thr_status take_ads(thr_context *context, const thr_field *field, const t
     return THR_OK;
 }
 
+/* Equal requests are not on both sides of a validation. */
+static uint64_t hash_request(const thr_field *fields) {
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    for (size_t i = 0; i < 2; i++)
+        thr_checksum_add(sum, fields[i].text, fields[i].length + 1);
+    return thr_checksum_end(sum);
+}
+
 static thr_status take_request(thr_context *context, const thr_field *fields, size_t n_fields,
                                const thr_dual_items *items, thr_dual_lexicon *lexicon, thr_dual_requests *requests,
                                thr_error *err) {
@@ -243,7 +256,7 @@ static thr_status take_request(thr_context *context, const thr_field *fields, si
                      sizeof *requests->ad_offsets, "requests", err));
     THR_TRY(thr_grow(context, &requests->split, &requests->split_capacity, n, n + 1, sizeof *requests->split,
                      "requests", err));
-    requests->split[n] = thr_checksum_of(fields[0].text, fields[0].length);
+    requests->split[n] = hash_request(fields);
     requests->word_offsets[0] = 0;
     requests->ad_offsets[0] = 0;
     THR_TRY(take_user(context, &fields[0], lexicon, requests, err));

@@ -9,7 +9,8 @@
 #include "tower/dual_words.h"
 #include "tower/model.h"
 
-enum { THR_DUAL_ADS_MAX = 4096 }; /* of a request: all pairs are looked at */
+/* Of a request, and of an item: all pairs of them are looked at. */
+enum { THR_DUAL_ADS_MAX = 4096, THR_DUAL_ITEM_WORDS_MAX = 4096 };
 
 /* Words of all files, the two sides' apart. */
 typedef struct thr_dual_lexicon {
@@ -37,7 +38,7 @@ typedef struct thr_dual_requests {
     uint32_t *levels; /* rank_loss.h */
     float *values;
     uint64_t *ad_offsets;
-    uint64_t *split; /* a hash of the user's words, which says whether a request is kept for validation */
+    uint64_t *split; /* a hash of the request, which says whether it is kept for validation */
     size_t most_ads; /* of a request */
     size_t words_capacity, x_capacity, word_offsets_capacity;
     size_t ads_capacity, levels_capacity, values_capacity, ad_offsets_capacity, split_capacity;
@@ -46,23 +47,17 @@ typedef struct thr_dual_requests {
 /* *items starts zeroed. THR_OK; what thr_dual_train says of bad files. _take: of a table that is open. */
 thr_status thr_dual_items_read(thr_context *context, const char *path, thr_dual_lexicon *lexicon, thr_dual_items *items,
                                thr_error *err);
-
 thr_status thr_dual_items_take(thr_context *context, thr_table *table, thr_dual_lexicon *lexicon, thr_dual_items *items,
                                thr_error *err);
 
 /* *requests starts zeroed. The same. */
 thr_status thr_dual_requests_read(thr_context *context, const char *path, const thr_dual_items *items,
                                   thr_dual_lexicon *lexicon, thr_dual_requests *requests, thr_error *err);
-
 thr_status thr_dual_requests_take(thr_context *context, thr_table *table, const thr_dual_items *items,
                                   thr_dual_lexicon *lexicon, thr_dual_requests *requests, thr_error *err);
 
 void thr_dual_lexicon_free(thr_context *context, thr_dual_lexicon *lexicon);
 void thr_dual_items_free(thr_context *context, thr_dual_items *items);
 void thr_dual_requests_free(thr_context *context, thr_dual_requests *requests);
-
-/* The item word of these bytes, and of a user's word all that a lexicon keeps; added where they are new. */
-thr_status thr_dual_number_word(thr_context *context, thr_dual_lexicon *lexicon, thr_side side,
-                                const thr_dual_word *word, uint32_t *number, thr_error *err);
 
 #endif

@@ -52,6 +52,11 @@ thr_status thr_dual_vocabulary_make(thr_context *context, const char *text, size
         if (before != NULL && compare_bytes(before, n_before, at, length) >= 0)
             return damaged(name, side, err);
         THR_TRY(add(context, at, length, side, row, name, v, err));
+        if (thr_dual_n_fields(v) > THR_DUAL_FIELDS_MAX)
+            return thr_fail(err, THR_EFORMAT,
+                            "%s: the words of %s are of more than %d fields: write values behind their field's name, "
+                            "as in field=value",
+                            name, side == THR_SIDE_QUERY ? "users" : "items", THR_DUAL_FIELDS_MAX);
         before = at;
         n_before = length;
         at = stop + 1;

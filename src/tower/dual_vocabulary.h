@@ -8,6 +8,8 @@
 
 #include "tower/dual_data.h"
 
+enum { THR_DUAL_FIELDS_MAX = 4096 }; /* of a side: each has its own columns in a tower's first layer */
+
 typedef struct thr_dual_vocabulary {
     thr_lexicon words;       /* word n is row n */
     thr_lexicon field_names; /* field n */
@@ -25,7 +27,7 @@ static inline uint32_t thr_dual_n_fields(const thr_dual_vocabulary *vocabulary) 
 
 /*
  * Of the words as they stand in a file; name is for messages. *vocabulary starts zeroed. THR_OK; THR_ECORRUPT where
- * they do not ascend or are no words of the side; THR_ENOMEM.
+ * they do not ascend or are no words of the side; THR_EFORMAT for too many fields; THR_ENOMEM.
  */
 thr_status thr_dual_vocabulary_make(thr_context *context, const char *text, size_t n_text, thr_side side,
                                     const char *name, thr_dual_vocabulary *vocabulary, thr_error *err);

@@ -102,6 +102,9 @@ works "$THRESHER" tower encode m.safetensors test.tsv --side query -o users.fvec
 says '^thresher: encoded 100 users in ' err
 [ "$(wc -l <hits.txt)" -eq 100 ] || die "not a line of hits a user"
 grep -v '^category=[0-6]:-*[0-9.e-]* brand=[0-4]:-*[0-9.e-]*$' hits.txt && die "a line of hits is none"
+works "$THRESHER" hits build items.tsv -o items.hits
+works "$THRESHER" hits search items.hits hits.txt -k 3
+[ "$(grep -c '^query ' out)" -eq 100 ] || die "not an answer a user"
 works "$THRESHER" info users.fvecs --json
 says '"n_rows":100,"n_dims":12,"dtype":"f32"' out
 works "$THRESHER" tower encode m.safetensors items.tsv --side item -o items.npy

@@ -3,7 +3,7 @@
 #define TOWER_TEST "dual-data"
 #include "tower_dual_support.h"
 
-#include "tower/dual_data.h"
+#include "tower/dual_vocabulary.h"
 
 #include <math.h>
 
@@ -203,6 +203,51 @@ static void requests_have_a_most_of_ads(void **state) {
     free_files(*state, &f);
 }
 
+static void items_have_a_most_of_words(void **state) {
+    files f = {0};
+    thr_error err;
+    FILE *file = fopen(items_path, "wb");
+    assert_non_null(file);
+    (void)fprintf(file, "a\t");
+    for (int i = 0; i <= THR_DUAL_ITEM_WORDS_MAX; i++)
+        (void)fprintf(file, "x=%d x=0 ", i);
+    assert_int_equal(fclose(file), 0);
+    assert_error(thr_dual_items_read(*state, items_path, &f.lexicon, &f.items, &err), THR_EFORMAT, &err,
+                 "line 1: more than 4096 words");
+    free_files(*state, &f);
+}
+
+static void vocabularies_have_a_most_of_fields(void **state) {
+    thr_dual_vocabulary vocabulary = {0};
+    thr_error err;
+    char *text = test_array(8 * (THR_DUAL_FIELDS_MAX + 1), 1);
+    size_t n = 0;
+    for (int i = 0; i < THR_DUAL_FIELDS_MAX; i++)
+        n += (size_t)sprintf(text + n, "u%04d\n", i);
+    assert_ok(thr_dual_vocabulary_make(*state, text, n, THR_SIDE_QUERY, "a", &vocabulary, &err), &err);
+    assert_int_equal(thr_dual_n_fields(&vocabulary), THR_DUAL_FIELDS_MAX);
+    thr_dual_vocabulary_free(*state, &vocabulary);
+    n += (size_t)sprintf(text + n, "u4096\n");
+    assert_error(thr_dual_vocabulary_make(*state, text, n, THR_SIDE_QUERY, "a", &vocabulary, &err), THR_EFORMAT, &err,
+                 "more than 4096 fields");
+    thr_dual_vocabulary_free(*state, &vocabulary);
+    free(text);
+}
+
+/* Ascending words, one a line, none twice; else the list is damaged. */
+static void lists_of_words_that_are_damaged_are_refused(void **state) {
+    static const char *const bad[] = {"",      "a=1",  "a=1\na=1\n", "b\na\n",  "a\n\n",
+                                      "a b\n", "=1\n", "a=1:2\n",    "a\n\tb\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        thr_dual_vocabulary vocabulary = {0};
+        thr_error err;
+        assert_error(
+            thr_dual_vocabulary_make(*state, bad[i], strlen(bad[i]), THR_SIDE_QUERY, "model", &vocabulary, &err),
+            THR_ECORRUPT, &err, "model: its list of users' words is damaged");
+        thr_dual_vocabulary_free(*state, &vocabulary);
+    }
+}
+
 typedef struct job {
     thr_context *context;
     files f;
@@ -231,10 +276,17 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_taken_apart),         cmocka_unit_test(words_that_are_none_are_named),
-        cmocka_unit_test(words_end_where_the_text_does), cmocka_unit_test(tables_are_read),
-        cmocka_unit_test(bad_lines_are_named),           cmocka_unit_test(lines_that_tables_leave_out_are_errors),
-        cmocka_unit_test(requests_have_a_most_of_ads),   cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(words_are_taken_apart),
+        cmocka_unit_test(words_that_are_none_are_named),
+        cmocka_unit_test(words_end_where_the_text_does),
+        cmocka_unit_test(tables_are_read),
+        cmocka_unit_test(bad_lines_are_named),
+        cmocka_unit_test(lines_that_tables_leave_out_are_errors),
+        cmocka_unit_test(requests_have_a_most_of_ads),
+        cmocka_unit_test(items_have_a_most_of_words),
+        cmocka_unit_test(vocabularies_have_a_most_of_fields),
+        cmocka_unit_test(lists_of_words_that_are_damaged_are_refused),
+        cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }
