@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HitMatch's Table 1 on logs made of public data: `./run bench ads`.
+
+usage: ./run bench ads [--sets Beauty,...] [--seeds N] [--docs] [--again]
+
+Makes a log of each data set (make_log.py, whose head says what of it is made up), trains the paper's four models and the
+losses of eq. 6 with `thresher tower train --model dual` at its defaults, and judges them with `tower eval` on the test
+requests. Every result is kept as soon as it is there; what is there is not trained again unless --again asks for it.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "peers"))
+import report
+
+BEGIN = "<!-- bench ads -->"
+MODELS = {
+    "DT": ["--no-ipnn", "--no-hits"],
+    "DT-IPNN": ["--no-hits"],
+    "DT-HitMatch": ["--no-ipnn"],
+    "DT-IPNN-HitMatch": [],
+    "DT-IPNN-HitMatch, product": ["--loss", "product"],
+    "DT-IPNN-HitMatch, sum": ["--loss", "sum"],
+}
+FIGURES = ("gauc", "recall_at_5", "recall_at_10", "value_recall_at_5", "value_recall_at_10")
+PAPER = {
+    "DT": (0.839, 0.730, 0.908),
+    "DT-IPNN": (0.843, 0.739, 0.913),
+    "DT-HitMatch": (0.847, 0.753, 0.924),
+    "DT-IPNN-HitMatch": (0.861, 0.768, 0.939),
+}
+TABLE_1 = FIGURES[:3]
+
+
+def call(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def make_log(arguments, name):
+    out = os.path.join(arguments.keep, name)
+    if not os.path.exists(os.path.join(out, "test.tsv")):
+        make = os.path.join(HERE, "make_log.py")
+        subprocess.run([sys.executable, make, os.path.join(arguments.data, "ads"), name, out], check=True)
+    return out
+
+
+def train(arguments, log, flags, seed):
+    """What `tower eval` says of the model that is learned, and what `tower train` says of the training."""
+    files = [os.path.join(log, part + ".tsv") for part in ("train", "items", "valid", "test")]
+    model = os.path.join(arguments.keep, "model.safetensors")
+    words = ["--model", "dual", "--items", files[1], "--valid", files[2], "-o", model, "--seed", str(seed), *flags]
+    program = arguments.thresher
+    trained = json.loads(call(program, "tower", "train", files[0], *words, "--json", "--quiet"))
+    judged = json.loads(call(program, "tower", "eval", model, files[3], "--items", files[1], "--json", "--quiet"))
+    return {**{key: judged[key] for key in FIGURES}, "epochs": trained["best_epoch"], "n": trained["n_requests"]}
+
+
+def without_numbers(arguments, items):
+    """The items without the word that is each one's own number."""
+    path = os.path.join(arguments.keep, "shared.tsv")
+    with open(items, encoding="utf-8") as file, open(path, "w", encoding="utf-8") as out:
+        for line in file:
+            name, words = line.rstrip("\n").split("\t")
+            out.write(name + "\t" + " ".join(w for w in words.split(" ") if not w.startswith("item=")) + "\n")
+    return path
+
+
+def lists(arguments, items):
+    hits = os.path.join(arguments.keep, "items.hits")
+    return json.loads(call(arguments.thresher, "hits", "build", items, "-o", hits, "--force", "--json", "--quiet"))
+
+
+def measure(arguments, results):
+    for name in arguments.sets:
+        log = make_log(arguments, name)
+        items = os.path.join(log, "items.tsv")
+        results["lists"][name] = lists(arguments, items)
+        results["lists"][name + ", categories and brands"] = lists(arguments, without_numbers(arguments, items))
+        for seed in range(1, arguments.seeds + 1):
+            for model, flags in MODELS.items():
+                key = f"{name} {seed} {model}"
+                if key in results["measured"] and not arguments.again:
+                    continue
+                results["measured"][key] = train(arguments, log, flags, seed)
+                save(arguments, results)
+                print(f"{key}: GAUC {results['measured'][key]['gauc']:.4f}", file=sys.stderr)
+
+
+# ---------------------------------------------------------------------------------------------------- report
+
+
+def seeds_of(results, name, model):
+    keys = [key for key in results["measured"] if key.split(" ", 2)[0] == name and key.split(" ", 2)[2] == model]
+    return [results["measured"][key] for key in sorted(keys)]
+
+
+def mean(runs, figure):
+    return statistics.fmean(run[figure] for run in runs)
+
+
+def spread(runs, figure):
+    values = [run[figure] for run in runs]
+    return f"{mean(runs, figure):.4f} ± {statistics.stdev(values) if len(values) > 1 else 0:.4f}"
+
+
+def set_text(results, name):
+    rows = []
+    for model in MODELS:
+        runs = seeds_of(results, name, model)
+        if runs:
+            epochs = ", ".join(str(run["epochs"]) for run in runs)
+            paper = PAPER.get(model)
+            rows.append([model, *(spread(runs, figure) for figure in FIGURES), epochs, paper[0] if paper else "-"])
+    columns = ["model", "GAUC", "Recall@5", "Recall@10", "of value, @5", "of value, @10", "best epochs", "GAUC, paper"]
+    requests = seeds_of(results, name, "DT")
+    about = f"{requests[0]['n']:,} requests to learn from, {len(requests)} seeds" if requests else ""
+    return f"### {name}: {about}\n\n" + report.table(columns, rows)
+
+
+def order_rows(results, name):
+    """Whether each step of Table 1's order holds, in means over seeds."""
+    pairs = [("DT", "DT-IPNN"), ("DT", "DT-HitMatch"), ("DT-IPNN", "DT-IPNN-HitMatch"), ("DT-HitMatch", "DT-IPNN-HitMatch")]
+    for less, more in pairs:
+        a, b = seeds_of(results, name, less), seeds_of(results, name, more)
+        if a and b:
+            gains = [mean(b, figure) - mean(a, figure) for figure in TABLE_1]
+            yield [name, f"{less} < {more}", *(f"{gain:+.4f}" for gain in gains), "yes" if min(gains) > 0 else "**no**"]
+    plain = seeds_of(results, name, "DT-IPNN-HitMatch")
+    for loss in ("product", "sum"):
+        runs = seeds_of(results, name, f"DT-IPNN-HitMatch, {loss}")
+        if plain and runs:
+            gains = [mean(runs, figure) - mean(plain, figure) for figure in FIGURES[3:]]
+            met = "yes" if min(gains) > 0 else "**no**"
+            yield [name, f"eq. 6, {loss}, over eq. 2, of value", "-", *(f"{gain:+.4f}" for gain in gains), met]
+
+
+def text(arguments, results):
+    parts = ["## ./run bench ads\n"]
+    parts.append(
+        "Logs made of public data: histories, categories and brands are real; other ads of a request are sampled, half "
+        "by how often they were bought, and tied; bids, which are the values, are drawn from the histograms of prices of "
+        "another log and know nothing of users (bench/ads/make_log.py). 30 ads a request; defaults of "
+        "`thresher tower train --model dual`; the test is every user's last purchase.\n"
+    )
+    parts += [set_text(results, name) for name in arguments.sets]
+    rows = [row for name in arguments.sets for row in order_rows(results, name)]
+    columns = ["data", "order", "GAUC", "Recall@5", "Recall@10", "holds"]
+    parts.append("### Orders of the paper, gains in means\n\n" + report.table(columns, rows))
+    rows = [
+        [name, f"{l['n_items']:,}", f"{l['n_features']:,}", f"{l['n_postings']:,}", f"{l['bytes_per_posting']:.2f}",
+         f"{l['bytes_per_posting'] / 4:.2f}"]
+        for name, l in results["lists"].items()
+    ]
+    columns = ["data", "items", "features", "postings", "bytes a posting", "over binary CSR"]
+    parts.append("### Posting lists of the items\n\n" + report.table(columns, rows))
+    return "\n".join(parts)
+
+
+# ---------------------------------------------------------------------------------------------------- all
+
+
+def save(arguments, results):
+    path = os.path.join(arguments.keep, "results.json")
+    with open(path + ".part", "w") as file:
+        json.dump(results, file, indent=1)
+    os.replace(path + ".part", path)
+
+
+def load(arguments):
+    path = os.path.join(arguments.keep, "results.json")
+    if os.path.exists(path):
+        with open(path) as file:
+            return json.load(file)
+    return {"measured": {}, "lists": {}}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run bench ads", description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument("--sets", default="Beauty,Toys_and_Games", type=lambda names: names.split(","), metavar="NAME,...")
+    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="from 1 (default: 3)")
+    parser.add_argument("--docs", action="store_true", help="write the report into docs/ instead of printing it")
+    parser.add_argument("--again", action="store_true", help="train what is kept already once more")
+    parser.add_argument("--data", default="../shared/data", metavar="DIR", help="where the data sets are, in ads/")
+    parser.add_argument("--keep", default="build/bench/ads", metavar="DIR", help="for logs and results")
+    parser.add_argument("--thresher", default="build/release/thresher", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if not os.path.isdir(os.path.join(arguments.data, "ads")):
+        sys.exit(f"{arguments.data}: holds no ads/amazon_s3rec and ads/ipinyou: name the directory with --data")
+    os.makedirs(arguments.keep, exist_ok=True)
+    results = load(arguments)
+    measure(arguments, results)
+    save(arguments, results)
+    if not arguments.docs:
+        print(text(arguments, results))
+        return
+    with open(report.DOCUMENT) as file:
+        document = report.between(file.read(), BEGIN, report.END, text(arguments, results))
+    with open(report.DOCUMENT, "w") as file:
+        file.write(document)
+    print(f"Written: {report.DOCUMENT}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as failed:
+        sys.exit(failed.returncode)  # it has said why
