@@ -43,6 +43,8 @@ static void fill_alias(alias_table *t, double *shares, uint32_t *small, uint32_t
 }
 
 static int make_alias(alias_table *t, uint32_t n) {
+    if (n == 0)
+        return -1;
     double *shares = malloc(n * sizeof *shares), sum = 0;
     uint32_t *small = malloc(n * sizeof *small), *large = malloc(n * sizeof *large);
     t->n = n;

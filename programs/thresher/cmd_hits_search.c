@@ -119,15 +119,13 @@ static int reserve_matches(search *s) {
         s->shares = malloc(s->shares_capacity * sizeof *s->shares);
         s->matched = malloc(s->shares_capacity);
     }
-    if (s->query.n * s->width > s->matches_capacity) {
+    if (s->query.n * s->width >= s->matches_capacity) {
         free(s->matches);
-        s->matches_capacity = 2 * s->query.n * (size_t)s->width;
-        s->matches = malloc(s->matches_capacity * sizeof *s->matches);
+        s->matches_capacity = 2 * s->query.n * (size_t)s->width + 1;
+        s->matches = calloc(s->matches_capacity, sizeof *s->matches);
     }
-    if (s->matches == NULL)
-        s->matches = malloc(sizeof *s->matches);
     if (s->match_ends == NULL)
-        s->match_ends = malloc((size_t)s->width * sizeof *s->match_ends);
+        s->match_ends = calloc((size_t)s->width, sizeof *s->match_ends);
     const bool shares = s->shares_capacity == 0 || (s->shares != NULL && s->matched != NULL);
     return shares && s->matches != NULL && s->match_ends != NULL ? PROG_DONE : prog_no_memory();
 }

@@ -26,7 +26,8 @@ static int reserve(prog_hits_query *q, size_t length) {
     if (q->text != NULL && q->words != NULL && q->features != NULL && q->weights != NULL)
         return PROG_DONE;
     prog_hits_query_free(q);
-    return prog_no_memory();
+    (void)prog_no_memory();
+    return PROG_FAILED;
 }
 
 /* Cut a number from behind a word's last colon. What stands there and is none belongs to the word. */

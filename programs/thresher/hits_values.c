@@ -115,7 +115,12 @@ static int read_table(program *run, const thr_hits *hits, const char *path, floa
     lookup l = {.hits = hits};
     thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
-    int rc = columns == NULL || seen == NULL ? prog_no_memory() : sort_names(&l);
+    int rc = PROG_FAILED;
+    if (columns == NULL || seen == NULL) {
+        (void)prog_no_memory();
+        goto out;
+    }
+    rc = sort_names(&l);
     if (rc != PROG_DONE)
         goto out;
     (void)snprintf(columns, size, "%s:1,2", path);
