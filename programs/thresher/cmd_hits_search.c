@@ -125,7 +125,7 @@ static int reserve_matches(search *s) {
         s->matches = calloc(s->matches_capacity, sizeof *s->matches);
     }
     if (s->match_ends == NULL)
-        s->match_ends = calloc((size_t)s->width, sizeof *s->match_ends);
+        s->match_ends = calloc((size_t)s->width + 1, sizeof *s->match_ends);
     const bool shares = s->shares_capacity == 0 || (s->shares != NULL && s->matched != NULL);
     return shares && s->matches != NULL && s->match_ends != NULL ? PROG_DONE : prog_no_memory();
 }
