@@ -49,6 +49,11 @@ void bench_way_columns(bench_ways *ways, const uint32_t *features, const float *
 /* Window by window, which the cache holds, with 16-bit numbers of items (as SINDI has it, without stored values). */
 void bench_way_windows(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
 
+/* ----------------------------------------------------------------------------------------------- hits_swap.c */
+
+/* Searches by 64 threads while files are built and swapped. */
+int bench_hits_swap(bench_scan_run *run, uint64_t n_items);
+
 /* ---------------------------------------------------------------------------------------------- hits_peers.c */
 
 /* How long a peer takes for a query of so many features. */

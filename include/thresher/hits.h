@@ -235,6 +235,33 @@ THR_API thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queri
 THR_API thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const uint32_t *features, const float *weights,
                                     size_t n, float *shares, uint8_t *matched, thr_error *err);
 
+/* ------------------------------------------------------------------------------------------------ live */
+
+/*
+ * A place where searches find the posting lists that are current, while newer ones are put there: a catalogue that is
+ * built anew every few minutes goes on being searched. Whoever takes lists keeps them until they are given back,
+ * whatever is put there meanwhile; lists that are not current any more are freed when the last one gives them back.
+ *
+ * Threads: all functions but _create and _free may be called from many threads at once. None waits for a search.
+ */
+typedef struct thr_hits_live thr_hits_live;
+
+/* first belongs to live from now on, unless that fails. THR_OK; THR_EINVAL for NULL; THR_ENOMEM. */
+THR_API thr_status thr_hits_live_create(thr_context *context, thr_hits *first, thr_hits_live **live, thr_error *err);
+
+/* Everything that was taken must have been given back. NULL is allowed. */
+THR_API void thr_hits_live_free(thr_hits_live *live);
+
+/* The current lists, to be given back with _put. Never NULL. */
+THR_API thr_hits *thr_hits_live_take(thr_hits_live *live);
+THR_API void thr_hits_live_put(thr_hits_live *live, thr_hits *hits);
+
+/*
+ * next, with its values set, becomes what _take gives, and belongs to live from now on, unless that fails: then what
+ * was current stays. THR_OK; THR_EINVAL for NULL, or lists that live has already; THR_ENOMEM.
+ */
+THR_API thr_status thr_hits_live_swap(thr_hits_live *live, thr_hits *next, thr_error *err);
+
 #ifdef __cplusplus
 }
 #endif

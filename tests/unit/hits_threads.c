@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many searches at once while values change: every answer is that of one set of values or of the other. */
+/* Many searches at once while values, or all lists, change: every answer is that of the one or of the other. */
 #include "hits_support.h"
 
 #include <pthread.h>
@@ -74,7 +74,110 @@ static void searches_keep_the_values_they_began_with(void **state) {
     hits_free(&c);
 }
 
+/* ------------------------------------------------------------------------------------------------ live */
+
+typedef struct live_world {
+    thr_hits_live *live;
+    answer right[2];
+    atomic_bool done;
+    atomic_uint wrong;
+} live_world;
+
+static void *keep_taking(void *arg) {
+    live_world *w = arg;
+    do {
+        thr_hits *hits = thr_hits_live_take(w->live);
+        answer a, again;
+        const bool good = search(hits, &a) && search(hits, &again) && memcmp(&a, &again, sizeof a) == 0 &&
+                          (memcmp(&a, &w->right[0], sizeof a) == 0 || memcmp(&a, &w->right[1], sizeof a) == 0);
+        thr_hits_live_put(w->live, hits);
+        atomic_fetch_add(&w->wrong, !good);
+    } while (!atomic_load(&w->done));
+    return NULL;
+}
+
+static thr_hits *open_side(thr_context *context, int side) {
+    static const char *const paths[] = {"unit-hits-live-0.hits", "unit-hits-live-1.hits"};
+    thr_hits *hits = NULL;
+    thr_error err;
+    assert_ok(thr_hits_open(context, paths[side], &hits, &err), &err);
+    return hits;
+}
+
+static void searches_keep_the_lists_they_took(void **state) {
+    uint64_t rng = test_seed() + 1;
+    thr_hits_build_options options;
+    thr_error err;
+    pthread_t threads[THREADS];
+    live_world w = {.live = NULL};
+    (void)state;
+    test_memory memory = {0};
+    thr_context *context = test_context(2, THR_ISA_BEST, &memory);
+    thr_hits_build_options_init(&options);
+    options.replace = true;
+    for (int side = 0; side < 2; side++) {
+        hits_catalogue c = hits_draw(side == 0 ? 3000 : 5000, KINDS, &rng);
+        assert_ok(thr_hits_build(context, side == 0 ? "unit-hits-live-0.hits" : "unit-hits-live-1.hits", &c.items,
+                                 &options, &err),
+                  &err);
+        hits_free(&c);
+        thr_hits *hits = open_side(context, side);
+        assert_true(search(hits, &w.right[side]));
+        thr_hits_free(hits);
+    }
+    assert_ok(thr_hits_live_create(context, open_side(context, 0), &w.live, &err), &err);
+    for (int t = 0; t < THREADS; t++)
+        assert_int_equal(pthread_create(&threads[t], NULL, keep_taking, &w), 0);
+    for (int round = 1; round < ROUNDS; round++)
+        assert_ok(thr_hits_live_swap(w.live, open_side(context, round % 2), &err), &err);
+    atomic_store(&w.done, true);
+    for (int t = 0; t < THREADS; t++)
+        assert_int_equal(pthread_join(threads[t], NULL), 0);
+    assert_int_equal(atomic_load(&w.wrong), 0);
+    thr_hits_live_free(w.live);
+    thr_context_free(context);
+    assert_int_equal(atomic_load(&memory.live), 0);
+}
+
+static void lists_are_freed_by_the_last_who_has_them(void **state) {
+    uint64_t rng = test_seed() + 2;
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    hits_catalogue c = hits_draw(100, 3, &rng);
+    thr_hits_build_options options;
+    thr_hits_live *live = NULL;
+    thr_error err;
+    (void)state;
+    thr_hits_build_options_init(&options);
+    options.replace = true;
+    assert_ok(thr_hits_build(context, "unit-hits-live-0.hits", &c.items, &options, &err), &err);
+    thr_hits *first = open_side(context, 0), *second = open_side(context, 0);
+    const size_t two = atomic_load(&memory.live);
+    assert_ok(thr_hits_live_create(context, first, &live, &err), &err);
+    assert_ptr_equal(thr_hits_live_take(live), first);
+    assert_error(thr_hits_live_swap(live, first, &err), THR_EINVAL, &err, "live already");
+    assert_error(thr_hits_live_swap(live, NULL, &err), THR_EINVAL, &err, "missing");
+    memory.fail_at = atomic_load(&memory.calls) + 1;
+    assert_error(thr_hits_live_swap(live, second, &err), THR_ENOMEM, &err, "no memory for");
+    memory.fail_at = 0;
+    assert_ok(thr_hits_live_swap(live, second, &err), &err);
+    assert_ptr_equal(thr_hits_live_take(live), second);
+    assert_int_equal(thr_hits_get_info(first).n_items, 100); /* still open for who took it */
+    assert_int_equal(atomic_load(&memory.live), two + 3);
+    thr_hits_live_put(live, first);
+    assert_true(atomic_load(&memory.live) < two + 2);
+    thr_hits_live_put(live, second);
+    thr_hits_live_free(live);
+    hits_free(&c);
+    thr_context_free(context);
+    assert_int_equal(atomic_load(&memory.live), 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(searches_keep_the_values_they_began_with)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(searches_keep_the_values_they_began_with),
+        cmocka_unit_test(searches_keep_the_lists_they_took),
+        cmocka_unit_test(lists_are_freed_by_the_last_who_has_them),
+    };
     return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
 }

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hits_swap.c - searches by many threads, first alone, then while a file is built again and again and put in the place
+ * of the current one. Every answer is checked: it is that of the one catalogue or of the other.
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "hits.h"
+
+enum { THREADS = 64, K = 100, N_FEATURES = 200, MOST = 1 << 14 };
+
+static const double SECONDS = 4;
+
+typedef struct answer {
+    uint64_t ids[K];
+    float values[K];
+} answer;
+
+typedef struct swap_bench {
+    bench_scan_run *run;
+    bench_catalogue catalogues[2];
+    char paths[2][1100];
+    uint32_t features[N_FEATURES];
+    float weights[N_FEATURES];
+    answer right[2];
+    thr_hits_live *live;
+    atomic_bool done;
+    atomic_uint wrong;
+    uint64_t n_swaps;
+} swap_bench;
+
+typedef struct searcher {
+    swap_bench *bench;
+    pthread_t thread;
+    double times[MOST];
+    size_t n;
+} searcher;
+
+static bool search(thr_hits *hits, const swap_bench *b, answer *a) {
+    static const uint64_t ends[] = {0, N_FEATURES};
+    const thr_hits_queries queries = {1, ends, b->features, b->weights};
+    return thr_hits_search(hits, &queries, K, NULL, a->ids, a->values, NULL) == THR_OK;
+}
+
+static bool is_right(const swap_bench *b, const answer *a) {
+    return memcmp(a, &b->right[0], sizeof *a) == 0 || memcmp(a, &b->right[1], sizeof *a) == 0;
+}
+
+static void *keep_searching(void *arg) {
+    searcher *s = arg;
+    swap_bench *b = s->bench;
+    while (!atomic_load(&b->done) && s->n < MOST) {
+        answer a;
+        const double start = bench_clock();
+        thr_hits *hits = thr_hits_live_take(b->live);
+        const bool good = search(hits, b, &a);
+        thr_hits_live_put(b->live, hits);
+        s->times[s->n++] = bench_clock() - start;
+        if (!good || !is_right(b, &a))
+            atomic_fetch_add(&b->wrong, 1);
+    }
+    return NULL;
+}
+
+static int build(swap_bench *b, int side) {
+    const bench_catalogue *c = &b->catalogues[side];
+    const thr_item_features items = {c->offsets, c->features, c->n_items};
+    thr_hits_build_options options;
+    thr_hits_build_options_init(&options);
+    options.replace = true;
+    return thr_hits_build(b->run->context, b->paths[side], &items, &options, &b->run->err) == THR_OK ? 0 : -1;
+}
+
+/* The file is a new one at its old name: what is mapped stays what it was. */
+static int build_and_swap(swap_bench *b, int side) {
+    thr_hits *next = NULL;
+    if (build(b, side) != 0 || thr_hits_open(b->run->context, b->paths[side], &next, &b->run->err) != THR_OK)
+        return -1;
+    if (thr_hits_live_swap(b->live, next, &b->run->err) != THR_OK) {
+        thr_hits_free(next);
+        return -1;
+    }
+    b->n_swaps++;
+    return 0;
+}
+
+static void wait_for(double seconds) {
+    const double start = bench_clock();
+    const struct timespec nap = {.tv_nsec = 10000000};
+    while (bench_clock() - start < seconds)
+        (void)nanosleep(&nap, NULL);
+}
+
+static int compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* p50 and p99 of all searches, in seconds; how many there were. */
+static int run_phase(swap_bench *b, searcher *searchers, bool swapping, double *p50, double *p99, size_t *n) {
+    int rc = 0, started = 0;
+    atomic_store(&b->done, false);
+    for (; started < THREADS; started++) {
+        searchers[started].bench = b;
+        searchers[started].n = 0;
+        if (pthread_create(&searchers[started].thread, NULL, keep_searching, &searchers[started]) != 0)
+            break;
+    }
+    const double start = bench_clock();
+    while (swapping && rc == 0 && bench_clock() - start < SECONDS)
+        rc = build_and_swap(b, (int)(b->n_swaps + 1) % 2);
+    if (!swapping)
+        wait_for(SECONDS);
+    atomic_store(&b->done, true);
+    *n = 0;
+    for (int t = 0; t < started; t++) {
+        (void)pthread_join(searchers[t].thread, NULL);
+        *n += searchers[t].n;
+    }
+    double *all = malloc((*n + 1) * sizeof *all);
+    if (started < THREADS || all == NULL || *n == 0)
+        rc = bench_fail(b->run, "no %d threads, or no memory for their times", THREADS);
+    size_t at = 0;
+    for (int t = 0; t < started && rc == 0; t++, at += searchers[t - 1].n)
+        memcpy(all + at, searchers[t].times, searchers[t].n * sizeof *all);
+    if (rc == 0) {
+        qsort(all, *n, sizeof *all, compare);
+        *p50 = all[*n / 2];
+        *p99 = all[*n * 99 / 100];
+    }
+    free(all);
+    return rc;
+}
+
+static void report(swap_bench *b, const double p50[2], const double p99[2], const size_t n[2]) {
+    static const char *const columns[] = {"while", "searches", "p50, ms", "p99, ms", NULL};
+    static bench_table table;
+    table = (bench_table){.title = "64 threads that search half a million items for 200 features, best 100",
+                          .columns = columns};
+    for (int phase = 0; phase < 2; phase++) {
+        bench_table_row(&table);
+        if (phase == 0)
+            bench_table_cell(&table, "nothing else happens");
+        else
+            bench_table_cell(&table, "the file is built and swapped %llu times", (unsigned long long)b->n_swaps);
+        bench_table_cell(&table, "%zu", n[phase]);
+        bench_table_cell(&table, "%.1f", p50[phase] * 1e3);
+        bench_table_cell(&table, "%.1f", p99[phase] * 1e3);
+    }
+    bench_print(b->run, &table);
+    bench_figure(b->run, "hits_swap_wrong", atomic_load(&b->wrong), 0, false,
+                 "failed or mixed answers of %zu while lists were swapped", n[1]);
+    bench_figure(b->run, "hits_swap_p99", p99[1] / p99[0], 2, false, "p99 of 64 searching threads, swapping over not");
+}
+
+static int measure(swap_bench *b) {
+    searcher *searchers = calloc(THREADS, sizeof *searchers);
+    thr_hits *hits = NULL;
+    double p50[2] = {0}, p99[2] = {0};
+    size_t n[2] = {0};
+    int rc = searchers == NULL ? bench_fail(b->run, "no memory for threads") : 0;
+    for (int side = 1; side >= 0 && rc == 0; side--) {
+        thr_hits_free(hits);
+        hits = NULL;
+        rc = build(b, side);
+        if (rc == 0)
+            rc = thr_hits_open(b->run->context, b->paths[side], &hits, &b->run->err) == THR_OK ? 0 : -1;
+        if (rc == 0 && !search(hits, b, &b->right[side]))
+            rc = bench_fail(b->run, "a search failed");
+    }
+    if (rc == 0 && thr_hits_live_create(b->run->context, hits, &b->live, &b->run->err) != THR_OK)
+        rc = -1;
+    if (b->live == NULL)
+        thr_hits_free(hits);
+    for (int phase = 0; phase < 2 && rc == 0; phase++)
+        rc = run_phase(b, searchers, phase == 1, &p50[phase], &p99[phase], &n[phase]);
+    if (rc == 0)
+        report(b, p50, p99, n);
+    thr_hits_live_free(b->live);
+    free(searchers);
+    return rc;
+}
+
+int bench_hits_swap(bench_scan_run *run, uint64_t n_items) {
+    swap_bench *b = calloc(1, sizeof *b);
+    uint64_t rng = 3;
+    if (b == NULL)
+        return bench_fail(run, "no memory");
+    b->run = run;
+    int rc = 0;
+    for (int side = 0; side < 2 && rc == 0; side++) {
+        (void)snprintf(b->paths[side], sizeof b->paths[side], "%s/live-%d.hits", run->scratch, side);
+        rc = bench_catalogue_draw(&b->catalogues[side], n_items, 50000, 20, 11 + (uint64_t)side);
+    }
+    if (rc == 0)
+        (void)bench_catalogue_query(&b->catalogues[0], &rng, b->features, b->weights, N_FEATURES);
+    rc = rc == 0 ? measure(b) : bench_fail(run, "no memory for two catalogues");
+    for (int side = 0; side < 2; side++)
+        bench_catalogue_free(&b->catalogues[side]);
+    free(b);
+    return rc;
+}
