@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hits_swap.c - searches by many threads, first alone, then while a file is built again and again and put in the place
- * of the current one. Every answer is checked: it is that of the one catalogue or of the other.
+ * hits_swap.c - searches by many threads, first alone, then while a file is built beside them and two others take each
+ * other's place twenty times a second. Every answer is checked: it is that of the one catalogue or of the other.
  */
 #include <math.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 enum { THREADS = 64, K = 100, N_FEATURES = 200, MOST = 1 << 14 };
 
-static const double SECONDS = 4;
+static const double SECONDS = 6, PAUSE = 0.05;
 
 typedef struct answer {
     uint64_t ids[K];
@@ -24,13 +24,14 @@ typedef struct answer {
 typedef struct swap_bench {
     bench_scan_run *run;
     bench_catalogue catalogues[2];
-    char paths[2][1100];
+    char paths[3][1100]; /* two that are searched, and one that is built meanwhile */
     uint32_t features[N_FEATURES];
     float weights[N_FEATURES];
     answer right[2];
     thr_hits_live *live;
     atomic_bool done;
     atomic_uint wrong;
+    atomic_uint failed_builds, builds;
     uint64_t n_swaps;
 } swap_bench;
 
@@ -70,19 +71,32 @@ static void *keep_searching(void *arg) {
     return NULL;
 }
 
-static int build(swap_bench *b, int side) {
+static thr_status build_file(swap_bench *b, int side, const char *path, thr_error *err) {
     const bench_catalogue *c = &b->catalogues[side];
     const thr_item_features items = {c->offsets, c->features, c->n_items};
     thr_hits_build_options options;
     thr_hits_build_options_init(&options);
     options.replace = true;
-    return thr_hits_build(b->run->context, b->paths[side], &items, &options, &b->run->err) == THR_OK ? 0 : -1;
+    return thr_hits_build(b->run->context, path, &items, &options, err);
 }
 
-/* The file is a new one at its old name: what is mapped stays what it was. */
-static int build_and_swap(swap_bench *b, int side) {
+static int build(swap_bench *b, int side) {
+    return build_file(b, side, b->paths[side], &b->run->err) == THR_OK ? 0 : -1;
+}
+
+static void *keep_building(void *arg) {
+    swap_bench *b = arg;
+    do {
+        thr_error err;
+        atomic_fetch_add(&b->failed_builds, build_file(b, 0, b->paths[2], &err) != THR_OK);
+        atomic_fetch_add(&b->builds, 1);
+    } while (!atomic_load(&b->done));
+    return NULL;
+}
+
+static int open_and_swap(swap_bench *b, int side) {
     thr_hits *next = NULL;
-    if (build(b, side) != 0 || thr_hits_open(b->run->context, b->paths[side], &next, &b->run->err) != THR_OK)
+    if (thr_hits_open(b->run->context, b->paths[side], &next, &b->run->err) != THR_OK)
         return -1;
     if (thr_hits_live_swap(b->live, next, &b->run->err) != THR_OK) {
         thr_hits_free(next);
@@ -114,17 +128,24 @@ static int run_phase(swap_bench *b, searcher *searchers, bool swapping, double *
         if (pthread_create(&searchers[started].thread, NULL, keep_searching, &searchers[started]) != 0)
             break;
     }
+    pthread_t builder;
+    const bool building = swapping && pthread_create(&builder, NULL, keep_building, b) == 0;
     const double start = bench_clock();
-    while (swapping && rc == 0 && bench_clock() - start < SECONDS)
-        rc = build_and_swap(b, (int)(b->n_swaps + 1) % 2);
-    if (!swapping)
-        wait_for(SECONDS);
+    while (rc == 0 && bench_clock() - start < SECONDS) {
+        wait_for(PAUSE);
+        if (swapping)
+            rc = open_and_swap(b, (int)(b->n_swaps + 1) % 2);
+    }
     atomic_store(&b->done, true);
     *n = 0;
     for (int t = 0; t < started; t++) {
         (void)pthread_join(searchers[t].thread, NULL);
         *n += searchers[t].n;
     }
+    if (building)
+        (void)pthread_join(builder, NULL);
+    if (swapping && (!building || atomic_load(&b->failed_builds) > 0))
+        rc = bench_fail(b->run, "%s: could not be built meanwhile", b->paths[2]);
     double *all = malloc((*n + 1) * sizeof *all);
     if (started < THREADS || all == NULL || *n == 0)
         rc = bench_fail(b->run, "no %d threads, or no memory for their times", THREADS);
@@ -150,7 +171,7 @@ static void report(swap_bench *b, const double p50[2], const double p99[2], cons
         if (phase == 0)
             bench_table_cell(&table, "nothing else happens");
         else
-            bench_table_cell(&table, "the file is built and swapped %llu times", (unsigned long long)b->n_swaps);
+            bench_table_cell(&table, "a file is built, %llu swaps", (unsigned long long)b->n_swaps);
         bench_table_cell(&table, "%zu", n[phase]);
         bench_table_cell(&table, "%.1f", p50[phase] * 1e3);
         bench_table_cell(&table, "%.1f", p99[phase] * 1e3);
@@ -196,6 +217,7 @@ int bench_hits_swap(bench_scan_run *run, uint64_t n_items) {
         return bench_fail(run, "no memory");
     b->run = run;
     int rc = 0;
+    (void)snprintf(b->paths[2], sizeof b->paths[2], "%s/live-next.hits", run->scratch);
     for (int side = 0; side < 2 && rc == 0; side++) {
         (void)snprintf(b->paths[side], sizeof b->paths[side], "%s/live-%d.hits", run->scratch, side);
         rc = bench_catalogue_draw(&b->catalogues[side], n_items, 50000, 20, 11 + (uint64_t)side);
