@@ -61,7 +61,8 @@ THR_API void thr_hits_build_options_init(thr_hits_build_options *options);
 
 /*
  * Build the file path from what items have. options may be NULL for the defaults. All threads build; the file does not
- * depend on how many there are. Memory: 12 to 16 bytes a pair of an item and a feature, and the file.
+ * depend on how many there are. Memory: 12 bytes a pair of an item and a feature, 24 an item, 15 for every number up to
+ * the largest feature's, and the file.
  *
  * Returns THR_OK; THR_EEXIST when path is there and replace is false; THR_EDIM for no items, more than
  * THR_HITS_MAX_ITEMS, or a number of ids that is not theirs; THR_EINVAL for offsets that do not ascend from 0 or

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/progress.h"
 #include "base/radix.h"
 #include "hits/hits_build.h"
 #include "hits/renumber.h"
@@ -51,13 +52,16 @@ thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_
     if (items->n_items == 0 || items->n_items > THR_HITS_MAX_ITEMS)
         return thr_fail(err, THR_EDIM, "%" PRIu64 " items: posting lists can have 1 to %" PRIu64, items->n_items,
                         THR_HITS_MAX_ITEMS);
+    thr_progress progress = thr_progress_start(context, "build", items->n_items);
     if (options->ids != NULL)
         THR_TRY_OUT(order_ids(context, options->ids, (uint32_t)items->n_items, &id_order, err));
     if (options->order == THR_HITS_ORDER_FEATURES) {
         THR_TRY_OUT(thr_alloc(context, (size_t)items->n_items, sizeof *rows, &rows, "the order of items", err));
         THR_TRY_OUT(thr_renumber(context, items, rows, err));
+        THR_TRY_OUT(thr_progress_step(&progress, items->n_items / 2, err));
     }
     THR_TRY_OUT(thr_lists_build(context, items, rows, &built, err));
+    THR_TRY_OUT(thr_progress_end(&progress, items->n_items, err)); /* what is published is not stopped any more */
     contents.lists = built.lists;
     contents.rows = rows;
     contents.id_order = id_order;

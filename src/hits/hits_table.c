@@ -62,17 +62,14 @@ static thr_status add_item(table *t, const thr_field *fields, uint64_t line, thr
 }
 
 static thr_status read_rows(table *t, thr_table *rows, thr_error *err) {
+    thr_progress progress = thr_progress_start(t->context, "reading items", 0);
     for (;;) {
         const thr_field *fields;
         size_t n_fields;
-        THR_TRY(thr_table_next(rows, &fields, &n_fields, err));
-        const uint64_t line = thr_table_row(rows);
-        if (thr_table_n_refused(rows) > 0)
-            return thr_fail(err, THR_EFORMAT,
-                            "%s: up to line %" PRIu64 " a line is longer than %d bytes or has a zero byte", t->name,
-                            line, THR_TABLE_ROW_MAX);
+        THR_TRY(thr_table_next_whole(rows, &progress, &fields, &n_fields, err));
         if (n_fields == 0)
             return THR_OK;
+        const uint64_t line = thr_table_row(rows);
         if (n_fields != 2)
             return thr_fail(err, THR_EFORMAT,
                             "%s: line %" PRIu64 " has %zu columns, not 2: an item's name, and behind a tab its "

@@ -13,6 +13,7 @@
 #ifndef THR_IO_TABLE_H
 #define THR_IO_TABLE_H
 
+#include "base/progress.h"
 #include "io/reader.h"
 
 enum { THR_TABLE_ROW_MAX = 1 << 20 };
@@ -40,6 +41,13 @@ thr_status thr_table_open_memory(thr_context *context, const char *name, const t
  * THR_ENOMEM. After an error nothing more is given.
  */
 thr_status thr_table_next(thr_table *table, const thr_field **fields, size_t *n_fields, thr_error *err);
+
+/*
+ * The same of a table that must be whole: a row that is not given is THR_EFORMAT, and progress is told, its end, too:
+ * THR_ECANCELED.
+ */
+thr_status thr_table_next_whole(thr_table *table, thr_progress *progress, const thr_field **fields, size_t *n_fields,
+                                thr_error *err);
 
 uint64_t thr_table_n_refused(const thr_table *table); /* rows not given so far */
 uint64_t thr_table_row(const thr_table *table);       /* the number of the row given last, from 1, refused ones too */

@@ -2,6 +2,7 @@
 /* table_rows.c - a file as rows of fields. */
 #include "io/table.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -92,6 +93,19 @@ thr_status thr_table_next(thr_table *table, const thr_field **fields, size_t *n_
         *n_fields = table->fields.n_fields;
     }
     return THR_OK;
+}
+
+thr_status thr_table_next_whole(thr_table *table, thr_progress *progress, const thr_field **fields, size_t *n_fields,
+                                thr_error *err) {
+    enum { PROGRESS_ROWS = 1024 };
+    THR_TRY(thr_table_next(table, fields, n_fields, err));
+    const uint64_t row = table->fields.row;
+    if (table->n_refused != 0)
+        return thr_fail(err, THR_EFORMAT, "%s: a line before line %" PRIu64 " is longer than %d bytes or has a NUL",
+                        table->name, row + (*n_fields == 0), THR_TABLE_ROW_MAX);
+    if (*n_fields == 0)
+        return thr_progress_end(progress, row, err);
+    return row % PROGRESS_ROWS == 0 ? thr_progress_step(progress, row, err) : THR_OK;
 }
 
 uint64_t thr_table_n_refused(const thr_table *table) {

@@ -7,33 +7,14 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
-#include "base/progress.h"
 
-enum { PROGRESS_ROWS = 1024, SHOWN = 80 };
+enum { SHOWN = 80 };
 
 /* ------------------------------------------------------------------------------------------------ rows of a file */
 
-typedef struct rows {
-    thr_table *table;
-    thr_progress progress;
-} rows;
-
-/* The next row; *n_fields 0 at the end. Rows that tables leave out are errors here: a log is whole. */
-static thr_status next_row(rows *r, const thr_field **fields, size_t *n_fields, thr_error *err) {
-    THR_TRY(thr_table_next(r->table, fields, n_fields, err));
-    const uint64_t row = thr_table_row(r->table);
-    if (thr_table_n_refused(r->table) != 0)
-        return thr_fail(err, THR_EFORMAT, "%s: a line before line %" PRIu64 " is longer than %d bytes or has a NUL",
-                        thr_table_name(r->table), row + (*n_fields == 0), THR_TABLE_ROW_MAX);
-    if (*n_fields == 0)
-        return thr_progress_end(&r->progress, row, err);
-    return row % PROGRESS_ROWS == 0 ? thr_progress_step(&r->progress, row, err) : THR_OK;
-}
-
 /* An error's sentence, with the file and the line before it. */
-static thr_status at_row(const rows *r, thr_status status, const thr_error *why, thr_error *err) {
-    return thr_fail(err, status, "%s: line %" PRIu64 ": %s", thr_table_name(r->table), thr_table_row(r->table),
-                    why->text);
+static thr_status at_row(const thr_table *table, thr_status status, const thr_error *why, thr_error *err) {
+    return thr_fail(err, status, "%s: line %" PRIu64 ": %s", thr_table_name(table), thr_table_row(table), why->text);
 }
 
 /* ------------------------------------------------------------------------------------------------ words */
@@ -127,17 +108,17 @@ static thr_status take_item(thr_context *context, const thr_field *fields, size_
 
 thr_status thr_dual_items_take(thr_context *context, thr_table *table, thr_dual_lexicon *lexicon, thr_dual_items *items,
                                thr_error *err) {
-    rows r = {table, thr_progress_start(context, "reading items", 0)};
+    thr_progress progress = thr_progress_start(context, "reading items", 0);
     thr_error why;
     for (;;) {
         const thr_field *fields = NULL;
         size_t n_fields = 0;
-        THR_TRY(next_row(&r, &fields, &n_fields, err));
+        THR_TRY(thr_table_next_whole(table, &progress, &fields, &n_fields, err));
         if (n_fields == 0)
             return THR_OK;
         const thr_status status = take_item(context, fields, n_fields, lexicon, items, &why);
         if (status != THR_OK)
-            return at_row(&r, status, &why, err);
+            return at_row(table, status, &why, err);
     }
 }
 
@@ -267,17 +248,17 @@ static thr_status take_request(thr_context *context, const thr_field *fields, si
 
 thr_status thr_dual_requests_take(thr_context *context, thr_table *table, const thr_dual_items *items,
                                   thr_dual_lexicon *lexicon, thr_dual_requests *requests, thr_error *err) {
-    rows r = {table, thr_progress_start(context, "reading requests", 0)};
+    thr_progress progress = thr_progress_start(context, "reading requests", 0);
     thr_error why;
     for (;;) {
         const thr_field *fields = NULL;
         size_t n_fields = 0;
-        THR_TRY(next_row(&r, &fields, &n_fields, err));
+        THR_TRY(thr_table_next_whole(table, &progress, &fields, &n_fields, err));
         if (n_fields == 0)
             return THR_OK;
         const thr_status status = take_request(context, fields, n_fields, items, lexicon, requests, &why);
         if (status != THR_OK)
-            return at_row(&r, status, &why, err);
+            return at_row(table, status, &why, err);
     }
 }
 

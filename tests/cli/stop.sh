@@ -47,6 +47,16 @@ for signal in INT TERM; do
     rm -rf new.index
 done
 
+# posting lists; the pipe is of text
+awk 'BEGIN { for (i = 0; i < 30000; i++) print i "\t" i % 7 " " i % 11 }' >base.tsv
+cp base.fvecs kept.fvecs
+cp base.tsv base.fvecs
+stopped INT "$THRESHER" hits build -.tsv -o new.hits
+cp kept.fvecs base.fvecs
+[ "$code" -eq 130 ] || die "exit $code after SIGINT, expected 130"
+[ "$(cat err)" = "thresher: stopped; nothing was changed" ] || die "another message"
+[ ! -e new.hits ] && [ ! -e new.hits.tmp ] || die "a stopped build of posting lists leaves something"
+
 works "$THRESHER" index build small.fvecs -o old.index
 works "$THRESHER" index search old.index small.fvecs -k 5 --json -q
 cp out before
