@@ -30,11 +30,13 @@ enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 static thr_kernels tables[N_LEVELS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* What fills a level's table is compiled for that level, too: it must not even run where the CPU lacks it. */
 static void fill(void) {
     for (size_t l = 0; l < N_LEVELS; l++) {
         if (l > 0)
             tables[l] = tables[l - 1];
-        levels[l].fill(&tables[l]);
+        if (levels[l].isa <= thr_isa_best())
+            levels[l].fill(&tables[l]);
     }
 }
 
