@@ -51,3 +51,21 @@ thr_status thr_radix_order(thr_context *context, const uint64_t *keys, uint32_t 
     thr_release(context, pairs);
     return status;
 }
+
+bool thr_radix_find(const uint64_t *keys, const uint32_t *order, uint32_t n, uint64_t key, uint32_t *number) {
+    uint32_t low = 0, high = n;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2, candidate = order[middle];
+        if (candidate >= n)
+            return false;
+        if (keys[candidate] == key) {
+            *number = candidate;
+            return true;
+        }
+        if (keys[candidate] < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}

@@ -15,4 +15,10 @@ thr_status thr_radix_sort(thr_context *context, thr_keyed *pairs, size_t n, thr_
 /* order becomes the numbers 0 to n - 1 by ascending keys; those of equal keys ascend. */
 thr_status thr_radix_order(thr_context *context, const uint64_t *keys, uint32_t n, uint32_t *order, thr_error *err);
 
+/*
+ * Which of n keys is this one, by their order; false where none is. Keys and order may hold anything: what is found has
+ * the key, and nothing outside of both is read.
+ */
+bool thr_radix_find(const uint64_t *keys, const uint32_t *order, uint32_t n, uint64_t key, uint32_t *number);
+
 #endif

@@ -10,6 +10,27 @@ enum { FLUSH_BYTES = 32 << 20 };
 
 enum { N_SECTIONS_AT = 32, TABLE_AT = 40, CHECKSUM_AT = 56 };
 
+bool thr_sections_fit(const thr_section *table, uint32_t n_sections, uint64_t table_offset, uint32_t last,
+                      thr_section_rule_fn *rule, const void *shape) {
+    uint64_t position = THR_SECTIONS_HEADER;
+    uint32_t n = 0;
+    for (uint32_t kind = 1; kind <= last; kind++) {
+        uint64_t size;
+        const thr_section_rule wanted = rule(shape, kind, &size);
+        if (wanted == THR_SECTION_ABSENT)
+            continue;
+        const thr_section *s = &table[n];
+        const uint64_t offset = thr_align_up(position);
+        /* position and size are below 2^55, so their sum is exact */
+        if (n++ >= n_sections || s->kind != kind || s->reserved != 0 || s->offset != offset ||
+            !(wanted == THR_SECTION_AT_LEAST ? s->size >= size && s->size <= table_offset : s->size == size) ||
+            offset + s->size > table_offset)
+            return false;
+        position = offset + s->size;
+    }
+    return n == n_sections && thr_align_up(position) == table_offset;
+}
+
 uint64_t thr_sections_checksum(const void *header, const thr_section *table, uint32_t n_sections) {
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);

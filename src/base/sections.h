@@ -27,6 +27,17 @@ static inline uint64_t thr_align_up(uint64_t n) {
     return (n + THR_SECTION_ALIGN - 1) / THR_SECTION_ALIGN * THR_SECTION_ALIGN;
 }
 
+/* What a section of a kind is to be: not there, of just this size, or of this size at least. */
+typedef enum thr_section_rule { THR_SECTION_ABSENT, THR_SECTION_EXACT, THR_SECTION_AT_LEAST } thr_section_rule;
+typedef thr_section_rule thr_section_rule_fn(const void *shape, uint32_t kind, uint64_t *size);
+
+/*
+ * Whether a table that stands at table_offset has every section of the kinds 1 to last that the shape wants, behind the
+ * one before it, with its size, and no other one. Sizes are below 2^55.
+ */
+bool thr_sections_fit(const thr_section *table, uint32_t n_sections, uint64_t table_offset, uint32_t last,
+                      thr_section_rule_fn *rule, const void *shape);
+
 /* Of the header up to its own checksum and the table. */
 uint64_t thr_sections_checksum(const void *header, const thr_section *table, uint32_t n_sections);
 

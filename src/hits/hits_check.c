@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hits_check.c - what the checksums of a file of posting lists do not tell: a writer's mistakes. */
+/* hits_check.c - every byte of a file of posting lists against its checksums, and what these do not tell. */
+#include <inttypes.h>
 #include <string.h>
 
 #include <thresher/hits.h>
 
 #include "base/error.h"
+#include "base/file_sum.h"
 #include "base/memory.h"
-#include "hits/hits_file.h"
+#include "hits/hits_impl.h"
 #include "hits/lists_check.h"
 
 /* Every row once. */
@@ -33,17 +35,23 @@ static const char *check_ids(const thr_hits_contents *c) {
     return NULL;
 }
 
-static const char *check_strings(const thr_strings *strings, bool ascending) {
-    uint64_t end = 0;
-    for (uint64_t i = 0; i < strings->n; i++) {
-        const char *text = thr_strings_get(strings, i);
-        if (text == NULL || strings->offsets[i] != end || strlen(text) + 1 != strings->offsets[i + 1] - end)
-            return "a name is not where it should be";
-        if (ascending && i > 0 && strcmp(thr_strings_get(strings, i - 1), text) >= 0)
-            return "the words do not ascend";
-        end = strings->offsets[i + 1];
+static const char *check_names(const thr_strings *names) {
+    const uint64_t wrong = thr_strings_check(names);
+    return wrong < names->n    ? "a name is not where it should be"
+           : wrong == names->n ? "bytes follow the last name"
+                               : NULL;
+}
+
+/* Each feature has one, and they ascend. */
+static const char *check_words(const thr_hits_contents *c) {
+    const char *wrong = check_names(&c->words);
+    for (uint32_t f = 0; f < c->lists.n_features && wrong == NULL; f++) {
+        if (c->lists.features[f] != f)
+            wrong = "a feature has no word";
+        else if (f > 0 && strcmp(thr_strings_get(&c->words, f - 1), thr_strings_get(&c->words, f)) >= 0)
+            wrong = "the words do not ascend";
     }
-    return end == strings->size ? NULL : "bytes follow the last name";
+    return wrong;
 }
 
 thr_status thr_hits_check_contents(thr_context *context, const thr_hits_view *view, thr_error *err) {
@@ -55,12 +63,46 @@ thr_status thr_hits_check_contents(thr_context *context, const thr_hits_view *vi
     if (wrong == NULL && c->ids != NULL)
         wrong = check_ids(c);
     if (wrong == NULL && c->names.offsets != NULL)
-        wrong = check_strings(&c->names, false);
+        wrong = check_names(&c->names);
     if (wrong == NULL && c->words.offsets != NULL)
-        wrong = check_strings(&c->words, true);
-    for (uint32_t f = 0; f < c->lists.n_features && wrong == NULL && c->words.offsets != NULL; f++)
-        wrong = c->lists.features[f] == f ? NULL : "a feature has no word";
+        wrong = check_words(c);
     if (wrong != NULL)
         return thr_fail(err, THR_ECORRUPT, "%s: %s: " THR_HITS_REMEDY, view->path, wrong);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ verify */
+
+static thr_status check_gaps(const thr_hits_view *view, thr_error *err) {
+    uint64_t end = THR_SECTIONS_HEADER;
+    for (uint32_t i = 0; i <= view->n_sections; i++) {
+        const uint64_t next = i < view->n_sections ? view->sections[i].offset : thr_align_up(end);
+        for (; end < next; end++)
+            if (view->data[end] != 0)
+                return thr_fail(err, THR_ECORRUPT,
+                                "%s: offset %" PRIu64 ": a byte between sections is not zero: " THR_HITS_REMEDY,
+                                view->path, end);
+        end = i < view->n_sections ? next + view->sections[i].size : end;
+    }
+    return THR_OK;
+}
+
+thr_status thr_hits_verify(thr_hits *hits, thr_error *err) {
+    thr_status status = THR_OK;
+    thr_hits_view again;
+    thr_file_sum sum = {.piece = NULL};
+    if (hits == NULL)
+        return thr_fail(err, THR_EINVAL, "there are no posting lists to verify");
+    THR_TRY(thr_hits_check_unchanged(hits, err));
+    THR_TRY(thr_hits_parse(hits->path, hits->map.data, hits->map.size, &again, err));
+    THR_TRY(thr_file_sum_start(hits->context, again.size, hits->info.n_items, &sum, err));
+    for (uint32_t i = 0; i < again.n_sections; i++)
+        THR_TRY_OUT(thr_file_sum_section(&sum, hits->path, hits->map.fd, &again.sections[i],
+                                         thr_hits_section_name(again.sections[i].kind), THR_HITS_REMEDY, err));
+    THR_TRY_OUT(check_gaps(&again, err));
+    THR_TRY_OUT(thr_hits_check_contents(hits->context, &again, err));
+    THR_TRY_OUT(thr_progress_end(&sum.progress, hits->info.n_items, err));
+out:
+    thr_file_sum_end(&sum);
     return status;
 }

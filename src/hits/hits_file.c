@@ -19,15 +19,6 @@ const char *thr_hits_section_name(uint32_t kind) {
     return names[kind <= THR_HITS_LAST ? kind : 0];
 }
 
-const char *thr_strings_get(const thr_strings *strings, uint64_t i) {
-    if (strings->offsets == NULL || i >= strings->n)
-        return NULL;
-    const uint64_t start = strings->offsets[i], end = strings->offsets[i + 1];
-    if (start >= end || end > strings->size || strings->bytes[end - 1] != '\0')
-        return NULL;
-    return strings->bytes + start;
-}
-
 /* ------------------------------------------------------------------------------------------------ write */
 
 static thr_status write_lists(thr_section_writer *writer, const thr_lists *l, thr_error *err) {
@@ -121,89 +112,76 @@ static thr_status check_header(const char *path, const thr_hits_header *h, uint6
     return THR_OK;
 }
 
-/* Whether a section is there, and its size; of strings the least. None of them overflows. */
-static bool section_size(const thr_hits_header *h, const uint32_t *n_elements, uint32_t kind, uint64_t *size) {
+/* What decides which sections there are and how large they are. */
+typedef struct shape {
+    const thr_hits_header *header;
+    const uint32_t *n_elements; /* of each form */
+} shape;
+
+static thr_section_rule there_if(const thr_hits_header *h, uint32_t bit, thr_section_rule rule) {
+    return (h->has & bit) != 0 ? rule : THR_SECTION_ABSENT;
+}
+
+/* None of the sizes overflows. */
+static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size) {
+    const thr_hits_header *h = ((const shape *)user)->header;
+    const uint32_t *n_elements = ((const shape *)user)->n_elements;
     const uint64_t word = sizeof(uint32_t), n = h->n_items;
     switch ((thr_hits_section)kind) {
     case THR_HITS_ELEMENTS:
         *size = THR_LISTS_N_FORMS * word;
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_FEATURES:
     case THR_HITS_SIZES:
         *size = h->n_features * word;
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_ENTRIES:
         *size = (h->n_features + UINT64_C(1)) * word;
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_FORMS:
         *size = h->n_entries;
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_BEGINS:
         *size = h->n_entries * word;
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_PARTS:
         *size = (h->n_entries + UINT64_C(1)) * word;
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_WINDOWS:
         *size = h->n_parts;
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_PART_SIZES:
         *size = h->n_parts * sizeof(uint16_t);
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_IDS:
         *size = n_elements[THR_LISTS_IDS] * sizeof(uint16_t);
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_RUNS:
         *size = n_elements[THR_LISTS_RUNS] * 2 * sizeof(uint16_t);
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_BITMAP_BLOCKS:
         *size = n_elements[THR_LISTS_BITMAPS];
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_BITMAPS:
         *size = n_elements[THR_LISTS_BITMAPS] * UINT64_C(32);
-        return true;
+        return THR_SECTION_EXACT;
     case THR_HITS_ROWS:
         *size = n * word;
-        return (h->has & THR_HITS_HAS_ROWS) != 0;
+        return there_if(h, THR_HITS_HAS_ROWS, THR_SECTION_EXACT);
     case THR_HITS_ITEM_IDS:
         *size = n * sizeof(uint64_t);
-        return (h->has & THR_HITS_HAS_IDS) != 0;
+        return there_if(h, THR_HITS_HAS_IDS, THR_SECTION_EXACT);
     case THR_HITS_ID_ORDER:
         *size = n * word;
-        return (h->has & THR_HITS_HAS_IDS) != 0;
+        return there_if(h, THR_HITS_HAS_IDS, THR_SECTION_EXACT);
     case THR_HITS_NAMES:
         *size = (n + 1) * sizeof(uint64_t);
-        return (h->has & THR_HITS_HAS_NAMES) != 0;
+        return there_if(h, THR_HITS_HAS_NAMES, THR_SECTION_AT_LEAST);
     case THR_HITS_WORDS:
         *size = (h->n_features + UINT64_C(1)) * sizeof(uint64_t);
-        return (h->has & THR_HITS_HAS_WORDS) != 0;
+        return there_if(h, THR_HITS_HAS_WORDS, THR_SECTION_AT_LEAST);
     }
-    return false;
-}
-
-/* Every section stands in the table, behind the one before it, with its size; and no other one does. */
-static bool check_table(const thr_hits_view *view, const thr_hits_header *h, const uint32_t *n_elements) {
-    uint64_t position = sizeof *h;
-    uint32_t n = 0;
-    for (uint32_t kind = 1; kind <= THR_HITS_LAST; kind++) {
-        uint64_t size;
-        if (!section_size(h, n_elements, kind, &size))
-            continue;
-        const thr_section *s = &view->sections[n];
-        const uint64_t offset = thr_align_up(position);
-        const bool strings = kind == THR_HITS_NAMES || kind == THR_HITS_WORDS;
-        if (n++ >= view->n_sections || s->kind != kind || s->reserved != 0 || s->offset != offset ||
-            !(strings ? s->size >= size && s->size <= h->table_offset : s->size == size) ||
-            offset + s->size > h->table_offset)
-            return false;
-        position = offset + s->size;
-    }
-    return n == view->n_sections && thr_align_up(position) == h->table_offset;
-}
-
-static thr_strings strings_at(const uint8_t *data, uint64_t size, uint64_t n) {
-    const uint64_t offsets = (n + 1) * sizeof(uint64_t);
-    return (thr_strings){(const uint64_t *)(const void *)data, (const char *)data + offsets, n, size - offsets};
+    return THR_SECTION_ABSENT;
 }
 
 static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t *n_elements) {
@@ -237,9 +215,9 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
     c->ids = at[THR_HITS_ITEM_IDS];
     c->id_order = at[THR_HITS_ID_ORDER];
     if (at[THR_HITS_NAMES] != NULL)
-        c->names = strings_at(at[THR_HITS_NAMES], sizes[THR_HITS_NAMES], h->n_items);
+        c->names = thr_strings_at(at[THR_HITS_NAMES], sizes[THR_HITS_NAMES], h->n_items);
     if (at[THR_HITS_WORDS] != NULL)
-        c->words = strings_at(at[THR_HITS_WORDS], sizes[THR_HITS_WORDS], h->n_features);
+        c->words = thr_strings_at(at[THR_HITS_WORDS], sizes[THR_HITS_WORDS], h->n_features);
 }
 
 /* The first section says how large others are, so its place is checked before the table is. */
@@ -264,7 +242,9 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
     memcpy(view->sections, view->data + h.table_offset, h.n_sections * sizeof(thr_section));
     if (thr_sections_checksum(&h, view->sections, h.n_sections) != h.checksum)
         return damaged(path, 56, "the checksum of the header and the section table is wrong", err);
-    if (!read_elements(view, &h, n_elements) || !check_table(view, &h, n_elements))
+    const shape wanted = {&h, n_elements};
+    if (!read_elements(view, &h, n_elements) ||
+        !thr_sections_fit(view->sections, view->n_sections, h.table_offset, THR_HITS_LAST, rule_of, &wanted))
         return damaged(path, h.table_offset, "the section table is wrong", err);
     point(view, &h, n_elements);
     const char *wrong = thr_lists_check(&view->contents.lists);

@@ -12,6 +12,7 @@
 #define THR_HITS_HITS_FILE_H
 
 #include "base/sections.h"
+#include "base/string_table.h"
 #include "hits/lists.h"
 
 enum { THR_HITS_FORMAT = 1 };
@@ -58,16 +59,6 @@ enum { THR_HITS_HAS_ROWS = 1, THR_HITS_HAS_IDS = 2, THR_HITS_HAS_NAMES = 4, THR_
 extern const uint8_t thr_hits_magic[8];
 
 #define THR_HITS_REMEDY "the file is damaged; restore it or build it again"
-
-/* n strings: string i is the bytes from offsets[i] to offsets[i + 1], its zero byte included. A view. */
-typedef struct thr_strings {
-    const uint64_t *offsets; /* NULL: there are none */
-    const char *bytes;
-    uint64_t n, size;
-} thr_strings;
-
-/* String i; NULL where there is none or the offsets are wrong. */
-const char *thr_strings_get(const thr_strings *strings, uint64_t i);
 
 /* All that a file holds, in memory or mapped. */
 typedef struct thr_hits_contents {

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "base/file.h"
+#include "base/idle.h"
 #include "hits/hit_search.h"
 #include "hits/hits_file.h"
 
@@ -17,6 +18,7 @@ typedef struct thr_hit_values {
 
 /* A search's scratch memory. */
 typedef struct thr_hit_room {
+    thr_context *context;
     thr_hit_search *search;
     uint64_t *filter; /* bits by place; has room for all once a search has needed one */
     uint64_t *rows;
@@ -33,9 +35,8 @@ struct thr_hits {
 
     pthread_mutex_t mutex;  /* of what follows */
     thr_hit_values *values; /* NULL: none were set */
-    /* Rooms that are not in use. A search takes one, makes one when there is none, and puts it back. */
-    thr_hit_room **idle;
-    size_t n_idle, n_rooms, idle_capacity; /* n_idle <= n_rooms <= idle_capacity, so putting back never allocates */
+
+    thr_idle rooms; /* thr_hit_room */
 };
 
 /* Bits by place: bit p % 64 of word p / 64, and the hits they are of. */
@@ -52,9 +53,7 @@ static inline size_t thr_hits_n_words(const thr_hits *hits) {
 /* THR_ECHANGED when the file is not what it was. */
 thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err);
 
-thr_status thr_hits_take_room(thr_hits *hits, thr_hit_room **room, thr_error *err);
-void thr_hits_put_room(thr_hits *hits, thr_hit_room *room);
-void thr_hit_room_free(thr_context *context, thr_hit_room *room);
+void thr_hit_room_free(void *room);
 
 /* The values that are set now, to be put back; NULL when there are none. */
 thr_hit_values *thr_hits_take_values(thr_hits *hits);

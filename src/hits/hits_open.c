@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hits_open.c - a file of posting lists by mmap, what it holds, and every byte of it against its checksums. */
+/* hits_open.c - a file of posting lists by mmap, and what it holds. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/decimal.h"
 #include "base/error.h"
-#include "base/progress.h"
+#include "base/radix.h"
 #include "hits/hits_impl.h"
 
 /* ------------------------------------------------------------------------------------------------ open */
@@ -53,7 +53,9 @@ thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **out,
     hits->context = context;
     hits->map.fd = -1;
     (void)pthread_mutex_init(&hits->mutex, NULL);
-    const thr_status status = load(hits, path, err);
+    thr_status status = thr_idle_start(&hits->rooms, context, err);
+    if (status == THR_OK)
+        status = load(hits, path, err);
     if (status != THR_OK) {
         thr_hits_free(hits);
         return status;
@@ -66,9 +68,7 @@ void thr_hits_free(thr_hits *hits) {
     if (hits == NULL)
         return;
     thr_context *context = hits->context;
-    for (size_t i = 0; i < hits->n_idle; i++)
-        thr_hit_room_free(context, hits->idle[i]);
-    thr_release(context, hits->idle);
+    thr_idle_end(&hits->rooms, thr_hit_room_free);
     thr_hits_put_values(hits, hits->values);
     thr_map_close(&hits->map);
     thr_release(context, hits->path);
@@ -124,25 +124,15 @@ uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature) {
 
 bool thr_hits_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
     const thr_hits_contents *c = &hits->view.contents;
-    uint32_t low = 0, high = c->lists.n_items;
+    uint32_t found;
     if (c->ids == NULL) {
         *row = id;
-        return id < high;
+        return id < c->lists.n_items;
     }
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2, candidate = c->id_order[middle];
-        if (candidate >= c->lists.n_items)
-            return false;
-        if (c->ids[candidate] == id) {
-            *row = candidate;
-            return true;
-        }
-        if (c->ids[candidate] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    if (!thr_radix_find(c->ids, c->id_order, c->lists.n_items, id, &found))
+        return false;
+    *row = found;
+    return true;
 }
 
 const char *thr_hits_name(const thr_hits *hits, uint64_t id) {
@@ -163,55 +153,4 @@ bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id) {
         }
     }
     return false;
-}
-
-/* ------------------------------------------------------------------------------------------------ verify */
-
-static thr_status verify_section(const thr_hits *hits, const thr_section *section, thr_progress *progress,
-                                 uint64_t *done, thr_error *err) {
-    enum { PIECE = 1 << 22 };
-    thr_checksum_room room;
-    thr_checksum *sum = thr_checksum_start(&room);
-    for (uint64_t at = 0; at < section->size;) {
-        const uint64_t left = section->size - at, n = left < PIECE ? left : PIECE;
-        thr_checksum_add(sum, hits->view.data + section->offset + at, (size_t)n);
-        at += n;
-        *done += n;
-        THR_TRY(thr_progress_step(progress, *done, err));
-    }
-    if (thr_checksum_end(sum) != section->checksum)
-        return thr_fail(err, THR_ECORRUPT,
-                        "%s: section %s, offset %" PRIu64 " to %" PRIu64 ": the checksum is wrong: " THR_HITS_REMEDY,
-                        hits->path, thr_hits_section_name(section->kind), section->offset,
-                        section->offset + section->size);
-    return THR_OK;
-}
-
-static thr_status verify_gaps(const thr_hits *hits, const thr_hits_view *view, thr_error *err) {
-    uint64_t end = THR_SECTIONS_HEADER;
-    for (uint32_t i = 0; i <= view->n_sections; i++) {
-        const uint64_t next = i < view->n_sections ? view->sections[i].offset : thr_align_up(end);
-        for (; end < next; end++)
-            if (view->data[end] != 0)
-                return thr_fail(err, THR_ECORRUPT,
-                                "%s: offset %" PRIu64 ": a byte between sections is not zero: " THR_HITS_REMEDY,
-                                hits->path, end);
-        end = i < view->n_sections ? next + view->sections[i].size : end;
-    }
-    return THR_OK;
-}
-
-thr_status thr_hits_verify(thr_hits *hits, thr_error *err) {
-    thr_hits_view again;
-    uint64_t done = 0;
-    if (hits == NULL)
-        return thr_fail(err, THR_EINVAL, "there are no posting lists to verify");
-    THR_TRY(thr_hits_check_unchanged(hits, err));
-    THR_TRY(thr_hits_parse(hits->path, hits->map.data, hits->map.size, &again, err));
-    thr_progress progress = thr_progress_start(hits->context, "verify", again.size);
-    for (uint32_t i = 0; i < again.n_sections; i++)
-        THR_TRY(verify_section(hits, &again.sections[i], &progress, &done, err));
-    THR_TRY(verify_gaps(hits, &again, err));
-    THR_TRY(thr_hits_check_contents(hits->context, &again, err));
-    return thr_progress_end(&progress, again.size, err);
 }

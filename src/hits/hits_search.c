@@ -13,7 +13,9 @@ void thr_hits_search_options_init(thr_hits_search_options *options) {
 
 /* ------------------------------------------------------------------------------------------------ rooms */
 
-void thr_hit_room_free(thr_context *context, thr_hit_room *room) {
+void thr_hit_room_free(void *piece) {
+    thr_hit_room *room = piece;
+    thr_context *context = room->context;
     thr_hit_search_free(room->search);
     thr_release(context, room->filter);
     thr_release(context, room->rows);
@@ -21,37 +23,16 @@ void thr_hit_room_free(thr_context *context, thr_hit_room *room) {
     thr_release(context, room);
 }
 
-static thr_status make_room(thr_hits *hits, thr_hit_room **room, thr_error *err) {
-    THR_TRY(thr_alloc_zero(hits->context, 1, sizeof **room, room, "a search", err));
-    const thr_status status = thr_hit_search_create(hits->context, &(*room)->search, err);
-    if (status != THR_OK) {
-        thr_hit_room_free(hits->context, *room);
-        *room = NULL;
-    }
+static thr_status make_room(thr_context *context, void **piece, thr_error *err) {
+    thr_hit_room *room = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *room, &room, "a search", err));
+    room->context = context;
+    const thr_status status = thr_hit_search_create(context, &room->search, err);
+    if (status != THR_OK)
+        thr_hit_room_free(room);
+    else
+        *piece = room;
     return status;
-}
-
-thr_status thr_hits_take_room(thr_hits *hits, thr_hit_room **room, thr_error *err) {
-    thr_status status = THR_OK;
-    *room = NULL;
-    (void)pthread_mutex_lock(&hits->mutex);
-    if (hits->n_idle > 0) {
-        *room = hits->idle[--hits->n_idle];
-        goto out;
-    }
-    THR_TRY_OUT(thr_grow(hits->context, &hits->idle, &hits->idle_capacity, 0, hits->n_rooms + 1, sizeof *hits->idle,
-                         "searches", err));
-    THR_TRY_OUT(make_room(hits, room, err));
-    hits->n_rooms++;
-out:
-    (void)pthread_mutex_unlock(&hits->mutex);
-    return status;
-}
-
-void thr_hits_put_room(thr_hits *hits, thr_hit_room *room) {
-    (void)pthread_mutex_lock(&hits->mutex);
-    hits->idle[hits->n_idle++] = room;
-    (void)pthread_mutex_unlock(&hits->mutex);
 }
 
 /* ------------------------------------------------------------------------------------------------ checks */
@@ -175,7 +156,7 @@ static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_v
 thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint64_t k,
                            const thr_hits_search_options *options, uint64_t *ids, float *values, thr_error *err) {
     thr_hits_search_options complete;
-    thr_hit_room *room;
+    void *room;
     if (hits == NULL || queries == NULL || ids == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs posting lists, queries and room for ids");
     thr_hits_search_options_init(&complete);
@@ -183,10 +164,10 @@ thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint
     THR_TRY(check_options(hits, &complete, k, err));
     THR_TRY(check_queries(queries, k, err));
     THR_TRY(thr_hits_check_unchanged(hits, err));
-    THR_TRY(thr_hits_take_room(hits, &room, err));
+    THR_TRY(thr_idle_take(&hits->rooms, make_room, &room, err));
     thr_hit_values *set = thr_hits_take_values(hits);
     const thr_status status = search_all(hits, room, set, queries, k, &complete, ids, values, err);
     thr_hits_put_values(hits, set);
-    thr_hits_put_room(hits, room);
+    thr_idle_put(&hits->rooms, room);
     return status;
 }

@@ -4,6 +4,7 @@
 #define THR_INDEX_INDEX_IMPL_H
 
 #include "base/file.h"
+#include "base/idle.h"
 #include "index/index_model.h"
 #include "index/segment_file.h"
 #include "scan/scan.h"
@@ -33,10 +34,7 @@ struct thr_index {
     pthread_mutex_t store_mutex;
     thr_store *store; /* the codes on GPUs, once a search has wanted them there; else NULL */
 
-    /* Scans that are not in use. A search takes one, makes one when there is none, and puts it back. */
-    pthread_mutex_t mutex;
-    thr_scan **idle;
-    size_t n_idle, n_scans, idle_capacity; /* n_idle <= n_scans <= idle_capacity, so putting back never allocates */
+    thr_idle scans; /* thr_scan */
 };
 
 /* The segment that holds a row below n_items. */
@@ -52,9 +50,8 @@ void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_opt
 thr_status thr_index_check_options(const thr_index *index, const thr_search_options *options, uint64_t k,
                                    thr_error *err);
 
-/* Borrow scratch memory for a search, and give it back. */
+/* Borrow scratch memory for a search; thr_idle_put gives it back. */
 thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err);
-void thr_index_put_scan(thr_index *index, thr_scan *scan);
 
 /* thr_scan_search, its screen on the GPUs of the index's context where it has some and they are to be used. */
 thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries, uint64_t k,

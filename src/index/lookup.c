@@ -61,7 +61,7 @@ thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id
     for (uint32_t s = 0; s < index->n_segments; s++) {
         const thr_segment_view *view = &index->mapped[s].view;
         for (uint32_t i = 0; i < view->shape.n_items; i++) {
-            if (view->name_offsets[i + 1] - view->name_offsets[i] != size)
+            if (view->names.offsets[i + 1] - view->names.offsets[i] != size)
                 continue;
             const char *candidate = thr_segment_item_name(view, i);
             if (candidate == NULL || memcmp(candidate, name, size) != 0)

@@ -31,19 +31,20 @@ static void unload(thr_index *index) {
     index->n_segments = 0;
 }
 
+static void free_scan(void *scan) {
+    thr_scan_free(scan);
+}
+
 void thr_index_free(thr_index *index) {
     if (index == NULL)
         return;
     thr_context *context = index->context;
-    for (size_t i = 0; i < index->n_idle; i++)
-        thr_scan_free(index->idle[i]);
-    thr_release(context, index->idle);
+    thr_idle_end(&index->scans, free_scan);
     thr_store_free(index->store);
     thr_rotation_free(context, index->manifest.quantiser.rotation);
     unload(index);
     thr_release(context, index->dir);
     thr_release(context, index->manifest_path);
-    (void)pthread_mutex_destroy(&index->mutex);
     (void)pthread_mutex_destroy(&index->store_mutex);
     thr_release(context, index);
 }
@@ -210,11 +211,8 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     thr_status status = THR_OK;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *index, &index, "an index", err));
     index->context = context;
-    if (pthread_mutex_init(&index->mutex, NULL) != 0) {
-        thr_release(context, index);
-        return thr_fail(err, THR_ENOMEM, "%s: no memory for a lock", dir);
-    }
     (void)pthread_mutex_init(&index->store_mutex, NULL);
+    THR_TRY_OUT(thr_idle_start(&index->scans, context, err));
     THR_TRY_OUT(thr_path_join(context, dir, "", &index->dir, err));
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
     if (unpublished == NULL)

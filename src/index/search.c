@@ -41,27 +41,18 @@ thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *que
     return THR_OK;
 }
 
-thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err) {
-    thr_status status = THR_OK;
-    *scan = NULL;
-    (void)pthread_mutex_lock(&index->mutex);
-    if (index->n_idle > 0) {
-        *scan = index->idle[--index->n_idle];
-        goto out;
-    }
-    THR_TRY_OUT(thr_grow(index->context, &index->idle, &index->idle_capacity, 0, index->n_scans + 1,
-                         sizeof *index->idle, "searches", err));
-    THR_TRY_OUT(thr_scan_create(index->context, scan, err));
-    index->n_scans++;
-out:
-    (void)pthread_mutex_unlock(&index->mutex);
+static thr_status make_scan(thr_context *context, void **piece, thr_error *err) {
+    thr_scan *scan = NULL;
+    const thr_status status = thr_scan_create(context, &scan, err);
+    *piece = scan;
     return status;
 }
 
-void thr_index_put_scan(thr_index *index, thr_scan *scan) {
-    (void)pthread_mutex_lock(&index->mutex);
-    index->idle[index->n_idle++] = scan;
-    (void)pthread_mutex_unlock(&index->mutex);
+thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err) {
+    void *piece;
+    const thr_status status = thr_idle_take(&index->scans, make_scan, &piece, err);
+    *scan = piece;
+    return status;
 }
 
 void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
@@ -89,7 +80,7 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
     thr_scan *scan;
     THR_TRY(thr_index_take_scan(index, &scan, err));
     thr_status status = thr_index_scan(index, scan, queries, k, &complete, ids, scores, err);
-    thr_index_put_scan(index, scan);
+    thr_idle_put(&index->scans, scan);
     if (status == THR_OK)
         thr_index_rows_to_ids(index, ids, (size_t)(k * queries->n_rows));
     return status;

@@ -89,7 +89,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     if (queries->n_rows > 0) {
         THR_TRY_OUT(thr_index_take_scan(index, &scan, err));
         status = thr_scan_radius(scan, &index->target, queries, least_score, &complete, found, err);
-        thr_index_put_scan(index, scan);
+        thr_idle_put(&index->scans, scan);
     }
     if (status == THR_OK)
         status = gather(index, found, owned, err);

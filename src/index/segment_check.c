@@ -83,18 +83,13 @@ static thr_status check_ids(const thr_segment_view *view, thr_error *err) {
 }
 
 static thr_status check_names(const thr_segment_view *view, thr_error *err) {
-    uint64_t next = 0;
-    for (uint32_t i = 0; i < view->shape.n_items; i++) {
-        const char *name = thr_segment_item_name(view, i);
-        if (name == NULL || view->name_offsets[i] != next || strlen(name) + 1 != view->name_offsets[i + 1] - next)
-            return thr_fail(err, THR_ECORRUPT,
-                            "%s: offset %" PRIu64 ": the name of item %" PRIu32 " is wrong: " THR_SEGMENT_REMEDY,
-                            view->path, (uint64_t)((const uint8_t *)&view->name_offsets[i] - view->data), i);
-        next = view->name_offsets[i + 1];
-    }
-    if (next != view->names_size)
-        return thr_fail(err, THR_ECORRUPT, "%s: %" PRIu64 " bytes stand after the last name: " THR_SEGMENT_REMEDY,
-                        view->path, view->names_size - next);
+    const uint64_t wrong = thr_strings_check(&view->names);
+    if (wrong < view->names.n)
+        return thr_fail(err, THR_ECORRUPT,
+                        "%s: offset %" PRIu64 ": the name of item %" PRIu64 " is wrong: " THR_SEGMENT_REMEDY,
+                        view->path, (uint64_t)((const uint8_t *)&view->names.offsets[wrong] - view->data), wrong);
+    if (wrong == view->names.n)
+        return thr_fail(err, THR_ECORRUPT, "%s: bytes stand after the last name: " THR_SEGMENT_REMEDY, view->path);
     return THR_OK;
 }
 
@@ -135,5 +130,5 @@ thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *e
     THR_TRY(check_zero(view, position, thr_align_up(position), err));
     if (view->ids != NULL)
         THR_TRY(check_ids(view, err));
-    return view->name_offsets != NULL ? check_names(view, err) : THR_OK;
+    return view->names.offsets != NULL ? check_names(view, err) : THR_OK;
 }

@@ -2,6 +2,7 @@
 #include "index/segment_file.h"
 
 #include "base/error.h"
+#include "base/radix.h"
 #include "code/encode.h"
 
 #include <inttypes.h>
@@ -88,29 +89,10 @@ static thr_status check_header(const char *path, const thr_segment_header *h, ui
     return THR_OK;
 }
 
-/* Every section of the shape stands in the table, behind the one before it, with its size; and no other one does. */
-static thr_status check_table(thr_segment_view *view, uint64_t table_offset, thr_error *err) {
-    uint64_t position = sizeof(thr_segment_header);
-    uint32_t n = 0;
-    bool good = true;
-    for (uint32_t kind = 1; kind <= THR_SECTION_LAST && good; kind++) {
-        uint64_t size;
-        if (!thr_section_size(&view->shape, kind, &size))
-            continue;
-        const thr_section *s = &view->sections[n];
-        uint64_t offset = thr_align_up(position);
-        /* position and size are below 2^55, so their sum is exact */
-        good = n < view->n_sections && s->kind == kind && s->reserved == 0 && s->offset == offset &&
-               (kind == THR_SECTION_NAMES ? s->size >= size && s->size <= table_offset : s->size == size) &&
-               offset + s->size <= table_offset;
-        if (good)
-            position = offset + s->size;
-        n++;
-    }
-    if (good && n == view->n_sections && thr_align_up(position) == table_offset)
-        return THR_OK;
-    return thr_fail(err, THR_ECORRUPT, "%s: offset %" PRIu64 ": the section table is wrong: " THR_SEGMENT_REMEDY,
-                    view->path, table_offset);
+static thr_section_rule rule_of(const void *shape, uint32_t kind, uint64_t *size) {
+    if (!thr_section_size(shape, kind, size))
+        return THR_SECTION_ABSENT;
+    return kind == THR_SECTION_NAMES ? THR_SECTION_AT_LEAST : THR_SECTION_EXACT;
 }
 
 static void point(thr_segment_view *view) {
@@ -145,13 +127,9 @@ static void point(thr_segment_view *view) {
         case THR_SECTION_ID_ORDER:
             view->id_order = data;
             break;
-        case THR_SECTION_NAMES: {
-            uint64_t offsets = ((uint64_t)view->shape.n_items + 1) * sizeof(uint64_t);
-            view->name_offsets = data;
-            view->names = (const char *)data + offsets;
-            view->names_size = section->size - offsets;
+        case THR_SECTION_NAMES:
+            view->names = thr_strings_at(data, section->size, view->shape.n_items);
             break;
-        }
         case THR_SECTION_CENTRE:
             view->centre = (float *)(uintptr_t)data;
             break;
@@ -186,7 +164,9 @@ thr_status thr_segment_parse(const char *path, const void *data, uint64_t size, 
     if (checksum != header.checksum || checksum != listed->header_checksum)
         return thr_fail(err, THR_ECORRUPT,
                         "%s: the checksum of the header and the section table is wrong: " THR_SEGMENT_REMEDY, path);
-    THR_TRY(check_table(view, header.table_offset, err));
+    if (!thr_sections_fit(view->sections, view->n_sections, header.table_offset, THR_SECTION_LAST, rule_of, shape))
+        return thr_fail(err, THR_ECORRUPT, "%s: offset %" PRIu64 ": the section table is wrong: " THR_SEGMENT_REMEDY,
+                        path, header.table_offset);
     point(view);
     return THR_OK;
 }
@@ -194,28 +174,9 @@ thr_status thr_segment_parse(const char *path, const void *data, uint64_t size, 
 /* ------------------------------------------------------------------------------------------------ use */
 
 const char *thr_segment_item_name(const thr_segment_view *view, uint32_t item) {
-    if (view->name_offsets == NULL)
-        return NULL;
-    uint64_t start = view->name_offsets[item], end = view->name_offsets[item + 1];
-    if (start >= end || end > view->names_size || view->names[end - 1] != '\0')
-        return NULL;
-    return view->names + start;
+    return thr_strings_get(&view->names, item);
 }
 
 bool thr_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *item) {
-    uint32_t low = 0, high = view->shape.n_items;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2, candidate = view->id_order[middle];
-        if (candidate >= view->shape.n_items)
-            return false;
-        if (view->ids[candidate] == id) {
-            *item = candidate;
-            return true;
-        }
-        if (view->ids[candidate] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    return thr_radix_find(view->ids, view->id_order, view->shape.n_items, id, item);
 }

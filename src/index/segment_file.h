@@ -10,6 +10,7 @@
 #define THR_INDEX_SEGMENT_FILE_H
 
 #include "base/sections.h"
+#include "base/string_table.h"
 #include "code/nested.h"
 #include "index/manifest.h"
 #include "scan/segment.h"
@@ -97,9 +98,7 @@ typedef struct thr_segment_view {
     float *centre;    /* n_dims, or NULL; not to be written to */
     const uint64_t *ids;
     const uint32_t *id_order;
-    const uint64_t *name_offsets; /* n_items + 1 */
-    const char *names;
-    uint64_t names_size;
+    thr_strings names;
     uint32_t n_sections;
     thr_section sections[THR_SECTION_LAST];
 } thr_segment_view;

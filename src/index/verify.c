@@ -1,79 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verify.c - every byte of an index against its checksums, and what can be computed from the rest computed again.
- *
- * Sections are read through the descriptor, not through the map: a sector that cannot be read is then an error and no
- * signal. What follows looks at contents through the map.
+ * verify.c - every byte of an index against its checksums (base/file_sum), and what can be computed from the rest
+ * computed again, through the map.
  */
 #include "index/index_impl.h"
 
-#include "base/checksum.h"
 #include "base/error.h"
-#include "base/progress.h"
+#include "base/file_sum.h"
 #include "code/encode.h"
 #include "kernel/kernel.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <unistd.h>
-
-enum { PIECE_BYTES = 1 << 20 };
-
-typedef struct verifier {
-    thr_progress progress;
-    uint64_t done, total; /* bytes */
-    uint64_t n_items;     /* progress is told in items */
-    uint8_t *piece;
-    thr_error *err;
-} verifier;
-
-static thr_status read_all(verifier *v, const char *path, int fd, uint64_t offset, size_t size) {
-    for (size_t got = 0; got < size;) {
-        ssize_t n = pread(fd, v->piece + got, size - got, (off_t)(offset + got));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return thr_fail_errno(v->err, errno, "read", path);
-        if (n == 0)
-            return thr_fail(v->err, THR_ECHANGED, "%s: offset %" PRIu64 ": the file was cut since it was opened", path,
-                            offset + got);
-        got += (size_t)n;
-    }
-    return THR_OK;
-}
-
-static uint64_t items_done(const verifier *v) {
-    return (uint64_t)((unsigned __int128)v->n_items * v->done / v->total);
-}
-
-/* The checksum of some bytes of a file. */
-static thr_status sum_bytes(verifier *v, const char *path, int fd, uint64_t offset, uint64_t n, uint64_t *checksum) {
-    thr_checksum_room room;
-    thr_checksum *sum = thr_checksum_start(&room);
-    for (uint64_t at = 0; at < n;) {
-        uint64_t left = n - at;
-        size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-        THR_TRY(read_all(v, path, fd, offset + at, size));
-        thr_checksum_add(sum, v->piece, size);
-        at += size;
-        v->done += size;
-        THR_TRY(thr_progress_step(&v->progress, items_done(v), v->err));
-    }
-    *checksum = thr_checksum_end(sum);
-    return THR_OK;
-}
-
-static thr_status verify_section(verifier *v, const thr_mapped *mapped, const thr_section *section) {
-    uint64_t checksum = 0;
-    THR_TRY(sum_bytes(v, mapped->path, mapped->map.fd, section->offset, section->size, &checksum));
-    if (checksum != section->checksum)
-        return thr_fail(v->err, THR_ECORRUPT,
-                        "%s: section %s, offset %" PRIu64 " to %" PRIu64
-                        ": the checksum is wrong: the file is damaged; restore it or build the index again",
-                        mapped->path, thr_section_name(section->kind), section->offset,
-                        section->offset + section->size);
-    return THR_OK;
-}
 
 /*
  * A block's norm is the length of its shortest code. One that is too large makes the scan pass over items, and its
@@ -100,24 +37,25 @@ static thr_status verify_block_norms(const thr_index *index, const thr_segment_v
 }
 
 /* The header and table are read again too: a change that kept the file's size and time would show here. */
-static thr_status verify_segment(verifier *v, const thr_index *index, uint32_t i) {
+static thr_status verify_segment(thr_file_sum *sum, const thr_index *index, uint32_t i, thr_error *err) {
     const thr_mapped *mapped = &index->mapped[i];
     thr_segment_view again;
-    THR_TRY(thr_map_check(&mapped->map, mapped->path, v->err));
+    THR_TRY(thr_map_check(&mapped->map, mapped->path, err));
     THR_TRY(thr_segment_parse(mapped->path, mapped->map.data, mapped->map.size, &mapped->view.shape,
-                              &index->manifest.segments[i], &again, v->err));
+                              &index->manifest.segments[i], &again, err));
     for (uint32_t s = 0; s < again.n_sections; s++)
-        THR_TRY(verify_section(v, mapped, &again.sections[s]));
-    THR_TRY(thr_segment_check_contents(&again, v->err));
-    return again.scan.block_norms != NULL ? verify_block_norms(index, &again, v->err) : THR_OK;
+        THR_TRY(thr_file_sum_section(sum, mapped->path, mapped->map.fd, &again.sections[s],
+                                     thr_section_name(again.sections[s].kind), THR_SEGMENT_REMEDY, err));
+    THR_TRY(thr_segment_check_contents(&again, err));
+    return again.scan.block_norms != NULL ? verify_block_norms(index, &again, err) : THR_OK;
 }
 
-static thr_status verify_model(verifier *v, const thr_index *index) {
+static thr_status verify_model(thr_file_sum *sum, const thr_index *index, thr_error *err) {
     const thr_index_model *model = &index->model;
     uint64_t checksum = 0;
-    THR_TRY(thr_map_check(&model->map, model->path, v->err));
-    THR_TRY(sum_bytes(v, model->path, model->map.fd, 0, model->map.size, &checksum));
-    return checksum == index->manifest.model.checksum ? THR_OK : thr_index_model_damaged(model->path, v->err);
+    THR_TRY(thr_map_check(&model->map, model->path, err));
+    THR_TRY(thr_file_sum_bytes(sum, model->path, model->map.fd, 0, model->map.size, &checksum, err));
+    return checksum == index->manifest.model.checksum ? THR_OK : thr_index_model_damaged(model->path, err);
 }
 
 static thr_status verify_manifest(const thr_index *index, thr_error *err) {
@@ -135,16 +73,15 @@ thr_status thr_index_verify(thr_index *index, thr_error *err) {
     thr_status status = THR_OK;
     if (index == NULL)
         return thr_fail(err, THR_EINVAL, "there is no index to verify");
-    verifier v = {.total = index->info.file_bytes, .n_items = index->info.n_items, .err = err};
+    thr_file_sum sum = {.piece = NULL};
     THR_TRY(verify_manifest(index, err));
-    THR_TRY(thr_alloc(index->context, PIECE_BYTES, 1, &v.piece, "reading files", err));
-    v.progress = thr_progress_start(index->context, "verify", v.n_items);
+    THR_TRY(thr_file_sum_start(index->context, index->info.file_bytes, index->info.n_items, &sum, err));
     for (uint32_t i = 0; i < index->n_segments; i++)
-        THR_TRY_OUT(verify_segment(&v, index, i));
+        THR_TRY_OUT(verify_segment(&sum, index, i, err));
     if (index->model.tower != NULL)
-        THR_TRY_OUT(verify_model(&v, index));
-    THR_TRY_OUT(thr_progress_end(&v.progress, v.n_items, err));
+        THR_TRY_OUT(verify_model(&sum, index, err));
+    THR_TRY_OUT(thr_progress_end(&sum.progress, index->info.n_items, err));
 out:
-    thr_release(index->context, v.piece);
+    thr_file_sum_end(&sum);
     return status;
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/file_sum.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "base/error.h"
+
+enum { PIECE_BYTES = 1 << 20 };
+
+thr_status thr_file_sum_start(thr_context *context, uint64_t total, uint64_t n_items, thr_file_sum *sum,
+                              thr_error *err) {
+    *sum = (thr_file_sum){.total = total, .n_items = n_items};
+    sum->progress = thr_progress_start(context, "verify", n_items);
+    return thr_alloc(context, PIECE_BYTES, 1, &sum->piece, "reading files", err);
+}
+
+void thr_file_sum_end(thr_file_sum *sum) {
+    thr_release(sum->progress.context, sum->piece);
+    sum->piece = NULL;
+}
+
+static thr_status read_all(thr_file_sum *sum, const char *path, int fd, uint64_t offset, size_t size, thr_error *err) {
+    for (size_t got = 0; got < size;) {
+        ssize_t n = pread(fd, sum->piece + got, size - got, (off_t)(offset + got));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return thr_fail_errno(err, errno, "read", path);
+        if (n == 0)
+            return thr_fail(err, THR_ECHANGED, "%s: offset %" PRIu64 ": the file was cut since it was opened", path,
+                            offset + got);
+        got += (size_t)n;
+    }
+    return THR_OK;
+}
+
+static uint64_t items_done(const thr_file_sum *sum) {
+    return (uint64_t)((unsigned __int128)sum->n_items * sum->done / sum->total);
+}
+
+thr_status thr_file_sum_bytes(thr_file_sum *sum, const char *path, int fd, uint64_t offset, uint64_t n,
+                              uint64_t *checksum, thr_error *err) {
+    thr_checksum_room room;
+    thr_checksum *running = thr_checksum_start(&room);
+    for (uint64_t at = 0; at < n;) {
+        uint64_t left = n - at;
+        size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        THR_TRY(read_all(sum, path, fd, offset + at, size, err));
+        thr_checksum_add(running, sum->piece, size);
+        at += size;
+        sum->done += size;
+        THR_TRY(thr_progress_step(&sum->progress, items_done(sum), err));
+    }
+    *checksum = thr_checksum_end(running);
+    return THR_OK;
+}
+
+thr_status thr_file_sum_section(thr_file_sum *sum, const char *path, int fd, const thr_section *section,
+                                const char *name, const char *remedy, thr_error *err) {
+    uint64_t checksum = 0;
+    THR_TRY(thr_file_sum_bytes(sum, path, fd, section->offset, section->size, &checksum, err));
+    if (checksum != section->checksum)
+        return thr_fail(err, THR_ECORRUPT,
+                        "%s: section %s, offset %" PRIu64 " to %" PRIu64 ": the checksum is wrong: %s", path, name,
+                        section->offset, section->offset + section->size, remedy);
+    return THR_OK;
+}
