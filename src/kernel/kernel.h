@@ -192,8 +192,8 @@ thr_isa thr_isa_best(void);
 bool thr_isa_has(thr_isa isa);
 
 /*
- * The table of a level, filled from scalar upward; never changes. Of a level that this CPU lacks: its best one's; of one
- * that is not built: scalar's.
+ * The table of a level, filled from scalar upward; never changes. Of a level that this CPU lacks: its best one's; of
+ * one that is not built: scalar's.
  */
 const thr_kernels *thr_kernels_get(thr_isa isa);
 
