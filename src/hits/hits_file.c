@@ -15,7 +15,7 @@ const char *thr_hits_section_name(uint32_t kind) {
     static const char *const names[THR_HITS_LAST + 1] = {
         "?",     "elements", "features",   "sizes", "entries", "forms",         "begins",
         "parts", "windows",  "part sizes", "ids",   "runs",    "bitmap blocks", "bitmaps",
-        "rows",  "item ids", "id order",   "names", "words"};
+        "rows",  "item ids", "id order",   "names", "words",   "multipliers",   "offsets"};
     return names[kind <= THR_HITS_LAST ? kind : 0];
 }
 
@@ -63,9 +63,10 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
                               .order = c->order,
                               .n_parts = c->lists.n_parts,
                               .n_postings = c->lists.n_postings};
-    header.has = (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
-                 (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) |
-                 (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u);
+    header.has =
+        (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
+        (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) | (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) |
+        (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) | (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u);
     memcpy(header.magic, thr_hits_magic, sizeof header.magic);
     THR_TRY(write_lists(writer, &c->lists, err));
     if (c->rows != NULL)
@@ -78,6 +79,10 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
         THR_TRY(write_strings(writer, THR_HITS_NAMES, &c->names, err));
     if (c->words.offsets != NULL)
         THR_TRY(write_strings(writer, THR_HITS_WORDS, &c->words, err));
+    if (c->multipliers != NULL)
+        THR_TRY(thr_sections_put(writer, THR_HITS_MULTIPLIERS, c->multipliers, n * sizeof(float), err));
+    if (c->offsets != NULL)
+        THR_TRY(thr_sections_put(writer, THR_HITS_OFFSETS, c->offsets, n * sizeof(float), err));
     return thr_sections_finish(writer, &header, err);
 }
 
@@ -104,7 +109,7 @@ static thr_status check_header(const char *path, const thr_hits_header *h, uint6
                         "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
                         path, h->version, THR_HITS_FORMAT);
     if (h->version == 0 || h->n_items == 0 || h->n_items > THR_HITS_MAX_ITEMS ||
-        h->n_features > THR_HITS_MAX_FEATURE + 1 || h->has > 15 || h->order > THR_HITS_ORDER_ROWS)
+        h->n_features > THR_HITS_MAX_FEATURE + 1 || h->has > THR_HITS_HAS_ALL || h->order > THR_HITS_ORDER_ROWS)
         return damaged(path, 8, "the header holds wrong numbers", err);
     if (h->n_sections > THR_HITS_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
         size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))
@@ -180,6 +185,12 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     case THR_HITS_WORDS:
         *size = (h->n_features + UINT64_C(1)) * sizeof(uint64_t);
         return there_if(h, THR_HITS_HAS_WORDS, THR_SECTION_AT_LEAST);
+    case THR_HITS_MULTIPLIERS:
+        *size = n * sizeof(float);
+        return there_if(h, THR_HITS_HAS_MULTIPLIERS, THR_SECTION_EXACT);
+    case THR_HITS_OFFSETS:
+        *size = n * sizeof(float);
+        return there_if(h, THR_HITS_HAS_OFFSETS, THR_SECTION_EXACT);
     }
     return THR_SECTION_ABSENT;
 }
@@ -214,6 +225,8 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
     c->rows = at[THR_HITS_ROWS];
     c->ids = at[THR_HITS_ITEM_IDS];
     c->id_order = at[THR_HITS_ID_ORDER];
+    c->multipliers = at[THR_HITS_MULTIPLIERS];
+    c->offsets = at[THR_HITS_OFFSETS];
     if (at[THR_HITS_NAMES] != NULL)
         c->names = thr_strings_at(at[THR_HITS_NAMES], sizes[THR_HITS_NAMES], h->n_items);
     if (at[THR_HITS_WORDS] != NULL)
@@ -239,6 +252,7 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
     memcpy(&h, data, sizeof h);
     THR_TRY(check_header(path, &h, size, err));
     view->n_sections = h.n_sections;
+    view->checksum = h.checksum;
     memcpy(view->sections, view->data + h.table_offset, h.n_sections * sizeof(thr_section));
     if (thr_sections_checksum(&h, view->sections, h.n_sections) != h.checksum)
         return damaged(path, 56, "the checksum of the header and the section table is wrong", err);

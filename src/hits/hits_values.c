@@ -36,7 +36,7 @@ static thr_status place(const thr_hits *hits, const float *given, const char *wh
     for (uint32_t row = 0; row < c->lists.n_items; row++)
         if (!isfinite(given[row]))
             return thr_fail(err, THR_ERANGE, "the %s of row %" PRIu32 " is %g", what, row, (double)given[row]);
-    THR_TRY(thr_alloc(hits->context, c->lists.n_items, sizeof **out, out, what, err));
+    THR_TRY(thr_alloc_zero(hits->context, thr_hits_n_words(hits) * 64, sizeof **out, out, what, err));
     for (uint32_t p = 0; p < c->lists.n_items; p++)
         (*out)[p] = given[c->rows == NULL ? p : c->rows[p]];
     return THR_OK;
