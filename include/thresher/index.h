@@ -192,10 +192,11 @@ typedef struct thr_search_options {
      */
     uint8_t *certified;
     /*
-     * What each query weighs features, one for every row of the queries; NULL: the index's vectors alone are asked. Then
-     * items are ranked not by their scores, but by what value makes of s = score + the weights of the features that they
-     * have, and their multipliers and offsets (hits.h). Codes are screened with all of it, in one pass; what a recall
-     * takes is what it was found to take without. extra must not be set, and no answer is certified but an exact one.
+     * What each query weighs features, one for every row of the queries; NULL: the index's vectors alone are asked.
+     * Then items are ranked not by their scores, but by what value makes of s = score + the weights of the features
+     * that they have, and their multipliers and offsets (hits.h). Codes are screened with all of it, in one pass; what
+     * a recall takes is what it was found to take without. extra must not be set, and no answer is certified but an
+     * exact one.
      */
     const thr_hits_queries *features;
     thr_hits_value value;
@@ -223,8 +224,8 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  * have no size known beforehand, nothing once the largest has been seen.
  *
  * Returns THR_OK; THR_EINVAL for k = 0, options out of range, a filter of the wrong length, or a target of other lists;
- * THR_EDIM, also for as many queries of features as there are no others; THR_ERANGE for a query with NaN or infinity, or
- * longer than 2^120 (2^60 for ip and l2; err names the row), and for weights or values beyond all bounds;
+ * THR_EDIM, also for as many queries of features as there are no others; THR_ERANGE for a query with NaN or infinity,
+ * or longer than 2^120 (2^60 for ip and l2; err names the row), and for weights or values beyond all bounds;
  * THR_EUNSUPPORTED for exact on an index of codes only, and for features of one without; THR_ECHANGED when a file was
  * changed or cut since it was opened; THR_ENOMEM.
  */
@@ -245,11 +246,11 @@ typedef struct thr_radius_result {
  * within r).
  *
  * Of options (NULL: the defaults) query_bits, exact, filter, recall and certified count; those for the best k, and of
- * features, must not be set. recall says how surely an item is found: one whose score is just least_score is missed with a probability of
- * about 1 - recall, better ones less. The margin that takes is measured for each query on some rows of the index. With
- * recall 1 none is missed; nor where most vectors would be read in any case, or codes have no factors (cosine, not
- * nested and without a centre), for then all vectors are scored. Exact scores decide what is found, so nothing is in an
- * answer that does not belong there; of an index of codes only, estimates decide.
+ * features, must not be set. recall says how surely an item is found: one whose score is just least_score is missed
+ * with a probability of about 1 - recall, better ones less. The margin that takes is measured for each query on some
+ * rows of the index. With recall 1 none is missed; nor where most vectors would be read in any case, or codes have no
+ * factors (cosine, not nested and without a centre), for then all vectors are scored. Exact scores decide what is
+ * found, so nothing is in an answer that does not belong there; of an index of codes only, estimates decide.
  *
  * *result is to be freed before the context. Memory is needed for the answers alone, about 40 bytes an item found.
  * Answers do not depend on the number of threads or the CPU level.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_hits.h - the posting lists of what an index's items have: a file of room hits beside the segments, in the order of
- * the index's rows.
+ * index_hits.h - the posting lists of what an index's items have: a file of room hits beside the segments, in the order
+ * of the index's rows.
  */
 #ifndef THR_INDEX_INDEX_HITS_H
 #define THR_INDEX_INDEX_HITS_H

@@ -57,8 +57,8 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
 thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err);
 
 /*
- * thr_scan_search, with hits or without (NULL); without, its screen on the GPUs of the index's context where it has some
- * and they are to be used.
+ * thr_scan_search, with hits or without (NULL); without, its screen on the GPUs of the index's context where it has
+ * some and they are to be used.
  */
 thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries, uint64_t k,
                           const thr_search_options *options, const thr_scan_hits *hits, uint64_t *rows, float *scores,

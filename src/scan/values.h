@@ -9,8 +9,8 @@
 thr_status thr_values_begin(thr_scan_query *query, uint64_t row, thr_lane *lanes, size_t n_lanes, thr_error *err);
 
 /*
- * scores of the 64 rows from `first` on become values; gain and bias make scores of what they are. Returns the rows whose
- * values reach the lane's threshold, also such as do not exist.
+ * scores of the 64 rows from `first` on become values; gain and bias make scores of what they are. Returns the rows
+ * whose values reach the lane's threshold, also such as do not exist.
  */
 uint64_t thr_values_of_block(const thr_scan_query *query, thr_lane *lane, uint64_t first, float gain, float bias,
                              float *scores);

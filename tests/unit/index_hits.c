@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_hits.c - vectors and features in one pass give what both searches by themselves do, added up item by item, to the
- * bit; and features that do not fit their index are refused.
+ * index_hits.c - vectors and features in one pass give what both searches by themselves do, added up item by item, to
+ * the bit; and features that do not fit their index are refused.
  */
 #include "index_support.h"
 
