@@ -293,6 +293,8 @@ static int run_all(hits_bench *b) {
     if (b->run->values->peers && run_peers(b) != 0)
         return -1;
     print_searches(b);
+    if (bench_hits_fused(b->run, &b->catalogue) != 0)
+        return -1;
     return bench_hits_swap(b->run, b->catalogue.n_items / 10);
 }
 
