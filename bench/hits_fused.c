@@ -83,7 +83,7 @@ static int check(fused_bench *b) {
         n = bench_normal_rows(&items, first, c->n_items - first, rows);
         for (uint64_t i = 0; i < n; i++) {
             double sum = 0;
-            for (int d = 0; d < DIMS; d++)
+            for (uint32_t d = 0; d < DIMS; d++)
                 sum += (double)rows[i * DIMS + d] * (double)b->vectors[d];
             for (uint64_t e = c->offsets[first + i]; e < c->offsets[first + i + 1]; e++)
                 sum += (double)weights[c->features[e]];
