@@ -58,9 +58,10 @@ typedef struct thr_hits_build_options {
     uint64_t n_ids;
     bool replace;         /* a file that is already there is replaced, at the moment the new one is complete */
     uint64_t *n_repeated; /* if not NULL: features that an item was given more than once, which count once */
+    uint64_t model;       /* the fingerprint of the model whose weights queries will have (thr_dual_info); 0: of any */
 } thr_hits_build_options;
 
-/* Defaults: ordered by features, no ids, nothing is replaced. */
+/* Defaults: ordered by features, no ids, nothing is replaced, no model. */
 THR_API void thr_hits_build_options_init(thr_hits_build_options *options);
 
 /*
@@ -128,6 +129,7 @@ typedef struct thr_hits_info {
     bool has_words;              /* features have words */
     uint64_t n_rows;             /* of the file, those of removed items, too, and of the added items behind them */
     uint64_t n_added, n_removed; /* items that are not in the file; items of the file that are removed or replaced */
+    uint64_t model;              /* the fingerprint of the model whose weights queries must have; 0: any may */
 } thr_hits_info;
 
 THR_API thr_hits_info thr_hits_get_info(const thr_hits *hits);
@@ -212,6 +214,7 @@ typedef struct thr_hits_search_options {
     const thr_hits_target *target; /* of these hits; NULL: all may. With a filter, what both let through */
     uint32_t
         *n_unknown; /* n_queries places, or NULL: features of each query that no item has; they count for nothing */
+    uint64_t model; /* the fingerprint of the model that the weights are of (thr_dual_info); 0: not told */
 } thr_hits_search_options;
 
 /* Defaults: sums, no filter, no target. */
@@ -224,7 +227,8 @@ THR_API void thr_hits_search_options_init(thr_hits_search_options *options);
  * allocated.
  *
  * Returns THR_OK; THR_EINVAL for k = 0, options out of range, offsets that do not ascend from 0, a filter of the wrong
- * length, a target of other hits, or a query of more than THR_HITS_MAX_FEATURES; THR_ERANGE for a weight that is not
+ * length, a target of other hits, or a query of more than THR_HITS_MAX_FEATURES; THR_EMISMATCH for weights of another
+ * model than the lists were built for (err has both fingerprints); THR_ERANGE for a weight that is not
  * finite (err names the query and feature) or a value that is not; THR_ECHANGED when the file was changed or cut since
  * it was opened; THR_ENOMEM.
  */

@@ -33,13 +33,13 @@ static int by_name(const void *a, const void *b) {
 
 typedef struct lookup {
     const thr_hits *hits;
-    named *names; /* NULL: items have ids alone */
+    named *names; /* NULL: the lists look them up */
     uint64_t n;
 } lookup;
 
 static int sort_names(lookup *l) {
     const thr_hits_info info = thr_hits_get_info(l->hits);
-    if (!info.has_names)
+    if (!info.has_names || info.n_added + info.n_removed > 0) /* lists that were updated look names up fast */
         return PROG_DONE;
     l->n = info.n_items;
     l->names = malloc((size_t)l->n * sizeof *l->names);
@@ -109,7 +109,7 @@ static int read_lines(const lookup *l, thr_reader *reader, const char *path, uin
 }
 
 static int read_table(program *run, const thr_hits *hits, const char *path, float *values) {
-    const size_t size = strlen(path) + sizeof ":1,2", n = (size_t)thr_hits_get_info(hits).n_items;
+    const size_t size = strlen(path) + sizeof ":1,2", n = (size_t)thr_hits_get_info(hits).n_rows;
     char *columns = malloc(size);
     uint8_t *seen = calloc(n, 1);
     lookup l = {.hits = hits};
@@ -139,7 +139,7 @@ out:
 /* ------------------------------------------------------------------------------------------------ numbers */
 
 static int read_numbers(program *run, const thr_hits *hits, const char *path, float *values) {
-    const uint64_t n = thr_hits_get_info(hits).n_items;
+    const uint64_t n = thr_hits_get_info(hits).n_rows;
     thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
     uint64_t read = 0;
@@ -174,7 +174,7 @@ static int read_numbers(program *run, const thr_hits *hits, const char *path, fl
 }
 
 int prog_hits_values_read(program *run, const thr_hits *hits, const char *path, float fallback, float **values) {
-    const size_t n = (size_t)thr_hits_get_info(hits).n_items;
+    const size_t n = (size_t)thr_hits_get_info(hits).n_rows;
     *values = malloc(n * sizeof **values);
     if (*values == NULL)
         return prog_no_memory();

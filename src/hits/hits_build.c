@@ -48,7 +48,7 @@ thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_
     thr_status status = THR_OK;
     thr_built_lists built = {.memory = NULL};
     uint32_t *rows = NULL, *id_order = NULL;
-    thr_hits_contents contents = {.order = (uint32_t)options->order, .ids = options->ids};
+    thr_hits_contents contents = {.order = (uint32_t)options->order, .ids = options->ids, .model = options->model};
     if (items->n_items == 0 || items->n_items > THR_HITS_MAX_ITEMS)
         return thr_fail(err, THR_EDIM, "%" PRIu64 " items: posting lists can have 1 to %" PRIu64, items->n_items,
                         THR_HITS_MAX_ITEMS);

@@ -15,7 +15,7 @@ const char *thr_hits_section_name(uint32_t kind) {
     static const char *const names[THR_HITS_LAST + 1] = {
         "?",     "elements", "features",   "sizes", "entries", "forms",         "begins",
         "parts", "windows",  "part sizes", "ids",   "runs",    "bitmap blocks", "bitmaps",
-        "rows",  "item ids", "id order",   "names", "words"};
+        "rows",  "item ids", "id order",   "names", "words",   "model"};
     return names[kind <= THR_HITS_LAST ? kind : 0];
 }
 
@@ -65,7 +65,7 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
                               .n_postings = c->lists.n_postings};
     header.has = (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
                  (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) |
-                 (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u);
+                 (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) | (c->model != 0 ? THR_HITS_HAS_MODEL : 0u);
     memcpy(header.magic, thr_hits_magic, sizeof header.magic);
     THR_TRY(write_lists(writer, &c->lists, err));
     if (c->rows != NULL)
@@ -78,6 +78,8 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
         THR_TRY(write_strings(writer, THR_HITS_NAMES, &c->names, err));
     if (c->words.offsets != NULL)
         THR_TRY(write_strings(writer, THR_HITS_WORDS, &c->words, err));
+    if (c->model != 0)
+        THR_TRY(thr_sections_put(writer, THR_HITS_MODEL, &c->model, sizeof c->model, err));
     return thr_sections_finish(writer, &header, err);
 }
 
@@ -104,7 +106,7 @@ static thr_status check_header(const char *path, const thr_hits_header *h, uint6
                         "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
                         path, h->version, THR_HITS_FORMAT);
     if (h->version == 0 || h->n_items == 0 || h->n_items > THR_HITS_MAX_ITEMS ||
-        h->n_features > THR_HITS_MAX_FEATURE + 1 || h->has > 15 || h->order > THR_HITS_ORDER_ROWS)
+        h->n_features > THR_HITS_MAX_FEATURE + 1 || h->has > THR_HITS_HAS_ALL || h->order > THR_HITS_ORDER_ROWS)
         return damaged(path, 8, "the header holds wrong numbers", err);
     if (h->n_sections > THR_HITS_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
         size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))
@@ -180,6 +182,9 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     case THR_HITS_WORDS:
         *size = (h->n_features + UINT64_C(1)) * sizeof(uint64_t);
         return there_if(h, THR_HITS_HAS_WORDS, THR_SECTION_AT_LEAST);
+    case THR_HITS_MODEL:
+        *size = sizeof(uint64_t);
+        return there_if(h, THR_HITS_HAS_MODEL, THR_SECTION_EXACT);
     }
     return THR_SECTION_ABSENT;
 }
@@ -218,6 +223,8 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
         c->names = thr_strings_at(at[THR_HITS_NAMES], sizes[THR_HITS_NAMES], h->n_items);
     if (at[THR_HITS_WORDS] != NULL)
         c->words = thr_strings_at(at[THR_HITS_WORDS], sizes[THR_HITS_WORDS], h->n_features);
+    if (at[THR_HITS_MODEL] != NULL)
+        memcpy(&c->model, at[THR_HITS_MODEL], sizeof c->model);
 }
 
 /* The first section says how large others are, so its place is checked before the table is. */
@@ -251,5 +258,7 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
     if (wrong == NULL && view->contents.rows != NULL)
         for (uint32_t place = 0; place < h.n_items && wrong == NULL; place++)
             wrong = view->contents.rows[place] < h.n_items ? NULL : "a row is none of the items'";
+    if (wrong == NULL && (h.has & THR_HITS_HAS_MODEL) != 0 && view->contents.model == 0)
+        wrong = "the model's fingerprint is 0, which means none";
     return wrong == NULL ? THR_OK : damaged(path, 0, wrong, err);
 }

@@ -35,10 +35,11 @@ typedef enum thr_hits_section {
     THR_HITS_ITEM_IDS = 15,      /* u64 a row */
     THR_HITS_ID_ORDER = 16,      /* u32, the rows by ascending id */
     THR_HITS_NAMES = 17, /* of rows: u64 offsets, one more than there are, then the names, each with a zero byte */
-    THR_HITS_WORDS = 18  /* of the features, which are then 0, 1, 2, ...; ascending, in the same way */
+    THR_HITS_WORDS = 18, /* of the features, which are then 0, 1, 2, ...; ascending, in the same way */
+    THR_HITS_MODEL = 19  /* u64, the fingerprint of the model whose weights queries have */
 } thr_hits_section;
 
-enum { THR_HITS_LAST = THR_HITS_WORDS };
+enum { THR_HITS_LAST = THR_HITS_MODEL };
 
 _Static_assert((int)THR_HITS_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
@@ -54,7 +55,14 @@ typedef struct thr_hits_header {
 _Static_assert(sizeof(thr_hits_header) == THR_SECTIONS_HEADER, "no padding");
 
 /* Bits of has. */
-enum { THR_HITS_HAS_ROWS = 1, THR_HITS_HAS_IDS = 2, THR_HITS_HAS_NAMES = 4, THR_HITS_HAS_WORDS = 8 };
+enum {
+    THR_HITS_HAS_ROWS = 1,
+    THR_HITS_HAS_IDS = 2,
+    THR_HITS_HAS_NAMES = 4,
+    THR_HITS_HAS_WORDS = 8,
+    THR_HITS_HAS_MODEL = 16,
+    THR_HITS_HAS_ALL = 31
+};
 
 extern const uint8_t thr_hits_magic[8];
 
@@ -68,6 +76,7 @@ typedef struct thr_hits_contents {
     const uint64_t *ids;      /* of rows, or NULL */
     const uint32_t *id_order; /* with ids */
     thr_strings names, words;
+    uint64_t model; /* 0: none */
 } thr_hits_contents;
 
 /* Write all of it; path appears when it is complete. THR_ENOSPACE, THR_EIO, THR_ENOMEM. */

@@ -25,7 +25,8 @@ static thr_hits_info describe(const thr_hits_view *view) {
                           .order = (thr_hits_order)view->contents.order,
                           .has_ids = view->contents.ids != NULL,
                           .has_names = view->contents.names.offsets != NULL,
-                          .has_words = view->contents.words.offsets != NULL};
+                          .has_words = view->contents.words.offsets != NULL,
+                          .model = view->contents.model};
     for (uint64_t i = 0; i < 4 * info.n_bitmaps; i++) {
         uint64_t word;
         memcpy(&word, lists->bitmaps + 8 * i, sizeof word);
