@@ -295,6 +295,11 @@ static int run_all(hits_bench *b) {
     print_searches(b);
     if (bench_hits_fused(b->run, &b->catalogue) != 0)
         return -1;
+    bench_hits_query queries[N_SIZES];
+    for (int size = 0; size < N_SIZES; size++)
+        queries[size] = (bench_hits_query){b->features[size][0], b->weights[size][0], SIZES[size]};
+    if (bench_hits_updates(b->run, b->hits, &b->catalogue, queries, N_SIZES) != 0)
+        return -1;
     return bench_hits_swap(b->run, b->catalogue.n_items / 10);
 }
 
@@ -349,9 +354,8 @@ const prog_command bench_hits_command = {
     .text =
         "Builds posting lists of a synthetic catalogue, and prints their bytes, the time of a build, and the time of a "
         "query beside three other ways of adding up the same weights: rows of CSR, the touched columns of CSC, and "
-        "windows of 16-bit ids. One thread, but for builds; every answer checked. Then 64 threads search while lists "
-        "are "
-        "built again and swapped.",
+        "windows of 16-bit ids. One thread, but for builds; every answer checked. Then items are added and removed, a "
+        "thousand at a time, and 64 threads search while lists are built again and swapped.",
     .arguments = no_arguments,
     .options = options,
     .values_size = sizeof(bench_scan_values),

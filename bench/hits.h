@@ -49,6 +49,18 @@ void bench_way_columns(bench_ways *ways, const uint32_t *features, const float *
 /* Window by window, which the cache holds, with 16-bit numbers of items (as SINDI has it, without stored values). */
 void bench_way_windows(bench_ways *ways, const uint32_t *features, const float *weights, uint32_t n, float *sums);
 
+/* -------------------------------------------------------------------------------------------- hits_updates.c */
+
+typedef struct bench_hits_query {
+    const uint32_t *features;
+    const float *weights;
+    uint32_t n; /* features of the one query */
+} bench_hits_query;
+
+/* Updates of a file of the catalogue, and searches for some queries with them and without. */
+int bench_hits_updates(bench_scan_run *run, thr_hits *hits, const bench_catalogue *c, const bench_hits_query *queries,
+                       int n_queries);
+
 /* ----------------------------------------------------------------------------------------------- hits_swap.c */
 
 /* Searches by 64 threads while files are built and swapped. */

@@ -14,8 +14,12 @@
  *
  * Rows count the items as they were given, from 0. Ids are rows unless items were given ids of their own.
  *
- * Threads: an open file is immutable but for its values, and may be searched from many threads at once, also while its
- * values are set.
+ * Between builds, items are added, replaced and removed (thr_hits_update): lists that have the file and, beside it,
+ * what was changed, and that answer as lists built anew would. Rows of the file stay, with nothing in those of removed
+ * items; behind them come the added items, in the order in which they were.
+ *
+ * Threads: open lists are immutable but for their values, and may be searched from many threads at once, also while
+ * their values are set, and while other lists are made of them.
  */
 #ifndef THRESHER_HITS_H
 #define THRESHER_HITS_H
@@ -57,9 +61,10 @@ typedef struct thr_hits_build_options {
     uint64_t n_values;
     bool replace;         /* a file that is already there is replaced, at the moment the new one is complete */
     uint64_t *n_repeated; /* if not NULL: features that an item was given more than once, which count once */
+    uint64_t model;       /* the fingerprint of the model whose weights queries will have (thr_dual_info); 0: of any */
 } thr_hits_build_options;
 
-/* Defaults: ordered by features, no ids, nothing is replaced. */
+/* Defaults: ordered by features, no ids, nothing is replaced, no model. */
 THR_API void thr_hits_build_options_init(thr_hits_build_options *options);
 
 /*
@@ -111,21 +116,24 @@ typedef struct thr_hits thr_hits;
  */
 THR_API thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **hits, thr_error *err);
 
-/* Close; NULL is allowed. No search may be running. */
+/* Close; NULL is allowed. No search may be running. Lists that were made of these stay. */
 THR_API void thr_hits_free(thr_hits *hits);
 
 typedef struct thr_hits_info {
-    uint64_t n_items;
-    uint32_t n_features;               /* that at least one item has */
-    uint64_t n_postings;               /* pairs of an item and a feature it has */
+    uint64_t n_items;                  /* that may be found */
+    uint32_t n_features;               /* of the file: that at least one item has */
+    uint64_t n_postings;               /* of the file: pairs of an item and a feature it has */
     uint64_t n_ids, n_runs, n_bitmaps; /* postings written by themselves; runs of neighbours; blocks of bits */
     uint64_t bitmap_postings;          /* in bitmaps; those that are neither there nor ids are in runs */
     uint64_t list_bytes;               /* the lists themselves, all that stands beside them included */
     uint64_t file_bytes;               /* with rows, ids and names */
     uint32_t format_version;
     thr_hits_order order;
-    bool has_ids, has_names; /* of items */
-    bool has_words;          /* features have words */
+    bool has_ids, has_names;     /* of items */
+    bool has_words;              /* features have words */
+    uint64_t n_rows;             /* of the file, those of removed items, too, and of the added items behind them */
+    uint64_t n_added, n_removed; /* items that are not in the file; items of the file that are removed or replaced */
+    uint64_t model;              /* the fingerprint of the model whose weights queries must have; 0: any may */
 } thr_hits_info;
 
 THR_API thr_hits_info thr_hits_get_info(const thr_hits *hits);
@@ -155,11 +163,12 @@ THR_API bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id)
 /* ------------------------------------------------------------------------------------------------ values */
 
 /*
- * Set every item's multiplier (a bid) and offset (pacing), n_items floats each, by row; NULL: 1, and 0. They are
- * copied. Searches that are running finish with the values before; those that begin later have these. The file is not
- * changed.
+ * Set every item's multiplier (a bid) and offset (pacing), n floats each, by row, n_rows of them; NULL: 1, and 0. They
+ * are copied. Searches that are running finish with the values before; those that begin later have these. The file is
+ * not changed. Values of the file's rows are those of all lists that have the file; values of added items are those of
+ * these lists, and of the lists that are made of them from now on.
  *
- * Returns THR_OK; THR_EDIM unless n is n_items; THR_ERANGE for one that is not finite (err names the row); THR_ENOMEM.
+ * Returns THR_OK; THR_EDIM unless n is n_rows; THR_ERANGE for one that is not finite (err names the row); THR_ENOMEM.
  * After an error the values before stay.
  */
 THR_API thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const float *offsets, uint64_t n,
@@ -205,10 +214,11 @@ typedef struct thr_hits_search_options {
     size_t size; /* sizeof(thr_hits_search_options), set by _init */
     thr_hits_value value;
     const uint64_t *filter; /* bit (row % 64) of word row / 64 set: the item may be found. NULL: all may (filter.h) */
-    uint64_t filter_bits;   /* must be n_items when filter is given */
+    uint64_t filter_bits;   /* must be n_rows when filter is given */
     const thr_hits_target *target; /* of these hits; NULL: all may. With a filter, what both let through */
     uint32_t
         *n_unknown; /* n_queries places, or NULL: features of each query that no item has; they count for nothing */
+    uint64_t model; /* the fingerprint of the model that the weights are of (thr_dual_info); 0: not told */
 } thr_hits_search_options;
 
 /* Defaults: sums, no filter, no target. */
@@ -221,7 +231,8 @@ THR_API void thr_hits_search_options_init(thr_hits_search_options *options);
  * allocated.
  *
  * Returns THR_OK; THR_EINVAL for k = 0, options out of range, offsets that do not ascend from 0, a filter of the wrong
- * length, a target of other hits, or a query of more than THR_HITS_MAX_FEATURES; THR_ERANGE for a weight that is not
+ * length, a target of other hits, or a query of more than THR_HITS_MAX_FEATURES; THR_EMISMATCH for weights of another
+ * model than the lists were built for (err has both fingerprints); THR_ERANGE for a weight that is not
  * finite (err names the query and feature) or a value that is not; THR_ECHANGED when the file was changed or cut since
  * it was opened; THR_ENOMEM.
  */
@@ -240,14 +251,71 @@ THR_API thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queri
 THR_API thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const uint32_t *features, const float *weights,
                                     size_t n, float *shares, uint8_t *matched, thr_error *err);
 
+/* ------------------------------------------------------------------------------------------------ updates */
+
+/* What may stand beside a file. Beyond it an update is refused, and the lists are to be built anew. */
+#define THR_HITS_MAX_ADDED          UINT64_C(262144)   /* added items */
+#define THR_HITS_MAX_ADDED_FEATURES UINT64_C(16777216) /* their features, each item's */
+#define THR_HITS_MAX_ADDED_TEXT     UINT64_C(67108864) /* bytes of names, and of words that the file has not */
+#define THR_HITS_MAX_REMOVED        UINT64_C(1048576)  /* removals that live lists remember (thr_hits_live_mark) */
+
+/*
+ * Items to remove, then items to add; an item that is there already is replaced. Items are known by their names where
+ * the file's items have names, else by their ids; features are words where the file has words, else numbers. A name
+ * that no item has gets a new id; a word that no item had, a new number. Everything is copied.
+ */
+typedef struct thr_hits_changes {
+    size_t size; /* sizeof(thr_hits_changes), set by _init */
+    uint64_t n_added;
+    const uint64_t *ids;      /* of added items, none THR_NO_ID; NULL where items have names */
+    const char *const *names; /* of added items, none empty; NULL where items have none */
+    const uint64_t
+        *offsets; /* n_added + 1, from 0: features, or words, offsets[i] to offsets[i + 1] - 1 are item i's */
+    const uint32_t *features;  /* NULL where features have words */
+    const char *const *words;  /* NULL where features have none */
+    const float *multipliers;  /* of added items; NULL: 1 */
+    const float *item_offsets; /* of added items; NULL: 0 */
+    uint64_t n_removed;
+    const uint64_t *removed_ids;
+    const char *const *removed_names;
+    const char *added_path;   /* instead of what is added: a table as thr_hits_build_table reads it */
+    const char *removed_path; /* instead of what is removed: a text, or a table's column, of an id or a name a line */
+    uint64_t *n_missing;      /* if not NULL: of the removed ones, how many were not there, which is no error */
+} thr_hits_changes;
+
+THR_API void thr_hits_changes_init(thr_hits_changes *changes);
+
+/*
+ * Make *updated of hits and changes: lists of their own, to be freed, while hits stay as they are. Searches of them
+ * cost one more pass over the added items. They answer, to the bit, as lists built anew would, of the items of the file
+ * that are left, in their order, and behind them the added ones, in the order in which they were added, a replaced item
+ * as one added: equal values are in this order, and features are unknown that none of these items has.
+ *
+ * Cost: a pass over the added items, new and old, and a copy of a bit for every row of the file.
+ *
+ * Returns THR_OK; THR_EINVAL for changes that do not go with the file (names and ids, words and numbers), or offsets
+ * that do not ascend from 0; THR_EDUPLICATE for an item that is added twice; THR_ERANGE for a feature beyond
+ * THR_HITS_MAX_FEATURE, an id THR_NO_ID, or a value that is not finite; THR_EDIM for more than may stand beside a file;
+ * what the readers return of files; THR_ECHANGED when the file was changed since it was opened; THR_ENOMEM.
+ */
+THR_API thr_status thr_hits_update(thr_hits *hits, const thr_hits_changes *changes, thr_hits **updated, thr_error *err);
+
 /* ------------------------------------------------------------------------------------------------ live */
 
 /*
  * A place where searches find the posting lists that are current, while newer ones are put there: a catalogue that is
- * built anew every few minutes goes on being searched. Whoever takes lists keeps them until they are given back,
- * whatever is put there meanwhile; lists that are not current any more are freed when the last one gives them back.
+ * updated, and built anew every few minutes, goes on being searched. Whoever takes lists keeps them until they are
+ * given back, whatever is put there meanwhile, so that a search sees all of an update or nothing of it; lists that are
+ * not current any more are freed when the last one gives them back.
  *
- * Threads: all functions but _create and _free may be called from many threads at once. None waits for a search.
+ * What changes while new lists are built is not lost: live remembers its updates, and makes them on the new lists, too.
+ *
+ *   mark = thr_hits_live_mark(live);        from here on updates are made again
+ *   ... read the catalogue, thr_hits_build, thr_hits_open, thr_hits_set_values ...
+ *   thr_hits_live_swap_since(live, next, mark, &err);
+ *
+ * Threads: all functions but _create and _free may be called from many threads at once. None waits for a search;
+ * updates and swaps wait for each other.
  */
 typedef struct thr_hits_live thr_hits_live;
 
@@ -262,8 +330,28 @@ THR_API thr_hits *thr_hits_live_take(thr_hits_live *live);
 THR_API void thr_hits_live_put(thr_hits_live *live, thr_hits *hits);
 
 /*
+ * thr_hits_update of the current lists becomes what _take gives. What that returns; after an error what was current
+ * stays.
+ */
+THR_API thr_status thr_hits_live_update(thr_hits_live *live, const thr_hits_changes *changes, thr_error *err);
+
+/* How many updates were made: what a catalogue that is read from now on has, if it has all that was updated. */
+THR_API uint64_t thr_hits_live_mark(thr_hits_live *live);
+
+/*
  * next, with its values set, becomes what _take gives, and belongs to live from now on, unless that fails: then what
- * was current stays. THR_OK; THR_EINVAL for NULL, or lists that live has already; THR_ENOMEM.
+ * was current stays. The updates since `mark` are made on it, in their order: what each item was at last counts, and
+ * an added item keeps its values. Updates before the mark are forgotten, for next has them.
+ *
+ * THR_OK; THR_EINVAL for NULL, lists that live has already, a mark that was never given, or one from before that of the
+ * current lists, whose updates cannot be made again; THR_EMISMATCH where updates of names, or words, are to be made on
+ * lists without, or the other way round; THR_EDIM; THR_ENOMEM.
+ */
+THR_API thr_status thr_hits_live_swap_since(thr_hits_live *live, thr_hits *next, uint64_t mark, thr_error *err);
+
+/*
+ * The same since the current lists' own mark: all updates that are remembered are made on next, whether it has them or
+ * not.
  */
 THR_API thr_status thr_hits_live_swap(thr_hits_live *live, thr_hits *next, thr_error *err);
 

@@ -10,7 +10,7 @@
 #include "talk.h"
 
 typedef struct build_values {
-    const char *table, *output;
+    const char *table, *output, *model;
     size_t order;
     bool force;
 } build_values;
@@ -43,6 +43,13 @@ static const prog_option options[] = {
      .help = "how items are numbered within the lists: so that those with the same frequent features are neighbours, "
              "which makes lists shorter and searches faster; or as they stand. Ids and answers are the same",
      .offset = offsetof(build_values, order)},
+    {.name = "model",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "the dual tower (thresher tower train --model dual) that makes the queries: those that say they are of "
+             "another one are refused",
+     .offset = offsetof(build_values, model)},
     {.name = "force",
      .kind = PROG_FLAG,
      .help = "replace a file that is there, at the moment the new one is complete",
@@ -85,6 +92,16 @@ static int tell(const program *run, const build_values *values, uint64_t n_repea
     return PROG_DONE;
 }
 
+static bool find_fingerprint(const program *run, const char *model, uint64_t *fingerprint, thr_error *err) {
+    thr_dual *dual = NULL;
+
+    if (thr_dual_open(run->context, model, &dual, err) != THR_OK)
+        return false;
+    *fingerprint = thr_dual_get_info(dual).fingerprint;
+    thr_dual_free(dual);
+    return true;
+}
+
 static int run_build(program *run, const void *all_values) {
     const build_values *values = all_values;
     const double start = prog_seconds();
@@ -96,6 +113,8 @@ static int run_build(program *run, const void *all_values) {
     build.order = (thr_hits_order)values->order;
     build.replace = values->force;
     build.n_repeated = &n_repeated;
+    if (values->model != NULL && !find_fingerprint(run, values->model, &build.model, &err))
+        return prog_failed(&err);
     if (thr_hits_build_table(run->context, values->output, values->table, &build, &err) != THR_OK)
         return prog_failed(&err);
     prog_progress_end();
@@ -105,6 +124,7 @@ static int run_build(program *run, const void *all_values) {
 static const char *const examples[] = {
     "thresher hits build ads.tsv -o ads.hits",
     "thresher hits build ads.tsv.xz -o ads.hits --force --json",
+    "thresher hits build ads.tsv -o ads.hits --model ads.safetensors",
     NULL,
 };
 

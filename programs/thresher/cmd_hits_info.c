@@ -62,6 +62,12 @@ static void print_json(const char *path, const thr_hits_info *info) {
     prog_json_key_bool(&json, "has_ids", info->has_ids);
     prog_json_key_bool(&json, "has_names", info->has_names);
     prog_json_key_bool(&json, "has_words", info->has_words);
+    if (info->model != 0) {
+        char model[17];
+
+        (void)snprintf(model, sizeof model, "%016" PRIx64, info->model);
+        prog_json_key_text(&json, "model", model);
+    }
     prog_json_key_count(&json, "format_version", info->format_version);
     prog_json_close(&json, '}');
     prog_json_end(&json);
@@ -90,6 +96,8 @@ static void print_text(const char *path, const thr_hits_info *info) {
     (void)printf("ids             %s\n", info->has_names ? "row numbers, with names"
                                          : info->has_ids ? "given ids"
                                                          : "row numbers");
+    if (info->model != 0)
+        (void)printf("queries         of the model %016" PRIx64 "\n", info->model);
     (void)printf("file            %s\n", prog_bytes((double)info->file_bytes).text);
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }

@@ -16,7 +16,7 @@ typedef struct search_values {
     uint64_t k;
     prog_list features;
     size_t value;
-    const char *multipliers, *offsets, *target, *output;
+    const char *multipliers, *offsets, *target, *with, *without, *output;
     bool explain;
 } search_values;
 
@@ -75,6 +75,19 @@ static const prog_option options[] = {
      .help = "which items may be found, by what they have: features with AND, OR, NOT and parentheses, such as "
              "'category=12 AND NOT (brand=7 OR brand=9)'",
      .offset = offsetof(search_values, target)},
+    {.name = "with",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "items to search beside those of the lists, as in thresher hits build; one that is there is replaced. The "
+             "lists' file stays as it is",
+     .offset = offsetof(search_values, with)},
+    {.name = "without",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "items to leave out, an id or a name a line: .txt, or FILE.tsv:COLUMN",
+     .offset = offsetof(search_values, without)},
     {.name = "explain",
      .kind = PROG_FLAG,
      .help = "show which of the query's features each item has, and their weights",
@@ -161,6 +174,7 @@ static int search_line(search *s, const char *name, const char *text, const char
     how.value = (thr_hits_value)s->values->value;
     how.target = s->target;
     how.n_unknown = &n_unknown;
+    how.model = s->query.model;
     const double start = prog_seconds();
     if (thr_hits_search(s->hits, &queries, s->width, &how, s->ids, s->found, &err) != THR_OK)
         return prog_failed_at(name, &err);
@@ -224,7 +238,7 @@ static int set_values(search *s) {
     if (rc == PROG_DONE && v->offsets != NULL)
         rc = prog_hits_values_read(s->run, s->hits, v->offsets, 0, &offsets);
     if (rc == PROG_DONE && (multipliers != NULL || offsets != NULL) &&
-        thr_hits_set_values(s->hits, multipliers, offsets, thr_hits_get_info(s->hits).n_items, &err) != THR_OK)
+        thr_hits_set_values(s->hits, multipliers, offsets, thr_hits_get_info(s->hits).n_rows, &err) != THR_OK)
         rc = prog_failed(&err);
     free(multipliers);
     free(offsets);
@@ -235,10 +249,38 @@ static const char *name_of(const void *hits, uint64_t id) {
     return thr_hits_name(hits, id);
 }
 
+/* The lists with what --with and --without change. */
+static int change(search *s) {
+    thr_error err = {.status = THR_OK};
+    thr_hits_changes changes;
+    thr_hits *updated = NULL;
+    uint64_t n_missing = 0;
+    if (s->values->with == NULL && s->values->without == NULL)
+        return PROG_DONE;
+    thr_hits_changes_init(&changes);
+    changes.added_path = s->values->with;
+    changes.removed_path = s->values->without;
+    changes.n_missing = &n_missing;
+    if (thr_hits_update(s->hits, &changes, &updated, &err) != THR_OK)
+        return prog_failed(&err);
+    prog_progress_end();
+    thr_hits_free(s->hits);
+    s->hits = updated;
+    const thr_hits_info info = thr_hits_get_info(updated);
+    prog_detail("%s items added, %s of the lists' own replaced or left out", prog_exact(info.n_added).text,
+                prog_exact(info.n_removed).text);
+    if (n_missing > 0)
+        prog_note("%s of the items to leave out are not there", prog_exact(n_missing).text);
+    return PROG_DONE;
+}
+
 static int prepare(search *s) {
     thr_error err = {.status = THR_OK};
     if (thr_hits_open(s->run->context, s->values->path, &s->hits, &err) != THR_OK)
         return prog_failed(&err);
+    int rc = change(s);
+    if (rc != PROG_DONE)
+        return rc;
     const thr_hits_info info = thr_hits_get_info(s->hits);
     if (s->values->target != NULL) {
         if (thr_hits_target_create(s->hits, s->values->target, &s->target, &err) != THR_OK)
@@ -246,10 +288,10 @@ static int prepare(search *s) {
         prog_detail("%s of %s items may be found", prog_exact(thr_hits_target_count(s->target)).text,
                     prog_exact(info.n_items).text);
     }
-    const int rc = set_values(s);
+    rc = set_values(s);
     if (rc != PROG_DONE)
         return rc;
-    s->width = s->values->k < info.n_items ? s->values->k : info.n_items;
+    s->width = s->values->k < info.n_items ? s->values->k : info.n_items > 0 ? info.n_items : 1;
     s->ids = malloc((size_t)s->width * sizeof *s->ids);
     s->found = malloc((size_t)s->width * sizeof *s->found);
     if (s->ids == NULL || s->found == NULL)
@@ -301,6 +343,7 @@ static const char *const examples[] = {
     "thresher hits search ads.hits --features 'category=12:1.5 brand=7' -k 5 --explain",
     "thresher hits search ads.hits queries.txt -k 100 --multipliers bids.tsv --value sigmoid -o result.jsonl",
     "thresher hits search ads.hits queries.txt --target 'country=fr AND NOT adult'",
+    "thresher hits search ads.hits queries.txt --with new.tsv --without ended.txt",
     NULL,
 };
 
@@ -308,11 +351,15 @@ const prog_command prog_hits_search = {
     .noun = "hits",
     .verb = "search",
     .summary = "find the best k items of every query by the features they have",
-    .text = "Adds up, for every item, the weights of the query's features that it has, and shows the best items. Items "
-            "without a hit have the sum 0 and are ranked with the others; equal ones in the order in which they were "
-            "given. Features that no item has are counted and left out.\n\n"
-            "Without -o a readable table is printed, with --json an object a query: query, ids, scores, names where "
-            "items have them, and with --explain matches, an object an item of features and their weights.",
+    .text =
+        "Adds up, for every item, the weights of the query's features that it has, and shows the best items. Items "
+        "without a hit have the sum 0 and are ranked with the others; equal ones in the order in which they were "
+        "given. Features that no item has are counted and left out.\n\n"
+        "With --with and --without the answers are those of lists built anew without the removed items, and with "
+        "the added ones behind all others. A query whose first word is #model= and a fingerprint, as thresher tower "
+        "encode --hits writes it, is refused by lists that were built for another model.\n\n"
+        "Without -o a readable table is printed, with --json an object a query: query, ids, scores, names where "
+        "items have them, and with --explain matches, an object an item of features and their weights.",
     .arguments = arguments,
     .options = options,
     .values_size = sizeof(search_values),

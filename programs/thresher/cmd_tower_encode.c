@@ -71,8 +71,8 @@ static const prog_option options[] = {
      .value = "FILE",
      .names = PROG_NAMES_FILE,
      .help =
-         "of a dual tower and --side query: write a line a user, of words that items may have and what they add, as "
-         "thresher hits search takes them",
+         "of a dual tower and --side query: write a line a user, of the model's fingerprint, then words that items may "
+         "have and what they add, as thresher hits search takes them",
      .offset = offsetof(encode_values, hits)},
     {.name = "force",
      .kind = PROG_FLAG,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dual_encode.c - features of users or items, line by line, to vectors, and to the hits of users' histories. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dual.h"
+#include "hits_query.h"
 #include "rows_out.h"
 #include "talk.h"
 
@@ -45,7 +47,7 @@ static int cannot_write(const char *path) {
     return PROG_FAILED;
 }
 
-/* "category=12:0.53 brand=7:-0.1", weights to nine digits: as they are. */
+/* "#model=0123456789abcdef category=12:0.53 brand=7:-0.1", weights to nine digits: as they are. */
 static int write_hits(encoding *e, const char *line, size_t length) {
     thr_error err = {.status = THR_OK};
     size_t n = 0;
@@ -60,9 +62,9 @@ static int write_hits(encoding *e, const char *line, size_t length) {
             return prog_no_memory();
         return write_hits(e, line, length);
     }
+    (void)fprintf(e->hits, PROG_HITS_MODEL_WORD "%016" PRIx64, thr_dual_get_info(e->dual).fingerprint);
     for (size_t i = 0; i < n; i++)
-        (void)fprintf(e->hits, "%s%.*s:%.9g", i == 0 ? "" : " ", (int)e->room[i].length, e->room[i].word,
-                      (double)e->room[i].weight);
+        (void)fprintf(e->hits, " %.*s:%.9g", (int)e->room[i].length, e->room[i].word, (double)e->room[i].weight);
     (void)fputc('\n', e->hits);
     return ferror(e->hits) == 0 ? PROG_DONE : cannot_write(e->hits_path);
 }

@@ -42,6 +42,16 @@ static float take_weight(char *word) {
     return weight;
 }
 
+/* The fingerprint that a word says; false where it is another word. */
+static bool take_model(const char *word, uint64_t *model) {
+    const size_t begin = strlen(PROG_HITS_MODEL_WORD);
+    if (strncmp(word, PROG_HITS_MODEL_WORD, begin) != 0 || strlen(word + begin) != PROG_HITS_MODEL_DIGITS ||
+        strspn(word + begin, "0123456789abcdef") != PROG_HITS_MODEL_DIGITS)
+        return false;
+    *model = strtoull(word + begin, NULL, 16);
+    return true;
+}
+
 int prog_hits_query_read(prog_hits_query *query, const thr_hits *hits, const char *name, const char *line,
                          size_t length) {
     const int rc = reserve(query, length);
@@ -50,8 +60,11 @@ int prog_hits_query_read(prog_hits_query *query, const thr_hits *hits, const cha
     memcpy(query->text, line, length);
     query->text[length] = '\0';
     query->n = 0;
+    query->model = 0;
     char *state = NULL;
     for (char *word = strtok_r(query->text, " \t", &state); word != NULL; word = strtok_r(NULL, " \t", &state)) {
+        if (word == query->text + strspn(line, " \t") && take_model(word, &query->model))
+            continue;
         const float weight = take_weight(word);
         if (!isfinite(weight)) {
             prog_error("%s: the weight of %.200s is no finite number", name, word);

@@ -33,14 +33,20 @@ static int by_name(const void *a, const void *b) {
 
 typedef struct lookup {
     const thr_hits *hits; /* NULL: the names of a table */
-    named *names;         /* NULL: items have ids alone */
-    uint64_t n;           /* items */
+    named *names;         /* NULL: the lists look them up */
+    uint64_t n;           /* rows */
     char *text;           /* of a table's names */
     size_t text_size, text_capacity;
 } lookup;
 
+/* Lists that were updated look names up fast. */
+static bool look_up_themselves(const thr_hits *hits) {
+    const thr_hits_info info = thr_hits_get_info(hits);
+    return !info.has_names || info.n_added + info.n_removed > 0;
+}
+
 static int sort_names(lookup *l) {
-    if (l->hits != NULL && !thr_hits_get_info(l->hits).has_names)
+    if (l->hits != NULL && look_up_themselves(l->hits))
         return PROG_DONE;
     l->names = malloc((size_t)l->n * sizeof *l->names);
     if (l->names == NULL)
@@ -219,7 +225,7 @@ static int read_values(program *run, lookup *l, const char *path, float fallback
 }
 
 int prog_hits_values_read(program *run, const thr_hits *hits, const char *path, float fallback, float **values) {
-    lookup l = {.hits = hits, .n = thr_hits_get_info(hits).n_items};
+    lookup l = {.hits = hits, .n = thr_hits_get_info(hits).n_rows};
     return read_values(run, &l, path, fallback, values);
 }
 

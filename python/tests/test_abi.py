@@ -34,6 +34,7 @@ STRUCTS = {
     "thr_hits_info": _abi.HitsInfo,
     "thr_hits_queries": _abi.HitsQueries,
     "thr_hits_search_options": _abi.HitsSearchOptions,
+    "thr_hits_changes": _abi.HitsChanges,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
 DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64"}

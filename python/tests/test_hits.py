@@ -71,6 +71,77 @@ class HitsCase(Case):
         with self.assertRaises(thresher.NotFoundError):
             hits.find("table")
 
+    def test_added_and_removed_items_are_as_if_built_anew(self) -> None:
+        rng = np.random.default_rng(5)
+        more = rng.random((200, FEATURES + 2)) < 0.2
+        has = np.pad(self.has, ((0, 0), (0, 2)))
+        new_ids = np.concatenate([np.arange(100) * 3, np.arange(100) + N])  # 100 replace others
+        gone = np.concatenate([rng.choice(np.arange(N), 300, replace=False), [N + 7, 10**9]])
+        bids = rng.integers(0, 4, 200).astype(np.float32)
+        hits = thresher.Hits.build(self.path("x.hits"), (self.offsets, self.features))
+        before = hits.search(self.query, 20)
+        hits.add([list(np.nonzero(row)[0]) for row in more], ids=new_ids, multipliers=bids)
+        missing = hits.remove(gone)
+        left = np.setdiff1d(np.arange(N), new_ids)
+        ids = np.concatenate([left, new_ids])
+        self.assertEqual(missing, len(gone) - np.isin(gone, ids).sum())
+        kept = ~np.isin(ids, gone)
+        rows, worth = np.concatenate([has[left], more]), np.concatenate([np.ones(len(left)), bids])
+        query = {**self.query, FEATURES: 1.0, FEATURES + 1: -2.0}
+        values = (rows @ np.array([query.get(f, 0.0) for f in range(FEATURES + 2)])) * worth
+        wanted = self.best(np.where(kept, values, -np.inf), 50)
+        found, scores = hits.search(query, 50)
+        np.testing.assert_array_equal(found, ids[wanted])
+        np.testing.assert_array_equal(scores, values[wanted])
+        self.assertEqual(len(hits), kept.sum())
+        self.assertEqual(hits.info.n_rows, N + hits.info.n_added)
+        allowed = np.zeros(hits.info.n_rows, bool)
+        allowed[N:] = True
+        found, _ = hits.search(query, 500, filter=allowed)
+        self.assertEqual((found != 2**64 - 1).sum(), hits.info.n_added)
+        again = thresher.Hits(self.path("x.hits")).search(self.query, 20)  # the file is as it was
+        np.testing.assert_array_equal(before[0], again[0])
+
+    def test_named_items_are_added_and_removed(self) -> None:
+        table, more, gone = self.path("ads.tsv"), self.path("new.tsv"), self.path("gone.txt")
+        with open(table, "w") as file:
+            file.write("chair\tkind=chair colour=red\nrug\tcolour=blue\n")
+        with open(more, "w") as file:
+            file.write("lamp\tkind=lamp\n")
+        with open(gone, "w") as file:
+            file.write("chair\nnobody\n")
+        hits = thresher.Hits.build(self.path("ads.hits"), table)
+        target = thresher.HitsTarget(hits, "colour=red")
+        hits.add([["kind=sofa", "colour=red"], ["size=3"]], names=["sofa", "rug"])
+        ids, _ = hits.search({"kind=sofa": 2, "colour=red": 1, "size=3": 0.5, "colour=blue": 9}, 4)
+        self.assertEqual([hits.name(int(i)) for i in ids[:3]], ["sofa", "chair", "rug"])
+        ids, values = hits.search({"colour=red": 1}, 1, target="NOT kind=chair")
+        self.assertEqual((hits.name(int(ids[0])), values[0]), ("sofa", 1))
+        with self.assertRaises(thresher.Error):
+            hits.search({"colour=red": 1}, 1, target=target)
+        hits.add(more)
+        self.assertEqual(hits.remove(gone), 1)
+        self.assertEqual(hits.remove(["sofa"]), 0)
+        self.assertEqual(len(hits), 2)
+        self.assertEqual(hits.explain(hits.find("lamp"), {"kind=lamp": 3}), {"kind=lamp": 3.0})
+        with self.assertRaises(thresher.NotFoundError):
+            hits.find("chair")
+        with self.assertRaises(ValueError):
+            hits.add([["a"]], ids=[1])
+        with self.assertRaises(ValueError):
+            hits.add([["a"]], names=["b", "c"])
+        with self.assertRaises(thresher.Error):
+            hits.add([["a"], ["b"]], names=["b", "b"])
+        self.assertEqual(len(hits), 2)
+
+    def test_queries_of_another_model_are_refused(self) -> None:
+        hits = thresher.Hits.build(self.path("x.hits"), (self.offsets, self.features), model=0xFEED000000000001)
+        self.assertEqual(hits.info.model, 0xFEED000000000001)
+        hits.search({1: 1.0}, 1)
+        hits.search({1: 1.0}, 1, model=0xFEED000000000001)
+        with self.assertRaisesRegex(thresher.MismatchError, "feed000000000001.*00000000000000ab"):
+            hits.search({1: 1.0}, 1, model=0xAB)
+
     def test_what_is_wrong_is_told(self) -> None:
         path = self.path("x.hits")
         hits = thresher.Hits.build(path, (self.offsets, self.features))

@@ -294,6 +294,7 @@ class HitsBuildOptions(ctypes.Structure):
         ("n_ids", c_uint64),
         ("replace", c_bool),
         ("n_repeated", c_void_p),
+        ("model", c_uint64),
     ]
 
 
@@ -313,6 +314,10 @@ class HitsInfo(ctypes.Structure):
         ("has_ids", c_bool),
         ("has_names", c_bool),
         ("has_words", c_bool),
+        ("n_rows", c_uint64),
+        ("n_added", c_uint64),
+        ("n_removed", c_uint64),
+        ("model", c_uint64),
     ]
 
 
@@ -339,4 +344,25 @@ class HitsSearchOptions(ctypes.Structure):
         ("filter_bits", c_uint64),
         ("target", c_void_p),
         ("n_unknown", c_void_p),
+        ("model", c_uint64),
+    ]
+
+
+class HitsChanges(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("n_added", c_uint64),
+        ("ids", c_void_p),
+        ("names", c_void_p),
+        ("offsets", c_void_p),
+        ("features", c_void_p),
+        ("words", c_void_p),
+        ("multipliers", c_void_p),
+        ("item_offsets", c_void_p),
+        ("n_removed", c_uint64),
+        ("removed_ids", c_void_p),
+        ("removed_names", c_void_p),
+        ("added_path", c_char_p),
+        ("removed_path", c_char_p),
+        ("n_missing", c_void_p),
     ]

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import byref, c_uint32, c_uint64, c_void_p
+from ctypes import addressof, byref, c_char_p, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -26,7 +27,10 @@ UNKNOWN = 2**32 - 1
 
 
 class HitsInfo(NamedTuple):
-    """What a file of posting lists holds; n_ids postings stand by themselves, others in n_runs or n_bitmaps blocks."""
+    """
+    What posting lists hold; n_ids postings stand by themselves, others in n_runs or n_bitmaps blocks. n_items may be
+    found; n_rows counts removed ones, too. model is the fingerprint of the model whose weights queries have, or 0.
+    """
 
     n_items: int
     n_features: int
@@ -40,6 +44,10 @@ class HitsInfo(NamedTuple):
     has_ids: bool
     has_names: bool
     has_words: bool
+    n_rows: int
+    n_added: int
+    n_removed: int
+    model: int
 
 
 def _csr(features: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
@@ -77,8 +85,9 @@ def _at(array: Any) -> int | None:
 
 class Hits:
     """
-    An open file of posting lists. It does not change but for its values, and may be searched from several threads at
-    once; close it with close() or let it go. After a fork the child opens it again by itself, without values.
+    An open file of posting lists, with the items that were added beside it and without those that were removed. It may
+    be searched from several threads at once, also while it changes; close it with close() or let it go. The file stays
+    as it is. After a fork the child opens it again by itself, without values and changes.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
@@ -86,6 +95,7 @@ class Hits:
         self._threads = threads
         self._handle: HitsHandle | None = HitsHandle(self._path, threads)
         self._closed = False
+        self._changing = threading.Lock()
         self.info = self._handle.info()
 
     @classmethod
@@ -97,6 +107,7 @@ class Hits:
         ids: Any = None,
         order: str = "features",
         replace: bool = False,
+        model: int = 0,
         threads: int | None = None,
     ) -> Hits:
         """
@@ -107,6 +118,7 @@ class Hits:
         ids       integers [n], one an item, each once; None: row numbers. Not for a .tsv file, which has its own
         order     "features": items with the same frequent features are neighbours within the lists, or "rows"
         replace   replace a file that is there
+        model     the fingerprint of the model whose weights queries will have, as thresher info shows it; 0: any
 
         Raises ArgumentError, ExistsError, FormatError, FileMissingError.
         """
@@ -115,6 +127,7 @@ class Hits:
         options = defaults("thr_hits_build_options_init")
         options.order = choice(order, "order", _abi.HITS_ORDER)
         options.replace = bool(replace)
+        options.model = whole(model, "model", 0, _abi.NO_ID)
         err = byref(_errors.slot.error)
         with Job() as job:
             if isinstance(features, (str, bytes, os.PathLike)):
@@ -140,6 +153,7 @@ class Hits:
         value: str = "sum",
         filter: Any = None,
         target: str | HitsTarget | None = None,
+        model: int = 0,
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]:
         """
         The best k items: ids uint64 [k] and values float32 [k], or [n, k] of a list of n queries.
@@ -149,10 +163,13 @@ class Hits:
         value   "sum": multiplier x sum + offset, or "sigmoid": multiplier / (1 + exp(-sum)) + offset
         filter  which rows may be found, as in Index.search
         target  which items may be found by what they have, such as "category=12 AND NOT brand=7"
+        model   the fingerprint of the model that the weights are of; 0: not told
 
-        Raises ArgumentError for weights that are not finite and targets that are wrong.
+        Raises ArgumentError for weights that are not finite and targets that are wrong or were made before a change,
+        MismatchError for weights of another model than the lists were built for.
         """
-        handle = self.handle()
+        made = HitsTarget(self, target) if isinstance(target, str) else target
+        handle = made.handle if isinstance(target, str) and made is not None else self.handle()
         one = isinstance(query, Mapping) or not query or not isinstance(query[0], (Mapping, list, tuple))
         some: Sequence[Any] = [query] if one else query  # type: ignore[list-item,assignment]
         lists = [self._features(handle, q) for q in some]
@@ -168,9 +185,9 @@ class Hits:
         options = defaults("thr_hits_search_options_init")
         options.value = choice(value, "value", _abi.HITS_VALUE)
         if filter is not None:
-            kept = filter if isinstance(filter, Filter) else Filter(self.info.n_items, filter)
+            kept = filter if isinstance(filter, Filter) else Filter(handle.info().n_rows, filter)
             options.filter, options.filter_bits = kept.pointer, kept.n_items
-        made = HitsTarget(self, target) if isinstance(target, str) else target
+        options.model = whole(model, "model", 0, _abi.NO_ID)
         if made is not None:
             options.target = made.pointer
         status = lib.thr_hits_search(
@@ -208,16 +225,56 @@ class Hits:
 
     def set_values(self, multipliers: Any = None, offsets: Any = None) -> None:
         """
-        Every item's multiplier (a bid) and offset (pacing), float32 [n_items] by row; None: 1, and 0. Searches that run
+        Every item's multiplier (a bid) and offset (pacing), float32 [n_rows] by row; None: 1, and 0. Searches that run
         finish with those before.
         """
-        n = self.info.n_items
+        handle = self.handle()
+        n = handle.info().n_rows
         kept = _floats(multipliers, "multipliers", n), _floats(offsets, "offsets", n)
         status = lib.thr_hits_set_values(
-            self.handle().pointer, _at(kept[0]), _at(kept[1]), n, byref(_errors.slot.error)
+            handle.pointer, _at(kept[0]), _at(kept[1]), n, byref(_errors.slot.error)
         )
         if status != _abi.OK:
             raise _errors.failure(status, _errors.slot.error)
+
+    def add(
+        self,
+        features: Any,
+        *,
+        ids: Any = None,
+        names: Sequence[str] | None = None,
+        multipliers: Any = None,
+        offsets: Any = None,
+    ) -> None:
+        """
+        Add items, or replace those that are there already. Answers are those of lists built anew, the added items behind
+        all others. Searches that run see all of it or nothing. See thr_hits_update for how many there may be.
+
+        features     what the items have: a .tsv file; or each item's words, where the lists have words; or numbers, as in
+                     build
+        ids          integers [n], where items have ids; names where they have names
+        multipliers  the items' bids, float32 [n]; None: 1 each. offsets: None, 0 each
+
+        Raises ArgumentError, FormatError, FileMissingError.
+        """
+        with self._changing:
+            handle = self.handle()
+            self._replace(UpdatedHandle(handle, added(handle.info(), features, ids, names, multipliers, offsets)))
+
+    def remove(self, items: Any) -> int:
+        """
+        Remove items by id, or by name where they have names, or by a text file of either, one a line. What is not there
+        is no error: the number of such is returned.
+        """
+        with self._changing:
+            handle = self.handle()
+            changes = removed(handle.info(), items)
+            self._replace(UpdatedHandle(handle, changes))
+            return changes.n_missing
+
+    def _replace(self, handle: HitsHandle) -> None:
+        self._handle = handle
+        self.info = handle.info()
 
     def name(self, id: int) -> str | None:
         """The name of the item with this id, None where there is none."""
@@ -287,15 +344,15 @@ class Hits:
 class HitsTarget:
     """Which items may be found, by what they have; made once, for as many searches of these hits as wanted."""
 
-    __slots__ = ("__weakref__", "_free", "_handle", "pointer")
+    __slots__ = ("__weakref__", "_free", "handle", "pointer")
 
     def __init__(self, hits: Hits, expression: str) -> None:
         self.pointer: int | None = None
         self._free: Callable[[int], None] = lib.thr_hits_target_free
-        self._handle = hits.handle()
+        self.handle = hits.handle()
         made = c_void_p()
         err = _errors.slot.error
-        status = lib.thr_hits_target_create(self._handle.pointer, expression.encode(), byref(made), byref(err))
+        status = lib.thr_hits_target_create(self.handle.pointer, expression.encode(), byref(made), byref(err))
         if status != _abi.OK:
             raise _errors.failure(status, err)
         self.pointer = made.value
@@ -344,9 +401,104 @@ class HitsHandle:
             has_ids=i.has_ids,
             has_names=i.has_names,
             has_words=i.has_words,
+            n_rows=i.n_rows,
+            n_added=i.n_added,
+            n_removed=i.n_removed,
+            model=i.model,
         )
 
     def __del__(self) -> None:
         if self.pointer is not None:
             self._free(self.pointer)
             self.pointer = None
+
+
+class UpdatedHandle(HitsHandle):
+    """Lists with changes beside their file, made of other lists, which stay as they are."""
+
+    __slots__ = ()
+
+    def __init__(self, before: HitsHandle, changes: Changes) -> None:
+        self.pointer = None
+        self._free = lib.thr_hits_free
+        self._context = before._context
+        made = c_void_p()
+        err = _errors.slot.error
+        with Job() as job:
+            status = lib.thr_hits_update(before.pointer, byref(changes.options), byref(made), byref(err))
+            self.pointer = made.value
+            own(self)
+            job.finish(status, files=True)
+
+
+class Changes:
+    """A thr_hits_changes, and the memory that it points to."""
+
+    def __init__(self) -> None:
+        self.options = defaults("thr_hits_changes_init")
+        self._kept: list[Any] = []
+        self._missing = c_uint64()
+        self.options.n_missing = addressof(self._missing)
+
+    @property
+    def n_missing(self) -> int:
+        """Of the items to remove, how many were not there. Known when the changes were made."""
+        return self._missing.value
+
+    def keep(self, array: npt.NDArray[Any] | None) -> int | None:
+        """The address of an array that lives as long as these changes."""
+        self._kept.append(array)
+        return _at(array)
+
+    def texts(self, texts: Sequence[str]) -> int:
+        """The same of strings."""
+        array = (c_char_p * len(texts))(*(text.encode() for text in texts))
+        self._kept.append(array)
+        return addressof(array)
+
+
+def added(info: HitsInfo, features: Any, ids: Any, names: Any, multipliers: Any, offsets: Any) -> Changes:
+    """Items to add; see Hits.add."""
+    changes = Changes()
+    o = changes.options
+    if isinstance(features, (str, bytes, os.PathLike)):
+        if any(given is not None for given in (ids, names, multipliers, offsets)):
+            raise ValueError("add: the items of a .tsv file have their own ids or names, and no values")
+        o.added_path = encoded_path(features, "features")
+        return changes
+    if info.has_words:
+        rows = [list(row) for row in features]
+        ends = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
+        o.words = changes.texts([word for row in rows for word in row])
+    else:
+        ends, numbers = _csr(features)
+        o.features = changes.keep(numbers)
+    n = ends.size - 1
+    what, known_by, other = ("names", names, ids) if info.has_names else ("ids", ids, names)
+    if known_by is None or other is not None:
+        raise ValueError(f"add: these items have {what}: give those of the added ones")
+    if len(known_by) != n:
+        raise ValueError(f"{what}: {len(known_by)} for {n} items")
+    o.n_added, o.offsets = n, changes.keep(ends)
+    if info.has_names:
+        o.names = changes.texts(names)
+    else:
+        o.ids = changes.keep(np.ascontiguousarray(_arrays.integers(ids, "ids"), np.uint64))
+    o.multipliers = changes.keep(_floats(multipliers, "multipliers", n))
+    o.item_offsets = changes.keep(_floats(offsets, "offsets", n))
+    return changes
+
+
+def removed(info: HitsInfo, items: Any) -> Changes:
+    """Items to remove; see Hits.remove."""
+    changes = Changes()
+    o = changes.options
+    if isinstance(items, (str, bytes, os.PathLike)):
+        o.removed_path = encoded_path(items, "items")
+        return changes
+    o.n_removed = len(items)
+    if info.has_names:
+        o.removed_names = changes.texts(items)
+    else:
+        o.removed_ids = changes.keep(np.ascontiguousarray(_arrays.integers(items, "items"), np.uint64))
+    return changes

@@ -73,6 +73,8 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_hits_name": (c_char_p, [c_void_p, c_uint64]),
     "thr_hits_find": (c_bool, [c_void_p, c_char_p, POINTER(c_uint64)]),
     "thr_hits_set_values": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, _ERR]),
+    "thr_hits_changes_init": (None, [c_void_p]),
+    "thr_hits_update": (c_int, [c_void_p, c_void_p, POINTER(c_void_p), _ERR]),
     "thr_hits_target_create": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
     "thr_hits_target_free": (None, [c_void_p]),
     "thr_hits_target_count": (c_uint64, [c_void_p]),
@@ -96,6 +98,7 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_search_options_init": _abi.SearchOptions,
     "thr_hits_build_options_init": _abi.HitsBuildOptions,
     "thr_hits_search_options_init": _abi.HitsSearchOptions,
+    "thr_hits_changes_init": _abi.HitsChanges,
 }
 
 

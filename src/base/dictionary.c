@@ -45,6 +45,18 @@ static bool is_it(const thr_dictionary *d, uint32_t i, uint64_t hash, const char
            memcmp(d->bytes + d->starts[i], text, length) == 0;
 }
 
+bool thr_dictionary_find(const thr_dictionary *d, const char *text, size_t length, uint32_t *number) {
+    if (d->n == 0)
+        return false;
+    const uint64_t hash = thr_checksum_of(text, length);
+    for (size_t slot = (size_t)hash & d->mask; d->slots[slot] != 0; slot = (slot + 1) & d->mask) {
+        *number = d->slots[slot] - 1;
+        if (is_it(d, *number, hash, text, length))
+            return true;
+    }
+    return false;
+}
+
 thr_status thr_dictionary_add(thr_context *context, thr_dictionary *d, const char *text, size_t length,
                               uint32_t *number, bool *is_new, thr_error *err) {
     THR_TRY(make_room(context, d, length, err));

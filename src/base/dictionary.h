@@ -20,6 +20,9 @@ typedef struct thr_dictionary {
 thr_status thr_dictionary_add(thr_context *context, thr_dictionary *dictionary, const char *text, size_t length,
                               uint32_t *number, bool *is_new, thr_error *err);
 
+/* The number of a string that is there; false where it is not. */
+bool thr_dictionary_find(const thr_dictionary *dictionary, const char *text, size_t length, uint32_t *number);
+
 static inline const char *thr_dictionary_text(const thr_dictionary *dictionary, uint32_t number) {
     return dictionary->bytes + dictionary->starts[number];
 }

@@ -58,6 +58,7 @@ thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_
     uint32_t *rows = NULL, *id_order = NULL;
     thr_hits_contents contents = {.order = (uint32_t)options->order,
                                   .ids = options->ids,
+                                  .model = options->model,
                                   .multipliers = options->multipliers,
                                   .offsets = options->offsets};
     if (items->n_items == 0 || items->n_items > THR_HITS_MAX_ITEMS)

@@ -13,9 +13,9 @@ const uint8_t thr_hits_magic[8] = {'T', 'H', 'R', 'H', 'I', 'T', 0, 1};
 
 const char *thr_hits_section_name(uint32_t kind) {
     static const char *const names[THR_HITS_LAST + 1] = {
-        "?",     "elements", "features",   "sizes", "entries", "forms",         "begins",
-        "parts", "windows",  "part sizes", "ids",   "runs",    "bitmap blocks", "bitmaps",
-        "rows",  "item ids", "id order",   "names", "words",   "multipliers",   "offsets"};
+        "?",        "elements",   "features", "sizes", "entries",       "forms",   "begins", "parts",
+        "windows",  "part sizes", "ids",      "runs",  "bitmap blocks", "bitmaps", "rows",   "item ids",
+        "id order", "names",      "words",    "model", "multipliers",   "offsets"};
     return names[kind <= THR_HITS_LAST ? kind : 0];
 }
 
@@ -63,10 +63,11 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
                               .order = c->order,
                               .n_parts = c->lists.n_parts,
                               .n_postings = c->lists.n_postings};
-    header.has =
-        (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
-        (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) | (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) |
-        (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) | (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u);
+    header.has = (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
+                 (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) |
+                 (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) | (c->model != 0 ? THR_HITS_HAS_MODEL : 0u) |
+                 (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) |
+                 (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u);
     memcpy(header.magic, thr_hits_magic, sizeof header.magic);
     THR_TRY(write_lists(writer, &c->lists, err));
     if (c->rows != NULL)
@@ -79,6 +80,8 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
         THR_TRY(write_strings(writer, THR_HITS_NAMES, &c->names, err));
     if (c->words.offsets != NULL)
         THR_TRY(write_strings(writer, THR_HITS_WORDS, &c->words, err));
+    if (c->model != 0)
+        THR_TRY(thr_sections_put(writer, THR_HITS_MODEL, &c->model, sizeof c->model, err));
     if (c->multipliers != NULL)
         THR_TRY(thr_sections_put(writer, THR_HITS_MULTIPLIERS, c->multipliers, n * sizeof(float), err));
     if (c->offsets != NULL)
@@ -185,6 +188,9 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     case THR_HITS_WORDS:
         *size = (h->n_features + UINT64_C(1)) * sizeof(uint64_t);
         return there_if(h, THR_HITS_HAS_WORDS, THR_SECTION_AT_LEAST);
+    case THR_HITS_MODEL:
+        *size = sizeof(uint64_t);
+        return there_if(h, THR_HITS_HAS_MODEL, THR_SECTION_EXACT);
     case THR_HITS_MULTIPLIERS:
         *size = n * sizeof(float);
         return there_if(h, THR_HITS_HAS_MULTIPLIERS, THR_SECTION_EXACT);
@@ -231,6 +237,8 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
         c->names = thr_strings_at(at[THR_HITS_NAMES], sizes[THR_HITS_NAMES], h->n_items);
     if (at[THR_HITS_WORDS] != NULL)
         c->words = thr_strings_at(at[THR_HITS_WORDS], sizes[THR_HITS_WORDS], h->n_features);
+    if (at[THR_HITS_MODEL] != NULL)
+        memcpy(&c->model, at[THR_HITS_MODEL], sizeof c->model);
 }
 
 /* The first section says how large others are, so its place is checked before the table is. */
@@ -265,5 +273,7 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
     if (wrong == NULL && view->contents.rows != NULL)
         for (uint32_t place = 0; place < h.n_items && wrong == NULL; place++)
             wrong = view->contents.rows[place] < h.n_items ? NULL : "a row is none of the items'";
+    if (wrong == NULL && (h.has & THR_HITS_HAS_MODEL) != 0 && view->contents.model == 0)
+        wrong = "the model's fingerprint is 0, which means none";
     return wrong == NULL ? THR_OK : damaged(path, 0, wrong, err);
 }

@@ -36,8 +36,9 @@ typedef enum thr_hits_section {
     THR_HITS_ID_ORDER = 16,      /* u32, the rows by ascending id */
     THR_HITS_NAMES = 17, /* of rows: u64 offsets, one more than there are, then the names, each with a zero byte */
     THR_HITS_WORDS = 18, /* of the features, which are then 0, 1, 2, ...; ascending, in the same way */
-    THR_HITS_MULTIPLIERS = 19, /* f32 a row, finite */
-    THR_HITS_OFFSETS = 20      /* the same */
+    THR_HITS_MODEL = 19, /* u64, the fingerprint of the model whose weights queries have */
+    THR_HITS_MULTIPLIERS = 20, /* f32 a row, finite */
+    THR_HITS_OFFSETS = 21      /* the same */
 } thr_hits_section;
 
 enum { THR_HITS_LAST = THR_HITS_OFFSETS };
@@ -61,9 +62,10 @@ enum {
     THR_HITS_HAS_IDS = 2,
     THR_HITS_HAS_NAMES = 4,
     THR_HITS_HAS_WORDS = 8,
-    THR_HITS_HAS_MULTIPLIERS = 16,
-    THR_HITS_HAS_OFFSETS = 32,
-    THR_HITS_HAS_ALL = 63
+    THR_HITS_HAS_MODEL = 16,
+    THR_HITS_HAS_MULTIPLIERS = 32,
+    THR_HITS_HAS_OFFSETS = 64,
+    THR_HITS_HAS_ALL = 127
 };
 
 extern const uint8_t thr_hits_magic[8];
@@ -78,6 +80,7 @@ typedef struct thr_hits_contents {
     const uint64_t *ids;      /* of rows, or NULL */
     const uint32_t *id_order; /* with ids */
     thr_strings names, words;
+    uint64_t model;                     /* 0: none */
     const float *multipliers, *offsets; /* of rows, or NULL */
 } thr_hits_contents;
 

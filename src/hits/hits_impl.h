@@ -7,17 +7,24 @@
 
 #include "base/file.h"
 #include "base/idle.h"
+#include "hits/hit_delta.h"
+#include "hits/hit_index.h"
 #include "hits/hit_search.h"
 #include "hits/hits_file.h"
 
 /*
- * Multipliers and offsets by place, padded to a multiple of 64, as searches read them. Whoever takes them last frees
- * them.
+ * Multipliers and offsets by place, or of added items, padded to a multiple of 64, as searches read them. Whoever takes
+ * them last frees them.
  */
 typedef struct thr_hit_values {
     float *multipliers, *offsets; /* or NULL */
     uint64_t n_users;             /* searches, and the hits they were set for; under the mutex */
 } thr_hit_values;
+
+/* Those of the file and those of added items, each or NULL; set and taken together. */
+typedef struct thr_hit_set {
+    thr_hit_values *of_file, *of_added;
+} thr_hit_set;
 
 /* A search's scratch memory. */
 typedef struct thr_hit_room {
@@ -29,6 +36,10 @@ typedef struct thr_hit_room {
     size_t filter_capacity, rows_capacity, values_capacity;
 } thr_hit_room;
 
+/*
+ * An open file; or one with changes beside it, which shares all that is the file's: `file` is what thr_hits_open gave,
+ * itself or that of which these were made, and lives until the last that has it is freed. Path, map and view are its.
+ */
 struct thr_hits {
     thr_context *context;
     char *path;
@@ -36,30 +47,67 @@ struct thr_hits {
     thr_hits_view view;
     thr_hits_info info;
 
-    pthread_mutex_t mutex;  /* of what follows */
-    thr_hit_values *values; /* NULL: none were set */
+    thr_hits *file;
+    thr_hit_delta *delta;  /* NULL: nothing was changed */
+    thr_hit_values *added; /* of delta's items, NULL: none were set; under the file's mutex */
 
-    thr_idle rooms; /* thr_hit_room */
+    /* Of a file alone. */
+    pthread_mutex_t mutex;       /* of what follows */
+    thr_hit_values *values;      /* NULL: none were set */
+    uint64_t n_handles;          /* that have the file, itself too */
+    thr_idle rooms;              /* thr_hit_room */
+    pthread_mutex_t index_mutex; /* of the index, which is made once */
+    thr_hit_index *index;
 };
 
-/* Bits by place: bit p % 64 of word p / 64, and the hits they are of. */
+/* Bits by place, then those of added items from word thr_hits_file_words on; and the hits they are of. */
 struct thr_hits_target {
     thr_hits *hits;
     uint64_t *words;
     uint64_t n_items; /* that it lets through */
 };
 
-static inline size_t thr_hits_n_words(const thr_hits *hits) {
-    return ((size_t)hits->view.contents.lists.n_items + 63) / 64;
+static inline uint32_t thr_hits_n_added(const thr_hits *hits) {
+    return hits->delta == NULL ? 0 : hits->delta->n_items;
 }
+
+/* The rows of the file that may be found, by place; NULL: all. */
+static inline const uint64_t *thr_hits_left(const thr_hits *hits) {
+    return hits->delta == NULL ? NULL : hits->delta->left;
+}
+
+/* Words of bits by place, in whole windows; and with those of added items. */
+static inline size_t thr_hits_file_words(const thr_hits *hits) {
+    return thr_lists_n_words(&hits->view.contents.lists);
+}
+static inline size_t thr_hits_n_words(const thr_hits *hits) {
+    return thr_hits_file_words(hits) + (hits->delta == NULL ? 0 : thr_lists_n_words(&hits->delta->built.lists));
+}
+
+/* Whether an item has the feature. */
+bool thr_hits_knows(const thr_hits *hits, uint32_t feature);
+
+/* The number of a feature's word, whether an item has it still or not. */
+bool thr_hits_number(const thr_hits *hits, const char *word, uint32_t *feature);
+
+/* The row with this name; false where no item has it any more. Of hits with names and an index. */
+bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, uint64_t *id);
 
 /* THR_ECHANGED when the file is not what it was. */
 thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err);
 
 void thr_hit_room_free(void *room);
 
-/* The values that are set now, to be put back; NULL when there are none. */
-thr_hit_values *thr_hits_take_values(thr_hits *hits);
-void thr_hits_put_values(thr_hits *hits, thr_hit_values *values);
+/* The values that are set now, to be put back. */
+thr_hit_set thr_hits_take_values(thr_hits *hits);
+void thr_hits_put_values(thr_hits *hits, const thr_hit_set *set);
+
+/* Room for what an update's items are worth, set for the hits to come; NULL arrays where they are not wanted. */
+thr_status thr_hit_values_make(thr_context *context, size_t n, bool multipliers, bool offsets, thr_hit_values **values,
+                               thr_error *err);
+void thr_hit_values_free(thr_context *context, thr_hit_values *values);
+
+/* The file's index, which the first one that asks makes. */
+thr_status thr_hits_get_index(thr_hits *hits, const thr_hit_index **index, thr_error *err);
 
 #endif

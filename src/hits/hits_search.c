@@ -42,9 +42,14 @@ static thr_status check_options(const thr_hits *hits, const thr_hits_search_opti
         return thr_fail(err, THR_EINVAL, "k is 0: ask for at least 1 item");
     if (o->value != THR_HITS_VALUE_SUM && o->value != THR_HITS_VALUE_SIGMOID)
         return thr_fail(err, THR_EINVAL, "there is no value number %d of items", (int)o->value);
-    if (o->filter != NULL && o->filter_bits != hits->info.n_items)
-        return thr_fail(err, THR_EINVAL, "%s: a filter of %" PRIu64 " bits for %" PRIu64 " items", hits->path,
-                        o->filter_bits, hits->info.n_items);
+    if (o->filter != NULL && o->filter_bits != hits->info.n_rows)
+        return thr_fail(err, THR_EINVAL, "%s: a filter of %" PRIu64 " bits for %" PRIu64 " rows of items", hits->path,
+                        o->filter_bits, hits->info.n_rows);
+    if (o->model != 0 && hits->info.model != 0 && o->model != hits->info.model)
+        return thr_fail(err, THR_EMISMATCH,
+                        "%s: built for queries of the model %016" PRIx64 ", and these are of the model %016" PRIx64
+                        ": make the queries with that one, or build the lists again for this one",
+                        hits->path, hits->info.model, o->model);
     if (o->target != NULL && o->target->hits != hits)
         return thr_fail(err, THR_EINVAL, "%s: the target was made for other posting lists", hits->path);
     return THR_OK;
@@ -83,19 +88,35 @@ static void filter_places(const thr_hits_contents *c, const uint64_t *filter, ui
     }
 }
 
-/* What filter and target both let through, by place; NULL: all. */
+/* The bits of added items, which stand behind those of the file's rows. */
+static void filter_added(const thr_hits *hits, const uint64_t *filter, uint64_t *places) {
+    memset(places, 0, thr_lists_n_words(&hits->delta->built.lists) * sizeof *places);
+    for (uint32_t i = 0; i < hits->delta->n_items; i++) {
+        const uint32_t row = hits->delta->rows[i];
+        places[i / 64] |= (filter[row / 64] >> row % 64 & 1) << i % 64;
+    }
+}
+
+/* What filter, target and removals all let through, by place, and behind it of added items; NULL: all of them. */
 static thr_status join_filters(thr_hits *hits, thr_hit_room *room, const thr_hits_search_options *o,
-                               const uint64_t **joined, thr_error *err) {
-    const size_t n_words = thr_hits_n_words(hits);
-    *joined = o->target == NULL ? NULL : o->target->words;
+                               const uint64_t **joined, const uint64_t **joined_added, thr_error *err) {
+    const size_t n_file = thr_hits_file_words(hits), n_words = thr_hits_n_words(hits);
+    const uint64_t *left = thr_hits_left(hits);
+    *joined = o->target == NULL ? left : o->target->words; /* a target lets no removed item through */
+    *joined_added = o->target == NULL ? NULL : o->target->words + n_file;
     if (o->filter == NULL)
         return THR_OK;
     THR_TRY(thr_grow(hits->context, &room->filter, &room->filter_capacity, 0, n_words, sizeof *room->filter, "a filter",
                      err));
     filter_places(&hits->view.contents, o->filter, room->filter);
+    if (hits->delta != NULL)
+        filter_added(hits, o->filter, room->filter + n_file);
+    for (size_t w = 0; left != NULL && w < n_file; w++)
+        room->filter[w] &= left[w];
     for (size_t w = 0; o->target != NULL && w < n_words; w++)
         room->filter[w] &= o->target->words[w];
     *joined = room->filter;
+    *joined_added = room->filter + n_file;
     return THR_OK;
 }
 
@@ -110,46 +131,90 @@ static thr_status tell_query(thr_status status, uint64_t q, thr_error *err) {
     return thr_fail(err, status, "query %" PRIu64 ": %.600s", q, text);
 }
 
-static thr_status search_one(thr_hits *hits, thr_hit_room *room, const thr_hit_target *target,
-                             const thr_hits_queries *queries, uint64_t q, size_t k, uint64_t *ids, float *values,
-                             uint32_t *n_unknown, thr_error *err) {
-    const uint64_t *item_ids = hits->view.contents.ids;
-    const uint64_t begin = queries->offsets[q], n_features = queries->offsets[q + 1] - begin;
-    size_t n = 0;
-    thr_status status = thr_hit_search_run(room->search, target, queries->features + begin,
-                                           queries->weights == NULL ? NULL : queries->weights + begin,
-                                           (size_t)n_features, k < hits->info.n_items ? k : (size_t)hits->info.n_items,
-                                           room->rows, room->values, &n, n_unknown, err);
-    THR_TRY(tell_query(status, q, err));
-    for (size_t i = 0; i < k; i++) {
-        ids[i] = i >= n ? THR_NO_ID : item_ids == NULL ? room->rows[i] : item_ids[room->rows[i]];
+/* What one search needs to know: the lists of the file, and those of added items, whose lists are NULL without them. */
+typedef struct both {
+    thr_hits *hits;
+    thr_hit_room *room;
+    thr_hit_target file, added;
+    size_t most_file, most_added; /* items that can be found */
+} both;
+
+/* The best of both, which are sorted; equal ones of the file come first, for their rows do. */
+static void merge(const both *b, size_t n_file, size_t n_added, size_t k, uint64_t *ids, float *values) {
+    const uint64_t *item_ids = b->hits->view.contents.ids, *rows = b->room->rows, *added_rows = rows + b->most_file;
+    const float *found = b->room->values, *added_found = found + b->most_file;
+    for (size_t i = 0, f = 0, a = 0; i < k; i++) {
+        const bool is_added = a < n_added && (f == n_file || added_found[a] > found[f]);
+        const bool is_there = is_added || f < n_file;
         if (values != NULL)
-            values[i] = i >= n ? -INFINITY : room->values[i];
+            values[i] = is_added ? added_found[a] : is_there ? found[f] : -INFINITY;
+        if (is_added)
+            ids[i] = b->hits->delta->ids[added_rows[a++] - b->hits->delta->first_row];
+        else if (is_there)
+            ids[i] = item_ids == NULL ? rows[f] : item_ids[rows[f]], f++;
+        else
+            ids[i] = THR_NO_ID;
     }
+}
+
+static uint32_t count_unknown(const thr_hits *hits, const uint32_t *features, size_t n) {
+    uint32_t n_unknown = 0;
+    for (size_t i = 0; i < n; i++)
+        n_unknown += !thr_hits_knows(hits, features[i]);
+    return n_unknown;
+}
+
+static thr_status search_one(const both *b, const thr_hits_queries *queries, uint64_t q, size_t k, uint64_t *ids,
+                             float *values, uint32_t *n_unknown, thr_error *err) {
+    const uint32_t *features = queries->features + queries->offsets[q];
+    const float *weights = queries->weights == NULL ? NULL : queries->weights + queries->offsets[q];
+    const size_t n_features = (size_t)(queries->offsets[q + 1] - queries->offsets[q]);
+    size_t n_file = 0, n_added = 0;
+    uint32_t unknown = 0;
+    thr_status status = thr_hit_search_run(b->room->search, &b->file, features, weights, n_features, b->most_file,
+                                           b->room->rows, b->room->values, &n_file, &unknown, err);
+    THR_TRY(tell_query(status, q, err));
+    if (n_unknown != NULL)
+        *n_unknown = b->hits->delta == NULL ? unknown : count_unknown(b->hits, features, n_features);
+    if (b->added.lists != NULL) {
+        status =
+            thr_hit_search_run(b->room->search, &b->added, features, weights, n_features, b->most_added,
+                               b->room->rows + b->most_file, b->room->values + b->most_file, &n_added, &unknown, err);
+        THR_TRY(tell_query(status, q, err));
+    }
+    merge(b, n_file, n_added, k, ids, values);
     return THR_OK;
 }
 
-static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_values *set,
+static void point_at_values(const thr_hit_values *values, thr_hit_target *target) {
+    if (values == NULL)
+        return;
+    target->multipliers = values->multipliers;
+    target->offsets = values->offsets;
+}
+
+static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_set *set,
                              const thr_hits_queries *queries, uint64_t k, const thr_hits_search_options *o,
                              uint64_t *ids, float *values, thr_error *err) {
     const thr_hits_contents *c = &hits->view.contents;
-    const size_t found = k < hits->info.n_items ? (size_t)k : (size_t)hits->info.n_items;
-    thr_hit_target target = {.lists = &c->lists, .rows = c->rows, .value = o->value};
-    if (set != NULL) {
-        target.multipliers = set->multipliers;
-        target.offsets = set->offsets;
-    }
-    THR_TRY(join_filters(hits, room, o, &target.filter, err));
-    THR_TRY(thr_grow(hits->context, &room->rows, &room->rows_capacity, 0, found, sizeof *room->rows, "a search", err));
-    THR_TRY(thr_grow(hits->context, &room->values, &room->values_capacity, 0, found, sizeof *room->values, "a search",
-                     err));
-    for (uint64_t q = 0; q < queries->n_queries; q++) {
-        uint32_t n_unknown = 0;
-        THR_TRY(search_one(hits, room, &target, queries, q, (size_t)k, ids + q * k,
-                           values == NULL ? NULL : values + q * k, &n_unknown, err));
-        if (o->n_unknown != NULL)
-            o->n_unknown[q] = n_unknown;
-    }
+    const uint32_t n_added = thr_hits_n_added(hits);
+    both b = {.hits = hits,
+              .room = room,
+              .file = {.lists = &c->lists, .rows = c->rows, .value = o->value},
+              .most_file = k < c->lists.n_items ? (size_t)k : c->lists.n_items,
+              .most_added = k < n_added ? (size_t)k : n_added};
+    if (n_added > 0)
+        b.added = (thr_hit_target){.lists = &hits->delta->built.lists, .rows = hits->delta->rows, .value = o->value};
+    point_at_values(set->of_file, &b.file);
+    point_at_values(set->of_added, &b.added);
+    THR_TRY(join_filters(hits, room, o, &b.file.filter, &b.added.filter, err));
+    THR_TRY(thr_grow(hits->context, &room->rows, &room->rows_capacity, 0, b.most_file + b.most_added,
+                     sizeof *room->rows, "a search", err));
+    THR_TRY(thr_grow(hits->context, &room->values, &room->values_capacity, 0, b.most_file + b.most_added,
+                     sizeof *room->values, "a search", err));
+    for (uint64_t q = 0; q < queries->n_queries; q++)
+        THR_TRY(search_one(&b, queries, q, (size_t)k, ids + q * k, values == NULL ? NULL : values + q * k,
+                           o->n_unknown == NULL ? NULL : o->n_unknown + q, err));
     return THR_OK;
 }
 
@@ -164,10 +229,10 @@ thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint
     THR_TRY(check_options(hits, &complete, k, err));
     THR_TRY(check_queries(queries, k, err));
     THR_TRY(thr_hits_check_unchanged(hits, err));
-    THR_TRY(thr_idle_take(&hits->rooms, make_room, &room, err));
-    thr_hit_values *set = thr_hits_take_values(hits);
-    const thr_status status = search_all(hits, room, set, queries, k, &complete, ids, values, err);
-    thr_hits_put_values(hits, set);
-    thr_idle_put(&hits->rooms, room);
+    THR_TRY(thr_idle_take(&hits->file->rooms, make_room, &room, err));
+    const thr_hit_set set = thr_hits_take_values(hits);
+    const thr_status status = search_all(hits, room, &set, queries, k, &complete, ids, values, err);
+    thr_hits_put_values(hits, &set);
+    thr_idle_put(&hits->file->rooms, room);
     return status;
 }

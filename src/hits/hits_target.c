@@ -73,14 +73,21 @@ static thr_status advance(parser *p) {
 
 static thr_status take_any(parser *p, uint64_t *out);
 
+static void mark(const thr_lists *lists, uint32_t feature, uint64_t *out) {
+    const uint32_t f = thr_lists_find(lists, feature);
+    if (f < lists->n_features)
+        thr_lists_mark(lists, f, out);
+}
+
 static thr_status take_word(parser *p, uint64_t *out) {
     uint32_t feature;
     memset(out, 0, p->n_words * sizeof *out);
     memcpy(p->word, p->start, p->length);
     p->word[p->length] = '\0';
     if (thr_hits_feature(p->hits, p->word, &feature)) {
-        const thr_lists *lists = &p->hits->view.contents.lists;
-        thr_lists_mark(lists, thr_lists_find(lists, feature), out);
+        mark(&p->hits->view.contents.lists, feature, out);
+        if (p->hits->delta != NULL)
+            mark(&p->hits->delta->built.lists, feature, out + thr_hits_file_words(p->hits));
     } else if (p->hits->view.contents.words.offsets == NULL && p->word[strspn(p->word, "0123456789")] != '\0') {
         return wrong(p, "a word, but the features of these posting lists are numbers");
     }
@@ -150,15 +157,17 @@ thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hi
         *out = NULL;
     if (hits == NULL || expression == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "a target needs posting lists, an expression, and a place for it");
-    const uint32_t n_items = hits->view.contents.lists.n_items;
     parser p = {.hits = hits, .text = expression, .next = expression, .err = err};
-    p.n_words = (size_t)thr_lists_n_windows(&hits->view.contents.lists) * (THR_LISTS_WINDOW / 64);
+    p.n_words = thr_hits_n_words(hits);
     THR_TRY(thr_hits_check_unchanged(hits, err));
     THR_TRY(thr_alloc_zero(hits->context, 1, sizeof *target, &target, "a target", err));
     target->hits = hits;
     THR_TRY_OUT(thr_alloc(hits->context, p.n_words, sizeof *target->words, &target->words, "a target", err));
     THR_TRY_OUT(evaluate(&p, target->words));
-    target->n_items = thr_bitmap_count(target->words, n_items);
+    for (size_t w = 0; thr_hits_left(hits) != NULL && w < thr_hits_file_words(hits); w++)
+        target->words[w] &= thr_hits_left(hits)[w];
+    target->n_items = thr_bitmap_count(target->words, hits->view.contents.lists.n_items) +
+                      thr_bitmap_count(target->words + thr_hits_file_words(hits), thr_hits_n_added(hits));
     *out = target;
     target = NULL;
 out:

@@ -70,6 +70,23 @@ bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item) {
     return false;
 }
 
+uint64_t thr_lists_count(const thr_lists *lists, uint32_t f, const uint64_t *filter, uint64_t enough) {
+    uint64_t found = 0;
+    for (uint32_t e = lists->first_entries[f]; e < lists->first_entries[f + 1]; e++) {
+        uint32_t at = lists->entry_begins[e];
+        for (uint32_t p = lists->entry_parts[e]; p < lists->entry_parts[e + 1] && found < enough; p++) {
+            const uint64_t *allowed = filter + (size_t)lists->part_windows[p] * (THR_LISTS_WINDOW / 64);
+            const uint32_t n = lists->part_sizes[p] + 1u;
+            uint64_t words[THR_LISTS_WINDOW / 64] = {0};
+            mark_part(lists, lists->entry_forms[e], at, n, words);
+            for (uint32_t w = 0; w < THR_LISTS_WINDOW / 64; w++)
+                found += (uint64_t)__builtin_popcountll(words[w] & allowed[w]);
+            at += n;
+        }
+    }
+    return found;
+}
+
 uint64_t thr_lists_bytes(const thr_lists *lists) {
     return 4 * (3 * (uint64_t)lists->n_features + 1) + 9 * (uint64_t)lists->n_entries + 4 +
            3 * (uint64_t)lists->n_parts + 2 * (uint64_t)lists->n_elements[THR_LISTS_IDS] +

@@ -54,6 +54,11 @@ static inline uint32_t thr_lists_n_windows(const thr_lists *lists) {
     return (lists->n_items + THR_LISTS_WINDOW - 1) / THR_LISTS_WINDOW;
 }
 
+/* Words of a bitmap of items that has room for whole windows. */
+static inline size_t thr_lists_n_words(const thr_lists *lists) {
+    return (size_t)thr_lists_n_windows(lists) * (THR_LISTS_WINDOW / 64);
+}
+
 /* Where a feature stands in lists->features, or lists->n_features. */
 uint32_t thr_lists_find(const thr_lists *lists, uint32_t feature);
 
@@ -62,6 +67,12 @@ bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item);
 
 /* Set bit i % 64 of words[i / 64] for every item i that has the feature in place f; there is room for whole windows. */
 void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words);
+
+/*
+ * How many items of the filter, bits by item with room for whole windows, have the feature in place f; counting may end
+ * once there are `enough`.
+ */
+uint64_t thr_lists_count(const thr_lists *lists, uint32_t f, const uint64_t *filter, uint64_t enough);
 
 /* Bytes of all that the view shows. */
 uint64_t thr_lists_bytes(const thr_lists *lists);

@@ -26,7 +26,7 @@ struct thr_hits_room {
     thr_hits *hits;
     const thr_hits_queries *queries;
     uint32_t *n_unknown;
-    thr_hit_values *values;
+    thr_hit_set values;
 };
 
 thr_status thr_hits_room_make(thr_context *context, void **piece, thr_error *err) {
@@ -136,7 +136,7 @@ static thr_status make_lanes(thr_hits_room *room, size_t n_lanes, thr_error *err
 }
 
 static thr_status join_filters(thr_hits_room *room, const thr_hits *hits, thr_search_options *options, thr_error *err) {
-    const size_t n_words = thr_hits_n_words(hits);
+    const size_t n_words = ((size_t)hits->info.n_items + 63) / 64; /* as filters of an index have */
     if (options->target == NULL)
         return THR_OK;
     THR_TRY(thr_grow(room->context, &room->filter, &room->filter_capacity, 0, n_words, sizeof *room->filter, "a filter",
@@ -158,17 +158,17 @@ thr_status thr_hits_room_begin(thr_hits_room *room, thr_hits *hits, size_t n_lan
         return THR_OK;
     THR_TRY(make_lanes(room, n_lanes, err));
     room->values = thr_hits_take_values(hits);
+    const thr_hit_values *values = room->values.of_file;
     *scan_hits = (thr_scan_hits){.arg = room,
                                  .begin = begin_query,
                                  .window = window_sums,
-                                 .multipliers = room->values == NULL ? NULL : room->values->multipliers,
-                                 .offsets = room->values == NULL ? NULL : room->values->offsets,
+                                 .multipliers = values == NULL ? NULL : values->multipliers,
+                                 .offsets = values == NULL ? NULL : values->offsets,
                                  .sigmoid = options->value == THR_HITS_VALUE_SIGMOID};
     return THR_OK;
 }
 
 void thr_hits_room_end(thr_hits_room *room) {
-    if (room->values != NULL)
-        thr_hits_put_values(room->hits, room->values);
-    room->values = NULL;
+    thr_hits_put_values(room->hits, &room->values);
+    room->values = (thr_hit_set){NULL, NULL};
 }

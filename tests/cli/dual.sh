@@ -101,10 +101,31 @@ awk -F'[:,]' '{ if ($2 < 0.85) exit 1 }' out || die "GAUC is below 0.85"
 works "$THRESHER" tower encode m.safetensors test.tsv --side query -o users.fvecs --hits hits.txt
 says '^thresher: encoded 100 users in ' err
 [ "$(wc -l <hits.txt)" -eq 100 ] || die "not a line of hits a user"
-grep -v '^category=[0-6]:-*[0-9.e-]* brand=[0-4]:-*[0-9.e-]*$' hits.txt && die "a line of hits is none"
+model=$("$THRESHER" info m.safetensors | sed -n 's/^fingerprint //p')
+[ "${#model}" -eq 16 ] || die "no fingerprint: $model"
+grep -v "^#model=$model category=[0-6]:-*[0-9.e-]* brand=[0-4]:-*[0-9.e-]*\$" hits.txt && die "a line of hits is none"
 works "$THRESHER" hits build items.tsv -o items.hits
 works "$THRESHER" hits search items.hits hits.txt -k 3
 [ "$(grep -c '^query ' out)" -eq 100 ] || die "not an answer a user"
+works "$THRESHER" hits search items.hits hits.txt -k 3 -o any.jsonl
+grep 'of their features no item has' err && die "the fingerprint is taken for a feature"
+
+# lists of a model refuse the queries of another one
+works "$THRESHER" hits build items.tsv -o items.hits --force --model m.safetensors
+works "$THRESHER" hits info items.hits
+says "^queries         of the model $model\$" out
+works "$THRESHER" hits info items.hits --json
+says "\"model\":\"$model\"" out
+works "$THRESHER" hits verify items.hits
+works "$THRESHER" hits search items.hits hits.txt -k 3 -o stamped.jsonl
+same any.jsonl stamped.jsonl
+sed 's/^#model=[0-9a-f]*/#model=00000000000000ab/' hits.txt >other.txt
+fails 1 "other.txt: line 1: .*of the model $model, and these are of the model 00000000000000ab: make" \
+    "$THRESHER" hits search items.hits other.txt
+sed 's/^#model=[0-9a-f]* //' hits.txt >plain.txt
+works "$THRESHER" hits search items.hits plain.txt -k 3 -o plain.jsonl
+same any.jsonl plain.jsonl
+fails 1 'items.tsv' "$THRESHER" hits build items.tsv -o x.hits --model items.tsv
 works "$THRESHER" info users.fvecs --json
 says '"n_rows":100,"n_dims":12,"dtype":"f32"' out
 works "$THRESHER" tower encode m.safetensors items.tsv --side item -o items.npy

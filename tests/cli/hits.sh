@@ -72,10 +72,56 @@ says '"scores":\[0.88079' out
 works "$THRESHER" hits search ads.hits queries.txt -k 2 -o -.trec
 [ "$(wc -l <out)" -eq 6 ] || die "not two lines a query"
 
+# items added, replaced and left out: what lists built anew answer, names for names
+{
+    printf 'sofa\tkind=sofa colour=red brand=9\n'
+    printf 'stool\tkind=chair size=3\n'
+} >new.tsv
+printf 'lamp\nrug\nnobody\n' >gone.txt
+{
+    sed -e '/^stool/d' -e '/^lamp/d' -e '/^rug/d' ads.tsv
+    cat new.tsv
+} >anew.tsv
+works "$THRESHER" hits build anew.tsv -o anew.hits -q
+for order in features rows; do
+    works "$THRESHER" hits search $order.hits queries.txt -k 9 --with new.tsv --without gone.txt -o changed.trec
+    says '^thresher: 1 of the items to leave out are not there$' err
+    works "$THRESHER" hits search anew.hits queries.txt -k 9 -o anew.trec
+    same changed.trec anew.trec
+done
+printf 'sofa\t3\nchair\t2\n' >bids.tsv
+for lists in 'ads.hits --with new.tsv --without gone.txt' anew.hits; do
+    # shellcheck disable=SC2086 # words
+    works "$THRESHER" hits search $lists --features 'kind=sofa:2 size=3:0.5 colour=red' -k 6 --multipliers bids.tsv \
+        --target 'NOT brand=7' --explain
+    [ ! -e expected.table ] || same out expected.table
+    mv out expected.table
+done
+says '^   1      9.000000  sofa$' expected.table
+grep 'no item has' err && die "a word of an added item is unknown"
+works "$THRESHER" hits search ads.hits --features 'size=3' -k 9 --without gone.txt
+says '^thresher: 1 of their features no item has$' err
+cut -f 1 ads.tsv >all.txt
+works "$THRESHER" hits search ads.hits --features 'brand=7' -k 3 --without all.txt --json
+says '"ids":\[\]' out
+works "$THRESHER" hits search ads.hits --features 'kind=chair' -k 9 --without ads.tsv:1 --with new.tsv --json
+says '"names":\["stool","sofa"\]' out
+fails 1 'gone.txt' "$THRESHER" hits search ads.hits --features a --with gone.txt
+printf 'a\tx\na\ty\n' >twice.tsv
+fails 1 'line 2: item a stands twice' "$THRESHER" hits search ads.hits --features a --with twice.tsv
+
 # numbers as ids and features
 printf '90\t5 3\n7\t3\n' | "$THRESHER" hits build -.tsv -o numbers.hits -q >out 2>err || die "no build from a pipe"
 works "$THRESHER" hits search numbers.hits --features '5:2 3' -k 2 --json -q
 says '"ids":\[90,7\],"scores":\[3,1\]' out
+printf '7\t5\n8\t6 3\n' >new-numbers.tsv
+works "$THRESHER" hits search numbers.hits --features '5:2 3 6' -k 9 --json -q --with new-numbers.tsv
+says '"ids":\[90,7,8\],"scores":\[3,2,2\]' out
+fails 1 'new.tsv: item sofa: the items of these posting lists have ids' \
+    "$THRESHER" hits search numbers.hits --features 5 --with new.tsv
+printf '7\tx\n' >words.tsv
+fails 1 'words.tsv: feature x: those of these posting lists are numbers' \
+    "$THRESHER" hits search numbers.hits --features 5 --with words.tsv
 
 # what is wrong
 fails 2 'QUERIES or --features WORDS is missing' "$THRESHER" hits search ads.hits

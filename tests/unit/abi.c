@@ -60,6 +60,19 @@ PINNED(THR_WAY_XOR, 0);
 PINNED(THR_WAY_TABLE, 1);
 PINNED(THR_WAY_TILE, 2);
 PINNED(THR_ERROR_TEXT_SIZE, 768);
+PINNED(THR_HITS_ORDER_FEATURES, 0); /* written into files, as are the two numbers */
+PINNED(THR_HITS_ORDER_ROWS, 1);
+PINNED(THR_HITS_MAX_ITEMS, 16777216);
+PINNED(THR_HITS_MAX_FEATURE, 268435455);
+PINNED(THR_HITS_VALUE_SUM, 0);
+PINNED(THR_HITS_VALUE_SIGMOID, 1);
+PINNED(THR_DUAL_LOSS_NDCG, 0);
+PINNED(THR_DUAL_LOSS_PRODUCT, 1);
+PINNED(THR_DUAL_LOSS_SUM, 2);
+PINNED(THR_DUAL_VALUE_DIFFERENCE, 0);
+PINNED(THR_DUAL_VALUE_SWAP, 1);
+PINNED(THR_DUAL_ADAM, 0);
+PINNED(THR_DUAL_FTRL, 1);
 
 /*
  * Structs a caller makes. Those that begin with size may grow at the end (then the number here grows with them, and the
@@ -79,6 +92,23 @@ PINNED(sizeof(thr_search_options), 104);
 PINNED(sizeof(thr_radius_result), 32);
 PINNED(offsetof(thr_radius_result, ids), 16);
 PINNED(offsetof(thr_radius_result, scores), 24);
+PINNED(sizeof(thr_item_features), 24);
+PINNED(sizeof(thr_hits_build_options), 80);
+PINNED(sizeof(thr_hits_info), 120);
+PINNED(sizeof(thr_hits_queries), 32);
+PINNED(sizeof(thr_hits_search_options), 56);
+PINNED(sizeof(thr_hits_changes), 120);
+PINNED(sizeof(thr_dual_config), 32);
+PINNED(sizeof(thr_dual_train_options), 136);
+PINNED(sizeof(thr_dual_report), 72);
+PINNED(sizeof(thr_dual_info), 80);
+PINNED(sizeof(thr_dual_hit), 24);
+PINNED(sizeof(thr_dual_quality), 56);
+PINNED(offsetof(thr_hits_build_options, size), 0);
+PINNED(offsetof(thr_hits_search_options, size), 0);
+PINNED(offsetof(thr_hits_changes, size), 0);
+PINNED(offsetof(thr_dual_config, size), 0);
+PINNED(offsetof(thr_dual_train_options, size), 0);
 PINNED(offsetof(thr_error, text), 4);
 PINNED(offsetof(thr_matrix, stride), 24);
 PINNED(offsetof(thr_context_options, size), 0);

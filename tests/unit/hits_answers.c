@@ -200,6 +200,42 @@ static void what_is_wrong_is_told(void **state) {
     free_world(w);
 }
 
+static void queries_of_another_model_are_refused(void **state) {
+    static const uint64_t offsets[] = {0, 1};
+    static const uint32_t features[] = {3};
+    static const uint64_t models[] = {0, 0x00c0ffee00000001, 0xfeed000000000002}; /* 0: not told */
+    const thr_hits_queries queries = {1, offsets, features, NULL};
+    uint64_t rng = test_seed() + 11, ids[1];
+    hits_catalogue c = hits_draw(100, 3, &rng);
+    thr_hits_build_options build;
+    thr_hits_search_options options;
+    thr_error err;
+    thr_hits_build_options_init(&build);
+    thr_hits_search_options_init(&options);
+    build.replace = true;
+    for (int of_lists = 0; of_lists < 3; of_lists++) {
+        thr_hits *hits = NULL;
+        build.model = models[of_lists];
+        assert_ok(thr_hits_build(*state, PATH, &c.items, &build, &err), &err);
+        assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
+        assert_ok(thr_hits_verify(hits, &err), &err);
+        assert_true(thr_hits_get_info(hits).model == models[of_lists]);
+        for (int of_query = 0; of_query < 3; of_query++) {
+            options.model = models[of_query];
+            const thr_status status = thr_hits_search(hits, &queries, 1, &options, ids, NULL, &err);
+            if (of_lists == 0 || of_query == 0 || of_lists == of_query)
+                assert_ok(status, &err);
+            else
+                assert_error(status, THR_EMISMATCH, &err,
+                             of_lists == 1
+                                 ? "model 00c0ffee00000001, and these are of the model feed000000000002: make"
+                                 : "model feed000000000002, and these are of the model 00c0ffee00000001: make");
+        }
+        thr_hits_free(hits);
+    }
+    hits_free(&c);
+}
+
 static void pairs_build_the_same_file(void **state) {
     uint64_t rng = test_seed() + 7;
     thr_error err;
@@ -328,6 +364,7 @@ int main(void) {
         cmocka_unit_test(searches_find_what_one_by_one_finds),
         cmocka_unit_test(an_explanation_adds_up_to_the_sum),
         cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(queries_of_another_model_are_refused),
         cmocka_unit_test(pairs_build_the_same_file),
         cmocka_unit_test(ids_stand_once),
         cmocka_unit_test(nothing_is_allocated_after_the_first_search),

@@ -35,6 +35,7 @@ static void build_small(thr_context *context, bool names) {
     } else {
         options.ids = ids;
         options.n_ids = 600;
+        options.model = 0x123456789abcdef0;
         assert_ok(thr_hits_build(context, PATH, &c.items, &options, &err), &err);
     }
     hits_free(&c);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hits_updates.c - what updates cost: a thousand items added and a thousand removed at a time, ten times, beside the
+ * catalogue's file; and what searches cost then. The answers must be those of the file without the removed items and
+ * of lists of the added ones, merged.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hits.h"
+
+enum { K = 100, BATCH = 1000, BATCHES = 10, N = BATCH * BATCHES, ROUNDS = 5 };
+
+typedef struct answer {
+    uint64_t ids[K];
+    float values[K];
+} answer;
+
+typedef struct updates_bench {
+    bench_scan_run *run;
+    thr_hits *file, *updated, *added; /* added: lists of the added items alone, as a file */
+    const bench_hits_query *queries;
+    uint64_t n_items;
+    bench_catalogue more; /* what is added */
+    uint64_t removed[N];
+    uint64_t *left; /* a filter of the file's rows */
+    double seconds[BATCHES];
+} updates_bench;
+
+/* Different rows, in any order. */
+static void draw_removed(updates_bench *b) {
+    const uint64_t step = b->n_items / N;
+    for (uint64_t i = 0; i < N; i++)
+        b->removed[i] = i * 7919 % N * step + i % step;
+    for (uint64_t i = 0; i < b->n_items; i++)
+        b->left[i / 64] |= UINT64_C(1) << i % 64;
+    for (uint64_t i = 0; i < N; i++)
+        b->left[b->removed[i] / 64] &= ~(UINT64_C(1) << b->removed[i] % 64);
+}
+
+static int update(updates_bench *b, int batch) {
+    const uint64_t first = (uint64_t)batch * BATCH, *offsets = b->more.offsets + first;
+    uint64_t ids[BATCH], ends[BATCH + 1];
+    thr_hits_changes changes;
+    thr_hits *next = NULL;
+    for (uint64_t i = 0; i <= BATCH; i++)
+        ends[i] = offsets[i] - offsets[0];
+    for (uint64_t i = 0; i < BATCH; i++)
+        ids[i] = b->n_items + first + i;
+    thr_hits_changes_init(&changes);
+    changes.n_added = BATCH;
+    changes.ids = ids;
+    changes.offsets = ends;
+    changes.features = b->more.features + offsets[0];
+    changes.n_removed = BATCH;
+    changes.removed_ids = b->removed + first;
+    const double start = bench_clock();
+    if (thr_hits_update(b->updated == NULL ? b->file : b->updated, &changes, &next, &b->run->err) != THR_OK)
+        return -1;
+    thr_hits_free(b->updated);
+    b->seconds[batch] = bench_clock() - start;
+    b->updated = next;
+    return 0;
+}
+
+static int build_added(updates_bench *b) {
+    const thr_item_features items = {b->more.offsets, b->more.features, N};
+    thr_hits_build_options options;
+    char path[1100];
+    (void)snprintf(path, sizeof path, "%s/added.hits", b->run->scratch);
+    thr_hits_build_options_init(&options);
+    options.replace = true;
+    return thr_hits_build(b->run->context, path, &items, &options, &b->run->err) == THR_OK &&
+                   thr_hits_open(b->run->context, path, &b->added, &b->run->err) == THR_OK
+               ? 0
+               : -1;
+}
+
+static int search(updates_bench *b, thr_hits *hits, int size, const uint64_t *filter, answer *a) {
+    const uint64_t ends[] = {0, b->queries[size].n};
+    const thr_hits_queries queries = {1, ends, b->queries[size].features, b->queries[size].weights};
+    thr_hits_search_options options;
+    thr_hits_search_options_init(&options);
+    options.filter = filter;
+    options.filter_bits = b->n_items;
+    return thr_hits_search(hits, &queries, K, &options, a->ids, a->values, &b->run->err) == THR_OK ? 0 : -1;
+}
+
+static int check(updates_bench *b, int size) {
+    answer found, file, added;
+    if (search(b, b->updated, size, NULL, &found) != 0 || search(b, b->file, size, b->left, &file) != 0 ||
+        search(b, b->added, size, NULL, &added) != 0)
+        return -1;
+    for (size_t i = 0, f = 0, a = 0; i < K; i++) {
+        const bool is_added = added.values[a] > file.values[f];
+        const uint64_t id = is_added ? b->n_items + added.ids[a] : file.ids[f];
+        const float value = is_added ? added.values[a] : file.values[f];
+        if (found.ids[i] != id || found.values[i] != value) /* to the bit */
+            return bench_fail(b->run, "after updates, number %zu is item %llu with %g, not %llu with %g", i,
+                              (unsigned long long)found.ids[i], (double)found.values[i], (unsigned long long)id,
+                              (double)value);
+        *(is_added ? &a : &f) += 1;
+    }
+    return 0;
+}
+
+/* In turns, the best round of each. */
+static int measure(updates_bench *b, int size, double *alone, double *changed) {
+    answer a;
+    *alone = *changed = INFINITY;
+    for (int round = 0; round < ROUNDS; round++) {
+        double start = bench_clock();
+        if (search(b, b->file, size, NULL, &a) != 0)
+            return -1;
+        *alone = fmin(*alone, bench_clock() - start);
+        start = bench_clock();
+        if (search(b, b->updated, size, NULL, &a) != 0)
+            return -1;
+        *changed = fmin(*changed, bench_clock() - start);
+    }
+    return 0;
+}
+
+static int report(updates_bench *b, int n_sizes) {
+    static const char *const columns[] = {"what", "ms", "over the file alone", NULL};
+    static bench_table table;
+    table = (bench_table){.title = "Updates: 1,000 items added and 1,000 removed at a time; one thread",
+                          .columns = columns};
+    static const struct {
+        const char *what;
+        int batch;
+    } rows[] = {{"the first update, which also notes where the file's rows stand", 0},
+                {"the second", 1},
+                {"the tenth, 9,000 added and 9,000 removed before it", BATCHES - 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bench_table_row(&table);
+        bench_table_cell(&table, "%s", rows[i].what);
+        bench_table_cell(&table, "%.2f", b->seconds[rows[i].batch] * 1e3);
+        bench_table_cell(&table, "%s", "");
+    }
+    for (int size = 0; size < n_sizes; size++) {
+        double alone, changed;
+        if (check(b, size) != 0 || measure(b, size, &alone, &changed) != 0)
+            return -1;
+        for (int side = 0; side < 2; side++) {
+            bench_table_row(&table);
+            bench_table_cell(&table, "a query of %u features, %s", b->queries[size].n,
+                             side == 0 ? "the file alone" : "10,000 added and 10,000 removed");
+            bench_table_cell(&table, "%.2f", (side == 0 ? alone : changed) * 1e3);
+            bench_table_cell(&table, "%.2f", side == 0 ? 1.0 : changed / alone);
+        }
+    }
+    bench_print(b->run, &table);
+    return 0;
+}
+
+int bench_hits_updates(bench_scan_run *run, thr_hits *hits, const bench_catalogue *c, const bench_hits_query *queries,
+                       int n_queries) {
+    updates_bench *b = calloc(1, sizeof *b);
+    int rc = b == NULL ? bench_fail(run, "no memory") : 0;
+    if (rc != 0)
+        return rc;
+    *b = (updates_bench){.run = run, .file = hits, .queries = queries, .n_items = c->n_items};
+    b->left = calloc(c->n_items / 64 + 1, sizeof *b->left);
+    if (c->n_items < 2 * N)
+        bench_say(run, "Too few items for %d to be removed: updates are not measured.\n\n", N);
+    else if (b->left == NULL || bench_catalogue_draw(&b->more, N, c->n_features, c->per_item, 21) != 0)
+        rc = bench_fail(run, "no memory for items to add");
+    if (rc == 0 && c->n_items >= 2 * N) {
+        draw_removed(b);
+        rc = build_added(b);
+        for (int batch = 0; batch < BATCHES && rc == 0; batch++)
+            rc = update(b, batch);
+        if (rc == 0)
+            rc = report(b, n_queries);
+    }
+    thr_hits_free(b->updated);
+    thr_hits_free(b->added);
+    bench_catalogue_free(&b->more);
+    free(b->left);
+    free(b);
+    return rc;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists with items added, replaced and removed answer as items looked at one by one, and as lists built anew do. */
+#include "hits_model.h"
+
+static const char PATH[] = "unit-hits-update.hits";
+
+static void lists_of_updates_answer_as_lists_built_anew(void **state) {
+    for (int run = 0; run < 2 * N_NAMINGS; run++) {
+        uint64_t rng = test_seed() + 20 + (uint64_t)run;
+        const bool values = run >= N_NAMINGS;
+        model *m = draw_model((naming)(run % N_NAMINGS), &rng);
+        thr_hits *hits = build(*state, m, PATH, values);
+        for (uint32_t round = 0; round < 24; round++) {
+            const batch b = draw_batch(m, values, &rng);
+            uint64_t n_missing = 99;
+            const thr_hits_changes changes = changes_of(m, &b, &n_missing);
+            thr_hits *next = NULL;
+            thr_error err;
+            assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+            assert_int_equal(n_missing, b.n_missing);
+            if (round % 5 == 0)
+                check(*state, hits, m, round, values, &rng); /* what it was made of stays as it was */
+            thr_hits_free(hits);
+            hits = next;
+            apply(m, &b);
+            if (values && round % 7 == 3) {
+                for (uint32_t i = 0; i < m->n; i++)
+                    m->items[i].multiplier = (float)thr_rng_below(&rng, 5);
+                set_values(hits, m);
+            }
+            check(*state, hits, m, round, values, &rng);
+        }
+        thr_hits_free(hits);
+        free(m);
+    }
+}
+
+static void all_items_may_go_and_come_again(void **state) {
+    uint64_t rng = test_seed() + 40;
+    model *m = draw_model(ROW_IDS, &rng);
+    thr_hits *hits = build(*state, m, PATH, false), *none = NULL, *again = NULL;
+    uint64_t ids[N];
+    thr_hits_changes changes;
+    thr_error err;
+    for (uint32_t i = 0; i < N; i++)
+        ids[i] = i;
+    thr_hits_changes_init(&changes);
+    changes.removed_ids = ids;
+    changes.n_removed = N;
+    assert_ok(thr_hits_update(hits, &changes, &none, &err), &err);
+    m->n = 0;
+    check(*state, none, m, 1, false, &rng);
+    assert_int_equal(thr_hits_get_info(none).n_items, 0);
+    const batch b = {.added = {{5, 3, 1, 0}, {2, 7, 1, 0}}, .n_added = 2};
+    changes = changes_of(m, &b, NULL);
+    assert_ok(thr_hits_update(none, &changes, &again, &err), &err);
+    apply(m, &b);
+    check(*state, again, m, 0, false, &rng);
+    thr_hits_free(again);
+    thr_hits_free(hits);
+    thr_hits_free(none);
+    free(m);
+}
+
+static void a_feature_only_of_added_items_may_have_any_number(void **state) {
+    static const uint64_t offsets[] = {0, 2}, ids[] = {N + 5}, ends[] = {0, 1};
+    static const uint32_t features[] = {THR_HITS_MAX_FEATURE, THR_HITS_MAX_FEATURE}; /* stands twice, counts once */
+    const thr_hits_queries queries = {1, ends, features, NULL};
+    uint64_t rng = test_seed() + 41, found;
+    model *m = draw_model(ROW_IDS, &rng);
+    thr_hits *hits = build(*state, m, PATH, false), *next = NULL;
+    thr_hits_changes changes;
+    thr_error err;
+    float value;
+    thr_hits_changes_init(&changes);
+    changes.n_added = 1;
+    changes.ids = ids;
+    changes.offsets = offsets;
+    changes.features = features;
+    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+    assert_ok(thr_hits_search(next, &queries, 1, NULL, &found, &value, &err), &err);
+    assert_true(found == N + 5 && value == 1);
+    thr_hits_free(next);
+    thr_hits_free(hits);
+    free(m);
+}
+
+static void tables_are_read(void **state) {
+    uint64_t rng = test_seed() + 42, n_missing = 0, id;
+    model *m = draw_model(NAMES, &rng);
+    thr_hits *hits = build(*state, m, PATH, false), *next = NULL;
+    thr_hits_changes changes;
+    thr_error err;
+    const item added[] = {{3, 1u << 20 | 5, 1, 0}, {900, 1u << 21, 1, 0}};
+    write_table("unit-hits-update-added.tsv", added, 2);
+    FILE *file = fopen("unit-hits-update-removed.txt", "w");
+    assert_non_null(file);
+    (void)fputs("item7\nnobody\nitem9\n", file);
+    (void)fclose(file);
+    thr_hits_changes_init(&changes);
+    changes.added_path = "unit-hits-update-added.tsv";
+    changes.removed_path = "unit-hits-update-removed.txt";
+    changes.n_missing = &n_missing;
+    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+    assert_int_equal(n_missing, 1);
+    assert_int_equal(thr_hits_get_info(next).n_items, N - 1);
+    assert_true(thr_hits_find(next, "item900", &id) && id == N);
+    assert_true(thr_hits_find(next, "item3", &id) && id == 3); /* a replaced item keeps its id */
+    assert_false(thr_hits_find(next, "item9", &id));
+    assert_true(thr_hits_find(hits, "item9", &id));
+    const batch b = {.added = {added[0], added[1]}, .n_added = 2, .removed = {7, 9}, .n_removed = 2};
+    apply(m, &b);
+    m->next_key = 901;
+    check(*state, next, m, 0, false, &rng);
+    thr_hits_free(next);
+    thr_hits_free(hits);
+    free(m);
+}
+
+static void wrong_changes_are_told(void **state) {
+    static const uint64_t offsets[] = {0, 1, 2}, wrong_offsets[] = {0, 2, 1}, ids[] = {4, 4}, none[] = {1, THR_NO_ID};
+    static const uint32_t features[] = {3, THR_HITS_MAX_FEATURE + 1};
+    static const char *const names[] = {"a", "b"};
+    static const float values[] = {1, NAN};
+    uint64_t rng = test_seed() + 43;
+    model *m = draw_model(ROW_IDS, &rng);
+    thr_hits *hits = build(*state, m, PATH, false), *next = NULL;
+    thr_error err;
+    thr_hits_changes right, c;
+    thr_hits_changes_init(&right);
+    right.n_added = 2;
+    right.ids = none;
+    right.offsets = offsets;
+    right.features = features;
+    assert_error(thr_hits_update(hits, NULL, &next, &err), THR_EINVAL, &err, "needs");
+    assert_error(thr_hits_update(hits, &right, &next, &err), THR_ERANGE, &err, "added item 1 has feature 268435456");
+    right.features = ids[0] == 4 ? (const uint32_t[]){3, 6} : NULL;
+    assert_error(thr_hits_update(hits, &right, &next, &err), THR_ERANGE, &err, "added item 1: the id");
+    right.ids = ids;
+    assert_error(thr_hits_update(hits, &right, &next, &err), THR_EDUPLICATE, &err,
+                 "id 4 is added twice: as number 0 and 1");
+    right.ids = (const uint64_t[]){8, 9};
+    assert_ok(thr_hits_update(hits, &right, &next, &err), &err);
+    thr_hits_free(next);
+    c = right;
+    c.offsets = wrong_offsets;
+    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "added item 1 end before they begin");
+    c = right;
+    c.offsets = NULL;
+    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "offsets");
+    c = right;
+    c.names = names;
+    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "its items have ids");
+    c = right;
+    c.words = names;
+    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "its features are numbers");
+    c = right;
+    c.multipliers = values;
+    assert_error(thr_hits_update(hits, &c, &next, &err), THR_ERANGE, &err, "multiplier of added item 1 is nan");
+    c = right;
+    c.n_removed = 1;
+    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "remove items by these");
+    c = right;
+    c.n_added = THR_HITS_MAX_ADDED + 1;
+    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EDIM, &err, "build the lists anew");
+    c = right;
+    c.added_path = "unit-hits-update-wrong.tsv";
+    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EINVAL, &err, "not from both");
+    c.n_added = 0;
+    write_table("unit-hits-update-wrong.tsv", m->items, 2);
+    assert_error(thr_hits_update(hits, &c, &next, &err), THR_EFORMAT, &err, "item item0: ");
+    assert_null(next);
+    thr_hits_free(hits);
+    free(m);
+}
+
+/* The items that stand beside a file are bounded, whatever they were before. */
+static void too_many_items_are_refused(void **state) {
+    const uint64_t most = THR_HITS_MAX_ADDED;
+    uint64_t rng = test_seed() + 44, *ids = test_array(most, sizeof *ids);
+    uint64_t *offsets = test_array(most + 1, sizeof *offsets);
+    model *m = draw_model(ROW_IDS, &rng);
+    thr_hits *hits = build(*state, m, PATH, false), *full = NULL, *next = NULL;
+    thr_hits_changes changes;
+    thr_error err;
+    for (uint64_t i = 0; i < most; i++)
+        ids[i] = i + N;
+    thr_hits_changes_init(&changes);
+    changes.n_added = most;
+    changes.ids = ids;
+    changes.offsets = offsets;
+    assert_ok(thr_hits_update(hits, &changes, &full, &err), &err);
+    assert_int_equal(thr_hits_get_info(full).n_items, N + most);
+    ids[0] = 1;
+    changes.n_added = 1;
+    assert_error(thr_hits_update(full, &changes, &next, &err), THR_EDIM, &err,
+                 "262145 added items would stand beside the file, and 262144 can: build the lists anew");
+    ids[0] = N + 1; /* a replaced one is none more */
+    assert_ok(thr_hits_update(full, &changes, &next, &err), &err);
+    thr_hits_free(next);
+    thr_hits_free(full);
+    thr_hits_free(hits);
+    free(ids);
+    free(offsets);
+    free(m);
+}
+
+static void every_failing_allocation_leaves_what_was(void **state) {
+    (void)state;
+    for (naming k = GIVEN_IDS; k < N_NAMINGS; k++) {
+        uint64_t rng = test_seed() + 45;
+        test_memory memory = {0};
+        thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+        model *m = draw_model(k, &rng);
+        thr_hits *hits = build(context, m, PATH, true), *next = NULL;
+        how h = draw_how(3, &rng);
+        thr_error err;
+        thr_status status = THR_ENOMEM;
+        size_t fail = 1, live = 0;
+        batch b = draw_batch(m, true, &rng);
+        b.values = true;
+        for (; status != THR_OK; fail++) {
+            const thr_hits_changes changes = changes_of(m, &b, NULL);
+            if (fail == 2)
+                live = atomic_load(&memory.live);
+            memory.fail_at = atomic_load(&memory.calls) + fail;
+            status = thr_hits_update(hits, &changes, &next, &err);
+            memory.fail_at = 0;
+            if (status == THR_OK)
+                break;
+            assert_error(status, THR_ENOMEM, &err, "no memory for");
+            assert_null(next);
+            check_search(hits, m, &h);
+        }
+        assert_true(fail > 20 && live > 0);
+        check_search(hits, m, &h);
+        apply(m, &b);
+        check_search(next, m, &h);
+        thr_hits_free(hits);
+        thr_hits_free(next);
+        free(m);
+        thr_context_free(context);
+        assert_int_equal(atomic_load(&memory.live), 0);
+    }
+}
+
+static void nothing_is_allocated_after_the_first_search(void **state) {
+    static const uint64_t ends[] = {0, 4};
+    static const uint32_t features[] = {0, 3, 6, 60};
+    static uint64_t filter[(N + BATCH) / 64 + 1];
+    const thr_hits_queries queries = {1, ends, features, NULL};
+    uint64_t rng = test_seed() + 46, ids[K];
+    uint32_t n_unknown;
+    test_memory memory = {0};
+    thr_context *context = test_context(2, THR_ISA_BEST, &memory);
+    model *m = draw_model(GIVEN_IDS, &rng);
+    thr_hits *hits = build(context, m, PATH, true), *next = NULL;
+    batch b = draw_batch(m, false, &rng);
+    const thr_hits_changes changes = changes_of(m, &b, NULL);
+    thr_hits_search_options options;
+    thr_error err;
+    (void)state;
+    memset(filter, 0xff, sizeof filter);
+    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+    thr_hits_search_options_init(&options);
+    options.filter = filter;
+    options.filter_bits = thr_hits_get_info(next).n_rows;
+    options.n_unknown = &n_unknown;
+    for (int times = 0; times < 4; times++) {
+        const size_t calls = atomic_load(&memory.calls);
+        assert_ok(thr_hits_search(next, &queries, K, &options, ids, NULL, &err), &err);
+        assert_true(times == 0 || atomic_load(&memory.calls) == calls);
+    }
+    thr_hits_free(hits);
+    thr_hits_free(next);
+    free(m);
+    thr_context_free(context);
+    assert_int_equal(atomic_load(&memory.live), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_of_updates_answer_as_lists_built_anew),
+        cmocka_unit_test(all_items_may_go_and_come_again),
+        cmocka_unit_test(a_feature_only_of_added_items_may_have_any_number),
+        cmocka_unit_test(tables_are_read),
+        cmocka_unit_test(wrong_changes_are_told),
+        cmocka_unit_test(too_many_items_are_refused),
+        cmocka_unit_test(every_failing_allocation_leaves_what_was),
+        cmocka_unit_test(nothing_is_allocated_after_the_first_search),
+    };
+    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
+}
