@@ -154,6 +154,14 @@ THR_API thr_dual_info thr_dual_get_info(const thr_dual *dual);
 THR_API thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *const *texts, const size_t *lengths,
                                    size_t n_texts, float *out, thr_error *err);
 
+/*
+ * The lines of a text reader, words of a user or an item each (.txt, or a column of a table: "ads.tsv:2"), encoded, as
+ * a reader of rows: what thr_index_build takes. texts and dual must live as long as it. THR_OK; THR_EINVAL when texts
+ * is none; THR_ENOMEM.
+ */
+THR_API thr_status thr_dual_reader(const thr_dual *dual, thr_side side, thr_reader *texts, thr_reader **reader,
+                                   thr_error *err);
+
 /* A feature of items that a user's history has: what an item with it gets. The word lies in the user's text. */
 typedef struct thr_dual_hit {
     const char *word;

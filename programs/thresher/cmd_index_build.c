@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dual.h"
 #include "hits_query.h"
 #include "index_out.h"
 #include "program.h"
@@ -91,7 +92,7 @@ static const prog_option options[] = {
      .value = "cosine|ip|l2",
      .choices = metrics,
      .fallback = "cosine",
-     .help = "what near means: cosine, inner product or distance",
+     .help = "what near means: cosine, inner product or distance; a model decides it",
      .offset = offsetof(build_values, metric)},
     {.name = "bits",
      .kind = PROG_COUNT,
@@ -149,16 +150,11 @@ static const prog_option options[] = {
 
 /* Words that are right one by one, but not together. */
 static int check_words(const program *run, const build_values *values) {
-    const thr_metric metric = (thr_metric)values->metric;
-
     if (values->lead > values->bits)
         prog_error("--lead %" PRIu64 " of --bits %" PRIu64 ": at most all of them; %s", values->lead, values->bits,
                    prog_see_help(run));
     else if (values->values != NULL && values->features == NULL)
         prog_error("--values needs --features: bids are of items that have them; %s", prog_see_help(run));
-    else if (values->model != NULL && metric != THR_METRIC_COSINE)
-        prog_error("--metric %s with --model: a model's vectors are learned for cosine; %s", thr_metric_name(metric),
-                   prog_see_help(run));
     else
         return PROG_DONE;
     return PROG_WRONG_WORDS;
@@ -184,9 +180,35 @@ static int check_model_words(const program *run, const build_values *values, con
 /* Where rows come from: a file of them, or texts that a model's item side encodes. */
 typedef struct build_source {
     thr_reader *file;  /* of rows or lines */
-    thr_tower *tower;  /* NULL without --model */
+    thr_tower *tower;  /* of texts, or NULL */
+    thr_dual *dual;    /* or NULL */
     thr_reader *texts; /* the lines, encoded; NULL where the file holds rows */
+    thr_metric metric;
 } build_source;
+
+/* What a model's vectors are learned for is the metric, unless another is given. */
+static int open_model(program *run, const build_values *values, build_source *source) {
+    const thr_metric metric = (thr_metric)values->metric;
+    thr_error err = {.status = THR_OK};
+    bool dual = false;
+
+    if (prog_probe_dual(run, values->model, &dual) != PROG_DONE)
+        return PROG_FAILED;
+    source->metric = dual ? THR_METRIC_IP : THR_METRIC_COSINE;
+    if (prog_is_given(run, "metric") && metric != source->metric) {
+        prog_error("--metric %s with --model: vectors of %s are learned for %s; %s", thr_metric_name(metric),
+                   values->model, thr_metric_name(source->metric), prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    const thr_status status = dual ? thr_dual_open(run->context, values->model, &source->dual, &err)
+                                   : thr_tower_open(run->context, values->model, &source->tower, &err);
+    if (status != THR_OK)
+        return prog_failed(&err);
+    if (dual)
+        return PROG_DONE;
+    const thr_tower_info info = thr_tower_get_info(source->tower);
+    return check_model_words(run, values, &info.config);
+}
 
 static int open_source(program *run, const build_values *values, build_source *source) {
     thr_error err = {.status = THR_OK};
@@ -195,28 +217,27 @@ static int open_source(program *run, const build_values *values, build_source *s
     if (thr_reader_open(run->context, values->vectors, &source->file, &err) != THR_OK)
         return prog_failed(&err);
     if (values->model != NULL) {
-        if (thr_tower_open(run->context, values->model, &source->tower, &err) != THR_OK)
-            return prog_failed(&err);
-        const thr_tower_info info = thr_tower_get_info(source->tower);
-        rc = check_model_words(run, values, &info.config);
+        rc = open_model(run, values, source);
         if (rc != PROG_DONE)
             return rc;
     }
     if (thr_reader_get_shape(source->file).dtype != THR_DTYPE_NONE)
         return PROG_DONE;
-    if (source->tower == NULL) {
+    if (source->tower == NULL && source->dual == NULL) {
         prog_error("%s holds text; VECTORS must be rows of numbers (texts need --model, names go to --ids)",
                    values->vectors);
         return PROG_FAILED;
     }
-    if (thr_tower_reader(source->tower, THR_SIDE_ITEM, source->file, &source->texts, &err) != THR_OK)
-        return prog_failed(&err);
-    return PROG_DONE;
+    const thr_status status = source->dual != NULL
+                                  ? thr_dual_reader(source->dual, THR_SIDE_ITEM, source->file, &source->texts, &err)
+                                  : thr_tower_reader(source->tower, THR_SIDE_ITEM, source->file, &source->texts, &err);
+    return status == THR_OK ? PROG_DONE : prog_failed(&err);
 }
 
 static void close_source(build_source *source) {
     thr_reader_free(source->texts);
     thr_tower_free(source->tower);
+    thr_dual_free(source->dual);
     thr_reader_free(source->file);
 }
 
@@ -224,7 +245,7 @@ static int run_build(program *run, const void *all_values) {
     const build_values *values = all_values;
     thr_index_build_options build;
     float *multipliers = NULL;
-    build_source source = {.file = NULL};
+    build_source source = {.metric = (thr_metric)values->metric};
     double start = prog_seconds();
     int rc = check_words(run, values);
 
@@ -235,7 +256,7 @@ static int run_build(program *run, const void *all_values) {
         goto out;
     thr_index_build_options_init(&build);
     build.model = values->model;
-    build.metric = (thr_metric)values->metric;
+    build.metric = source.metric;
     build.item_bits = (uint32_t)values->bits;
     build.lead_bits = (uint32_t)values->lead;
     build.rotate = values->rotate ? THR_ROTATE_ON : values->no_rotate ? THR_ROTATE_OFF : THR_ROTATE_AUTO;
@@ -261,6 +282,7 @@ static const char *const examples[] = {
     "xzcat sift.fvecs.xz | thresher index build -.fvecs --metric l2 -o sift.index",
     "thresher index build packages.tsv:2 --model packages.safetensors -o p.index",
     "thresher index build ads.fvecs --metric ip --features ads.tsv --values bids.tsv -o ads.index",
+    "thresher index build ads.tsv:2 --model ads.safetensors --features ads.tsv -o ads.index",
     NULL,
 };
 
@@ -273,7 +295,8 @@ const prog_command prog_index_build = {
         "exact scores. Rows are streamed, so the file may be larger than memory. At the end some of the items serve as "
         "queries to find out how many rows a recall takes.\n\n"
         "With --model the rows are texts, or vectors that the model made of them: what it learned of queries and items "
-        "goes into the index, which then answers queries in words.\n\n"
+        "goes into the index, which then answers queries in words. A dual model's are features: with --features the "
+        "hits of a user's history count, too.\n\n"
         "With --features searches may add to an item's score what a query weighs the features that it has, multiply "
         "it by a bid, and target items by what they have.\n\n"
         "The index appears when it is complete. A build that fails or is stopped (SIGINT, SIGTERM) changes nothing: "

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "dual.h"
 #include "index_out.h"
 #include "json.h"
 #include "model_info.h"
@@ -50,6 +51,13 @@ static void print_json(const char *dir, const thr_index *index) {
         prog_json_key(&json, "model");
         prog_json_open(&json, '{');
         prog_json_model(&json, thr_index_tower(index));
+        prog_json_close(&json, '}');
+    }
+    if (thr_index_dual(index) != NULL) {
+        const thr_dual_info dual = thr_dual_get_info(thr_index_dual(index));
+        prog_json_key(&json, "model");
+        prog_json_open(&json, '{');
+        prog_json_dual(&json, &dual);
         prog_json_close(&json, '}');
     }
     prog_json_close(&json, '}');
@@ -104,13 +112,18 @@ static void print_text(const char *dir, thr_index *index) {
     if (tower != NULL)
         (void)printf("model           %s, %s\n", prog_model_line(tower).text,
                      prog_bytes((double)prog_model_bytes(index)).text);
+    if (thr_index_dual(index) != NULL) {
+        const thr_dual_info dual = thr_dual_get_info(thr_index_dual(index));
+        (void)printf("model           %s, %s\n", prog_dual_line(&dual).text,
+                     prog_bytes((double)prog_model_bytes(index)).text);
+    }
     if (info->has_features)
         (void)printf("features        %s, %s of posting lists\n", prog_short((double)hits->n_features).text,
                      prog_bytes((double)hits->file_bytes).text);
     (void)printf("ids             %s\n", ids);
     (void)printf("segments        %" PRIu32 "\n", info->n_segments);
     (void)printf("files           %s, %.1f bytes an item%s\n", prog_bytes((double)info->file_bytes).text,
-                 prog_bytes_per_item(index), tower != NULL ? " beside the model" : "");
+                 prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? " beside the model" : "");
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
 

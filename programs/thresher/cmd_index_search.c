@@ -232,9 +232,10 @@ static int check_words(const program *run, const prog_search_values *values) {
     else if (features->features != NULL && !isnan(values->extra))
         prog_error("--extra is of scores alone, --features change them: give --recall or --candidates; %s",
                    prog_see_help(run));
-    else if (features->features == NULL &&
+    else if (features->features == NULL && !text && !queries &&
              (features->multipliers != NULL || features->offsets != NULL || features->explain || features->value != 0))
-        prog_error("--value, --multipliers, --offsets and --explain need --features; %s", prog_see_help(run));
+        prog_error("--value, --multipliers, --offsets and --explain need --features, or users in words; %s",
+                   prog_see_help(run));
     else
         return PROG_DONE;
     return PROG_WRONG_WORDS;

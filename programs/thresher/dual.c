@@ -120,34 +120,46 @@ int prog_eval_dual(program *run, const char *model, const char *requests, const 
 
 /* ------------------------------------------------------------------------------------------------ info */
 
-static void print_info_json(const char *path, const thr_dual_info *info) {
+void prog_json_dual(prog_json *json, const thr_dual_info *info) {
     char fingerprint[17];
-    prog_json json = prog_json_to(stdout);
 
     (void)snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, info->fingerprint);
+    prog_json_key_text(json, "kind", "dual");
+    prog_json_key_count(json, "n_dims", info->config.n_dims);
+    prog_json_key_count(json, "n_products", info->config.n_products);
+    prog_json_key_bool(json, "hits", info->config.hits);
+    prog_json_key_count(json, "n_embedding", info->config.n_embedding);
+    prog_json_key_count(json, "n_hidden", info->config.n_hidden);
+    prog_json_key_count(json, "n_user_words", info->n_user_words);
+    prog_json_key_count(json, "n_user_fields", info->n_user_fields);
+    prog_json_key_count(json, "n_item_words", info->n_item_words);
+    prog_json_key_count(json, "n_item_fields", info->n_item_fields);
+    prog_json_key_count(json, "n_parameters", info->n_parameters);
+    prog_json_key_count(json, "file_bytes", info->file_bytes);
+    prog_json_key_text(json, "fingerprint", fingerprint);
+}
+
+static void print_info_json(const char *path, const thr_dual_info *info) {
+    prog_json json = prog_json_to(stdout);
+
     prog_json_open(&json, '{');
     prog_json_key_text(&json, "file", path);
-    prog_json_key_text(&json, "kind", "dual");
-    prog_json_key_count(&json, "n_dims", info->config.n_dims);
-    prog_json_key_count(&json, "n_products", info->config.n_products);
-    prog_json_key_bool(&json, "hits", info->config.hits);
-    prog_json_key_count(&json, "n_embedding", info->config.n_embedding);
-    prog_json_key_count(&json, "n_hidden", info->config.n_hidden);
-    prog_json_key_count(&json, "n_user_words", info->n_user_words);
-    prog_json_key_count(&json, "n_user_fields", info->n_user_fields);
-    prog_json_key_count(&json, "n_item_words", info->n_item_words);
-    prog_json_key_count(&json, "n_item_fields", info->n_item_fields);
-    prog_json_key_count(&json, "n_parameters", info->n_parameters);
-    prog_json_key_count(&json, "file_bytes", info->file_bytes);
-    prog_json_key_text(&json, "fingerprint", fingerprint);
+    prog_json_dual(&json, info);
     prog_json_close(&json, '}');
     prog_json_end(&json);
 }
 
+prog_dual_text prog_dual_line(const thr_dual_info *info) {
+    prog_dual_text line;
+
+    (void)snprintf(line.text, sizeof line.text, "dual tower%s%s, vectors of %" PRIu32 " numbers",
+                   info->config.n_products != 0 ? ", IPNN" : "", info->config.hits ? ", HitMatch" : "", info->n_vector);
+    return line;
+}
+
 static void print_info_text(const char *path, const thr_dual_info *info) {
     (void)printf("file        %s\n", path);
-    (void)printf("model       dual tower%s%s, vectors of %" PRIu32 " numbers\n",
-                 info->config.n_products != 0 ? ", IPNN" : "", info->config.hits ? ", HitMatch" : "", info->n_vector);
+    (void)printf("model       %s\n", prog_dual_line(info).text);
     (void)printf("users       %s words of %s fields\n", prog_exact(info->n_user_words).text,
                  prog_exact(info->n_user_fields).text);
     (void)printf("items       %s words of %s fields\n", prog_exact(info->n_item_words).text,

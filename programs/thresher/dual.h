@@ -3,6 +3,7 @@
 #ifndef THRESHER_PROGRAM_DUAL_H
 #define THRESHER_PROGRAM_DUAL_H
 
+#include "json.h"
 #include "program.h"
 
 /* Files of a training; curve may be NULL. */
@@ -17,6 +18,13 @@ int prog_eval_dual(program *run, const char *model, const char *requests, const 
 /* Vectors of a file's users or items to output; hits (may be NULL): a file for what users' words add to items. */
 int prog_encode_dual(program *run, const char *model, thr_side side, const char *texts, const char *output,
                      const char *hits);
+
+/* What such a model is, in a line; and as keys of an open JSON object. */
+typedef struct prog_dual_text {
+    char text[100];
+} prog_dual_text;
+prog_dual_text prog_dual_line(const thr_dual_info *info);
+void prog_json_dual(prog_json *json, const thr_dual_info *info);
 
 /* `info` of such a model. */
 int prog_print_dual(program *run, const char *path);

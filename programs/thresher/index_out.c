@@ -9,8 +9,9 @@
 
 uint64_t prog_model_bytes(const thr_index *index) {
     const thr_tower *tower = thr_index_tower(index);
+    const thr_dual *dual = thr_index_dual(index);
 
-    return tower == NULL ? 0 : thr_tower_get_info(tower).file_bytes;
+    return tower != NULL ? thr_tower_get_info(tower).file_bytes : dual != NULL ? thr_dual_get_info(dual).file_bytes : 0;
 }
 
 static double per_item(uint64_t bytes, uint64_t n_items) {
@@ -56,8 +57,8 @@ static int report(const program *run, const char *dir, double seconds) {
     prog_note("built %s: %s items of %" PRIu32 " dimensions, %s, %" PRIu32
               " bits, %.1f bytes an item%s%s, in %s (%s items/s)",
               dir, prog_exact(info.n_items).text, info.n_dims, thr_metric_name(info.metric), info.item_bits,
-              prog_bytes_per_item(index), thr_index_tower(index) != NULL ? " and a model of " : "",
-              thr_index_tower(index) != NULL ? prog_bytes((double)prog_model_bytes(index)).text : "",
+              prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? " and a model of " : "",
+              prog_model_bytes(index) > 0 ? prog_bytes((double)prog_model_bytes(index)).text : "",
               prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
     if (run->globals.json) {
         prog_json json = prog_json_to(stdout);

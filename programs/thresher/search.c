@@ -196,9 +196,14 @@ int prog_search_file(prog_search *s) {
         rc = prog_search_encode(s, s->values->queries, file, &texts);
         if (rc != PROG_DONE)
             goto out;
+        rc = prog_features_of_users(&s->features, s->run, s->index, s->values->queries, NULL, s->batch, &s->options);
+        if (rc != PROG_DONE)
+            goto out;
         reader = texts;
         rc = PROG_FAILED;
     }
+    if (prog_features_check(&s->features) != PROG_DONE)
+        goto out;
     shape = thr_reader_get_shape(reader);
     total = shape.n_rows == THR_ROWS_UNKNOWN ? 0 : shape.n_rows;
     if (shape.n_dims != s->info.n_dims) {

@@ -2,6 +2,7 @@
 #include "search_features.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,33 +24,51 @@ static int set_values(prog_features *f, program *run) {
     return rc;
 }
 
-static int open_lines(prog_features *f, program *run, uint64_t batch, thr_search_options *options) {
-    thr_error err = {.status = THR_OK};
-    if (thr_reader_open(run->context, f->values->features, &f->lines, &err) != THR_OK)
-        return prog_failed(&err);
-    if (thr_reader_get_shape(f->lines).dtype != THR_DTYPE_NONE) {
-        prog_error("%s holds numbers; --features are lines of features", f->values->features);
-        return PROG_FAILED;
-    }
+static int open_batch(prog_features *f, uint64_t batch, thr_search_options *options) {
     f->batch = batch;
     f->queries = calloc((size_t)batch, sizeof *f->queries);
     f->offsets = calloc((size_t)batch + 1, sizeof *f->offsets);
     f->n_unknown = calloc((size_t)batch, sizeof *f->n_unknown);
     if (f->queries == NULL || f->offsets == NULL || f->n_unknown == NULL)
         return prog_no_memory();
+    f->options = options;
     options->features = &f->view;
     options->value = (thr_hits_value)f->values->value;
     options->n_unknown = f->n_unknown;
     return PROG_DONE;
 }
 
+static int open_lines(prog_features *f, program *run, const char *file) {
+    thr_error err = {.status = THR_OK};
+    f->name = file;
+    if (thr_reader_open(run->context, file, &f->lines, &err) != THR_OK)
+        return prog_failed(&err);
+    if (thr_reader_get_shape(f->lines).dtype == THR_DTYPE_NONE)
+        return PROG_DONE;
+    prog_error("%s holds numbers; lines of features are wanted", file);
+    return PROG_FAILED;
+}
+
+int prog_features_of_users(prog_features *f, program *run, const thr_index *index, const char *file,
+                           const prog_list *texts, uint64_t batch, thr_search_options *options) {
+    f->dual = thr_index_dual(index);
+    if (f->dual == NULL || f->hits == NULL || f->values->features != NULL) {
+        f->dual = NULL;
+        return PROG_DONE;
+    }
+    f->texts = texts;
+    f->name = "--text";
+    const int rc = file != NULL ? open_lines(f, run, file) : PROG_DONE;
+    return rc == PROG_DONE ? open_batch(f, batch, options) : rc;
+}
+
 int prog_features_open(prog_features *f, program *run, const prog_features_values *values, thr_index *index,
                        const char *dir, uint64_t batch, thr_search_options *options) {
     thr_error err = {.status = THR_OK};
     f->values = values;
-    if (values->features == NULL && values->target == NULL)
-        return PROG_DONE;
     f->hits = thr_index_hits(index);
+    if (f->hits == NULL && values->features == NULL && values->target == NULL)
+        return PROG_DONE;
     if (f->hits == NULL) {
         prog_error("%s was built without features: build it with thresher index build --features", dir);
         return PROG_FAILED;
@@ -60,10 +79,11 @@ int prog_features_open(prog_features *f, program *run, const prog_features_value
     if (f->target != NULL)
         prog_detail("%s of %s items may be found", prog_exact(thr_hits_target_count(f->target)).text,
                     prog_exact(thr_hits_get_info(f->hits).n_items).text);
-    if (values->features == NULL)
-        return PROG_DONE;
-    const int rc = set_values(f, run);
-    return rc == PROG_DONE ? open_lines(f, run, batch, options) : rc;
+    int rc = set_values(f, run);
+    if (rc != PROG_DONE || values->features == NULL)
+        return rc;
+    rc = open_lines(f, run, values->features);
+    return rc == PROG_DONE ? open_batch(f, batch, options) : rc;
 }
 
 /* Room for n features of all queries together. */
@@ -83,23 +103,78 @@ static int reserve(prog_features *f, size_t n) {
     return PROG_DONE;
 }
 
-static int next_line(prog_features *f, uint64_t q) {
+/* The next query's line; NULL at the end. */
+static int read_line(prog_features *f, const char **line, size_t *length) {
     thr_error err = {.status = THR_OK};
+    *line = NULL;
+    if (f->lines != NULL)
+        return thr_reader_next_line(f->lines, line, length, &err) == THR_OK ? PROG_DONE : prog_failed(&err);
+    if (f->next_text < f->texts->n) {
+        *line = f->texts->items[f->next_text++];
+        *length = strlen(*line);
+    }
+    return PROG_DONE;
+}
+
+/* From a user's words to a line of features, as `tower encode --hits` writes it. */
+static int weigh(prog_features *f, const char **line, size_t *length) {
+    enum { NUMBER = 32 };
+    thr_dual_hit few[64], *hits = few;
+    thr_error err = {.status = THR_OK};
+    size_t n = 0, size = 1;
+    if (thr_dual_hits(f->dual, *line, *length, hits, sizeof few / sizeof few[0], &n, &err) != THR_OK)
+        return prog_failed_at(f->name, &err);
+    if (n > sizeof few / sizeof few[0]) {
+        hits = malloc(n * sizeof *hits);
+        if (hits == NULL)
+            return prog_no_memory();
+        (void)thr_dual_hits(f->dual, *line, *length, hits, n, &n, &err); /* it was right before */
+    }
+    for (size_t i = 0; i < n; i++)
+        size += hits[i].length + NUMBER;
+    if (size > f->weighed_capacity) {
+        free(f->weighed);
+        f->weighed_capacity = 2 * size;
+        f->weighed = malloc(f->weighed_capacity);
+    }
+    *length = 0;
+    for (size_t i = 0; i < n && f->weighed != NULL; i++)
+        *length += (size_t)snprintf(f->weighed + *length, f->weighed_capacity - *length, "%.*s:%.9g ",
+                                    (int)hits[i].length, hits[i].word, (double)hits[i].weight);
+    if (hits != few)
+        free(hits);
+    *line = f->weighed;
+    return f->weighed != NULL ? PROG_DONE : prog_no_memory();
+}
+
+static int next_line(prog_features *f, uint64_t q) {
     const char *line;
-    size_t length;
-    if (thr_reader_next_line(f->lines, &line, &length, &err) != THR_OK)
-        return prog_failed(&err);
-    if (line == NULL) {
-        prog_error("%s has fewer lines than there are queries: give one for each, an empty one for none",
-                   f->values->features);
+    size_t length = 0;
+    int rc = read_line(f, &line, &length);
+    if (rc == PROG_DONE && line == NULL) {
+        prog_error("%s has fewer lines than there are queries: give one for each, an empty one for none", f->name);
         return PROG_FAILED;
     }
-    return prog_hits_query_read(&f->queries[q], f->hits, f->values->features, line, length);
+    if (rc == PROG_DONE && f->dual != NULL)
+        rc = weigh(f, &line, &length);
+    if (rc == PROG_DONE)
+        rc = prog_hits_query_read(&f->queries[q], f->hits, f->name, line, length);
+    if (rc == PROG_DONE && f->queries[q].model != 0)
+        f->options->features_model = f->queries[q].model;
+    return rc;
+}
+
+int prog_features_check(const prog_features *f) {
+    const prog_features_values *v = f->values;
+    if (f->batch != 0 || (v->multipliers == NULL && v->offsets == NULL && !v->explain && v->value == 0))
+        return PROG_DONE;
+    prog_error("--value, --multipliers, --offsets and --explain need --features: queries are vectors alone");
+    return PROG_FAILED;
 }
 
 int prog_features_next(prog_features *f, uint64_t n) {
     int rc = PROG_DONE;
-    if (f->lines == NULL)
+    if (f->batch == 0)
         return PROG_DONE;
     for (uint64_t q = 0; q < n && rc == PROG_DONE; q++) {
         const prog_hits_query *query = &f->queries[q];
@@ -118,12 +193,12 @@ int prog_features_next(prog_features *f, uint64_t n) {
 }
 
 void prog_features_count(prog_features *f, uint64_t n) {
-    for (uint64_t q = 0; q < n && f->lines != NULL; q++)
+    for (uint64_t q = 0; q < n && f->batch != 0; q++)
         f->all_unknown += f->n_unknown[q];
 }
 
 int prog_features_explain(prog_features *f, uint64_t q, prog_answer *answer) {
-    if (f->lines == NULL || !f->values->explain)
+    if (f->batch == 0 || !f->values->explain)
         return PROG_DONE;
     return prog_explain(&f->explainer, f->hits, &f->queries[q], answer);
 }
@@ -138,7 +213,7 @@ int prog_features_end(prog_features *f) {
         return prog_failed(&err);
     if (line == NULL)
         return PROG_DONE;
-    prog_error("%s has more lines than there are queries: give one for each", f->values->features);
+    prog_error("%s has more lines than there are queries: give one for each", f->name);
     return PROG_FAILED;
 }
 
@@ -153,4 +228,5 @@ void prog_features_free(prog_features *f) {
     free(f->features);
     free(f->weights);
     free(f->n_unknown);
+    free(f->weighed);
 }

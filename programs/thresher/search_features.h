@@ -15,8 +15,15 @@ typedef struct prog_features_values {
 
 typedef struct prog_features {
     const prog_features_values *values;
-    thr_hits *hits; /* the index's, NULL where nothing is asked of them */
+    const char *name;     /* of what the lines are from, for messages */
+    thr_hits *hits;       /* the index's, NULL where nothing is asked of them */
+    const thr_dual *dual; /* lines are a user's words, of which it says what they weigh; or NULL */
     thr_reader *lines;
+    const prog_list *texts; /* instead of lines */
+    size_t next_text;
+    char *weighed; /* a user's line of features */
+    size_t weighed_capacity;
+    thr_search_options *options;
     thr_hits_target *target;
     prog_hits_query *queries; /* of a batch, */
     uint64_t batch;           /* of so many at most, */
@@ -36,6 +43,16 @@ typedef struct prog_features {
  */
 int prog_features_open(prog_features *f, program *run, const prog_features_values *values, thr_index *index,
                        const char *dir, uint64_t batch, thr_search_options *options);
+
+/*
+ * Where users are told by their words, a file of lines or texts (one is NULL), and the index carries a dual model: what
+ * it makes of their histories are the features, unless --features says others.
+ */
+int prog_features_of_users(prog_features *f, program *run, const thr_index *index, const char *file,
+                           const prog_list *texts, uint64_t batch, thr_search_options *options);
+
+/* Whether all that is said of features can be done, now that queries are known. */
+int prog_features_check(const prog_features *f);
 
 /* The lines of the next n queries. */
 int prog_features_next(prog_features *f, uint64_t n);

@@ -149,6 +149,31 @@ awk 'NR == FNR { split($1, ad, "ad"); first[FNR] = ad[2]; next }
     { match($0, /click.category=[0-9]/); right += substr($0, RSTART + 15, 1) == first[FNR] % 7 }
     END { exit !(right > 70) }' order.txt test.tsv || die "the best ads are of other categories than the users like"
 cut -f1 test.tsv >users.txt
+
+random_rows 3 4 1 | to_fvecs >narrow.fvecs
+
+# An index that carries the model reads users in words: vectors and hits are those that were encoded apart.
+works "$THRESHER" index build items.tsv:2 --model m.safetensors --features items.tsv -o model.index
+says ' and a model of ' err
+works "$THRESHER" index info model.index
+says '^metric *ip$' out
+says '^model *dual tower, ' out
+works "$THRESHER" index verify model.index
+works "$THRESHER" index search model.index users.txt -k 40 --exact --json
+sed 's/.*"names":\["//; s/"\].*//; s/","/ /g' out >same.txt
+same order.txt same.txt
+works "$THRESHER" index search model.index --text "$(head -1 users.txt)" -k 40 --exact --json --explain
+says '"matches":\[{"category=' out
+sed 's/.*"names":\["//; s/"\].*//; s/","/ /g' out >same.txt
+head -1 order.txt >first.txt
+same first.txt same.txt
+works "$THRESHER" index search model.index users.fvecs --features hits.txt -k 5
+works "$THRESHER" tower encode other.safetensors test.tsv --side query -o others.fvecs --hits others.txt
+fails 1 'built for queries of the model' "$THRESHER" index search model.index users.fvecs --features others.txt -k 5
+fails 2 'vectors of m.safetensors are learned for ip' \
+    "$THRESHER" index build items.npy --model m.safetensors --metric l2 -o l2.index
+fails 1 'those of the model m.safetensors have 12' "$THRESHER" index build narrow.fvecs --model m.safetensors -o n.index
+fails 1 "has no name before '='" "$THRESHER" index search model.index --text "=x" -k 5
 works "$THRESHER" tower encode m.safetensors users.txt --side query -o same.fvecs -q
 same users.fvecs same.fvecs
 if xz --version >/dev/null 2>&1 && "$THRESHER" info | grep -q 'and .xz'; then
@@ -174,7 +199,6 @@ fails 2 'whose vectors are floats' "$THRESHER" tower encode m.safetensors test.t
 fails 2 'whose vectors are floats' "$THRESHER" tower encode m.safetensors test.tsv --packed -o x.npy
 fails 2 '--hits is of users' "$THRESHER" tower encode m.safetensors items.tsv -o x.npy --hits h.txt
 fails 1 'cannot write no/h.txt' "$THRESHER" tower encode m.safetensors test.tsv --side query -o x.npy --hits no/h.txt
-fails 1 'is no model of texts' "$THRESHER" index build users.txt --model m.safetensors -o new.index
 head -c 3000 m.safetensors >cut.safetensors
 fails 1 'cut.safetensors' "$THRESHER" info cut.safetensors
 [ -z "$(ls -d new* x.npy 2>/dev/null)" ] || die "what was refused left something"

@@ -58,7 +58,8 @@ cat users.txt few.txt >many.txt
 fails 1 'fewer lines than there are queries' "$THRESHER" index search ads.index queries.fvecs --features few.txt -k 5
 fails 1 'more lines than there are queries' "$THRESHER" index search ads.index queries.fvecs --features many.txt -k 5
 fails 2 'not for --radius' "$THRESHER" index search ads.index queries.fvecs --features users.txt --radius 1
-fails 2 'need --features' "$THRESHER" index search ads.index queries.fvecs --explain -k 5
+fails 2 'need --features' "$THRESHER" index search ads.index --like ad3 --explain -k 5
+fails 1 'need --features' "$THRESHER" index search ads.index queries.fvecs --explain -k 5
 fails 2 'need.* --features' "$THRESHER" index build items.fvecs --values bids.tsv -o x.index
 works "$THRESHER" index build items.fvecs -o plain.index --quiet
 fails 1 'was built without features' "$THRESHER" index search plain.index queries.fvecs --features users.txt -k 5
