@@ -293,6 +293,8 @@ static int run_all(hits_bench *b) {
     if (b->run->values->peers && run_peers(b) != 0)
         return -1;
     print_searches(b);
+    if (bench_hits_fused(b->run, &b->catalogue) != 0)
+        return -1;
     bench_hits_query queries[N_SIZES];
     for (int size = 0; size < N_SIZES; size++)
         queries[size] = (bench_hits_query){b->features[size][0], b->weights[size][0], SIZES[size]};

@@ -66,6 +66,11 @@ int bench_hits_updates(bench_scan_run *run, thr_hits *hits, const bench_catalogu
 /* Searches by 64 threads while files are built and swapped. */
 int bench_hits_swap(bench_scan_run *run, uint64_t n_items);
 
+/* ---------------------------------------------------------------------------------------------- hits_fused.c */
+
+/* The catalogue's items with vectors: both in one pass. */
+int bench_hits_fused(bench_scan_run *run, const bench_catalogue *c);
+
 /* ---------------------------------------------------------------------------------------------- hits_peers.c */
 
 /* How long a peer takes for a query of so many features. */

@@ -6,7 +6,7 @@
 
 #include <thresher/thresher.h>
 
-enum { ADS = 60, REQUESTS = 2000, TASTES = 6, SHOWN = 5, HITS = 8 };
+enum { ADS = 60, REQUESTS = 2000, TASTES = 6, SHOWN = 5, HITS = 8, MOST_DIMS = 64 };
 
 /* Numbers below n that look drawn. */
 static int draw(unsigned *state, unsigned n) {
@@ -41,19 +41,50 @@ static int failed(const thr_error *err) {
     return 1;
 }
 
-/* What the user's history adds to an ad of these words: its hits are views of the user's text, without a NUL. */
-static float add_hits(const char *words, const thr_dual_hit *hits, size_t n) {
-    float sum = 0;
-    for (size_t i = 0; i < n; i++)
-        for (const char *at = words; *at != '\0'; at += strcspn(at, " "), at += *at == ' ')
-            if (strcspn(at, " ") == hits[i].length && memcmp(at, hits[i].word, hits[i].length) == 0)
-                sum += hits[i].weight;
-    return sum;
+/* Vectors of all ads, and their words, in one index: searches score every ad by both. */
+static thr_status build_index(thr_context *context, const thr_dual *dual, thr_error *err) {
+    static char words[ADS][64];
+    static float vectors[ADS * MOST_DIMS];
+    const char *texts[ADS];
+    thr_index_build_options options;
+    thr_reader *reader = NULL;
+    for (int ad = 0; ad < ADS; ad++) {
+        (void)snprintf(words[ad], sizeof words[ad], "category=%d advertiser=%d", ad % TASTES, ad / 10);
+        texts[ad] = words[ad];
+    }
+    thr_status status = thr_dual_encode(dual, THR_SIDE_ITEM, texts, NULL, ADS, vectors, err);
+    const thr_matrix rows = thr_matrix_f32(vectors, ADS, thr_dual_get_info(dual).n_vector);
+    if (status == THR_OK)
+        status = thr_reader_from_matrix(context, &rows, &reader, err);
+    thr_index_build_options_init(&options);
+    options.metric = THR_METRIC_IP;
+    options.features_path = "items.tsv";
+    options.replace = true;
+    if (status == THR_OK)
+        status = thr_index_build(context, "ads.index", reader, &options, err);
+    thr_reader_free(reader);
+    return status;
+}
+
+/* What the user's history weighs the features of ads; words are views of the user's text. */
+static thr_status weigh(const thr_dual *dual, const char *user, const thr_hits *lists, uint32_t *features,
+                        float *weights, size_t *n, thr_error *err) {
+    thr_dual_hit hits[HITS];
+    const thr_status status = thr_dual_hits(dual, user, strlen(user), hits, HITS, n, err);
+    for (size_t i = 0; status == THR_OK && i < *n; i++) {
+        char word[64];
+        (void)snprintf(word, sizeof word, "%.*s", (int)hits[i].length, hits[i].word);
+        if (!thr_hits_feature(lists, word, &features[i]))
+            features[i] = UINT32_MAX; /* no ad has it */
+        weights[i] = hits[i].weight;
+    }
+    return status;
 }
 
 int main(void) {
     thr_context *context = NULL;
     thr_dual *dual = NULL;
+    thr_index *index = NULL;
     thr_dual_train_options options;
     thr_dual_report report;
     thr_error err;
@@ -65,36 +96,30 @@ int main(void) {
     options.n_epochs = 3;
     if (thr_context_create(NULL, &context, &err) != THR_OK ||
         thr_dual_train(context, "requests.tsv", "items.tsv", "ads.safetensors", &options, &report, &err) != THR_OK ||
-        thr_dual_open(context, "ads.safetensors", &dual, &err) != THR_OK)
+        thr_dual_open(context, "ads.safetensors", &dual, &err) != THR_OK ||
+        build_index(context, dual, &err) != THR_OK || thr_index_open(context, "ads.index", &index, &err) != THR_OK)
         return failed(&err);
     printf("GAUC %.3f on %llu requests it did not learn from\n", report.valid_gauc, (unsigned long long)report.n_valid);
 
     const char *user = "country=1 click.category=4:2";
-    const uint32_t n = thr_dual_get_info(dual).n_vector;
-    float user_vector[64], ad_vector[64];
-    thr_dual_hit hits[HITS];
-    size_t n_hits = 0;
-    if (n > 64 || thr_dual_encode(dual, THR_SIDE_QUERY, &user, NULL, 1, user_vector, &err) != THR_OK ||
-        thr_dual_hits(dual, user, strlen(user), hits, HITS, &n_hits, &err) != THR_OK)
+    float vector[MOST_DIMS], weights[HITS], value;
+    uint32_t features[HITS];
+    uint64_t best, ends[2] = {0};
+    size_t n = 0;
+    thr_search_options how;
+    if (thr_dual_encode(dual, THR_SIDE_QUERY, &user, NULL, 1, vector, &err) != THR_OK ||
+        weigh(dual, user, thr_index_hits(index), features, weights, &n, &err) != THR_OK)
         return failed(&err);
-    int best = 0;
-    float best_score = 0;
-    for (int ad = 0; ad < ADS; ad++) {
-        char words[64];
-        const char *text = words;
-        float score = 0;
-        (void)snprintf(words, sizeof words, "category=%d advertiser=%d", ad % TASTES, ad / 10);
-        if (thr_dual_encode(dual, THR_SIDE_ITEM, &text, NULL, 1, ad_vector, &err) != THR_OK)
-            return failed(&err);
-        for (uint32_t d = 0; d < n; d++)
-            score += user_vector[d] * ad_vector[d];
-        score += add_hits(words, hits, n_hits < HITS ? n_hits : HITS);
-        if (ad == 0 || score > best_score) {
-            best = ad;
-            best_score = score;
-        }
-    }
-    printf("for \"%s\" the best ad is ad%d, of category %d: %.2f\n", user, best, best % TASTES, (double)best_score);
+    ends[1] = n;
+    const thr_matrix query = thr_matrix_f32(vector, 1, thr_dual_get_info(dual).n_vector);
+    const thr_hits_queries asked = {1, ends, features, weights};
+    thr_search_options_init(&how);
+    how.features = &asked;
+    if (thr_index_search(index, &query, 1, &how, &best, &value, &err) != THR_OK)
+        return failed(&err);
+    printf("for \"%s\" the best ad is %s, of category %d: %.2f\n", user, thr_index_name(index, best),
+           (int)best % TASTES, (double)value);
+    thr_index_free(index);
     thr_dual_free(dual);
     thr_context_free(context);
     return best % TASTES == 4 ? 0 : 1;

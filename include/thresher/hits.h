@@ -56,6 +56,9 @@ typedef struct thr_hits_build_options {
     thr_hits_order order;
     const uint64_t *ids; /* n_items, each once, none THR_NO_ID; NULL: ids are rows */
     uint64_t n_ids;
+    const float *multipliers,
+        *offsets; /* n_values each, by row: what thr_hits_set_values sets, from the start; or NULL */
+    uint64_t n_values;
     bool replace;         /* a file that is already there is replaced, at the moment the new one is complete */
     uint64_t *n_repeated; /* if not NULL: features that an item was given more than once, which count once */
     uint64_t model;       /* the fingerprint of the model whose weights queries will have (thr_dual_info); 0: of any */
@@ -70,9 +73,10 @@ THR_API void thr_hits_build_options_init(thr_hits_build_options *options);
  * the largest feature's, and the file.
  *
  * Returns THR_OK; THR_EEXIST when path is there and replace is false; THR_EDIM for no items, more than
- * THR_HITS_MAX_ITEMS, or a number of ids that is not theirs; THR_EINVAL for offsets that do not ascend from 0 or
- * options out of range; THR_ERANGE for a feature beyond THR_HITS_MAX_FEATURE (err names the item) or the id THR_NO_ID;
- * THR_EDUPLICATE for an id that stands twice (err names both rows); THR_ENOSPACE; THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ * THR_HITS_MAX_ITEMS, or a number of ids or values that is not theirs; THR_EINVAL for offsets that do not ascend from 0
+ * or options out of range; THR_ERANGE for a feature beyond THR_HITS_MAX_FEATURE (err names the item), the id THR_NO_ID,
+ * or a value that is not finite; THR_EDUPLICATE for an id that stands twice (err names both rows); THR_ENOSPACE;
+ * THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
 THR_API thr_status thr_hits_build(thr_context *context, const char *path, const thr_item_features *items,
                                   const thr_hits_build_options *options, thr_error *err);

@@ -13,6 +13,7 @@
 #ifndef THRESHER_INDEX_H
 #define THRESHER_INDEX_H
 
+#include <thresher/hits.h>
 #include <thresher/matrix.h>
 #include <thresher/metric.h>
 #include <thresher/tower.h>
@@ -61,6 +62,15 @@ typedef struct thr_index_build_options {
      * nothing else is kept: item_bits are the model's; lead_bits, keep, rotate and calibration_queries do not count.
      */
     const char *model;
+    /*
+     * What the items have, in the order of their vectors: the file of a table as thr_hits_build_table reads it, whose
+     * names are those of the items where they have no others; or a view. NULL: nothing is said. Posting lists of it go
+     * into the index, with bids and offsets for a start (thr_hits_build_options), and searches may add what they weigh.
+     */
+    const char *features_path;
+    const thr_item_features *features;
+    const float *multipliers, *offsets; /* n_values each, by row, with features only; NULL: 1, and 0 */
+    uint64_t n_values;
 } thr_index_build_options;
 
 /* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. */
@@ -73,7 +83,8 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  * manifest is renamed into place at the end; an error, a cancelled or a killed build leaves what was there before.
  *
  * Returns THR_OK; THR_EEXIST when dir holds an index and replace is false, or holds other things; THR_EDIM for no rows,
- * a number of ids that is not the number of rows, or rows that do not have the model's dimensions; THR_ERANGE for NaN,
+ * a number of ids, features or values that is not the number of rows, or rows that do not have the model's dimensions;
+ * THR_ERANGE for NaN,
  * infinity or a row longer than 2^120 (2^60 for ip and l2; err names the row); THR_EMISMATCH for a row that is no code
  * of the model's planes (err names it); THR_ECHANGED when the model's file was changed meanwhile; THR_EDUPLICATE (err
  * names the id and both rows); THR_EINVAL for options out of range; THR_ENOSPACE; THR_EIO; THR_ECANCELED; THR_ENOMEM;
@@ -112,8 +123,9 @@ typedef struct thr_index_info {
     uint64_t file_bytes;   /* all files together */
     bool has_ids;
     bool has_names;
-    uint32_t lead_bits;     /* planes that are screened by themselves; item_bits: codes are not nested */
-    bool rotated, centred;  /* before they were coded */
+    uint32_t lead_bits;    /* planes that are screened by themselves; item_bits: codes are not nested */
+    bool rotated, centred; /* before they were coded */
+    bool has_features;
     uint64_t tuned_queries; /* that the index was calibrated with; 0: it was not */
 } thr_index_info;
 
@@ -128,6 +140,12 @@ THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
 
 /* The model that the index carries, which encodes queries for it; NULL when it has none. Lives as long as the index. */
 THR_API const thr_tower *thr_index_tower(const thr_index *index);
+
+/*
+ * The posting lists of what the items have; NULL when the index was built without features. Words, bids and offsets,
+ * targets and explanations are theirs (hits.h); they live as long as the index, and are not to be freed.
+ */
+THR_API thr_hits *thr_index_hits(thr_index *index);
 
 /* The name of the item with this id, NULL when the index has no names or no such id. Lives as long as the index. */
 THR_API const char *thr_index_name(const thr_index *index, uint64_t id);
@@ -173,6 +191,18 @@ typedef struct thr_search_options {
      * out, nothing is certified.
      */
     uint8_t *certified;
+    /*
+     * What each query weighs features, one for every row of the queries; NULL: the index's vectors alone are asked.
+     * Then items are ranked not by their scores, but by what value makes of s = score + the weights of the features
+     * that they have, and their multipliers and offsets (hits.h). Codes are screened with all of it, in one pass; what
+     * a recall takes is what it was found to take without. extra must not be set, and no answer is certified but an
+     * exact one.
+     */
+    const thr_hits_queries *features;
+    thr_hits_value value;
+    const thr_hits_target *target; /* of the index's posting lists; also without features. With a filter, what both let
+                                      through */
+    uint32_t *n_unknown;           /* n_queries places, or NULL: features of each that no item has */
 } thr_search_options;
 
 /* Defaults: query bits that fit the index, recall 0.99, no filter. */
@@ -193,9 +223,11 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  * of threads or the CPU level. After a first search of the same shape nothing is allocated; with extra, whose answers
  * have no size known beforehand, nothing once the largest has been seen.
  *
- * Returns THR_OK; THR_EINVAL for k = 0, options out of range or a filter of the wrong length; THR_EDIM; THR_ERANGE for
- * a query with NaN or infinity, or longer than 2^120 (2^60 for ip and l2; err names the row); THR_EUNSUPPORTED for
- * exact on an index of codes only; THR_ECHANGED when a segment file was changed or cut since it was opened; THR_ENOMEM.
+ * Returns THR_OK; THR_EINVAL for k = 0, options out of range, a filter of the wrong length, or a target of other lists;
+ * THR_EDIM, also for as many queries of features as there are no others; THR_ERANGE for a query with NaN or infinity,
+ * or longer than 2^120 (2^60 for ip and l2; err names the row), and for weights or values beyond all bounds;
+ * THR_EUNSUPPORTED for exact on an index of codes only, and for features of one without; THR_ECHANGED when a file was
+ * changed or cut since it was opened; THR_ENOMEM.
  */
 THR_API thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k,
                                     const thr_search_options *options, uint64_t *ids, float *scores, thr_error *err);
@@ -213,12 +245,12 @@ typedef struct thr_radius_result {
  * and inner product it is what they are at least, for L2 it is minus the largest squared distance (-r * r for all
  * within r).
  *
- * Of options (NULL: the defaults) query_bits, exact, filter, recall and certified count; those for the best k must not
- * be set. recall says how surely an item is found: one whose score is just least_score is missed with a probability of
- * about 1 - recall, better ones less. The margin that takes is measured for each query on some rows of the index. With
- * recall 1 none is missed; nor where most vectors would be read in any case, or codes have no factors (cosine, not
- * nested and without a centre), for then all vectors are scored. Exact scores decide what is found, so nothing is in an
- * answer that does not belong there; of an index of codes only, estimates decide.
+ * Of options (NULL: the defaults) query_bits, exact, filter, recall and certified count; those for the best k, and of
+ * features, must not be set. recall says how surely an item is found: one whose score is just least_score is missed
+ * with a probability of about 1 - recall, better ones less. The margin that takes is measured for each query on some
+ * rows of the index. With recall 1 none is missed; nor where most vectors would be read in any case, or codes have no
+ * factors (cosine, not nested and without a centre), for then all vectors are scored. Exact scores decide what is
+ * found, so nothing is in an answer that does not belong there; of an index of codes only, estimates decide.
  *
  * *result is to be freed before the context. Memory is needed for the answers alone, about 40 bytes an item found.
  * Answers do not depend on the number of threads or the CPU level.

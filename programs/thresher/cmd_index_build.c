@@ -4,8 +4,10 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "hits_query.h"
 #include "index_out.h"
 #include "program.h"
 #include "talk.h"
@@ -14,6 +16,7 @@ typedef struct build_values {
     const char *vectors;
     const char *output;
     const char *ids;
+    const char *features, *values;
     const char *model;
     size_t metric;
     uint64_t bits;
@@ -61,6 +64,20 @@ static const prog_option options[] = {
      .help = "an id an item (.npy .ibin .ivecs), or a text of one id or name a line (.txt .tsv:COLUMN .csv:COLUMN); "
              "default: row numbers from 0",
      .offset = offsetof(build_values, ids)},
+    {.name = "features",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "what the items have, in the order of VECTORS: .tsv of names and features, as thresher hits build reads "
+             "it; the names are the items' unless --ids gives the same. Searches may then add what features weigh",
+     .offset = offsetof(build_values, features)},
+    {.name = "values",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "with --features: a bid an item, which multiplies its score unless a search gives others: .tsv of items "
+             "and numbers, where others have 1; or a column of numbers in order of items",
+     .offset = offsetof(build_values, values)},
     {.name = "model",
      .kind = PROG_TEXT,
      .value = "FILE",
@@ -137,6 +154,8 @@ static int check_words(const program *run, const build_values *values) {
     if (values->lead > values->bits)
         prog_error("--lead %" PRIu64 " of --bits %" PRIu64 ": at most all of them; %s", values->lead, values->bits,
                    prog_see_help(run));
+    else if (values->values != NULL && values->features == NULL)
+        prog_error("--values needs --features: bids are of items that have them; %s", prog_see_help(run));
     else if (values->model != NULL && metric != THR_METRIC_COSINE)
         prog_error("--metric %s with --model: a model's vectors are learned for cosine; %s", thr_metric_name(metric),
                    prog_see_help(run));
@@ -204,6 +223,7 @@ static void close_source(build_source *source) {
 static int run_build(program *run, const void *all_values) {
     const build_values *values = all_values;
     thr_index_build_options build;
+    float *multipliers = NULL;
     build_source source = {.file = NULL};
     double start = prog_seconds();
     int rc = check_words(run, values);
@@ -223,9 +243,15 @@ static int run_build(program *run, const void *all_values) {
     build.ids_path = values->ids;
     build.replace = values->force;
     build.segment_rows = values->segment_items;
-    rc = prog_build_index(run, values->output, source.texts != NULL ? source.texts : source.file, &build, start);
+    build.features_path = values->features;
+    if (values->values != NULL)
+        rc = prog_table_values_read(run, values->features, values->values, 1, &multipliers, &build.n_values);
+    build.multipliers = multipliers;
+    if (rc == PROG_DONE)
+        rc = prog_build_index(run, values->output, source.texts != NULL ? source.texts : source.file, &build, start);
 out:
     close_source(&source);
+    free(multipliers);
     return rc;
 }
 
@@ -234,6 +260,7 @@ static const char *const examples[] = {
     "thresher index build words.npy --ids words.txt --keep f16 -o words.index",
     "xzcat sift.fvecs.xz | thresher index build -.fvecs --metric l2 -o sift.index",
     "thresher index build packages.tsv:2 --model packages.safetensors -o p.index",
+    "thresher index build ads.fvecs --metric ip --features ads.tsv --values bids.tsv -o ads.index",
     NULL,
 };
 
@@ -247,6 +274,8 @@ const prog_command prog_index_build = {
         "queries to find out how many rows a recall takes.\n\n"
         "With --model the rows are texts, or vectors that the model made of them: what it learned of queries and items "
         "goes into the index, which then answers queries in words.\n\n"
+        "With --features searches may add to an item's score what a query weighs the features that it has, multiply "
+        "it by a bid, and target items by what they have.\n\n"
         "The index appears when it is complete. A build that fails or is stopped (SIGINT, SIGTERM) changes nothing: "
         "what was there before stays.",
     .arguments = arguments,

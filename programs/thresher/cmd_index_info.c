@@ -74,9 +74,11 @@ static planes_text planes_of(const thr_index_info *info) {
     return planes;
 }
 
-static void print_text(const char *dir, const thr_index *index) {
+static void print_text(const char *dir, thr_index *index) {
     const thr_index_info given = thr_index_get_info(index), *info = &given;
     const thr_tower *tower = thr_index_tower(index);
+    const thr_hits_info lists = info->has_features ? thr_hits_get_info(thr_index_hits(index)) : (thr_hits_info){0},
+                        *hits = &lists;
     const char *ids = info->has_names ? "row numbers, with names" : info->has_ids ? "given ids" : "row numbers";
     const thr_tower_config model = tower != NULL ? thr_tower_get_info(tower).config : (thr_tower_config){.size = 0};
 
@@ -102,6 +104,9 @@ static void print_text(const char *dir, const thr_index *index) {
     if (tower != NULL)
         (void)printf("model           %s, %s\n", prog_model_line(tower).text,
                      prog_bytes((double)prog_model_bytes(index)).text);
+    if (info->has_features)
+        (void)printf("features        %s, %s of posting lists\n", prog_short((double)hits->n_features).text,
+                     prog_bytes((double)hits->file_bytes).text);
     (void)printf("ids             %s\n", ids);
     (void)printf("segments        %" PRIu32 "\n", info->n_segments);
     (void)printf("files           %s, %.1f bytes an item%s\n", prog_bytes((double)info->file_bytes).text,

@@ -16,6 +16,8 @@
 
 enum { GROUP_CANDIDATES = 1, GROUP_WANTED };
 
+static const char *const value_forms[] = {"sum", "sigmoid", NULL};
+
 static const prog_argument arguments[] = {
     {.name = "DIR",
      .help = "an index",
@@ -108,6 +110,44 @@ static const prog_option options[] = {
              "u1 with a 0 or 1 "
              "for every item",
      .offset = offsetof(prog_search_values, filter)},
+    {.name = "features",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "a line a query, features parted by spaces, each with a weight behind a colon or 1 (.txt, or "
+             "FILE.tsv:COLUMN): of an index with features the weights of those that an item has are added to its score",
+     .offset = offsetof(prog_search_values, features.features)},
+    {.name = "value",
+     .kind = PROG_CHOICE,
+     .value = "sum|sigmoid",
+     .choices = value_forms,
+     .fallback = "sum",
+     .help = "with --features: what an item is ranked by, s being its score and weights: s x multiplier + offset, or "
+             "multiplier / (1 + exp(-s)) + offset",
+     .offset = offsetof(prog_search_values, features.value)},
+    {.name = "multipliers",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "a bid an item: .tsv of items and numbers, where others have 1; or a column of numbers in order of items "
+             "(default: those that the index was built with)",
+     .offset = offsetof(prog_search_values, features.multipliers)},
+    {.name = "offsets",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "what is added for an item, in the same way, where others have 0",
+     .offset = offsetof(prog_search_values, features.offsets)},
+    {.name = "target",
+     .kind = PROG_TEXT,
+     .value = "WORDS",
+     .help = "which items may be found, by what they have: features with AND, OR, NOT and parentheses, such as "
+             "'category=12 AND NOT brand=7'",
+     .offset = offsetof(prog_search_values, features.target)},
+    {.name = "explain",
+     .kind = PROG_FLAG,
+     .help = "show which of the query's features each item has, and their weights",
+     .offset = offsetof(prog_search_values, features.explain)},
     {.name = "output",
      .letter = 'o',
      .kind = PROG_TEXT,
@@ -120,9 +160,9 @@ static const prog_option options[] = {
 
 /* ------------------------------------------------------------------------------------------------ report */
 
-/* Only searches for the best k are screened by GPUs, and exact ones not at all. */
+/* Only searches for the best k by vectors alone are screened by GPUs, and exact ones not at all. */
 static bool may_use_gpus(const prog_search *s) {
-    return !prog_search_by_radius(s->values) && !s->values->exact;
+    return !prog_search_by_radius(s->values) && !s->values->exact && s->values->features.features == NULL;
 }
 
 /* The summary goes to standard error; with --json and -o standard output is free for it too. */
@@ -137,13 +177,15 @@ static void report(const prog_search *s) {
         prog_note("%s %s found", prog_exact(s->n_found).text, s->n_found == 1 ? "item" : "items");
     if (s->certified != NULL)
         prog_note("%s of %s answers certified exact", prog_exact(s->n_certified).text, prog_exact(n).text);
+    if (s->features.all_unknown > 0)
+        prog_note("%s of their features no item has", prog_exact(s->features.all_unknown).text);
     prog_detail("%s until the first query, %s of search, %s in all; %" PRIu32 " threads, CPU level %s",
                 prog_time(s->open_s).text, prog_time(s->search_s).text, prog_time(total_s).text,
                 thr_context_threads(s->run->context), thr_isa_name(thr_context_isa(s->run->context)));
     if (may_use_gpus(s))
         prog_tell_device("codes are screened", thr_context_device(s->run->context));
     else if (!s->values->exact)
-        prog_detail("codes are screened by the CPU, as in every search by --radius");
+        prog_detail("codes are screened by the CPU, as in every search by --radius or with --features");
     if (s->run->globals.json && s->values->output != NULL && strcmp(s->results.name, "standard output") != 0) {
         prog_json json = prog_json_to(stdout);
 
@@ -171,6 +213,7 @@ static void report(const prog_search *s) {
 
 /* Words that are right one by one, but not together. */
 static int check_words(const program *run, const prog_search_values *values) {
+    const prog_features_values *features = &values->features;
     const bool radius = prog_search_by_radius(values);
     const bool queries = values->queries != NULL, like = values->like.n > 0, text = values->text.n > 0;
 
@@ -184,6 +227,14 @@ static int check_words(const program *run, const prog_search_values *values) {
     else if (radius && (values->candidates != 0 || values->survivors != 0 || !isnan(values->extra)))
         prog_error("--candidates, --survivors and --extra are for the best -k, not for --radius; %s",
                    prog_see_help(run));
+    else if (radius && (features->features != NULL || features->target != NULL))
+        prog_error("--features and --target are for the best -k, not for --radius; %s", prog_see_help(run));
+    else if (features->features != NULL && !isnan(values->extra))
+        prog_error("--extra is of scores alone, --features change them: give --recall or --candidates; %s",
+                   prog_see_help(run));
+    else if (features->features == NULL &&
+             (features->multipliers != NULL || features->offsets != NULL || features->explain || features->value != 0))
+        prog_error("--value, --multipliers, --offsets and --explain need --features; %s", prog_see_help(run));
     else
         return PROG_DONE;
     return PROG_WRONG_WORDS;
@@ -202,6 +253,8 @@ static int run_search(program *run, const void *all_values) {
              : values->text.n > 0    ? prog_search_texts(&s)
                                      : prog_search_like(&s);
     if (rc == PROG_DONE)
+        rc = prog_features_end(&s.features);
+    if (rc == PROG_DONE)
         rc = prog_results_commit(&s.results);
     if (rc == PROG_DONE)
         report(&s);
@@ -215,6 +268,7 @@ static const char *const examples[] = {
     "thresher index search vectors.index queries.npy -k 100 --exact --json",
     "thresher index search vectors.index queries.npy --radius 0.8 -o pairs.jsonl",
     "thresher index search p.index --text 'edit pdf files' -k 10",
+    "thresher index search ads.index users.fvecs --features users.txt --target 'country=fr' -k 100 -o ads.jsonl",
     NULL,
 };
 
@@ -227,6 +281,8 @@ const prog_command prog_index_search = {
         "scores are better: the cosine, the inner product, or minus the squared distance. Equal scores are ordered "
         "by row number. With --radius everything that may be near enough gets an exact score, and all that is near "
         "enough is shown.\n\n"
+        "Of an index with features, --features add what a query's features weigh to the scores of the items that have "
+        "them, in the same pass; --multipliers and --offsets are bids and pacing.\n\n"
         "Without -o a readable table is printed, with --json an object a query: query, ids, scores, names where the "
         "index has them, and whether the answer is certified: certainly the exact one, by a bound of what the codes "
         "are off by. A result file is complete or not there.",

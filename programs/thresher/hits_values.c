@@ -32,25 +32,81 @@ static int by_name(const void *a, const void *b) {
 }
 
 typedef struct lookup {
-    const thr_hits *hits;
-    named *names; /* NULL: the lists look them up */
-    uint64_t n;
+    const thr_hits *hits; /* NULL: the names of a table */
+    named *names;         /* NULL: the lists look them up */
+    uint64_t n;           /* rows */
+    char *text;           /* of a table's names */
+    size_t text_size, text_capacity;
 } lookup;
 
+/* Lists that were updated look names up fast. */
+static bool look_up_themselves(const thr_hits *hits) {
+    const thr_hits_info info = thr_hits_get_info(hits);
+    return !info.has_names || info.n_added + info.n_removed > 0;
+}
+
 static int sort_names(lookup *l) {
-    const thr_hits_info info = thr_hits_get_info(l->hits);
-    if (!info.has_names || info.n_added + info.n_removed > 0) /* lists that were updated look names up fast */
+    if (l->hits != NULL && look_up_themselves(l->hits))
         return PROG_DONE;
-    l->n = info.n_items;
     l->names = malloc((size_t)l->n * sizeof *l->names);
     if (l->names == NULL)
         return prog_no_memory();
+    const char *next = l->text;
     for (uint64_t row = 0; row < l->n; row++) {
-        const char *name = thr_hits_name(l->hits, row);
+        const char *name = l->hits != NULL ? thr_hits_name(l->hits, row) : next;
         l->names[row] = (named){name != NULL ? name : "", row};
+        if (l->hits == NULL)
+            next += strlen(next) + 1;
     }
     qsort(l->names, (size_t)l->n, sizeof *l->names, by_name);
     return PROG_DONE;
+}
+
+static int add_name(lookup *l, const char *name, size_t length) {
+    if (length + 1 > l->text_capacity - l->text_size) {
+        const size_t capacity = 2 * (l->text_capacity + length + 1);
+        char *text = realloc(l->text, capacity);
+        if (text == NULL)
+            return prog_no_memory();
+        l->text = text;
+        l->text_capacity = capacity;
+    }
+    memcpy(l->text + l->text_size, name, length);
+    l->text[l->text_size + length] = '\0';
+    l->text_size += length + 1;
+    l->n++;
+    return PROG_DONE;
+}
+
+/* A reader of columns of a table. */
+static int open_columns(program *run, const char *path, const char *columns, thr_reader **reader) {
+    const size_t size = strlen(path) + strlen(columns) + 2;
+    char *name = malloc(size);
+    thr_error err = {.status = THR_OK};
+    if (name == NULL)
+        return prog_no_memory();
+    (void)snprintf(name, size, "%s:%s", path, columns);
+    const thr_status status = thr_reader_open(run->context, name, reader, &err);
+    free(name);
+    return status == THR_OK ? PROG_DONE : prog_failed(&err);
+}
+
+static int read_names(program *run, const char *table, lookup *l) {
+    thr_error err = {.status = THR_OK};
+    thr_reader *reader = NULL;
+    int rc = open_columns(run, table, "1", &reader);
+    while (rc == PROG_DONE) {
+        const char *name;
+        size_t length;
+        if (thr_reader_next_line(reader, &name, &length, &err) != THR_OK)
+            rc = prog_failed(&err);
+        else if (name == NULL)
+            break;
+        else
+            rc = add_name(l, name, length);
+    }
+    thr_reader_free(reader);
+    return rc;
 }
 
 static bool find_row(const lookup *l, const char *name, uint64_t *row) {
@@ -108,38 +164,22 @@ static int read_lines(const lookup *l, thr_reader *reader, const char *path, uin
     }
 }
 
-static int read_table(program *run, const thr_hits *hits, const char *path, float *values) {
-    const size_t size = strlen(path) + sizeof ":1,2", n = (size_t)thr_hits_get_info(hits).n_rows;
-    char *columns = malloc(size);
-    uint8_t *seen = calloc(n, 1);
-    lookup l = {.hits = hits};
-    thr_error err = {.status = THR_OK};
+static int read_table(program *run, lookup *l, const char *path, float *values) {
+    uint8_t *seen = calloc((size_t)l->n + 1, 1);
     thr_reader *reader = NULL;
-    int rc = PROG_FAILED;
-    if (columns == NULL || seen == NULL) {
-        (void)prog_no_memory();
-        goto out;
-    }
-    rc = sort_names(&l);
-    if (rc != PROG_DONE)
-        goto out;
-    (void)snprintf(columns, size, "%s:1,2", path);
-    if (thr_reader_open(run->context, columns, &reader, &err) != THR_OK)
-        rc = prog_failed(&err);
-    else
-        rc = read_lines(&l, reader, path, seen, values);
-out:
+    int rc = seen == NULL ? prog_no_memory() : sort_names(l);
+    if (rc == PROG_DONE)
+        rc = open_columns(run, path, "1,2", &reader);
+    if (rc == PROG_DONE)
+        rc = read_lines(l, reader, path, seen, values);
     thr_reader_free(reader);
-    free(l.names);
-    free(columns);
     free(seen);
     return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ numbers */
 
-static int read_numbers(program *run, const thr_hits *hits, const char *path, float *values) {
-    const uint64_t n = thr_hits_get_info(hits).n_rows;
+static int read_numbers(program *run, uint64_t n, const char *path, float *values) {
     thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
     uint64_t read = 0;
@@ -173,12 +213,29 @@ static int read_numbers(program *run, const thr_hits *hits, const char *path, fl
     return rc;
 }
 
-int prog_hits_values_read(program *run, const thr_hits *hits, const char *path, float fallback, float **values) {
-    const size_t n = (size_t)thr_hits_get_info(hits).n_rows;
-    *values = malloc(n * sizeof **values);
+static int read_values(program *run, lookup *l, const char *path, float fallback, float **values) {
+    *values = malloc((size_t)l->n * sizeof **values + 1);
     if (*values == NULL)
         return prog_no_memory();
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < l->n; i++)
         (*values)[i] = fallback;
-    return is_table(path) ? read_table(run, hits, path, *values) : read_numbers(run, hits, path, *values);
+    const int rc = is_table(path) ? read_table(run, l, path, *values) : read_numbers(run, l->n, path, *values);
+    free(l->names);
+    return rc;
+}
+
+int prog_hits_values_read(program *run, const thr_hits *hits, const char *path, float fallback, float **values) {
+    lookup l = {.hits = hits, .n = thr_hits_get_info(hits).n_rows};
+    return read_values(run, &l, path, fallback, values);
+}
+
+int prog_table_values_read(program *run, const char *table, const char *path, float fallback, float **values,
+                           uint64_t *n) {
+    lookup l = {.hits = NULL};
+    int rc = read_names(run, table, &l);
+    if (rc == PROG_DONE)
+        rc = read_values(run, &l, path, fallback, values);
+    *n = l.n;
+    free(l.text);
+    return rc;
 }

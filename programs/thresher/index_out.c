@@ -36,6 +36,7 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
     prog_json_key_bool(json, "centred", info.centred);
     prog_json_key_bool(json, "rotated", info.rotated);
     prog_json_key_count(json, "tuned_queries", info.tuned_queries);
+    prog_json_key_bool(json, "features", info.has_features);
     prog_json_key_count(json, "n_segments", info.n_segments);
     prog_json_key_real(json, "code_bytes_per_item", per_item(info.code_bytes, info.n_items));
     prog_json_key_real(json, "vector_bytes_per_item", per_item(info.vector_bytes, info.n_items));

@@ -94,7 +94,11 @@ int prog_search_prepare(prog_search *s) {
         choose_k(s);
         rc = allocate_best(s);
     }
-    return rc == PROG_DONE ? allocate_certified(s) : rc;
+    if (rc == PROG_DONE)
+        rc = allocate_certified(s);
+    return rc == PROG_DONE ? prog_features_open(&s->features, s->run, &values->features, s->index, values->dir,
+                                                s->batch, &s->options)
+                           : rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ search */
@@ -144,8 +148,12 @@ static int ask(prog_search *s, const thr_matrix *queries, uint64_t first) {
 
 /* Search a batch and write its answers; first is the number of its first query. */
 static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
-    int rc = ask(s, queries, first);
+    int rc = prog_features_next(&s->features, queries->n_rows);
 
+    if (rc == PROG_DONE)
+        rc = ask(s, queries, first);
+    if (rc == PROG_DONE)
+        prog_features_count(&s->features, queries->n_rows);
     for (uint64_t q = 0; q < queries->n_rows && rc == PROG_DONE; q++) {
         const uint64_t *self = s->like != NULL ? s->like + first + q : NULL;
         uint64_t n = s->k, width = s->width, at = q * s->k;
@@ -165,7 +173,9 @@ static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
                            .width = width,
                            .certified = s->certified == NULL ? NULL : s->certified + q};
 
-        rc = prog_results_put(&s->results, &one);
+        rc = prog_features_explain(&s->features, q, &one);
+        if (rc == PROG_DONE)
+            rc = prog_results_put(&s->results, &one);
         s->n_found += one.n;
         s->n_certified += one.certified != NULL && *one.certified;
     }
@@ -270,6 +280,7 @@ int prog_search_like(prog_search *s) {
 void prog_search_free(prog_search *s) {
     prog_results_drop(&s->results);
     prog_filter_free(&s->filter);
+    prog_features_free(&s->features);
     thr_radius_result_free(s->found);
     free(s->ids);
     free(s->scores);

@@ -8,6 +8,7 @@
 #include "filter.h"
 #include "program.h"
 #include "results.h"
+#include "search_features.h"
 
 /* What the command line says. */
 typedef struct prog_search_values {
@@ -24,6 +25,7 @@ typedef struct prog_search_values {
     bool exact;
     uint64_t query_bits;
     const char *filter;
+    prog_features_values features;
     const char *output;
 } prog_search_values;
 
@@ -35,6 +37,7 @@ typedef struct prog_search {
     thr_index_info info;
     thr_search_options options;
     prog_filter filter;
+    prog_features features;
     prog_results results;
     float least_score;        /* by radius: what the library is asked for; */
     thr_radius_result *found; /* and what a batch's answers are */

@@ -14,7 +14,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are mapped as they are: little-endian");
 
-enum { THR_SECTION_ALIGN = 64, THR_SECTIONS_HEADER = 64, THR_SECTIONS_MAX = 20 };
+enum { THR_SECTION_ALIGN = 64, THR_SECTIONS_HEADER = 64, THR_SECTIONS_MAX = 24 };
 
 typedef struct thr_section {
     uint32_t kind, reserved;

@@ -31,6 +31,13 @@ int32_t thr_hit_query_weight(const float *weights, size_t i, double unit) {
     return (int32_t)lrint((weights == NULL ? 1 : (double)weights[i]) / unit);
 }
 
+thr_status thr_hit_query_reserve(thr_context *context, thr_hit_query *query, size_t n, thr_error *err) {
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+        THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], 0, n, sizeof *query->streams[form],
+                         "a query", err));
+    return THR_OK;
+}
+
 static thr_status push(thr_context *context, uint32_t entry, int32_t weight, thr_hit_query *query, thr_error *err) {
     const thr_lists *lists = query->lists;
     const uint32_t form = lists->entry_forms[entry], first = lists->entry_parts[entry];
@@ -182,11 +189,16 @@ void thr_hit_query_add(const thr_kernels *kernels, const thr_hit_query *query, t
     add_all_bitmaps(kernels, query, cursors + query->n[THR_LISTS_RUNS], window, sums);
 }
 
-void thr_hit_query_seek(const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window) {
+void thr_hit_query_rewind(const thr_hit_query *query, thr_hit_cursor *cursors) {
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+        for (size_t i = 0; i < query->n[form]; i++)
+            *cursors++ = (thr_hit_cursor){0, query->streams[form][i].begin};
+}
+
+void thr_hit_query_skip(const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window) {
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         for (size_t i = 0; i < query->n[form]; i++, cursors++) {
             const thr_hit_stream *s = &query->streams[form][i];
-            *cursors = (thr_hit_cursor){0, s->begin};
             for (; cursors->part < s->n_parts && s->windows[cursors->part] < window; cursors->part++)
                 cursors->element += s->sizes[cursors->part] + 1u;
         }

@@ -57,10 +57,14 @@ int32_t thr_hit_query_weight(const float *weights, size_t i, double unit);
  */
 thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, const uint32_t *features,
                               const float *weights, size_t n, thr_hit_query *query, thr_error *err);
+
+/* Memory for any query of n features. THR_ENOMEM. */
+thr_status thr_hit_query_reserve(thr_context *context, thr_hit_query *query, size_t n, thr_error *err);
 void thr_hit_query_free(thr_context *context, thr_hit_query *query);
 
-/* cursors, one a stream, by form: where a pass begins that adds from this window on. */
-void thr_hit_query_seek(const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window);
+/* cursors, one a stream, by form: where a pass begins; and on, not back, to where it adds from this window on. */
+void thr_hit_query_rewind(const thr_hit_query *query, thr_hit_cursor *cursors);
+void thr_hit_query_skip(const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window);
 
 /*
  * sums[i], in units, for the THR_LISTS_WINDOW places of a window: what it was, and what the query adds. cursors move on

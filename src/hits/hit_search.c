@@ -3,9 +3,9 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
+#include "hits/hit_pass.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
 
@@ -15,10 +15,8 @@ enum { PIECE_WINDOWS = 4, VALUES = 1024, OFFERED = 64 };
 /* One thread's. */
 typedef struct worker {
     thr_collector collector;
-    thr_hit_cursor *cursors;
-    size_t n_cursors; /* there is room for */
     uint64_t bad_row; /* the smallest whose value is not finite, or UINT64_MAX */
-    int32_t sums[THR_LISTS_WINDOW];
+    thr_hit_pass pass;
     float values[VALUES];
 } worker;
 
@@ -49,7 +47,7 @@ void thr_hit_search_free(thr_hit_search *search) {
     thr_context *context = search->context;
     for (uint32_t i = 0; search->workers != NULL && i < context->n_threads; i++) {
         thr_collector_free(&search->workers[i].collector);
-        thr_release(context, search->workers[i].cursors);
+        thr_hit_pass_free(context, &search->workers[i].pass);
     }
     thr_hit_query_free(context, &search->query);
     thr_release(context, search->workers);
@@ -121,18 +119,18 @@ static int32_t least_sum(const run *r, float threshold) {
 }
 
 /* Values that are sums need not be found but of the few that are large enough. */
-static void offer_sums(const run *r, worker *w, uint32_t first, uint32_t n) {
+static void offer_sums(const run *r, worker *w, const int32_t *sums, uint32_t first, uint32_t n) {
     const thr_kernels *kernels = r->search->context->kernels;
     float threshold = w->collector.threshold;
     int32_t least = least_sum(r, threshold);
     for (uint32_t i = 0; i < n; i += OFFERED) {
-        uint64_t mask = kernels->screen_sums(w->sums + i, least);
+        uint64_t mask = kernels->screen_sums(sums + i, least);
         if (mask == 0)
             continue;
         mask &= may_be_found(r, first + i, n - i < OFFERED ? n - i : OFFERED);
         for (uint64_t left = mask; left != 0; left &= left - 1) {
             const uint32_t j = (uint32_t)__builtin_ctzll(left);
-            w->values[j] = (float)((double)w->sums[i + j] * r->search->query.unit);
+            w->values[j] = (float)((double)sums[i + j] * r->search->query.unit);
         }
         collect(r, w, first + i, mask, w->values);
         if (w->collector.threshold > threshold) {
@@ -142,10 +140,10 @@ static void offer_sums(const run *r, worker *w, uint32_t first, uint32_t n) {
     }
 }
 
-static void offer_values(const run *r, worker *w, uint32_t first, uint32_t n) {
+static void offer_values(const run *r, worker *w, const int32_t *sums, uint32_t first, uint32_t n) {
     for (uint32_t i = 0; i < n; i += VALUES) {
         const uint32_t m = n - i < VALUES ? n - i : VALUES;
-        find_values(r, w->sums + i, first + i, m, w->values);
+        find_values(r, sums + i, first + i, m, w->values);
         for (uint32_t j = 0; j < m; j += OFFERED)
             offer(r, w, first + i + j, m - j < OFFERED ? m - j : OFFERED, w->values + j);
     }
@@ -154,19 +152,17 @@ static void offer_values(const run *r, worker *w, uint32_t first, uint32_t n) {
 static void run_window(const run *r, worker *w, uint32_t window) {
     const uint32_t first = window * THR_LISTS_WINDOW, left = r->target->lists->n_items - first;
     const uint32_t n = left < THR_LISTS_WINDOW ? left : THR_LISTS_WINDOW;
-    memset(w->sums, 0, sizeof w->sums);
-    thr_hit_query_add(r->search->context->kernels, &r->search->query, w->cursors, window, w->sums);
+    const int32_t *sums = thr_hit_pass_window(r->search->context->kernels, &w->pass, window);
     if (r->plain)
-        offer_sums(r, w, first, n);
+        offer_sums(r, w, sums, first, n);
     else
-        offer_values(r, w, first, n);
+        offer_values(r, w, sums, first, n);
 }
 
 static void run_piece(void *arg, size_t piece, uint32_t number) {
     const run *r = arg;
     worker *w = &r->search->workers[number];
     const uint32_t first = (uint32_t)piece * PIECE_WINDOWS;
-    thr_hit_query_seek(&r->search->query, w->cursors, first);
     for (uint32_t window = first; window < r->n_windows && window < first + PIECE_WINDOWS; window++)
         run_window(r, w, window);
 }
@@ -179,8 +175,7 @@ static thr_status start(thr_hit_search *search, size_t k, thr_error *err) {
         worker *w = &search->workers[i];
         w->bad_row = UINT64_MAX;
         THR_TRY(thr_collector_start(&w->collector, context, k, 0, -INFINITY, err));
-        THR_TRY(thr_grow(context, &w->cursors, &w->n_cursors, 0, thr_hit_query_streams(&search->query),
-                         sizeof *w->cursors, "a search", err));
+        THR_TRY(thr_hit_pass_start(context, &w->pass, &search->query, err));
     }
     return THR_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hits_build.c - files of posting lists from what items have: an order, the lists in it, ids, and all of it written. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,16 +43,32 @@ static thr_status order_ids(thr_context *context, const uint64_t *ids, uint32_t 
     return THR_OK;
 }
 
+static thr_status check_values(const float *values, uint64_t n, const char *what, thr_error *err) {
+    for (uint64_t row = 0; values != NULL && row < n; row++)
+        if (!isfinite(values[row]))
+            return thr_fail(err, THR_ERANGE, "the %s of row %" PRIu64 " is %g", what, row, (double)values[row]);
+    return THR_OK;
+}
+
 thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_item_features *items,
                               const thr_hits_build_options *options, const thr_strings *names, const thr_strings *words,
                               thr_error *err) {
     thr_status status = THR_OK;
     thr_built_lists built = {.memory = NULL};
     uint32_t *rows = NULL, *id_order = NULL;
-    thr_hits_contents contents = {.order = (uint32_t)options->order, .ids = options->ids, .model = options->model};
+    thr_hits_contents contents = {.order = (uint32_t)options->order,
+                                  .ids = options->ids,
+                                  .model = options->model,
+                                  .multipliers = options->multipliers,
+                                  .offsets = options->offsets};
     if (items->n_items == 0 || items->n_items > THR_HITS_MAX_ITEMS)
         return thr_fail(err, THR_EDIM, "%" PRIu64 " items: posting lists can have 1 to %" PRIu64, items->n_items,
                         THR_HITS_MAX_ITEMS);
+    if ((options->multipliers != NULL || options->offsets != NULL) && options->n_values != items->n_items)
+        return thr_fail(err, THR_EDIM, "values of %" PRIu64 " items, but there are %" PRIu64, options->n_values,
+                        items->n_items);
+    THR_TRY(check_values(options->multipliers, items->n_items, "multiplier", err));
+    THR_TRY(check_values(options->offsets, items->n_items, "offset", err));
     thr_progress progress = thr_progress_start(context, "build", items->n_items);
     if (options->ids != NULL)
         THR_TRY_OUT(order_ids(context, options->ids, (uint32_t)items->n_items, &id_order, err));

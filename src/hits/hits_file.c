@@ -13,9 +13,9 @@ const uint8_t thr_hits_magic[8] = {'T', 'H', 'R', 'H', 'I', 'T', 0, 1};
 
 const char *thr_hits_section_name(uint32_t kind) {
     static const char *const names[THR_HITS_LAST + 1] = {
-        "?",     "elements", "features",   "sizes", "entries", "forms",         "begins",
-        "parts", "windows",  "part sizes", "ids",   "runs",    "bitmap blocks", "bitmaps",
-        "rows",  "item ids", "id order",   "names", "words",   "model"};
+        "?",        "elements",   "features", "sizes", "entries",       "forms",   "begins", "parts",
+        "windows",  "part sizes", "ids",      "runs",  "bitmap blocks", "bitmaps", "rows",   "item ids",
+        "id order", "names",      "words",    "model", "multipliers",   "offsets"};
     return names[kind <= THR_HITS_LAST ? kind : 0];
 }
 
@@ -65,7 +65,9 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
                               .n_postings = c->lists.n_postings};
     header.has = (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
                  (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) |
-                 (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) | (c->model != 0 ? THR_HITS_HAS_MODEL : 0u);
+                 (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) | (c->model != 0 ? THR_HITS_HAS_MODEL : 0u) |
+                 (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) |
+                 (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u);
     memcpy(header.magic, thr_hits_magic, sizeof header.magic);
     THR_TRY(write_lists(writer, &c->lists, err));
     if (c->rows != NULL)
@@ -80,6 +82,10 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
         THR_TRY(write_strings(writer, THR_HITS_WORDS, &c->words, err));
     if (c->model != 0)
         THR_TRY(thr_sections_put(writer, THR_HITS_MODEL, &c->model, sizeof c->model, err));
+    if (c->multipliers != NULL)
+        THR_TRY(thr_sections_put(writer, THR_HITS_MULTIPLIERS, c->multipliers, n * sizeof(float), err));
+    if (c->offsets != NULL)
+        THR_TRY(thr_sections_put(writer, THR_HITS_OFFSETS, c->offsets, n * sizeof(float), err));
     return thr_sections_finish(writer, &header, err);
 }
 
@@ -185,6 +191,12 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     case THR_HITS_MODEL:
         *size = sizeof(uint64_t);
         return there_if(h, THR_HITS_HAS_MODEL, THR_SECTION_EXACT);
+    case THR_HITS_MULTIPLIERS:
+        *size = n * sizeof(float);
+        return there_if(h, THR_HITS_HAS_MULTIPLIERS, THR_SECTION_EXACT);
+    case THR_HITS_OFFSETS:
+        *size = n * sizeof(float);
+        return there_if(h, THR_HITS_HAS_OFFSETS, THR_SECTION_EXACT);
     }
     return THR_SECTION_ABSENT;
 }
@@ -219,6 +231,8 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
     c->rows = at[THR_HITS_ROWS];
     c->ids = at[THR_HITS_ITEM_IDS];
     c->id_order = at[THR_HITS_ID_ORDER];
+    c->multipliers = at[THR_HITS_MULTIPLIERS];
+    c->offsets = at[THR_HITS_OFFSETS];
     if (at[THR_HITS_NAMES] != NULL)
         c->names = thr_strings_at(at[THR_HITS_NAMES], sizes[THR_HITS_NAMES], h->n_items);
     if (at[THR_HITS_WORDS] != NULL)
@@ -246,6 +260,7 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
     memcpy(&h, data, sizeof h);
     THR_TRY(check_header(path, &h, size, err));
     view->n_sections = h.n_sections;
+    view->checksum = h.checksum;
     memcpy(view->sections, view->data + h.table_offset, h.n_sections * sizeof(thr_section));
     if (thr_sections_checksum(&h, view->sections, h.n_sections) != h.checksum)
         return damaged(path, 56, "the checksum of the header and the section table is wrong", err);

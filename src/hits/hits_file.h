@@ -36,10 +36,12 @@ typedef enum thr_hits_section {
     THR_HITS_ID_ORDER = 16,      /* u32, the rows by ascending id */
     THR_HITS_NAMES = 17, /* of rows: u64 offsets, one more than there are, then the names, each with a zero byte */
     THR_HITS_WORDS = 18, /* of the features, which are then 0, 1, 2, ...; ascending, in the same way */
-    THR_HITS_MODEL = 19  /* u64, the fingerprint of the model whose weights queries have */
+    THR_HITS_MODEL = 19, /* u64, the fingerprint of the model whose weights queries have */
+    THR_HITS_MULTIPLIERS = 20, /* f32 a row, finite */
+    THR_HITS_OFFSETS = 21      /* the same */
 } thr_hits_section;
 
-enum { THR_HITS_LAST = THR_HITS_MODEL };
+enum { THR_HITS_LAST = THR_HITS_OFFSETS };
 
 _Static_assert((int)THR_HITS_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
@@ -61,7 +63,9 @@ enum {
     THR_HITS_HAS_NAMES = 4,
     THR_HITS_HAS_WORDS = 8,
     THR_HITS_HAS_MODEL = 16,
-    THR_HITS_HAS_ALL = 31
+    THR_HITS_HAS_MULTIPLIERS = 32,
+    THR_HITS_HAS_OFFSETS = 64,
+    THR_HITS_HAS_ALL = 127
 };
 
 extern const uint8_t thr_hits_magic[8];
@@ -76,7 +80,8 @@ typedef struct thr_hits_contents {
     const uint64_t *ids;      /* of rows, or NULL */
     const uint32_t *id_order; /* with ids */
     thr_strings names, words;
-    uint64_t model; /* 0: none */
+    uint64_t model;                     /* 0: none */
+    const float *multipliers, *offsets; /* of rows, or NULL */
 } thr_hits_contents;
 
 /* Write all of it; path appears when it is complete. THR_ENOSPACE, THR_EIO, THR_ENOMEM. */
@@ -87,6 +92,7 @@ typedef struct thr_hits_view {
     const char *path; /* for messages */
     const uint8_t *data;
     uint64_t size;
+    uint64_t checksum; /* of the header and the section table */
     thr_hits_contents contents;
     uint32_t n_sections;
     thr_section sections[THR_HITS_LAST];

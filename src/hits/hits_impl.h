@@ -12,7 +12,10 @@
 #include "hits/hit_search.h"
 #include "hits/hits_file.h"
 
-/* Multipliers and offsets by place, or of added items, as searches read them. Whoever takes them last frees them. */
+/*
+ * Multipliers and offsets by place, or of added items, padded to a multiple of 64, as searches read them. Whoever takes
+ * them last frees them.
+ */
 typedef struct thr_hit_values {
     float *multipliers, *offsets; /* or NULL */
     uint64_t n_users;             /* searches, and the hits they were set for; under the mutex */

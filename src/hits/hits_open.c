@@ -42,7 +42,13 @@ static thr_status load(thr_hits *hits, const char *path, thr_error *err) {
     THR_TRY(thr_map_open(path, &hits->map, err));
     THR_TRY(thr_hits_parse(hits->path, hits->map.data, hits->map.size, &hits->view, err));
     hits->info = describe(&hits->view);
-    return THR_OK;
+    const thr_hits_contents *c = &hits->view.contents;
+    if (c->multipliers == NULL && c->offsets == NULL)
+        return THR_OK;
+    thr_error why = {.status = THR_OK};
+    const thr_status status = thr_hits_set_values(hits, c->multipliers, c->offsets, hits->info.n_items, &why);
+    return status == THR_OK ? THR_OK
+                            : thr_fail(err, status == THR_ERANGE ? THR_ECORRUPT : status, "%s: %s", path, why.text);
 }
 
 /* A file that no lists have any more, or one that was opened in part. */

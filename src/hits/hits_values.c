@@ -42,10 +42,11 @@ thr_status thr_hit_values_make(thr_context *context, size_t n, bool multipliers,
     thr_status status = THR_OK;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *values, &values, "values", err));
     values->n_users = 1;
+    n = (n + 63) / 64 * 64;
     if (multipliers)
-        status = thr_alloc(context, n, sizeof *values->multipliers, &values->multipliers, "multipliers", err);
+        status = thr_alloc_zero(context, n, sizeof *values->multipliers, &values->multipliers, "multipliers", err);
     if (offsets && status == THR_OK)
-        status = thr_alloc(context, n, sizeof *values->offsets, &values->offsets, "offsets", err);
+        status = thr_alloc_zero(context, n, sizeof *values->offsets, &values->offsets, "offsets", err);
     if (status != THR_OK)
         thr_hit_values_free(context, values);
     else

@@ -14,6 +14,7 @@
 #include "index/build_dir.h"
 #include "index/gather.h"
 #include "index/ids.h"
+#include "index/index_hits.h"
 #include "index/index_model.h"
 #include "index/keep.h"
 #include "index/row_source.h"
@@ -38,6 +39,8 @@ typedef struct builder {
     thr_progress progress;
     thr_manifest manifest;
     size_t segments_capacity;
+    uint64_t n_listed;      /* items that have features */
+    char *names_path;       /* of the table of features, where its names are the items' */
     uint64_t segment_items; /* at most so many a segment, a multiple of 64 */
 } builder;
 
@@ -58,6 +61,10 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
                         thr_metric_name(o->metric));
     if ((unsigned)o->rotate > THR_ROTATE_OFF)
         return thr_fail(err, THR_EINVAL, "%d is no way to rotate: use THR_ROTATE_AUTO, _ON or _OFF", (int)o->rotate);
+    if (o->features_path != NULL && o->features != NULL)
+        return thr_fail(err, THR_EINVAL, "features are given twice, as a file and as numbers: give one");
+    if (o->features_path == NULL && o->features == NULL && (o->multipliers != NULL || o->offsets != NULL))
+        return thr_fail(err, THR_EINVAL, "multipliers and offsets are of items with features: give those, too");
     if (o->sample_rows == 0)
         return thr_fail(err, THR_EINVAL, "0 sample rows: at least 1 is needed");
     return THR_OK;
@@ -279,6 +286,27 @@ static thr_status write_segments(builder *b, thr_error *err) {
     return thr_progress_end(&b->progress, b->manifest.n_items, err);
 }
 
+/* Items that have no other ids or names have those of the table of their features. */
+static thr_status take_names(builder *b, thr_index_build_options *o, thr_error *err) {
+    static const char column[] = ":1";
+    if (o->features_path == NULL || o->ids != NULL || o->ids_path != NULL)
+        return THR_OK;
+    const size_t length = strlen(o->features_path);
+    THR_TRY(thr_alloc(b->context, length + sizeof column, 1, &b->names_path, "a name", err));
+    memcpy(b->names_path, o->features_path, length);
+    memcpy(b->names_path + length, column, sizeof column);
+    o->ids_path = b->names_path;
+    return THR_OK;
+}
+
+static thr_status build_hits(builder *b, thr_error *err) {
+    const thr_index_build_options *o = b->options;
+    if (o->features_path == NULL && o->features == NULL)
+        return THR_OK;
+    return thr_index_hits_build(&b->dir, o, &b->ids, b->source.shape.n_rows, b->source.name, &b->manifest.hits,
+                                &b->n_listed, err);
+}
+
 /* What a recall takes is found out with the files as they will be searched. */
 static thr_status calibrate(builder *b, thr_error *err) {
     const uint64_t n = b->source.sample_rows;
@@ -314,6 +342,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     THR_TRY(check_options(b.options, err));
     THR_TRY_OUT(thr_row_source_open(context, vectors, &b.source, err));
     THR_TRY_OUT(take_model(&b, &complete, err));
+    THR_TRY_OUT(take_names(&b, &complete, err));
     THR_TRY_OUT(thr_build_dir_open(context, dir, b.options->replace, &b.dir, err));
     THR_TRY_OUT(thr_ids_open(context, b.options, &b.ids, err));
     if (b.source.shape.n_rows != THR_ROWS_UNKNOWN)
@@ -322,7 +351,10 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     THR_TRY_OUT(prepare(&b, err));
     if (complete.model != NULL)
         THR_TRY_OUT(thr_index_model_copy(&b.model, &b.dir, &b.manifest.model, err));
+    THR_TRY_OUT(build_hits(&b, err));
     THR_TRY_OUT(write_segments(&b, err));
+    if (b.manifest.hits.there)
+        THR_TRY_OUT(thr_index_hits_check_count(b.n_listed, b.manifest.n_items, b.source.name, err));
     b.manifest.errors = b.gather.errors;
     THR_TRY_OUT(calibrate(&b, err));
     THR_TRY_OUT(thr_build_dir_publish(&b.dir, &b.manifest, err));
@@ -335,6 +367,7 @@ out:
     thr_row_source_close(&b.source);
     thr_index_model_source_close(&b.model);
     thr_ids_close(&b.ids);
+    thr_release(context, b.names_path);
     thr_quantiser_free(context, &b.manifest.quantiser);
     thr_manifest_free(context, &b.manifest);
     return status;

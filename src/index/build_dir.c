@@ -20,7 +20,7 @@ static const char MANIFEST[] = "MANIFEST";
 
 /* What a file's name says. */
 typedef struct own_name {
-    bool model;      /* or a segment */
+    enum { SEGMENT, MODEL, HITS } kind;
     bool temporary;  /* under construction */
     uint32_t number; /* of a segment */
     uint32_t build;
@@ -29,8 +29,13 @@ typedef struct own_name {
 /* Whether a file is a build's. */
 static bool is_ours(const char *name, own_name *own) {
     const char *end;
-    own->model = thr_index_model_name_parse(name, &own->build, &end);
-    if (!own->model && !thr_segment_name_parse(name, &own->number, &own->build, &end))
+    if (thr_index_model_name_parse(name, &own->build, &end))
+        own->kind = MODEL;
+    else if (thr_index_hits_name_parse(name, &own->build, &end))
+        own->kind = HITS;
+    else if (thr_segment_name_parse(name, &own->number, &own->build, &end))
+        own->kind = SEGMENT;
+    else
         return false;
     own->temporary = strcmp(end, ".tmp") == 0;
     return own->temporary || *end == '\0';
@@ -187,6 +192,12 @@ thr_status thr_build_dir_model_path(const thr_build_dir *dir, char **path, thr_e
     return thr_path_join(dir->context, dir->path, name, path, err);
 }
 
+thr_status thr_build_dir_hits_path(const thr_build_dir *dir, char **path, thr_error *err) {
+    char name[THR_INDEX_HITS_NAME_SIZE];
+    thr_index_hits_name_print(dir->build, name);
+    return thr_path_join(dir->context, dir->path, name, path, err);
+}
+
 typedef struct sweep {
     const thr_manifest *keep; /* NULL: delete what this build wrote, and only that */
     uint32_t build;
@@ -194,8 +205,10 @@ typedef struct sweep {
 
 static bool is_listed(const thr_manifest *manifest, const own_name *own) {
     uint32_t low = 0, high = manifest->n_segments;
-    if (own->model)
+    if (own->kind == MODEL)
         return manifest->model.there && manifest->model.build == own->build;
+    if (own->kind == HITS)
+        return manifest->hits.there && manifest->hits.build == own->build;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (manifest->segments[middle].number < own->number)

@@ -33,7 +33,10 @@ thr_status thr_build_dir_segment_path(const thr_build_dir *dir, uint32_t number,
 /* The path of this build's copy of a model. */
 thr_status thr_build_dir_model_path(const thr_build_dir *dir, char **path, thr_error *err);
 
-/* Write the manifest, and then delete all segments and models that it does not name. */
+/* The path of this build's posting lists. */
+thr_status thr_build_dir_hits_path(const thr_build_dir *dir, char **path, thr_error *err);
+
+/* Write the manifest, and then delete all segments, models and posting lists that it does not name. */
 thr_status thr_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err);
 
 /* Unlock. Unless the build was published, delete its files, and the directory if it was made for it. */

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/idle.h"
 #include "index/index_model.h"
+#include "index/search_hits.h"
 #include "index/segment_file.h"
 #include "scan/scan.h"
 #include "scan/store.h"
@@ -29,12 +30,14 @@ struct thr_index {
     thr_mapped *mapped;
     thr_segment *segments;  /* the same, as the scan reads them */
     thr_scan_target target; /* without a store */
+    thr_hits *hits;         /* where the manifest names posting lists; else NULL */
     thr_index_model model;  /* where the manifest names one; else all zero */
 
     pthread_mutex_t store_mutex;
     thr_store *store; /* the codes on GPUs, once a search has wanted them there; else NULL */
 
-    thr_idle scans; /* thr_scan */
+    thr_idle scans;      /* thr_scan */
+    thr_idle hits_rooms; /* thr_hits_room */
 };
 
 /* The segment that holds a row below n_items. */
@@ -53,9 +56,13 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
 /* Borrow scratch memory for a search; thr_idle_put gives it back. */
 thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err);
 
-/* thr_scan_search, its screen on the GPUs of the index's context where it has some and they are to be used. */
+/*
+ * thr_scan_search, with hits or without (NULL); without, its screen on the GPUs of the index's context where it has
+ * some and they are to be used.
+ */
 thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries, uint64_t k,
-                          const thr_search_options *options, uint64_t *rows, float *scores, thr_error *err);
+                          const thr_search_options *options, const thr_scan_hits *hits, uint64_t *rows, float *scores,
+                          thr_error *err);
 
 /* n rows become the ids of their items; THR_NO_ID stays. */
 void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n);

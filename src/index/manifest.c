@@ -66,6 +66,14 @@ bool thr_index_model_name_parse(const char *name, uint32_t *build, const char **
     return strncmp(name, "model-", 6) == 0 && build_parse(name + 6, ".safetensors", build, end);
 }
 
+void thr_index_hits_name_print(uint32_t build, char name[THR_INDEX_HITS_NAME_SIZE]) {
+    (void)snprintf(name, THR_INDEX_HITS_NAME_SIZE, "features-%08" PRIx32 ".hits", build);
+}
+
+bool thr_index_hits_name_parse(const char *name, uint32_t *build, const char **end) {
+    return strncmp(name, "features-", 9) == 0 && build_parse(name + 9, ".hits", build, end);
+}
+
 /* C's hex floats are printed and read by hand, because printf and strtof follow the locale's decimal point. */
 enum { RANGE_SIZE = 24 };
 static const uint32_t MANTISSA = 0x7fffff;
@@ -269,6 +277,25 @@ static thr_status model_line(parser *p, thr_manifest_model *model) {
     return THR_OK;
 }
 
+/* "features FILE BYTES CHECKSUM": posting lists, a line that most indexes do not have. */
+static thr_status hits_line(parser *p, thr_manifest_hits *hits) {
+    static const char expected[] = "'features', a file name, its bytes and its checksum";
+    char name[THR_INDEX_HITS_NAME_SIZE] = {0};
+    const char *end;
+    if (!take(p, "features "))
+        return THR_OK;
+    p->line++;
+    if (p->end - p->next < THR_INDEX_HITS_NAME_SIZE)
+        return wrong(p, expected);
+    memcpy(name, p->next, THR_INDEX_HITS_NAME_SIZE - 1);
+    p->next += THR_INDEX_HITS_NAME_SIZE - 1;
+    if (!thr_index_hits_name_parse(name, &hits->build, &end) || !take(p, " ") || !take_number(p, &hits->file_bytes) ||
+        !take(p, " ") || !take_hex(p, 16, &hits->header_checksum) || !take(p, "\n"))
+        return wrong(p, expected);
+    hits->there = true;
+    return THR_OK;
+}
+
 /* What is a model's own needs nothing that is learnt of vectors. */
 static bool model_fits(const thr_manifest *m) {
     bool plain = m->metric == THR_METRIC_COSINE && m->keep == THR_DTYPE_NONE && m->lead == m->quantiser.item_bits &&
@@ -336,8 +363,10 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     }
     THR_TRY(flag_line(p, "ids", &m->has_ids));
     THR_TRY(flag_line(p, "names", &m->has_names));
-    if (m->version > 1)
+    if (m->version > 1) {
         THR_TRY(model_line(p, &m->model));
+        THR_TRY(hits_line(p, &m->hits));
+    }
     m->quantiser.n_dims = (uint32_t)n_dims;
     m->quantiser.item_bits = (uint32_t)bits;
     m->quantiser.unit = m->metric == THR_METRIC_COSINE;
@@ -444,6 +473,12 @@ static void add_model(printer *out, const thr_manifest_model *model) {
         model->fingerprint, model->codes ? "codes" : "vectors");
 }
 
+static void add_hits(printer *out, const thr_manifest_hits *hits) {
+    char name[THR_INDEX_HITS_NAME_SIZE];
+    thr_index_hits_name_print(hits->build, name);
+    add(out, "features %s %" PRIu64 " %016" PRIx64 "\n", name, hits->file_bytes, hits->header_checksum);
+}
+
 static thr_status check_numbers(const thr_manifest *m, thr_error *err) {
     const float errors[] = {m->errors.lead_error, m->errors.lead_length, m->errors.full_error, m->errors.full_length};
     for (int i = 0; i < THR_MAX_BITS; i++)
@@ -473,6 +508,8 @@ thr_status thr_manifest_print(thr_context *context, const thr_manifest *m, char 
     add(&out, "ids %s\nnames %s\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no");
     if (m->model.there)
         add_model(&out, &m->model);
+    if (m->hits.there)
+        add_hits(&out, &m->hits);
     add(&out, "segments %" PRIu32 "\n", m->n_segments);
     for (uint32_t i = 0; i < m->n_segments; i++) {
         const thr_manifest_segment *segment = &m->segments[i];

@@ -15,9 +15,10 @@
 
 enum {
     THR_FORMAT_VERSION = 2,
-    THR_MAX_SEGMENTS = 1000000,    /* six digits */
-    THR_SEGMENT_NAME_SIZE = 20,    /* "000000-5f3a91c2.seg" and its end */
-    THR_INDEX_MODEL_NAME_SIZE = 27 /* "model-5f3a91c2.safetensors" and its end */
+    THR_MAX_SEGMENTS = 1000000,     /* six digits */
+    THR_SEGMENT_NAME_SIZE = 20,     /* "000000-5f3a91c2.seg" and its end */
+    THR_INDEX_MODEL_NAME_SIZE = 27, /* "model-5f3a91c2.safetensors" and its end */
+    THR_INDEX_HITS_NAME_SIZE = 23   /* "features-5f3a91c2.hits" and its end */
 };
 
 /* 2^31 items at most, so that row numbers inside a segment have a bit to spare. */
@@ -38,6 +39,13 @@ typedef struct thr_manifest_model {
     uint64_t file_bytes, checksum;
     uint64_t fingerprint; /* thr_tower_info */
 } thr_manifest_model;
+
+/* The posting lists of its items' features. */
+typedef struct thr_manifest_hits {
+    bool there;
+    uint32_t build; /* the file's name */
+    uint64_t file_bytes, header_checksum;
+} thr_manifest_hits;
 
 /* Recalls and numbers of results that an index is calibrated for. */
 enum { THR_TUNED_RECALLS = 4, THR_TUNED_KS = 4 };
@@ -62,6 +70,7 @@ typedef struct thr_manifest {
     thr_code_errors errors;  /* nested codes only */
     thr_tuning tuning;
     thr_manifest_model model;
+    thr_manifest_hits hits;
     uint64_t n_items;
     bool centred, has_ids, has_names; /* centred: the centre itself stands in the segments */
     uint32_t n_segments;
@@ -80,6 +89,10 @@ bool thr_segment_name_parse(const char *name, uint32_t *number, uint32_t *build,
 /* The same of "model-5f3a91c2.safetensors". */
 void thr_index_model_name_print(uint32_t build, char name[THR_INDEX_MODEL_NAME_SIZE]);
 bool thr_index_model_name_parse(const char *name, uint32_t *build, const char **end);
+
+/* The same of "features-5f3a91c2.hits". */
+void thr_index_hits_name_print(uint32_t build, char name[THR_INDEX_HITS_NAME_SIZE]);
+bool thr_index_hits_name_parse(const char *name, uint32_t *build, const char **end);
 
 /*
  * Read a manifest of any bytes; name is for messages.

@@ -42,10 +42,12 @@ static thr_status get_store(thr_index *index, uint64_t n_queries, thr_store **st
 }
 
 thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries, uint64_t k,
-                          const thr_search_options *options, uint64_t *rows, float *scores, thr_error *err) {
+                          const thr_search_options *options, const thr_scan_hits *hits, uint64_t *rows, float *scores,
+                          thr_error *err) {
     thr_error why = {.status = THR_OK};
     thr_scan_target target = index->target;
-    if (index->context->gpus != NULL && !options->exact) {
+    target.hits = hits;
+    if (index->context->gpus != NULL && !options->exact && hits == NULL) {
         const thr_status status = get_store(index, queries->n_rows, &target.store, err);
         if (status != THR_OK)
             return status;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "code/rotate.h"
+#include "index/index_hits.h"
 #include "kernel/kernel.h"
 
 #include <inttypes.h>
@@ -19,6 +20,8 @@ static const double SHORTEST_CENTRE = 0x1p-51, LONGEST_CENTRE = 0x1p61; /* a bui
 
 static void unload(thr_index *index) {
     thr_index_model_close(&index->model);
+    thr_hits_free(index->hits);
+    index->hits = NULL;
     for (uint32_t i = 0; i < index->n_segments; i++) {
         thr_map_close(&index->mapped[i].map);
         thr_release(index->context, index->mapped[i].path);
@@ -40,6 +43,7 @@ void thr_index_free(thr_index *index) {
         return;
     thr_context *context = index->context;
     thr_idle_end(&index->scans, free_scan);
+    thr_idle_end(&index->hits_rooms, thr_hits_room_free);
     thr_store_free(index->store);
     thr_rotation_free(context, index->manifest.quantiser.rotation);
     unload(index);
@@ -117,6 +121,10 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
 /* All files that the manifest names. */
 static thr_status open_files(thr_index *index, const char *dir, thr_error *err) {
     THR_TRY(map_segments(index, dir, err));
+    if (index->manifest.hits.there) {
+        index->info.file_bytes += index->manifest.hits.file_bytes;
+        THR_TRY(thr_index_hits_open(index->context, dir, &index->manifest, &index->hits, err));
+    }
     if (!index->manifest.model.there)
         return THR_OK;
     index->info.file_bytes += index->manifest.model.file_bytes;
@@ -191,6 +199,7 @@ static void describe(thr_index *index) {
     info->rotated = m->quantiser.rotation_seed != 0;
     info->centred = m->centred;
     info->tuned_queries = m->tuning.n_queries;
+    info->has_features = m->hits.there;
     info->has_ids = m->has_ids;
     info->has_names = m->has_names;
     index->target = (thr_scan_target){.segments = index->segments,
@@ -213,6 +222,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     index->context = context;
     (void)pthread_mutex_init(&index->store_mutex, NULL);
     THR_TRY_OUT(thr_idle_start(&index->scans, context, err));
+    THR_TRY_OUT(thr_idle_start(&index->hits_rooms, context, err));
     THR_TRY_OUT(thr_path_join(context, dir, "", &index->dir, err));
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
     if (unpublished == NULL)
@@ -251,6 +261,10 @@ const thr_tower *thr_index_tower(const thr_index *index) {
     return index->model.tower;
 }
 
+thr_hits *thr_index_hits(thr_index *index) {
+    return index->hits;
+}
+
 uint32_t thr_index_segment_of(const thr_index *index, uint64_t row) {
     uint32_t low = 0, high = index->n_segments;
     while (high - low > 1) {
@@ -266,5 +280,5 @@ uint32_t thr_index_segment_of(const thr_index *index, uint64_t row) {
 thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err) {
     for (uint32_t i = 0; i < index->n_segments; i++)
         THR_TRY(thr_map_check(&index->mapped[i].map, index->mapped[i].path, err));
-    return THR_OK;
+    return index->hits == NULL ? THR_OK : thr_hits_check_unchanged(index->hits, err);
 }

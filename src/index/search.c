@@ -63,6 +63,30 @@ void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
         }
 }
 
+static thr_status search_vectors(thr_index *index, const thr_matrix *queries, uint64_t k, thr_search_options *options,
+                                 const thr_scan_hits *hits, uint64_t *ids, float *scores, thr_error *err) {
+    thr_scan *scan;
+    thr_index_resolve_recall(index, k, options);
+    THR_TRY(thr_index_take_scan(index, &scan, err));
+    const thr_status status = thr_index_scan(index, scan, queries, k, options, hits, ids, scores, err);
+    thr_idle_put(&index->scans, scan);
+    return status;
+}
+
+static thr_status search_with_hits(thr_index *index, const thr_matrix *queries, uint64_t k, thr_search_options *options,
+                                   uint64_t *ids, float *scores, thr_error *err) {
+    void *room;
+    thr_scan_hits hits;
+    THR_TRY(thr_idle_take(&index->hits_rooms, thr_hits_room_make, &room, err));
+    const size_t n_lanes = thr_scan_lanes(index->context, queries->n_rows);
+    thr_status status = thr_hits_room_begin(room, index->hits, n_lanes, options, &hits, err);
+    if (status == THR_OK)
+        status = search_vectors(index, queries, k, options, options->features == NULL ? NULL : &hits, ids, scores, err);
+    thr_hits_room_end(room);
+    thr_idle_put(&index->hits_rooms, room);
+    return status;
+}
+
 thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k, const thr_search_options *options,
                             uint64_t *ids, float *scores, thr_error *err) {
     thr_search_options complete;
@@ -72,15 +96,14 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
     THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_search_options, recall),
                              "thr_search_options", err));
     THR_TRY(thr_index_check_options(index, &complete, k, err));
-    thr_index_resolve_recall(index, k, &complete);
     THR_TRY(thr_index_check_queries(index, queries, k, err));
+    THR_TRY(thr_hits_room_check(index->hits, index->manifest_path, &complete, queries->n_rows, err));
     THR_TRY(thr_index_check_unchanged(index, err));
     if (queries->n_rows == 0)
         return THR_OK;
-    thr_scan *scan;
-    THR_TRY(thr_index_take_scan(index, &scan, err));
-    thr_status status = thr_index_scan(index, scan, queries, k, &complete, ids, scores, err);
-    thr_idle_put(&index->scans, scan);
+    const bool hits = complete.features != NULL || complete.target != NULL;
+    thr_status status = hits ? search_with_hits(index, queries, k, &complete, ids, scores, err)
+                             : search_vectors(index, queries, k, &complete, NULL, ids, scores, err);
     if (status == THR_OK)
         thr_index_rows_to_ids(index, ids, (size_t)(k * queries->n_rows));
     return status;

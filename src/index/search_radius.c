@@ -39,6 +39,8 @@ static thr_status check(const thr_index *index, const thr_matrix *queries, float
         return thr_fail(err, THR_EINVAL,
                         "n_candidates, n_survivors and extra are for the best k, not for all within a radius: leave "
                         "them as thr_search_options_init sets them");
+    if (options->features != NULL || options->target != NULL)
+        return thr_fail(err, THR_EINVAL, "features and targets are for the best k, not for all within a radius");
     THR_TRY(thr_index_check_queries(index, queries, 1, err));
     return thr_index_check_unchanged(index, err);
 }

@@ -78,6 +78,8 @@ thr_status thr_index_verify(thr_index *index, thr_error *err) {
     THR_TRY(thr_file_sum_start(index->context, index->info.file_bytes, index->info.n_items, &sum, err));
     for (uint32_t i = 0; i < index->n_segments; i++)
         THR_TRY_OUT(verify_segment(&sum, index, i, err));
+    if (index->hits != NULL)
+        THR_TRY_OUT(thr_hits_verify(index->hits, err));
     if (index->model.tower != NULL)
         THR_TRY_OUT(verify_model(&sum, index, err));
     THR_TRY_OUT(thr_progress_end(&sum.progress, index->info.n_items, err));

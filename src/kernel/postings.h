@@ -8,7 +8,8 @@
 #define THR_POSTING_KERNEL_LIST(X)                                                                                     \
     X(add_bitmaps, thr_add_bitmaps_kernel)                                                                             \
     X(add_run, thr_add_run_kernel)                                                                                     \
-    X(screen_sums, thr_screen_sums_kernel)
+    X(screen_sums, thr_screen_sums_kernel)                                                                             \
+    X(screen_values, thr_screen_values_kernel)
 
 /* sums[i] += weights[b], for i < 256 and every b < n with bit i % 8 of bitmaps[b][i / 8]. No sum overflows. */
 typedef void (*thr_add_bitmaps_kernel)(int32_t *sums, const uint8_t *const *bitmaps, const int32_t *weights, size_t n);
@@ -18,5 +19,18 @@ typedef void (*thr_add_run_kernel)(int32_t *sums, size_t n, int32_t weight);
 
 /* Bit i: sums[i] >= least, for i < 64. */
 typedef uint64_t (*thr_screen_sums_kernel)(const int32_t *sums, int32_t least);
+
+/* What the scores of vectors become: (score * gain + bias) + sum * unit. */
+typedef struct thr_value_line {
+    float gain, bias, unit;
+} thr_value_line;
+
+/*
+ * scores[i] = value, and bit i: it is at least threshold, for i < 64, where value is what line makes of scores[i] and
+ * sums[i], times multipliers[i], plus offsets[i], which may both be NULL. Every operation is rounded by itself, in this
+ * order; a sum becomes a float first. No result is NaN.
+ */
+typedef uint64_t (*thr_screen_values_kernel)(float *scores, const int32_t *sums, const thr_value_line *line,
+                                             const float *multipliers, const float *offsets, float threshold);
 
 #endif

@@ -21,8 +21,24 @@ static uint64_t screen_sums(const int32_t *sums, int32_t least) {
     return mask;
 }
 
+static uint64_t screen_values(float *scores, const int32_t *sums, const thr_value_line *line, const float *multipliers,
+                              const float *offsets, float threshold) {
+    uint64_t mask = 0;
+    for (size_t i = 0; i < 64; i++) {
+        float value = scores[i] * line->gain + line->bias + (float)sums[i] * line->unit;
+        if (multipliers != NULL)
+            value *= multipliers[i];
+        if (offsets != NULL)
+            value += offsets[i];
+        scores[i] = value;
+        mask |= (uint64_t)(value >= threshold) << i;
+    }
+    return mask;
+}
+
 void thr_kernels_fill_scalar_postings(thr_kernels *kernels) {
     kernels->add_bitmaps = add_bitmaps;
     kernels->add_run = add_run;
     kernels->screen_sums = screen_sums;
+    kernels->screen_values = screen_values;
 }

@@ -38,24 +38,28 @@ void thr_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_la
         if (bounded)
             thr_left_out_note_refined(items, lane->collector.n, n, &lane->left_out);
     }
-    if (!job->exact && job->target->keep == THR_DTYPE_NONE)
+    if (!job->exact && job->target->keep == THR_DTYPE_NONE && job->target->hits == NULL)
         for (size_t i = 0; i < lane->collector.n; i++)
             items[i].score = thr_estimate_score(query, items[i].score);
 }
 
-void thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores,
+bool thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores,
                     uint8_t *certified) {
+    bool finite = true;
     thr_candidate *items = lane->collector.items;
     const size_t found = lane->collector.n,
                  n = thr_candidates_keep(items, found, job->k < found ? (size_t)job->k : found);
     thr_candidates_sort(items, n);
     if (certified != NULL)
         *certified = job->target->keep != THR_DTYPE_NONE &&
-                     (!thr_answer_is_bounded(job, query) ||
-                      thr_certify(job, query, &lane->left_out, n > 0 ? items[n - 1].score : INFINITY));
+                     (thr_answer_is_bounded(job, query)
+                          ? thr_certify(job, query, &lane->left_out, n > 0 ? items[n - 1].score : INFINITY)
+                          : job->exact || query->collected);
     for (uint64_t i = 0; i < job->k; i++) {
         rows[i] = i < n ? items[i].row : THR_NO_ID;
         if (scores != NULL)
             scores[i] = i < n ? items[i].score : -INFINITY;
+        finite = finite && (i >= n || isfinite(items[i].score));
     }
+    return finite;
 }

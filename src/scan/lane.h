@@ -73,6 +73,7 @@ typedef struct thr_scan_query {
     thr_rest_query rest;
     float lead_gain, rest_gain;
     thr_query_errors errors; /* where job->bounded */
+    float unit;              /* with hits: what sums are multiples of */
     bool collected;          /* its collector is complete: the pass leaves it out */
 } thr_scan_query;
 
@@ -104,6 +105,9 @@ typedef struct thr_lane {
     uint32_t group;                       /* that there is room for */
     float *sample;                        /* scores of the sampled blocks */
     thr_left_out left_out;                /* by a query on its way to an answer */
+    size_t number;                        /* of the lane, in its search */
+    const int32_t *sums;                  /* with hits: of a window; NULL: of none */
+    uint32_t window;
 } thr_lane;
 
 struct thr_scan {
@@ -212,12 +216,14 @@ static inline bool thr_answer_refines(const thr_job *job) {
 
 /* Whether what is left out has to be bounded, for the answer to be certified. */
 static inline bool thr_answer_is_bounded(const thr_job *job, const thr_scan_query *query) {
-    return job->options->certified != NULL && thr_answer_refines(job) && !query->collected;
+    return job->options->certified != NULL && thr_answer_refines(job) && !query->collected && job->target->hits == NULL;
 }
 
 void thr_answer_screened(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 void thr_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
-void thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores,
+
+/* false: a value in the answer is not finite. */
+bool thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores,
                     uint8_t *certified);
 
 /* The score the user sees of an estimate in the collector's units. */

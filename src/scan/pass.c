@@ -11,10 +11,13 @@
 
 #include <math.h>
 
-/* A first threshold for each query, by the scores of evenly spaced blocks, collected without one and copied out. */
+/*
+ * A first threshold for each query, by the scores of evenly spaced blocks, collected without one and copied out. With
+ * hits there is none: the blocks are in so many windows, and a window's sums are found at once.
+ */
 static void first_thresholds(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *margins,
                              float *thresholds) {
-    const uint64_t n_sampled = thr_sample_blocks(job->n_blocks);
+    const uint64_t n_sampled = job->target->hits != NULL ? 0 : thr_sample_blocks(job->n_blocks);
     size_t n[THR_GROUP] = {0};
     for (uint64_t i = 0; i < n_sampled; i++) {
         const uint64_t block = i * job->n_blocks / n_sampled;
@@ -145,7 +148,8 @@ thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, th
     float margins[THR_GROUP] = {0}, thresholds[THR_GROUP];
     bool all_collected = true;
     for (size_t i = 0; i < n; i++) {
-        queries[i].collected = queries[i].norm == 0 && job->target->metric != THR_METRIC_L2;
+        queries[i].collected =
+            queries[i].norm == 0 && job->target->metric != THR_METRIC_L2 && job->target->hits == NULL;
         all_collected = all_collected && queries[i].collected;
         thresholds[i] = -INFINITY;
         if (queries[i].collected)

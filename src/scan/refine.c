@@ -4,7 +4,7 @@
  *
  * Both use the same kernels on the same values, so a row's score has the same bits either way.
  */
-#include "scan/lane.h"
+#include "scan/values.h"
 
 enum {
     AHEAD = 6,         /* candidates whose vectors are being fetched while one is scored */
@@ -73,6 +73,8 @@ void thr_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *item
             fetch(query->target, items[i + AHEAD].row);
         const thr_segment *segment = thr_segment_of(query->target, items[i].row);
         score_rows(query, lane, segment, items[i].row - segment->first_row, 1, &items[i].score);
+        if (query->target->hits != NULL)
+            items[i].score = thr_value(query, &items[i], items[i].score);
     }
 }
 
@@ -82,13 +84,20 @@ typedef struct waiting {
     size_t n;
 } waiting;
 
+static thr_candidate waiting_row(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
+    if (query->target->hits == NULL)
+        return (thr_candidate){row, 0, 0};
+    thr_values_turn_to(query, lane, row);
+    return thr_values_row(lane, row);
+}
+
 static void score_waiting(const thr_scan_query *query, thr_lane *lane, waiting *rows) {
     thr_refine(query, lane, rows->items, rows->n);
     for (size_t i = 0; i < rows->n; i++) {
         if (i % THR_BLOCK_ITEMS == 0)
             thr_collector_reserve(&lane->collector);
         if (rows->items[i].score >= lane->collector.threshold)
-            thr_collector_push(&lane->collector, rows->items[i].row, rows->items[i].score, 0);
+            thr_collector_push(&lane->collector, rows->items[i].row, rows->items[i].score, rows->items[i].distance);
     }
     rows->n = 0;
 }
@@ -104,13 +113,19 @@ void thr_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_ran
             continue;
         if (query->filter != NULL && __builtin_popcountll(mask) < SPARSE) {
             for (; mask != 0; mask &= mask - 1)
-                rows.items[rows.n++].row = row + (unsigned)__builtin_ctzll(mask);
+                rows.items[rows.n++] = waiting_row(query, lane, row + (unsigned)__builtin_ctzll(mask));
             if (rows.n > WAITING - SPARSE)
                 score_waiting(query, lane, &rows);
             continue;
         }
         float scores[THR_BLOCK_ITEMS] = {0};
         score_rows(query, lane, segment, first, left < THR_BLOCK_ITEMS ? (size_t)left : THR_BLOCK_ITEMS, scores);
+        if (query->target->hits != NULL) {
+            mask &= thr_values_of_block(query, lane, row, 1, 0, scores);
+            if (mask != 0)
+                thr_values_push(lane, row, mask, scores, NULL);
+            continue;
+        }
         mask &= query->kernels->screen_scores(scores, lane->collector.threshold);
         if (mask != 0)
             thr_collector_push_block(&lane->collector, row, mask, scores, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The other planes of nested codes, read for the screen's survivors only. */
-#include "scan/lane.h"
+#include "scan/values.h"
 
 enum { AHEAD = 12, LINE = 64 }; /* records being fetched while one is scored */
 
@@ -15,23 +15,30 @@ static void fetch(const uint8_t *record, size_t size) {
     __builtin_prefetch(record + size - 1);
 }
 
+static uint64_t row_of(const thr_scan_target *target, const thr_candidate *item) {
+    return target->hits == NULL ? item->row : item->row >> 32;
+}
+
 void thr_rescore(const thr_scan_query *query, thr_candidate *items, size_t n) {
     const thr_scan_target *target = query->target;
     const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
                                                        target->lead, target->segments->lead_offsets);
     const size_t size = thr_record_size(shape), head = thr_record_head(shape);
     for (size_t i = 0; i < n && i < AHEAD; i++)
-        fetch(record_of(target, shape, items[i].row), size);
+        fetch(record_of(target, shape, row_of(target, &items[i])), size);
     for (size_t i = 0; i < n; i++) {
         if (i + AHEAD < n)
-            fetch(record_of(target, shape, items[i + AHEAD].row), size);
+            fetch(record_of(target, shape, row_of(target, &items[i + AHEAD])), size);
+        const uint32_t distance = target->hits == NULL ? items[i].distance : thr_values_unpack(&items[i]);
         const uint8_t *record = record_of(target, shape, items[i].row);
-        const int32_t lead = query->code.total - 2 * (int32_t)items[i].distance;
+        const int32_t lead = query->code.total - 2 * (int32_t)distance;
         const int32_t rest = query->kernels->rest_product(record + head, shape.n_planes, shape.n_rows,
                                                           query->rest.digits, query->rest.digit_sum);
         float factor, offset;
         thr_record_read_head(shape, record, &factor, &offset);
         const float product = (float)lead * query->lead_gain + (float)rest * query->rest_gain;
         items[i].score = product * factor - offset * query->weight;
+        if (target->hits != NULL)
+            items[i].score = thr_value(query, &items[i], items[i].score + query->bias);
     }
 }

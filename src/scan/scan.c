@@ -10,6 +10,7 @@
 #include "parallel/pool.h"
 #include "scan/bounds.h"
 #include "scan/store.h"
+#include "scan/values.h"
 #include "select/bitmap.h"
 
 #include <math.h>
@@ -24,6 +25,8 @@ thr_status thr_scan_create(thr_context *context, thr_scan **scan_out, thr_error 
     THR_TRY(thr_alloc_zero(context, 1, sizeof *scan + n_lanes * sizeof(thr_lane), &scan, "a search", err));
     scan->context = context;
     scan->n_lanes = n_lanes;
+    for (size_t i = 0; i < n_lanes; i++)
+        scan->lanes[i].number = i;
     *scan_out = scan;
     return THR_OK;
 }
@@ -36,8 +39,7 @@ static void free_lane(thr_context *context, thr_lane *lane) {
     thr_release(context, lane->sample);
     thr_release(context, lane->group_memory);
     thr_release(context, lane->group_distances);
-    const thr_collector collector = lane->collector;
-    *lane = (thr_lane){.collector = collector};
+    *lane = (thr_lane){.collector = lane->collector, .number = lane->number};
 }
 
 void thr_scan_free(thr_scan *scan) {
@@ -107,33 +109,45 @@ typedef struct query_search {
     thr_status *statuses; /* a thread's first failure */
 } query_search;
 
-static void put_answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row) {
+static bool put_answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row) {
     const uint64_t at = row * s->job->k;
     uint8_t *certified = s->job->options->certified == NULL ? NULL : s->job->options->certified + row;
-    thr_answer_put(s->job, query, lane, s->rows_out + at, s->scores_out == NULL ? NULL : s->scores_out + at, certified);
+    return thr_answer_put(s->job, query, lane, s->rows_out + at, s->scores_out == NULL ? NULL : s->scores_out + at,
+                          certified);
 }
 
 /* From the survivors in the lane to the answer in its place. */
-static void answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row) {
+static bool answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row) {
     thr_answer_screened(s->job, query, lane);
     if (thr_answer_rescores(s->job, query))
         thr_rescore(query, lane->collector.items, lane->collector.n);
     thr_answer_rescored(s->job, query, lane);
     if (thr_answer_refines(s->job))
         thr_refine(query, lane, lane->collector.items, lane->collector.n);
-    put_answer(s, query, lane, row);
+    return put_answer(s, query, lane, row);
+}
+
+/* What a thread's failure was, which has no place for words. */
+static thr_status say(thr_status status, thr_error *err) {
+    return status == THR_OK ? THR_OK
+           : status == THR_ERANGE
+               ? thr_fail(err, status, "the value of an item in an answer is not finite: lower weights or multipliers")
+               : thr_fail(err, status, "no memory for a search: ask for fewer rows, or a lower extra");
 }
 
 /* n queries from row on, on the first of the lanes, or one on all n_lanes. */
 static thr_status search_group(const query_search *s, uint64_t row, size_t n, thr_lane *lanes, uint32_t n_lanes,
                                thr_error *err) {
     thr_scan_query queries[THR_GROUP];
-    for (size_t i = 0; i < n; i++)
+    bool finite = true;
+    for (size_t i = 0; i < n; i++) {
         thr_query_prepare(s->job, s->queries, row + i, &lanes[i], &queries[i]);
+        THR_TRY(thr_values_begin(&queries[i], row + i, &lanes[i], n_lanes, err));
+    }
     THR_TRY(thr_collect(s->job, queries, n, lanes, n_lanes, err));
     for (size_t i = 0; i < n; i++)
-        answer(s, &queries[i], &lanes[i], row + i);
-    return THR_OK;
+        finite = answer(s, &queries[i], &lanes[i], row + i) && finite;
+    return say(finite ? THR_OK : THR_ERANGE, err);
 }
 
 static void run_group(void *arg, size_t group, uint32_t worker) {
@@ -225,7 +239,7 @@ static void refine_one(void *arg, size_t i, uint32_t worker) {
 static void put_one(void *arg, size_t i, uint32_t worker) {
     store_batch *b = arg;
     (void)worker;
-    put_answer(b->search, &b->queries[i], &b->search->scan->lanes[i], b->row + i);
+    (void)put_answer(b->search, &b->queries[i], &b->search->scan->lanes[i], b->row + i); /* no hits: finite */
 }
 
 /* n queries from b->row on: what is done on devices between what is done on threads, a query each. */
@@ -256,22 +270,34 @@ static thr_status search_store(const query_search *s, thr_error *err) {
     return THR_OK;
 }
 
+/*
+ * Fewer queries than threads: one after the other, each on all threads. Else groups of equal size for every thread.
+ */
+static bool one_by_one_is_best(const thr_context *context, uint64_t n_queries) {
+    return n_queries < context->n_threads || n_queries == 1;
+}
+
+static size_t group_size(const thr_context *context, uint64_t n_queries) {
+    const uint64_t share = (n_queries + context->n_threads - 1) / context->n_threads;
+    return share < THR_GROUP ? (size_t)share : THR_GROUP;
+}
+
+size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries) {
+    return context->n_threads * (one_by_one_is_best(context, n_queries) ? 1 : group_size(context, n_queries));
+}
+
 thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
                            const thr_search_options *options, uint64_t *rows_out, float *scores_out, thr_error *err) {
     thr_context *context = scan->context;
     const thr_job job = thr_job_make(context, target, k, options);
     const bool on_devices = target->store != NULL && !job.exact;
     const uint32_t n_threads = context->n_threads;
-    /*
-     * Fewer queries than threads: one after the other, each on all threads. Else groups of equal size for every thread.
-     */
-    const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
-    uint64_t group = (queries->n_rows + n_threads - 1) / n_threads;
-    group = group > THR_GROUP ? THR_GROUP : group;
+    const bool one_by_one = one_by_one_is_best(context, queries->n_rows);
+    uint64_t group = group_size(context, queries->n_rows);
     if (on_devices) /* a lane a query, as many as there are and a batch takes */
         group = queries->n_rows < scan->n_lanes ? queries->n_rows : scan->n_lanes;
     group = group > THR_STORE_QUERIES ? THR_STORE_QUERIES : group;
-    const size_t n_lanes = on_devices ? (size_t)group : one_by_one ? n_threads : (size_t)(n_threads * group);
+    const size_t n_lanes = on_devices ? (size_t)group : thr_scan_lanes(context, queries->n_rows);
     THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one || on_devices ? 1 : (uint32_t)group, target->quantiser->n_dims,
                                job.survivors, err));
     THR_TRY(thr_scan_check_queries(scan, target, queries, err));
@@ -286,7 +312,6 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
     }
     thr_parallel_for(context, (size_t)((queries->n_rows + group - 1) / group), run_group, &s);
     for (uint32_t i = 0; i < n_threads; i++)
-        if (statuses[i] != THR_OK)
-            return thr_fail(err, statuses[i], "no memory for all rows within the margin: lower extra");
+        THR_TRY(say(statuses[i], err));
     return THR_OK;
 }

@@ -8,6 +8,7 @@
 #define THR_SCAN_SCAN_H
 
 #include "base/memory.h"
+#include "scan/scan_hits.h"
 #include "scan/segment.h"
 
 #include <thresher/codes.h>
@@ -33,6 +34,8 @@ typedef struct thr_scan_target {
     uint32_t lead;       /* planes in the segments' blocks; below the quantiser's item_bits for nested codes */
     uint32_t query_bits; /* where a search's options leave them open; 0: THR_QUERY_BITS */
     thr_code_errors errors;
+    const thr_scan_hits
+        *hits;               /* NULL: items are ranked by their scores alone. With them at most 2^32 items, no store */
     struct thr_store *store; /* the codes once more, on GPUs, which screen them then; or NULL */
 } thr_scan_target;
 
@@ -54,6 +57,9 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
 /* THR_ERANGE naming the first query that holds NaN or infinity or is too long; thr_scan_search asks it itself. */
 thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
                                   thr_error *err);
+
+/* How many lanes, 0 and up, a search of so many queries uses where no store does its work (scan_hits.h). */
+size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries);
 
 /* Rows that pass a filter (NULL: all). */
 uint64_t thr_count_allowed(const thr_scan_target *target, const uint64_t *filter);

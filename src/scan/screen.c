@@ -7,7 +7,7 @@
  * reach, that is a small part of them.
  */
 #include "code/encode.h"
-#include "scan/lane.h"
+#include "scan/values.h"
 
 #include <math.h>
 
@@ -89,6 +89,45 @@ static void screen_leads(const thr_scan_query *query, thr_lane *lane, const uint
     }
 }
 
+/* Estimated scores of all items of a block, in the collector's units. */
+static void estimate_block(const thr_scan_query *query, const uint32_t *distances, const thr_segment *segment,
+                           uint64_t block, float *scores) {
+    const thr_query_code *code = &query->code;
+    const uint64_t at = block * THR_BLOCK_ITEMS;
+    if (segment->records != NULL) {
+        (void)query->kernels->screen_leads(scores, distances, segment->leads + at * (segment->lead_offsets ? 2 : 1),
+                                           segment->lead_offsets, code->total, query->gain, query->weight, -INFINITY);
+    } else if (segment->factors != NULL) {
+        (void)query->kernels->screen_factors(scores, distances, segment->factors + at,
+                                             segment->offsets == NULL ? NULL : segment->offsets + at, code->total,
+                                             query->gain, query->weight, -INFINITY);
+    } else {
+        uint32_t squares[THR_BLOCK_ITEMS];
+        query->kernels->code_squares(squares, segment->codes + block * thr_block_size(code->n_dims, code->item_bits), 1,
+                                     code->n_dims, code->item_bits);
+        (void)query->kernels->screen_cosine(scores, distances, squares, code->total, -INFINITY);
+    }
+}
+
+/* What an item is ranked by depends on more than its code, so every item's is found. */
+static void screen_values(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
+                          const thr_segment *segment, uint64_t first, size_t n_blocks) {
+    const bool scaled = segment->factors != NULL || segment->records != NULL;
+    const float gain = scaled ? 1 : query->norm > 0 ? query->code.gain : 0;
+    for (size_t b = 0; b < n_blocks; b++) {
+        uint64_t mask = thr_block_rows(query, segment, first + b);
+        if (mask == 0)
+            continue;
+        float scores[THR_BLOCK_ITEMS];
+        const uint64_t row = segment->first_row + (first + b) * THR_BLOCK_ITEMS;
+        const uint32_t *own = distances + b * THR_BLOCK_ITEMS;
+        estimate_block(query, own, segment, first + b, scores);
+        mask &= thr_values_of_block(query, lane, row, gain, query->bias, scores);
+        if (mask != 0)
+            thr_values_push(lane, row, mask, scores, segment->records == NULL ? NULL : own);
+    }
+}
+
 /* Whether any row of n blocks passes the filter. */
 static bool any_row(const thr_scan_query *query, const thr_segment *segment, uint64_t first, size_t n) {
     if (query->filter == NULL)
@@ -101,7 +140,9 @@ static bool any_row(const thr_scan_query *query, const thr_segment *segment, uin
 
 static void screen_tile(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
                         const thr_segment *segment, uint64_t first, size_t n) {
-    if (segment->records != NULL) {
+    if (query->target->hits != NULL) {
+        screen_values(query, lane, distances, segment, first, n);
+    } else if (segment->records != NULL) {
         screen_leads(query, lane, distances, segment, first, n);
     } else if (segment->factors != NULL) {
         screen_factors(query, lane, distances, segment, first, n);

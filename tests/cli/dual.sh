@@ -132,6 +132,22 @@ works "$THRESHER" tower encode m.safetensors items.tsv --side item -o items.npy
 says '^thresher: encoded 40 items in ' err
 works "$THRESHER" info items.npy --json
 says '"n_rows":40,"n_dims":12,"dtype":"f32"' out
+
+# The model is served by an index: its order of all items has the same share of best ads before others as the judge's.
+works "$THRESHER" tower eval m.safetensors test.tsv --items items.tsv
+gauc=$(sed -n 's/^GAUC \([0-9.]*\) of.*/\1/p' out)
+works "$THRESHER" index build items.npy --metric ip --features items.tsv -o ads.index
+works "$THRESHER" index search ads.index users.fvecs --features hits.txt -k 40 --exact --json
+sed 's/.*"names":\["//; s/"\].*//; s/","/ /g' out >order.txt
+served=$(awk 'NR == FNR { for (i = 1; i <= NF; i++) place[FNR, $i] = i; next }
+    { split($0, half, "\t"); m = split(half[2], ads, " ")
+      for (a = 1; a <= m; a++) { sub("~", "", ads[a]); sub(":.*", "", ads[a]) }
+      for (a = 2; a <= m; a++) { n++; right += place[FNR, ads[1]] < place[FNR, ads[a]] } }
+    END { printf "%.4f", right / n }' order.txt test.tsv)
+[ "$served" = "$gauc" ] || die "an index has $served of the pairs right, the judge $gauc"
+awk 'NR == FNR { split($1, ad, "ad"); first[FNR] = ad[2]; next }
+    { match($0, /click.category=[0-9]/); right += substr($0, RSTART + 15, 1) == first[FNR] % 7 }
+    END { exit !(right > 70) }' order.txt test.tsv || die "the best ads are of other categories than the users like"
 cut -f1 test.tsv >users.txt
 works "$THRESHER" tower encode m.safetensors users.txt --side query -o same.fvecs -q
 same users.fvecs same.fvecs

@@ -86,3 +86,44 @@ void check_screen_sums(kcheck *check) {
     }
     kcheck_call(check, run_screen_sums, &in, sizeof(uint64_t), SUMS, SUMS * sizeof *sums, "64 sums");
 }
+
+typedef struct values_input {
+    const float *scores, *multipliers, *offsets;
+    const int32_t *sums;
+    thr_value_line line;
+    float threshold;
+} values_input;
+
+enum { VALUES = 64 };
+
+/* The mask, then the values. */
+static void run_screen_values(const thr_kernels *kernels, void *out, void *arg) {
+    const values_input *in = arg;
+    float *values = (float *)out + 2;
+    memcpy(values, in->scores, VALUES * sizeof *values);
+    const uint64_t mask =
+        kernels->screen_values(values, in->sums, &in->line, in->multipliers, in->offsets, in->threshold);
+    memcpy(out, &mask, sizeof mask);
+}
+
+static const float *some_floats(kcheck *check) {
+    float *floats = kcheck_buffer(check, VALUES * sizeof *floats);
+    for (size_t i = 0; i < VALUES; i++)
+        floats[i] = kcheck_float(check);
+    return floats;
+}
+
+/* With and without multipliers and offsets; the threshold is 0, or what an item's value may be. */
+void check_screen_values(kcheck *check) {
+    int32_t *sums = kcheck_buffer(check, VALUES * sizeof *sums);
+    for (size_t i = 0; i < VALUES; i++)
+        sums[i] = kcheck_below(check, 4) == 0 ? 0 : (int32_t)kcheck_below(check, 1u << 31) - (1 << 30);
+    values_input in = {.scores = some_floats(check),
+                       .multipliers = kcheck_below(check, 2) == 0 ? NULL : some_floats(check),
+                       .offsets = kcheck_below(check, 2) == 0 ? NULL : some_floats(check),
+                       .sums = sums,
+                       .line = {kcheck_float(check), kcheck_float(check), 0x1p-28f}};
+    in.threshold = kcheck_below(check, 2) == 0 ? 0 : in.scores[0] * in.line.gain + in.line.bias;
+    kcheck_call(check, run_screen_values, &in, sizeof(uint64_t) + VALUES * sizeof(float), VALUES,
+                VALUES * (sizeof *in.scores + sizeof *sums), "64 values");
+}

@@ -16,8 +16,10 @@ static int32_t *add_up(const thr_hit_query *query, const thr_lists *lists, uint3
     int32_t *sums = test_array((size_t)n * THR_LISTS_WINDOW, sizeof *sums);
     thr_hit_cursor *cursors = test_array(thr_hit_query_streams(query) + 1, sizeof *cursors);
     for (uint32_t window = 0; window < n; window++) {
-        if (window % n_windows == 0)
-            thr_hit_query_seek(query, cursors, window);
+        if (window % n_windows == 0) {
+            thr_hit_query_rewind(query, cursors);
+            thr_hit_query_skip(query, cursors, window);
+        }
         thr_hit_query_add(thr_kernels_get(n_windows % 2 == 0 ? THR_ISA_SCALAR : thr_isa_best()), query, cursors, window,
                           sums + (size_t)window * THR_LISTS_WINDOW);
     }

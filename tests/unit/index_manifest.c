@@ -85,6 +85,8 @@ static void expect_same_manifest(const thr_manifest *m, const thr_manifest *back
     assert_true(back->model.there == m->model.there && back->model.codes == m->model.codes);
     assert_true(back->model.build == m->model.build && back->model.file_bytes == m->model.file_bytes);
     assert_true(back->model.checksum == m->model.checksum && back->model.fingerprint == m->model.fingerprint);
+    assert_true(back->hits.there == m->hits.there && back->hits.build == m->hits.build);
+    assert_true(back->hits.file_bytes == m->hits.file_bytes && back->hits.header_checksum == m->hits.header_checksum);
     assert_true(back->quantiser.rotation_seed == m->quantiser.rotation_seed);
     assert_int_equal(back->lead, m->lead);
     assert_memory_equal(&m->errors, &back->errors, sizeof m->errors);
@@ -291,6 +293,28 @@ static void the_models_line_is_strict(void **state) {
     }
 }
 
+static void the_features_line_is_strict(void **state) {
+    static const char *const changes[][2] = {
+        {"features-5f3a91c2.hits", "features-5f3a91c.hits"},
+        {"features-5f3a91c2.hits", "features-5F3A91C2.hits"},
+        {"features-5f3a91c2.hits", "features-5f3a91c2.hit"},
+        {"features-5f3a91c2.hits", "../tures-5f3a91c2.hits"},
+        {" 98765 ", " 098765 "},
+        {" 98765 ", " "},
+        {" 0123456789abcdef\nsegments 2", " 0123456789abcde\nsegments 2"},
+        {" 0123456789abcdef\nsegments 2", " 0123456789abcdef \nsegments 2"},
+        {"segments 2", "features features-5f3a91c2.hits 1 0123456789abcdef\nsegments 2"},
+    };
+    thr_manifest_segment segments[2];
+    thr_manifest m = example_of_model(segments, false);
+    m.hits = (thr_manifest_hits){true, 0x5f3a91c2, 98765, 0x0123456789abcdefu};
+    char *text = round_trip(*state, &m);
+    assert_non_null(strstr(text, " vectors\nfeatures features-5f3a91c2.hits 98765 0123456789abcdef\nsegments 2\n"));
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        expect_status(parse_changed(*state, text, changes[i][0], changes[i][1]), THR_ECORRUPT);
+    thr_release(*state, text);
+}
+
 static void every_changed_or_missing_byte_is_refused(void **state) {
     thr_context *context = *state;
     thr_manifest_segment segments[2];
@@ -378,6 +402,7 @@ int main(void) {
         cmocka_unit_test(what_an_index_lacks_has_no_line),
         cmocka_unit_test(wrong_lines_are_refused),
         cmocka_unit_test(the_models_line_is_strict),
+        cmocka_unit_test(the_features_line_is_strict),
         cmocka_unit_test(every_changed_or_missing_byte_is_refused),
         cmocka_unit_test(newer_foreign_and_empty_files_are_told_apart),
         cmocka_unit_test(what_is_no_number_is_not_printed),

@@ -55,8 +55,29 @@ static uint64_t screen_sums(const int32_t *sums, int32_t least) {
     return ~below;
 }
 
+static uint64_t screen_values(float *scores, const int32_t *sums, const thr_value_line *line, const float *multipliers,
+                              const float *offsets, float threshold) {
+    const __m256 gain = _mm256_set1_ps(line->gain), bias = _mm256_set1_ps(line->bias);
+    const __m256 unit = _mm256_set1_ps(line->unit), bound = _mm256_set1_ps(threshold);
+    uint64_t mask = 0;
+    THR_UNROLL
+    for (size_t i = 0; i < 64; i += 8) {
+        const __m256i sum = _mm256_loadu_si256((const __m256i *)(const void *)(sums + i));
+        __m256 value = _mm256_add_ps(_mm256_mul_ps(_mm256_loadu_ps(scores + i), gain), bias);
+        value = _mm256_add_ps(value, _mm256_mul_ps(_mm256_cvtepi32_ps(sum), unit));
+        if (multipliers != NULL)
+            value = _mm256_mul_ps(value, _mm256_loadu_ps(multipliers + i));
+        if (offsets != NULL)
+            value = _mm256_add_ps(value, _mm256_loadu_ps(offsets + i));
+        _mm256_storeu_ps(scores + i, value);
+        mask |= (uint64_t)(uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(value, bound, _CMP_GE_OQ)) << i;
+    }
+    return mask;
+}
+
 void thr_kernels_fill_avx2_postings(thr_kernels *kernels) {
     kernels->add_bitmaps = add_bitmaps;
     kernels->add_run = add_run;
     kernels->screen_sums = screen_sums;
+    kernels->screen_values = screen_values;
 }

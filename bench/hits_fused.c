@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hits_fused.c - vectors and features in one pass beside vectors alone and features alone: from the vectors themselves,
+ * and from codes with an exact refine. Answers are checked against products and sums in double.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hits.h"
+#include "program.h"
+
+enum { DIMS = 64, N_FEATURES = 200, K = 100, MOST_QUERIES = 16, ROUNDS = 3 };
+
+static const double TARGET = 1.5; /* of the time of vectors alone */
+
+typedef struct fused_bench {
+    bench_scan_run *run;
+    const bench_catalogue *catalogue;
+    thr_index *index;
+    float vectors[MOST_QUERIES * DIMS];
+    uint64_t offsets[MOST_QUERIES + 1];
+    uint32_t features[MOST_QUERIES * N_FEATURES];
+    float weights[MOST_QUERIES * N_FEATURES];
+    uint64_t right[MOST_QUERIES * K]; /* by exact scores, checked */
+    double *values;
+} fused_bench;
+
+static bench_normal items_of(const fused_bench *b) {
+    return (bench_normal){.n_dims = DIMS, .seed = b->run->program->globals.seed + 7};
+}
+
+static int build(fused_bench *b) {
+    bench_normal items = items_of(b);
+    const thr_item_features features = {b->catalogue->offsets, b->catalogue->features, b->catalogue->n_items};
+    thr_index_build_options options;
+    thr_reader *reader = NULL;
+    thr_error *err = &b->run->err;
+    char dir[1100];
+    (void)snprintf(dir, sizeof dir, "%s/fused", b->run->scratch);
+    thr_index_build_options_init(&options);
+    options.metric = THR_METRIC_IP;
+    options.features = &features;
+    thr_status status = thr_reader_from_function(b->run->program->context, b->catalogue->n_items, DIMS,
+                                                 bench_normal_rows, &items, &reader, err);
+    if (status == THR_OK)
+        status = thr_index_build(b->run->program->context, dir, reader, &options, err);
+    thr_reader_free(reader);
+    if (status == THR_OK)
+        status = thr_index_open(b->run->context, dir, &b->index, err);
+    return status == THR_OK ? 0 : -1;
+}
+
+/* ------------------------------------------------------------------------------------------------ one way */
+
+typedef enum asked_for { VECTORS, FEATURES, BOTH } asked_for;
+
+static int search(fused_bench *b, asked_for what, bool exact, uint64_t n, uint64_t *ids, float *values) {
+    const thr_matrix queries = thr_matrix_f32(b->vectors, n, DIMS);
+    const thr_hits_queries features = {n, b->offsets, b->features, b->weights};
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.exact = exact;
+    options.features = what == BOTH ? &features : NULL;
+    const thr_status status =
+        what == FEATURES ? thr_hits_search(thr_index_hits(b->index), &features, K, NULL, ids, values, &b->run->err)
+                         : thr_index_search(b->index, &queries, K, &options, ids, values, &b->run->err);
+    return status == THR_OK ? 0 : -1;
+}
+
+/* The first query's exact answer, by a loop over all items. */
+static int check(fused_bench *b) {
+    bench_normal items = items_of(b);
+    const bench_catalogue *c = b->catalogue;
+    float *weights = calloc(c->n_features, sizeof *weights), *rows = malloc((size_t)4096 * DIMS * sizeof *rows);
+    float found[MOST_QUERIES * K];
+    int rc = search(b, BOTH, true, MOST_QUERIES, b->right, found);
+    if (weights == NULL || rows == NULL)
+        rc = bench_fail(b->run, "no memory");
+    for (uint32_t f = 0; f < N_FEATURES && rc == 0; f++)
+        weights[b->features[f]] += b->weights[f];
+    for (uint64_t first = 0, n; first < c->n_items && rc == 0; first += n) {
+        n = bench_normal_rows(&items, first, c->n_items - first, rows);
+        for (uint64_t i = 0; i < n; i++) {
+            double sum = 0;
+            for (uint32_t d = 0; d < DIMS; d++)
+                sum += (double)rows[i * DIMS + d] * (double)b->vectors[d];
+            for (uint64_t e = c->offsets[first + i]; e < c->offsets[first + i + 1]; e++)
+                sum += (double)weights[c->features[e]];
+            b->values[first + i] = sum;
+        }
+    }
+    uint64_t better = 0;
+    for (int i = 0; i < K && rc == 0; i++)
+        if (fabs(b->values[b->right[i]] - (double)found[i]) > 1e-3)
+            rc = bench_fail(b->run, "the value of item %llu is said to be %g, but is %g",
+                            (unsigned long long)b->right[i], (double)found[i], b->values[b->right[i]]);
+    for (uint64_t i = 0; i < c->n_items && rc == 0; i++)
+        better += b->values[i] > (double)found[K - 1] + 1e-3;
+    if (rc == 0 && better >= K)
+        rc = bench_fail(b->run, "%llu items are better than the %d-th", (unsigned long long)better, K);
+    free(weights);
+    free(rows);
+    return rc;
+}
+
+static double recall_of(const fused_bench *b, const uint64_t *ids) {
+    int found = 0;
+    for (int q = 0; q < MOST_QUERIES; q++)
+        for (int i = 0; i < K; i++)
+            for (int j = 0; j < K; j++)
+                found += b->right[q * K + i] == ids[q * K + j];
+    return (double)found / (MOST_QUERIES * K);
+}
+
+/* Seconds a query, the best of some rounds; one query at a time is the mean of all. */
+static int measure(fused_bench *b, asked_for what, bool exact, uint64_t n, double *seconds) {
+    uint64_t ids[MOST_QUERIES * K];
+    float values[MOST_QUERIES * K];
+    *seconds = INFINITY;
+    for (int round = 0; round < ROUNDS; round++) {
+        const double start = bench_clock();
+        if (search(b, what, exact, n, ids, values) != 0)
+            return -1;
+        *seconds = fmin(*seconds, (bench_clock() - start) / (double)n);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ all */
+
+static void draw_queries(fused_bench *b) {
+    bench_normal queries = {.n_dims = DIMS, .seed = b->run->program->globals.seed + 8};
+    uint64_t rng = b->run->program->globals.seed + 9;
+    (void)bench_normal_rows(&queries, 0, MOST_QUERIES, b->vectors);
+    for (uint32_t q = 0; q < MOST_QUERIES; q++) {
+        (void)bench_catalogue_query(b->catalogue, &rng, b->features + (size_t)q * N_FEATURES,
+                                    b->weights + (size_t)q * N_FEATURES, N_FEATURES);
+        b->offsets[q + 1] = b->offsets[q] + N_FEATURES;
+    }
+}
+
+static int print(fused_bench *b, bench_table *table) {
+    for (int exact = 1; exact >= 0; exact--)
+        for (uint64_t n = 1; n <= MOST_QUERIES; n *= MOST_QUERIES) {
+            double seconds[3];
+            uint64_t ids[MOST_QUERIES * K];
+            float values[MOST_QUERIES * K];
+            if (search(b, BOTH, exact != 0, MOST_QUERIES, ids, values) != 0)
+                return -1;
+            for (int w = 0; w < 3; w++)
+                if (measure(b, (asked_for)w, exact != 0, n, &seconds[w]) != 0)
+                    return -1;
+            bench_table_row(table);
+            bench_table_cell(table, exact != 0 ? "all vectors, floats" : "codes, recall 0.99");
+            bench_table_cell(table, "%d", (int)n);
+            for (int w = 0; w < 3; w++)
+                bench_table_cell(table, "%.2f", seconds[w] * 1e3);
+            bench_table_cell(table, "%.2f", seconds[BOTH] / seconds[VECTORS]);
+            bench_table_cell(table, "%.4f", recall_of(b, ids));
+            if (n == 1)
+                bench_figure(b->run, exact != 0 ? "fused_over_vectors" : "fused_over_codes",
+                             seconds[BOTH] / seconds[VECTORS], TARGET, false,
+                             "vectors and features in one pass over %s alone, one query at a time",
+                             exact != 0 ? "vectors" : "codes");
+        }
+    return 0;
+}
+
+int bench_hits_fused(bench_scan_run *run, const bench_catalogue *c) {
+    static const char *const columns[] = {"vectors by", "queries at once", "vectors alone, ms", "features alone, ms",
+                                          "both, ms",   "over vectors",    "recall@100",        NULL};
+    static bench_table table;
+    fused_bench *b = calloc(1, sizeof *b);
+    int rc = -1;
+    if (b == NULL)
+        return bench_fail(run, "no memory");
+    table =
+        (bench_table){.title = "Vectors of 64 dimensions and 200 features a query in one pass, best 100, one thread",
+                      .columns = columns};
+    b->run = run;
+    b->catalogue = c;
+    b->values = malloc(c->n_items * sizeof *b->values);
+    if (b->values == NULL) {
+        (void)bench_fail(run, "no memory for values");
+        goto out;
+    }
+    draw_queries(b);
+    if (build(b) == 0 && check(b) == 0)
+        rc = print(b, &table);
+    if (rc == 0)
+        bench_print(run, &table);
+out:
+    thr_index_free(b->index);
+    free(b->values);
+    free(b);
+    return rc;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hits_explain.h - which of a query's features the items of an answer have, and their weights. */
+#ifndef THRESHER_PROGRAM_HITS_EXPLAIN_H
+#define THRESHER_PROGRAM_HITS_EXPLAIN_H
+
+#include "hits_query.h"
+#include "results.h"
+
+/* Memory, from answer to answer. Zeroed before the first. */
+typedef struct prog_explainer {
+    prog_match *matches;
+    uint64_t *match_ends;
+    float *shares;
+    uint8_t *matched;
+    size_t matches_capacity, shares_capacity, ends_capacity;
+} prog_explainer;
+
+/* Put the matches of its items into an answer, which borrows them until the next. PROG_DONE or an exit code. */
+int prog_explain(prog_explainer *explainer, const thr_hits *hits, const prog_hits_query *query, prog_answer *answer);
+void prog_explainer_free(prog_explainer *explainer);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/search_hits.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "hits/hit_pass.h"
+
+/* Sums beyond it could make a value that is no number, once multiplied. */
+static const double MOST_WEIGHT = 0x1p100;
+
+/* One lane's query, and where it is. */
+typedef struct hits_lane {
+    thr_hit_query query;
+    thr_hit_pass pass;
+} hits_lane;
+
+struct thr_hits_room {
+    thr_context *context;
+    hits_lane **lanes;
+    size_t n_lanes, lanes_capacity;
+    uint64_t *filter;
+    size_t filter_capacity;
+    /* Of the search that has it. */
+    thr_hits *hits;
+    const thr_hits_queries *queries;
+    uint32_t *n_unknown;
+    thr_hit_set values;
+};
+
+thr_status thr_hits_room_make(thr_context *context, void **piece, thr_error *err) {
+    thr_hits_room *room = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *room, &room, "a search", err));
+    room->context = context;
+    *piece = room;
+    return THR_OK;
+}
+
+void thr_hits_room_free(void *piece) {
+    thr_hits_room *room = piece;
+    thr_context *context = room->context;
+    for (size_t i = 0; i < room->n_lanes; i++) {
+        thr_hit_query_free(context, &room->lanes[i]->query);
+        thr_hit_pass_free(context, &room->lanes[i]->pass);
+        thr_release(context, room->lanes[i]);
+    }
+    thr_release(context, room->lanes);
+    thr_release(context, room->filter);
+    thr_release(context, room);
+}
+
+/* ------------------------------------------------------------------------------------------------ checks */
+
+static thr_status check_query(const thr_hits_queries *queries, uint64_t q, thr_error *err) {
+    const uint64_t begin = queries->offsets[q], end = queries->offsets[q + 1];
+    thr_error why = {.status = THR_OK};
+    double unit, total = 0;
+    if (end < begin)
+        return thr_fail(err, THR_EINVAL, "the features of query %" PRIu64 " end before they begin", q);
+    const float *weights = queries->weights == NULL ? NULL : queries->weights + begin;
+    const thr_status status =
+        thr_hit_query_unit(queries->features + begin, weights, (size_t)(end - begin), &unit, &why);
+    if (status != THR_OK)
+        return thr_fail(err, status, "query %" PRIu64 ": %s", q, why.text);
+    for (uint64_t i = 0; weights != NULL && i < end - begin; i++)
+        total += fabs((double)weights[i]);
+    if (total > MOST_WEIGHT)
+        return thr_fail(err, THR_ERANGE, "query %" PRIu64 ": its weights add up to %g: at most 2^100 are possible", q,
+                        total);
+    return THR_OK;
+}
+
+thr_status thr_hits_room_check(const thr_hits *hits, const char *path, const thr_search_options *o, uint64_t n_queries,
+                               thr_error *err) {
+    if (o->features == NULL && o->target == NULL)
+        return THR_OK;
+    if (hits == NULL)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: was built without features, so it cannot be asked for any", path);
+    if (o->target != NULL && o->target->hits != hits)
+        return thr_fail(err, THR_EINVAL, "%s: the target was made for other posting lists", path);
+    if (o->features == NULL)
+        return THR_OK;
+    if (o->extra >= 0)
+        return thr_fail(err, THR_EINVAL, "extra is of scores alone: with features give a recall or candidates");
+    if (o->value != THR_HITS_VALUE_SUM && o->value != THR_HITS_VALUE_SIGMOID)
+        return thr_fail(err, THR_EINVAL, "there is no value number %d of items", (int)o->value);
+    if (o->features->n_queries != n_queries)
+        return thr_fail(err, THR_EDIM, "features of %" PRIu64 " queries for %" PRIu64 " vectors: give one for each",
+                        o->features->n_queries, n_queries);
+    if (n_queries > 0 && o->features->offsets[0] != 0)
+        return thr_fail(err, THR_EINVAL, "the features of query 0 begin at %" PRIu64 ": the first offset is 0",
+                        o->features->offsets[0]);
+    for (uint64_t q = 0; q < n_queries; q++)
+        THR_TRY(check_query(o->features, q, err));
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ a search */
+
+/* What the scan calls, as scan_hits.h says. */
+static thr_status begin_query(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err) {
+    thr_hits_room *room = arg;
+    const thr_hits_queries *queries = room->queries;
+    const uint64_t first = queries->offsets[query], n = queries->offsets[query + 1] - first;
+    hits_lane *l = room->lanes[lane];
+    THR_TRY(thr_hit_query_make(room->context, &room->hits->view.contents.lists, queries->features + first,
+                               queries->weights == NULL ? NULL : queries->weights + first, (size_t)n, &l->query, err));
+    if (room->n_unknown != NULL)
+        room->n_unknown[query] = l->query.n_unknown;
+    *unit = (float)l->query.unit;
+    return thr_hit_pass_start(room->context, &l->pass, &l->query, err);
+}
+
+static const int32_t *window_sums(void *arg, size_t lane, uint32_t window) {
+    thr_hits_room *room = arg;
+    return thr_hit_pass_window(room->context->kernels, &room->lanes[lane]->pass, window);
+}
+
+/* Every lane has room for the largest query, so that a second search of the same shape asks for no memory. */
+static thr_status make_lanes(thr_hits_room *room, size_t n_lanes, thr_error *err) {
+    size_t most = 0;
+    for (uint64_t q = 0; q < room->queries->n_queries; q++) {
+        const size_t n = (size_t)(room->queries->offsets[q + 1] - room->queries->offsets[q]);
+        most = n > most ? n : most;
+    }
+    THR_TRY(thr_grow(room->context, &room->lanes, &room->lanes_capacity, room->n_lanes, n_lanes, sizeof *room->lanes,
+                     "a search", err));
+    for (; room->n_lanes < n_lanes; room->n_lanes++)
+        THR_TRY(thr_alloc_zero(room->context, 1, sizeof **room->lanes, &room->lanes[room->n_lanes], "a search", err));
+    for (size_t i = 0; i < n_lanes; i++) {
+        THR_TRY(thr_hit_query_reserve(room->context, &room->lanes[i]->query, most, err));
+        THR_TRY(thr_hit_pass_reserve(room->context, &room->lanes[i]->pass, THR_LISTS_N_FORMS * most, err));
+    }
+    return THR_OK;
+}
+
+static thr_status join_filters(thr_hits_room *room, const thr_hits *hits, thr_search_options *options, thr_error *err) {
+    const size_t n_words = ((size_t)hits->info.n_items + 63) / 64; /* as filters of an index have */
+    if (options->target == NULL)
+        return THR_OK;
+    THR_TRY(thr_grow(room->context, &room->filter, &room->filter_capacity, 0, n_words, sizeof *room->filter, "a filter",
+                     err));
+    for (size_t w = 0; w < n_words; w++)
+        room->filter[w] = options->target->words[w] & (options->filter == NULL ? UINT64_MAX : options->filter[w]);
+    options->filter = room->filter;
+    options->filter_bits = hits->info.n_items;
+    return THR_OK;
+}
+
+thr_status thr_hits_room_begin(thr_hits_room *room, thr_hits *hits, size_t n_lanes, thr_search_options *options,
+                               thr_scan_hits *scan_hits, thr_error *err) {
+    room->hits = hits;
+    room->queries = options->features;
+    room->n_unknown = options->n_unknown;
+    THR_TRY(join_filters(room, hits, options, err));
+    if (options->features == NULL)
+        return THR_OK;
+    THR_TRY(make_lanes(room, n_lanes, err));
+    room->values = thr_hits_take_values(hits);
+    const thr_hit_values *values = room->values.of_file;
+    *scan_hits = (thr_scan_hits){.arg = room,
+                                 .begin = begin_query,
+                                 .window = window_sums,
+                                 .multipliers = values == NULL ? NULL : values->multipliers,
+                                 .offsets = values == NULL ? NULL : values->offsets,
+                                 .sigmoid = options->value == THR_HITS_VALUE_SIGMOID};
+    return THR_OK;
+}
+
+void thr_hits_room_end(thr_hits_room *room) {
+    thr_hits_put_values(room->hits, &room->values);
+    room->values = (thr_hit_set){NULL, NULL};
+}

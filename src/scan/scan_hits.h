@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan_hits.h - what a search adds to the scores of vectors (HitMatch (9): dense + wide), and what items are ranked by.
+ *
+ * The sums come from whoever searches, a window of rows at a time: room hits stands beside this one. An item's value is
+ * multiplier s + offset, or multiplier / (1 + exp(-s)) + offset, where s = score + sum x unit, in floats, every
+ * operation rounded by itself. So a value has the same bits whoever finds it: the screen by estimated scores, the
+ * others by exact ones.
+ *
+ * Threads: begin and window are called for different lanes at once.
+ */
+#ifndef THR_SCAN_SCAN_HITS_H
+#define THR_SCAN_SCAN_HITS_H
+
+#include <thresher/context.h>
+
+enum { THR_HITS_WINDOW_ROWS = 65536 };
+
+typedef struct thr_scan_hits {
+    void *arg;
+    /* Lane number `lane` turns to a query; *unit is what its sums are multiples of. THR_ENOMEM. */
+    thr_status (*begin)(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err);
+    /*
+     * The lane's sums of the THR_HITS_WINDOW_ROWS rows of a window, until it asks again; rows beyond the last:
+     * anything.
+     */
+    const int32_t *(*window)(void *arg, size_t lane, uint32_t window);
+    const float *multipliers; /* by row, finite, padded to whole blocks of 64; NULL: 1 */
+    const float *offsets;     /* the same; NULL: 0 */
+    bool sigmoid;
+} thr_scan_hits;
+
+#endif

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_hits.c - vectors and features in one pass give what both searches by themselves do, added up item by item, to
+ * the bit; and features that do not fit their index are refused.
+ */
+#include "index_support.h"
+
+#include "kernel/kernel.h"
+#include "index/index_impl.h"
+#include "base/memory.h"
+
+static thr_error error;
+static const char DIR_A[] = "index-hits";
+
+enum { K = 9, N_QUERIES = 5, N_FEATURES = 23, MOST_FEATURES = 12 };
+
+/* ------------------------------------------------------------------------------------------------ data */
+
+/* Feature f is on one item in f + 1, clustered for odd f; some items have none. */
+typedef struct catalogue {
+    thr_item_features items;
+    uint64_t *offsets;
+    uint32_t *features;
+} catalogue;
+
+static catalogue draw_items(uint64_t n, uint64_t seed) {
+    catalogue c = {.offsets = calloc(n + 1, sizeof(uint64_t)),
+                   .features = calloc(n * N_FEATURES + 1, sizeof(uint32_t))};
+    assert_true(c.offsets != NULL && c.features != NULL);
+    for (uint64_t i = 0; i < n; i++) {
+        c.offsets[i + 1] = c.offsets[i];
+        for (uint32_t f = 0; f < N_FEATURES && i % 10 != 9; f++)
+            if (f % 2 == 0 ? thr_rng_below(&seed, f + 1) == 0 : i / 50 % (f + 1) == 0)
+                c.features[c.offsets[i + 1]++] = f;
+    }
+    c.items = (thr_item_features){c.offsets, c.features, n};
+    return c;
+}
+
+static void free_items(catalogue *c) {
+    free(c->offsets);
+    free(c->features);
+}
+
+/* Query 0 has no features, others unknown ones, too; weights of both signs. */
+typedef struct asked {
+    thr_hits_queries queries;
+    uint64_t offsets[N_QUERIES + 1];
+    uint32_t features[N_QUERIES * MOST_FEATURES];
+    float weights[N_QUERIES * MOST_FEATURES];
+} asked;
+
+static void ask(asked *a, uint64_t seed) {
+    a->offsets[0] = 0;
+    for (uint64_t q = 0; q < N_QUERIES; q++) {
+        uint64_t at = a->offsets[q];
+        for (uint64_t i = 0; i < q * MOST_FEATURES / N_QUERIES; i++, at++) {
+            a->features[at] = (uint32_t)thr_rng_below(&seed, N_FEATURES + 2);
+            a->weights[at] = (float)thr_rng_below(&seed, 2000) / 1000.0f - 0.6f;
+        }
+        a->offsets[q + 1] = at;
+    }
+    a->queries = (thr_hits_queries){N_QUERIES, a->offsets, a->features, a->weights};
+}
+
+/* ------------------------------------------------------------------------------------------------ the naive model */
+
+typedef struct naive {
+    uint64_t n;
+    float *scores, *sums; /* [query * n + row] */
+    thr_candidate *ranked;
+} naive;
+
+/* What an item has by its vector, and by its features, as each search says by itself. */
+static naive ask_apart(thr_index *index, const thr_matrix *queries, const thr_hits_queries *features) {
+    naive m = {.n = thr_index_get_info(index).n_items};
+    const size_t room = (size_t)m.n * N_QUERIES;
+    uint64_t *ids = malloc(room * sizeof *ids);
+    float *found = malloc(room * sizeof *found);
+    m.scores = malloc(room * sizeof *m.scores);
+    m.sums = malloc(room * sizeof *m.sums);
+    m.ranked = malloc((size_t)m.n * sizeof *m.ranked);
+    assert_true(ids != NULL && found != NULL && m.scores != NULL && m.sums != NULL && m.ranked != NULL);
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.n_survivors = options.n_candidates = m.n;
+    expect_ok(thr_index_search(index, queries, m.n, &options, ids, found, &error));
+    for (size_t i = 0; i < room; i++)
+        m.scores[i / m.n * m.n + ids[i]] = found[i];
+    expect_ok(thr_hits_search(thr_index_hits(index), features, m.n, NULL, ids, found, &error));
+    for (size_t i = 0; i < room; i++)
+        m.sums[i / m.n * m.n + ids[i]] = found[i];
+    free(ids);
+    free(found);
+    return m;
+}
+
+static void free_naive(naive *m) {
+    free(m->scores);
+    free(m->sums);
+    free(m->ranked);
+}
+
+typedef struct form {
+    thr_hits_value value;
+    const float *multipliers, *offsets; /* or NULL */
+    const uint64_t *filter;             /* or NULL */
+} form;
+
+/* Row q of the answer; returns how many items may be found. */
+static size_t rank(const thr_context *context, naive *m, uint64_t q, const form *f) {
+    size_t n = 0;
+    for (uint64_t row = 0; row < m->n; row++) {
+        float value = m->scores[q * m->n + row] + m->sums[q * m->n + row];
+        if (f->value == THR_HITS_VALUE_SIGMOID) {
+            value = -value;
+            context->kernels->exp_f32(&value, &value, 1);
+            value = 1 / (1 + value);
+        }
+        value *= f->multipliers == NULL ? 1 : f->multipliers[row];
+        value += f->offsets == NULL ? 0 : f->offsets[row];
+        if (f->filter == NULL || (f->filter[row / 64] >> row % 64 & 1) != 0)
+            m->ranked[n++] = (thr_candidate){row, value, 0};
+    }
+    thr_candidates_sort(m->ranked, n);
+    return n;
+}
+
+static void check_answer(const thr_context *context, naive *m, const form *f, const uint64_t *ids,
+                         const float *values) {
+    for (uint64_t q = 0; q < N_QUERIES; q++) {
+        const size_t n = rank(context, m, q, f);
+        for (size_t i = 0; i < K; i++) {
+            assert_true(ids[q * K + i] == (i < n ? m->ranked[i].row : THR_NO_ID));
+            assert_true(values[q * K + i] == (i < n ? m->ranked[i].score : -INFINITY));
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ answers */
+
+static thr_index *build(thr_context *context, const float *rows, uint32_t n_dims, const catalogue *c,
+                        thr_index_build_options options) {
+    thr_index *index = NULL;
+    options.features = &c->items;
+    options.calibration_queries = 0;
+    remove_dir(DIR_A);
+    expect_ok(build_rows(context, DIR_A, rows, c->items.n_items, n_dims, &options, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    return index;
+}
+
+static uint64_t *draw_filter(uint64_t n, uint64_t one_in, uint64_t seed) {
+    uint64_t *filter = calloc((size_t)n / 64 + 1, sizeof *filter);
+    assert_non_null(filter);
+    for (uint64_t row = 0; row < n; row++)
+        filter[row / 64] |= (uint64_t)(thr_rng_below(&seed, one_in) == 0) << row % 64;
+    return filter;
+}
+
+/* All forms of values, with all candidates and exactly, one query on all threads and many. */
+static void check_index(thr_context *context, thr_index *index, uint32_t n_dims, uint64_t seed) {
+    const uint64_t n = thr_index_get_info(index).n_items;
+    const bool kept = thr_index_get_info(index).keep != THR_DTYPE_NONE;
+    float *queries = random_rows(N_QUERIES, n_dims, seed), *multipliers = random_rows(1, (uint32_t)n, seed + 1),
+          *offsets = random_rows(1, (uint32_t)n, seed + 2);
+    uint64_t *half = draw_filter(n, 2, seed), *few = draw_filter(n, 40, seed);
+    memset(queries, 0, n_dims * sizeof *queries); /* of the first nothing is known, neither vector nor features */
+    memset(queries + n_dims, 0, n_dims * sizeof *queries);
+    const thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, n_dims);
+    asked a;
+    ask(&a, seed);
+    naive m = ask_apart(index, &matrix, &a.queries);
+    const form forms[] = {{THR_HITS_VALUE_SUM, NULL, NULL, NULL},
+                          {THR_HITS_VALUE_SUM, multipliers, NULL, half},
+                          {THR_HITS_VALUE_SUM, NULL, offsets, few},
+                          {THR_HITS_VALUE_SIGMOID, multipliers, offsets, NULL}};
+    for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++)
+        for (int exact = 0; exact <= kept; exact++) {
+            uint64_t ids[N_QUERIES * K];
+            float values[N_QUERIES * K];
+            uint32_t n_unknown[N_QUERIES];
+            uint8_t certified[N_QUERIES];
+            thr_search_options options;
+            thr_search_options_init(&options);
+            options.n_survivors = options.n_candidates = n;
+            options.exact = exact != 0;
+            options.features = &a.queries;
+            options.value = forms[f].value;
+            options.n_unknown = n_unknown;
+            options.certified = certified;
+            options.filter = forms[f].filter;
+            options.filter_bits = n;
+            expect_ok(thr_hits_set_values(thr_index_hits(index), forms[f].multipliers, forms[f].offsets, n, &error));
+            expect_ok(thr_index_search(index, &matrix, K, &options, ids, values, &error));
+            check_answer(context, &m, &forms[f], ids, values);
+            for (uint64_t q = 0; q < N_QUERIES; q++) {
+                uint32_t unknown = 0;
+                for (uint64_t i = a.offsets[q]; i < a.offsets[q + 1]; i++)
+                    unknown += thr_hits_feature_items(thr_index_hits(index), a.features[i]) == 0;
+                assert_int_equal(n_unknown[q], unknown);
+            }
+            for (uint64_t q = 0; q < N_QUERIES; q++) { /* one by one, on all threads */
+                const thr_matrix one = thr_matrix_f32(queries + q * n_dims, 1, n_dims);
+                const uint64_t begin = a.offsets[q], ends[] = {0, a.offsets[q + 1] - begin};
+                const thr_hits_queries alone = {1, ends, a.features + begin, a.weights + begin};
+                uint64_t own[K];
+                options.features = &alone;
+                options.certified = NULL;
+                expect_ok(thr_index_search(index, &one, K, &options, own, NULL, &error));
+                assert_memory_equal(own, ids + q * K, sizeof own);
+            }
+        }
+    expect_ok(thr_hits_set_values(thr_index_hits(index), NULL, NULL, n, &error));
+    free_naive(&m);
+    free(queries);
+    free(multipliers);
+    free(offsets);
+    free(half);
+    free(few);
+}
+
+static void vectors_and_features_together_give_what_both_give_apart(void **state) {
+    static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+    static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_I8, THR_DTYPE_NONE};
+    static const uint64_t sizes[] = {1, 64, 700, 67000};
+    (void)state;
+    for (size_t s = 0; s < 4; s++)
+        for (size_t i = 0; i < 9; i++) {
+            const uint32_t n_dims = s == 3 ? 3 : 9, bits = i % 2 == 0 ? 3 : 2;
+            if (s == 3 && i % 3 == 1 && i > 1)
+                continue; /* enough of the large ones */
+            thr_context *context = make_context(NULL, s % 2 == 0 ? 3 : 1);
+            catalogue c = draw_items(sizes[s], s);
+            float *rows = random_rows(sizes[s], n_dims, s + i);
+            thr_index_build_options options = build_options(metrics[i % 3], keeps[i / 3], bits);
+            options.lead_bits = s % 2 == 0 ? 1 : bits; /* nested and flat */
+            options.segment_rows = s == 2 ? 128 : 0;
+            thr_index *index = build(context, rows, n_dims, &c, options);
+            check_index(context, index, n_dims, 100 * s + i);
+            thr_index_free(index);
+            free(rows);
+            free_items(&c);
+            thr_context_free(context);
+        }
+    remove_dir(DIR_A);
+}
+
+/* ------------------------------------------------------------------------------------------------ an index to ask */
+
+enum { N = 900, DIMS = 8 };
+
+typedef struct fixture {
+    counter memory;
+    thr_context *context;
+    catalogue items;
+    float *rows;
+    thr_index *index;
+    asked a;
+    thr_search_options options;
+} fixture;
+
+static void set_up(fixture *f) {
+    *f = (fixture){.items = draw_items(N, 5), .rows = random_rows(N, DIMS, 6)};
+    f->context = make_context(&f->memory, 2);
+    f->index = build(f->context, f->rows, DIMS, &f->items, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
+    ask(&f->a, 7);
+    thr_search_options_init(&f->options);
+    f->options.features = &f->a.queries;
+}
+
+static void tear_down(fixture *f) {
+    thr_index_free(f->index);
+    free_items(&f->items);
+    free(f->rows);
+    thr_context_free(f->context);
+    assert_int_equal(atomic_load(&f->memory.live), 0);
+    remove_dir(DIR_A);
+}
+
+static thr_status search(fixture *f, uint64_t *ids) {
+    const thr_matrix queries = thr_matrix_f32(f->rows, N_QUERIES, DIMS);
+    uint64_t own[N_QUERIES * K];
+    return thr_index_search(f->index, &queries, K, &f->options, ids == NULL ? own : ids, NULL, &error);
+}
+
+static void a_target_lets_through_what_has_its_features(void **state) {
+    fixture f;
+    (void)state;
+    set_up(&f);
+    for (int with = 0; with < 2; with++) {
+        uint64_t ids[N_QUERIES * K];
+        thr_hits_target *target = NULL;
+        float shares[2];
+        uint8_t matched[2];
+        static const uint32_t asked_for[] = {2, 4};
+        expect_ok(thr_hits_target_create(thr_index_hits(f.index), "2 AND NOT 4", &target, &error));
+        f.options.target = target;
+        if (with == 0)
+            f.options.features = NULL;
+        expect_ok(search(&f, ids));
+        for (size_t i = 0; i < N_QUERIES * K; i++) {
+            expect_ok(thr_hits_explain(thr_index_hits(f.index), ids[i], asked_for, NULL, 2, shares, matched, &error));
+            assert_true(matched[0] == 1 && matched[1] == 0);
+        }
+        thr_hits_target_free(target);
+        f.options.features = &f.a.queries;
+    }
+    tear_down(&f);
+}
+
+static void what_cannot_be_asked_is_refused(void **state) {
+    fixture f;
+    thr_index *plain = NULL;
+    (void)state;
+    set_up(&f);
+    thr_hits_queries few = f.a.queries;
+    few.n_queries--;
+    f.options.features = &few;
+    expect_status(search(&f, NULL), THR_EDIM);
+    f.options.features = &f.a.queries;
+    f.options.extra = 0.1f;
+    expect_status(search(&f, NULL), THR_EINVAL);
+    f.options.extra = -1;
+    f.options.value = (thr_hits_value)7;
+    expect_status(search(&f, NULL), THR_EINVAL);
+    f.options.value = THR_HITS_VALUE_SUM;
+    const float kept = f.a.weights[3];
+    for (int i = 0; i < 3; i++) {
+        f.a.weights[3] = i == 0 ? NAN : i == 1 ? INFINITY : 1e31f;
+        expect_status(search(&f, NULL), THR_ERANGE);
+        assert_non_null(strstr(error.text, "query "));
+    }
+    f.a.weights[3] = kept;
+    thr_radius_result *result = NULL;
+    const thr_matrix queries = thr_matrix_f32(f.rows, N_QUERIES, DIMS);
+    expect_status(thr_index_search_radius(f.index, &queries, 1, &f.options, &result, &error), THR_EINVAL);
+    float *huge = malloc(N * sizeof *huge);
+    assert_non_null(huge);
+    for (uint64_t i = 0; i < N; i++)
+        huge[i] = 3e38f;
+    expect_ok(thr_hits_set_values(thr_index_hits(f.index), huge, NULL, N, &error));
+    expect_status(search(&f, NULL), THR_ERANGE);
+    free(huge);
+    expect_ok(thr_hits_set_values(thr_index_hits(f.index), NULL, NULL, N, &error));
+    expect_ok(search(&f, NULL));
+
+    remove_dir("index-plain");
+    expect_ok(build_rows(f.context, "index-plain", f.rows, N, DIMS, NULL, &error));
+    expect_ok(thr_index_open(f.context, "index-plain", &plain, &error));
+    assert_null(thr_index_hits(plain));
+    uint64_t ids[N_QUERIES * K];
+    expect_status(thr_index_search(plain, &queries, K, &f.options, ids, NULL, &error), THR_EUNSUPPORTED);
+    thr_index_free(plain);
+    remove_dir("index-plain");
+    tear_down(&f);
+}
+
+static void a_second_search_asks_for_no_memory(void **state) {
+    fixture f;
+    (void)state;
+    set_up(&f);
+    expect_ok(search(&f, NULL));
+    const size_t before = atomic_load(&f.memory.calls);
+    for (int i = 0; i < 20; i++)
+        expect_ok(search(&f, NULL));
+    assert_int_equal(atomic_load(&f.memory.calls), before);
+    tear_down(&f);
+}
+
+static void every_failing_allocation_of_a_search_is_an_error(void **state) {
+    (void)state;
+    for (size_t fail_at = 1;; fail_at++) {
+        fixture f;
+        set_up(&f);
+        atomic_store(&f.memory.fail_at, atomic_load(&f.memory.calls) + fail_at);
+        const thr_status status = search(&f, NULL);
+        atomic_store(&f.memory.fail_at, 0);
+        if (status != THR_OK)
+            expect_ok(search(&f, NULL));
+        tear_down(&f);
+        if (status == THR_OK)
+            break;
+        assert_int_equal(status, THR_ENOMEM);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ building */
+
+static thr_status build_table(thr_context *context, const float *rows, uint64_t n, thr_index_build_options *options) {
+    options->features_path = "items.tsv";
+    remove_dir(DIR_A);
+    return build_rows(context, DIR_A, rows, n, DIMS, options, &error);
+}
+
+static void a_table_gives_names_and_values_go_with_it(void **state) {
+    thr_context *context = make_context(NULL, 2);
+    float *rows = random_rows(3, DIMS, 1), multipliers[] = {1, 2, 3}, offsets[] = {0, 0, 9};
+    thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    thr_index *index = NULL;
+    uint64_t id, ids[3];
+    float values[3];
+    (void)state;
+    write_text("items.tsv", "one\tred big\ntwo\t\nthree\tred\n");
+    options.multipliers = multipliers;
+    options.offsets = offsets;
+    options.n_values = 3;
+    expect_ok(build_table(context, rows, 3, &options));
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    assert_true(thr_index_get_info(index).has_features);
+    expect_ok(thr_index_find(index, "two", &id, &error));
+    assert_int_equal(id, 1);
+    const uint64_t ends[] = {0, 1};
+    uint32_t red;
+    assert_true(thr_hits_feature(thr_index_hits(index), "red", &red));
+    const float ten = 10, zeros[DIMS] = {0};
+    const thr_hits_queries queries = {1, ends, &red, &ten};
+    const thr_matrix matrix = thr_matrix_f32(zeros, 1, DIMS);
+    thr_search_options how;
+    thr_search_options_init(&how);
+    how.features = &queries;
+    expect_ok(thr_index_search(index, &matrix, 3, &how, ids, values, &error));
+    assert_true(ids[0] == 2 && values[0] == 39 && ids[1] == 0 && values[1] == 10 && ids[2] == 1 && values[2] == 0);
+    thr_index_free(index);
+    free(rows);
+    thr_context_free(context);
+    remove_dir(DIR_A);
+}
+
+static void features_that_do_not_fit_are_refused_and_leave_nothing(void **state) {
+    thr_context *context = make_context(NULL, 2);
+    float *rows = random_rows(4, DIMS, 1), bad[] = {1, NAN, 1};
+    (void)state;
+    write_text("items.tsv", "one\tred big\ntwo\t\nthree\tred\n");
+    write_text("names.txt", "one\nzwei\nthree\n");
+    for (int wrong = 0; wrong < 6; wrong++) {
+        static const thr_status statuses[] = {THR_EDIM, THR_EMISMATCH, THR_ERANGE, THR_EDIM, THR_EINVAL, THR_EINVAL};
+        thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+        const thr_item_features view = {NULL, NULL, 0};
+        if (wrong == 1)
+            options.ids_path = "names.txt";
+        if (wrong == 2 || wrong == 3)
+            options.multipliers = bad;
+        options.n_values = wrong == 3 ? 2 : 3;
+        if (wrong == 4)
+            options.features = &view;
+        if (wrong == 5) {
+            options.offsets = bad;
+            remove_dir(DIR_A);
+            expect_status(build_rows(context, DIR_A, rows, 3, DIMS, &options, &error), statuses[wrong]);
+        } else {
+            expect_status(build_table(context, rows, wrong == 0 ? 4 : 3, &options), statuses[wrong]);
+        }
+        assert_int_equal(count_files(DIR_A, "", NULL), 0);
+    }
+    free(rows);
+    thr_context_free(context);
+}
+
+static void posting_lists_of_another_index_or_damaged_ones_are_told(void **state) {
+    thr_context *context = make_context(NULL, 1);
+    catalogue c = draw_items(200, 1), other = draw_items(200, 2);
+    float *rows = random_rows(200, DIMS, 1);
+    const thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
+    char path[PATH_ROOM];
+    size_t size, other_size;
+    (void)state;
+    thr_index_free(build(context, rows, DIMS, &other, options));
+    assert_int_equal(count_files(DIR_A, ".hits", path), 1);
+    uint8_t *others = read_bytes(path, &other_size);
+    thr_index_free(build(context, rows, DIMS, &c, options));
+    assert_int_equal(count_files(DIR_A, ".hits", path), 1);
+    uint8_t *bytes = read_bytes(path, &size);
+    thr_index *index = NULL;
+    write_bytes(path, others, other_size);
+    expect_status(thr_index_open(context, DIR_A, &index, &error), THR_ECORRUPT);
+    write_bytes(path, bytes, size / 2);
+    expect_status(thr_index_open(context, DIR_A, &index, &error), THR_ECORRUPT);
+    bytes[100] ^= 1;
+    write_bytes(path, bytes, size);
+    if (thr_index_open(context, DIR_A, &index, &error) == THR_OK)
+        expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
+    thr_index_free(index);
+    assert_int_equal(unlink(path), 0);
+    expect_status(thr_index_open(context, DIR_A, &index, &error), THR_ECORRUPT);
+    free(others);
+    free(bytes);
+    free(rows);
+    free_items(&c);
+    free_items(&other);
+    thr_context_free(context);
+    remove_dir(DIR_A);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vectors_and_features_together_give_what_both_give_apart),
+        cmocka_unit_test(a_target_lets_through_what_has_its_features),
+        cmocka_unit_test(what_cannot_be_asked_is_refused),
+        cmocka_unit_test(a_second_search_asks_for_no_memory),
+        cmocka_unit_test(every_failing_allocation_of_a_search_is_an_error),
+        cmocka_unit_test(a_table_gives_names_and_values_go_with_it),
+        cmocka_unit_test(features_that_do_not_fit_are_refused_and_leave_nothing),
+        cmocka_unit_test(posting_lists_of_another_index_or_damaged_ones_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
