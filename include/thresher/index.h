@@ -13,6 +13,7 @@
 #ifndef THRESHER_INDEX_H
 #define THRESHER_INDEX_H
 
+#include <thresher/dual.h>
 #include <thresher/hits.h>
 #include <thresher/matrix.h>
 #include <thresher/metric.h>
@@ -57,9 +58,11 @@ typedef struct thr_index_build_options {
     /* So many items serve as queries to find out what a recall takes; 0: not calibrated. */
     uint64_t calibration_queries;
     /*
-     * The file of a model whose item side made the vectors (tower.h); NULL: none did. A copy goes into the index, so
-     * that it can be asked in words. For cosine. Where the item side is binary its planes are the index's codes, and
-     * nothing else is kept: item_bits are the model's; lead_bits, keep, rotate and calibration_queries do not count.
+     * The file of a model whose item side made the vectors (tower.h, dual.h); NULL: none did. A copy goes into the
+     * index, so that it can be asked in words. One of texts is for cosine. Where its item side is binary its planes are
+     * the index's codes, and nothing else is kept: item_bits are the model's; lead_bits, keep, rotate and
+     * calibration_queries do not count. A dual model is for the inner product, and the index's posting lists are of it,
+     * too.
      */
     const char *model;
     /*
@@ -138,8 +141,12 @@ THR_API thr_index_info thr_index_get_info(const thr_index *index);
  */
 THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
 
-/* The model that the index carries, which encodes queries for it; NULL when it has none. Lives as long as the index. */
+/*
+ * The model that the index carries, which encodes queries for it: one of texts, or a dual one; NULL when it has none.
+ * Lives as long as the index.
+ */
 THR_API const thr_tower *thr_index_tower(const thr_index *index);
+THR_API const thr_dual *thr_index_dual(const thr_index *index);
 
 /*
  * The posting lists of what the items have; NULL when the index was built without features. Words, bids and offsets,
@@ -203,6 +210,8 @@ typedef struct thr_search_options {
     const thr_hits_target *target; /* of the index's posting lists; also without features. With a filter, what both let
                                       through */
     uint32_t *n_unknown;           /* n_queries places, or NULL: features of each that no item has */
+    uint64_t features_model;       /* the fingerprint of the model whose weights they are (dual.h), which must be that
+                                      of the index where it carries one; 0: not told */
 } thr_search_options;
 
 /* Defaults: query bits that fit the index, recall 0.99, no filter. */
@@ -226,7 +235,8 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  * Returns THR_OK; THR_EINVAL for k = 0, options out of range, a filter of the wrong length, or a target of other lists;
  * THR_EDIM, also for as many queries of features as there are no others; THR_ERANGE for a query with NaN or infinity,
  * or longer than 2^120 (2^60 for ip and l2; err names the row), and for weights or values beyond all bounds;
- * THR_EUNSUPPORTED for exact on an index of codes only, and for features of one without; THR_ECHANGED when a file was
+ * THR_EUNSUPPORTED for exact on an index of codes only, and for features of one without; THR_EMISMATCH for features of
+ * another model; THR_ECHANGED when a file was
  * changed or cut since it was opened; THR_ENOMEM.
  */
 THR_API thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k,

@@ -93,6 +93,9 @@ bool thr_hits_number(const thr_hits *hits, const char *word, uint32_t *feature);
 /* The row with this name; false where no item has it any more. Of hits with names and an index. */
 bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, uint64_t *id);
 
+/* THR_EMISMATCH for queries of another model than that of the lists; 0: not told. */
+thr_status thr_hits_check_model(const thr_hits *hits, uint64_t model, thr_error *err);
+
 /* THR_ECHANGED when the file is not what it was. */
 thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err);
 

@@ -40,6 +40,15 @@ static thr_status make_room(thr_context *context, void **piece, thr_error *err) 
 
 /* ------------------------------------------------------------------------------------------------ checks */
 
+thr_status thr_hits_check_model(const thr_hits *hits, uint64_t model, thr_error *err) {
+    if (model == 0 || hits->info.model == 0 || model == hits->info.model)
+        return THR_OK;
+    return thr_fail(err, THR_EMISMATCH,
+                    "%s: built for queries of the model %016" PRIx64 ", and these are of the model %016" PRIx64
+                    ": make the queries with that one, or build the lists again for this one",
+                    hits->path, hits->info.model, model);
+}
+
 static thr_status check_options(const thr_hits *hits, const thr_hits_search_options *o, uint64_t k, thr_error *err) {
     if (k == 0)
         return thr_fail(err, THR_EINVAL, "k is 0: ask for at least 1 item");
@@ -48,11 +57,7 @@ static thr_status check_options(const thr_hits *hits, const thr_hits_search_opti
     if (o->filter != NULL && o->filter_bits != hits->info.n_rows)
         return thr_fail(err, THR_EINVAL, "%s: a filter of %" PRIu64 " bits for %" PRIu64 " rows of items", hits->path,
                         o->filter_bits, hits->info.n_rows);
-    if (o->model != 0 && hits->info.model != 0 && o->model != hits->info.model)
-        return thr_fail(err, THR_EMISMATCH,
-                        "%s: built for queries of the model %016" PRIx64 ", and these are of the model %016" PRIx64
-                        ": make the queries with that one, or build the lists again for this one",
-                        hits->path, hits->info.model, o->model);
+    THR_TRY(thr_hits_check_model(hits, o->model, err));
     if (o->target != NULL && o->target->hits != hits)
         return thr_fail(err, THR_EINVAL, "%s: the target was made for other posting lists", hits->path);
     return THR_OK;

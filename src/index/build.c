@@ -56,9 +56,6 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
     if (o->lead_bits > o->item_bits)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " leading bits of %" PRIu32 ": at most all of them", o->lead_bits,
                         o->item_bits);
-    if (o->model != NULL && o->metric != THR_METRIC_COSINE)
-        return thr_fail(err, THR_EINVAL, "the metric %s with a model: its vectors are learned for cosine: choose that",
-                        thr_metric_name(o->metric));
     if ((unsigned)o->rotate > THR_ROTATE_OFF)
         return thr_fail(err, THR_EINVAL, "%d is no way to rotate: use THR_ROTATE_AUTO, _ON or _OFF", (int)o->rotate);
     if (o->features_path != NULL && o->features != NULL)
@@ -149,9 +146,9 @@ static uint32_t choose_lead(uint32_t item_bits, uint32_t n_dims) {
 static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *err) {
     if (o->model == NULL)
         return THR_OK;
-    THR_TRY(thr_index_model_source_open(b->context, o->model, &b->source, &b->model, err));
+    THR_TRY(thr_index_model_source_open(b->context, o->model, &b->source, o->metric, &b->model, err));
     if (b->model.codes) {
-        o->item_bits = o->lead_bits = b->model.info.config.item_bits;
+        o->item_bits = o->lead_bits = b->model.item_bits;
         o->keep = THR_DTYPE_NONE;
         o->calibration_queries = 0;
     }
@@ -303,8 +300,8 @@ static thr_status build_hits(builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
     if (o->features_path == NULL && o->features == NULL)
         return THR_OK;
-    return thr_index_hits_build(&b->dir, o, &b->ids, b->source.shape.n_rows, b->source.name, &b->manifest.hits,
-                                &b->n_listed, err);
+    return thr_index_hits_build(&b->dir, o, &b->ids, b->model.dual ? b->model.fingerprint : 0, &b->source,
+                                &b->manifest.hits, &b->n_listed, err);
 }
 
 /* What a recall takes is found out with the files as they will be searched. */

@@ -35,11 +35,12 @@ static thr_status check_names(const thr_hits *hits, const thr_ids *ids, thr_erro
     return THR_OK;
 }
 
-static thr_status write_lists(const thr_build_dir *dir, const thr_index_build_options *o, const char *path,
-                              thr_error *err) {
+static thr_status write_lists(const thr_build_dir *dir, const thr_index_build_options *o, uint64_t fingerprint,
+                              const char *path, thr_error *err) {
     thr_hits_build_options how;
     thr_hits_build_options_init(&how);
     how.order = THR_HITS_ORDER_ROWS;
+    how.model = fingerprint;
     how.multipliers = o->multipliers;
     how.offsets = o->offsets;
     how.n_values = o->n_values;
@@ -48,17 +49,17 @@ static thr_status write_lists(const thr_build_dir *dir, const thr_index_build_op
 }
 
 thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_options *options, const thr_ids *ids,
-                                uint64_t n_items, const char *rows_name, thr_manifest_hits *listed, uint64_t *n_listed,
-                                thr_error *err) {
+                                uint64_t fingerprint, const thr_row_source *rows, thr_manifest_hits *listed,
+                                uint64_t *n_listed, thr_error *err) {
     thr_status status = THR_OK;
     char *path = NULL;
     thr_hits *hits = NULL;
     THR_TRY_OUT(thr_build_dir_hits_path(dir, &path, err));
-    THR_TRY_OUT(write_lists(dir, options, path, err));
+    THR_TRY_OUT(write_lists(dir, options, fingerprint, path, err));
     THR_TRY_OUT(thr_hits_open(dir->context, path, &hits, err));
     *n_listed = hits->info.n_items;
-    if (n_items != THR_ROWS_UNKNOWN)
-        THR_TRY_OUT(thr_index_hits_check_count(*n_listed, n_items, rows_name, err));
+    if (rows->shape.n_rows != THR_ROWS_UNKNOWN)
+        THR_TRY_OUT(thr_index_hits_check_count(*n_listed, rows->shape.n_rows, rows->name, err));
     THR_TRY_OUT(check_names(hits, ids, err));
     *listed = (thr_manifest_hits){
         .there = true, .build = dir->build, .file_bytes = hits->view.size, .header_checksum = hits->view.checksum};

@@ -8,17 +8,18 @@
 
 #include "index/build_dir.h"
 #include "index/ids.h"
+#include "index/row_source.h"
 
 /*
- * Build the file from options' features, where there are any, and see that items have the same ids or names there.
- * *listed is what the manifest says of it.
+ * Build the file from options' features, where there are any, and see that items have the same ids or names there. Its
+ * weights are those of the model with this fingerprint; 0: of none. *listed is what the manifest says of it.
  *
- * THR_EDIM when n_items, unless THR_ROWS_UNKNOWN, is not the number of those that have features; THR_EMISMATCH for an
- * item of another name (err names the row); and what thr_hits_build_table and thr_hits_build return.
+ * THR_EDIM when the number of rows is known and not that of the items that have features; THR_EMISMATCH for an item of
+ * another name (err names the row); and what thr_hits_build_table and thr_hits_build return.
  */
 thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_options *options, const thr_ids *ids,
-                                uint64_t n_items, const char *rows_name, thr_manifest_hits *listed, uint64_t *n_listed,
-                                thr_error *err);
+                                uint64_t fingerprint, const thr_row_source *rows, thr_manifest_hits *listed,
+                                uint64_t *n_listed, thr_error *err);
 
 /* THR_EDIM unless as many items have features as there are rows. */
 thr_status thr_index_hits_check_count(uint64_t n_listed, uint64_t n_rows, const char *rows_name, thr_error *err);

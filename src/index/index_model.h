@@ -12,23 +12,27 @@
 #include "index/build_dir.h"
 #include "index/row_source.h"
 
+#include <thresher/dual.h>
 #include <thresher/tower.h>
 
 /* A model that a build takes over. The map holds the file from before it was read until it was copied. */
 typedef struct thr_index_model_source {
     const char *path; /* borrowed */
     thr_map map;
-    thr_tower_info info;
-    bool codes; /* its item side gives codes */
+    bool dual;
+    bool codes;         /* its item side gives codes, */
+    uint32_t item_bits; /* of so many planes */
+    uint64_t fingerprint;
 } thr_index_model_source;
 
 /*
  * Look at the model at path, whose item side has made the rows of source.
  *
- * THR_EDIM when those have other dimensions; and what thr_tower_open returns.
+ * THR_EDIM when those have other dimensions; THR_EINVAL for another metric than the model's; and what thr_tower_open
+ * and thr_dual_open return.
  */
 thr_status thr_index_model_source_open(thr_context *context, const char *path, const thr_row_source *rows,
-                                       thr_index_model_source *source, thr_error *err);
+                                       thr_metric metric, thr_index_model_source *source, thr_error *err);
 
 /* Copy it into a build's directory, flushed and under its name. THR_ECHANGED; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_build_dir *dir,
@@ -41,8 +45,9 @@ void thr_index_model_source_close(thr_index_model_source *source);
 typedef struct thr_index_model {
     thr_context *context;
     char *path;
-    thr_map map; /* for verifying */
-    thr_tower *tower;
+    thr_map map;      /* for verifying */
+    thr_tower *tower; /* one of texts, or */
+    thr_dual *dual;
 } thr_index_model;
 
 /*

@@ -256,7 +256,7 @@ static thr_status tuning_lines(parser *p, thr_tuning *tuning) {
 /* "model FILE BYTES CHECKSUM FINGERPRINT", then what items' vectors were; a line that most indexes do not have. */
 static thr_status model_line(parser *p, thr_manifest_model *model) {
     static const char expected[] =
-        "'model', a file name, its bytes, its checksum, the model's fingerprint, and 'codes' or 'vectors'";
+        "'model', a file name, its bytes, its checksum, the model's fingerprint, and 'codes', 'vectors' or 'dual'";
     char name[THR_INDEX_MODEL_NAME_SIZE] = {0};
     const char *end;
     if (!take(p, "model "))
@@ -272,7 +272,8 @@ static thr_status model_line(parser *p, thr_manifest_model *model) {
         return wrong(p, expected);
     model->there = true;
     model->codes = take(p, " codes");
-    if ((!model->codes && !take(p, " vectors")) || !take(p, "\n"))
+    model->dual = !model->codes && take(p, " dual");
+    if ((!model->codes && !model->dual && !take(p, " vectors")) || !take(p, "\n"))
         return wrong(p, expected);
     return THR_OK;
 }
@@ -302,6 +303,8 @@ static bool model_fits(const thr_manifest *m) {
                  !m->centred && m->quantiser.rotation_seed == 0 && m->tuning.n_queries == 0;
     for (int i = 0; i < THR_MAX_BITS; i++)
         plain = plain && m->quantiser.ranges[i] == THR_FIXED_RANGE;
+    if (m->model.dual)
+        return m->metric == THR_METRIC_IP;
     return m->metric == THR_METRIC_COSINE && (!m->model.codes || plain);
 }
 
@@ -373,7 +376,8 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     m->quantiser.fixed = m->model.codes;
     m->lead = (uint32_t)lead;
     if (m->model.there && !model_fits(m))
-        return wrong(p, "for a model cosine; for its codes that they are flat, with ranges of 2 and without vectors, "
+        return wrong(p, "for a model cosine, for a dual one ip; for codes that they are flat, with ranges of 2 and "
+                        "without vectors, "
                         "centre, rotation and tuning");
     THR_TRY(number_line(p, "segments", 1, THR_MAX_SEGMENTS, &n_segments));
     m->n_segments = (uint32_t)n_segments;
@@ -470,7 +474,10 @@ static void add_model(printer *out, const thr_manifest_model *model) {
     char name[THR_INDEX_MODEL_NAME_SIZE];
     thr_index_model_name_print(model->build, name);
     add(out, "model %s %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %s\n", name, model->file_bytes, model->checksum,
-        model->fingerprint, model->codes ? "codes" : "vectors");
+        model->fingerprint,
+        model->codes  ? "codes"
+        : model->dual ? "dual"
+                      : "vectors");
 }
 
 static void add_hits(printer *out, const thr_manifest_hits *hits) {

@@ -35,9 +35,10 @@ typedef struct thr_manifest_segment {
 typedef struct thr_manifest_model {
     bool there;
     bool codes;     /* items' vectors were its codes, and the segments hold them: the quantiser is fixed */
+    bool dual;      /* it is a dual one */
     uint32_t build; /* the file's name */
     uint64_t file_bytes, checksum;
-    uint64_t fingerprint; /* thr_tower_info */
+    uint64_t fingerprint; /* thr_tower_info, thr_dual_info */
 } thr_manifest_model;
 
 /* The posting lists of its items' features. */

@@ -261,6 +261,10 @@ const thr_tower *thr_index_tower(const thr_index *index) {
     return index->model.tower;
 }
 
+const thr_dual *thr_index_dual(const thr_index *index) {
+    return index->model.dual;
+}
+
 thr_hits *thr_index_hits(thr_index *index) {
     return index->hits;
 }

@@ -85,6 +85,7 @@ thr_status thr_hits_room_check(const thr_hits *hits, const char *path, const thr
         return thr_fail(err, THR_EINVAL, "extra is of scores alone: with features give a recall or candidates");
     if (o->value != THR_HITS_VALUE_SUM && o->value != THR_HITS_VALUE_SIGMOID)
         return thr_fail(err, THR_EINVAL, "there is no value number %d of items", (int)o->value);
+    THR_TRY(thr_hits_check_model(hits, o->features_model, err));
     if (o->features->n_queries != n_queries)
         return thr_fail(err, THR_EDIM, "features of %" PRIu64 " queries for %" PRIu64 " vectors: give one for each",
                         o->features->n_queries, n_queries);

@@ -80,7 +80,7 @@ thr_status thr_index_verify(thr_index *index, thr_error *err) {
         THR_TRY_OUT(verify_segment(&sum, index, i, err));
     if (index->hits != NULL)
         THR_TRY_OUT(thr_hits_verify(index->hits, err));
-    if (index->model.tower != NULL)
+    if (index->model.path != NULL)
         THR_TRY_OUT(verify_model(&sum, index, err));
     THR_TRY_OUT(thr_progress_end(&sum.progress, index->info.n_items, err));
 out:

@@ -42,7 +42,7 @@ static thr_manifest example(thr_manifest_segment segments[2], uint32_t version) 
 static thr_manifest example_of_model(thr_manifest_segment segments[2], bool codes) {
     thr_manifest m = example(segments, 2);
     m.metric = THR_METRIC_COSINE;
-    m.model = (thr_manifest_model){true, codes, 0x5f3a91c2, 123456, 0x0123456789abcdefu, 0xfedcba9876543210u};
+    m.model = (thr_manifest_model){true, codes, false, 0x5f3a91c2, 123456, 0x0123456789abcdefu, 0xfedcba9876543210u};
     if (!codes)
         return m;
     m.keep = THR_DTYPE_NONE;
@@ -83,6 +83,7 @@ static void expect_same_manifest(const thr_manifest *m, const thr_manifest *back
     assert_memory_equal(back->quantiser.ranges, m->quantiser.ranges, sizeof m->quantiser.ranges);
     assert_true(back->quantiser.fixed == m->model.codes);
     assert_true(back->model.there == m->model.there && back->model.codes == m->model.codes);
+    assert_true(back->model.dual == m->model.dual);
     assert_true(back->model.build == m->model.build && back->model.file_bytes == m->model.file_bytes);
     assert_true(back->model.checksum == m->model.checksum && back->model.fingerprint == m->model.fingerprint);
     assert_true(back->hits.there == m->hits.there && back->hits.build == m->hits.build);
@@ -287,10 +288,24 @@ static void the_models_line_is_strict(void **state) {
             expect_status(parse_changed(*state, text, changes[i][0], changes[i][1]), THR_ECORRUPT);
         for (size_t i = 0; codes && i < sizeof of_codes / sizeof of_codes[0]; i++)
             expect_status(parse_changed(*state, text, of_codes[i][0], of_codes[i][1]), THR_ECORRUPT);
-        if (!codes)
+        if (!codes) {
             expect_status(parse_changed(*state, text, " vectors\n", " codes\n"), THR_ECORRUPT);
+            expect_status(parse_changed(*state, text, " vectors\n", " dual\n"), THR_ECORRUPT); /* of cosine */
+        }
         thr_release(*state, text);
     }
+}
+
+static void a_dual_model_is_of_inner_products(void **state) {
+    thr_manifest_segment segments[2];
+    thr_manifest m = example_of_model(segments, false);
+    m.metric = THR_METRIC_IP;
+    m.model.dual = true;
+    char *text = round_trip(*state, &m);
+    assert_non_null(strstr(text, "fedcba9876543210 dual\nsegments 2\n"));
+    expect_status(parse_changed(*state, text, "metric ip", "metric l2"), THR_ECORRUPT);
+    expect_status(parse_changed(*state, text, " dual\n", " vectors\n"), THR_ECORRUPT);
+    thr_release(*state, text);
 }
 
 static void the_features_line_is_strict(void **state) {
@@ -402,6 +417,7 @@ int main(void) {
         cmocka_unit_test(what_an_index_lacks_has_no_line),
         cmocka_unit_test(wrong_lines_are_refused),
         cmocka_unit_test(the_models_line_is_strict),
+        cmocka_unit_test(a_dual_model_is_of_inner_products),
         cmocka_unit_test(the_features_line_is_strict),
         cmocka_unit_test(every_changed_or_missing_byte_is_refused),
         cmocka_unit_test(newer_foreign_and_empty_files_are_told_apart),
