@@ -158,9 +158,9 @@ static int report(updates_bench *b, int n_sizes) {
 int bench_hits_updates(bench_scan_run *run, thr_hits *hits, const bench_catalogue *c, const bench_hits_query *queries,
                        int n_queries) {
     updates_bench *b = calloc(1, sizeof *b);
-    int rc = b == NULL ? bench_fail(run, "no memory") : 0;
-    if (rc != 0)
-        return rc;
+    int rc = 0;
+    if (b == NULL)
+        return bench_fail(run, "no memory");
     *b = (updates_bench){.run = run, .file = hits, .queries = queries, .n_items = c->n_items};
     b->left = calloc(c->n_items / 64 + 1, sizeof *b->left);
     if (c->n_items < 2 * N)

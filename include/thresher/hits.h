@@ -183,7 +183,8 @@ THR_API thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers,
  *   category=12 AND NOT (brand=7 OR brand="in two words")
  *
  * NOT binds before AND, AND before OR; words beside each other without one of them are an error. A feature that no item
- * has is one that all items lack. Made once, used in as many searches as wanted.
+ * has is one that all items lack. Made once, used in as many searches of these lists as wanted; lists that an update
+ * makes of them want targets of their own.
  */
 typedef struct thr_hits_target thr_hits_target;
 

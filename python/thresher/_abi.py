@@ -224,6 +224,11 @@ class IndexBuildOptions(ctypes.Structure):
         ("rotate", c_int),
         ("calibration_queries", c_uint64),
         ("model", c_char_p),
+        ("features_path", c_char_p),
+        ("features", c_void_p),
+        ("multipliers", c_void_p),
+        ("offsets", c_void_p),
+        ("n_values", c_uint64),
     ]
 
 
@@ -244,6 +249,7 @@ class IndexInfo(ctypes.Structure):
         ("lead_bits", c_uint32),
         ("rotated", c_bool),
         ("centred", c_bool),
+        ("has_features", c_bool),
         ("tuned_queries", c_uint64),
     ]
 
@@ -266,6 +272,11 @@ class SearchOptions(ctypes.Structure):
         ("recall", c_float),
         ("n_survivors", c_uint64),
         ("certified", c_void_p),
+        ("features", c_void_p),
+        ("value", c_int),
+        ("target", c_void_p),
+        ("n_unknown", c_void_p),
+        ("features_model", c_uint64),
     ]
 
 
@@ -292,6 +303,9 @@ class HitsBuildOptions(ctypes.Structure):
         ("order", c_int),
         ("ids", c_void_p),
         ("n_ids", c_uint64),
+        ("multipliers", c_void_p),
+        ("offsets", c_void_p),
+        ("n_values", c_uint64),
         ("replace", c_bool),
         ("n_repeated", c_void_p),
         ("model", c_uint64),

@@ -327,6 +327,7 @@ class Hits:
             raise ValueError(f"{self.path}: the posting lists are closed")
         if handle is None or handle.pointer is None:
             handle = self._handle = HitsHandle(self._path, self._threads)
+            self.info = handle.info()
         return handle
 
     def __enter__(self) -> Hits:

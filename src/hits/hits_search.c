@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hits_search.c - options and queries checked, scratch memory borrowed, one pass a query, its rows turned into ids. */
+/*
+ * hits_search.c - options and queries checked, scratch memory borrowed, a pass a query over the file's lists and one
+ * over those of added items, the best of both, their rows turned into ids.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

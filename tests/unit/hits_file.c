@@ -51,6 +51,44 @@ static thr_status open_and_verify(thr_context *context, bool *opened, thr_error 
     return status;
 }
 
+/* Lists of an update of them; changes that do not go with what the bytes have become are refused. */
+static void use_updated(thr_hits *hits, bool names) {
+    static const uint64_t offsets[] = {0, 1, 2}, ids[] = {9993, 7}, gone[] = {5800, 10000};
+    static const uint32_t features[] = {9, 1000};
+    static const char *const words[] = {"f9", "f1000"}, *const added[] = {"item5", "other"},
+                             *gone_names[] = {"item80", "x"};
+    thr_hits_changes changes;
+    thr_hits *updated = NULL;
+    thr_hits_target *target = NULL;
+    thr_error err;
+    uint64_t found[20], id;
+    uint32_t n_unknown;
+    float shares[2];
+    thr_hits_changes_init(&changes);
+    changes.n_added = changes.n_removed = 2;
+    changes.offsets = offsets;
+    changes.ids = names ? NULL : ids;
+    changes.removed_ids = names ? NULL : gone;
+    changes.features = names ? NULL : features;
+    changes.names = names ? added : NULL;
+    changes.removed_names = names ? gone_names : NULL;
+    changes.words = names ? words : NULL;
+    if (thr_hits_update(hits, &changes, &updated, &err) != THR_OK)
+        return;
+    thr_hits_search_options options;
+    thr_hits_search_options_init(&options);
+    options.n_unknown = &n_unknown;
+    const thr_hits_queries queries = {.n_queries = 1, .offsets = (const uint64_t[]){0, 2}, .features = features};
+    assert_ok(thr_hits_search(updated, &queries, 20, &options, found, NULL, &err), &err);
+    (void)thr_hits_explain(updated, found[0], features, NULL, 2, shares, NULL, &err);
+    (void)thr_hits_name(updated, found[0]);
+    (void)thr_hits_find(updated, "item77", &id);
+    (void)thr_hits_feature_items(updated, 9);
+    (void)thr_hits_target_create(updated, "NOT f3 OR 6 AND f1000", &target, &err);
+    thr_hits_target_free(target);
+    thr_hits_free(updated);
+}
+
 /* Search for all there is: whatever an opened file holds, nothing outside of it is read (ASan sees it). */
 static void use(thr_context *context) {
     static const uint64_t offsets[] = {0, 8};
@@ -70,6 +108,7 @@ static void use(thr_context *context) {
     if (thr_hits_target_create(hits, "NOT f3 OR 6 AND f9", &target, &err) == THR_OK)
         assert_true(thr_hits_target_count(target) <= 600);
     thr_hits_target_free(target);
+    use_updated(hits, thr_hits_get_info(hits).has_names);
     thr_hits_free(hits);
 }
 

@@ -162,6 +162,32 @@ static void features_are_found_by_number(void **state) {
     hits_free(&c);
 }
 
+static void items_of_a_filter_are_counted(void **state) {
+    enum { ITEMS = 150000, KINDS = 8 };
+    uint64_t rng = test_seed() + 4;
+    hits_catalogue c = hits_draw(ITEMS, KINDS, &rng);
+    thr_built_lists built = {0};
+    thr_error err;
+    assert_ok(thr_lists_build(*state, &c.items, NULL, &built, &err), &err);
+    const thr_lists *lists = &built.lists;
+    assert_int_equal(thr_lists_n_words(lists), 3 * 1024);
+    uint64_t *filter = test_array(thr_lists_n_words(lists), sizeof *filter);
+    for (uint64_t i = 0; i < ITEMS; i++)
+        filter[i / 64] |= (uint64_t)(i > 20000 && thr_rng_below(&rng, 5) == 0) << i % 64;
+    for (uint32_t f = 0; f < lists->n_features; f++) {
+        const uint32_t kind = lists->features[f] / HITS_STEP;
+        uint64_t n = 0;
+        for (uint64_t i = 0; i < ITEMS; i++)
+            n += c.has[i * KINDS + kind] != 0 && (filter[i / 64] >> i % 64 & 1) != 0;
+        assert_int_equal(thr_lists_count(lists, f, filter, UINT64_MAX), n);
+        const uint64_t some = thr_lists_count(lists, f, filter, 1);
+        assert_true(some <= n && (some > 0) == (n > 0));
+    }
+    thr_built_lists_free(*state, &built);
+    hits_free(&c);
+    free(filter);
+}
+
 static void items_without_features_are_items(void **state) {
     static const uint64_t offsets[1001] = {0};
     const thr_item_features items = {offsets, NULL, 1000};
@@ -223,6 +249,7 @@ int main(void) {
         cmocka_unit_test(lists_hold_what_items_have_in_the_right_form),
         cmocka_unit_test(the_same_bytes_with_any_number_of_threads),
         cmocka_unit_test(features_are_found_by_number),
+        cmocka_unit_test(items_of_a_filter_are_counted),
         cmocka_unit_test(items_without_features_are_items),
         cmocka_unit_test(what_cannot_be_built_is_told),
         cmocka_unit_test(every_failing_allocation_is_told),

@@ -174,6 +174,93 @@ static void wrong_changes_are_told(void **state) {
     free(m);
 }
 
+/* Features by arithmetic: item i has i % 7, and some of 100 to 300. */
+static uint64_t draw_large(uint64_t first, uint64_t n, uint64_t *offsets, uint32_t *features) {
+    uint64_t at = offsets[0];
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t number = first + i;
+        features[at++] = (uint32_t)(number % 7);
+        for (uint64_t f = 0; f < number % 3; f++)
+            features[at++] = (uint32_t)(100 + number * (f + 3) / 5 % 200);
+        offsets[i + 1] = at;
+    }
+    return at;
+}
+
+static void lists_of_many_windows_answer_as_lists_built_anew(void **state) {
+    enum { FILE_ITEMS = 150000, ADDED = 70000, ALL = FILE_ITEMS + ADDED, BEST = 200 };
+    static const uint64_t ends[] = {0, 5};
+    static const uint32_t words[] = {3, 110, 170, 250, 251};
+    static const float weights[] = {1, 2, -1, 2, 4};
+    const thr_hits_queries queries = {1, ends, words, weights};
+    uint64_t *offsets = test_array(ALL + 1, sizeof *offsets), *ids = test_array(ALL, sizeof *ids);
+    uint64_t *left_offsets = test_array(ALL + 1, sizeof *offsets), *gone = test_array(FILE_ITEMS, sizeof *gone);
+    uint32_t *features = test_array(3 * ALL, sizeof *features), *left = test_array(3 * ALL, sizeof *left);
+    float *bids = test_array(ALL, sizeof *bids), *left_bids = test_array(ALL, sizeof *bids);
+    uint64_t found[2][BEST], n_left = 0, n_gone = 0;
+    float values[2][BEST];
+    thr_hits *hits = NULL, *next = NULL, *anew = NULL;
+    thr_hits_build_options options;
+    thr_hits_changes changes;
+    thr_error err;
+    (void)draw_large(0, ALL, offsets, features);
+    for (uint64_t i = 0; i < ALL; i++) {
+        bids[i] = (float)(i * 31 % 11);
+        if (i < FILE_ITEMS && (i % 977 == 0 || i % 7 == 3)) { /* most of what is best */
+            gone[n_gone++] = i;
+            continue;
+        }
+        ids[n_left] = i;
+        left_bids[n_left] = bids[i];
+        memcpy(left + left_offsets[n_left], features + offsets[i], (offsets[i + 1] - offsets[i]) * sizeof *left);
+        left_offsets[n_left + 1] = left_offsets[n_left] + offsets[i + 1] - offsets[i];
+        n_left++;
+    }
+    thr_hits_build_options_init(&options);
+    options.replace = true;
+    const thr_item_features of_file = {offsets, features, FILE_ITEMS}, of_all = {left_offsets, left, n_left};
+    assert_ok(thr_hits_build(*state, PATH, &of_file, &options, &err), &err);
+    assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
+    assert_ok(thr_hits_set_values(hits, bids, NULL, FILE_ITEMS, &err), &err);
+    options.ids = ids;
+    options.n_ids = n_left;
+    assert_ok(thr_hits_build(*state, ANEW, &of_all, &options, &err), &err);
+    assert_ok(thr_hits_open(*state, ANEW, &anew, &err), &err);
+    assert_ok(thr_hits_set_values(anew, left_bids, NULL, n_left, &err), &err);
+    thr_hits_changes_init(&changes);
+    changes.n_added = ADDED;
+    changes.ids = ids + n_left - ADDED;
+    for (uint64_t i = 0; i <= ADDED; i++) /* from 0 */
+        left_offsets[i] = offsets[FILE_ITEMS + i] - offsets[FILE_ITEMS];
+    changes.offsets = left_offsets;
+    changes.features = features + offsets[FILE_ITEMS];
+    changes.multipliers = bids + FILE_ITEMS;
+    changes.n_removed = n_gone;
+    changes.removed_ids = gone;
+    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+    assert_ok(thr_hits_search(next, &queries, BEST, NULL, found[0], values[0], &err), &err);
+    assert_ok(thr_hits_search(anew, &queries, BEST, NULL, found[1], values[1], &err), &err);
+    assert_memory_equal(found[0], found[1], sizeof found[0]);
+    assert_memory_equal(values[0], values[1], sizeof values[0]);
+    uint32_t n_of_added = 0;
+    for (uint32_t i = 0; i < BEST; i++)
+        n_of_added += found[0][i] >= FILE_ITEMS;
+    assert_true(n_of_added > 0 && n_of_added < BEST);
+    for (uint32_t f = 0; f < 300; f++)
+        assert_int_equal(thr_hits_feature_items(next, f), thr_hits_feature_items(anew, f));
+    thr_hits_free(hits);
+    thr_hits_free(next);
+    thr_hits_free(anew);
+    free(offsets);
+    free(ids);
+    free(left_offsets);
+    free(gone);
+    free(features);
+    free(left);
+    free(bids);
+    free(left_bids);
+}
+
 /* The items that stand beside a file are bounded, whatever they were before. */
 static void too_many_items_are_refused(void **state) {
     const uint64_t most = THR_HITS_MAX_ADDED;
@@ -285,6 +372,7 @@ int main(void) {
         cmocka_unit_test(a_feature_only_of_added_items_may_have_any_number),
         cmocka_unit_test(tables_are_read),
         cmocka_unit_test(wrong_changes_are_told),
+        cmocka_unit_test(lists_of_many_windows_answer_as_lists_built_anew),
         cmocka_unit_test(too_many_items_are_refused),
         cmocka_unit_test(every_failing_allocation_leaves_what_was),
         cmocka_unit_test(nothing_is_allocated_after_the_first_search),
