@@ -5,8 +5,9 @@ usage: ./run bench ads [--peers] [--sets Beauty,...] [--seeds N] [--docs] [--aga
 
 Makes a log of each data set (make_log.py, whose head says what of it is made up), trains the paper's four models and the
 losses of eq. 6 with `thresher tower train --model dual` at its defaults, and judges them with `tower eval` on the test
-requests. With --peers the speed of training is measured instead, beside PyTorch, on the first of the sets (bench/peers/dual.py).
-Every result is kept as soon as it is there; what is there is not measured again unless --again asks for it.
+requests. With --peers the speed of training is measured instead, beside PyTorch, on the first set
+(bench/peers/dual.py). Every result is kept as soon as it is there; what is there is not measured again unless --again
+asks for it.
 """
 
 import argparse
@@ -160,18 +161,7 @@ def text(arguments, results):
     ]
     columns = ["data", "items", "features", "postings", "bytes a posting", "over binary CSR"]
     parts.append("### Posting lists of the items\n\n" + report.table(columns, rows))
-    for name, kept in results["peers"].items():
-        parts.append(peers().text(name, kept))
     return "\n".join(parts)
-
-
-def peers():
-    """The comparison with PyTorch, which needs numpy."""
-    try:
-        import dual
-    except ImportError as missing:
-        sys.exit(f"bench ads --peers: {missing}: pip install numpy torch")
-    return dual
 
 
 # ---------------------------------------------------------------------------------------------------- all
@@ -188,15 +178,15 @@ def load(arguments):
     path = os.path.join(arguments.keep, "results.json")
     if os.path.exists(path):
         with open(path) as file:
-            return {"peers": {}, **json.load(file)}
-    return {"measured": {}, "lists": {}, "peers": {}}
+            return json.load(file)
+    return {"measured": {}, "lists": {}}
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./run bench ads", description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--sets", default="Beauty,Toys_and_Games", type=lambda names: names.split(","), metavar="NAME,...")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="from 1 (default: 3)")
-    parser.add_argument("--peers", action="store_true", help="measure training beside PyTorch instead, on the first set")
+    parser.add_argument("--peers", action="store_true", help="instead, training beside PyTorch on the first set")
     parser.add_argument("--quick", action="store_true", help="with --peers: to see that it works")
     parser.add_argument("--docs", action="store_true", help="write the report into docs/ instead of printing it")
     parser.add_argument("--again", action="store_true", help="train what is kept already once more")
@@ -207,12 +197,15 @@ def main():
     if not os.path.isdir(os.path.join(arguments.data, "ads")):
         sys.exit(f"{arguments.data}: holds no ads/amazon_s3rec and ads/ipinyou: name the directory with --data")
     os.makedirs(arguments.keep, exist_ok=True)
-    results = load(arguments)
     if arguments.peers:
-        kept = results["peers"].setdefault(arguments.sets[0], {})
-        peers().measure(arguments, make_log(arguments, arguments.sets[0]), kept, lambda: save(arguments, results))
-    else:
-        measure(arguments, results)
+        try:
+            import dual
+        except ImportError as missing:
+            sys.exit(f"bench ads --peers: {missing}: pip install numpy torch")
+        dual.run(arguments, arguments.sets[0], make_log(arguments, arguments.sets[0]))
+        return
+    results = load(arguments)
+    measure(arguments, results)
     save(arguments, results)
     if not arguments.docs:
         print(text(arguments, results))

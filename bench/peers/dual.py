@@ -31,6 +31,7 @@ LOSS_TOLERANCE = 1e-5  # relative; floats summed in another order
 # Of how far a step went. Adam's first step is each gradient's sign: of what is nothing but rounding it may be either.
 STEP_TOLERANCE = 5e-2
 NO_GRADIENT = ("item.output.bias",)  # adds the same to all ads of a request, so its gradient is rounding alone
+BEGIN = "<!-- bench ads --peers -->"
 TARGET = 2.0  # times PyTorch's requests a second
 LOGS = {
     "tied": "the best of 30 ads, the others as good as one another, as bench ads has them",
@@ -140,13 +141,8 @@ def run_way(files, way, budget):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(arguments, log, kept, save):
-    """Every log's kinds, into kept[kind]; save is called as soon as something is there."""
-    try:
-        torch = tower_torch.one_thread()
-    except ImportError:
-        print("peers: left out: torch is not installed", file=sys.stderr)
-        return
+def measure(arguments, torch, log, kept):
+    """Both kinds of a log, into kept[kind], yielded as soon as it is there."""
     items = os.path.join(log, "items.tsv")
     for kind in LOGS:
         if kind in kept and not arguments.again:
@@ -155,7 +151,10 @@ def measure(arguments, log, kept, save):
         with tempfile.TemporaryDirectory(dir=arguments.keep) as directory:
             same = check(arguments, torch, directory, requests, items)
             print(f"{kind}: losses {same['loss']:.6f} and {same['theirs']:.6f} in PyTorch", file=sys.stderr)
-            first, files = ours(arguments, directory, requests, items), [requests, items, os.path.join(directory, "model")]
+            first, files = (
+                ours(arguments, directory, requests, items),
+                [requests, items, os.path.join(directory, "model")],
+            )
             ways = {}
             for way in ways_of(kind, arguments.quick):
                 ways[way.name()] = run_way(files, way, QUICK_WAY_S if arguments.quick else WAY_S)
@@ -163,7 +162,7 @@ def measure(arguments, log, kept, save):
             rate = max(first, ours(arguments, directory, requests, items))  # before and after the others
         print(f"{kind}, thresher: {rate:.0f} requests/s", file=sys.stderr)
         kept[kind] = {"version": torch.__version__, "ours": rate, "same": same, "ways": ways}
-        save()
+        yield kind
 
 
 # ---------------------------------------------------------------------------------------------------- report
@@ -200,6 +199,32 @@ def text(name, kept):
             report.table(["figure", "target", "measured", "met"], figures),
         ]
     )
+
+
+def run(arguments, name, log):
+    try:
+        torch = tower_torch.one_thread()
+    except ImportError:
+        sys.exit("bench ads --peers: torch is not installed: pip install torch")
+    path = os.path.join(arguments.keep, f"peers{'-quick' if arguments.quick else ''}.json")
+    results = {}
+    if os.path.exists(path):
+        with open(path) as file:
+            results = json.load(file)
+    kept = results.setdefault(name, {})
+    for _ in measure(arguments, torch, log, kept):
+        with open(path + ".part", "w") as file:
+            json.dump(results, file, indent=1)
+        os.replace(path + ".part", path)
+    made = "## ./run bench ads --peers\n\n" + "\n".join(text(*pair) for pair in results.items())
+    if not arguments.docs:
+        print(made)
+        return
+    with open(report.DOCUMENT) as file:
+        document = report.between(file.read(), BEGIN, report.END, made)
+    with open(report.DOCUMENT, "w") as file:
+        file.write(document)
+    print(f"Written: {report.DOCUMENT}")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def feature_of(word):
 
 
 class Vocabulary:
-    """The words of a side, from a model's tensor: a word's place is its row; fields in the order of their first words."""
+    """The words of a side, from a model's tensor: a word's place is its row. Fields are numbered as they come."""
 
     def __init__(self, tensor):
         words = tensor.tobytes().decode("utf-8", "surrogateescape").split("\n")[:-1]
@@ -89,7 +89,7 @@ class Log:
     def __init__(self, requests_path, items_path, tensors):
         self.users, self.ads = Vocabulary(tensors["query.words"]), Vocabulary(tensors["item.words"])
         self.features = {}  # words that items have, known to the model or not
-        ids, words, ads, numbers = {}, [], [], []
+        ids, words = {}, []
         with open(items_path, encoding="utf-8", errors="surrogateescape") as file:
             for line in file:
                 name, text = line.rstrip("\n").split("\t")
@@ -114,7 +114,9 @@ class Log:
                 about = [known.get(word) or known.setdefault(word, self.look_up(word)) for word, _ in words]
                 rows.append([row for row, _, _ in about])
                 numbers.append([x for _, x in words])
-                hits = [(f, row, field, x) for (row, field, f), (_, x) in zip(about, words) if UNKNOWN not in (f, field)]
+                hits = [
+                    (f, row, field, x) for (row, field, f), (_, x) in zip(about, words) if UNKNOWN not in (f, field)
+                ]
                 histories.append(hits)
                 shown = shown.split()
                 levels.append(np.cumsum([0] + [word[0] != "~" for word in shown[1:]]))
