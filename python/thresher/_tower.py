@@ -16,6 +16,7 @@ from ._library import lib
 from ._texts import AT_ONCE, VectorArray, encode_texts
 from ._train import OnEpoch, TowerQuality, TowerReport, fill_format, judge, train, train_options
 
+
 class TowerInfo(NamedTuple):
     """
     What a model is. A side of 1 to 8 bits gives codes, sums of +-1 +-1/2 +-1/4 ..., a side of 32 bits any float32.

@@ -132,7 +132,8 @@ double thr_rank_loss_run(const thr_kernels *kernels, const thr_rank_loss *loss, 
     double sum = 0;
     if (n > 1 && list->levels[n - 1] != 0) {
         find_gains(list, loss->discounts, a.gains);
-        find_values(list, a.values);
+        if (loss->loss != THR_DUAL_LOSS_NDCG)
+            find_values(list, a.values);
         find_discounts(list, scores, loss->discounts, a.discounts);
         sum = sum_pairs(kernels, loss, list, scores, &a);
     }

@@ -17,14 +17,14 @@ typedef struct job {
     thr_dual_scores *all;
 } job;
 
-/* A request has no more slots than its history has words. */
+/* A request has no more slots than its history has words, and slot 0. */
 static size_t most_slots(const thr_dual_batch *batch) {
     size_t most = 0;
     for (size_t r = 0; r < batch->n; r++) {
         const size_t n = batch->history_offsets[r + 1] - batch->history_offsets[r];
         most = n > most ? n : most;
     }
-    return most;
+    return most + 1;
 }
 
 static thr_status make_room(thr_context *context, const job *j, thr_error *err) {
@@ -62,17 +62,21 @@ static size_t get_words(const job *j, uint32_t local, const uint32_t **words) {
     return items->offsets[item + 1] - items->offsets[item];
 }
 
-/* What the history's words weigh, those of one feature together, in the order of the history. */
+/*
+ * What the history's words weigh, those of one feature together, in the order of the history. Slot 0 is of all other
+ * words and weighs nothing: which words are hit is not to be foreseen, so no branch asks.
+ */
 static void open_slots(const job *j, size_t r, uint32_t *slots, float *weights) {
     const thr_dual_batch *batch = &j->all->batch;
     uint32_t n = 0;
+    weights[0] = 0;
     for (size_t h = batch->history_offsets[r]; h < batch->history_offsets[r + 1]; h++) {
         uint32_t *slot = &slots[batch->history[h].feature];
         if (*slot == 0) {
             *slot = ++n;
-            weights[n - 1] = 0;
+            weights[n] = 0;
         }
-        weights[*slot - 1] += weigh(j->data->model, &batch->history[h]);
+        weights[*slot] += weigh(j->data->model, &batch->history[h]);
     }
 }
 
@@ -104,8 +108,7 @@ static void score_request(const job *j, size_t r, const uint32_t *slots, const f
         j->kernels->dot_f32(&score, user, items + batch->ads[a] * j->n_vector, j->n_vector * sizeof(float), 1,
                             j->n_vector);
         for (size_t w = 0; w < n_words; w++)
-            if (slots[words[w]] != 0)
-                score += weights[slots[words[w]] - 1];
+            score += weights[slots[words[w]]];
         j->all->scores[a] = score;
     }
 }
@@ -113,17 +116,17 @@ static void score_request(const job *j, size_t r, const uint32_t *slots, const f
 /* The gradient by the weight of a history's word: x times the gradients of the ads that have its feature. */
 static void spread_to_history(const job *j, size_t r, const uint32_t *slots, float *sums) {
     const thr_dual_batch *batch = &j->all->batch;
+    sums[0] = 0;
     for (size_t h = batch->history_offsets[r]; h < batch->history_offsets[r + 1]; h++)
-        sums[slots[batch->history[h].feature] - 1] = 0;
+        sums[slots[batch->history[h].feature]] = 0;
     for (size_t a = batch->ad_offsets[r]; a < batch->ad_offsets[r + 1]; a++) {
         const uint32_t *words = NULL;
         const size_t n_words = get_words(j, batch->ads[a], &words);
         for (size_t w = 0; w < n_words; w++)
-            if (slots[words[w]] != 0)
-                sums[slots[words[w]] - 1] += j->all->d_scores[a];
+            sums[slots[words[w]]] += j->all->d_scores[a];
     }
     for (size_t h = batch->history_offsets[r]; h < batch->history_offsets[r + 1]; h++)
-        j->all->d_history[h] = batch->history[h].x * sums[slots[batch->history[h].feature] - 1];
+        j->all->d_history[h] = batch->history[h].x * sums[slots[batch->history[h].feature]];
 }
 
 /* d_v of the user is the sum of the gradients times its ads' vectors, which are in cache. */

@@ -18,7 +18,7 @@ typedef struct thr_dual_scores {
     float *d_scores;  /* the gradient of the mean loss by the scores, ... */
     float *d_history; /* ... by the weights of the histories' words, ... */
     float *d_users;   /* ... and by the users' vectors */
-    /* A worker: of every word of items the slot that the request at hand has for it, + 1, or 0; 0 between calls. */
+    /* A worker: of every word of items the slot that the request at hand has for it, or 0; 0 between calls. */
     uint32_t *slots;
     float *weights, *sums; /* of every slot: what an ad with the word gets, and the gradient by it */
     double *rank_scratch;
