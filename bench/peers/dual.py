@@ -9,6 +9,7 @@ written. Every way is a process of its own, whose environment says how memory is
 import csv
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -123,12 +124,20 @@ def ways_of(kind, quick):
     return ways[:2] if quick else ways
 
 
-def one_way(requests, items, model, way, budget):
+def keep_log(requests, items, model, path):
+    """The log as arrays, for all ways: reading it takes longer than timing one."""
+    log = Log(requests, items, tower_torch.read_safetensors(model)[0])
+    with open(path, "wb") as file:
+        pickle.dump(log, file, protocol=5)
+
+
+def one_way(log_path, model, way, budget):
     """A process of its own: figures of one way, as JSON."""
     torch = tower_torch.one_thread()
     tensors, _ = tower_torch.read_safetensors(model)
-    log, rates = Log(requests, items, tensors), dual_torch.Rates(batch=BATCH)
-    way = dual_torch.Way(**json.loads(way))
+    with open(log_path, "rb") as file:
+        log = pickle.load(file)
+    way, rates = dual_torch.Way(**json.loads(way)), dual_torch.Rates(batch=BATCH)
     print(json.dumps(dual_torch.time_way(torch, tensors, log, way, rates, float(budget))))
 
 
@@ -151,10 +160,9 @@ def measure(arguments, torch, log, kept):
         with tempfile.TemporaryDirectory(dir=arguments.keep) as directory:
             same = check(arguments, torch, directory, requests, items)
             print(f"{kind}: losses {same['loss']:.6f} and {same['theirs']:.6f} in PyTorch", file=sys.stderr)
-            first, files = (
-                ours(arguments, directory, requests, items),
-                [requests, items, os.path.join(directory, "model")],
-            )
+            first = ours(arguments, directory, requests, items)
+            files = [os.path.join(directory, name) for name in ("log.pickle", "model")]
+            keep_log(requests, items, files[1], files[0])
             ways = {}
             for way in ways_of(kind, arguments.quick):
                 ways[way.name()] = run_way(files, way, QUICK_WAY_S if arguments.quick else WAY_S)
