@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """HitMatch's Table 1 on logs made of public data: `./run bench ads`.
 
-usage: ./run bench ads [--sets Beauty,...] [--seeds N] [--docs] [--again]
+usage: ./run bench ads [--peers] [--sets Beauty,...] [--seeds N] [--docs] [--again]
 
 Makes a log of each data set (make_log.py, whose head says what of it is made up), trains the paper's four models and the
 losses of eq. 6 with `thresher tower train --model dual` at its defaults, and judges them with `tower eval` on the test
-requests. Every result is kept as soon as it is there; what is there is not trained again unless --again asks for it.
+requests. With --peers the speed of training is measured instead, beside PyTorch, on the first set
+(bench/peers/dual.py). Every result is kept as soon as it is there; what is there is not measured again unless --again
+asks for it.
 """
 
 import argparse
@@ -184,6 +186,8 @@ def main():
     parser = argparse.ArgumentParser(prog="./run bench ads", description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--sets", default="Beauty,Toys_and_Games", type=lambda names: names.split(","), metavar="NAME,...")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="from 1 (default: 3)")
+    parser.add_argument("--peers", action="store_true", help="instead, training beside PyTorch on the first set")
+    parser.add_argument("--quick", action="store_true", help="with --peers: to see that it works")
     parser.add_argument("--docs", action="store_true", help="write the report into docs/ instead of printing it")
     parser.add_argument("--again", action="store_true", help="train what is kept already once more")
     parser.add_argument("--data", default="../shared/data", metavar="DIR", help="where the data sets are, in ads/")
@@ -193,6 +197,13 @@ def main():
     if not os.path.isdir(os.path.join(arguments.data, "ads")):
         sys.exit(f"{arguments.data}: holds no ads/amazon_s3rec and ads/ipinyou: name the directory with --data")
     os.makedirs(arguments.keep, exist_ok=True)
+    if arguments.peers:
+        try:
+            import dual
+        except ImportError as missing:
+            sys.exit(f"bench ads --peers: {missing}: pip install numpy torch")
+        dual.run(arguments, arguments.sets[0], make_log(arguments, arguments.sets[0]))
+        return
     results = load(arguments)
     measure(arguments, results)
     save(arguments, results)

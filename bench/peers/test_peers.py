@@ -11,6 +11,8 @@ import xml.etree.ElementTree as xml
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import datasets
+import dual
+import dual_log
 import measure
 import numpy as np
 import peer
@@ -234,6 +236,95 @@ class TowerCodes(unittest.TestCase):
         rows = tower_codes.rows_of(measured, ours)
         self.assertEqual(rows[0], ["tldr", "own", "Faiss ITQ", 8, "0.5200 ± 0.0141", "0.8000", "+0.0800", "+0.0500"])
         self.assertEqual(rows[1][2:4], ["rbe*", 16])
+
+
+class DualLog(unittest.TestCase):
+    """A batch of made-up requests beside loops over their words."""
+
+    ITEMS = {"a": "category=1 category=2 brand=1", "b": "category=2", "c": "brand=1 rare=1", "d": ""}
+    REQUESTS = [
+        ("age=3 income=2:0.5 income=1:1.5 click.category=2:3 new.category=2:1", "a:7 ~b:1 c"),
+        ("age=1 click.brand=1:2 click.rare=1:4 unknown.brand=1", "d b a"),
+        ("age=3 age=1:-2", "c ~a ~d"),
+    ]
+    USERS = ["age=1", "age=3", "click.brand=1", "click.category=2", "income=1", "income=2", "new.category=1"]
+    WORDS = ["brand=1", "category=1", "category=2"]
+
+    def log(self):
+        tensors = {
+            name: np.frombuffer("".join(w + "\n" for w in words).encode(), np.uint8)
+            for name, words in (("query.words", self.USERS), ("item.words", self.WORDS))
+        }
+        with tempfile.TemporaryDirectory() as directory:
+            paths = [os.path.join(directory, name) for name in ("requests.tsv", "items.tsv")]
+            for path, rows in zip(paths, (self.REQUESTS, self.ITEMS.items())):
+                with open(path, "w") as file:
+                    file.writelines("\t".join(row) + "\n" for row in rows)
+            return dual_log.Log(*paths, tensors)
+
+    def test_words_are_taken_apart(self):
+        self.assertEqual(dual_log.split_number("click.category=12:3"), ("click.category=12", 3.0))
+        self.assertEqual(dual_log.split_number("url=a:b"), ("url=a:b", 1.0))
+        self.assertEqual(dual_log.feature_of("click.category=1.5"), "category=1.5")
+        self.assertIsNone(dual_log.feature_of("price=1.5"))
+
+    def test_bags_are_shares_of_fields(self):
+        batch = dual_log.Batches(self.log()).make(np.array([2, 0]))
+        users = batch["users"]
+        ends = np.append(users["offsets"][1:], len(users["rows"]))
+        rows, weights = users["rows"].tolist(), users["weights"].tolist()
+        bags = [dict(zip(rows[a:b], weights[a:b])) for a, b in zip(users["offsets"], ends)]
+        third = np.float32(1) / np.float32(3)
+        self.assertEqual(bags[0], {0: -2 * third, 1: third})  # fields: age, click.brand, click.category, income, ...
+        self.assertEqual(bags[5], {1: 1.0})
+        self.assertEqual(bags[5:], [{1: 1.0}, {}, {3: 1.0}, {4: 0.75, 5: 0.25}, {}])
+
+    def test_ads_are_met_once_and_levels_have_ties(self):
+        log = self.log()
+        batch = dual_log.Batches(log).make(np.array([0, 1, 2]))
+        items = batch["items"]
+        self.assertEqual(len(items["offsets"]), 4 * 2)
+        self.assertEqual(batch["places"].tolist(), [[0, 1, 2], [3, 1, 0], [2, 0, 3]])
+        self.assertEqual(batch["levels"].tolist(), [[0, 0, 1], [0, 1, 2], [0, 0, 0]])
+        each = dual_log.Batches(log, distinct=False).make(np.array([0, 1, 2]))
+        self.assertEqual(len(each["items"]["offsets"]), 9 * 2)
+        self.assertFalse(log.ties_all_but_the_best())
+
+    def test_hits_are_those_of_a_loop(self):
+        batch = dual_log.Batches(self.log()).make(np.array([1, 0]))
+        rng = np.random.default_rng(1)
+        fields = ["age", "click.brand", "click.category", "income", "new.category"]
+        weights = rng.random(len(self.USERS) + len(fields)).astype(np.float32)
+        own = weights[batch["hit_rows"]] * batch["hit_known"] + weights[batch["hit_fields"]] * batch["hit_x"]
+        scores = np.zeros(6)
+        np.add.at(scores, batch["match_ads"], own[batch["match_words"]])
+        wanted = []
+        for user, ads in (self.REQUESTS[1], self.REQUESTS[0]):
+            for ad in ads.split():
+                has, score = self.ITEMS[ad.lstrip("~").split(":")[0]].split(), 0.0
+                for word in user.split():
+                    name, x = dual_log.split_number(word)
+                    if dual_log.feature_of(name) in has and dual_log.field_of(name) in fields:
+                        score += x * weights[len(self.USERS) + fields.index(dual_log.field_of(name))]
+                        score += x * weights[self.USERS.index(name)] if name in self.USERS else 0
+                wanted.append(score)
+        np.testing.assert_allclose(scores, wanted, rtol=1e-5)
+
+    def test_gains_are_those_of_dcg(self):
+        levels = np.array([[0, 1, 2, 3], [0, 1, 1, 1], [0, 0, 0, 0]])
+        gains = dual_log.gains_of(levels)
+        for row, of in zip(gains[:2], levels):
+            plain = np.array([2.0 ** (of > level).sum() - 1 for level in of])
+            np.testing.assert_allclose(row, plain / (plain / np.log2(np.arange(4) + 2)).sum(), rtol=1e-6)
+        self.assertEqual(gains[2].tolist(), [0, 0, 0, 0])
+
+    def test_a_report_names_the_fastest_way(self):
+        ways = {"dense": {"requests_per_s": 10.0, "make_share": 0.1}, "compiled": {"failed": "no compiler"}}
+        same = {"loss": 2.5, "theirs": 2.5, "apart": 1e-4}
+        words = dual.text("Beauty", {"tied": {"version": "2", "ours": 25.0, "same": same, "ways": ways}})
+        self.assertIn("| tied | PyTorch: dense | 10 | 10% | 2.50 |", words)
+        self.assertIn("failed: no compiler", words)
+        self.assertIn("| training over the fastest PyTorch, tied (dense) | >= 2 | 2.5 | yes |", words)
 
 
 class TowerTexts(unittest.TestCase):

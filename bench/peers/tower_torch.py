@@ -176,7 +176,7 @@ def read_safetensors(path):
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
         data = file.read()
-    kinds = {"F32": "<f4", "U64": "<u8"}
+    kinds = {"F32": "<f4", "U64": "<u8", "U8": "u1"}
     about = header.pop("__metadata__")
     tensors = {
         name: np.frombuffer(data[slice(*t["data_offsets"])], dtype=kinds[t["dtype"]]).reshape(t["shape"])

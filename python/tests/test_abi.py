@@ -25,6 +25,12 @@ STRUCTS = {
     "thr_tower_train_options": _abi.TowerTrainOptions,
     "thr_tower_report": _abi.TowerReport,
     "thr_tower_quality": _abi.TowerQuality,
+    "thr_dual_config": _abi.DualConfig,
+    "thr_dual_train_options": _abi.DualTrainOptions,
+    "thr_dual_report": _abi.DualReport,
+    "thr_dual_info": _abi.DualInfo,
+    "thr_dual_hit": _abi.DualHit,
+    "thr_dual_quality": _abi.DualQuality,
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
     "thr_search_options": _abi.SearchOptions,
@@ -55,6 +61,9 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_METRIC_{name.upper()}": number for name, number in _abi.METRIC.items()})
     wanted.update({f"THR_SIDE_{name.upper()}": number for name, number in _abi.SIDE.items()})
     wanted.update({f"THR_ESTIMATOR_{name.upper()}": number for name, number in _abi.ESTIMATOR.items()})
+    wanted.update({f"THR_DUAL_LOSS_{name.upper()}": number for name, number in _abi.DUAL_LOSS.items()})
+    wanted.update({f"THR_DUAL_VALUE_{name.upper()}": number for name, number in _abi.DUAL_VALUE.items()})
+    wanted.update({f"THR_DUAL_{name.upper()}": number for name, number in _abi.DUAL_OPTIMISER.items()})
     wanted.update({f"THR_HITS_ORDER_{name.upper()}": number for name, number in _abi.HITS_ORDER.items()})
     wanted.update({f"THR_HITS_VALUE_{name.upper()}": number for name, number in _abi.HITS_VALUE.items()})
     wanted.update({f"THR_ROTATE_{name.upper()}": number for name, number in _abi.ROTATE.items()})

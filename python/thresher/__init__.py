@@ -16,6 +16,7 @@ from __future__ import annotations
 from . import _abi
 from ._about import LibraryInfo, info
 from ._devices import DeviceInfo, devices
+from ._dual import Dual, DualInfo, DualQuality, DualReport
 from ._errors import (
     ArgumentError,
     CanceledError,
@@ -31,9 +32,9 @@ from ._errors import (
     UnsupportedError,
 )
 from ._filters import Filter
-from ._handle import IndexInfo
 from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
+from ._index_info import IndexInfo
 from ._library import lib
 from ._metric import recall
 from ._tower import Tower, TowerInfo
@@ -50,6 +51,10 @@ __all__ = [
     "CanceledError",
     "DeviceError",
     "DeviceInfo",
+    "Dual",
+    "DualInfo",
+    "DualQuality",
+    "DualReport",
     "Error",
     "ExistsError",
     "FileError",

@@ -36,6 +36,9 @@ METRIC = {"cosine": 0, "ip": 1, "l2": 2}
 SIDE = {"query": 0, "item": 1}
 FLOAT_BITS = 32
 ESTIMATOR = {"variant": 0, "straight": 1, "tanh": 2}
+DUAL_LOSS = {"ndcg": 0, "product": 1, "sum": 2}
+DUAL_VALUE = {"difference": 0, "swap": 1}
+DUAL_OPTIMISER = {"adam": 0, "ftrl": 1}
 ROTATE = {"auto": 0, "on": 1, "off": 2}
 HITS_ORDER = {"features": 0, "rows": 1}
 HITS_VALUE = {"sum": 0, "sigmoid": 1}
@@ -205,6 +208,92 @@ class TowerQuality(ctypes.Structure):
         ("n_refused", c_uint64),
         ("auc", c_double),
         ("loss", c_double),
+    ]
+
+
+class DualConfig(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("n_embedding", c_uint32),
+        ("n_hidden", c_uint32),
+        ("n_dims", c_uint32),
+        ("n_products", c_uint32),
+        ("hits", c_bool),
+    ]
+
+
+class DualTrainOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("config", DualConfig),
+        ("valid_path", c_char_p),
+        ("valid_share", c_float),
+        ("min_count", c_uint32),
+        ("n_epochs", c_uint32),
+        ("patience", c_uint32),
+        ("batch", c_uint32),
+        ("loss", c_int),
+        ("value", c_int),
+        ("rate", c_float),
+        ("optimiser", c_int),
+        ("embedding_rate", c_float),
+        ("hits_rate", c_float),
+        ("l1", c_float),
+        ("l2", c_float),
+        ("seed", c_uint64),
+        ("resume", c_bool),
+        ("on_epoch", EpochFn),
+        ("on_epoch_user", c_void_p),
+    ]
+
+
+class DualReport(ctypes.Structure):
+    _fields_ = [
+        ("n_requests", c_uint64),
+        ("n_valid", c_uint64),
+        ("n_items", c_uint64),
+        ("n_user_words", c_uint32),
+        ("n_item_words", c_uint32),
+        ("n_epochs", c_uint32),
+        ("best_epoch", c_uint32),
+        ("loss", c_double),
+        ("valid_loss", c_double),
+        ("valid_gauc", c_double),
+        ("requests_per_second", c_double),
+    ]
+
+
+class DualInfo(ctypes.Structure):
+    _fields_ = [
+        ("config", DualConfig),
+        ("n_vector", c_uint32),
+        ("n_user_words", c_uint32),
+        ("n_item_words", c_uint32),
+        ("n_user_fields", c_uint32),
+        ("n_item_fields", c_uint32),
+        ("n_parameters", c_uint64),
+        ("file_bytes", c_uint64),
+        ("fingerprint", c_uint64),
+    ]
+
+
+class DualHit(ctypes.Structure):
+    _fields_ = [
+        ("word", c_void_p),
+        ("length", c_size_t),
+        ("weight", c_float),
+    ]
+
+
+class DualQuality(ctypes.Structure):
+    _fields_ = [
+        ("n_requests", c_uint64),
+        ("n_ads", c_uint64),
+        ("gauc", c_double),
+        ("recall_5", c_double),
+        ("recall_10", c_double),
+        ("value_recall_5", c_double),
+        ("value_recall_10", c_double),
     ]
 
 

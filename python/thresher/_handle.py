@@ -1,91 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thr_index that is freed when nobody uses it any more, and what it says of itself."""
+"""What the library opened from a file, freed when nobody uses it any more; and objects that hold such a thing."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from ctypes import byref, c_void_p
-from typing import NamedTuple
+from typing import Any, ClassVar, TypeVar
 
 from . import _abi, _errors
+from ._checks import encoded_path
 from ._context import Context, own, shared_context
 from ._library import lib
 
-_METRICS = {code: name for name, code in _abi.METRIC.items()}
-_DTYPES = {code: name for name, code in _abi.DTYPE.items()}
-
-
-class IndexInfo(NamedTuple):
-    """
-    What an index is made of; bytes are those of its files. lead_bits planes are screened by themselves; rotated and
-    centred tell what was done to vectors before they were coded; tuned_queries calibrated the index.
-    """
-
-    n_items: int
-    n_dims: int
-    metric: str
-    bits: int
-    keep: str
-    n_segments: int
-    format_version: int
-    code_bytes: int
-    vector_bytes: int
-    file_bytes: int
-    has_ids: bool
-    has_names: bool
-    lead_bits: int
-    rotated: bool
-    centred: bool
-    tuned_queries: int
-
 
 class Handle:
-    """A thr_index. Searches hold a reference while they run, so closing never takes it from under them."""
+    """A pointer of the library. Calls hold a reference while they run, so closing never takes it from under them."""
 
     __slots__ = ("__weakref__", "_context", "_free", "pointer")
+    opens: ClassVar[str]
+    frees: ClassVar[str]
+    """The functions that do."""
 
-    def __init__(self, path: bytes, threads: int | None, device: str | None) -> None:
+    def __init__(self, path: bytes, threads: int | None, device: str | None = None) -> None:
         self.pointer: int | None = None
-        self._free: Callable[[int], None] = lib.thr_index_free
+        self._free: Callable[[int], None] = getattr(lib, self.frees)
         self._context: Context = shared_context(threads, device)
         made = c_void_p()
         err = _errors.slot.error
-        status = lib.thr_index_open(self._context.pointer, path, byref(made), byref(err))
+        status = getattr(lib, self.opens)(self._context.pointer, path, byref(made), byref(err))
         if status != _abi.OK:
             raise _errors.failure(status, err, files=True)
         self.pointer = made.value
         own(self)
-
-    @property
-    def threads(self) -> int:
-        return int(lib.thr_context_threads(self._context.pointer))
-
-    @property
-    def device(self) -> str:
-        return self._context.device
 
     def __del__(self) -> None:
         if self.pointer is not None:
             self._free(self.pointer)
             self.pointer = None
 
-    def info(self) -> IndexInfo:
-        i = lib.thr_index_get_info(self.pointer).info
-        return IndexInfo(
-            n_items=i.n_items,
-            n_dims=i.n_dims,
-            metric=_METRICS[i.metric],
-            bits=i.item_bits,
-            keep=_DTYPES[i.keep],
-            n_segments=i.n_segments,
-            format_version=i.format_version,
-            code_bytes=i.code_bytes,
-            vector_bytes=i.vector_bytes,
-            file_bytes=i.file_bytes,
-            has_ids=i.has_ids,
-            has_names=i.has_names,
-            lead_bits=i.lead_bits,
-            rotated=i.rotated,
-            centred=i.centred,
-            tuned_queries=i.tuned_queries,
-        )
+
+_Self = TypeVar("_Self", bound="Model")
+
+
+class Model:
+    """An open file of a model. After a fork the child opens it again by itself; a pickle holds its path."""
+
+    _kind: ClassVar[type[Handle]]
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+        self._path = os.path.abspath(encoded_path(path, "path"))
+        self._threads = threads
+        self._handle: Handle | None = self._kind(self._path, threads)
+        self._closed = False
+
+    @property
+    def path(self) -> str:
+        """The file, as an absolute path."""
+        return os.fsdecode(self._path)
+
+    def close(self) -> None:
+        """Close it, when the last call that still runs has ended. Closing twice is allowed."""
+        self._closed = True
+        self._handle = None
+
+    def handle(self) -> Handle:
+        """The open model; opened again in a process that was forked from the one that opened it."""
+        handle = self._handle
+        if self._closed:
+            raise ValueError(f"{self.path}: the model is closed")
+        if handle is None or handle.pointer is None:
+            handle = self._handle = self._kind(self._path, self._threads)
+        return handle
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_open_again, (type(self), self.path, self._threads))
+
+
+def _open_again(kind: type[Model], path: str, threads: int | None) -> Model:
+    return kind(path, threads=threads)

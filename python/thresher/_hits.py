@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
 from ._checks import choice, encoded_path, whole
-from ._context import Context, own, shared_context
+from ._context import own, shared_context
 from ._filters import Filter
+from ._handle import Handle
 from ._jobs import Job
 from ._library import defaults, lib
 
@@ -369,22 +370,11 @@ class HitsTarget:
             self.pointer = None
 
 
-class HitsHandle:
-    """A thr_hits. Calls hold a reference while they run, so closing never takes it from under them."""
+class HitsHandle(Handle):
+    """A thr_hits."""
 
-    __slots__ = ("__weakref__", "_context", "_free", "pointer")
-
-    def __init__(self, path: bytes, threads: int | None) -> None:
-        self.pointer: int | None = None
-        self._free: Callable[[int], None] = lib.thr_hits_free
-        self._context: Context = shared_context(threads)
-        made = c_void_p()
-        err = _errors.slot.error
-        status = lib.thr_hits_open(self._context.pointer, path, byref(made), byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err, files=True)
-        self.pointer = made.value
-        own(self)
+    __slots__ = ()
+    opens, frees = "thr_hits_open", "thr_hits_free"
 
     def info(self) -> HitsInfo:
         i = lib.thr_hits_get_info(self.pointer).info
@@ -407,11 +397,6 @@ class HitsHandle:
             n_removed=i.n_removed,
             model=i.model,
         )
-
-    def __del__(self) -> None:
-        if self.pointer is not None:
-            self._free(self.pointer)
-            self.pointer = None
 
 
 class UpdatedHandle(HitsHandle):

@@ -15,7 +15,7 @@ from . import _abi, _arrays, _errors
 from ._build import Ids, Model, build
 from ._checks import encoded_path, whole
 from ._filters import Filter, filter_of_ids
-from ._handle import Handle, IndexInfo
+from ._index_info import IndexHandle, IndexInfo
 from ._jobs import Job, Progress
 from ._library import lib
 from ._radius import search_radius
@@ -40,7 +40,7 @@ class Index:
         self._threads = threads
         self._device = device
         self._closed = False
-        self._handle: Handle | None = Handle(self._path, threads, device)
+        self._handle: IndexHandle | None = IndexHandle(self._path, threads, device)
         self.info = self._handle.info()
 
     @classmethod
@@ -290,7 +290,7 @@ class Index:
         tower = lib.thr_index_tower(handle.pointer)
         return None if tower is None else tower_info(tower)
 
-    def _encoded(self, handle: Handle, texts: Any) -> ScoreArray:
+    def _encoded(self, handle: IndexHandle, texts: Any) -> ScoreArray:
         tower = lib.thr_index_tower(handle.pointer)
         if tower is None:
             raise _errors.UnsupportedError(
@@ -321,7 +321,7 @@ class Index:
         """
         self._opened()
         array = _arrays.plain(_arrays.vectors(queries, "queries", one_row=False))
-        tuned = Handle(self._path, self._threads, self._device)  # nobody searches this one
+        tuned = IndexHandle(self._path, self._threads, self._device)  # nobody searches this one
         if _untuned(tuned.info()) != _untuned(self.info):
             raise _errors.FileError(f"{self.path}: was replaced since it was opened: open it again", "ECHANGED")
         matrix = _arrays.matrix(array)
@@ -438,13 +438,13 @@ class Index:
         self._closed = True
         self._handle = None
 
-    def _opened(self) -> Handle:
+    def _opened(self) -> IndexHandle:
         """The open index; opened again in a process that was forked from the one that opened it."""
         handle = self._handle
         if self._closed:
             raise ValueError(f"{self.path}: the index is closed")
         if handle is None or handle.pointer is None:
-            handle = self._handle = Handle(self._path, self._threads, self._device)
+            handle = self._handle = IndexHandle(self._path, self._threads, self._device)
         return handle
 
     def __enter__(self) -> Index:

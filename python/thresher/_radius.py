@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from . import _abi, _arrays, _errors
-from ._handle import Handle
+from ._index_info import IndexHandle
 from ._library import lib
 from ._search import IdArray, ScoreArray, is_exact
 from ._steps import in_steps
 
 
 def search_radius(
-    handle: Handle, queries: Any, least_score: float, options: _abi.SearchOptions, certified: bool
+    handle: IndexHandle, queries: Any, least_score: float, options: _abi.SearchOptions, certified: bool
 ) -> tuple[Any, ...]:
     """thr_index_search_radius: (offsets, ids, scores), or (offsets, ids, scores, certified)."""
     least = float(least_score)

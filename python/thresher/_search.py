@@ -13,7 +13,7 @@ from . import _abi, _arrays, _errors
 from ._arrays import output
 from ._checks import whole
 from ._filters import as_filter
-from ._handle import Handle
+from ._index_info import IndexHandle
 from ._library import defaults, lib
 from ._steps import FEW, search_in_steps
 
@@ -70,7 +70,7 @@ def search_options(
 
 
 def search(
-    handle: Handle,
+    handle: IndexHandle,
     queries: Any,
     k: int,
     options: _abi.SearchOptions | None,

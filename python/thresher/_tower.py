@@ -4,25 +4,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from ctypes import byref, c_char_p, c_size_t, c_void_p
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from . import _abi, _arrays, _errors
+from . import _abi
 from ._checks import choice, encoded_path
-from ._context import Context, own, shared_context
+from ._handle import Handle, Model
 from ._jobs import Progress
 from ._library import lib
+from ._texts import AT_ONCE, VectorArray, encode_texts
 from ._train import OnEpoch, TowerQuality, TowerReport, fill_format, judge, train, train_options
-
-VectorArray = npt.NDArray[np.float32]
-
-AT_ONCE = 4096
-"""Texts that are encoded in one call: between calls Python looks for Ctrl-C."""
 
 
 class TowerInfo(NamedTuple):
@@ -58,43 +50,28 @@ def are_texts(thing: object) -> bool:
     return isinstance(thing, str) or (isinstance(thing, (list, tuple)) and bool(thing) and isinstance(thing[0], str))
 
 
-def _bytes_of(texts: Iterable[Any], first: int) -> list[bytes]:
-    made = []
-    for number, text in enumerate(texts, first):
-        if not isinstance(text, str):
-            raise TypeError(f"texts: an object of type {type(text).__name__} was given as text {number}: str is wanted")
-        made.append(text.encode("utf-8", "replace"))
-    return made
-
-
 def encode(pointer: int | None, side: int, texts: Any) -> VectorArray:
     """thr_tower_encode of a text or of a list of them."""
-    given = [texts] if isinstance(texts, str) else list(texts)
-    n_dims = tower_info(pointer).n_dims
-    out = np.empty((len(given), n_dims), np.float32)
-    err = _errors.slot.error
-    for first in range(0, len(given), AT_ONCE):
-        some = _bytes_of(given[first : first + AT_ONCE], first)
-        pointers = (c_char_p * len(some))(*some)
-        lengths = (c_size_t * len(some))(*map(len, some))
-        at = _arrays.address(out) + first * n_dims * out.itemsize
-        status = lib.thr_tower_encode(pointer, side, pointers, lengths, len(some), at, byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err)
-    return out[0] if isinstance(texts, str) else out
+    return encode_texts(lib.thr_tower_encode, pointer, side, tower_info(pointer).n_dims, texts)
 
 
-class Tower:
+class TowerHandle(Handle):
+    """A thr_tower."""
+
+    __slots__ = ()
+    opens, frees = "thr_tower_open", "thr_tower_free"
+
+
+class Tower(Model):
     """
     An open model. It does not change, and may be used from several threads at once; close it with close() or let it go.
     After a fork the child opens it again by itself.
     """
 
+    _kind = TowerHandle
+
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
-        self._path = os.path.abspath(encoded_path(path, "path"))
-        self._threads = threads
-        self._handle: TowerHandle | None = TowerHandle(self._path, threads)
-        self._closed = False
+        super().__init__(path, threads=threads)
         self.info = tower_info(self.handle().pointer)
         self.report: TowerReport | None = None
         """How the training went that made the model; None of one that was opened."""
@@ -202,8 +179,6 @@ class Tower:
         Raises TypeError for what is no text.
         """
         number = choice(side, "side", _abi.SIDE)
-        if isinstance(texts, (bytes, bytearray)):
-            raise TypeError(f"texts: an object of type {type(texts).__name__} was given: str is wanted")
         handle = self.handle()  # a name of its own: it must not be closed meanwhile
         return encode(handle.pointer, number, texts)
 
@@ -235,63 +210,7 @@ class Tower:
         handle = self.handle()
         return judge(handle.pointer, pairs, pairs_format, progress)
 
-    @property
-    def path(self) -> str:
-        """The file, as an absolute path."""
-        return os.fsdecode(self._path)
-
-    def close(self) -> None:
-        """Close it, when the last call that still runs has ended. Closing twice is allowed."""
-        self._closed = True
-        self._handle = None
-
-    def handle(self) -> TowerHandle:
-        """The open model; opened again in a process that was forked from the one that opened it."""
-        handle = self._handle
-        if self._closed:
-            raise ValueError(f"{self.path}: the model is closed")
-        if handle is None or handle.pointer is None:
-            handle = self._handle = TowerHandle(self._path, self._threads)
-        return handle
-
-    def __enter__(self) -> Tower:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle holds the path: the process that loads it opens the model again."""
-        return (_open_again, (self.path, self._threads))
-
     def __repr__(self) -> str:
         i = self.info
         state = ", closed" if self._closed else ""
         return f"<thresher.Tower {self.path!r}: {i.n_dims} dimensions, {i.query_bits} and {i.item_bits} bits{state}>"
-
-
-class TowerHandle:
-    """A thr_tower. Calls hold a reference while they run, so closing never takes it from under them."""
-
-    __slots__ = ("__weakref__", "_context", "_free", "pointer")
-
-    def __init__(self, path: bytes, threads: int | None) -> None:
-        self.pointer: int | None = None
-        self._free: Callable[[int], None] = lib.thr_tower_free
-        self._context: Context = shared_context(threads)
-        made = c_void_p()
-        err = _errors.slot.error
-        status = lib.thr_tower_open(self._context.pointer, path, byref(made), byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err, files=True)
-        self.pointer = made.value
-        own(self)
-
-    def __del__(self) -> None:
-        if self.pointer is not None:
-            self._free(self.pointer)
-            self.pointer = None
-
-
-def _open_again(path: str, threads: int | None) -> Tower:
-    return Tower(path, threads=threads)

@@ -65,7 +65,7 @@ class TowerQuality(NamedTuple):
 OnEpoch = Callable[[TowerEpoch], object]
 
 
-def _number(value: Any, what: str) -> float:
+def number(value: Any, what: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -84,7 +84,7 @@ def fill_format(
     pairs_format.query_column = whole(query_column, "query_column", 1, _UINT32)
     pairs_format.item_column = whole(item_column, "item_column", 1, _UINT32)
     pairs_format.label_column = 0 if label_column is None else whole(label_column, "label_column", 1, _UINT32)
-    pairs_format.least_label = _number(least_label, "least_label")
+    pairs_format.least_label = number(least_label, "least_label")
     pairs_format.header = bool(header)
 
 
@@ -104,7 +104,7 @@ def train_options(given: dict[str, Any]) -> Any:
             setattr(options, name, whole(wanted[name], name, 0, _UINT32))
     for name in _NUMBERS:
         if name in wanted:
-            setattr(options, name, _number(wanted[name], name))
+            setattr(options, name, number(wanted[name], name))
     for name in _CONFIG:
         if name in wanted:
             setattr(options.config, name, whole(wanted[name], name, 0, _UINT32))
@@ -123,6 +123,19 @@ def _epoch_of(struct: Any) -> TowerEpoch:
     return TowerEpoch(*(getattr(struct, name) for name in TowerEpoch._fields))
 
 
+def tell_epochs(options: Any, on_epoch: OnEpoch | None) -> None:
+    """Options of a training with what is called after every epoch."""
+    if on_epoch is None:
+        return
+    tell = on_epoch
+
+    def told(_user: int | None, epoch: Any) -> None:
+        point = _epoch_of(epoch.contents)
+        call_back(lambda: tell(point), None)
+
+    options.on_epoch = _abi.EpochFn(told)
+
+
 def train(
     pairs: str | os.PathLike[str],
     path: bytes,
@@ -135,14 +148,7 @@ def train(
 ) -> TowerReport:
     """thr_tower_train."""
     report = _abi.TowerReport()
-    if on_epoch is not None:
-        tell = on_epoch
-
-        def told(_user: int | None, epoch: Any) -> None:
-            point = _epoch_of(epoch.contents)
-            call_back(lambda: tell(point), None)
-
-        options.on_epoch = _abi.EpochFn(told)
+    tell_epochs(options, on_epoch)
     context = shared_context(threads, device)
     from_file = encoded_path(pairs, "pairs")
     with Job(progress) as job:

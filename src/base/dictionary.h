@@ -3,17 +3,15 @@
 #ifndef THR_BASE_DICTIONARY_H
 #define THR_BASE_DICTIONARY_H
 
-#include "base/memory.h"
+#include "base/slots.h"
 
 /* Set up by zeroing. String i is the bytes from starts[i] to starts[i + 1], the last of which is a zero byte. */
 typedef struct thr_dictionary {
     uint32_t n;
     uint64_t *starts; /* n + 1; NULL before the first string */
     char *bytes;
-    uint64_t *hashes;
-    uint32_t *slots; /* string + 1, or 0 */
-    size_t mask;
-    size_t starts_capacity, bytes_capacity, hashes_capacity;
+    thr_slots slots;
+    size_t starts_capacity, bytes_capacity;
 } thr_dictionary;
 
 /* The number of a string without zero bytes, which is added when it is new. THR_OK; THR_ERANGE for too many; ENOMEM. */

@@ -16,6 +16,8 @@
     X(tanh_f32, thr_map_kernel) /* error at most 2e-7; +-1 from 10 on; NaN stays as it is */                           \
     X(exp_f32, thr_map_kernel)  /* relative error at most 2e-7; x is held to [-87, 88]; NaN stays as it is */          \
     X(gather_sum, thr_gather_sum_kernel)                                                                               \
+    X(gather_scaled, thr_gather_scaled_kernel)                                                                         \
+    X(logistic_pairs, thr_logistic_pairs_kernel)                                                                       \
     X(window_max, thr_window_max_kernel)                                                                               \
     X(add_where, thr_add_where_kernel)                                                                                 \
     X(adam_step, thr_adam_step_kernel)                                                                                 \
@@ -44,6 +46,19 @@ typedef void (*thr_map_kernel)(float *out, const float *in, size_t n);
  */
 typedef void (*thr_gather_sum_kernel)(float *out, const float *table, size_t n_columns, const uint32_t *rows,
                                       size_t n_rows, size_t n_ahead);
+
+/* The same of rows times their weights: out[c] = weights[0] row[c], then + weights[1] row[c], ... */
+typedef void (*thr_gather_scaled_kernel)(float *out, const float *table, size_t n_columns, const uint32_t *rows,
+                                         const float *weights, size_t n_rows, size_t n_ahead);
+
+/*
+ * An ad beside n worse ones: with x = score - scores[j] and e = exp(-|x|), times weights[j] each,
+ *   losses[j] = ln(1 + exp(-x)) = ln(1 + e), less x where x <= 0
+ *   slopes[j] = minus its derivative by x = e / (1 + e), or 1 / (1 + e) where x <= 0
+ * with relative errors of some 1e-7. Not a number where x is not. The formula is in elementwise.h.
+ */
+typedef void (*thr_logistic_pairs_kernel)(float *losses, float *slopes, const float *scores, const float *weights,
+                                          size_t n, float score);
 
 /*
  * The largest of a text's windows in every column, and the word it is around, the first of equal ones: windows.h says

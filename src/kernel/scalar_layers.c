@@ -34,6 +34,26 @@ static void gather_sum(float *out, const float *table, size_t n_columns, const u
     }
 }
 
+static void gather_scaled(float *out, const float *table, size_t n_columns, const uint32_t *rows, const float *weights,
+                          size_t n_rows, size_t n_ahead) {
+    (void)n_ahead;
+    for (size_t c = 0; c < n_columns; c++) {
+        float sum = n_rows == 0 ? 0.0f : weights[0] * table[rows[0] * n_columns + c];
+        for (size_t r = 1; r < n_rows; r++)
+            sum += weights[r] * table[rows[r] * n_columns + c];
+        out[c] = sum;
+    }
+}
+
+static void logistic_pairs(float *losses, float *slopes, const float *scores, const float *weights, size_t n,
+                           float score) {
+    for (size_t j = 0; j < n; j++) {
+        float slope = 0;
+        losses[j] = weights[j] * thr_logistic_one(score - scores[j], &slope);
+        slopes[j] = weights[j] * slope;
+    }
+}
+
 static void window_max(float *best, uint16_t *where, const float *vectors, const uint32_t *words, size_t n_words,
                        const float *bias, size_t n_columns) {
     const size_t n = n_columns, left = 0, middle = n, right = 2 * n; /* the parts of a word's 3 n numbers */

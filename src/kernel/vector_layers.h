@@ -52,56 +52,94 @@ static inline void thr_ftrl_step_rows(float *restrict w, float *restrict z, floa
 /* ------------------------------------------------------------------------------------------- sums of rows */
 
 /*
- * Columns in chunks of nine registers: a sum is written once, and what is read of a row at a time is long enough for
+ * Columns in chunks of registers: a sum is written once, and what is read of a row at a time is long enough for
  * memory. While a row is added, the same columns of the row FETCH_ROWS further on, maybe one of the next sum, are
- * fetched to the second level cache.
+ * fetched to the second level cache. Nine registers hold tables of words well, twelve those of vectors.
  */
-enum { CHUNK_VECTORS = 9, FETCH_ROWS = 12, CACHE_LINE_FLOATS = 16 };
+enum { SUM_VECTORS = 9, SCALED_VECTORS = 12, MOST_VECTORS = 12, FETCH_ROWS = 12, CACHE_LINE_FLOATS = 16 };
 
-/* vectors: a constant where it is called. n_rows: 1 at least. */
-THR_ALWAYS void thr_sum_chunk(float *out, const float *table, size_t n_columns, const uint32_t *rows, size_t n_rows,
-                              size_t n_known, size_t vectors) {
+typedef struct thr_gather {
+    const float *table;
+    size_t n_columns;
+    const uint32_t *rows;
+    const float *weights; /* NULL: rows count as they are */
+    size_t n_rows, n_known;
+} thr_gather;
+
+/* vectors and scaled: constants where it is called. n_rows: 1 at least. */
+THR_ALWAYS void thr_sum_chunk(float *out, const thr_gather *g, size_t c, size_t vectors, bool scaled) {
     enum { TO_SECOND_LEVEL = 2 };
-    thr_lanes sums[CHUNK_VECTORS];
-    const float *row = table + rows[0] * n_columns;
+    thr_lanes sums[MOST_VECTORS];
+    const float *table = g->table + c, *row = table + g->rows[0] * g->n_columns;
     THR_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        sums[v] = thr_load(row + v * LANES);
+        sums[v] = scaled ? g->weights[0] * thr_load(row + v * LANES) : thr_load(row + v * LANES);
     for (size_t r = 0;;) {
-        if (r + FETCH_ROWS < n_known)
+        if (r + FETCH_ROWS < g->n_known)
             for (size_t i = 0; i < vectors * LANES; i += CACHE_LINE_FLOATS)
-                __builtin_prefetch(table + rows[r + FETCH_ROWS] * n_columns + i, 0, TO_SECOND_LEVEL);
-        if (++r >= n_rows)
+                __builtin_prefetch(table + g->rows[r + FETCH_ROWS] * g->n_columns + i, 0, TO_SECOND_LEVEL);
+        if (++r >= g->n_rows)
             break;
-        row = table + rows[r] * n_columns;
+        row = table + g->rows[r] * g->n_columns;
+        const float weight = scaled ? g->weights[r] : 1.0f;
         THR_UNROLL
         for (size_t v = 0; v < vectors; v++)
-            sums[v] += thr_load(row + v * LANES);
+            sums[v] += scaled ? weight * thr_load(row + v * LANES) : thr_load(row + v * LANES);
     }
     THR_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        thr_store(out + v * LANES, sums[v]);
+        thr_store(out + c + v * LANES, sums[v]);
+}
+
+/* From column c on, one by one. */
+THR_ALWAYS void thr_sum_rest(float *out, const thr_gather *g, size_t c, bool scaled) {
+    for (; c < g->n_columns; c++) {
+        float sum = g->table[g->rows[0] * g->n_columns + c];
+        if (scaled)
+            sum *= g->weights[0];
+        for (size_t r = 1; r < g->n_rows; r++) {
+            const float x = g->table[g->rows[r] * g->n_columns + c];
+            sum += scaled ? g->weights[r] * x : x;
+        }
+        out[c] = sum;
+    }
+}
+
+THR_ALWAYS void thr_gather_any(float *out, const thr_gather *g, size_t most, size_t some, bool scaled) {
+    size_t c = 0;
+    if (g->n_rows == 0) {
+        memset(out, 0, g->n_columns * sizeof(float));
+        return;
+    }
+    for (; c + most * LANES <= g->n_columns; c += most * LANES)
+        thr_sum_chunk(out, g, c, most, scaled);
+    for (; c + some * LANES <= g->n_columns; c += some * LANES)
+        thr_sum_chunk(out, g, c, some, scaled);
+    for (; c + LANES <= g->n_columns; c += LANES)
+        thr_sum_chunk(out, g, c, 1, scaled);
+    thr_sum_rest(out, g, c, scaled);
 }
 
 static inline void thr_gather_sum(float *out, const float *table, size_t n_columns, const uint32_t *rows, size_t n_rows,
                                   size_t n_ahead) {
-    const size_t n_known = n_rows + n_ahead;
-    size_t c = 0;
-    if (n_rows == 0) {
-        memset(out, 0, n_columns * sizeof(float));
-        return;
-    }
-    for (; c + CHUNK_VECTORS * LANES <= n_columns; c += CHUNK_VECTORS * LANES)
-        thr_sum_chunk(out + c, table + c, n_columns, rows, n_rows, n_known, CHUNK_VECTORS);
-    for (; c + 2 * LANES <= n_columns; c += 2 * LANES)
-        thr_sum_chunk(out + c, table + c, n_columns, rows, n_rows, n_known, 2);
-    for (; c + LANES <= n_columns; c += LANES)
-        thr_sum_chunk(out + c, table + c, n_columns, rows, n_rows, n_known, 1);
-    for (; c < n_columns; c++) {
-        float sum = table[rows[0] * n_columns + c];
-        for (size_t r = 1; r < n_rows; r++)
-            sum += table[rows[r] * n_columns + c];
-        out[c] = sum;
+    const thr_gather g = {table, n_columns, rows, NULL, n_rows, n_rows + n_ahead};
+    thr_gather_any(out, &g, SUM_VECTORS, 2, false);
+}
+
+static inline void thr_gather_scaled(float *out, const float *table, size_t n_columns, const uint32_t *rows,
+                                     const float *weights, size_t n_rows, size_t n_ahead) {
+    const thr_gather g = {table, n_columns, rows, weights, n_rows, n_rows + n_ahead};
+    thr_gather_any(out, &g, SCALED_VECTORS, 4, true);
+}
+
+/* ------------------------------------------------------------------------------------------------ pairs */
+
+static inline void thr_logistic_pairs(float *restrict losses, float *restrict slopes, const float *restrict scores,
+                                      const float *restrict weights, size_t n, float score) {
+    for (size_t j = 0; j < n; j++) {
+        float slope;
+        losses[j] = weights[j] * thr_logistic_one(score - scores[j], &slope);
+        slopes[j] = weights[j] * slope;
     }
 }
 
@@ -199,6 +237,8 @@ static inline void thr_kernels_fill_layers(thr_kernels *kernels) {
     kernels->tanh_f32 = thr_tanh_f32;
     kernels->exp_f32 = thr_exp_f32;
     kernels->gather_sum = thr_gather_sum;
+    kernels->gather_scaled = thr_gather_scaled;
+    kernels->logistic_pairs = thr_logistic_pairs;
     kernels->window_max = thr_window_max;
     kernels->add_where = thr_add_where;
     kernels->adam_step = thr_adam_step_rows;

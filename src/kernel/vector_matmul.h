@@ -115,6 +115,19 @@ static inline void thr_tile_edge(const thr_product *p, size_t n_steps, size_t ro
         memcpy(p->c + r * p->c_row, copy + r * PANEL_COLUMNS, columns * sizeof(float));
 }
 
+/* Side by side in copy: n_steps rows of B, columns wide, then zeros up to whole vectors. */
+static inline void thr_copy_panel(const thr_product *p, size_t n_steps, size_t columns, float *copy) {
+    const size_t vectors = (columns + LANES - 1) / LANES, whole = columns / LANES;
+    for (size_t k = 0; k < n_steps; k++) {
+        const float *from = p->b + k * p->b_row;
+        float *to = copy + k * vectors * LANES;
+        for (size_t v = 0; v < whole; v++)
+            thr_store(to + v * LANES, thr_load(from + v * LANES));
+        for (size_t c = whole * LANES; c < vectors * LANES; c++)
+            to[c] = c < columns ? from[c] : 0.0f;
+    }
+}
+
 /* All rows of C, columns (at most PANEL_COLUMNS) wide, for n_steps (at most PANEL_STEPS). */
 static inline void thr_panel(const thr_product *p, size_t n_steps, size_t columns) {
     float copy[PANEL_STEPS * PANEL_COLUMNS] __attribute__((aligned(64)));
@@ -122,11 +135,7 @@ static inline void thr_panel(const thr_product *p, size_t n_steps, size_t column
     const bool cut = columns % LANES != 0;
     thr_product tile = *p;
     if (cut || p->n_rows >= COPY_ROWS) {
-        for (size_t k = 0; k < n_steps; k++) {
-            memcpy(copy + k * vectors * LANES, p->b + k * p->b_row, columns * sizeof(float));
-            for (size_t c = columns; c < vectors * LANES; c++)
-                copy[k * vectors * LANES + c] = 0.0f;
-        }
+        thr_copy_panel(p, n_steps, columns, copy);
         tile.b = copy;
         tile.b_row = vectors * LANES;
     }

@@ -18,32 +18,15 @@ typedef struct sums {
     float *out;
 } sums;
 
-/* As gather_sum does it, with one product more a number. */
-static void weighted_sum(float *restrict out, const float *table, size_t n_columns, const uint32_t *rows,
-                         const float *weights, size_t n_rows) {
-    for (size_t c = 0; n_rows == 0 && c < n_columns; c++)
-        out[c] = 0.0f;
-    for (size_t r = 0; r < n_rows; r++) {
-        const float *restrict row = table + rows[r] * n_columns;
-        const float weight = weights[r];
-        if (r == 0)
-            for (size_t c = 0; c < n_columns; c++)
-                out[c] = weight * row[c];
-        else
-            for (size_t c = 0; c < n_columns; c++)
-                out[c] += weight * row[c];
-    }
-}
-
 /* The sum of bag i; the rows of those up to end may be fetched. */
 static void sum_bag(const thr_kernels *kernels, const thr_bags *bags, size_t i, size_t end, const float *table,
                     size_t n_columns, float *out) {
     const size_t first = bags->offsets[i], n_rows = bags->offsets[i + 1] - first;
+    const size_t n_ahead = bags->offsets[end] - bags->offsets[i + 1];
     if (bags->weights != NULL)
-        weighted_sum(out, table, n_columns, bags->rows + first, bags->weights + first, n_rows);
+        kernels->gather_scaled(out, table, n_columns, bags->rows + first, bags->weights + first, n_rows, n_ahead);
     else
-        kernels->gather_sum(out, table, n_columns, bags->rows + first, n_rows,
-                            bags->offsets[end] - bags->offsets[i + 1]);
+        kernels->gather_sum(out, table, n_columns, bags->rows + first, n_rows, n_ahead);
 }
 
 static void sum_bags(void *arg, size_t piece, uint32_t worker) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All is quadratic in the number of ads, which is small: 30 a request in the paper. Weights are computed as they are
- * needed, from three numbers an ad.
+ * needed, from three numbers an ad, in double: of ads near the end of a list small differences are left of large
+ * numbers. What a pair loses is a float, and summed in double.
  */
 #include "nn/rank_loss.h"
 
 #include <math.h>
 
-#include "kernel/elementwise.h"
 #include "nn/logarithm.h"
 
 void thr_rank_discounts(double *out, size_t n) {
@@ -19,21 +19,32 @@ void thr_rank_discounts(double *out, size_t n) {
 /* What a weight is made of: of every ad its gain / maxDCG, its value's share, its discount; and its gradient. */
 typedef struct ads {
     double *gains, *values, *discounts, *gradients;
+    /* Of the pairs of one ad with those behind it. */
+    float *weights, *losses, *slopes;
 } ads;
 
-enum { NUMBERS = sizeof(ads) / sizeof(double *) };
+enum { DOUBLES = 4, FLOATS = 3 };
 
 size_t thr_rank_loss_scratch(size_t n) {
-    return NUMBERS * n;
+    return DOUBLES * n + (FLOATS * n + 1) / 2;
+}
+
+static ads share_out(double *scratch, size_t n) {
+    float *floats = (float *)(scratch + DOUBLES * n);
+    return (ads){scratch, scratch + n, scratch + 2 * n, scratch + 3 * n, floats, floats + n, floats + 2 * n};
+}
+
+/* 2^-n */
+static double half_to(size_t n) {
+    return ldexp(1.0, -(int)n);
 }
 
 /*
  * Of a list with n_worse ads below the best ones, the gain of an ad with `worse` below it. Both powers are divided by
  * the larger one, so that none overflows.
  */
-static double find_gain(size_t worse, size_t n_worse) {
-    const double none = ldexp(1.0, -(int)n_worse);
-    return (ldexp(1.0, (int)worse - (int)n_worse) - none) / (1.0 - none);
+static double find_gain(size_t worse, size_t n_worse, double none) {
+    return (half_to(n_worse - worse) - none) / (1.0 - none);
 }
 
 /* Gains, divided by the DCG of the best order, which is the list's own. There are two levels at least. */
@@ -46,8 +57,10 @@ static void find_gains(const thr_rank_list *list, const double *discounts, doubl
         gains[i] = (double)(list->n - end); /* for now the number of worse ones */
     }
     n_worse = (size_t)gains[0];
+    const double none = half_to(n_worse);
     for (size_t i = 0; i < list->n; i++) {
-        gains[i] = find_gain((size_t)gains[i], n_worse);
+        const bool same = i > 0 && list->levels[i] == list->levels[i - 1];
+        gains[i] = same ? gains[i - 1] : find_gain((size_t)gains[i], n_worse, none);
         most += gains[i] * discounts[i];
     }
     for (size_t i = 0; i < list->n; i++)
@@ -64,57 +77,65 @@ static void find_values(const thr_rank_list *list, double *values) {
 
 static void find_discounts(const thr_rank_list *list, const float *scores, const double *by_rank, double *discounts) {
     for (size_t i = 0; i < list->n; i++) {
-        size_t rank = 0;
-        for (size_t j = 0; j < list->n; j++)
-            rank += scores[j] > scores[i] || (scores[j] == scores[i] && j < i);
+        const float score = scores[i];
+        uint32_t rank = 0;
+        for (size_t j = 0; j < i; j++)
+            rank += scores[j] >= score;
+        for (size_t j = i + 1; j < list->n; j++)
+            rank += scores[j] > score;
         discounts[i] = by_rank[rank];
     }
 }
 
-static double find_weight(const thr_rank_loss *loss, const ads *a, size_t i, size_t j) {
-    const double places = fabs(a->discounts[i] - a->discounts[j]);
-    const double ndcg = fabs(a->gains[i] - a->gains[j]) * places;
-    if (loss->loss == THR_DUAL_LOSS_NDCG)
-        return ndcg;
-    const double apart = fabs(a->values[i] - a->values[j]);
-    const double value = loss->value == THR_DUAL_VALUE_SWAP ? apart * places : apart;
-    return loss->loss == THR_DUAL_LOSS_PRODUCT ? ndcg * value : ndcg + value;
+/* Of the pairs of ad i with those from `first` on. */
+static void find_weights(const thr_rank_loss *loss, const ads *a, size_t i, size_t first, size_t n) {
+    const double gain = a->gains[i], value = a->values[i], discount = a->discounts[i];
+    const bool swap = loss->value == THR_DUAL_VALUE_SWAP, product = loss->loss == THR_DUAL_LOSS_PRODUCT;
+    if (loss->loss == THR_DUAL_LOSS_NDCG) {
+        for (size_t j = first; j < n; j++)
+            a->weights[j] = (float)(fabs(gain - a->gains[j]) * fabs(discount - a->discounts[j]));
+        return;
+    }
+    for (size_t j = first; j < n; j++) {
+        const double places = fabs(discount - a->discounts[j]), ndcg = fabs(gain - a->gains[j]) * places;
+        const double apart = fabs(value - a->values[j]), worth = swap ? apart * places : apart;
+        a->weights[j] = (float)(product ? ndcg * worth : ndcg + worth);
+    }
 }
 
-/* log(1 + exp(-x)), and minus its derivative: with e = exp(-|x|) nothing overflows. */
-static double logistic(double x, double *slope) {
-    const double e = (double)thr_exp_one((float)-fabs(x));
-    *slope = (x > 0 ? e : 1.0) / (1.0 + e);
-    return (isfinite(e) ? thr_logarithm(1.0 + e) : e) + (x > 0 ? 0.0 : -x);
-}
-
-static double sum_pairs(const thr_rank_loss *loss, const thr_rank_list *list, const float *scores, const ads *a) {
+/* The ads that are worse than one stand behind all that are as good as it. */
+static double sum_pairs(const thr_kernels *kernels, const thr_rank_loss *loss, const thr_rank_list *list,
+                        const float *scores, const ads *a) {
     double sum = 0;
-    for (size_t i = 0; i < list->n; i++)
-        for (size_t j = i + 1; j < list->n; j++) {
-            if (list->levels[i] == list->levels[j])
-                continue;
-            double slope = 0;
-            const double weight = find_weight(loss, a, i, j);
-            sum += weight * logistic((double)scores[i] - (double)scores[j], &slope);
-            a->gradients[i] -= weight * slope;
-            a->gradients[j] += weight * slope;
+    size_t first = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        while (first < list->n && list->levels[first] == list->levels[i])
+            first++;
+        find_weights(loss, a, i, first, list->n);
+        kernels->logistic_pairs(a->losses + first, a->slopes + first, scores + first, a->weights + first,
+                                list->n - first, scores[i]);
+        for (size_t j = first; j < list->n; j++) {
+            sum += (double)a->losses[j];
+            a->gradients[i] -= (double)a->slopes[j];
+            a->gradients[j] += (double)a->slopes[j];
         }
+    }
     return sum;
 }
 
-double thr_rank_loss_run(const thr_rank_loss *loss, const thr_rank_list *list, const float *scores, float *d_scores,
-                         double *scratch) {
+double thr_rank_loss_run(const thr_kernels *kernels, const thr_rank_loss *loss, const thr_rank_list *list,
+                         const float *scores, float *d_scores, double *scratch) {
     const size_t n = list->n;
-    const ads a = {scratch, scratch + n, scratch + 2 * n, scratch + 3 * n};
+    const ads a = share_out(scratch, n);
     for (size_t i = 0; i < n; i++)
         a.gradients[i] = 0;
     double sum = 0;
     if (n > 1 && list->levels[n - 1] != 0) {
         find_gains(list, loss->discounts, a.gains);
-        find_values(list, a.values);
+        if (loss->loss != THR_DUAL_LOSS_NDCG)
+            find_values(list, a.values);
         find_discounts(list, scores, loss->discounts, a.discounts);
-        sum = sum_pairs(loss, list, scores, &a);
+        sum = sum_pairs(kernels, loss, list, scores, &a);
     }
     for (size_t i = 0; d_scores != NULL && i < n; i++)
         d_scores[i] = (float)a.gradients[i];

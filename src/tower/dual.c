@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "parallel/pool.h"
-
-enum { PIECE_TEXTS = 128 };
+#include "tower/encode_pieces.h"
 
 thr_status thr_dual_probe(thr_context *context, const char *path, bool *is_dual, thr_error *err) {
     thr_tensors *tensors = NULL;
@@ -74,8 +72,6 @@ typedef struct encode_room {
     size_t rows_capacity, x_capacity;
     thr_dual_bags bags;
     thr_dual_pass pass;
-    thr_status status;
-    thr_error err;
 } encode_room;
 
 typedef struct encode_job {
@@ -83,9 +79,7 @@ typedef struct encode_job {
     thr_side side;
     const char *const *texts;
     const size_t *lengths;
-    size_t n_texts;
     float *out;
-    encode_room *rooms;
 } encode_job;
 
 /* An item has a feature or has it not: words that stand twice count once, as in a training. */
@@ -123,7 +117,9 @@ static thr_status add_text(const encode_job *job, size_t i, encode_room *room, t
                              &room->bags, err);
 }
 
-static thr_status encode_piece(const encode_job *job, size_t first, size_t n, encode_room *room, thr_error *err) {
+static thr_status encode_piece(void *user, size_t first, size_t n, void *arg, thr_error *err) {
+    const encode_job *job = user;
+    encode_room *room = arg;
     const thr_dual_model *model = &job->dual->model;
     const size_t n_vector = thr_dual_n_vector(&model->config);
     room->bags.n = 0;
@@ -134,39 +130,19 @@ static thr_status encode_piece(const encode_job *job, size_t first, size_t n, en
     return THR_OK;
 }
 
-static void encode_one(void *arg, size_t piece, uint32_t worker) {
-    const encode_job *job = arg;
-    encode_room *room = &job->rooms[worker];
-    const size_t first = piece * PIECE_TEXTS;
-    const size_t n = job->n_texts - first < PIECE_TEXTS ? job->n_texts - first : PIECE_TEXTS;
-    if (room->status == THR_OK)
-        room->status = encode_piece(job, first, n, room, &room->err);
+static void free_room(thr_context *context, void *arg) {
+    encode_room *room = arg;
+    thr_release(context, room->rows);
+    thr_release(context, room->x);
+    thr_dual_bags_free(context, &room->bags);
+    thr_dual_pass_free(context, &room->pass);
 }
 
 thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *const *texts, const size_t *lengths,
                            size_t n_texts, float *out, thr_error *err) {
-    thr_context *context = dual->context;
-    encode_job job = {.dual = dual, .side = side, .texts = texts, .lengths = lengths, .n_texts = n_texts, .out = out};
-    if (side != THR_SIDE_QUERY && side != THR_SIDE_ITEM)
-        return thr_fail(err, THR_EINVAL, "side %d: a model has a query side, %d, and an item side, %d", (int)side,
-                        (int)THR_SIDE_QUERY, (int)THR_SIDE_ITEM);
-    THR_TRY(thr_alloc_zero(context, context->n_threads, sizeof *job.rooms, &job.rooms, "rooms to encode in", err));
-    thr_parallel_for(context, (n_texts + PIECE_TEXTS - 1) / PIECE_TEXTS, encode_one, &job);
-    thr_status status = THR_OK;
-    for (uint32_t i = 0; i < context->n_threads; i++) {
-        encode_room *room = &job.rooms[i];
-        if (status == THR_OK && room->status != THR_OK) {
-            status = room->status;
-            if (err != NULL)
-                *err = room->err;
-        }
-        thr_release(context, room->rows);
-        thr_release(context, room->x);
-        thr_dual_bags_free(context, &room->bags);
-        thr_dual_pass_free(context, &room->pass);
-    }
-    thr_release(context, job.rooms);
-    return status;
+    encode_job job = {.dual = dual, .side = side, .texts = texts, .lengths = lengths, .out = out};
+    return thr_encode_pieces_run(
+        dual->context, &(thr_encode_pieces){side, n_texts, sizeof(encode_room), &job, encode_piece, free_room}, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ hits */

@@ -16,13 +16,13 @@ static thr_status add_example(thr_context *context, const thr_dual_data *data, t
 /* A history's words count where their field was learned, whether or not they were themselves. */
 static thr_status add_history(thr_context *context, const thr_dual_data *data, const uint32_t *words, const float *x,
                               size_t n_words, size_t *n, thr_dual_batch *batch, thr_error *err) {
+    THR_TRY(thr_grow(context, &batch->history, &batch->history_capacity, *n, *n + n_words, sizeof *batch->history,
+                     "a batch", err));
     for (size_t i = 0; data->model->config.hits && i < n_words; i++) {
         const thr_dual_history one = {data->lexicon->hits[words[i]], data->map->rows[THR_SIDE_QUERY][words[i]],
                                       data->map->fields[words[i]], x[i]};
-        if (one.feature == THR_DUAL_NONE || one.field == THR_DUAL_NONE)
-            continue;
-        THR_TRY(thr_grow(context, &batch->history, &batch->history_capacity, *n, *n + 1, sizeof one, "a batch", err));
-        batch->history[(*n)++] = one;
+        if (one.feature != THR_DUAL_NONE && one.field != THR_DUAL_NONE)
+            batch->history[(*n)++] = one;
     }
     return THR_OK;
 }

@@ -16,11 +16,14 @@ typedef struct thr_dual_scores {
     float *scores;    /* of the batch's ads */
     double *losses;   /* of its requests */
     float *d_scores;  /* the gradient of the mean loss by the scores, ... */
-    float *d_history; /* ... and by the weights of the histories' words */
-    /* A worker: of every word of items its weight for the request at hand and the gradient by it, 0 between calls. */
-    float *marks, *sums;
+    float *d_history; /* ... by the weights of the histories' words, ... */
+    float *d_users;   /* ... and by the users' vectors */
+    /* A worker: of every word of items the slot that the request at hand has for it, or 0; 0 between calls. */
+    uint32_t *slots;
+    float *weights, *sums; /* of every slot: what an ad with the word gets, and the gradient by it */
     double *rank_scratch;
-    size_t scores_capacity, losses_capacity, d_scores_capacity, d_history_capacity, rank_capacity;
+    size_t scores_capacity, losses_capacity, d_scores_capacity, d_history_capacity, d_users_capacity;
+    size_t weights_capacity, sums_capacity, rank_capacity;
 } thr_dual_scores;
 
 /*

@@ -2,8 +2,8 @@
 /*
  * One step: scores, loss, backward, and the optimisers.
  *
- * With g_ra the gradient by the score of request r's ad a, d_v of a user is the sum of g_ra v_a over the ads, d_v of an
- * item the sum of g_ra v_u over the requests that had it: bags with weights, and the same transposed.
+ * With g_ra the gradient by the score of request r's ad a, d_v of a user is the sum of g_ra v_a over the ads
+ * (dual_scores.c), d_v of an item the sum of g_ra v_u over the requests that had it: bags with weights, transposed.
  */
 #include <math.h>
 #include <string.h>
@@ -71,8 +71,8 @@ static thr_status make_room(thr_dual_trainer *t, thr_error *err) {
     const size_t n = n_users > n_items ? n_users : n_items;
     const size_t n_inputs =
         n_users * thr_dual_n_inputs(&t->model, THR_SIDE_QUERY) + n_items * thr_dual_n_inputs(&t->model, THR_SIDE_ITEM);
-    THR_TRY(thr_grow(context, &b->d_vectors, &b->d_vectors_capacity, 0, n * thr_dual_n_vector(config), sizeof(float),
-                     "a batch", err));
+    THR_TRY(thr_grow(context, &b->d_vectors, &b->d_vectors_capacity, 0, n_items * thr_dual_n_vector(config),
+                     sizeof(float), "a batch", err));
     THR_TRY(
         thr_grow(context, &b->d_outputs, &b->d_outputs_capacity, 0, n * config->n_dims, sizeof(float), "a batch", err));
     THR_TRY(thr_grow(context, &b->d_products, &b->d_products_capacity, 0, n * config->n_products, sizeof(float),
@@ -85,7 +85,7 @@ static thr_status make_room(thr_dual_trainer *t, thr_error *err) {
 }
 
 /* From d_vectors through the layers of a side to d_inputs. */
-static void side_backward(thr_dual_trainer *t, thr_side side, size_t n, float *d_inputs) {
+static void side_backward(thr_dual_trainer *t, thr_side side, size_t n, const float *d_vectors, float *d_inputs) {
     thr_context *context = t->context;
     const thr_dual_config *config = &t->model.config;
     const float *const *parts = t->model.parts[side];
@@ -94,9 +94,9 @@ static void side_backward(thr_dual_trainer *t, thr_side side, size_t n, float *d
     thr_dual_back *b = &t->back;
     const size_t n_inputs = thr_dual_n_inputs(&t->model, side), n_vector = thr_dual_n_vector(config);
     for (size_t i = 0; i < n; i++) {
-        memcpy(b->d_outputs + i * config->n_dims, b->d_vectors + i * n_vector, config->n_dims * sizeof(float));
+        memcpy(b->d_outputs + i * config->n_dims, d_vectors + i * n_vector, config->n_dims * sizeof(float));
         if (config->n_products != 0)
-            memcpy(b->d_products + i * config->n_products, b->d_vectors + i * n_vector + config->n_dims,
+            memcpy(b->d_products + i * config->n_products, d_vectors + i * n_vector + config->n_dims,
                    config->n_products * sizeof(float));
     }
     thr_dense_backward(context, pass->hidden, parts[THR_DUAL_OUTPUT_WEIGHT], b->d_outputs, n, config->n_hidden,
@@ -133,12 +133,11 @@ thr_status thr_dual_gradient(thr_dual_trainer *trainer, const uint32_t *numbers,
     memset(trainer->d_dense, 0, trainer->n_dense * sizeof *trainer->d_dense);
     const thr_bags ads = {
         .n_bags = n, .offsets = scores->batch.ad_offsets, .rows = scores->batch.ads, .weights = scores->d_scores};
-    thr_bags_forward(context, scores->passes[THR_SIDE_ITEM].vectors, n_vector, &ads, back->d_vectors);
-    side_backward(trainer, THR_SIDE_QUERY, n, inputs_of(trainer, THR_SIDE_QUERY));
+    side_backward(trainer, THR_SIDE_QUERY, n, scores->d_users, inputs_of(trainer, THR_SIDE_QUERY));
     THR_TRY(thr_bags_transpose(context, &ads, scores->batch.n_items, &back->ads, err));
     const thr_bags requests = thr_bags_of_rows(&back->ads); /* of every item of the batch: each is some request's ad */
     thr_bags_forward(context, scores->passes[THR_SIDE_QUERY].vectors, n_vector, &requests, back->d_vectors);
-    side_backward(trainer, THR_SIDE_ITEM, scores->batch.n_items, inputs_of(trainer, THR_SIDE_ITEM));
+    side_backward(trainer, THR_SIDE_ITEM, scores->batch.n_items, back->d_vectors, inputs_of(trainer, THR_SIDE_ITEM));
     return THR_OK;
 }
 

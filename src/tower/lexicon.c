@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-enum { FIRST_SLOTS = 1024 };
+enum { FIRST_STARTS = 1024 };
 
 static uint64_t hash_word(const uint32_t *word, size_t n_letters) {
     uint64_t hash = 0;
@@ -16,39 +16,17 @@ static uint64_t hash_word(const uint32_t *word, size_t n_letters) {
     return hash;
 }
 
-/* Twice the slots, or the first ones. */
-static thr_status more_slots(thr_context *context, thr_lexicon *lexicon, thr_error *err) {
-    const size_t n_slots = lexicon->slots == NULL ? FIRST_SLOTS : 2 * (lexicon->mask + 1);
-    uint32_t *slots = NULL;
-    THR_TRY(thr_alloc_zero(context, n_slots, sizeof *slots, &slots, "a lexicon", err));
-    thr_release(context, lexicon->slots);
-    lexicon->slots = slots;
-    lexicon->mask = n_slots - 1;
-    for (size_t w = 0; w < lexicon->n_words; w++) {
-        size_t slot = (size_t)lexicon->hashes[w] & lexicon->mask;
-        while (slots[slot] != 0)
-            slot = (slot + 1) & lexicon->mask;
-        slots[slot] = (uint32_t)w + 1;
-    }
-    return THR_OK;
-}
-
 /* A place for one more word of n_letters, everywhere. */
 static thr_status make_room(thr_context *context, thr_lexicon *lexicon, size_t n_letters, thr_error *err) {
     const size_t n = lexicon->n_words;
-    if (n == UINT32_MAX - 1)
-        return thr_fail(err, THR_ERANGE, "more than %u different words: train on a part of the pairs", UINT32_MAX - 1);
-    if (lexicon->slots == NULL || 2 * n > lexicon->mask)
-        THR_TRY(more_slots(context, lexicon, err));
+    THR_TRY(thr_slots_make_room(context, &lexicon->slots, n, "a lexicon", err));
     if (lexicon->starts == NULL) {
-        THR_TRY(thr_grow(context, &lexicon->starts, &lexicon->starts_capacity, 0, FIRST_SLOTS, sizeof *lexicon->starts,
+        THR_TRY(thr_grow(context, &lexicon->starts, &lexicon->starts_capacity, 0, FIRST_STARTS, sizeof *lexicon->starts,
                          "a lexicon", err));
         lexicon->starts[0] = 0;
     }
     const size_t used = lexicon->starts[n];
     THR_TRY(thr_grow(context, &lexicon->starts, &lexicon->starts_capacity, n + 1, n + 2, sizeof *lexicon->starts,
-                     "a lexicon", err));
-    THR_TRY(thr_grow(context, &lexicon->hashes, &lexicon->hashes_capacity, n, n + 1, sizeof *lexicon->hashes,
                      "a lexicon", err));
     THR_TRY(thr_grow(context, &lexicon->counts, &lexicon->counts_capacity, n, n + 1, sizeof *lexicon->counts,
                      "a lexicon", err));
@@ -56,28 +34,34 @@ static thr_status make_room(thr_context *context, thr_lexicon *lexicon, size_t n
                     sizeof *lexicon->letters, "a lexicon", err);
 }
 
-static bool is_word(const thr_lexicon *lexicon, size_t w, uint64_t hash, const uint32_t *word, size_t n_letters) {
+static bool is_word(const thr_lexicon *lexicon, size_t w, const uint32_t *word, size_t n_letters) {
     const size_t start = lexicon->starts[w];
-    return lexicon->hashes[w] == hash && lexicon->starts[w + 1] - start == n_letters &&
+    return lexicon->starts[w + 1] - start == n_letters &&
            memcmp(lexicon->letters + start, word, n_letters * sizeof *word) == 0;
+}
+
+/* *slot: a free one where the word is not there. */
+static bool find(const thr_lexicon *lexicon, const uint32_t *word, size_t n_letters, uint64_t hash, size_t *slot,
+                 uint32_t *number) {
+    *slot = (size_t)hash;
+    while (thr_slots_next(&lexicon->slots, hash, slot, number))
+        if (is_word(lexicon, *number, word, n_letters))
+            return true;
+    return false;
 }
 
 thr_status thr_lexicon_add(thr_context *context, thr_lexicon *lexicon, const uint32_t *word, size_t n_letters,
                            uint32_t *number, thr_error *err) {
     THR_TRY(make_room(context, lexicon, n_letters, err));
     const uint64_t hash = hash_word(word, n_letters);
-    size_t slot = (size_t)hash & lexicon->mask;
-    for (; lexicon->slots[slot] != 0; slot = (slot + 1) & lexicon->mask) {
-        *number = lexicon->slots[slot] - 1;
-        if (is_word(lexicon, *number, hash, word, n_letters)) {
-            lexicon->counts[*number]++;
-            return THR_OK;
-        }
+    size_t slot = 0;
+    if (find(lexicon, word, n_letters, hash, &slot, number)) {
+        lexicon->counts[*number]++;
+        return THR_OK;
     }
     const size_t n = lexicon->n_words++;
     *number = (uint32_t)n;
-    lexicon->slots[slot] = *number + 1;
-    lexicon->hashes[n] = hash;
+    thr_slots_put(&lexicon->slots, hash, slot, *number);
     lexicon->counts[n] = 1;
     memcpy(lexicon->letters + lexicon->starts[n], word, n_letters * sizeof *word);
     lexicon->starts[n + 1] = lexicon->starts[n] + n_letters;
@@ -85,15 +69,8 @@ thr_status thr_lexicon_add(thr_context *context, thr_lexicon *lexicon, const uin
 }
 
 bool thr_lexicon_find(const thr_lexicon *lexicon, const uint32_t *word, size_t n_letters, uint32_t *number) {
-    if (lexicon->slots == NULL)
-        return false;
-    const uint64_t hash = hash_word(word, n_letters);
-    for (size_t slot = (size_t)hash & lexicon->mask; lexicon->slots[slot] != 0; slot = (slot + 1) & lexicon->mask) {
-        *number = lexicon->slots[slot] - 1;
-        if (is_word(lexicon, *number, hash, word, n_letters))
-            return true;
-    }
-    return false;
+    size_t slot = 0;
+    return lexicon->slots.places != NULL && find(lexicon, word, n_letters, hash_word(word, n_letters), &slot, number);
 }
 
 thr_status thr_lexicon_read(thr_context *context, thr_lexicon *lexicon, const char *text, size_t length,
@@ -148,17 +125,15 @@ thr_status thr_lexicon_count(thr_context *context, const thr_lexicon *lexicon, t
 }
 
 void thr_lexicon_clear(thr_lexicon *lexicon) {
-    if (lexicon->slots != NULL)
-        memset(lexicon->slots, 0, (lexicon->mask + 1) * sizeof *lexicon->slots);
+    thr_slots_clear(&lexicon->slots);
     lexicon->n_words = 0;
 }
 
 void thr_lexicon_free(thr_context *context, thr_lexicon *lexicon) {
     thr_release(context, lexicon->letters);
     thr_release(context, lexicon->starts);
-    thr_release(context, lexicon->hashes);
     thr_release(context, lexicon->counts);
-    thr_release(context, lexicon->slots);
+    thr_slots_free(context, &lexicon->slots);
     thr_release(context, lexicon->offsets);
     thr_release(context, lexicon->rows);
     *lexicon = (thr_lexicon){0};

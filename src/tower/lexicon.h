@@ -8,6 +8,7 @@
 #ifndef THR_TOWER_LEXICON_H
 #define THR_TOWER_LEXICON_H
 
+#include "base/slots.h"
 #include "nn/bags.h"
 #include "tower/grams.h"
 #include "tower/letters.h"
@@ -16,11 +17,9 @@ typedef struct thr_lexicon {
     size_t n_words;
     uint32_t *letters; /* of word w: letters[starts[w]] to letters[starts[w + 1] - 1] */
     size_t *starts;
-    uint64_t *hashes;
     uint64_t *counts; /* how often it was met */
-    uint32_t *slots;  /* word + 1, or 0 */
-    size_t mask;
-    size_t letters_capacity, starts_capacity, hashes_capacity, counts_capacity;
+    thr_slots slots;
+    size_t letters_capacity, starts_capacity, counts_capacity;
     /* After thr_lexicon_spell: the rows of each word's known trigrams. */
     size_t *offsets;
     uint32_t *rows;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "parallel/pool.h"
+#include "tower/encode_pieces.h"
 #include "tower/lexicon.h"
 #include "tower/model_file.h"
 
@@ -13,7 +13,7 @@
  * Texts at once: enough that words recur, little enough that their vectors stay in cache. Of long texts there are
  * fewer: no text is begun behind so many words.
  */
-enum { PIECE_TEXTS = 128, PIECE_WORDS = 2048 };
+enum { PIECE_WORDS = 2048 };
 
 struct thr_tower {
     thr_context *context;
@@ -73,8 +73,6 @@ typedef struct encode_room {
     float *vectors;
     size_t vectors_capacity;
     thr_pass pass;
-    thr_status status;
-    thr_error err;
 } encode_room;
 
 typedef struct encode_job {
@@ -82,9 +80,7 @@ typedef struct encode_job {
     thr_side side;
     const char *const *texts;
     const size_t *lengths;
-    size_t n_texts;
     float *out;
-    encode_room *rooms;
 } encode_job;
 
 /* Encode texts from first on, at most `most`; *n_done: how many. */
@@ -93,7 +89,7 @@ static thr_status encode_some(const encode_job *job, size_t first, size_t most, 
     thr_context *context = job->tower->context;
     const thr_model *model = &job->tower->model;
     const thr_tower_config *config = &model->config;
-    size_t offsets[PIECE_TEXTS + 1] = {0}, n_words = 0, n = 0;
+    size_t offsets[THR_PIECE_TEXTS + 1] = {0}, n_words = 0, n = 0;
     thr_lexicon_clear(&room->lexicon);
     while (n < most && n_words < PIECE_WORDS) {
         const char *text = job->texts[first + n];
@@ -117,39 +113,26 @@ static thr_status encode_some(const encode_job *job, size_t first, size_t most, 
     return THR_OK;
 }
 
-static void encode_one(void *arg, size_t piece, uint32_t worker) {
-    const encode_job *job = arg;
-    encode_room *room = &job->rooms[worker];
-    const size_t first = piece * PIECE_TEXTS;
-    const size_t n = job->n_texts - first < PIECE_TEXTS ? job->n_texts - first : PIECE_TEXTS;
-    for (size_t done = 0, some = 0; done < n && room->status == THR_OK; done += some)
-        room->status = encode_some(job, first + done, n - done, room, &some, &room->err);
+static thr_status encode_piece(void *user, size_t first, size_t n, void *room, thr_error *err) {
+    const encode_job *job = user;
+    for (size_t done = 0, some = 0; done < n; done += some)
+        THR_TRY(encode_some(job, first + done, n - done, room, &some, err));
+    return THR_OK;
+}
+
+static void free_room(thr_context *context, void *arg) {
+    encode_room *room = arg;
+    thr_lexicon_free(context, &room->lexicon);
+    thr_release(context, room->words);
+    thr_release(context, room->vectors);
+    thr_pass_free(context, &room->pass);
 }
 
 thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts, const size_t *lengths,
                             size_t n_texts, float *out, thr_error *err) {
-    thr_context *context = tower->context;
-    encode_job job = {.tower = tower, .side = side, .texts = texts, .lengths = lengths, .n_texts = n_texts, .out = out};
-    if (side != THR_SIDE_QUERY && side != THR_SIDE_ITEM)
-        return thr_fail(err, THR_EINVAL, "side %d: a model has a query side, %d, and an item side, %d", (int)side,
-                        (int)THR_SIDE_QUERY, (int)THR_SIDE_ITEM);
-    THR_TRY(thr_alloc_zero(context, context->n_threads, sizeof *job.rooms, &job.rooms, "rooms to encode in", err));
-    thr_parallel_for(context, (n_texts + PIECE_TEXTS - 1) / PIECE_TEXTS, encode_one, &job);
-    thr_status status = THR_OK;
-    for (uint32_t i = 0; i < context->n_threads; i++) {
-        encode_room *room = &job.rooms[i];
-        if (status == THR_OK && room->status != THR_OK) {
-            status = room->status;
-            if (err != NULL)
-                *err = room->err;
-        }
-        thr_lexicon_free(context, &room->lexicon);
-        thr_release(context, room->words);
-        thr_release(context, room->vectors);
-        thr_pass_free(context, &room->pass);
-    }
-    thr_release(context, job.rooms);
-    return status;
+    encode_job job = {.tower = tower, .side = side, .texts = texts, .lengths = lengths, .out = out};
+    return thr_encode_pieces_run(
+        tower->context, &(thr_encode_pieces){side, n_texts, sizeof(encode_room), &job, encode_piece, free_room}, err);
 }
 
 uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side) {

@@ -109,7 +109,7 @@ void check_exp_f32(kcheck *check) {
 /* ------------------------------------------------------------------------------------------- rows and windows */
 
 typedef struct gather_input {
-    const float *table, *bias;
+    const float *table, *bias, *weights;
     const uint32_t *rows;
     size_t n_columns, n_rows, n_ahead, n_sums;
 } gather_input;
@@ -128,8 +128,16 @@ static void run_gather_sum(const thr_kernels *kernels, void *out, void *arg) {
                             in->n_rows, i + 1 < in->n_sums ? (in->n_sums - 1 - i) * in->n_rows : in->n_ahead);
 }
 
+static void run_gather_scaled(const thr_kernels *kernels, void *out, void *arg) {
+    const gather_input *in = arg;
+    for (size_t i = 0; i < in->n_sums; i++)
+        kernels->gather_scaled((float *)out + i * in->n_columns, in->table, in->n_columns, in->rows + i * in->n_rows,
+                               in->weights + i * in->n_rows, in->n_rows,
+                               i + 1 < in->n_sums ? (in->n_sums - 1 - i) * in->n_rows : in->n_ahead);
+}
+
 /* Timed: bags of 7 rows, first of a table that the second level cache holds, then of one in memory. */
-static void check_gather(kcheck *check, uint32_t n_table_rows, size_t n_columns, size_t n_sums) {
+static void check_gather(kcheck *check, kcheck_run run, uint32_t n_table_rows, size_t n_columns, size_t n_sums) {
     gather_input in = {.n_columns = n_columns, .n_sums = n_sums};
     in.n_rows = kcheck_timed(check) ? 7 : kcheck_below(check, 30);
     in.n_ahead = kcheck_timed(check) ? 0 : kcheck_below(check, 20);
@@ -138,17 +146,30 @@ static void check_gather(kcheck *check, uint32_t n_table_rows, size_t n_columns,
     if (kcheck_timed(check)) /* pages of their own, and numbers that take no time to make */
         memset((void *)(uintptr_t)in.table, 1, n_table_rows * n_columns * sizeof(float));
     in.rows = some_rows(check, in.n_sums * in.n_rows + in.n_ahead, n_table_rows);
-    kcheck_call(check, run_gather_sum, &in, n_sums * n_columns * sizeof(float), n_sums * in.n_rows,
+    in.weights = some(check, in.n_sums * in.n_rows);
+    kcheck_call(check, run, &in, n_sums * n_columns * sizeof(float), n_sums * in.n_rows,
                 n_sums * in.n_rows * n_columns * sizeof(float), "%zu x %zu of %u x %zu", n_sums, in.n_rows,
                 n_table_rows, n_columns);
 }
 
 void check_gather_sum(kcheck *check) {
     if (kcheck_timed(check)) {
-        check_gather(check, 128, 864, 500);
-        check_gather(check, 49292, 864, 4000);
+        check_gather(check, run_gather_sum, 128, 864, 500);
+        check_gather(check, run_gather_sum, 49292, 864, 4000);
     } else {
-        check_gather(check, 1 + kcheck_below(check, 20), kcheck_below(check, 150), 1 + kcheck_below(check, 3));
+        check_gather(check, run_gather_sum, 1 + kcheck_below(check, 20), kcheck_below(check, 150),
+                     1 + kcheck_below(check, 3));
+    }
+}
+
+void check_gather_scaled(kcheck *check) {
+    if (kcheck_timed(check)) {
+        check_gather(check, run_gather_scaled, 1000, 96, 500);
+        check_gather(check, run_gather_scaled, 12000, 96, 4000);
+        check_gather(check, run_gather_scaled, 24000, 32, 4000);
+    } else {
+        check_gather(check, run_gather_scaled, 1 + kcheck_below(check, 20), kcheck_below(check, 150),
+                     1 + kcheck_below(check, 3));
     }
 }
 
@@ -193,6 +214,29 @@ void check_add_where(kcheck *check) {
         where[i] = (uint16_t)kcheck_below(check, 4);
     in.where = where;
     kcheck_call(check, run_add_where, &in, in.n * sizeof(float), in.n, in.n * 10, "%zu floats", in.n);
+}
+
+/* ------------------------------------------------------------------------------------------------- pairs */
+
+typedef struct pairs_input {
+    const float *scores, *weights;
+    size_t n;
+    float score;
+} pairs_input;
+
+static void run_logistic_pairs(const thr_kernels *kernels, void *out, void *arg) {
+    const pairs_input *in = arg;
+    float *losses = out;
+    kernels->logistic_pairs(losses, losses + in->n, in->scores, in->weights, in->n, in->score);
+}
+
+void check_logistic_pairs(kcheck *check) {
+    pairs_input in = {.n = kcheck_timed(check) ? 29 : kcheck_below(check, 100)};
+    in.scores = some(check, in.n);
+    in.weights = some(check, in.n);
+    in.score = *some(check, 1);
+    kcheck_call(check, run_logistic_pairs, &in, 2 * in.n * sizeof(float), in.n, 4 * in.n * sizeof(float), "%zu pairs",
+                in.n);
 }
 
 /* ------------------------------------------------------------------------------------------------- optimisers */

@@ -124,7 +124,7 @@ static void check_scores(const naive *m, const uint32_t *numbers, double loss) {
     const thr_rank_loss rank = thr_dual_trainer_loss(t);
     double sum = 0;
     for (size_t r = 0; r < BATCH; r++) {
-        double scores[DUAL_ADS], scratch[4 * DUAL_ADS];
+        double scores[DUAL_ADS], scratch[6 * DUAL_ADS];
         const float *got = t->scores.scores + r * DUAL_ADS;
         const size_t first = (size_t)t->requests.ad_offsets[numbers[r]];
         const thr_rank_list list = {DUAL_ADS, t->requests.levels + first, t->requests.values + first};
@@ -132,7 +132,7 @@ static void check_scores(const naive *m, const uint32_t *numbers, double loss) {
         for (size_t a = 0; a < DUAL_ADS; a++)
             assert_case(fabs((double)got[a] - scores[a]) <= 2e-6, "score %zu of request %zu: %.9g, should be %.9g", a,
                         r, (double)got[a], scores[a]);
-        sum += thr_rank_loss_run(&rank, &list, got, NULL, scratch);
+        sum += thr_rank_loss_run(thr_kernels_get(thr_isa_best()), &rank, &list, got, NULL, scratch);
     }
     assert_true(sum / BATCH == loss);
 }

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model of ad requests: vectors of users and items, and what users' histories add to items."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from ctypes import byref, c_size_t, string_at
+from typing import Any, NamedTuple
+
+from . import _abi, _errors
+from ._checks import choice, encoded_path, whole
+from ._context import shared_context
+from ._handle import Handle, Model
+from ._jobs import Job, Progress
+from ._library import defaults, lib
+from ._texts import VectorArray, encode_texts
+from ._train import OnEpoch, number, tell_epochs
+
+_UINT32 = 2**32 - 1
+_ADAM_RATE = 0.002  # of embeddings: the library's default is FTRL's
+
+
+class DualInfo(NamedTuple):
+    """
+    What a model is: vectors have n_vector = n_dims + n_products numbers; hits tells whether histories count. Words of
+    users and items that were learned, and the fields they are of.
+    """
+
+    n_vector: int
+    n_dims: int
+    n_products: int
+    n_embedding: int
+    n_hidden: int
+    hits: bool
+    n_user_words: int
+    n_item_words: int
+    n_user_fields: int
+    n_item_fields: int
+    n_parameters: int
+    file_bytes: int
+    fingerprint: int
+
+
+class DualReport(NamedTuple):
+    """What a training came to; losses are a request's, of the best epoch."""
+
+    n_requests: int
+    n_valid: int
+    n_items: int
+    n_user_words: int
+    n_item_words: int
+    n_epochs: int
+    best_epoch: int
+    loss: float
+    valid_loss: float
+    valid_gauc: float
+    requests_per_second: float
+
+
+class DualQuality(NamedTuple):
+    """
+    GAUC, the mean AUC of requests' best ads against the others; how often the best ad is among the first 5 and 10, by
+    requests and by value (NaN where all values are 0). Requests without a best ad and others do not count.
+    """
+
+    gauc: float
+    recall_5: float
+    recall_10: float
+    value_recall_5: float
+    value_recall_10: float
+    n_requests: int
+    n_ads: int
+
+
+# Options by the type that is wanted. What is out of range the library says.
+_CONFIG = ("n_embedding", "n_hidden", "n_dims", "n_products")
+_WHOLE = ("min_count", "n_epochs", "patience", "batch")
+_NUMBERS = ("valid_share", "rate", "embedding_rate", "hits_rate", "l1", "l2")
+
+
+def _train_options(given: dict[str, Any]) -> Any:
+    """thr_dual_train_options with what was given; None is the library's default."""
+    options = defaults("thr_dual_train_options_init")
+    wanted = {name: value for name, value in given.items() if value is not None}
+    for name in _CONFIG:
+        if name in wanted:
+            setattr(options.config, name, whole(wanted[name], name, 0, _UINT32))
+    for name in _WHOLE:
+        if name in wanted:
+            setattr(options, name, whole(wanted[name], name, 0, _UINT32))
+    options.optimiser = choice(wanted["optimiser"], "optimiser", _abi.DUAL_OPTIMISER)
+    if wanted["optimiser"] == "adam":
+        options.embedding_rate = _ADAM_RATE
+    for name in _NUMBERS:
+        if name in wanted:
+            setattr(options, name, number(wanted[name], name))
+    if "valid" in wanted:
+        options.valid_path = encoded_path(wanted["valid"], "valid")
+    if "seed" in wanted:
+        options.seed = whole(wanted["seed"], "seed", 0, 2**64 - 1)
+    options.config.hits = bool(wanted["hits"])
+    options.loss = choice(wanted["loss"], "loss", _abi.DUAL_LOSS)
+    options.value = choice(wanted["value"], "value", _abi.DUAL_VALUE)
+    options.resume = bool(wanted["resume"])
+    return options
+
+
+class DualHandle(Handle):
+    """A thr_dual."""
+
+    __slots__ = ()
+    opens, frees = "thr_dual_open", "thr_dual_free"
+
+    def info(self) -> DualInfo:
+        i = lib.thr_dual_get_info(self.pointer)
+        return DualInfo(*(getattr(i if hasattr(i, name) else i.config, name) for name in DualInfo._fields))
+
+
+class Dual(Model):
+    """
+    An open dual tower. A user's score for an item is the inner product of their vectors, and the weights of the user's
+    hits that the item has. It does not change, and may be used from several threads at once; close it with close() or
+    let it go. After a fork the child opens it again by itself.
+    """
+
+    _kind = DualHandle
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+        super().__init__(path, threads=threads)
+        handle = self.handle()
+        assert isinstance(handle, DualHandle)
+        self.info = handle.info()
+        self.report: DualReport | None = None
+        """How the training went that made the model; None of one that was opened."""
+
+    @classmethod
+    def train(
+        cls,
+        requests: str | os.PathLike[str],
+        items: str | os.PathLike[str],
+        path: str | os.PathLike[str],
+        *,
+        n_embedding: int | None = None,
+        n_hidden: int | None = None,
+        n_dims: int | None = None,
+        n_products: int | None = None,
+        hits: bool = True,
+        valid: str | os.PathLike[str] | None = None,
+        valid_share: float | None = None,
+        min_count: int | None = None,
+        n_epochs: int | None = None,
+        patience: int | None = None,
+        batch: int | None = None,
+        loss: str = "ndcg",
+        value: str = "swap",
+        rate: float | None = None,
+        optimiser: str = "ftrl",
+        embedding_rate: float | None = None,
+        hits_rate: float | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        seed: int | None = None,
+        resume: bool = False,
+        on_epoch: OnEpoch | None = None,
+        progress: Progress | None = None,
+        threads: int | None = None,
+    ) -> Dual:
+        """
+        Learn a model from requests, write it to path, and open it.
+
+        requests      a .tsv file: a user's words, a tab, and the ads that were shown, the best one first: ID or ID:VALUE,
+                      with ~ before it where it is as good as the one before
+        items         a .tsv file: ID, a tab and the item's words, such as category=12
+        n_embedding, n_hidden   numbers of a word, and of a tower's first layer; 32 and 128
+        n_dims, n_products      of a vector: what the towers make, and IPNN behind it, 0 for none; 64 and 32
+        hits          learn what an ad gets for words of the user's history that it has, click.category=12:3
+        valid         requests to validate with; else valid_share, 0.05, of those
+        min_count     words in fewer requests are not learned; 2
+        n_epochs, patience      20 at most; stop after 3 without a better validation, 0: never
+        batch         512 requests a step
+        loss, value   what pairs of ads weigh: "ndcg", "product" or "sum"; and their values: "difference" or "swap"
+        rate          of dense layers, falling to 0; 0.002
+        optimiser, embedding_rate   of words' numbers: "ftrl", 0.1, or "adam", 0.002
+        hits_rate, l1, l2       of FTRL; 0.05, 0 and 0
+        resume        go on from path + ".checkpoint", which a training that was stopped leaves
+        on_epoch      called with a TowerEpoch after every epoch: requests for pairs and GAUC for AUC
+        progress      called with ("epoch 2 of 10", done, total) a few times a second; False stops the training
+        threads       how many learn; None: as many as the process may use
+
+        The same files, options and seed give the same model, to the bit, for any number of threads, stopped and resumed
+        or not. Ctrl-C, an exception of on_epoch or of progress, and a progress of False leave a checkpoint.
+
+        Raises FormatError (a bad line, or fewer requests than a batch), FileMissingError (a file, or an ad that is no
+        item), ArgumentError (an option out of range, an item that stands twice, or numbers that ran away),
+        MismatchError (a checkpoint of another training), CanceledError or FileError.
+        """
+        options = _train_options({name: given for name, given in locals().items() if name not in ("cls", "path")})
+        tell_epochs(options, on_epoch)
+        report = _abi.DualReport()
+        names = encoded_path(requests, "requests"), encoded_path(items, "items"), encoded_path(path, "path")
+        context = shared_context(threads)
+        with Job(progress) as job:
+            status = lib.thr_dual_train(
+                context.pointer, *names, byref(options), byref(report), byref(_errors.slot.error)
+            )
+            job.finish(status, files=True)
+        dual = cls(path, threads=threads)
+        dual.report = DualReport(*(getattr(report, name) for name in DualReport._fields))
+        return dual
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Dual:
+        """
+        Open the model in the file path, as thresher tower train --model dual writes it.
+
+        threads       how many encode; None: as many as the process may use
+
+        Raises FileMissingError, FormatError (a file that is no such model, is damaged, or too new) or FileError.
+        """
+        return cls(path, threads=threads)
+
+    def encode(self, texts: str | Iterable[str], side: str = "query") -> VectorArray:
+        """
+        The vectors of users' words (side "query") or items' ("item"), float32 [n, n_vector], or [n_vector] of a single
+        str. Words that were not learned count for nothing.
+
+        Raises TypeError for what is no text, FormatError for a word without a field's name, ArgumentError for a number
+        that is not finite.
+        """
+        which = choice(side, "side", _abi.SIDE)
+        handle = self.handle()  # a name of its own: it must not be closed meanwhile
+        return encode_texts(lib.thr_dual_encode, handle.pointer, which, self.info.n_vector, texts)
+
+    def hits(self, user: str) -> dict[str, float]:
+        """
+        What a user's words add to items that have a feature, by feature: a query for Hits.search. Empty where the model
+        has no hits. Raises as encode does.
+        """
+        if not isinstance(user, str):
+            raise TypeError(f"user: an object of type {type(user).__name__} was given: str is wanted")
+        text = user.encode("utf-8", "replace")
+        room = (_abi.DualHit * (len(text.split()) or 1))()
+        n = c_size_t()
+        handle = self.handle()
+        err = _errors.slot.error
+        status = lib.thr_dual_hits(handle.pointer, text, len(text), room, len(room), byref(n), byref(err))
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+        weights: dict[str, float] = {}
+        for hit in room[: n.value]:
+            word = string_at(hit.word, hit.length).decode("utf-8", "replace")
+            weights[word] = weights.get(word, 0.0) + hit.weight
+        return weights
+
+    def eval(
+        self,
+        requests: str | os.PathLike[str],
+        items: str | os.PathLike[str],
+        *,
+        progress: Progress | None = None,
+    ) -> DualQuality:
+        """
+        How well the model ranks the ads of requests: files as train takes them.
+
+        Raises ArgumentError where no request has a best ad and others, FormatError, FileMissingError or CanceledError.
+        """
+        quality = _abi.DualQuality()
+        names = encoded_path(requests, "requests"), encoded_path(items, "items")
+        handle = self.handle()
+        with Job(progress) as job:
+            status = lib.thr_dual_eval(handle.pointer, *names, byref(quality), byref(_errors.slot.error))
+            job.finish(status, files=True)
+        return DualQuality(*(getattr(quality, name) for name in DualQuality._fields))
+
+    def __repr__(self) -> str:
+        i = self.info
+        state = ", closed" if self._closed else ""
+        words = f"{i.n_dims} and {i.n_products} dimensions, {'with' if i.hits else 'without'} hits"
+        return f"<thresher.Dual {self.path!r}: {words}{state}>"

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A thr_index, and what it says of itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import _abi
+from ._handle import Handle
+from ._library import lib
+
+_METRICS = {code: name for name, code in _abi.METRIC.items()}
+_DTYPES = {code: name for name, code in _abi.DTYPE.items()}
+
+
+class IndexInfo(NamedTuple):
+    """
+    What an index is made of; bytes are those of its files. lead_bits planes are screened by themselves; rotated and
+    centred tell what was done to vectors before they were coded; tuned_queries calibrated the index.
+    """
+
+    n_items: int
+    n_dims: int
+    metric: str
+    bits: int
+    keep: str
+    n_segments: int
+    format_version: int
+    code_bytes: int
+    vector_bytes: int
+    file_bytes: int
+    has_ids: bool
+    has_names: bool
+    lead_bits: int
+    rotated: bool
+    centred: bool
+    tuned_queries: int
+
+
+class IndexHandle(Handle):
+    """A thr_index."""
+
+    __slots__ = ()
+    opens, frees = "thr_index_open", "thr_index_free"
+
+    @property
+    def threads(self) -> int:
+        return int(lib.thr_context_threads(self._context.pointer))
+
+    @property
+    def device(self) -> str:
+        return self._context.device
+
+    def info(self) -> IndexInfo:
+        i = lib.thr_index_get_info(self.pointer).info
+        return IndexInfo(
+            n_items=i.n_items,
+            n_dims=i.n_dims,
+            metric=_METRICS[i.metric],
+            bits=i.item_bits,
+            keep=_DTYPES[i.keep],
+            n_segments=i.n_segments,
+            format_version=i.format_version,
+            code_bytes=i.code_bytes,
+            vector_bytes=i.vector_bytes,
+            file_bytes=i.file_bytes,
+            has_ids=i.has_ids,
+            has_names=i.has_names,
+            lead_bits=i.lead_bits,
+            rotated=i.rotated,
+            centred=i.centred,
+            tuned_queries=i.tuned_queries,
+        )
