@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import Structure, byref
+from ctypes import Structure, addressof, byref, c_bool
 from typing import Any, Union
 
 import numpy as np
@@ -16,6 +16,8 @@ import numpy.typing as npt
 from . import _abi, _arrays, _errors
 from ._checks import choice, encoded_path, whole
 from ._context import shared_context
+from ._dual import Dual
+from ._hits import csr
 from ._jobs import Job, Progress
 from ._library import defaults, lib
 from ._readers import Reader, Vectors
@@ -24,7 +26,7 @@ from ._tower import Tower
 Ids = Union[str, "os.PathLike[str]", npt.ArrayLike, Sequence[str]]
 """Integers [n], names (a sequence of str), or a file of either."""
 
-Model = Union[str, "os.PathLike[str]", Tower]
+Model = Union[str, "os.PathLike[str]", Tower, Dual]
 """The file of a model, or an open one."""
 
 _KEEP: dict[Any, int] = {name: _abi.DTYPE[name] for name in ("float32", "float16", "int8", "none")}
@@ -73,11 +75,41 @@ def _write_names(path: str, names: list[str]) -> None:
         file.writelines(name + "\n" for name in names)
 
 
+def _open_model(model: Any, threads: int | None) -> Tower | Dual:
+    """Of one kind or the other."""
+    is_dual = c_bool()
+    context = shared_context(threads)
+    err = _errors.slot.error
+    status = lib.thr_dual_probe(context.pointer, encoded_path(model, "model"), byref(is_dual), byref(err))
+    if status != _abi.OK:
+        raise _errors.failure(status, err, files=True)
+    return Dual(model, threads=threads) if is_dual.value else Tower(model, threads=threads)
+
+
+def _put_features(options: Structure, features: Any, multipliers: Any, offsets: Any) -> None:
+    """Put what items have into the options, which keep the memory."""
+    if isinstance(features, (str, bytes, os.PathLike)):
+        options.features_path = encoded_path(features, "features")
+    elif features is not None:
+        starts, numbers = csr(features)
+        items = _abi.ItemFeatures(_arrays.address(starts), _arrays.address(numbers), starts.size - 1)
+        options.features = addressof(items)
+        options.kept_features = starts, numbers, items
+    for name, values in (("multipliers", multipliers), ("offsets", offsets)):
+        if values is not None:
+            array = np.ascontiguousarray(_arrays.as_numpy(values, name), np.float32).reshape(-1)
+            if options.n_values not in (0, array.size):
+                raise ValueError(f"{name}: {array.size} numbers were given, and {options.n_values} multipliers")
+            setattr(options, name, _arrays.address(array))
+            setattr(options, "kept_" + name, array)
+            options.n_values = array.size
+
+
 def build(
     path: str | os.PathLike[str],
     vectors: Vectors,
     *,
-    metric: str,
+    metric: str | None,
     bits: int,
     keep: Any,
     ids: Ids | None,
@@ -88,6 +120,9 @@ def build(
     rotate: bool | None,
     calibration_queries: int | None,
     model: Model | None,
+    features: Any,
+    multipliers: Any,
+    offsets: Any,
     threads: int | None,
     device: str | None,
     progress: Progress | None,
@@ -95,6 +130,12 @@ def build(
     """thr_index_build."""
     directory = encoded_path(path, "path")
     options = defaults("thr_index_build_options_init")
+    tower: Tower | Dual | None = None
+    if model is not None:
+        tower = model if isinstance(model, (Tower, Dual)) else _open_model(model, threads)
+        options.model = encoded_path(tower.path, "model")
+    if metric is None:
+        metric = "ip" if isinstance(tower, Dual) else "cosine"
     options.metric = choice(metric, "metric", _abi.METRIC)
     options.item_bits = whole(bits, "bits", 1, 8)
     options.keep = choice(keep, "keep", _KEEP)
@@ -108,10 +149,7 @@ def build(
     options.rotate = choice(rotate, "rotate", _ROTATE)
     if calibration_queries is not None:
         options.calibration_queries = whole(calibration_queries, "calibration_queries", 0, 2**48)
-    tower = None
-    if model is not None:
-        tower = model if isinstance(model, Tower) else Tower(model, threads=threads)
-        options.model = encoded_path(tower.path, "model")
+    _put_features(options, features, multipliers, offsets)
     context = shared_context(threads, device)  # of the index too, so that a device that is not there fails now
     with _with_ids(options, ids), Reader(context, vectors, tower) as reader, Job(progress) as job:
         status = lib.thr_index_build(

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from ctypes import byref, c_size_t, string_at
+from itertools import islice
 from typing import Any, NamedTuple
 
 from . import _abi, _errors
@@ -14,7 +15,7 @@ from ._context import shared_context
 from ._handle import Handle, Model
 from ._jobs import Job, Progress
 from ._library import defaults, lib
-from ._texts import VectorArray, encode_texts
+from ._texts import AT_ONCE, VectorArray, encode_texts
 from ._train import OnEpoch, number, tell_epochs
 
 _UINT32 = 2**32 - 1
@@ -106,6 +107,35 @@ def _train_options(given: dict[str, Any]) -> Any:
     return options
 
 
+def dual_info(pointer: int | None) -> DualInfo:
+    """thr_dual_get_info."""
+    i = lib.thr_dual_get_info(pointer)
+    return DualInfo(*(getattr(i if hasattr(i, name) else i.config, name) for name in DualInfo._fields))
+
+
+def encode_users(pointer: int | None, texts: Any) -> VectorArray:
+    """thr_dual_encode of a user or of a list of them."""
+    return encode_texts(lib.thr_dual_encode, pointer, _abi.SIDE["query"], dual_info(pointer).n_vector, texts)
+
+
+def hits_of(pointer: int | None, user: str) -> dict[str, float]:
+    """thr_dual_hits."""
+    if not isinstance(user, str):
+        raise TypeError(f"user: an object of type {type(user).__name__} was given: str is wanted")
+    text = user.encode("utf-8", "replace")
+    room = (_abi.DualHit * (len(text.split()) or 1))()
+    n = c_size_t()
+    err = _errors.slot.error
+    status = lib.thr_dual_hits(pointer, text, len(text), room, len(room), byref(n), byref(err))
+    if status != _abi.OK:
+        raise _errors.failure(status, err)
+    weights: dict[str, float] = {}
+    for hit in room[: n.value]:
+        word = string_at(hit.word, hit.length).decode("utf-8", "replace")
+        weights[word] = weights.get(word, 0.0) + hit.weight
+    return weights
+
+
 class DualHandle(Handle):
     """A thr_dual."""
 
@@ -113,8 +143,7 @@ class DualHandle(Handle):
     opens, frees = "thr_dual_open", "thr_dual_free"
 
     def info(self) -> DualInfo:
-        i = lib.thr_dual_get_info(self.pointer)
-        return DualInfo(*(getattr(i if hasattr(i, name) else i.config, name) for name in DualInfo._fields))
+        return dual_info(self.pointer)
 
 
 class Dual(Model):
@@ -232,26 +261,19 @@ class Dual(Model):
         handle = self.handle()  # a name of its own: it must not be closed meanwhile
         return encode_texts(lib.thr_dual_encode, handle.pointer, which, self.info.n_vector, texts)
 
+    def chunks(self, texts: Iterable[str], side: str = "item") -> Iterator[VectorArray]:
+        """The same of as many texts as there are, in arrays of some thousand rows."""
+        left = iter(texts)
+        while some := list(islice(left, AT_ONCE)):
+            yield self.encode(some, side)
+
     def hits(self, user: str) -> dict[str, float]:
         """
         What a user's words add to items that have a feature, by feature: a query for Hits.search. Empty where the model
         has no hits. Raises as encode does.
         """
-        if not isinstance(user, str):
-            raise TypeError(f"user: an object of type {type(user).__name__} was given: str is wanted")
-        text = user.encode("utf-8", "replace")
-        room = (_abi.DualHit * (len(text.split()) or 1))()
-        n = c_size_t()
         handle = self.handle()
-        err = _errors.slot.error
-        status = lib.thr_dual_hits(handle.pointer, text, len(text), room, len(room), byref(n), byref(err))
-        if status != _abi.OK:
-            raise _errors.failure(status, err)
-        weights: dict[str, float] = {}
-        for hit in room[: n.value]:
-            word = string_at(hit.word, hit.length).decode("utf-8", "replace")
-            weights[word] = weights.get(word, 0.0) + hit.weight
-        return weights
+        return hits_of(handle.pointer, user)
 
     def eval(
         self,

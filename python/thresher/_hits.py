@@ -51,7 +51,7 @@ class HitsInfo(NamedTuple):
     model: int
 
 
-def _csr(features: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+def csr(features: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
     """Offsets and features, of a scipy CSR matrix, a pair of arrays, or a sequence of each item's features."""
     if hasattr(features, "indptr") and hasattr(features, "indices"):
         features = (features.indptr, features.indices)
@@ -82,6 +82,36 @@ def _floats(values: Any, what: str, n: int) -> npt.NDArray[np.float32] | None:
 
 def _at(array: Any) -> int | None:
     return None if array is None else _arrays.address(array)
+
+
+def is_one_query(query: Any) -> bool:
+    """Or a list of them?"""
+    return isinstance(query, Mapping) or not len(query) or not isinstance(query[0], (Mapping, list, tuple))
+
+
+class Asked:
+    """Queries of features as the library takes them."""
+
+    def __init__(self, lists: Sequence[tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]]) -> None:
+        self._offsets = np.cumsum([0, *(len(f) for f, _ in lists)]).astype(np.uint64)
+        self._features = np.concatenate([f for f, _ in lists]) if lists else np.empty(0, np.uint32)
+        self._weights = np.concatenate([w for _, w in lists]) if lists else np.empty(0, np.float32)
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def queries(self, first: int, n: int) -> _abi.HitsQueries:
+        """thr_hits_queries of n of them, which points into this."""
+        begin = int(self._offsets[first])
+        offsets = self._offsets[first : first + n + 1] - np.uint64(begin)
+        made = _abi.HitsQueries(
+            n,
+            _arrays.address(offsets),
+            _arrays.address(self._features) + begin * 4,
+            _arrays.address(self._weights) + begin * 4,
+        )
+        made.kept = offsets, self  # live as long
+        return made
 
 
 class Hits:
@@ -137,7 +167,7 @@ class Hits:
                 table = encoded_path(features, "features")
                 status = lib.thr_hits_build_table(context.pointer, name, table, byref(options), err)
             else:
-                offsets, numbers = _csr(features)
+                offsets, numbers = csr(features)
                 if ids is not None:
                     kept = np.ascontiguousarray(_arrays.integers(ids, "ids"), np.uint64)
                     options.ids, options.n_ids = _arrays.address(kept), kept.size
@@ -171,15 +201,9 @@ class Hits:
         """
         made = HitsTarget(self, target) if isinstance(target, str) else target
         handle = made.handle if isinstance(target, str) and made is not None else self.handle()
-        one = isinstance(query, Mapping) or not query or not isinstance(query[0], (Mapping, list, tuple))
+        one = is_one_query(query)
         some: Sequence[Any] = [query] if one else query  # type: ignore[list-item,assignment]
-        lists = [self._features(handle, q) for q in some]
-        offsets = np.cumsum([0, *(len(f) for f, _ in lists)]).astype(np.uint64)
-        features = np.concatenate([f for f, _ in lists]) if lists else np.empty(0, np.uint32)
-        weights = np.concatenate([w for _, w in lists]) if lists else np.empty(0, np.float32)
-        queries = _abi.HitsQueries(
-            len(some), _arrays.address(offsets), _arrays.address(features), _arrays.address(weights)
-        )
+        queries = self.asked(handle, some).queries(0, len(some))
         wanted = whole(k, "k", 1, 2**31)
         ids = np.empty((len(some), wanted), np.uint64)
         values = np.empty((len(some), wanted), np.float32)
@@ -295,6 +319,10 @@ class Hits:
         with Job() as job:
             job.finish(lib.thr_hits_verify(handle.pointer, byref(_errors.slot.error)))
 
+    def asked(self, handle: HitsHandle, queries: Sequence[Query]) -> Asked:
+        """Queries of these features, whose numbers are these lists'."""
+        return Asked([self._features(handle, query) for query in queries])
+
     def _features(self, handle: HitsHandle, query: Query) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
         numbers = np.empty(len(query), np.uint32)
         found = c_uint32()
@@ -341,6 +369,34 @@ class Hits:
         i = self.info
         state = ", closed" if self._closed else ""
         return f"<thresher.Hits {self.path!r}: {i.n_items} items, {i.n_features} features{state}>"
+
+
+class IndexHits(Hits):
+    """The posting lists of an index, which are searched with its vectors, too. Close the index, not these."""
+
+    def __init__(self, index: Any, handle: Any) -> None:
+        self._index = index
+        self._path = os.fsencode(index.path)
+        self._closed = False
+        self.info = HitsView(handle).info()
+
+    def handle(self) -> HitsHandle:
+        """The lists of the index as it is open now."""
+        return HitsView(self._index.opened())
+
+    def _replace(self, handle: HitsHandle) -> None:
+        raise _errors.UnsupportedError(
+            f"{self.path}: items of an index are not added or removed: build it again", "EUNSUPPORTED"
+        )
+
+    def add(self, *_: Any, **__: Any) -> None:
+        """Raises UnsupportedError: an index is built again."""
+        self._replace(self.handle())
+
+    def remove(self, *_: Any, **__: Any) -> int:
+        """Raises UnsupportedError: an index is built again."""
+        self._replace(self.handle())
+        return 0
 
 
 class HitsTarget:
@@ -457,7 +513,7 @@ def added(info: HitsInfo, features: Any, ids: Any, names: Any, multipliers: Any,
         ends = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
         o.words = changes.texts([word for row in rows for word in row])
     else:
-        ends, numbers = _csr(features)
+        ends, numbers = csr(features)
         o.features = changes.keep(numbers)
     n = ends.size - 1
     what, known_by, other = ("names", names, ids) if info.has_names else ("ids", ids, names)
@@ -488,3 +544,16 @@ def removed(info: HitsInfo, items: Any) -> Changes:
     else:
         o.removed_ids = changes.keep(np.ascontiguousarray(_arrays.integers(items, "items"), np.uint64))
     return changes
+
+
+class HitsView(HitsHandle):
+    """The thr_hits of an index, which is freed with it."""
+
+    __slots__ = ("_index",)
+
+    def __init__(self, index: Any) -> None:
+        self._index = index  # lives as long
+        self.pointer = lib.thr_index_hits(index.pointer)
+
+    def __del__(self) -> None:
+        pass

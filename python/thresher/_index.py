@@ -14,13 +14,15 @@ import numpy.typing as npt
 from . import _abi, _arrays, _errors
 from ._build import Ids, Model, build
 from ._checks import encoded_path, whole
+from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, filter_of_ids
+from ._hits import HitsTarget, IndexHits, is_one_query
 from ._index_info import IndexHandle, IndexInfo
 from ._jobs import Job, Progress
 from ._library import lib
 from ._radius import search_radius
 from ._readers import Vectors
-from ._search import IdArray, ScoreArray, search, search_options
+from ._search import IdArray, ScoreArray, ask_for_features, search, search_options
 from ._tower import TowerInfo, are_texts, encode, tower_info
 
 CertifiedArray = npt.NDArray[np.bool_]
@@ -65,7 +67,7 @@ class Index:
         path: str | os.PathLike[str],
         vectors: Vectors,
         *,
-        metric: str = "cosine",
+        metric: str | None = None,
         bits: int = 3,
         keep: str | None = "float32",
         ids: Ids | None = None,
@@ -76,6 +78,9 @@ class Index:
         rotate: bool | None = None,
         calibration_queries: int | None = None,
         model: Model | None = None,
+        features: Any = None,
+        multipliers: Any = None,
+        offsets: Any = None,
         threads: int | None = None,
         device: str | None = None,
         progress: Progress | None = None,
@@ -86,7 +91,7 @@ class Index:
         vectors       [n, n_dims], any real type, order and stride, or a CPU tensor; an iterable of such arrays (for
                       more than memory holds); or the name of a file (.npy, .fvecs, .fbin, .hdf5:DATASET, ...); with a
                       model also texts: an iterable of str, or a file (.txt, or FILE.tsv:COLUMN)
-        metric        "cosine", "ip" or "l2"
+        metric        "cosine", "ip" or "l2"; None: "cosine", or what a model is learned for
         bits          planes a dimension, 1 to 8
         keep          the copy that exact scores come from: "float32", "float16", "int8", or None for codes only
         ids           integers [n], each once, names (a sequence of str), or a file of either; None: row numbers
@@ -98,7 +103,11 @@ class Index:
         calibration_queries   so many items serve as queries to find out what a recall takes; 0: none
         model         the file of a model, or a Tower, that encodes the texts as items, or has made the vectors: the index
                       carries a copy, and its queries may be texts. Codes of a binary item side are kept as they are:
-                      bits, lead_bits, rotate, keep and calibration_queries do not count then
+                      bits, lead_bits, rotate, keep and calibration_queries do not count then. Or a Dual one, whose
+                      texts are features
+        features      what the items have, in the order of their vectors, as Hits.build takes it: a .tsv file, whose names
+                      are the items' then, a scipy CSR matrix, ...; search() may add what they weigh
+        multipliers, offsets   with features: what searches that weigh them begin with, [n] each (Hits.set_values)
         threads       None: as many as the process may use
         device        what screens the codes when the index is searched, as for open(); the CPU builds
         progress      called with ("build", items done, all items or 0), later with ("calibrate", queries done, all of
@@ -123,6 +132,9 @@ class Index:
             rotate=rotate,
             calibration_queries=calibration_queries,
             model=model,
+            features=features,
+            multipliers=multipliers,
+            offsets=offsets,
             threads=threads,
             device=device,
             progress=progress,
@@ -145,6 +157,9 @@ class Index:
         n_survivors: int | None = ...,
         extra: float | None = ...,
         query_bits: int | None = ...,
+        features: Any = ...,
+        value: str = ...,
+        target: str | HitsTarget | None = ...,
         ids_out: IdArray | None = ...,
         scores_out: ScoreArray | None = ...,
     ) -> tuple[IdArray, ScoreArray]: ...
@@ -163,6 +178,9 @@ class Index:
         n_survivors: int | None = ...,
         extra: float | None = ...,
         query_bits: int | None = ...,
+        features: Any = ...,
+        value: str = ...,
+        target: str | HitsTarget | None = ...,
         ids_out: IdArray | None = ...,
         scores_out: ScoreArray | None = ...,
     ) -> tuple[IdArray, ScoreArray, CertifiedArray]: ...
@@ -180,6 +198,9 @@ class Index:
         n_survivors: int | None = None,
         extra: float | None = None,
         query_bits: int | None = None,
+        features: Any = None,
+        value: str = "sum",
+        target: str | HitsTarget | None = None,
         ids_out: IdArray | None = None,
         scores_out: ScoreArray | None = None,
     ) -> Any:
@@ -199,6 +220,11 @@ class Index:
         n_survivors   so many of the best by the leading planes have their other planes read, whatever recall says
         extra         instead: all whose estimated score is within extra of the k-th best estimate get exact scores
         query_bits    1 to 8, bits a dimension of the query's code; None: 4, or what a model's queries have
+        features      in an index with features: what each query weighs them, {"category=12": 1.5, ...} as Hits.search takes
+                      it, or a list of these, one for each of the queries. Items are ranked by what value makes of their
+                      scores and weights. A user's words that a dual model reads bring their own
+        value         "sum": multiplier x s + offset, or "sigmoid": multiplier / (1 + exp(-s)) + offset
+        target        which items may be found by what they have, such as "category=12 AND NOT brand=7"
         ids_out, scores_out   arrays to write into and return, of the shapes above, in C order
 
         Raises ArgumentError, ValueError or TypeError for wrong queries or options; UnsupportedError for exact on an
@@ -207,17 +233,23 @@ class Index:
         """
         handle = self._handle
         if handle is None or handle.pointer is None:
-            handle = self._opened()
+            handle = self.opened()
         options: Any = None
         if not (
-            recall is n_candidates is n_survivors is extra is query_bits is filter is None
+            recall is n_candidates is n_survivors is extra is query_bits is filter is features is target is None
             and exact is certified is False
         ):
             options = search_options(
                 self.info.n_items, recall, n_candidates, n_survivors, extra, exact, query_bits, filter
             )
         if are_texts(queries):
+            if features is None:
+                features = self._hits_of(handle, queries)
             queries = self._encoded(handle, queries)
+        if features is not None or target is not None:
+            if options is None:
+                options = search_options(self.info.n_items, None, None, None, None, False, None, None)
+            self._ask_for_features(options, features, value, target)
         return search(handle, queries, k, options, certified, ids_out, scores_out)
 
     @overload
@@ -277,20 +309,53 @@ class Index:
         Raises ArgumentError, ValueError or TypeError for wrong queries or options (a least_score above 0 for "l2");
         UnsupportedError for exact on an index of codes only; FileError when its files were changed.
         """
-        handle = self._opened()
+        handle = self.opened()
         options = search_options(self.info.n_items, recall, None, None, None, exact, query_bits, filter)
         if are_texts(queries):
             queries = self._encoded(handle, queries)
         return search_radius(handle, queries, least_score, options, certified)
 
     @property
-    def model(self) -> TowerInfo | None:
+    def model(self) -> TowerInfo | DualInfo | None:
         """What the model is that the index carries; None when it has none."""
-        handle = self._opened()
+        handle = self.opened()
         tower = lib.thr_index_tower(handle.pointer)
-        return None if tower is None else tower_info(tower)
+        dual = lib.thr_index_dual(handle.pointer)
+        return tower_info(tower) if tower is not None else dual_info(dual) if dual is not None else None
+
+    @property
+    def hits(self) -> IndexHits | None:
+        """The posting lists of what items have: words, bids, explanations; None in an index without features."""
+        handle = self.opened()
+        return IndexHits(self, handle) if lib.thr_index_hits(handle.pointer) is not None else None
+
+    def _lists(self) -> IndexHits:
+        hits = self.hits
+        if hits is None:
+            raise _errors.UnsupportedError(
+                f"{self.path}: was built without features: build it with features=", "EUNSUPPORTED"
+            )
+        return hits
+
+    def _ask_for_features(self, options: Any, features: Any, value: str, target: Any) -> None:
+        hits = self._lists()
+        asked = None
+        if features is not None:
+            queries = [features] if is_one_query(features) else features
+            asked = hits.asked(hits.handle(), queries)
+        ask_for_features(options, asked, value, HitsTarget(hits, target) if isinstance(target, str) else target)
+
+    def _hits_of(self, handle: IndexHandle, users: Any) -> Any:
+        """What a dual model makes of users' histories, where the index has one and features."""
+        dual = lib.thr_index_dual(handle.pointer)
+        if dual is None or lib.thr_index_hits(handle.pointer) is None:
+            return None
+        return hits_of(dual, users) if isinstance(users, str) else [hits_of(dual, user) for user in users]
 
     def _encoded(self, handle: IndexHandle, texts: Any) -> ScoreArray:
+        dual = lib.thr_index_dual(handle.pointer)
+        if dual is not None:
+            return encode_users(dual, texts)
         tower = lib.thr_index_tower(handle.pointer)
         if tower is None:
             raise _errors.UnsupportedError(
@@ -307,7 +372,7 @@ class Index:
         Raises NotFoundError for an id that is not there; FormatError for bytes that are no Roaring bitmap; ValueError
         or TypeError for other things.
         """
-        handle = self._opened()
+        handle = self.opened()
         return filter_of_ids(handle.pointer, self.info.n_items, ids)
 
     def tune(self, queries: Any, *, progress: Progress | None = None) -> None:
@@ -319,7 +384,7 @@ class Index:
         Raises ArgumentError, ValueError or TypeError for wrong or too few queries; UnsupportedError for an index so
         small that it is searched exactly; ExistsError while a build is at work there; FileError; CanceledError.
         """
-        self._opened()
+        self.opened()
         array = _arrays.plain(_arrays.vectors(queries, "queries", one_row=False))
         tuned = IndexHandle(self._path, self._threads, self._device)  # nobody searches this one
         if _untuned(tuned.info()) != _untuned(self.info):
@@ -341,7 +406,7 @@ class Index:
         """
         out = np.empty(self.info.n_dims, np.float32)
         err = _errors.slot.error
-        handle = self._opened()
+        handle = self.opened()
         status = lib.thr_index_vector(handle.pointer, whole(id, "id", 0, _abi.NO_ID), _arrays.address(out), byref(err))
         if status != _abi.OK:
             raise _errors.failure(status, err)
@@ -349,7 +414,7 @@ class Index:
 
     def name(self, id: int) -> str | None:
         """The name of the item with this id; None when there is none, or when the index has no names."""
-        handle = self._opened()  # a name of its own: it must not be closed meanwhile
+        handle = self.opened()  # a name of its own: it must not be closed meanwhile
         found = lib.thr_index_name(handle.pointer, whole(id, "id", 0, _abi.NO_ID))
         return None if found is None else str(found, "utf-8", "replace")
 
@@ -369,7 +434,7 @@ class Index:
             raise ValueError(f"name is {name!r}: a name holds no NUL character")
         found = c_uint64()
         err = _errors.slot.error
-        handle = self._opened()
+        handle = self.opened()
         status = lib.thr_index_find(handle.pointer, encoded, byref(found), byref(err))
         if status != _abi.OK:
             raise _errors.failure(status, err)
@@ -389,7 +454,7 @@ class Index:
 
     def _row(self, id: int) -> int | None:
         row = c_uint64()
-        handle = self._opened()
+        handle = self.opened()
         return row.value if lib.thr_index_row(handle.pointer, id, byref(row)) else None
 
     def __contains__(self, id: object) -> bool:
@@ -411,7 +476,7 @@ class Index:
 
         Raises FormatError naming the file, section and offset; FileError; CanceledError.
         """
-        handle = self._opened()
+        handle = self.opened()
         with Job(progress) as job:
             job.finish(lib.thr_index_verify(handle.pointer, byref(_errors.slot.error)))
 
@@ -423,7 +488,7 @@ class Index:
     @property
     def threads(self) -> int:
         """How many threads work on a search."""
-        return self._opened().threads
+        return self.opened().threads
 
     @property
     def device(self) -> str:
@@ -431,14 +496,14 @@ class Index:
         What screens the codes: "cpu"; "cuda:0 (NVIDIA H200)"; or, with device="auto", "cpu" until a search is worth a
         GPU, and "cpu; ..." with the reason where a GPU was wanted and could not be used.
         """
-        return self._opened().device
+        return self.opened().device
 
     def close(self) -> None:
         """Close it, when the last search that is still running has ended. Closing twice is allowed."""
         self._closed = True
         self._handle = None
 
-    def _opened(self) -> IndexHandle:
+    def opened(self) -> IndexHandle:
         """The open index; opened again in a process that was forked from the one that opened it."""
         handle = self._handle
         if self._closed:

@@ -35,6 +35,7 @@ class IndexInfo(NamedTuple):
     rotated: bool
     centred: bool
     tuned_queries: int
+    has_features: bool
 
 
 class IndexHandle(Handle):
@@ -70,4 +71,5 @@ class IndexHandle(Handle):
             rotated=i.rotated,
             centred=i.centred,
             tuned_queries=i.tuned_queries,
+            has_features=i.has_features,
         )

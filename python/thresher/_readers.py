@@ -18,6 +18,7 @@ from ._checks import encoded_path
 from ._context import Context
 from ._jobs import call_back
 from ._library import lib
+from ._dual import Dual
 from ._tower import Tower
 
 Vectors = Union[str, "os.PathLike[str]", AnyArray, Iterable[Any]]
@@ -35,7 +36,7 @@ class Reader:
     are what tower makes of them as items.
     """
 
-    def __init__(self, context: Context, source: Vectors, tower: Tower | None = None) -> None:
+    def __init__(self, context: Context, source: Vectors, tower: Tower | Dual | None = None) -> None:
         self.pointer = c_void_p()
         self._texts = c_void_p()  # the lines that pointer encodes
         self._keep: object = None  # what must live as long as the reader
@@ -60,13 +61,14 @@ class Reader:
             self.__exit__()
             raise failure
 
-    def _encode_lines(self, tower: Tower) -> int:
+    def _encode_lines(self, tower: Tower | Dual) -> int:
         if lib.thr_reader_get_shape(self.pointer).dtype != _abi.DTYPE["none"]:
             return _abi.OK
         self._texts, self.pointer = self.pointer, c_void_p()
         self._keep = handle = tower.handle()
         made, err = byref(self.pointer), byref(_errors.slot.error)
-        return int(lib.thr_tower_reader(handle.pointer, _abi.SIDE["item"], self._texts, made, err))
+        read = lib.thr_dual_reader if isinstance(tower, Dual) else lib.thr_tower_reader
+        return int(read(handle.pointer, _abi.SIDE["item"], self._texts, made, err))
 
     def _from_function(self, context: Context, n_rows: int, n_dims: int, rows: Callable[[int, AnyArray], int]) -> int:
         def write_rows(_user: int | None, first: int, max_rows: int, out: int) -> int:
@@ -99,7 +101,7 @@ class Reader:
         self._keep = None
 
 
-def _encoded(source: Iterable[Any], tower: Tower) -> Iterable[Any]:
+def _encoded(source: Iterable[Any], tower: Tower | Dual) -> Iterable[Any]:
     """What an iterable gives, texts of it as the vectors that tower makes of items."""
     things = iter(source)
     first = next(things, None)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ctypes import byref
+from ctypes import addressof, byref
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
 from ._arrays import output
-from ._checks import whole
+from ._checks import choice, whole
 from ._filters import as_filter
+from ._hits import Asked, HitsTarget
 from ._index_info import IndexHandle
 from ._library import defaults, lib
 from ._steps import FEW, search_in_steps
@@ -69,6 +70,19 @@ def search_options(
     return options
 
 
+def ask_for_features(options: _abi.SearchOptions, asked: Asked | None, value: str, target: HitsTarget | None) -> None:
+    """Put queries of features into options, and which items may be found."""
+    if target is not None:
+        options.target = target.pointer
+        options.kept_target = target
+    if asked is None:
+        return
+    options.asked = asked
+    options.queries = asked.queries(0, len(asked))
+    options.features = addressof(options.queries)
+    options.value = choice(value, "value", _abi.HITS_VALUE)
+
+
 def search(
     handle: IndexHandle,
     queries: Any,
@@ -96,6 +110,8 @@ def search(
         matrix = _arrays.matrix(queries)
     ids = _empty(shape, _uint64) if ids_out is None else output(ids_out, _uint64, shape, "ids_out")
     scores = _empty(shape, _float32) if scores_out is None else output(scores_out, _float32, shape, "scores_out")
+    if options is not None and options.features is not None and len(options.asked) != matrix.n_rows:
+        raise ValueError(f"features: {len(options.asked)} queries for {matrix.n_rows} vectors: give one for each")
     if certified:
         assert options is not None
         flags = np.zeros(matrix.n_rows, np.uint8)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from ctypes import byref
+from ctypes import addressof, byref
 from typing import Any
 
 from . import _abi, _errors
@@ -55,6 +55,9 @@ def search_in_steps(
 
     def call(piece: _abi.Matrix, first: int) -> int:
         given = None if options is None else byref(options)
+        if options is not None and options.features is not None:
+            asked = options.asked.queries(first, piece.n_rows)
+            options.features = addressof(asked)
         status: int = lib.thr_index_search(
             handle.pointer, byref(piece), k, given, ids + first * k * 8, scores + first * k * 4, err
         )

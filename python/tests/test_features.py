@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors and features in one search, beside numpy; models of both that an index carries; and what is refused."""
+
+from __future__ import annotations
+
+import unittest
+
+import numpy as np
+from support import Case
+
+import thresher
+
+N, DIMS, FEATURES, QUERIES = 500, 8, 30, 70
+
+
+class FeaturesCase(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        rng = np.random.default_rng(1)
+        self.vectors = (rng.integers(-8, 9, (N, DIMS)) / 8).astype(np.float32)
+        self.queries = (rng.integers(-8, 9, (QUERIES, DIMS)) / 8).astype(np.float32)
+        self.has = rng.random((N, FEATURES)) < 0.2
+        self.rows = [list(np.nonzero(row)[0]) for row in self.has]
+        self.weights = rng.integers(-4, 5, (QUERIES, FEATURES)) / 4
+        self.asked = [{f: float(w) for f, w in enumerate(row)} for row in self.weights]
+        self.sums = self.queries @ self.vectors.T + self.weights @ self.has.T
+
+    def best(self, values: np.ndarray, k: int) -> np.ndarray:
+        return np.lexsort((np.arange(N), -values))[:k]
+
+    def test_both_are_added_up(self) -> None:
+        bids = np.random.default_rng(2).integers(1, 9, N).astype(np.float32)
+        with thresher.Index.build(
+            self.path("x.index"), self.vectors, metric="ip", features=self.rows, multipliers=bids
+        ) as index:
+            self.assertTrue(index.info.has_features)
+            ids, values = index.search(self.queries, 5, features=self.asked)
+            for q in range(QUERIES):
+                np.testing.assert_array_equal(ids[q], self.best(self.sums[q] * bids, 5))
+                np.testing.assert_array_equal(values[q], np.sort(self.sums[q] * bids)[::-1][:5])
+            assert index.hits is not None
+            index.hits.set_values(None, np.arange(N) % 2)
+            allowed = self.has[:, 1] & ~self.has[:, 3]
+            ids, values = index.search(
+                self.queries[0], 5, features=self.asked[0], target="1 AND NOT 3", value="sigmoid", exact=True
+            )
+            wanted = np.where(allowed, 1 / (1 + np.exp(-self.sums[0])) + np.arange(N) % 2, -np.inf)
+            np.testing.assert_allclose(values, np.sort(wanted)[::-1][:5], rtol=1e-5)
+            self.assertTrue(allowed[ids.astype(int)].all())
+            shares = index.hits.explain(int(ids[0]), self.asked[0])
+            self.assertEqual(shares, {f: self.asked[0][f] for f in self.rows[int(ids[0])]})
+            plain, _ = index.search(self.queries[0], 5, target=thresher.HitsTarget(index.hits, "1"))
+            self.assertTrue(self.has[plain.astype(int), 1].all())
+            with self.assertRaises(thresher.UnsupportedError):
+                index.hits.remove([1])
+
+    def test_what_cannot_be_asked(self) -> None:
+        index = thresher.Index.build(self.path("plain.index"), self.vectors, metric="ip")
+        self.assertIsNone(index.hits)
+        with self.assertRaises(thresher.UnsupportedError):
+            index.search(self.queries[0], 5, features={1: 1.0})
+        index = thresher.Index.build(self.path("x.index"), self.vectors, metric="ip", features=self.rows)
+        with self.assertRaises(ValueError):
+            index.search(self.queries, 5, features=self.asked[:3])
+        with self.assertRaises(thresher.ArgumentError):
+            index.search(self.queries[0], 5, features={1: float("nan")})
+        with self.assertRaises(thresher.ArgumentError):
+            thresher.Index.build(self.path("y.index"), self.vectors, features=self.rows[1:])
+        with self.assertRaises(ValueError):
+            thresher.Index.build(self.path("z.index"), self.vectors, features=self.rows, multipliers=[1], offsets=[1, 2])
+
+    def test_a_dual_model_reads_users(self) -> None:
+        items, requests = self.path("items.tsv"), self.path("requests.tsv")
+        with open(items, "w") as file:
+            file.writelines(f"ad{i}\tcategory={i % 5} brand={i // 5}\n" for i in range(40))
+        with open(requests, "w") as file:
+            for r in range(300):
+                ads = " ".join(f"{'~' if a > 1 else ''}ad{(r % 5 + 5 * (r % 8) + a * 7) % 40}:1" for a in range(4))
+                file.write(f"click.category={r % 5}\t{ads}\n")
+        model = self.path("m.safetensors")
+        dual = thresher.Dual.train(requests, items, model, n_dims=6, n_products=2, n_epochs=2, batch=30)
+        texts = [f"category={i % 5} brand={i // 5}" for i in range(40)]
+        index = thresher.Index.build(self.path("ads.index"), texts, model=dual, features=items)
+        self.assertEqual(index.info.metric, "ip")
+        self.assertEqual(index.model, dual.info)
+        users = ["click.category=1", "click.category=2:3"]
+        ids, values = index.search(users, 4, exact=True)
+        again, others = index.search(dual.encode(users), 4, features=[dual.hits(u) for u in users], exact=True)
+        np.testing.assert_array_equal(ids, again)
+        np.testing.assert_array_equal(values, others)
+        one, _ = index.search(users[0], 4, exact=True)
+        np.testing.assert_array_equal(one, ids[0])
+        self.assertEqual(index.name(int(ids[0][0])), f"ad{int(ids[0][0])}")
+
+
+if __name__ == "__main__":
+    unittest.main()
