@@ -25,11 +25,10 @@ bool thr_dictionary_find(const thr_dictionary *d, const char *text, size_t lengt
     if (d->n == 0)
         return false;
     const uint64_t hash = thr_checksum_of(text, length);
-    for (size_t slot = (size_t)hash & d->mask; d->slots[slot] != 0; slot = (slot + 1) & d->mask) {
-        *number = d->slots[slot] - 1;
-        if (is_it(d, *number, hash, text, length))
+    size_t slot = (size_t)hash;
+    while (thr_slots_next(&d->slots, hash, &slot, number))
+        if (is_it(d, *number, text, length))
             return true;
-    }
     return false;
 }
 
