@@ -269,7 +269,7 @@ static const char *const examples[] = {
     "thresher index search vectors.index queries.npy -k 100 --exact --json",
     "thresher index search vectors.index queries.npy --radius 0.8 -o pairs.jsonl",
     "thresher index search p.index --text 'edit pdf files' -k 10",
-    "thresher index search ads.index users.fvecs --features users.txt --target 'country=fr' -k 100 -o ads.jsonl",
+    "thresher index search ads.index users.fvecs --features users.txt -k 100 --json",
     NULL,
 };
 

@@ -121,6 +121,34 @@ static void updates_of_names_are_not_made_on_lists_of_ids(void **state) {
     free(h.read);
 }
 
+/* What was removed is remembered until newer lists have it; ids that were never there are, too. */
+static void remembered_removals_are_bounded(void **state) {
+    const uint64_t most = THR_HITS_MAX_REMOVED;
+    uint64_t rng = test_seed() + 73, *ids = test_array(most, sizeof *ids);
+    history h = {.now = draw_model(GIVEN_IDS, &rng)};
+    thr_hits *next = build(*state, h.now, ANEW, false);
+    thr_hits_live *live = NULL;
+    thr_hits_changes changes;
+    thr_error err;
+    for (uint64_t i = 0; i < most; i++)
+        ids[i] = 1000000 + i;
+    assert_ok(thr_hits_live_create(*state, build(*state, h.now, PATH, false), &live, &err), &err);
+    thr_hits_changes_init(&changes);
+    changes.removed_ids = ids;
+    changes.n_removed = most;
+    assert_ok(thr_hits_live_update(live, &changes, &err), &err);
+    assert_ok(thr_hits_live_update(live, &changes, &err), &err); /* the same ones */
+    ids[0] = 999999;
+    changes.n_removed = 1;
+    assert_error(thr_hits_live_update(live, &changes, &err), THR_EDIM, &err, "1048577 removals would stand beside");
+    assert_ok(thr_hits_live_swap_since(live, next, thr_hits_live_mark(live), &err), &err);
+    assert_ok(thr_hits_live_update(live, &changes, &err), &err);
+    check_live(*state, live, &h, 3, false, &rng);
+    thr_hits_live_free(live);
+    free(h.now);
+    free(ids);
+}
+
 static void every_failing_allocation_leaves_what_is_current(void **state) {
     (void)state;
     for (naming known_by = GIVEN_IDS; known_by < N_NAMINGS; known_by++) {
@@ -300,6 +328,7 @@ int main(void) {
         cmocka_unit_test(updates_during_a_build_are_made_again),
         cmocka_unit_test(a_build_from_before_the_current_one_is_refused),
         cmocka_unit_test(updates_of_names_are_not_made_on_lists_of_ids),
+        cmocka_unit_test(remembered_removals_are_bounded),
         cmocka_unit_test(every_failing_allocation_leaves_what_is_current),
         cmocka_unit_test(searches_see_all_of_an_update_or_nothing),
     };

@@ -292,6 +292,40 @@ static void too_many_items_are_refused(void **state) {
     free(m);
 }
 
+static void too_many_features_and_words_are_refused(void **state) {
+    static const uint64_t many[] = {0, THR_HITS_MAX_ADDED_FEATURES + 1}, one[] = {0, 1}, ids[] = {N + 1};
+    static const uint32_t features[] = {3};
+    uint64_t rng = test_seed() + 47;
+    model *rows = draw_model(ROW_IDS, &rng), *named = draw_model(NAMES, &rng);
+    thr_hits *hits = build(*state, rows, PATH, false), *next = NULL;
+    thr_hits_changes changes;
+    thr_error err;
+    thr_hits_changes_init(&changes);
+    changes.n_added = 1;
+    changes.ids = ids;
+    changes.offsets = many; /* refused before any is read */
+    changes.features = features;
+    assert_error(thr_hits_update(hits, &changes, &next, &err), THR_EDIM, &err, "16777217 features of added items");
+    thr_hits_free(hits);
+    hits = build(*state, named, PATH, false);
+    char *word = test_array(THR_HITS_MAX_ADDED_TEXT + 1, 1);
+    memset(word, 'w', THR_HITS_MAX_ADDED_TEXT);
+    const char *const name = "new", *const words[] = {word};
+    thr_hits_changes_init(&changes);
+    changes.n_added = 1;
+    changes.names = &name;
+    changes.offsets = one;
+    changes.words = words;
+    assert_error(thr_hits_update(hits, &changes, &next, &err), THR_EDIM, &err, "bytes of names and words would stand");
+    word[THR_HITS_MAX_ADDED_TEXT - 10] = '\0';
+    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+    thr_hits_free(next);
+    thr_hits_free(hits);
+    free(word);
+    free(rows);
+    free(named);
+}
+
 static void every_failing_allocation_leaves_what_was(void **state) {
     (void)state;
     for (naming k = GIVEN_IDS; k < N_NAMINGS; k++) {
@@ -374,6 +408,7 @@ int main(void) {
         cmocka_unit_test(wrong_changes_are_told),
         cmocka_unit_test(lists_of_many_windows_answer_as_lists_built_anew),
         cmocka_unit_test(too_many_items_are_refused),
+        cmocka_unit_test(too_many_features_and_words_are_refused),
         cmocka_unit_test(every_failing_allocation_leaves_what_was),
         cmocka_unit_test(nothing_is_allocated_after_the_first_search),
     };
