@@ -53,6 +53,7 @@ thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **out,
     hits->context = context;
     hits->map.fd = -1;
     (void)pthread_mutex_init(&hits->mutex, NULL);
+    (void)pthread_mutex_init(&hits->store_mutex, NULL);
     thr_status status = thr_idle_start(&hits->rooms, context, err);
     if (status == THR_OK)
         status = load(hits, path, err);
@@ -68,10 +69,12 @@ void thr_hits_free(thr_hits *hits) {
     if (hits == NULL)
         return;
     thr_context *context = hits->context;
+    thr_hit_store_free(hits->store);
     thr_idle_end(&hits->rooms, thr_hit_room_free);
     thr_hits_put_values(hits, hits->values);
     thr_map_close(&hits->map);
     thr_release(context, hits->path);
+    (void)pthread_mutex_destroy(&hits->store_mutex);
     (void)pthread_mutex_destroy(&hits->mutex);
     thr_release(context, hits);
 }

@@ -129,6 +129,36 @@ static thr_status search_one(thr_hits *hits, thr_hit_room *room, const thr_hit_t
     return THR_OK;
 }
 
+/* Where the answers of a search go. */
+typedef struct answers {
+    const uint64_t *item_ids;
+    size_t k;
+    uint64_t *ids;
+    float *values;
+    uint32_t *n_unknown;
+} answers;
+
+static void put_answer(void *arg, uint64_t q, const thr_candidate *best, size_t n, uint32_t n_unknown) {
+    const answers *a = arg;
+    for (size_t i = 0; i < a->k; i++) {
+        a->ids[q * a->k + i] = i >= n ? THR_NO_ID : a->item_ids == NULL ? best[i].row : a->item_ids[best[i].row];
+        if (a->values != NULL)
+            a->values[q * a->k + i] = i >= n ? -INFINITY : best[i].score;
+    }
+    if (a->n_unknown != NULL)
+        a->n_unknown[q] = n_unknown;
+}
+
+static thr_status search_device(thr_hits *hits, const thr_hit_target *target, const thr_hit_values *set,
+                                const thr_hits_queries *queries, const answers *a, bool *done, thr_error *err) {
+    uint64_t failed = UINT64_MAX;
+    answers to = *a;
+    const size_t found = a->k < hits->info.n_items ? a->k : (size_t)hits->info.n_items;
+    const thr_status status =
+        thr_hits_search_device(hits, target, set, queries, found, put_answer, &to, &failed, done, err);
+    return failed == UINT64_MAX ? status : tell_query(status, failed, err);
+}
+
 static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_values *set,
                              const thr_hits_queries *queries, uint64_t k, const thr_hits_search_options *o,
                              uint64_t *ids, float *values, thr_error *err) {
@@ -140,6 +170,13 @@ static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_v
         target.offsets = set->offsets;
     }
     THR_TRY(join_filters(hits, room, o, &target.filter, err));
+    if (hits->context->gpus != NULL) {
+        const answers to = {c->ids, (size_t)k, ids, values, o->n_unknown};
+        bool done = false;
+        THR_TRY(search_device(hits, &target, set, queries, &to, &done, err));
+        if (done)
+            return THR_OK;
+    }
     THR_TRY(thr_grow(hits->context, &room->rows, &room->rows_capacity, 0, found, sizeof *room->rows, "a search", err));
     THR_TRY(thr_grow(hits->context, &room->values, &room->values_capacity, 0, found, sizeof *room->values, "a search",
                      err));

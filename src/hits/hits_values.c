@@ -56,6 +56,7 @@ thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const f
     THR_TRY_OUT(place(hits, multipliers, "multiplier", &values->multipliers, err));
     THR_TRY_OUT(place(hits, offsets, "offset", &values->offsets, err));
     (void)pthread_mutex_lock(&hits->mutex);
+    values->number = ++hits->n_values;
     thr_hit_values *before = hits->values;
     hits->values = values;
     values = before;
