@@ -384,6 +384,8 @@ function features(    i, n, sizes, name, text) {
                micros(name ".tiles_s"), micros(name ".auto_s"), \
                has(name ".batch_per_s") ? thousands(v[name ".batch_per_s"]) " queries/s" : NONE, micros(name ".cpu_s")
     }
+    text = has("sparse.spmv_s") ? micros("sparse.spmv_s") : "sparse.spmv" in w ? w["sparse.spmv"] : NONE
+    print "\ncuSPARSE, a prepared product of 5 M x 200,000 in CSR with 200 weights, sums alone: " text "."
 }
 
 # ---------------------------------------------------------------------------------------------------- page
