@@ -224,7 +224,7 @@ else()
     thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/tables.sh)
 endif()
 
-# What a GPU can do at most, and cuBLAS on it; its products by four warps are compute capability 9.0's alone ("90a").
+# What a GPU can do at most, and cuBLAS and cuSPARSE on it; its products by four warps are compute capability 9.0's alone ("90a").
 if(THR_HAS_CUDA)
     file(GLOB gprobe_sources CONFIGURE_DEPENDS tests/gcheck/probe/*.cu)
     find_package(CUDAToolkit)
@@ -235,6 +235,10 @@ if(THR_HAS_CUDA)
     if(TARGET CUDA::cublas)
         target_compile_definitions(gprobe PRIVATE PROBE_WITH_CUBLAS=1)
         target_link_libraries(gprobe PRIVATE CUDA::cublas)
+    endif()
+    if(TARGET CUDA::cusparse)
+        target_compile_definitions(gprobe PRIVATE PROBE_WITH_CUSPARSE=1)
+        target_link_libraries(gprobe PRIVATE CUDA::cusparse)
     endif()
 endif()
 

@@ -7,6 +7,10 @@
  * one, a driver, and memory for the codes of an index, which are copied there at the first search. Answers are the same
  * as a CPU's, bit for bit.
  *
+ * It also searches posting lists (thr_hits_search), which are copied there at the first search that wants it; of
+ * several GPUs the first does. With "auto" it is used from the search on where that would have been worth it for those
+ * so far.
+ *
  * And it makes the steps of thr_tower_train, with "cuda" always, with "auto" where the training is long; of several
  * GPUs the first does. It needs cuBLAS, too, which is loaded then: the library that the environment variable
  * THR_CUBLAS_LIBRARY names, else the one that the loader finds. Sums are rounded otherwise than a CPU's (tower.h).

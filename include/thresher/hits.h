@@ -229,13 +229,13 @@ THR_API void thr_hits_search_options_init(thr_hits_search_options *options);
  * The best k items of every query, best first. options may be NULL for the defaults. ids has room for n_queries x k,
  * and so has values, which may be NULL; where fewer items exist or may be found, the rest of a row is THR_NO_ID and
  * -infinity. The weights of a feature that stands twice are added. After a first search of the same shape nothing is
- * allocated.
+ * allocated. A GPU does it where the context's device says so, with the same answers (device.h).
  *
  * Returns THR_OK; THR_EINVAL for k = 0, options out of range, offsets that do not ascend from 0, a filter of the wrong
  * length, a target of other hits, or a query of more than THR_HITS_MAX_FEATURES; THR_EMISMATCH for weights of another
  * model than the lists were built for (err has both fingerprints); THR_ERANGE for a weight that is not
  * finite (err names the query and feature) or a value that is not; THR_ECHANGED when the file was changed or cut since
- * it was opened; THR_ENOMEM.
+ * it was opened; THR_ENOMEM, also for memory of a GPU; THR_EDEVICE where a GPU that was asked for by name fails.
  */
 THR_API thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint64_t k,
                                    const thr_hits_search_options *options, uint64_t *ids, float *values,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpus.h"
 #include "hits_query.h"
 #include "results.h"
 #include "talk.h"
@@ -332,6 +333,7 @@ static int run_search(program *run, const void *all_values) {
     if (rc == PROG_DONE) {
         prog_note("%s %s, %s items, in %s", prog_exact(n).text, n == 1 ? "query" : "queries",
                   prog_exact(thr_hits_get_info(s.hits).n_items).text, prog_time(s.search_s).text);
+        prog_tell_device("posting lists are added up", prog_first_device(run).text);
         if (s.n_unknown > 0)
             prog_note("%s of their features no item has", prog_exact(s.n_unknown).text);
     }

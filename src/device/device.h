@@ -3,9 +3,9 @@
  * device.h - what a GPU backend is: a table of functions over raw device memory, and how one is found.
  *
  * A backend is a library of its own (libthresher_cuda.so), loaded at run time, so that the core needs no CUDA. It gives
- * memory, streams and the operations of ops.h, which searches are made of, and of learn_ops.h, which training is; what
- * they are put together to is decided by who calls them. Functions that take a stream return before the work is done;
- * work of one stream is done in order, and a failure may be told by a later call.
+ * memory, streams and the operations of ops.h and hit_ops.h, which searches are made of, and of learn_ops.h, which
+ * training is; what they are put together to is decided by who calls them. Functions that take a stream return before
+ * the work is done; work of one stream is done in order, and a failure may be told by a later call.
  *
  * Threads: a device may be used from several threads at once, a stream by one at a time.
  * Errors:  THR_ENOMEM where device or pinned memory is exhausted, the device goes on; THR_EDEVICE for everything else,
@@ -14,6 +14,7 @@
 #ifndef THR_DEVICE_DEVICE_H
 #define THR_DEVICE_DEVICE_H
 
+#include "device/hit_ops.h"
 #include "device/learn_ops.h"
 #include "device/ops.h"
 
@@ -26,7 +27,7 @@ extern "C" {
 typedef struct thr_device thr_device; /* one GPU, opened */
 typedef struct thr_stream thr_stream;
 
-enum { THR_BACKEND_VERSION = 2 }; /* changes with this struct and those of ops.h and learn_ops.h */
+enum { THR_BACKEND_VERSION = 3 }; /* changes with this struct and those of ops.h, hit_ops.h and learn_ops.h */
 
 typedef struct thr_backend {
     uint32_t version;
@@ -68,6 +69,9 @@ typedef struct thr_backend {
     thr_status (*refine)(thr_stream *stream, const thr_refine_op *op, thr_error *err);
     thr_status (*bucket)(thr_stream *stream, const thr_bucket_op *op, thr_error *err);
     thr_status (*rescan)(thr_stream *stream, const thr_rescan_op *op, thr_error *err);
+
+    thr_status (*hit_lists)(thr_stream *stream, const thr_hit_lists_op *op, thr_error *err);
+    thr_status (*hit_tiles)(thr_stream *stream, const thr_hit_tiles_op *op, thr_error *err);
 
     thr_status (*gather)(thr_stream *stream, const thr_gather_op *op, thr_error *err);
     thr_status (*adam)(thr_stream *stream, const thr_adam_op *op, thr_error *err);

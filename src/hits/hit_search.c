@@ -180,6 +180,11 @@ static thr_status start(thr_hit_search *search, size_t k, thr_error *err) {
     return THR_OK;
 }
 
+thr_status thr_hit_search_not_finite(uint64_t row, thr_error *err) {
+    return thr_fail(err, THR_ERANGE, "the value of row %llu is not finite: lower weights, or its multiplier",
+                    (unsigned long long)row);
+}
+
 /* All that the workers found, in the first one's collector. */
 static thr_status gather(thr_hit_search *search, thr_error *err) {
     thr_collector *all = &search->workers[0].collector;
@@ -192,8 +197,7 @@ static thr_status gather(thr_hit_search *search, thr_error *err) {
     }
     thr_collector_finish(all);
     if (bad_row != UINT64_MAX)
-        return thr_fail(err, THR_ERANGE, "the value of row %llu is not finite: lower weights, or its multiplier",
-                        (unsigned long long)bad_row);
+        return thr_hit_search_not_finite(bad_row, err);
     return all->status == THR_OK ? THR_OK : thr_fail(err, all->status, "no memory for the best items");
 }
 

@@ -43,4 +43,7 @@ thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *targ
                               const float *weights, size_t n_features, size_t k, uint64_t *rows, float *values,
                               size_t *n, uint32_t *n_unknown, thr_error *err);
 
+/* THR_ERANGE: the value of a row is not finite. */
+thr_status thr_hit_search_not_finite(uint64_t row, thr_error *err);
+
 #endif

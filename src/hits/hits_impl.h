@@ -10,6 +10,7 @@
 #include "hits/hit_delta.h"
 #include "hits/hit_index.h"
 #include "hits/hit_search.h"
+#include "hits/hit_store.h"
 #include "hits/hits_file.h"
 
 /*
@@ -19,6 +20,7 @@
 typedef struct thr_hit_values {
     float *multipliers, *offsets; /* or NULL */
     uint64_t n_users;             /* searches, and the hits they were set for; under the mutex */
+    uint64_t number;              /* of all that were set, from 1 */
 } thr_hit_values;
 
 /* Those of the file and those of added items, each or NULL; set and taken together. */
@@ -54,10 +56,14 @@ struct thr_hits {
     /* Of a file alone. */
     pthread_mutex_t mutex;       /* of what follows */
     thr_hit_values *values;      /* NULL: none were set */
+    uint64_t n_values;           /* that were set so far */
     uint64_t n_handles;          /* that have the file, itself too */
     thr_idle rooms;              /* thr_hit_room */
     pthread_mutex_t index_mutex; /* of the index, which is made once */
     thr_hit_index *index;
+    pthread_mutex_t store_mutex; /* of what follows */
+    thr_hit_store *store;        /* the lists on a GPU, from the first search on that wants them there */
+    double cpu_seconds;          /* that searches have taken on the CPU, by an estimate, while a GPU was there to ask */
 };
 
 /* Bits by place, then those of added items from word thr_hits_file_words on; and the hits they are of. */
@@ -112,5 +118,13 @@ void thr_hit_values_free(thr_context *context, thr_hit_values *values);
 
 /* The file's index, which the first one that asks makes. */
 thr_status thr_hits_get_index(thr_hits *hits, const thr_hit_index **index, thr_error *err);
+
+/*
+ * What all queries of a search find, on a GPU: *done is false where the CPU is to be used instead, as for hits with
+ * changes beside their file. values are those of the target. Errors and *failed as thr_hit_store_search has them.
+ */
+thr_status thr_hits_search_device(thr_hits *hits, const thr_hit_target *target, const thr_hit_values *values,
+                                  const thr_hits_queries *queries, size_t k, thr_hit_answer *answer, void *arg,
+                                  uint64_t *failed, bool *done, thr_error *err);
 
 #endif

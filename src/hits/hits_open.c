@@ -55,6 +55,7 @@ static thr_status load(thr_hits *hits, const char *path, thr_error *err) {
 static void close_file(thr_hits *file) {
     thr_context *context = file->context;
     const thr_hit_set set = {file->values, NULL};
+    thr_hit_store_free(file->store);
     thr_idle_end(&file->rooms, thr_hit_room_free);
     thr_hits_put_values(file, &set);
     thr_hit_index_free(context, file->index);
@@ -62,6 +63,7 @@ static void close_file(thr_hits *file) {
     thr_release(context, file->path);
     (void)pthread_mutex_destroy(&file->mutex);
     (void)pthread_mutex_destroy(&file->index_mutex);
+    (void)pthread_mutex_destroy(&file->store_mutex);
     thr_release(context, file);
 }
 
@@ -78,6 +80,7 @@ thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **out,
     hits->map.fd = -1;
     (void)pthread_mutex_init(&hits->mutex, NULL);
     (void)pthread_mutex_init(&hits->index_mutex, NULL);
+    (void)pthread_mutex_init(&hits->store_mutex, NULL);
     thr_status status = thr_idle_start(&hits->rooms, context, err);
     if (status == THR_OK)
         status = load(hits, path, err);

@@ -194,6 +194,36 @@ static thr_status search_one(const both *b, const thr_hits_queries *queries, uin
     return THR_OK;
 }
 
+/* Where the answers of a search go. */
+typedef struct answers {
+    const uint64_t *item_ids;
+    size_t k;
+    uint64_t *ids;
+    float *values;
+    uint32_t *n_unknown;
+} answers;
+
+static void put_answer(void *arg, uint64_t q, const thr_candidate *best, size_t n, uint32_t n_unknown) {
+    const answers *a = arg;
+    for (size_t i = 0; i < a->k; i++) {
+        a->ids[q * a->k + i] = i >= n ? THR_NO_ID : a->item_ids == NULL ? best[i].row : a->item_ids[best[i].row];
+        if (a->values != NULL)
+            a->values[q * a->k + i] = i >= n ? -INFINITY : best[i].score;
+    }
+    if (a->n_unknown != NULL)
+        a->n_unknown[q] = n_unknown;
+}
+
+static thr_status search_device(thr_hits *hits, const thr_hit_target *target, const thr_hit_values *set,
+                                const thr_hits_queries *queries, const answers *a, bool *done, thr_error *err) {
+    uint64_t failed = UINT64_MAX;
+    answers to = *a;
+    const size_t found = a->k < hits->info.n_items ? a->k : (size_t)hits->info.n_items;
+    const thr_status status =
+        thr_hits_search_device(hits, target, set, queries, found, put_answer, &to, &failed, done, err);
+    return failed == UINT64_MAX ? status : tell_query(status, failed, err);
+}
+
 static void point_at_values(const thr_hit_values *values, thr_hit_target *target) {
     if (values == NULL)
         return;
@@ -216,6 +246,13 @@ static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_s
     point_at_values(set->of_file, &b.file);
     point_at_values(set->of_added, &b.added);
     THR_TRY(join_filters(hits, room, o, &b.file.filter, &b.added.filter, err));
+    if (hits->context->gpus != NULL && hits->delta == NULL) {
+        const answers to = {c->ids, (size_t)k, ids, values, o->n_unknown};
+        bool done = false;
+        THR_TRY(search_device(hits, &b.file, set->of_file, queries, &to, &done, err));
+        if (done)
+            return THR_OK;
+    }
     THR_TRY(thr_grow(hits->context, &room->rows, &room->rows_capacity, 0, b.most_file + b.most_added,
                      sizeof *room->rows, "a search", err));
     THR_TRY(thr_grow(hits->context, &room->values, &room->values_capacity, 0, b.most_file + b.most_added,

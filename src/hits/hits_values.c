@@ -100,6 +100,7 @@ thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const f
     place(hits, offsets, set.of_file->offsets, set.of_added == NULL ? NULL : set.of_added->offsets);
     (void)pthread_mutex_lock(&hits->file->mutex);
     const thr_hit_set before = {hits->file->values, hits->added};
+    set.of_file->number = ++hits->file->n_values;
     hits->file->values = set.of_file;
     hits->added = set.of_added;
     (void)pthread_mutex_unlock(&hits->file->mutex);

@@ -44,6 +44,29 @@ if grep -q '"number":0,[^{]*"usable":true' out; then
     says 'codes are screened by cuda:0 (' err
 fi
 
+# ---------------------------------------------------------------------------------------------------------- posting lists
+
+awk 'BEGIN { for (i = 0; i < 900; i++) printf "ad%d\tkind=%d brand=%d\n", i, i % 7, i % 11 }' >ads.tsv
+works "$THRESHER" hits build ads.tsv -o ads.hits -q
+hits="hits search ads.hits --features kind=3:2 -k 20 -v"
+# shellcheck disable=SC2086 # words
+works "$THRESHER" $hits --device cpu
+says 'posting lists are added up by the CPU$' err
+mv out cpu.found
+# shellcheck disable=SC2086
+works "$THRESHER" $hits # too little to look for a GPU
+says 'posting lists are added up by the CPU$' err
+same out cpu.found
+# shellcheck disable=SC2086
+fails 1 "$why" "$THRESHER" $hits --device cuda
+works env THR_CUDA_LIBRARY="$given" "$THRESHER" info --json
+if grep -q '"number":0,[^{]*"usable":true' out; then
+    # shellcheck disable=SC2086
+    works env THR_CUDA_LIBRARY="$given" "$THRESHER" $hits --device cuda
+    says 'posting lists are added up by cuda:0 (' err
+    same out cpu.found
+fi
+
 # ---------------------------------------------------------------------------------------------------------- searches
 
 # 16,384 and 1,536 rows of 1,024 numbers: so much that a batch of queries is worth a GPU, and two batches of queries.

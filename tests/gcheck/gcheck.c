@@ -3,7 +3,7 @@
  * gcheck - tests searches on GPUs, and the operations of training, against the same on the CPU, and times them.
  *
  *   gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]
- *   gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn]
+ *   gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits]
  *
  * Devices are found as the library finds them, so the environment variable THR_CUDA_LIBRARY may name the backend that
  * was compiled for the emulator; sizes are then small and times say nothing.
@@ -180,7 +180,7 @@ typedef struct words {
 
 static int usage(void) {
     (void)fprintf(stderr, "usage: gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]\n"
-                          "       gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn]\n");
+                          "       gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits]\n");
     return 2;
 }
 
@@ -212,7 +212,7 @@ static bool read_words(int argc, char **argv, gcheck *g, words *w) {
         else
             return false;
     }
-    return w->test != w->bench && (wants(w, "scale") || wants(w, "recall") || wants(w, "learn"));
+    return w->test != w->bench && (wants(w, "scale") || wants(w, "recall") || wants(w, "learn") || wants(w, "hits"));
 }
 
 int main(int argc, char **argv) {
@@ -232,6 +232,8 @@ int main(int argc, char **argv) {
     if (w.test)
         gcheck_learn(&g, false);
     if (w.test)
+        gcheck_features(&g, false);
+    if (w.test)
         gcheck_test(&g);
     if (w.bench && wants(&w, "scale"))
         gcheck_bench_scale(&g);
@@ -239,6 +241,8 @@ int main(int argc, char **argv) {
         gcheck_bench_recall(&g);
     if (w.bench && wants(&w, "learn"))
         gcheck_learn(&g, true);
+    if (w.bench && wants(&w, "hits"))
+        gcheck_features(&g, true);
     thr_scan_free(g.scan);
     thr_devices_close(g.context, g.opened_all);
     thr_devices_close(g.context, g.opened_one);

@@ -196,6 +196,14 @@ void gcheck_bench_recall(gcheck *g);
  */
 void gcheck_learn(gcheck *g, bool timed);
 
+/*
+ * Searches of posting lists, each way, beside the CPU's: hits.items, hits.list_bytes, hits.workspace_bytes,
+ * hits.compared and hits.wrong; and, where they are timed, of queries of F = 20, 200 and 1,000 features
+ * hits.F.postings (that the first has), hits.F.WAY_s of one query by WAY lists, tiles, auto and cpu, and
+ * hits.F.batch_per_s of 64 at once.
+ */
+void gcheck_features(gcheck *g, bool timed);
+
 /* ------------------------------------------------------------------------------------------------ timing */
 
 typedef struct gcheck_stages {

@@ -65,6 +65,13 @@ lacks none 'yes\|\*\*no\*\*\|other size'
     figure learn.wrong 1
     figure learn.match_s 0.0000612
     echo '{"figure": "learn.product", "text": "needs cuBLAS"}'
+    figure hits.items 5000000
+    figure hits.list_bytes 3e8
+    figure hits.wrong 0
+    figure hits.200.postings 27100000
+    figure hits.200.tiles_s 0.00005
+    figure hits.200.batch_per_s 31000
+    figure sparse.spmv_s 0.0002
     figure baseline.items 8800000
     figure baseline.f32.1_s 0.0021
     figure baseline.f16.64_s 0.02
@@ -84,6 +91,8 @@ has some 'the most of all searches here | <= 1 % | 0.65 % | yes |'
 has some '| test | ok |'
 has some 'A batch of 1,024 texts; **answers differ**.'
 has some '| the loss and its gradients | 61.2 us |'
+has some '| 200 features | 27,100,000 | not yet measured | 50.0 us | not yet measured | 31,000 queries/s | not yet measured |'
+has some 'in CSR with 200 weights, sums alone: 200 us.'
 has some '| a layer'"'"'s product, by cuBLAS | needs cuBLAS |'
 has some 'AND and count of bits | not there |'
 [ $# -eq 2 ] || exit 0
@@ -100,6 +109,7 @@ has out/gpu.md '| test | ok |'
 has out/gpu.md '| bench-scale | ok |'
 has out/gpu.md '| bench-recall | ok |'
 has out/gpu.md '| bench-learn | ok |'
+has out/gpu.md '| bench-hits | ok |'
 has out/gpu.md 'one query, top 1000 | <= 5.5 ms |'
 has out/gpu.md '<!-- end -->'
 lacks out/gpu.md 'answers differ\|\*\*failed\|\*\*stopped'

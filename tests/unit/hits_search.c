@@ -1,72 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hits_search.c - the best items by features, bids and filters are those of a naive model, to the bit. */
-#include "hits_support.h"
-
-#include "hits/hit_search.h"
-#include "kernel/elementwise.h"
-
-#include <math.h>
+#include "hits_naive.h"
 
 static unsigned long long seed(void) {
     return (unsigned long long)test_seed();
-}
-
-/* All values, best first: from whole multiples of the unit, in any order, to floats, one operation after the other. */
-static size_t naive_search(thr_context *context, const hits_problem *p, const thr_hit_target *target,
-                           thr_candidate *all) {
-    const hits_catalogue *c = &p->catalogue;
-    thr_hit_query query = {0};
-    thr_error err;
-    size_t n = 0;
-    assert_ok(thr_hit_query_make(context, target->lists, p->features, p->weights, p->n, &query, &err), &err);
-    for (uint64_t i = 0; i < c->items.n_items; i++) {
-        int64_t sum = 0;
-        if (target->filter != NULL && (target->filter[i / 64] >> i % 64 & 1) == 0)
-            continue;
-        for (size_t f = 0; f < p->n; f++)
-            if (p->features[f] % HITS_STEP == 0 && c->has[i * c->n_features + p->features[f] / HITS_STEP] != 0)
-                sum += lrint((double)p->weights[f] / query.unit);
-        float value = (float)((double)sum * query.unit);
-        if (target->value == THR_HITS_VALUE_SIGMOID)
-            value = 1 / (1 + thr_exp_one(-value));
-        if (target->multipliers != NULL)
-            value *= target->multipliers[i];
-        if (target->offsets != NULL)
-            value += target->offsets[i];
-        all[n++] = (thr_candidate){.row = i, .score = value};
-    }
-    thr_hit_query_free(context, &query);
-    thr_candidates_sort(all, n);
-    return n;
-}
-
-typedef struct numbers {
-    float *multipliers, *offsets;
-    uint64_t *filter;
-} numbers;
-
-static numbers draw_numbers(uint64_t n_items, uint64_t *rng) {
-    numbers x = {test_array(n_items, sizeof(float)), test_array(n_items, sizeof(float)),
-                 test_array(n_items / 64 + 1, sizeof(uint64_t))};
-    for (uint64_t i = 0; i < n_items; i++) {
-        x.multipliers[i] = (float)thr_rng_below(rng, 4);
-        x.offsets[i] = i % 3 == 0 ? 0 : test_normal(rng);
-        x.filter[i / 64] |= (uint64_t)(thr_rng_below(rng, 3) == 0) << i % 64;
-    }
-    return x;
-}
-
-static void free_numbers(numbers *x) {
-    free(x->multipliers);
-    free(x->offsets);
-    free(x->filter);
 }
 
 static void check(thr_context *context, const hits_problem *p, const thr_hit_target *target) {
     static const size_t ks[] = {1, 10, 300, 100000};
     const size_t n_items = (size_t)p->catalogue.items.n_items;
     thr_candidate *all = test_array(n_items, sizeof *all);
-    const size_t n_all = naive_search(context, p, target, all);
+    const size_t n_all = hits_naive_search(context, p, target, all);
     thr_hit_search *search = NULL;
     thr_error err;
     assert_ok(thr_hit_search_create(context, &search, &err), &err);
@@ -81,7 +25,7 @@ static void check(thr_context *context, const hits_problem *p, const thr_hit_tar
         assert_int_equal(n, ks[i] < n_all ? ks[i] : n_all);
         assert_true(n_unknown >= 3);
         for (size_t j = 0; j < n; j++)
-            assert_case(rows[j] == all[j].row && memcmp(&values[j], &all[j].score, sizeof *values) == 0,
+            assert_case(rows[j] == all[j].row && hits_same_bits(values[j], all[j].score),
                         "seed %llu, k %zu: number %zu is row %llu with %.9g, should be %llu with %.9g", seed(), ks[i],
                         j, (unsigned long long)rows[j], (double)values[j], (unsigned long long)all[j].row,
                         (double)all[j].score);
@@ -104,7 +48,7 @@ static void the_best_are_the_naive_ones(void **state) {
     for (size_t s = 0; s < N_SHAPES; s++) {
         thr_context *context = test_context((uint32_t)s % 3 + 1, THR_ISA_BEST, NULL);
         hits_problem p = hits_make_problem(context, SHAPES[s].n_items, SHAPES[s].n_features, &rng);
-        numbers x = draw_numbers(SHAPES[s].n_items, &rng);
+        hits_numbers x = hits_draw_numbers(SHAPES[s].n_items, &rng);
         for (int kind = 0; kind < 16; kind += s < 4 ? 1 : 5) {
             const thr_hit_target target = {.lists = &p.built.lists,
                                            .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
@@ -113,7 +57,7 @@ static void the_best_are_the_naive_ones(void **state) {
                                            .filter = (kind & 8) != 0 ? x.filter : NULL};
             check(context, &p, &target);
         }
-        free_numbers(&x);
+        hits_free_numbers(&x);
         hits_free_problem(context, &p);
         thr_context_free(context);
     }
@@ -122,7 +66,7 @@ static void the_best_are_the_naive_ones(void **state) {
 static void a_value_that_is_not_finite_is_told(void **state) {
     uint64_t rng = test_seed() + 1;
     hits_problem p = hits_make_problem(*state, 3000, 8, &rng);
-    numbers x = draw_numbers(3000, &rng);
+    hits_numbers x = hits_draw_numbers(3000, &rng);
     thr_hit_target target = {.lists = &p.built.lists, .multipliers = x.multipliers};
     thr_hit_search *search = NULL;
     thr_error err;
@@ -144,7 +88,7 @@ static void a_value_that_is_not_finite_is_told(void **state) {
               &err);
     assert_int_equal(n, 5);
     thr_hit_search_free(search);
-    free_numbers(&x);
+    hits_free_numbers(&x);
     hits_free_problem(*state, &p);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gprobe - measures what a GPU can do at most, and what cuBLAS does of the work that searches save.
+ * gprobe - measures what a GPU can do at most, and what cuBLAS and cuSPARSE do of the work that searches
+ * save.
  *
- *   gprobe [--items N] [--only device|memory|arithmetic|tensor|wgmma|baseline]
+ *   gprobe [--items N] [--only device|memory|arithmetic|tensor|wgmma|sparse|baseline]
  *
  * Figures go to standard output, one a line. Exit 0; 1: a call failed; 2: wrong words; 77: no GPU can be used.
  */
@@ -37,13 +38,14 @@ static void probe_device() {
 }
 
 static int usage() {
-    std::fprintf(stderr, "usage: gprobe [--items N] [--only device|memory|arithmetic|tensor|wgmma|baseline]\n");
+    std::fprintf(stderr, "usage: gprobe [--items N] [--only device|memory|arithmetic|tensor|wgmma|sparse|baseline]\n");
     return 2;
 }
 
 int main(int argc, char **argv) {
-    static const char *const names[] = {"device", "memory", "arithmetic", "tensor", "wgmma", "baseline"};
-    static void (*const probes[])() = {probe_device, probe_memory, probe_arithmetic, probe_tensor, probe_wgmma};
+    static const char *const names[] = {"device", "memory", "arithmetic", "tensor", "wgmma", "sparse", "baseline"};
+    static void (*const probes[])() = {probe_device, probe_memory, probe_arithmetic,
+                                       probe_tensor, probe_wgmma,  probe_sparse};
     const char *only = nullptr;
     uint64_t n_items = 8800000;
     int n_devices = 0;

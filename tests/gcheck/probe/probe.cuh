@@ -87,6 +87,7 @@ void probe_memory();
 void probe_arithmetic();
 void probe_tensor();
 void probe_wgmma();
+void probe_sparse();
 void probe_baseline(uint64_t n_items);
 
 #endif

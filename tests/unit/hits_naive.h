@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hits_naive.h - what a search of posting lists finds, item by item. */
+#ifndef HITS_NAIVE_H
+#define HITS_NAIVE_H
+
+#include "hits_support.h"
+
+#include "hits/hit_search.h"
+#include "kernel/elementwise.h"
+
+#include <math.h>
+
+/* All values, best first: from whole multiples of the unit, in any order, to floats, one operation after the other. */
+static inline size_t hits_naive_search(thr_context *context, const hits_problem *p, const thr_hit_target *target,
+                                       thr_candidate *all) {
+    const hits_catalogue *c = &p->catalogue;
+    thr_hit_query query = {0};
+    thr_error err;
+    size_t n = 0;
+    assert_ok(thr_hit_query_make(context, target->lists, p->features, p->weights, p->n, &query, &err), &err);
+    for (uint64_t i = 0; i < c->items.n_items; i++) {
+        int64_t sum = 0;
+        if (target->filter != NULL && (target->filter[i / 64] >> i % 64 & 1) == 0)
+            continue;
+        for (size_t f = 0; f < p->n; f++)
+            if (p->features[f] % HITS_STEP == 0 && c->has[i * c->n_features + p->features[f] / HITS_STEP] != 0)
+                sum += lrint((double)p->weights[f] / query.unit);
+        float value = (float)((double)sum * query.unit);
+        if (target->value == THR_HITS_VALUE_SIGMOID)
+            value = 1 / (1 + thr_exp_one(-value));
+        if (target->multipliers != NULL)
+            value *= target->multipliers[i];
+        if (target->offsets != NULL)
+            value += target->offsets[i];
+        all[n++] = (thr_candidate){.row = i, .score = value};
+    }
+    thr_hit_query_free(context, &query);
+    thr_candidates_sort(all, n);
+    return n;
+}
+
+static inline bool hits_same_bits(float a, float b) {
+    return thr_float_bits(a) == thr_float_bits(b);
+}
+
+typedef struct hits_numbers {
+    float *multipliers, *offsets;
+    uint64_t *filter;
+} hits_numbers;
+
+static inline hits_numbers hits_draw_numbers(uint64_t n_items, uint64_t *rng) {
+    hits_numbers x = {test_array(n_items, sizeof(float)), test_array(n_items, sizeof(float)),
+                      test_array(n_items / 64 + 1, sizeof(uint64_t))};
+    for (uint64_t i = 0; i < n_items; i++) {
+        x.multipliers[i] = (float)thr_rng_below(rng, 4);
+        x.offsets[i] = i % 3 == 0 ? 0 : test_normal(rng);
+        x.filter[i / 64] |= (uint64_t)(thr_rng_below(rng, 3) == 0) << i % 64;
+    }
+    return x;
+}
+
+static inline void hits_free_numbers(hits_numbers *x) {
+    free(x->multipliers);
+    free(x->offsets);
+    free(x->filter);
+}
+
+#endif
