@@ -72,6 +72,7 @@ typedef struct thr_backend {
 
     thr_status (*hit_lists)(thr_stream *stream, const thr_hit_lists_op *op, thr_error *err);
     thr_status (*hit_tiles)(thr_stream *stream, const thr_hit_tiles_op *op, thr_error *err);
+    thr_status (*hit_dense)(thr_stream *stream, const thr_hit_dense_op *op, thr_error *err);
 
     thr_status (*gather)(thr_stream *stream, const thr_gather_op *op, thr_error *err);
     thr_status (*adam)(thr_stream *stream, const thr_adam_op *op, thr_error *err);

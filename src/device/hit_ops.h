@@ -102,6 +102,16 @@ typedef struct thr_hit_tiles_op {
     uint32_t capacity, wanted; /* wanted at least 1 */
 } thr_hit_tiles_op;
 
+/*
+ * The same with a dense score: a value is made of an item's score by its code, as thr_screen_op finds it, plus its sum
+ * as a float. Lists and codes have the same items in the same order (tiles.hits.rows is NULL, or theirs), and one query
+ * each; the scan's filter is not used, that of the tiles is.
+ */
+typedef struct thr_hit_dense_op {
+    thr_hit_tiles_op tiles;
+    thr_device_scan scan;
+} thr_hit_dense_op;
+
 THR_ANYWHERE uint32_t thr_hit_tiles_of(uint32_t n_items) {
     return (n_items + THR_HIT_TILE - 1) / THR_HIT_TILE;
 }

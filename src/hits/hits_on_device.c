@@ -24,8 +24,8 @@ static double cpu_seconds(const thr_hits *hits, const thr_hits_queries *queries)
  * "auto" waits until searches have taken so long here that copying the lists before the first one would have been worth
  * it: many callers search for one query at a time, and nobody knows how many will follow.
  */
-static bool is_worth_it(thr_hits *hits, const thr_hits_queries *queries) {
-    hits->cpu_seconds += cpu_seconds(hits, queries);
+static bool is_worth_it(thr_hits *hits, double more) {
+    hits->cpu_seconds += more;
     return hits->cpu_seconds > thr_gpus_wake_up(hits->context) + (double)hits->info.list_bytes / COPY_RATE;
 }
 
@@ -34,14 +34,23 @@ static bool falls_back(const thr_hits *hits, thr_status status) {
     return !thr_gpus_required(hits->context) && (status == THR_EDEVICE || status == THR_ENOMEM);
 }
 
+static bool has_store(thr_hits *hits) {
+    (void)pthread_mutex_lock(&hits->store_mutex);
+    const bool has = hits->store != NULL;
+    (void)pthread_mutex_unlock(&hits->store_mutex);
+    return has;
+}
+
 /* The lists on a GPU, copied there by the first search that wants them; NULL: the CPU is to be used. */
 static thr_status get_store(thr_hits *hits, const thr_hits_queries *queries, thr_hit_store **store, thr_error *err) {
     thr_error why = {.status = THR_OK};
     const thr_devices *devices = NULL;
     const thr_hits_contents *c = &hits->view.contents;
+    const bool required = thr_gpus_required(hits->context);
+    const double more = required || has_store(hits) ? 0 : cpu_seconds(hits, queries); /* not while others wait */
     thr_status status = THR_OK;
     (void)pthread_mutex_lock(&hits->store_mutex);
-    if (hits->store != NULL || thr_gpus_required(hits->context) || is_worth_it(hits, queries))
+    if (hits->store != NULL || required || is_worth_it(hits, more))
         devices = thr_gpus_get(hits->context);
     if (devices != NULL && hits->store == NULL) {
         status = thr_hit_store_create(hits->context, devices, &c->lists, c->rows, &hits->store, &why);
