@@ -198,8 +198,8 @@ class Dual(Model):
         """
         Learn a model from requests, write it to path, and open it.
 
-        requests      a .tsv file: a user's words, a tab, and the ads that were shown, the best one first: ID or ID:VALUE,
-                      with ~ before it where it is as good as the one before
+        requests      a .tsv file: a user's words, a tab, and the ads that were shown, the best one first: ID or
+                      ID:VALUE, with ~ before it where it is as good as the one before
         items         a .tsv file: ID, a tab and the item's words, such as category=12
         n_embedding, n_hidden   numbers of a word, and of a tower's first layer; 32 and 128
         n_dims, n_products      of a vector: what the towers make, and IPNN behind it, 0 for none; 64 and 32
