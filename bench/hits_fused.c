@@ -75,8 +75,11 @@ static int check(fused_bench *b) {
     float *weights = calloc(c->n_features, sizeof *weights), *rows = malloc((size_t)4096 * DIMS * sizeof *rows);
     float found[MOST_QUERIES * K];
     int rc = search(b, BOTH, true, MOST_QUERIES, b->right, found);
-    if (weights == NULL || rows == NULL)
-        rc = bench_fail(b->run, "no memory");
+    if (weights == NULL || rows == NULL) {
+        (void)bench_fail(b->run, "no memory");
+        rc = -1;
+        goto out;
+    }
     for (uint32_t f = 0; f < N_FEATURES && rc == 0; f++)
         weights[b->features[f]] += b->weights[f];
     for (uint64_t first = 0, n; first < c->n_items && rc == 0; first += n) {
@@ -99,6 +102,7 @@ static int check(fused_bench *b) {
         better += b->values[i] > (double)found[K - 1] + 1e-3;
     if (rc == 0 && better >= K)
         rc = bench_fail(b->run, "%llu items are better than the %d-th", (unsigned long long)better, K);
+out:
     free(weights);
     free(rows);
     return rc;

@@ -48,7 +48,7 @@ static bool look_up_themselves(const thr_hits *hits) {
 static int sort_names(lookup *l) {
     if (l->hits != NULL && look_up_themselves(l->hits))
         return PROG_DONE;
-    l->names = malloc((size_t)l->n * sizeof *l->names);
+    l->names = malloc((size_t)l->n * sizeof *l->names + 1);
     if (l->names == NULL)
         return prog_no_memory();
     const char *next = l->text;
@@ -167,7 +167,9 @@ static int read_lines(const lookup *l, thr_reader *reader, const char *path, uin
 static int read_table(program *run, lookup *l, const char *path, float *values) {
     uint8_t *seen = calloc((size_t)l->n + 1, 1);
     thr_reader *reader = NULL;
-    int rc = seen == NULL ? prog_no_memory() : sort_names(l);
+    if (seen == NULL)
+        return prog_no_memory();
+    int rc = sort_names(l);
     if (rc == PROG_DONE)
         rc = open_columns(run, path, "1,2", &reader);
     if (rc == PROG_DONE)
