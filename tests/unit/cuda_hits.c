@@ -43,8 +43,8 @@ static uint32_t bit_of(const codes *c, uint32_t item, uint32_t p, uint32_t d) {
     const uint8_t *tile = c->tiles + (size_t)(item / THR_DEVICE_TILE) * c->tile_size;
     const uint32_t i = item % THR_DEVICE_TILE;
     if (d < 32)
-        return tile[4 * ((size_t)p * THR_DEVICE_TILE + i) + d / 8] >> d % 8 & 1u;
-    return tile[512 * (size_t)c->n_planes + (size_t)p * THR_DEVICE_TILE + i] >> d % 8 & 1u;
+        return (uint32_t)tile[4 * ((size_t)p * THR_DEVICE_TILE + i) + d / 8] >> d % 8 & 1;
+    return (uint32_t)tile[512 * (size_t)c->n_planes + (size_t)p * THR_DEVICE_TILE + i] >> d % 8 & 1;
 }
 
 static float score_of(const codes *c, uint32_t item) {
