@@ -326,7 +326,7 @@ static const prog_option options[] = {
     {.name = "items",
      .kind = PROG_COUNT,
      .value = "N",
-     .help = "items of 20 features; half a kilobyte of memory each",
+     .help = "items of 20 features; half a kilobyte of memory each, and a third of one in the scratch directory",
      .offset = offsetof(bench_scan_values, items),
      .fallback = "5000000",
      .least = 1000,
@@ -354,8 +354,10 @@ const prog_command bench_hits_command = {
     .text =
         "Builds posting lists of a synthetic catalogue, and prints their bytes, the time of a build, and the time of a "
         "query beside three other ways of adding up the same weights: rows of CSR, the touched columns of CSC, and "
-        "windows of 16-bit ids. One thread, but for builds; every answer checked. Then items are added and removed, a "
-        "thousand at a time, and 64 threads search while lists are built again and swapped.",
+        "windows of 16-bit ids. One thread, but for builds; every answer checked. Then the items get vectors, and both "
+        "are searched in one pass; items are added and removed, a thousand at a time; and 64 threads search while "
+        "lists "
+        "are built again and swapped.",
     .arguments = no_arguments,
     .options = options,
     .values_size = sizeof(bench_scan_values),
