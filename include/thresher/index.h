@@ -233,11 +233,11 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  * have no size known beforehand, nothing once the largest has been seen.
  *
  * Returns THR_OK; THR_EINVAL for k = 0, options out of range, a filter of the wrong length, or a target of other lists;
- * THR_EDIM, also for as many queries of features as there are no others; THR_ERANGE for a query with NaN or infinity,
- * or longer than 2^120 (2^60 for ip and l2; err names the row), and for weights or values beyond all bounds;
- * THR_EUNSUPPORTED for exact on an index of codes only, and for features of one without; THR_EMISMATCH for features of
- * another model; THR_ECHANGED when a file was
- * changed or cut since it was opened; THR_ENOMEM.
+ * THR_EDIM, also unless there are as many queries of features as of vectors; THR_ERANGE for a query with NaN or
+ * infinity, or longer than 2^120 (2^60 for ip and l2; err names the row), and for weights that add up to 2^100 or
+ * values that are not finite; THR_EUNSUPPORTED for exact on an index of codes only, and for features of one without;
+ * THR_EMISMATCH for features of another model; THR_ECHANGED when a file was changed or cut since it was opened;
+ * THR_ENOMEM.
  */
 THR_API thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k,
                                     const thr_search_options *options, uint64_t *ids, float *scores, thr_error *err);

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "gpus.h"
-#include "hits_query.h"
-#include "results.h"
+#include "hits_explain.h"
 #include "talk.h"
 
 typedef struct search_values {
@@ -113,54 +112,12 @@ typedef struct search {
     uint64_t width; /* items of an answer at most */
     uint64_t *ids;
     float *found;
-    prog_match *matches; /* of one answer, with room for all */
-    uint64_t *match_ends;
-    float *shares;
-    uint8_t *matched;
-    size_t matches_capacity, shares_capacity;
+    prog_explainer explainer;
     uint64_t n_unknown; /* features, of all queries */
     double search_s;
 } search;
 
 /* ------------------------------------------------------------------------------------------------ one query */
-
-/* Every feature may match in every item. */
-static int reserve_matches(search *s) {
-    if (s->query.n > s->shares_capacity) {
-        free(s->shares);
-        free(s->matched);
-        s->shares_capacity = 2 * s->query.n;
-        s->shares = malloc(s->shares_capacity * sizeof *s->shares);
-        s->matched = malloc(s->shares_capacity);
-    }
-    if (s->query.n * s->width >= s->matches_capacity) {
-        free(s->matches);
-        s->matches_capacity = 2 * s->query.n * (size_t)s->width + 1;
-        s->matches = calloc(s->matches_capacity, sizeof *s->matches);
-    }
-    if (s->match_ends == NULL)
-        s->match_ends = calloc((size_t)s->width + 1, sizeof *s->match_ends);
-    const bool shares = s->shares_capacity == 0 || (s->shares != NULL && s->matched != NULL);
-    return shares && s->matches != NULL && s->match_ends != NULL ? PROG_DONE : prog_no_memory();
-}
-
-static int explain(search *s, uint64_t n_found, prog_answer *answer) {
-    thr_error err = {.status = THR_OK};
-    uint64_t n = 0;
-    int rc = reserve_matches(s);
-    for (uint64_t i = 0; i < n_found && rc == PROG_DONE; i++) {
-        if (thr_hits_explain(s->hits, s->ids[i], s->query.features, s->query.weights, s->query.n, s->shares, s->matched,
-                             &err) != THR_OK)
-            return prog_failed(&err);
-        for (size_t f = 0; f < s->query.n; f++)
-            if (s->matched[f] != 0)
-                s->matches[n++] = (prog_match){s->query.words[f], s->shares[f]};
-        s->match_ends[i] = n;
-    }
-    answer->matches = s->matches;
-    answer->match_ends = s->match_ends;
-    return rc;
-}
 
 static int search_line(search *s, const char *name, const char *text, const char *line, size_t length) {
     thr_error err = {.status = THR_OK};
@@ -185,7 +142,7 @@ static int search_line(search *s, const char *name, const char *text, const char
     while (answer.n < s->width && s->ids[answer.n] != THR_NO_ID)
         answer.n++;
     if (s->values->explain)
-        rc = explain(s, answer.n, &answer);
+        rc = prog_explain(&s->explainer, s->hits, &s->query, &answer);
     return rc == PROG_DONE ? prog_results_put(&s->results, &answer) : rc;
 }
 
@@ -226,23 +183,6 @@ static int search_words(search *s) {
         const char *line = s->values->features.items[i];
         rc = search_line(s, "--features", line, line, strlen(line));
     }
-    return rc;
-}
-
-static int set_values(search *s) {
-    const search_values *v = s->values;
-    float *multipliers = NULL, *offsets = NULL;
-    thr_error err = {.status = THR_OK};
-    int rc = PROG_DONE;
-    if (v->multipliers != NULL)
-        rc = prog_hits_values_read(s->run, s->hits, v->multipliers, 1, &multipliers);
-    if (rc == PROG_DONE && v->offsets != NULL)
-        rc = prog_hits_values_read(s->run, s->hits, v->offsets, 0, &offsets);
-    if (rc == PROG_DONE && (multipliers != NULL || offsets != NULL) &&
-        thr_hits_set_values(s->hits, multipliers, offsets, thr_hits_get_info(s->hits).n_rows, &err) != THR_OK)
-        rc = prog_failed(&err);
-    free(multipliers);
-    free(offsets);
     return rc;
 }
 
@@ -289,7 +229,7 @@ static int prepare(search *s) {
         prog_detail("%s of %s items may be found", prog_exact(thr_hits_target_count(s->target)).text,
                     prog_exact(info.n_items).text);
     }
-    rc = set_values(s);
+    rc = prog_hits_values_set(s->run, s->hits, s->values->multipliers, s->values->offsets);
     if (rc != PROG_DONE)
         return rc;
     s->width = s->values->k < info.n_items ? s->values->k : info.n_items > 0 ? info.n_items : 1;
@@ -308,10 +248,7 @@ static void free_search(search *s) {
     thr_hits_free(s->hits);
     free(s->ids);
     free(s->found);
-    free(s->matches);
-    free(s->match_ends);
-    free(s->shares);
-    free(s->matched);
+    prog_explainer_free(&s->explainer);
 }
 
 static int run_search(program *run, const void *all_values) {

@@ -36,6 +36,9 @@ void prog_hits_query_free(prog_hits_query *query);
  */
 int prog_hits_values_read(program *run, const thr_hits *hits, const char *path, float fallback, float **values);
 
+/* Set them as a search's options name their files; NULL: those that the lists have stay, with both NULL. */
+int prog_hits_values_set(program *run, thr_hits *hits, const char *multipliers, const char *offsets);
+
 /* The same for the *n items of a table of features, before anything is built of it. */
 int prog_table_values_read(program *run, const char *table, const char *path, float fallback, float **values,
                            uint64_t *n);

@@ -231,6 +231,22 @@ int prog_hits_values_read(program *run, const thr_hits *hits, const char *path, 
     return read_values(run, &l, path, fallback, values);
 }
 
+int prog_hits_values_set(program *run, thr_hits *hits, const char *multipliers_path, const char *offsets_path) {
+    thr_error err = {.status = THR_OK};
+    float *multipliers = NULL, *offsets = NULL;
+    int rc = PROG_DONE;
+    if (multipliers_path != NULL)
+        rc = prog_hits_values_read(run, hits, multipliers_path, 1, &multipliers);
+    if (rc == PROG_DONE && offsets_path != NULL)
+        rc = prog_hits_values_read(run, hits, offsets_path, 0, &offsets);
+    if (rc == PROG_DONE && (multipliers != NULL || offsets != NULL) &&
+        thr_hits_set_values(hits, multipliers, offsets, thr_hits_get_info(hits).n_rows, &err) != THR_OK)
+        rc = prog_failed(&err);
+    free(multipliers);
+    free(offsets);
+    return rc;
+}
+
 int prog_table_values_read(program *run, const char *table, const char *path, float fallback, float **values,
                            uint64_t *n) {
     lookup l = {.hits = NULL};

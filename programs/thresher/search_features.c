@@ -8,22 +8,6 @@
 
 #include "talk.h"
 
-static int set_values(prog_features *f, program *run) {
-    thr_error err = {.status = THR_OK};
-    float *multipliers = NULL, *offsets = NULL;
-    int rc = PROG_DONE;
-    if (f->values->multipliers != NULL)
-        rc = prog_hits_values_read(run, f->hits, f->values->multipliers, 1, &multipliers);
-    if (rc == PROG_DONE && f->values->offsets != NULL)
-        rc = prog_hits_values_read(run, f->hits, f->values->offsets, 0, &offsets);
-    if (rc == PROG_DONE && (multipliers != NULL || offsets != NULL) &&
-        thr_hits_set_values(f->hits, multipliers, offsets, thr_hits_get_info(f->hits).n_items, &err) != THR_OK)
-        rc = prog_failed(&err);
-    free(multipliers);
-    free(offsets);
-    return rc;
-}
-
 static int open_batch(prog_features *f, uint64_t batch, thr_search_options *options) {
     f->batch = batch;
     f->queries = calloc((size_t)batch, sizeof *f->queries);
@@ -79,7 +63,7 @@ int prog_features_open(prog_features *f, program *run, const prog_features_value
     if (f->target != NULL)
         prog_detail("%s of %s items may be found", prog_exact(thr_hits_target_count(f->target)).text,
                     prog_exact(thr_hits_get_info(f->hits).n_items).text);
-    int rc = set_values(f, run);
+    int rc = prog_hits_values_set(run, f->hits, values->multipliers, values->offsets);
     if (rc != PROG_DONE || values->features == NULL)
         return rc;
     rc = open_lines(f, run, values->features);
@@ -147,6 +131,18 @@ static int weigh(prog_features *f, const char **line, size_t *length) {
     return f->weighed != NULL ? PROG_DONE : prog_no_memory();
 }
 
+/* Of what model the weights of a line are; all that say it say the same. */
+static int take_model(prog_features *f, uint64_t model) {
+    uint64_t *all = &f->options->features_model;
+    if (model != 0 && *all != 0 && model != *all) {
+        prog_error("%s: its lines are of the models %016" PRIx64 " and %016" PRIx64 ": search for each by itself",
+                   f->name, *all, model);
+        return PROG_FAILED;
+    }
+    *all = model != 0 ? model : *all;
+    return PROG_DONE;
+}
+
 static int next_line(prog_features *f, uint64_t q) {
     const char *line;
     size_t length = 0;
@@ -159,9 +155,7 @@ static int next_line(prog_features *f, uint64_t q) {
         rc = weigh(f, &line, &length);
     if (rc == PROG_DONE)
         rc = prog_hits_query_read(&f->queries[q], f->hits, f->name, line, length);
-    if (rc == PROG_DONE && f->queries[q].model != 0)
-        f->options->features_model = f->queries[q].model;
-    return rc;
+    return rc == PROG_DONE ? take_model(f, f->queries[q].model) : rc;
 }
 
 int prog_features_check(const prog_features *f) {

@@ -170,6 +170,9 @@ same first.txt same.txt
 works "$THRESHER" index search model.index users.fvecs --features hits.txt -k 5
 works "$THRESHER" tower encode other.safetensors test.tsv --side query -o others.fvecs --hits others.txt
 fails 1 'built for queries of the model' "$THRESHER" index search model.index users.fvecs --features others.txt -k 5
+(head -99 hits.txt && tail -1 others.txt) >mixed.txt
+fails 1 'mixed.txt: its lines are of the models' \
+    "$THRESHER" index search ads.index users.fvecs --features mixed.txt -k 5
 fails 2 'vectors of m.safetensors are learned for ip' \
     "$THRESHER" index build items.npy --model m.safetensors --metric l2 -o l2.index
 fails 1 'those of the model m.safetensors have 12' "$THRESHER" index build narrow.fvecs --model m.safetensors -o n.index
