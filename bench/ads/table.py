@@ -84,7 +84,7 @@ def measure(arguments, results):
         items = os.path.join(log, "items.tsv")
         results["lists"][name] = lists(arguments, items)
         results["lists"][name + ", categories and brands"] = lists(arguments, without_numbers(arguments, items))
-        for seed in range(1, arguments.seeds + 1):
+        for seed in range(1, 1 if arguments.lists else arguments.seeds + 1):
             for model, flags in MODELS.items():
                 key = f"{name} {seed} {model}"
                 if key in results["measured"] and not arguments.again:
@@ -154,14 +154,21 @@ def text(arguments, results):
     rows = [row for name in arguments.sets for row in order_rows(results, name)]
     columns = ["data", "order", "GAUC", "Recall@5", "Recall@10", "holds"]
     parts.append("### Orders of the paper, gains in means\n\n" + report.table(columns, rows))
+    parts.append(lists_text(results))
+    return "\n".join(parts)
+
+
+LISTS = "### Posting lists of the items\n\n"
+
+
+def lists_text(results):
     rows = [
         [name, f"{l['n_items']:,}", f"{l['n_features']:,}", f"{l['n_postings']:,}", f"{l['bytes_per_posting']:.2f}",
          f"{l['bytes_per_posting'] / 4:.2f}"]
         for name, l in results["lists"].items()
     ]
     columns = ["data", "items", "features", "postings", "bytes a posting", "over binary CSR"]
-    parts.append("### Posting lists of the items\n\n" + report.table(columns, rows))
-    return "\n".join(parts)
+    return LISTS + report.table(columns, rows)
 
 
 # ---------------------------------------------------------------------------------------------------- all
@@ -188,6 +195,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="from 1 (default: 3)")
     parser.add_argument("--peers", action="store_true", help="instead, training beside PyTorch on the first set")
     parser.add_argument("--quick", action="store_true", help="with --peers: to see that it works")
+    parser.add_argument("--lists", action="store_true", help="only the posting lists of the items: no training")
     parser.add_argument("--docs", action="store_true", help="write the report into docs/ instead of printing it")
     parser.add_argument("--again", action="store_true", help="train what is kept already once more")
     parser.add_argument("--data", default="../shared/data", metavar="DIR", help="where the data sets are, in ads/")
@@ -207,11 +215,17 @@ def main():
     results = load(arguments)
     measure(arguments, results)
     save(arguments, results)
+    words = lists_text(results) if arguments.lists else text(arguments, results)
     if not arguments.docs:
-        print(text(arguments, results))
+        print(words)
         return
     with open(report.DOCUMENT) as file:
-        document = report.between(file.read(), BEGIN, report.END, text(arguments, results))
+        document = file.read()
+    if arguments.lists:
+        before, _, behind = document.partition(LISTS)
+        document = f"{before}{words}\n{report.END}{behind.split(report.END, 1)[1]}"
+    else:
+        document = report.between(document, BEGIN, report.END, words)
     with open(report.DOCUMENT, "w") as file:
         file.write(document)
     print(f"Written: {report.DOCUMENT}")

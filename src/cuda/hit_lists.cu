@@ -84,6 +84,10 @@ __device__ __forceinline__ void add_step_of(const thr_device_hits &hits, const t
 __device__ __forceinline__ void add_steps(const thr_hit_lists_op &op, const thr_hit_entry &entry, uint64_t step,
                                           uint64_t end) {
     const thr_device_hits &hits = op.hits;
+    if (entry.form == THR_HIT_ONE) {
+        atomicAdd(op.sums + entry.query * op.n_sums + entry.first_part, entry.weight);
+        return;
+    }
     for (uint32_t part = part_at(hits, entry, step); step < end; part++) {
         const uint32_t p = entry.first_part + part, begin = hits.part_begins[p];
         const uint64_t first = part_step(hits, entry, part) + 1; /* behind the part's beginning */

@@ -46,6 +46,8 @@ __device__ __forceinline__ uint32_t part_of(const thr_device_hits &hits, const t
 /* An entry's elements that reach into a tile, and in its form's arrays. */
 __device__ __forceinline__ hit_segment find_segment(const thr_device_hits &hits, const thr_hit_entry &entry,
                                                     uint32_t tile) {
+    if (entry.form == THR_HIT_ONE)
+        return {entry.first_part, entry.first_part / THR_HIT_TILE == tile ? 1u : 0u};
     const uint32_t tiles_a_window = THR_HIT_WINDOW / THR_HIT_TILE, start = tile % tiles_a_window * THR_HIT_TILE;
     const uint32_t part = part_of(hits, entry, tile / tiles_a_window);
     if (part == entry.n_parts)
@@ -97,6 +99,10 @@ __device__ __forceinline__ void add_segment_step(const thr_device_hits &hits, ui
     const uint32_t i = step * THR_WARP + lane;
     if (i >= segment.n)
         return;
+    if (form == THR_HIT_ONE) {
+        atomicAdd(&places[segment.first % THR_HIT_TILE], weight);
+        return;
+    }
     if (form == THR_HIT_IDS) {
         const uint32_t at = (uint32_t)hits.ids[segment.first + i] - start;
         if (at < THR_HIT_TILE)

@@ -31,6 +31,8 @@ __device__ __forceinline__ bool has_place(const thr_device_hits &hits, uint32_t 
 
 /* What an entry adds to a place. */
 __device__ __forceinline__ uint32_t added_by(const thr_device_hits &hits, const thr_hit_entry &entry, uint32_t place) {
+    if (entry.form == THR_HIT_ONE)
+        return entry.first_part == place ? (uint32_t)entry.weight : 0;
     const uint32_t part = part_of(hits, entry, place / THR_HIT_WINDOW);
     if (part == entry.n_parts)
         return 0;

@@ -22,7 +22,8 @@ enum {
     THR_HIT_BITMAP_STEPS = 16, /* of 16 places */
     THR_HIT_IDS = 0,           /* the numbers of thr_lists_form */
     THR_HIT_RUNS = 1,
-    THR_HIT_BITMAPS = 2
+    THR_HIT_BITMAPS = 2,
+    THR_HIT_ONE = 3 /* of an entry that is one place alone */
 };
 
 /* Posting lists as hits/lists.h has them, and where every part begins. */
@@ -38,7 +39,7 @@ typedef struct thr_device_hits {
     const uint32_t *rows;    /* of places; NULL: places are rows */
 } thr_device_hits;
 
-/* An entry of a query's feature. */
+/* An entry of a query's feature; with THR_HIT_ONE first_part is its place, and n_parts 1. */
 typedef struct thr_hit_entry {
     uint64_t end; /* its last step and one: the steps of all entries of a batch follow each other (thr_hit_lists_op) */
     uint32_t query, form;
@@ -59,7 +60,7 @@ typedef struct thr_hit_device_query {
  * whole number of windows. Runs add to changes instead, in the same place: what the sums from there to the end of the
  * tile are more than those before. Both are 0 before; changes may be NULL where no entry has runs.
  *
- * A step of an entry is the beginning of a part, an id, a run, or 16 places of a bitmap.
+ * A step of an entry is the beginning of a part, an id, a run, or 16 places of a bitmap; a place alone is one.
  */
 typedef struct thr_hit_lists_op {
     thr_device_hits hits;

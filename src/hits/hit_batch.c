@@ -24,7 +24,7 @@ static uint64_t count_steps(const thr_hit_stream *s, uint32_t form) {
 static bool goes_by_lists(const thr_hit_batch *b) {
     const thr_hit_query *query = &b->store->query;
     const size_t n = thr_hit_query_streams(query);
-    double n_steps = 0;
+    double n_steps = (double)query->n_singles;
     if (b->store->way != THR_HIT_WAY_AUTO)
         return b->store->way == THR_HIT_WAY_LISTS;
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
@@ -41,6 +41,18 @@ static uint32_t most_queries(const thr_hit_batch *b, bool by_lists) {
         items * sizeof(thr_device_item) + (sums + (uint64_t)b->n_samples * THR_HIT_SAMPLE) * sizeof(uint32_t);
     const uint64_t n = BATCH_BYTES / one;
     return n < 1 ? 1 : n < THR_HIT_STORE_QUERIES ? (uint32_t)n : THR_HIT_STORE_QUERIES;
+}
+
+/* Places alone. There is room. */
+static void append_singles(thr_hit_batch *b) {
+    const thr_hit_query *query = &b->store->query;
+    for (size_t i = 0; i < query->n_singles; i++)
+        b->store->entries[b->n_entries++] = (thr_hit_entry){.end = ++b->n_steps,
+                                                            .query = b->n,
+                                                            .form = THR_HIT_ONE,
+                                                            .first_part = query->singles[i].place,
+                                                            .n_parts = 1,
+                                                            .weight = query->singles[i].weight};
 }
 
 /* There is room. */
@@ -67,12 +79,13 @@ _Static_assert((uint64_t)THR_HIT_STORE_QUERIES *THR_LISTS_N_FORMS *THR_HITS_MAX_
 static thr_status append(thr_hit_batch *b, thr_error *err) {
     thr_hit_store *store = b->store;
     const thr_hit_query *query = &store->query;
-    const size_t first = b->n_entries, n = thr_hit_query_streams(query);
+    const size_t first = b->n_entries, n = thr_hit_query_streams(query) + query->n_singles;
     THR_TRY(thr_grow(store->context, &store->entries, &store->entries_capacity, first, first + n,
                      sizeof *store->entries, "a query", err));
     append_form(b, THR_LISTS_RUNS);
     append_form(b, THR_LISTS_IDS);
     append_form(b, THR_LISTS_BITMAPS);
+    append_singles(b);
     b->has_runs = b->has_runs || query->n[THR_LISTS_RUNS] > 0;
     store->n_unknown[b->n] = query->n_unknown;
     store->queries[b->n++] = (thr_hit_device_query){

@@ -2,6 +2,7 @@
 #include "hits/hit_query.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -35,17 +36,45 @@ thr_status thr_hit_query_reserve(thr_context *context, thr_hit_query *query, siz
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], 0, n, sizeof *query->streams[form],
                          "a query", err));
+    return thr_grow(context, &query->singles, &query->singles_capacity, 0, 2 * n, sizeof *query->singles, "a query",
+                    err);
+}
+
+static thr_status push_single(thr_context *context, uint32_t place, int32_t weight, thr_hit_query *query,
+                              thr_error *err) {
+    THR_TRY(thr_grow(context, &query->singles, &query->singles_capacity, query->n_singles, 2 * (query->n_singles + 1),
+                     sizeof *query->singles, "a query", err));
+    query->singles[query->n_singles++] = (thr_hit_single){place, weight};
     return THR_OK;
+}
+
+/* Singles by window. */
+static void sort_singles(thr_hit_query *query) {
+    const size_t n = query->n_singles;
+    thr_hit_single *copy = query->singles + n;
+    uint32_t *ends = query->window_ends, sum = 0;
+    memset(ends, 0, sizeof query->window_ends);
+    if (n == 0)
+        return;
+    memcpy(copy, query->singles, n * sizeof *copy);
+    for (size_t i = 0; i < n; i++)
+        ends[copy[i].place / THR_LISTS_WINDOW]++;
+    for (uint32_t window = 0; window < THR_LISTS_MAX_WINDOWS; window++) { /* to where each begins */
+        sum += ends[window];
+        ends[window] = sum - ends[window];
+    }
+    for (size_t i = 0; i < n; i++)
+        query->singles[ends[copy[i].place / THR_LISTS_WINDOW]++] = copy[i];
 }
 
 static thr_status push(thr_context *context, uint32_t entry, int32_t weight, thr_hit_query *query, thr_error *err) {
     const thr_lists *lists = query->lists;
-    const uint32_t form = lists->entry_forms[entry], first = lists->entry_parts[entry];
+    const uint32_t form = lists->entry_forms[entry], first = thr_lists_first_part(lists, entry);
     THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], query->n[form], query->n[form] + 1,
                      sizeof *query->streams[form], "a query", err));
     query->streams[form][query->n[form]++] = (thr_hit_stream){.windows = lists->part_windows + first,
                                                               .sizes = lists->part_sizes + first,
-                                                              .n_parts = lists->entry_parts[entry + 1] - first,
+                                                              .n_parts = thr_lists_first_part(lists, entry + 1) - first,
                                                               .begin = lists->entry_begins[entry],
                                                               .weight = weight};
     return THR_OK;
@@ -55,6 +84,7 @@ thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, cons
                               const float *weights, size_t n, thr_hit_query *query, thr_error *err) {
     query->lists = lists;
     query->n_unknown = 0;
+    query->n_singles = 0;
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         query->n[form] = 0;
     THR_TRY(thr_hit_query_unit(features, weights, n, &query->unit, err));
@@ -65,16 +95,25 @@ thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, cons
             continue;
         }
         const int32_t weight = thr_hit_query_weight(weights, i, query->unit);
-        const uint32_t begin = lists->first_entries[f], end = lists->first_entries[f + 1];
-        for (uint32_t e = begin; e < end && weight != 0; e++)
+        uint32_t only;
+        if (weight == 0)
+            continue;
+        if (thr_lists_only(lists, f, &only)) {
+            THR_TRY(push_single(context, only, weight, query, err));
+            continue;
+        }
+        const uint32_t list = lists->refs[f], end = lists->first_entries[list + 1];
+        for (uint32_t e = lists->first_entries[list]; e < end; e++)
             THR_TRY(push(context, e, weight, query, err));
     }
+    sort_singles(query);
     return THR_OK;
 }
 
 void thr_hit_query_free(thr_context *context, thr_hit_query *query) {
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         thr_release(context, query->streams[form]);
+    thr_release(context, query->singles);
     *query = (thr_hit_query){.lists = NULL};
 }
 
@@ -181,8 +220,15 @@ static void add_all_bitmaps(const thr_kernels *kernels, const thr_hit_query *que
         add_bitmap_parts(kernels, &p, sums);
 }
 
+static void add_singles(const thr_hit_query *query, uint32_t window, int32_t *sums) {
+    const uint32_t end = query->window_ends[window];
+    for (uint32_t i = window == 0 ? 0 : query->window_ends[window - 1]; i < end; i++)
+        sums[query->singles[i].place % THR_LISTS_WINDOW] += query->singles[i].weight;
+}
+
 void thr_hit_query_add(const thr_kernels *kernels, const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window,
                        int32_t *sums) {
+    add_singles(query, window, sums);
     add_all_ids(query, cursors, window, sums);
     cursors += query->n[THR_LISTS_IDS];
     add_all_runs(kernels, query, cursors, window, sums);

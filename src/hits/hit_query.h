@@ -22,6 +22,12 @@ typedef struct thr_hit_stream {
     int32_t weight;          /* in units, never 0 */
 } thr_hit_stream;
 
+/* A feature that one item alone has, with its weight, which is never 0. */
+typedef struct thr_hit_single {
+    uint32_t place;
+    int32_t weight;
+} thr_hit_single;
+
 /* How far a pass has come in a stream. */
 typedef struct thr_hit_cursor {
     uint32_t part, element;
@@ -32,6 +38,9 @@ typedef struct thr_hit_query {
     const thr_lists *lists;
     thr_hit_stream *streams[THR_LISTS_N_FORMS];
     size_t n[THR_LISTS_N_FORMS], capacity[THR_LISTS_N_FORMS];
+    thr_hit_single *singles; /* by window; behind them, once there was one, as many more to sort by */
+    size_t n_singles, singles_capacity;
+    uint32_t window_ends[THR_LISTS_MAX_WINDOWS]; /* of the singles of each window */
     double unit;
     uint32_t n_unknown; /* features that no item has */
 } thr_hit_query;

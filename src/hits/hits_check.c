@@ -46,7 +46,7 @@ static const char *check_names(const thr_strings *names) {
 static const char *check_words(const thr_hits_contents *c) {
     const char *wrong = check_names(&c->words);
     for (uint32_t f = 0; f < c->lists.n_features && wrong == NULL; f++) {
-        if (c->lists.features[f] != f)
+        if (thr_lists_feature(&c->lists, f) != f)
             wrong = "a feature has no word";
         else if (f > 0 && strcmp(thr_strings_get(&c->words, f - 1), thr_strings_get(&c->words, f)) >= 0)
             wrong = "the words do not ascend";

@@ -15,23 +15,24 @@ const char *thr_hits_section_name(uint32_t kind) {
     static const char *const names[THR_HITS_LAST + 1] = {
         "?",        "elements",   "features", "sizes", "entries",       "forms",   "begins", "parts",
         "windows",  "part sizes", "ids",      "runs",  "bitmap blocks", "bitmaps", "rows",   "item ids",
-        "id order", "names",      "words",    "model", "multipliers",   "offsets"};
+        "id order", "names",      "words",    "model", "multipliers",   "offsets", "refs"};
     return names[kind <= THR_HITS_LAST ? kind : 0];
 }
 
 /* ------------------------------------------------------------------------------------------------ write */
 
 static thr_status write_lists(thr_section_writer *writer, const thr_lists *l, thr_error *err) {
-    const size_t n_features = l->n_features, n_entries = l->n_entries, n_parts = l->n_parts;
+    const size_t n_lists = l->n_lists, n_entries = l->n_entries, n_parts = l->n_parts;
+    const uint32_t elements[] = {l->n_elements[0], l->n_elements[1], l->n_elements[2], l->n_lists};
     const size_t n_ids = l->n_elements[THR_LISTS_IDS], n_runs = l->n_elements[THR_LISTS_RUNS];
     const size_t n_bitmaps = l->n_elements[THR_LISTS_BITMAPS];
     const struct {
         const void *data;
         size_t size;
-    } sections[] = {{l->n_elements, sizeof l->n_elements},
-                    {l->features, n_features * sizeof *l->features},
-                    {l->sizes, n_features * sizeof *l->sizes},
-                    {l->first_entries, (n_features + 1) * sizeof *l->first_entries},
+    } sections[] = {{elements, sizeof elements},
+                    {l->features, l->n_features * sizeof *l->features},
+                    {l->sizes, n_lists * sizeof *l->sizes},
+                    {l->first_entries, (n_lists + 1) * sizeof *l->first_entries},
                     {l->entry_forms, n_entries},
                     {l->entry_begins, n_entries * sizeof *l->entry_begins},
                     {l->entry_parts, (n_entries + 1) * sizeof *l->entry_parts},
@@ -42,7 +43,8 @@ static thr_status write_lists(thr_section_writer *writer, const thr_lists *l, th
                     {l->bitmap_blocks, n_bitmaps},
                     {l->bitmaps, n_bitmaps * THR_LISTS_BITMAP}};
     for (uint32_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
-        THR_TRY(thr_sections_put(writer, THR_HITS_ELEMENTS + i, sections[i].data, sections[i].size, err));
+        if (sections[i].data != NULL)
+            THR_TRY(thr_sections_put(writer, THR_HITS_ELEMENTS + i, sections[i].data, sections[i].size, err));
     return THR_OK;
 }
 
@@ -63,11 +65,12 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
                               .order = c->order,
                               .n_parts = c->lists.n_parts,
                               .n_postings = c->lists.n_postings};
-    header.has = (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
-                 (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) |
-                 (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) | (c->model != 0 ? THR_HITS_HAS_MODEL : 0u) |
-                 (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) |
-                 (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u);
+    header.has =
+        (c->rows != NULL ? THR_HITS_HAS_ROWS : 0u) | (c->ids != NULL ? THR_HITS_HAS_IDS : 0u) |
+        (c->names.offsets != NULL ? THR_HITS_HAS_NAMES : 0u) | (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) |
+        (c->model != 0 ? THR_HITS_HAS_MODEL : 0u) | (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) |
+        (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u) | (c->lists.features != NULL ? THR_HITS_HAS_FEATURES : 0u) |
+        (c->lists.entry_parts != NULL ? THR_HITS_HAS_PARTS : 0u);
     memcpy(header.magic, thr_hits_magic, sizeof header.magic);
     THR_TRY(write_lists(writer, &c->lists, err));
     if (c->rows != NULL)
@@ -86,6 +89,7 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
         THR_TRY(thr_sections_put(writer, THR_HITS_MULTIPLIERS, c->multipliers, n * sizeof(float), err));
     if (c->offsets != NULL)
         THR_TRY(thr_sections_put(writer, THR_HITS_OFFSETS, c->offsets, n * sizeof(float), err));
+    THR_TRY(thr_sections_put(writer, THR_HITS_REFS, c->lists.refs, c->lists.n_features * sizeof(uint32_t), err));
     return thr_sections_finish(writer, &header, err);
 }
 
@@ -111,6 +115,8 @@ static thr_status check_header(const char *path, const thr_hits_header *h, uint6
         return thr_fail(err, THR_EVERSION,
                         "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
                         path, h->version, THR_HITS_FORMAT);
+    if (h->version == 1)
+        return thr_fail(err, THR_EVERSION, "%s: written by an older Thresher (format 1): build it again", path);
     if (h->version == 0 || h->n_items == 0 || h->n_items > THR_HITS_MAX_ITEMS ||
         h->n_features > THR_HITS_MAX_FEATURE + 1 || h->has > THR_HITS_HAS_ALL || h->order > THR_HITS_ORDER_ROWS)
         return damaged(path, 8, "the header holds wrong numbers", err);
@@ -123,8 +129,10 @@ static thr_status check_header(const char *path, const thr_hits_header *h, uint6
 /* What decides which sections there are and how large they are. */
 typedef struct shape {
     const thr_hits_header *header;
-    const uint32_t *n_elements; /* of each form */
+    const uint32_t *n_elements; /* of each form, and lists */
 } shape;
+
+enum { N_ELEMENTS = THR_LISTS_N_FORMS + 1, N_LISTS = THR_LISTS_N_FORMS };
 
 static thr_section_rule there_if(const thr_hits_header *h, uint32_t bit, thr_section_rule rule) {
     return (h->has & bit) != 0 ? rule : THR_SECTION_ABSENT;
@@ -137,14 +145,19 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     const uint64_t word = sizeof(uint32_t), n = h->n_items;
     switch ((thr_hits_section)kind) {
     case THR_HITS_ELEMENTS:
-        *size = THR_LISTS_N_FORMS * word;
+        *size = N_ELEMENTS * word;
         return THR_SECTION_EXACT;
     case THR_HITS_FEATURES:
-    case THR_HITS_SIZES:
+        *size = h->n_features * word;
+        return there_if(h, THR_HITS_HAS_FEATURES, THR_SECTION_EXACT);
+    case THR_HITS_REFS:
         *size = h->n_features * word;
         return THR_SECTION_EXACT;
+    case THR_HITS_SIZES:
+        *size = n_elements[N_LISTS] * word;
+        return THR_SECTION_EXACT;
     case THR_HITS_ENTRIES:
-        *size = (h->n_features + UINT64_C(1)) * word;
+        *size = (n_elements[N_LISTS] + UINT64_C(1)) * word;
         return THR_SECTION_EXACT;
     case THR_HITS_FORMS:
         *size = h->n_entries;
@@ -154,7 +167,7 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
         return THR_SECTION_EXACT;
     case THR_HITS_PARTS:
         *size = (h->n_entries + UINT64_C(1)) * word;
-        return THR_SECTION_EXACT;
+        return there_if(h, THR_HITS_HAS_PARTS, THR_SECTION_EXACT);
     case THR_HITS_WINDOWS:
         *size = h->n_parts;
         return THR_SECTION_EXACT;
@@ -211,10 +224,12 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
     thr_hits_contents *c = &view->contents;
     c->lists = (thr_lists){.n_items = h->n_items,
                            .n_features = h->n_features,
+                           .n_lists = n_elements[N_LISTS],
                            .n_entries = h->n_entries,
                            .n_parts = h->n_parts,
                            .n_postings = h->n_postings,
                            .features = at[THR_HITS_FEATURES],
+                           .refs = at[THR_HITS_REFS],
                            .sizes = at[THR_HITS_SIZES],
                            .first_entries = at[THR_HITS_ENTRIES],
                            .entry_forms = at[THR_HITS_FORMS],
@@ -242,8 +257,8 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
 }
 
 /* The first section says how large others are, so its place is checked before the table is. */
-static bool read_elements(const thr_hits_view *view, const thr_hits_header *h, uint32_t n_elements[THR_LISTS_N_FORMS]) {
-    const size_t size = THR_LISTS_N_FORMS * sizeof *n_elements;
+static bool read_elements(const thr_hits_view *view, const thr_hits_header *h, uint32_t n_elements[N_ELEMENTS]) {
+    const size_t size = N_ELEMENTS * sizeof *n_elements;
     if (h->table_offset < sizeof *h + size)
         return false;
     memcpy(n_elements, view->data + sizeof *h, size);
@@ -252,7 +267,7 @@ static bool read_elements(const thr_hits_view *view, const thr_hits_header *h, u
 
 thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr_hits_view *view, thr_error *err) {
     thr_hits_header h;
-    uint32_t n_elements[THR_LISTS_N_FORMS];
+    uint32_t n_elements[N_ELEMENTS];
     *view = (thr_hits_view){.path = path, .data = data, .size = size};
     if (size < sizeof h)
         return thr_fail(err, THR_EFORMAT,

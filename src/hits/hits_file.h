@@ -15,16 +15,16 @@
 #include "base/string_table.h"
 #include "hits/lists.h"
 
-enum { THR_HITS_FORMAT = 1 };
+enum { THR_HITS_FORMAT = 2 };
 
 typedef enum thr_hits_section {
-    THR_HITS_ELEMENTS = 1,       /* u32, elements of each form */
-    THR_HITS_FEATURES = 2,       /* u32 */
-    THR_HITS_SIZES = 3,          /* u32 */
-    THR_HITS_ENTRIES = 4,        /* u32 a feature and one: its first entry */
+    THR_HITS_ELEMENTS = 1,       /* u32, elements of each form, then the number of lists */
+    THR_HITS_FEATURES = 2,       /* u32, ascending; where this is not there: 0, 1, 2, ... */
+    THR_HITS_SIZES = 3,          /* u32 a list: its items */
+    THR_HITS_ENTRIES = 4,        /* u32 a list and one: its first entry */
     THR_HITS_FORMS = 5,          /* u8 an entry */
     THR_HITS_BEGINS = 6,         /* u32 an entry: its first element */
-    THR_HITS_PARTS = 7,          /* u32 an entry and one: its first part */
+    THR_HITS_PARTS = 7,          /* u32 an entry and one: its first part; where this is not there: one each */
     THR_HITS_WINDOWS = 8,        /* u8 a part */
     THR_HITS_PART_SIZES = 9,     /* u16 a part, less one */
     THR_HITS_IDS = 10,           /* u16 */
@@ -38,10 +38,11 @@ typedef enum thr_hits_section {
     THR_HITS_WORDS = 18, /* of the features, which are then 0, 1, 2, ...; ascending, in the same way */
     THR_HITS_MODEL = 19, /* u64, the fingerprint of the model whose weights queries have */
     THR_HITS_MULTIPLIERS = 20, /* f32 a row, finite */
-    THR_HITS_OFFSETS = 21      /* the same */
+    THR_HITS_OFFSETS = 21,     /* the same */
+    THR_HITS_REFS = 22         /* u32 a feature: its list, or 2^31 + the only place that has it */
 } thr_hits_section;
 
-enum { THR_HITS_LAST = THR_HITS_OFFSETS };
+enum { THR_HITS_LAST = THR_HITS_REFS };
 
 _Static_assert((int)THR_HITS_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
@@ -65,7 +66,9 @@ enum {
     THR_HITS_HAS_MODEL = 16,
     THR_HITS_HAS_MULTIPLIERS = 32,
     THR_HITS_HAS_OFFSETS = 64,
-    THR_HITS_HAS_ALL = 127
+    THR_HITS_HAS_FEATURES = 128,
+    THR_HITS_HAS_PARTS = 256,
+    THR_HITS_HAS_ALL = 511
 };
 
 extern const uint8_t thr_hits_magic[8];

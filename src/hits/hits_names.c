@@ -53,7 +53,7 @@ bool thr_hits_knows(const thr_hits *hits, uint32_t feature) {
     const uint32_t f = thr_lists_find(lists, feature);
     if (f == lists->n_features)
         return false;
-    return left == NULL || lists->sizes[f] > hits->delta->n_gone || thr_lists_count(lists, f, left, 1) > 0;
+    return left == NULL || thr_lists_size(lists, f) > hits->delta->n_gone || thr_lists_count(lists, f, left, 1) > 0;
 }
 
 bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature) {
@@ -75,10 +75,10 @@ uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature) {
     uint64_t n = 0;
     const uint32_t f = thr_lists_find(lists, feature);
     if (f < lists->n_features)
-        n = left == NULL ? lists->sizes[f] : thr_lists_count(lists, f, left, UINT64_MAX);
+        n = left == NULL ? thr_lists_size(lists, f) : thr_lists_count(lists, f, left, UINT64_MAX);
     if (added != NULL) {
         const uint32_t a = thr_lists_find(added, feature);
-        n += a < added->n_features ? added->sizes[a] : 0;
+        n += a < added->n_features ? thr_lists_size(added, a) : 0;
     }
     return n;
 }

@@ -15,7 +15,7 @@ static double cpu_seconds(const thr_hits *hits, const thr_hits_queries *queries)
     double postings = 0;
     for (uint64_t i = 0; i < n; i++) {
         const uint32_t f = thr_lists_find(lists, queries->features[i]);
-        postings += f < lists->n_features ? (double)lists->sizes[f] : 0;
+        postings += f < lists->n_features ? (double)thr_lists_size(lists, f) : 0;
     }
     return (postings / POSTING_RATE + (double)queries->n_queries * (double)lists->n_items / ITEM_RATE) / n_threads;
 }

@@ -10,9 +10,10 @@
  *            goes on from block to block
  *   bitmaps  32 bytes, bit i of byte j place 8 j + i of the block, and a byte for the block's number
  *
- * What a feature has in one form is an *entry*, and of an entry what it has in one window a *part*: parts have a number
- * of elements, and their window. All elements of a form stand together, by feature, then by place, so that a search
- * goes over each of a query's entries once, from front to back.
+ * A feature that one item alone has is that item's number, and no list. What a feature has in one form is an *entry*,
+ * and of an entry what it has in one window a *part*: parts have a number of elements, and their window. All elements
+ * of a form stand together, by feature, then by place, so that a search goes over each of a query's entries once, from
+ * front to back.
  *
  * (The paper has blocks of 8-bit ids, grouped by their size. There a list is as many streams as it has sizes, and most
  * blocks of a large catalogue hold one item or two, behind a number as long as they are: docs/kernels.md.)
@@ -34,14 +35,15 @@ typedef enum thr_lists_form { THR_LISTS_IDS, THR_LISTS_RUNS, THR_LISTS_BITMAPS, 
 
 /* A view. */
 typedef struct thr_lists {
-    uint32_t n_items, n_features, n_entries, n_parts;
+    uint32_t n_items, n_features, n_lists, n_entries, n_parts;
     uint64_t n_postings;           /* pairs of an item and a feature it has */
-    const uint32_t *features;      /* their numbers, ascending */
-    const uint32_t *sizes;         /* items of each */
-    const uint32_t *first_entries; /* feature f has entries first_entries[f] to first_entries[f + 1] - 1, by form */
+    const uint32_t *features;      /* their numbers, ascending; NULL: 0, 1, 2, ... */
+    const uint32_t *refs;          /* of a feature the number of its list; or its item, with THR_LISTS_ONE */
+    const uint32_t *sizes;         /* items of a list */
+    const uint32_t *first_entries; /* list l has entries first_entries[l] to first_entries[l + 1] - 1, by form */
     const uint8_t *entry_forms;
     const uint32_t *entry_begins; /* the first element in its form */
-    const uint32_t *entry_parts;  /* entry e has parts entry_parts[e] to entry_parts[e + 1] - 1, by window */
+    const uint32_t *entry_parts;  /* entry e has parts entry_parts[e] to entry_parts[e + 1] - 1, by window; NULL: e */
     const uint8_t *part_windows;
     const uint16_t *part_sizes; /* elements, less one */
     uint32_t n_elements[THR_LISTS_N_FORMS];
@@ -59,7 +61,32 @@ static inline size_t thr_lists_n_words(const thr_lists *lists) {
     return (size_t)thr_lists_n_windows(lists) * (THR_LISTS_WINDOW / 64);
 }
 
-/* Where a feature stands in lists->features, or lists->n_features. */
+/* In refs: that what is below is an item. */
+#define THR_LISTS_ONE (UINT32_C(1) << 31)
+
+/* The number of the feature in place f. */
+static inline uint32_t thr_lists_feature(const thr_lists *lists, uint32_t f) {
+    return lists->features == NULL ? f : lists->features[f];
+}
+
+/* Whether one item alone has the feature in place f: that is *item. Else the feature has list lists->refs[f]. */
+static inline bool thr_lists_only(const thr_lists *lists, uint32_t f, uint32_t *item) {
+    *item = lists->refs[f] & ~THR_LISTS_ONE;
+    return (lists->refs[f] & THR_LISTS_ONE) != 0;
+}
+
+/* How many items have the feature in place f. */
+static inline uint32_t thr_lists_size(const thr_lists *lists, uint32_t f) {
+    uint32_t item;
+    return thr_lists_only(lists, f, &item) ? 1 : lists->sizes[lists->refs[f]];
+}
+
+/* Entry e has parts from this one to that of entry e + 1, less one. */
+static inline uint32_t thr_lists_first_part(const thr_lists *lists, uint32_t e) {
+    return lists->entry_parts == NULL ? e : lists->entry_parts[e];
+}
+
+/* Where a feature stands among them, or lists->n_features. */
 uint32_t thr_lists_find(const thr_lists *lists, uint32_t feature);
 
 /* Whether an item has a feature, by its number. */

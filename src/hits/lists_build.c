@@ -55,7 +55,7 @@ static thr_lists_form choose_form(const block *b) {
 /* How many there are, or where the next ones go. */
 typedef struct tally {
     uint64_t elements[THR_LISTS_N_FORMS];
-    uint64_t entries, parts, postings, repeated;
+    uint64_t lists, entries, parts, postings, repeated;
 } tally;
 
 typedef struct piece {
@@ -70,7 +70,7 @@ typedef struct build {
     size_t n_pieces;
     bool writing;
     /* The view's arrays, to be written. */
-    uint32_t *features, *sizes, *first_entries, *entry_begins, *entry_parts;
+    uint32_t *features, *refs, *sizes, *first_entries, *entry_begins, *entry_parts;
     uint16_t *part_sizes, *ids, *runs;
     uint8_t *entry_forms, *part_windows, *bitmap_blocks, *bitmaps;
 } build;
@@ -140,7 +140,8 @@ static void close_entry(const build *w, tally *t, thr_lists_form form, const ope
     if (w->writing) {
         w->entry_forms[t->entries] = (uint8_t)form;
         w->entry_begins[t->entries] = (uint32_t)e->begin;
-        w->entry_parts[t->entries] = (uint32_t)t->parts;
+        if (w->lists->entry_parts != NULL)
+            w->entry_parts[t->entries] = (uint32_t)t->parts;
         memcpy(w->part_windows + t->parts, e->windows, e->n_parts);
         memcpy(w->part_sizes + t->parts, e->sizes, e->n_parts * sizeof *e->sizes);
     }
@@ -149,7 +150,16 @@ static void close_entry(const build *w, tally *t, thr_lists_form form, const ope
     t->elements[form] += e->n;
 }
 
-static void put_feature(const build *w, uint32_t f, tally *t, open_entry open[THR_LISTS_N_FORMS]) {
+/* A feature whose items, n of them, are all the same one. */
+static void put_one(const build *w, uint32_t f, tally *t, uint32_t item, uint64_t n) {
+    if (w->writing)
+        w->refs[f] = item | THR_LISTS_ONE;
+    t->postings++;
+    t->repeated += n - 1;
+}
+
+/* Any other. */
+static void put_list(const build *w, uint32_t f, tally *t, open_entry open[THR_LISTS_N_FORMS]) {
     const uint32_t *items = w->sorted.items + w->sorted.starts[f];
     const uint64_t n = w->sorted.starts[f + 1] - w->sorted.starts[f];
     uint32_t size = 0;
@@ -171,9 +181,11 @@ static void put_feature(const build *w, uint32_t f, tally *t, open_entry open[TH
         size += b.n;
     }
     if (w->writing) {
-        w->sizes[f] = size;
-        w->first_entries[f] = (uint32_t)t->entries;
+        w->refs[f] = (uint32_t)t->lists;
+        w->sizes[t->lists] = size;
+        w->first_entries[t->lists] = (uint32_t)t->entries;
     }
+    t->lists++;
     t->postings += size;
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         close_entry(w, t, (thr_lists_form)form, &open[form]);
@@ -184,8 +196,13 @@ static void run_piece(void *arg, size_t number, uint32_t worker) {
     const build *w = arg;
     piece *p = &w->pieces[number];
     open_entry open[THR_LISTS_N_FORMS];
-    for (uint32_t f = p->begin; f < p->end; f++)
-        put_feature(w, f, &p->tally, open);
+    for (uint32_t f = p->begin; f < p->end; f++) {
+        const uint64_t first = w->sorted.starts[f], last = w->sorted.starts[f + 1] - 1;
+        if (w->sorted.items[first] == w->sorted.items[last]) /* they are in order */
+            put_one(w, f, &p->tally, w->sorted.items[first], last - first + 1);
+        else
+            put_list(w, f, &p->tally, open);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------ together */
@@ -219,6 +236,7 @@ static thr_status add_up(build *w, tally *all, thr_error *err) {
     *all = (tally){.entries = 0};
     for (size_t i = 0; i < w->n_pieces; i++) {
         tally *t = &w->pieces[i].tally;
+        accumulate(&t->lists, &all->lists);
         accumulate(&t->entries, &all->entries);
         accumulate(&t->parts, &all->parts);
         accumulate(&t->postings, &all->postings);
@@ -233,25 +251,39 @@ static thr_status add_up(build *w, tally *all, thr_error *err) {
     }
     if (!fits)
         return thr_fail(err, THR_EINVAL, "more than 2^32 postings of one form: build the items in several files");
+    lists->n_lists = (uint32_t)all->lists;
     lists->n_entries = (uint32_t)all->entries;
     lists->n_parts = (uint32_t)all->parts;
     lists->n_postings = all->postings;
     return THR_OK;
 }
 
+/* Whether features are 0, 1, 2, ... */
+static bool are_all_there(const thr_postings *sorted) {
+    return sorted->n_features == 0 || sorted->features[sorted->n_features - 1] == sorted->n_features - 1;
+}
+
 /* One piece of memory for all arrays, those of wide numbers first. */
 static thr_status lay_out(thr_context *context, build *w, void **memory, thr_error *err) {
     thr_lists *l = w->lists;
-    const size_t n_features = l->n_features, n_entries = l->n_entries, n_bitmaps = l->n_elements[THR_LISTS_BITMAPS];
+    const size_t n_features = l->n_features, n_lists = l->n_lists, n_entries = l->n_entries;
+    const size_t n_bitmaps = l->n_elements[THR_LISTS_BITMAPS];
+    const bool told = !are_all_there(&w->sorted), several = l->n_parts > l->n_entries;
+    const uint32_t none = 0;
+    l->features = told ? &none : NULL; /* for their size */
+    l->entry_parts = several ? &none : NULL;
     THR_TRY(thr_alloc(context, (size_t)thr_lists_bytes(l), 1, memory, "posting lists", err));
     l->bitmaps = w->bitmaps = *memory;
-    l->features = w->features = (uint32_t *)(void *)(w->bitmaps + n_bitmaps * THR_LISTS_BITMAP);
-    memcpy(w->features, w->sorted.features, n_features * sizeof *w->features);
-    l->sizes = w->sizes = w->features + n_features;
-    l->first_entries = w->first_entries = w->sizes + n_features;
-    l->entry_begins = w->entry_begins = w->first_entries + n_features + 1;
-    l->entry_parts = w->entry_parts = w->entry_begins + n_entries;
-    l->ids = w->ids = (uint16_t *)(void *)(w->entry_parts + n_entries + 1);
+    w->features = (uint32_t *)(void *)(w->bitmaps + n_bitmaps * THR_LISTS_BITMAP);
+    if (told)
+        l->features = memcpy(w->features, w->sorted.features, n_features * sizeof *w->features);
+    l->refs = w->refs = w->features + (told ? n_features : 0);
+    l->sizes = w->sizes = w->refs + n_features;
+    l->first_entries = w->first_entries = w->sizes + n_lists;
+    l->entry_begins = w->entry_begins = w->first_entries + n_lists + 1;
+    w->entry_parts = w->entry_begins + n_entries;
+    l->entry_parts = several ? w->entry_parts : NULL;
+    l->ids = w->ids = (uint16_t *)(void *)(w->entry_parts + (several ? n_entries + 1 : 0));
     l->runs = w->runs = w->ids + l->n_elements[THR_LISTS_IDS];
     l->part_sizes = w->part_sizes = w->runs + 2 * (size_t)l->n_elements[THR_LISTS_RUNS];
     l->part_windows = w->part_windows = (uint8_t *)(void *)(w->part_sizes + l->n_parts);
@@ -277,8 +309,9 @@ thr_status thr_lists_build(thr_context *context, const thr_item_features *items,
     THR_TRY_OUT(lay_out(context, &w, &built->memory, err));
     w.writing = true;
     thr_parallel_for(context, w.n_pieces, run_piece, &w);
-    w.first_entries[built->lists.n_features] = built->lists.n_entries;
-    w.entry_parts[built->lists.n_entries] = built->lists.n_parts;
+    w.first_entries[built->lists.n_lists] = built->lists.n_entries;
+    if (built->lists.entry_parts != NULL)
+        w.entry_parts[built->lists.n_entries] = built->lists.n_parts;
     built->n_repeated = all.repeated;
 out:
     thr_postings_free(context, &w.sorted);

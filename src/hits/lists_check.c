@@ -23,13 +23,14 @@ static const char *check_entry(const thr_lists *lists, uint32_t entry) {
     const uint32_t form = lists->entry_forms[entry];
     if (form >= THR_LISTS_N_FORMS)
         return "there is no such form of a list";
-    if (lists->entry_parts[entry + 1] <= lists->entry_parts[entry] || lists->entry_parts[entry + 1] > lists->n_parts)
+    if (thr_lists_first_part(lists, entry + 1) <= thr_lists_first_part(lists, entry) ||
+        thr_lists_first_part(lists, entry + 1) > lists->n_parts)
         return "a list's parts do not ascend";
     uint64_t at = lists->entry_begins[entry];
-    for (uint32_t p = lists->entry_parts[entry]; p < lists->entry_parts[entry + 1]; p++) {
+    for (uint32_t p = thr_lists_first_part(lists, entry); p < thr_lists_first_part(lists, entry + 1); p++) {
         const uint32_t n = lists->part_sizes[p] + 1u;
         if (lists->part_windows[p] >= thr_lists_n_windows(lists) ||
-            (p > lists->entry_parts[entry] && lists->part_windows[p] <= lists->part_windows[p - 1]))
+            (p > thr_lists_first_part(lists, entry) && lists->part_windows[p] <= lists->part_windows[p - 1]))
             return "the windows of a list do not ascend to the last one";
         if (at + n > lists->n_elements[form])
             return "a list leaves its form";
@@ -42,26 +43,39 @@ static const char *check_entry(const thr_lists *lists, uint32_t entry) {
     return NULL;
 }
 
-const char *thr_lists_check(const thr_lists *lists) {
-    if (lists->first_entries[0] != 0 || lists->first_entries[lists->n_features] != lists->n_entries ||
-        lists->entry_parts[0] != 0 || lists->entry_parts[lists->n_entries] != lists->n_parts)
-        return "the features' lists are not all there are";
-    for (uint32_t f = 0; f < lists->n_features; f++) {
-        if (f > 0 && lists->features[f] <= lists->features[f - 1])
-            return "the features do not ascend";
-        if (lists->features[f] > THR_HITS_MAX_FEATURE)
-            return "a feature's number is too large";
-        if (lists->first_entries[f + 1] <= lists->first_entries[f] || lists->first_entries[f + 1] > lists->n_entries)
-            return "a feature's lists do not ascend";
-        for (uint32_t e = lists->first_entries[f]; e < lists->first_entries[f + 1]; e++) {
-            const char *wrong = check_entry(lists, e);
-            if (wrong != NULL)
-                return wrong;
-            if (e > lists->first_entries[f] && lists->entry_forms[e] <= lists->entry_forms[e - 1])
-                return "a feature's forms do not ascend";
-        }
+static const char *check_list(const thr_lists *lists, uint32_t list) {
+    if (lists->first_entries[list + 1] <= lists->first_entries[list] ||
+        lists->first_entries[list + 1] > lists->n_entries)
+        return "a feature's lists do not ascend";
+    for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
+        const char *wrong = check_entry(lists, e);
+        if (wrong != NULL)
+            return wrong;
+        if (e > lists->first_entries[list] && lists->entry_forms[e] <= lists->entry_forms[e - 1])
+            return "a feature's forms do not ascend";
     }
     return NULL;
+}
+
+const char *thr_lists_check(const thr_lists *lists) {
+    uint32_t n_lists = 0;
+    const char *wrong = NULL;
+    if (lists->first_entries[0] != 0 || lists->first_entries[lists->n_lists] != lists->n_entries ||
+        thr_lists_first_part(lists, 0) != 0 || thr_lists_first_part(lists, lists->n_entries) != lists->n_parts)
+        return "the features' lists are not all there are";
+    for (uint32_t f = 0; f < lists->n_features && wrong == NULL; f++) {
+        uint32_t item;
+        if (f > 0 && thr_lists_feature(lists, f) <= thr_lists_feature(lists, f - 1))
+            return "the features do not ascend";
+        if (thr_lists_feature(lists, f) > THR_HITS_MAX_FEATURE)
+            return "a feature's number is too large";
+        if (thr_lists_only(lists, f, &item))
+            wrong = item < lists->n_items ? NULL : "a feature's item is none of the items";
+        else
+            wrong = item == n_lists && n_lists < lists->n_lists ? check_list(lists, n_lists++)
+                                                                : "a feature's list is not the next one";
+    }
+    return wrong != NULL || n_lists == lists->n_lists ? wrong : "there are lists of no feature";
 }
 
 /* ------------------------------------------------------------------------------------------------ contents */
@@ -97,14 +111,14 @@ static uint32_t count_items(const thr_lists *lists, uint32_t form, uint64_t at, 
     return n_items;
 }
 
-/* taken: how many elements of each form the features before have. */
-static bool check_feature(const thr_lists *lists, uint32_t f, uint64_t taken[THR_LISTS_N_FORMS]) {
+/* taken: how many elements of each form the lists before have. */
+static bool check_items(const thr_lists *lists, uint32_t list, uint64_t taken[THR_LISTS_N_FORMS]) {
     uint64_t n_items = 0;
-    for (uint32_t e = lists->first_entries[f]; e < lists->first_entries[f + 1]; e++) {
+    for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
         const uint32_t form = lists->entry_forms[e];
         if (lists->entry_begins[e] != taken[form])
             return false;
-        for (uint32_t p = lists->entry_parts[e]; p < lists->entry_parts[e + 1]; p++) {
+        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
             const uint32_t n = lists->part_sizes[p] + 1u;
             const uint32_t left = lists->n_items - (uint32_t)lists->part_windows[p] * THR_LISTS_WINDOW;
             const uint32_t found =
@@ -115,15 +129,15 @@ static bool check_feature(const thr_lists *lists, uint32_t f, uint64_t taken[THR
             taken[form] += n;
         }
     }
-    return n_items == lists->sizes[f];
+    return n_items == lists->sizes[list];
 }
 
 const char *thr_lists_check_contents(const thr_lists *lists) {
-    uint64_t taken[THR_LISTS_N_FORMS] = {0}, n_postings = 0;
-    for (uint32_t f = 0; f < lists->n_features; f++) {
-        if (!check_feature(lists, f, taken))
+    uint64_t taken[THR_LISTS_N_FORMS] = {0}, n_postings = lists->n_features - lists->n_lists;
+    for (uint32_t list = 0; list < lists->n_lists; list++) {
+        if (!check_items(lists, list, taken))
             return "the items of a feature are not as many as is said, or not in order";
-        n_postings += lists->sizes[f];
+        n_postings += lists->sizes[list];
     }
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         if (taken[form] != lists->n_elements[form])

@@ -41,7 +41,7 @@ static void mark(const thr_lists *lists) {
     static uint64_t words[MOST_ITEMS / 64];
     for (uint32_t f = 0; f < lists->n_features && lists->n_items <= MOST_ITEMS; f++) {
         thr_lists_mark(lists, f, words);
-        (void)thr_lists_has(lists, lists->features[f], lists->n_items - 1);
+        (void)thr_lists_has(lists, thr_lists_feature(lists, f), lists->n_items - 1);
     }
 }
 

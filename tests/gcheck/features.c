@@ -166,7 +166,7 @@ static void measure(job *j, const thr_hit_target *target, uint32_t n_features) {
     uint64_t n_postings = 0;
     for (uint32_t i = 0; i < n_features; i++) {
         const uint32_t f = thr_lists_find(lists, j->features[i]);
-        n_postings += f < lists->n_features ? lists->sizes[f] : 0;
+        n_postings += f < lists->n_features ? thr_lists_size(lists, f) : 0;
     }
     gcheck_figure(j->g, (double)n_postings, "hits.%u.postings", n_features);
     gcheck_figure(j->g, time_search(j, target, 0), "hits.%u.cpu_s", n_features);

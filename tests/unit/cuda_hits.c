@@ -71,7 +71,7 @@ static thr_device_hits put_lists(const thr_lists *lists) {
     uint32_t *begins = test_array(lists->n_parts, sizeof *begins);
     for (uint32_t e = 0; e < lists->n_entries; e++) {
         uint32_t at = lists->entry_begins[e];
-        for (uint32_t p = lists->entry_parts[e]; p < lists->entry_parts[e + 1]; p++) {
+        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
             begins[p] = at;
             at += lists->part_sizes[p] + 1u;
         }

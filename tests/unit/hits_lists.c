@@ -56,11 +56,17 @@ static void assert_forms(const window *w) {
 /* A feature's parts of one window, whatever form they have; returns how many items. */
 static uint64_t read_window(const thr_lists *lists, uint32_t f, uint32_t number, window *w) {
     uint64_t n_items = 0;
+    uint32_t only;
     memset(w, 0, sizeof *w);
-    for (uint32_t e = lists->first_entries[f]; e < lists->first_entries[f + 1]; e++) {
+    if (thr_lists_only(lists, f, &only)) {
+        w->places[THR_LISTS_IDS][only % THR_LISTS_WINDOW] = only / THR_LISTS_WINDOW == number;
+        return only / THR_LISTS_WINDOW == number;
+    }
+    const uint32_t list = lists->refs[f];
+    for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
         uint32_t at = lists->entry_begins[e];
-        for (uint32_t p = lists->entry_parts[e]; p < lists->entry_parts[e + 1]; p++) {
-            assert_true(p == lists->entry_parts[e] || lists->part_windows[p] > lists->part_windows[p - 1]);
+        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
+            assert_true(p == thr_lists_first_part(lists, e) || lists->part_windows[p] > lists->part_windows[p - 1]);
             const uint32_t end = at + lists->part_sizes[p] + 1u;
             for (; at < end; at++)
                 if (lists->part_windows[p] == number)
@@ -78,9 +84,10 @@ static uint8_t *read_all(const thr_lists *lists, const hits_catalogue *c) {
     uint8_t *seen = test_array(c->items.n_items * c->n_features + 1, 1);
     window *w = test_array(1, sizeof *w);
     for (uint32_t f = 0; f < lists->n_features; f++) {
-        const uint32_t kind = lists->features[f] / HITS_STEP;
+        const uint32_t kind = thr_lists_feature(lists, f) / HITS_STEP;
+        uint32_t only;
         uint64_t n = 0;
-        assert_true(f == 0 || lists->features[f] > lists->features[f - 1]);
+        assert_true(f == 0 || thr_lists_feature(lists, f) > thr_lists_feature(lists, f - 1));
         for (uint32_t number = 0; number < thr_lists_n_windows(lists); number++) {
             n += read_window(lists, f, number, w);
             assert_forms(w);
@@ -92,7 +99,8 @@ static uint8_t *read_all(const thr_lists *lists, const hits_catalogue *c) {
                         seen[item * c->n_features + kind]++;
                     }
         }
-        assert_int_equal(lists->sizes[f], n);
+        assert_int_equal(thr_lists_size(lists, f), n);
+        assert_int_equal(thr_lists_only(lists, f, &only), n == 1);
     }
     assert_null(thr_lists_check(lists));
     assert_null(thr_lists_check_contents(lists));
@@ -103,7 +111,7 @@ static uint8_t *read_all(const thr_lists *lists, const hits_catalogue *c) {
 static const struct {
     uint64_t n_items;
     uint32_t n_features;
-} SHAPES[] = {{1, 1}, {255, 9}, {256, 16}, {257, 8}, {3000, 40}, {140000, 17}};
+} SHAPES[] = {{1, 1}, {255, 9}, {256, 16}, {257, 8}, {3000, 40}, {140000, 18}};
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
 
 static void lists_hold_what_items_have_in_the_right_form(void **state) {
@@ -153,7 +161,7 @@ static void features_are_found_by_number(void **state) {
     for (uint32_t feature = 0; feature < 8 * HITS_STEP + 5; feature++) {
         const uint32_t f = thr_lists_find(lists, feature);
         if (feature % HITS_STEP == 0 && feature / HITS_STEP < 7) /* the eighth begins behind the last item */
-            assert_int_equal(lists->features[f], feature);
+            assert_int_equal(thr_lists_feature(lists, f), feature);
         else
             assert_int_equal(f, lists->n_features);
     }
@@ -162,8 +170,31 @@ static void features_are_found_by_number(void **state) {
     hits_free(&c);
 }
 
+/* Numbers that leave nothing out need not be there; one item alone, however often it was given, is no list. */
+static void what_need_not_be_told_is_not(void **state) {
+    static const uint64_t offsets[] = {0, 3, 4, 8};
+    static const uint32_t features[] = {1, 0, 2, 1, 3, 0, 3, 3};
+    const thr_item_features items = {offsets, features, 3};
+    thr_built_lists built = {0};
+    thr_error err;
+    uint32_t item;
+    assert_ok(thr_lists_build(*state, &items, NULL, &built, &err), &err);
+    const thr_lists *lists = &built.lists;
+    assert_null(lists->features);
+    assert_true(lists->n_features == 4 && lists->n_lists == 2 && lists->n_postings == 6 && built.n_repeated == 2);
+    assert_true(!thr_lists_only(lists, 0, &item) && !thr_lists_only(lists, 1, &item));
+    assert_true(thr_lists_only(lists, 2, &item) && item == 0);
+    assert_true(thr_lists_only(lists, 3, &item) && item == 2);
+    assert_true(thr_lists_has(lists, 3, 2) && !thr_lists_has(lists, 3, 1) && thr_lists_has(lists, 0, 2));
+    assert_int_equal(thr_lists_find(lists, 3), 3);
+    assert_int_equal(thr_lists_find(lists, 4), 4);
+    assert_null(thr_lists_check(lists));
+    assert_null(thr_lists_check_contents(lists));
+    thr_built_lists_free(*state, &built);
+}
+
 static void items_of_a_filter_are_counted(void **state) {
-    enum { ITEMS = 150000, KINDS = 8 };
+    enum { ITEMS = 150000, KINDS = 9 };
     uint64_t rng = test_seed() + 4;
     hits_catalogue c = hits_draw(ITEMS, KINDS, &rng);
     thr_built_lists built = {0};
@@ -175,7 +206,7 @@ static void items_of_a_filter_are_counted(void **state) {
     for (uint64_t i = 0; i < ITEMS; i++)
         filter[i / 64] |= (uint64_t)(i > 20000 && thr_rng_below(&rng, 5) == 0) << i % 64;
     for (uint32_t f = 0; f < lists->n_features; f++) {
-        const uint32_t kind = lists->features[f] / HITS_STEP;
+        const uint32_t kind = thr_lists_feature(lists, f) / HITS_STEP;
         uint64_t n = 0;
         for (uint64_t i = 0; i < ITEMS; i++)
             n += c.has[i * KINDS + kind] != 0 && (filter[i / 64] >> i % 64 & 1) != 0;
@@ -249,6 +280,7 @@ int main(void) {
         cmocka_unit_test(lists_hold_what_items_have_in_the_right_form),
         cmocka_unit_test(the_same_bytes_with_any_number_of_threads),
         cmocka_unit_test(features_are_found_by_number),
+        cmocka_unit_test(what_need_not_be_told_is_not),
         cmocka_unit_test(items_of_a_filter_are_counted),
         cmocka_unit_test(items_without_features_are_items),
         cmocka_unit_test(what_cannot_be_built_is_told),

@@ -21,9 +21,12 @@ typedef struct hits_catalogue {
 
 enum { HITS_STEP = 3 };
 
-/* Kind 0: all items. Else by kind % 8: one item in 2, 5, 16, 60 or 900; runs; the ends of blocks; one long run. */
+/*
+ * Kind 0: all items. Else by kind % 9: one item in 2, 5, 16, 60 or 900; runs; the ends of blocks; one long run; one
+ * item alone.
+ */
 static inline bool hits_draws(uint32_t kind, uint64_t item, uint64_t *rng) {
-    switch (kind % 8) {
+    switch (kind % 9) {
     case 0:
         return kind == 0 || thr_rng_below(rng, 2) == 0;
     case 1:
@@ -38,6 +41,8 @@ static inline bool hits_draws(uint32_t kind, uint64_t item, uint64_t *rng) {
         return item / (7 + kind) % 9 == 0;
     case 6:
         return item % 256 == 0 || item % 256 == 255;
+    case 8:
+        return item == 7u * kind;
     default:
         return item >= 300u * kind && item < 300u * kind + 700;
     }
