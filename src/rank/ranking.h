@@ -17,9 +17,9 @@ struct thr_ranking {
     thr_context *context;
     thr_ranking_view view; /* points into text and what is owned */
     thr_svmlight text;     /* the file's arrays; those of arrays given, copied, too. In the order they were given */
-    uint64_t *offsets, *queries, *rows;
-    double *labels; /* NULL: text's */
-    float *dense;   /* NULL: text's */
+    uint64_t *offsets, *queries, *rows; /* rows: NULL where none was moved */
+    double *labels;                     /* NULL: text's */
+    float *dense;                       /* NULL: text's, moved in place or not */
     uint64_t *starts;
     uint32_t *columns;
     float *values;

@@ -81,6 +81,7 @@ PINNED(THR_DUAL_FTRL, 1);
 #if defined(__x86_64__) || defined(__aarch64__)
 PINNED(sizeof(thr_error), 4 + 768);
 PINNED(sizeof(thr_matrix), 32);
+PINNED(sizeof(thr_csr), 40);
 PINNED(sizeof(thr_quantiser), 72);
 PINNED(sizeof(thr_reader_shape), 24);
 PINNED(sizeof(thr_allocator), 24);
@@ -104,6 +105,8 @@ PINNED(sizeof(thr_dual_report), 72);
 PINNED(sizeof(thr_dual_info), 80);
 PINNED(sizeof(thr_dual_hit), 24);
 PINNED(sizeof(thr_dual_quality), 56);
+PINNED(sizeof(thr_ranking_options), 16);
+PINNED(sizeof(thr_ranking_view), 104);
 PINNED(offsetof(thr_hits_build_options, size), 0);
 PINNED(offsetof(thr_hits_search_options, size), 0);
 PINNED(offsetof(thr_hits_changes, size), 0);
