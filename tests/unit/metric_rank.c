@@ -61,7 +61,7 @@ static thr_quality quality_of(const thr_judged *judged, thr_convention conventio
     return quality;
 }
 
-/* Printed by lightgbm 4.7.0: Booster.eval_train() of a booster without trees over a Dataset whose init_score is ours. */
+/* Printed by lightgbm 4.7.0: Booster.eval_train() without trees, over a Dataset whose init_score is ours. */
 static void lightgbm_prints_the_same(void **state) {
     (void)state;
     static const struct {
@@ -80,7 +80,7 @@ static void lightgbm_prints_the_same(void **state) {
     assert_near(ndcg, 0.7965603512044532);
 }
 
-/* Printed by xgboost 3.2.0: Booster.eval() of a booster without trees over a DMatrix whose base_margin is ours. */
+/* Printed by xgboost 3.2.0: Booster.eval() without trees, over a DMatrix whose base_margin is ours. */
 static void xgboost_prints_the_same(void **state) {
     (void)state;
     sample s;
