@@ -56,10 +56,18 @@ static inline bool has_query(const char *p, const char *end) {
 
 /* ------------------------------------------------------------------------------------------------ count */
 
+/* In bytes of 255 and fewer, which the compiler makes vectors of. */
 static size_t count_colons(const char *p, const char *end) {
+    enum { PIECE = 255 };
     size_t n = 0;
-    for (; p < end; p++)
-        n += *p == ':';
+    while (p < end) {
+        const size_t size = end - p < PIECE ? (size_t)(end - p) : PIECE;
+        uint8_t in_piece = 0;
+        for (size_t i = 0; i < size; i++)
+            in_piece = (uint8_t)(in_piece + (p[i] == ':'));
+        n += in_piece;
+        p += size;
+    }
     return n;
 }
 

@@ -56,12 +56,20 @@ static thr_status check_label(double label, const thr_gain *gain, size_t q, size
     return THR_OK;
 }
 
-static thr_status check_query(const thr_judged *judged, size_t q, const thr_gain *gain, size_t *n, double *largest,
+static thr_status check_offsets(const thr_judged *judged, thr_error *err) {
+    if (judged->n_queries == 0)
+        return thr_fail(err, THR_EINVAL, "there are no queries to judge a ranking by");
+    for (size_t q = 0; q < judged->n_queries; q++)
+        if (judged->offsets[q] > judged->offsets[q + 1])
+            return thr_fail(err, THR_EINVAL, "query %zu ends at row %" PRIu64 ", before its first one, %" PRIu64, q,
+                            judged->offsets[q + 1], judged->offsets[q]);
+    return THR_OK;
+}
+
+/* Of all queries' offsets being right. */
+static thr_status check_query(const thr_judged *judged, size_t q, const thr_gain *gain, double *largest,
                               thr_error *err) {
     const uint64_t first = judged->offsets[q], end = judged->offsets[q + 1];
-    if (first > end)
-        return thr_fail(err, THR_EINVAL, "query %zu ends at row %" PRIu64 ", before its first one, %" PRIu64, q, end,
-                        first);
     for (uint64_t i = first; i < end; i++) {
         if (isnan(judged->scores[i]))
             return thr_fail(err, THR_ERANGE, "query %zu, row %zu: the score is not a number", q, (size_t)(i - first));
@@ -69,7 +77,6 @@ static thr_status check_query(const thr_judged *judged, size_t q, const thr_gain
         if (judged->labels[i] > *largest)
             *largest = judged->labels[i];
     }
-    *n = (size_t)(end - first);
     return THR_OK;
 }
 
@@ -78,11 +85,10 @@ thr_status thr_judged_start(const thr_judged *judged, const thr_gain *gain, thr_
     size_t most = 1;
     *query = (thr_judged_query){0};
     *largest_label = 0;
-    if (judged->n_queries == 0)
-        return thr_fail(err, THR_EINVAL, "there are no queries to judge a ranking by");
+    THR_TRY(check_offsets(judged, err));
     for (size_t q = 0; q < judged->n_queries; q++) {
-        size_t n = 0;
-        THR_TRY(check_query(judged, q, gain, &n, largest_label, err));
+        const size_t n = (size_t)(judged->offsets[q + 1] - judged->offsets[q]);
+        THR_TRY(check_query(judged, q, gain, largest_label, err));
         most = n > most ? n : most;
     }
     query->memory = most <= SIZE_MAX / 2 / sizeof *query->rows ? malloc(2 * most * sizeof *query->rows) : NULL;
