@@ -160,9 +160,9 @@ static const prog_option options[] = {
 
 /* ------------------------------------------------------------------------------------------------ report */
 
-/* Only searches for the best k by vectors alone are screened by GPUs, and exact ones not at all. */
+/* Only searches for the best k are screened by GPUs, and exact ones not at all. */
 static bool may_use_gpus(const prog_search *s) {
-    return !prog_search_by_radius(s->values) && !s->values->exact && s->values->features.features == NULL;
+    return !prog_search_by_radius(s->values) && !s->values->exact;
 }
 
 /* The summary goes to standard error; with --json and -o standard output is free for it too. */
@@ -185,7 +185,7 @@ static void report(const prog_search *s) {
     if (may_use_gpus(s))
         prog_tell_device("codes are screened", thr_context_device(s->run->context));
     else if (!s->values->exact)
-        prog_detail("codes are screened by the CPU, as in every search by --radius or with --features");
+        prog_detail("codes are screened by the CPU, as in every search by --radius");
     if (s->run->globals.json && s->values->output != NULL && strcmp(s->results.name, "standard output") != 0) {
         prog_json json = prog_json_to(stdout);
 

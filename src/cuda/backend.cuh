@@ -47,6 +47,7 @@ thr_status thr_cuda_rescan(thr_stream *stream, const thr_rescan_op *op, thr_erro
 thr_status thr_cuda_hit_lists(thr_stream *stream, const thr_hit_lists_op *op, thr_error *err);
 thr_status thr_cuda_hit_tiles(thr_stream *stream, const thr_hit_tiles_op *op, thr_error *err);
 thr_status thr_cuda_hit_dense(thr_stream *stream, const thr_hit_dense_op *op, thr_error *err);
+thr_status thr_cuda_hit_terms(thr_stream *stream, const thr_hit_terms_op *op, thr_error *err);
 
 thr_status thr_cuda_gather(thr_stream *stream, const thr_gather_op *op, thr_error *err);
 thr_status thr_cuda_adam(thr_stream *stream, const thr_adam_op *op, thr_error *err);

@@ -15,6 +15,7 @@ static_assert(GROUP == LANE_ITEMS && THR_HIT_TILE % THR_DEVICE_TILE == 0, "a lan
 template <uint32_t PLANES, bool FAR> struct dense_codes {
     static const bool THERE = true;
     const thr_device_scan &scan;
+    const float gain, bias;
 
     /* The scores of a lane's items of a tile of codes; 0 behind the last tile. */
     __device__ __forceinline__ void find(uint32_t tile, uint32_t lane, float (&scores)[GROUP]) const {
@@ -25,12 +26,14 @@ template <uint32_t PLANES, bool FAR> struct dense_codes {
         const lane_numbers numbers = load_numbers(scan.codes, tile, lane);
         (void)score_items<PLANES>(scan, scan.queries[0], tile, lane, (1u << LANE_ITEMS) - 1, distances[0], numbers,
                                   -INFINITY, scores);
+        for (uint32_t i = 0; i < LANE_ITEMS; i++)
+            scores[i] = __fadd_rn(__fmul_rn(scores[i], gain), bias);
     }
 };
 
 template <uint32_t PLANES, bool FAR>
 static __global__ void __launch_bounds__(TILE_THREADS) score_both(THR_PARAMETER(thr_hit_dense_op) op) {
-    score_tile(op.tiles, dense_codes<PLANES, FAR>{op.scan});
+    score_tile(op.tiles, dense_codes<PLANES, FAR>{op.scan, op.gain, op.bias});
 }
 
 template <uint32_t PLANES> static void launch(thr_stream *stream, const thr_hit_dense_op *op, uint32_t n_blocks) {

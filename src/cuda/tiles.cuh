@@ -156,27 +156,31 @@ __device__ __forceinline__ void find_distances(const thr_device_scan &scan, uint
     }
 }
 
+/* Word w of one of a tile's items in a plane; of a last word that is not whole, its lower bytes. */
+__device__ __forceinline__ uint32_t code_word(const uint8_t *tile, uint32_t n_rows, uint32_t n_planes, uint32_t plane,
+                                              uint32_t w, uint32_t item) {
+    const uint32_t n_whole = n_rows / 4;
+    if (w < n_whole)
+        return ((const uint32_t *)tile)[(w * n_planes + plane) * THR_DEVICE_TILE + item];
+    uint32_t word = 0;
+#pragma unroll 1
+    for (uint32_t t = 0; t < n_rows % 4; t++)
+        word |= (uint32_t)tile[((n_whole * 4 + t) * n_planes + plane) * THR_DEVICE_TILE + item] << 8 * t;
+    return word;
+}
+
 /* |b|^2 of a lane's item i: from popcounts between its own planes (kernel/kernel.h, code_squares). */
 template <uint32_t PLANES>
 THR_RARE __device__ uint32_t code_square(const thr_device_codes &codes, uint32_t tile, uint32_t lane, uint32_t i) {
-    const uint32_t n_rows = (codes.n_dims + 7) / 8, n_whole = n_rows / 4, item = LANE_ITEMS * lane + i;
-    const uint8_t *bytes = tile_of(codes, tile);
-    const uint32_t *words = (const uint32_t *)bytes;
-    const uint32_t top = (1u << PLANES) - 1;
+    const uint32_t n_rows = (codes.n_dims + 7) / 8, top = (1u << PLANES) - 1;
+    const uint8_t *own = tile_of(codes, tile);
     uint32_t sum = 0;
 #pragma unroll 1
     for (uint32_t w = 0; w < (n_rows + 3) / 4; w++) {
         uint32_t x[PLANES];
 #pragma unroll
-        for (uint32_t p = 0; p < PLANES; p++) {
-            x[p] = 0;
-            if (w < n_whole)
-                x[p] = words[(w * PLANES + p) * THR_DEVICE_TILE + item];
-#pragma unroll 1
-            for (uint32_t t = 0; w == n_whole && t < n_rows % 4; t++)
-                x[p] |= (uint32_t)bytes[(n_whole * 4 + t) * PLANES * THR_DEVICE_TILE + p * THR_DEVICE_TILE + item]
-                        << 8 * t;
-        }
+        for (uint32_t p = 0; p < PLANES; p++)
+            x[p] = code_word(own, n_rows, PLANES, p, w, LANE_ITEMS * lane + i);
 #pragma unroll
         for (uint32_t a = 0; a < PLANES; a++)
 #pragma unroll

@@ -27,7 +27,7 @@ extern "C" {
 typedef struct thr_device thr_device; /* one GPU, opened */
 typedef struct thr_stream thr_stream;
 
-enum { THR_BACKEND_VERSION = 3 }; /* changes with this struct and those of ops.h, hit_ops.h and learn_ops.h */
+enum { THR_BACKEND_VERSION = 4 }; /* changes with this struct and those of ops.h, hit_ops.h and learn_ops.h */
 
 typedef struct thr_backend {
     uint32_t version;
@@ -73,6 +73,7 @@ typedef struct thr_backend {
     thr_status (*hit_lists)(thr_stream *stream, const thr_hit_lists_op *op, thr_error *err);
     thr_status (*hit_tiles)(thr_stream *stream, const thr_hit_tiles_op *op, thr_error *err);
     thr_status (*hit_dense)(thr_stream *stream, const thr_hit_dense_op *op, thr_error *err);
+    thr_status (*hit_terms)(thr_stream *stream, const thr_hit_terms_op *op, thr_error *err);
 
     thr_status (*gather)(thr_stream *stream, const thr_gather_op *op, thr_error *err);
     thr_status (*adam)(thr_stream *stream, const thr_adam_op *op, thr_error *err);

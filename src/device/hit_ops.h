@@ -103,14 +103,31 @@ typedef struct thr_hit_tiles_op {
 } thr_hit_tiles_op;
 
 /*
- * The same with a dense score: a value is made of an item's score by its code, as thr_screen_op finds it, plus its sum
- * as a float. Lists and codes have the same items in the same order (tiles.hits.rows is NULL, or theirs), and one query
- * each; the scan's filter is not used, that of the tiles is.
+ * The same with a dense score: a value is made of score gain + bias, with the score of an item's code as thr_screen_op
+ * finds it, plus its sum as a float. Lists and codes have the same items in the same order (tiles.hits.rows is NULL, or
+ * theirs), and one query each; the scan's filter is not used, that of the tiles is.
  */
 typedef struct thr_hit_dense_op {
     thr_hit_tiles_op tiles;
     thr_device_scan scan;
+    float gain, bias;
 } thr_hit_dense_op;
+
+/*
+ * What goes on from there takes along what its value was made of. Of the items chosen[0] to chosen[*n_chosen - 1], at
+ * most `wanted` of them, all of one query: the sum to sums, the distance of the code to the item. Items are told by
+ * places: hits.rows is NULL.
+ */
+typedef struct thr_hit_terms_op {
+    thr_device_hits hits;
+    const thr_hit_entry *entries;
+    const thr_hit_device_query *query;
+    thr_device_scan scan; /* of one query */
+    thr_device_item *chosen;
+    const uint32_t *n_chosen;
+    uint32_t wanted; /* at least 1 */
+    int32_t *sums;
+} thr_hit_terms_op;
 
 THR_ANYWHERE uint32_t thr_hit_tiles_of(uint32_t n_items) {
     return (n_items + THR_HIT_TILE - 1) / THR_HIT_TILE;

@@ -39,8 +39,30 @@ thr_hit_store_size thr_hit_store_get_size(thr_hit_store *store);
 typedef enum thr_hit_way { THR_HIT_WAY_AUTO, THR_HIT_WAY_LISTS, THR_HIT_WAY_TILES } thr_hit_way;
 void thr_hit_store_force(thr_hit_store *store, thr_hit_way way);
 
-/* The best items of query q, best first; called in order of the queries, by the thread that searches. */
-typedef void thr_hit_answer(void *arg, uint64_t q, const thr_candidate *best, size_t n, uint32_t n_unknown);
+/*
+ * What a query's search has found: the best items, best first. Where values were made of scores, too, in any order;
+ * sums has those of the items then, in units, and an item's distance is that of its code.
+ */
+typedef struct thr_hit_found {
+    const thr_candidate *items;
+    const int32_t *sums; /* or NULL */
+    size_t n;
+    uint32_t n_unknown;
+    double unit;
+} thr_hit_found;
+
+/* Who searches. */
+typedef struct thr_hit_caller {
+    void *arg;
+    /* What was found for query q; called in order of the queries, by the thread that searches. */
+    void (*answer)(void *arg, uint64_t q, const thr_hit_found *found);
+    /*
+     * NULL: values are made of sums alone. Else of score gain + bias, too, where an item's score is found by its code
+     * (thr_hit_dense_op): scan becomes the codes and query q. Codes are on the store's device, and what their stream
+     * was told is done; rows are places.
+     */
+    void (*scan)(void *arg, uint64_t q, thr_device_scan *scan, float *gain, float *bias);
+} thr_hit_caller;
 
 /*
  * The best k of the items that the target's filter lets through, of every query; k >= 1. The target's lists are the
@@ -51,7 +73,7 @@ typedef void thr_hit_answer(void *arg, uint64_t q, const thr_candidate *best, si
  * those before have been answered. Else *failed is UINT64_MAX. THR_ENOMEM, also for memory of the device; THR_EDEVICE.
  */
 thr_status thr_hit_store_search(thr_hit_store *store, const thr_hit_target *target, uint64_t values_number,
-                                const thr_hits_queries *queries, size_t k, thr_hit_answer *answer, void *arg,
+                                const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
                                 uint64_t *failed, thr_error *err);
 
 #endif

@@ -29,7 +29,9 @@ typedef enum thr_hit_room_name {
     THR_HIT_ROOM_COUNTS, /* of items and chosen ones, and rows whose values are not finite */
     THR_HIT_ROOM_ITEMS,
     THR_HIT_ROOM_CHOSEN,
+    THR_HIT_ROOM_TERMS,
     THR_HIT_ROOM_HOST_CHOSEN,
+    THR_HIT_ROOM_HOST_TERMS,
     THR_HIT_ROOM_HOST_COUNTS,
     THR_HIT_N_ROOMS
 } thr_hit_room_name;

@@ -124,7 +124,10 @@ thr_status thr_hits_get_index(thr_hits *hits, const thr_hit_index **index, thr_e
  * changes beside their file. values are those of the target. Errors and *failed as thr_hit_store_search has them.
  */
 thr_status thr_hits_search_device(thr_hits *hits, const thr_hit_target *target, const thr_hit_values *values,
-                                  const thr_hits_queries *queries, size_t k, thr_hit_answer *answer, void *arg,
+                                  const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
                                   uint64_t *failed, bool *done, thr_error *err);
+
+/* The lists on the first of devices, copied there by the first who asks. What thr_hit_store_create returns. */
+thr_status thr_hits_get_store(thr_hits *hits, const thr_devices *devices, thr_hit_store **store, thr_error *err);
 
 #endif

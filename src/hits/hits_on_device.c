@@ -41,22 +41,36 @@ static bool has_store(thr_hits *hits) {
     return has;
 }
 
+/* With the store's mutex. */
+static thr_status make_store(thr_hits *hits, const thr_devices *devices, thr_error *err) {
+    const thr_hits_contents *c = &hits->view.contents;
+    if (hits->store != NULL)
+        return THR_OK;
+    return thr_hit_store_create(hits->context, devices, &c->lists, c->rows, &hits->store, err);
+}
+
+thr_status thr_hits_get_store(thr_hits *hits, const thr_devices *devices, thr_hit_store **store, thr_error *err) {
+    (void)pthread_mutex_lock(&hits->store_mutex);
+    const thr_status status = make_store(hits, devices, err);
+    *store = hits->store;
+    (void)pthread_mutex_unlock(&hits->store_mutex);
+    return status;
+}
+
 /* The lists on a GPU, copied there by the first search that wants them; NULL: the CPU is to be used. */
 static thr_status get_store(thr_hits *hits, const thr_hits_queries *queries, thr_hit_store **store, thr_error *err) {
     thr_error why = {.status = THR_OK};
     const thr_devices *devices = NULL;
-    const thr_hits_contents *c = &hits->view.contents;
     const bool required = thr_gpus_required(hits->context);
     const double more = required || has_store(hits) ? 0 : cpu_seconds(hits, queries); /* not while others wait */
     thr_status status = THR_OK;
     (void)pthread_mutex_lock(&hits->store_mutex);
     if (hits->store != NULL || required || is_worth_it(hits, more))
         devices = thr_gpus_get(hits->context);
-    if (devices != NULL && hits->store == NULL) {
-        status = thr_hit_store_create(hits->context, devices, &c->lists, c->rows, &hits->store, &why);
-        if (falls_back(hits, status))
-            thr_gpus_give_up(hits->context, &why);
-    }
+    if (devices != NULL)
+        status = make_store(hits, devices, &why);
+    if (falls_back(hits, status))
+        thr_gpus_give_up(hits->context, &why);
     *store = devices == NULL ? NULL : hits->store;
     (void)pthread_mutex_unlock(&hits->store_mutex);
     if (status == THR_OK || falls_back(hits, status))
@@ -67,7 +81,7 @@ static thr_status get_store(thr_hits *hits, const thr_hits_queries *queries, thr
 }
 
 thr_status thr_hits_search_device(thr_hits *hits, const thr_hit_target *target, const thr_hit_values *values,
-                                  const thr_hits_queries *queries, size_t k, thr_hit_answer *answer, void *arg,
+                                  const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
                                   uint64_t *failed, bool *done, thr_error *err) {
     thr_error why = {.status = THR_OK};
     thr_hit_store *store = NULL;
@@ -77,7 +91,7 @@ thr_status thr_hits_search_device(thr_hits *hits, const thr_hit_target *target, 
     if (store == NULL)
         return THR_OK;
     const thr_status status =
-        thr_hit_store_search(store, target, values == NULL ? 0 : values->number, queries, k, answer, arg, failed, &why);
+        thr_hit_store_search(store, target, values == NULL ? 0 : values->number, queries, k, caller, failed, &why);
     if (falls_back(hits, status)) {
         thr_gpus_give_up(hits->context, &why);
         *failed = UINT64_MAX;

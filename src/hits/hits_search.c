@@ -203,24 +203,26 @@ typedef struct answers {
     uint32_t *n_unknown;
 } answers;
 
-static void put_answer(void *arg, uint64_t q, const thr_candidate *best, size_t n, uint32_t n_unknown) {
+static void put_answer(void *arg, uint64_t q, const thr_hit_found *found) {
     const answers *a = arg;
     for (size_t i = 0; i < a->k; i++) {
-        a->ids[q * a->k + i] = i >= n ? THR_NO_ID : a->item_ids == NULL ? best[i].row : a->item_ids[best[i].row];
+        const thr_candidate *item = &found->items[i];
+        const bool is_there = i < found->n;
+        a->ids[q * a->k + i] = !is_there ? THR_NO_ID : a->item_ids == NULL ? item->row : a->item_ids[item->row];
         if (a->values != NULL)
-            a->values[q * a->k + i] = i >= n ? -INFINITY : best[i].score;
+            a->values[q * a->k + i] = is_there ? item->score : -INFINITY;
     }
     if (a->n_unknown != NULL)
-        a->n_unknown[q] = n_unknown;
+        a->n_unknown[q] = found->n_unknown;
 }
 
 static thr_status search_device(thr_hits *hits, const thr_hit_target *target, const thr_hit_values *set,
                                 const thr_hits_queries *queries, const answers *a, bool *done, thr_error *err) {
     uint64_t failed = UINT64_MAX;
     answers to = *a;
+    const thr_hit_caller caller = {.arg = &to, .answer = put_answer};
     const size_t found = a->k < hits->info.n_items ? a->k : (size_t)hits->info.n_items;
-    const thr_status status =
-        thr_hits_search_device(hits, target, set, queries, found, put_answer, &to, &failed, done, err);
+    const thr_status status = thr_hits_search_device(hits, target, set, queries, found, &caller, &failed, done, err);
     return failed == UINT64_MAX ? status : tell_query(status, failed, err);
 }
 

@@ -2,6 +2,7 @@
 /* on_device.c - whether a search's screen runs on GPUs, and what happens when they fail. */
 #include "index/index_impl.h"
 
+#include "base/error.h"
 #include "context/gpus.h"
 #include "scan/store.h"
 
@@ -19,21 +20,45 @@ static bool falls_back(const thr_index *index, thr_status status) {
            (status == THR_EDEVICE || status == THR_ENOMEM || status == THR_EUNSUPPORTED);
 }
 
-/* The index's codes on GPUs, copied there at the first search that wants them; NULL: the CPU is to be used. */
-static thr_status get_store(thr_index *index, uint64_t n_queries, thr_store **store, thr_error *err) {
+/* What a search uses on GPUs; NULL: nothing. */
+typedef struct stores {
+    thr_store *codes;
+    thr_hit_store *lists;
+} stores;
+
+/*
+ * Copied there by the first search that wants them, with the store's mutex. Lists are on the first device, and so are
+ * the codes that are scored with them; lists go first, for codes make room for nobody.
+ */
+static thr_status make_stores(thr_index *index, const thr_devices *devices, bool with_hits, stores *s, thr_error *err) {
+    const bool apart = with_hits && devices->n > 1;
+    thr_store **codes = apart ? &index->first_store : &index->store;
+    thr_devices first = *devices;
+    first.n = 1;
+    if (with_hits)
+        THR_TRY(thr_hits_get_store(index->hits, devices, &s->lists, err));
+    if (*codes == NULL)
+        THR_TRY(thr_store_create(index->context, apart ? &first : devices, &index->target, codes, err));
+    s->codes = *codes;
+    return THR_OK;
+}
+
+static thr_status get_stores(thr_index *index, uint64_t n_queries, bool with_hits, stores *s, thr_error *err) {
     thr_error why = {.status = THR_OK};
     const thr_devices *devices = NULL;
     thr_status status = THR_OK;
+    *s = (stores){NULL, NULL};
     (void)pthread_mutex_lock(&index->store_mutex);
-    if (index->store != NULL || thr_gpus_required(index->context) || is_worth_it(index, n_queries))
+    if (index->store != NULL || index->first_store != NULL || thr_gpus_required(index->context) ||
+        is_worth_it(index, n_queries))
         devices = thr_gpus_get(index->context);
-    if (devices != NULL && index->store == NULL) {
-        status = thr_store_create(index->context, devices, &index->target, &index->store, &why);
-        if (falls_back(index, status))
-            thr_gpus_give_up(index->context, &why);
-    }
-    *store = devices == NULL ? NULL : index->store;
+    if (devices != NULL)
+        status = make_stores(index, devices, with_hits, s, &why);
+    if (falls_back(index, status))
+        thr_gpus_give_up(index->context, &why);
     (void)pthread_mutex_unlock(&index->store_mutex);
+    if (with_hits && s->codes != NULL && !thr_store_can_add_hits(s->codes))
+        s->codes = NULL; /* there is no room for all of them */
     if (status == THR_OK || falls_back(index, status))
         return THR_OK;
     if (err != NULL)
@@ -42,24 +67,28 @@ static thr_status get_store(thr_index *index, uint64_t n_queries, thr_store **st
 }
 
 thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries, uint64_t k,
-                          const thr_search_options *options, const thr_scan_hits *hits, uint64_t *rows, float *scores,
+                          const thr_search_options *options, thr_scan_hits *hits, uint64_t *rows, float *scores,
                           thr_error *err) {
     thr_error why = {.status = THR_OK};
     thr_scan_target target = index->target;
+    stores s = {NULL, NULL};
+    if (index->context->gpus != NULL && !options->exact)
+        THR_TRY(get_stores(index, queries->n_rows, hits != NULL, &s, err));
     target.hits = hits;
-    if (index->context->gpus != NULL && !options->exact && hits == NULL) {
-        const thr_status status = get_store(index, queries->n_rows, &target.store, err);
-        if (status != THR_OK)
-            return status;
-    }
+    target.store = s.codes;
     if (target.store != NULL) {
+        if (hits != NULL)
+            thr_hits_room_use(hits, s.lists);
         const thr_status status = thr_scan_search(scan, &target, queries, k, options, rows, scores, &why);
-        if (status == THR_OK || !falls_back(index, status)) {
+        /* A value that is not finite need not be in an answer: the CPU says. */
+        const bool left_to_cpu = hits != NULL && status == THR_ERANGE;
+        if (status == THR_OK || (!left_to_cpu && !falls_back(index, status))) {
             if (err != NULL && status != THR_OK)
                 *err = why;
             return status;
         }
-        thr_gpus_give_up(index->context, &why);
+        if (!left_to_cpu)
+            thr_gpus_give_up(index->context, &why);
         target.store = NULL;
     }
     return thr_scan_search(scan, &target, queries, k, options, rows, scores, err);

@@ -45,6 +45,7 @@ void thr_index_free(thr_index *index) {
     thr_idle_end(&index->scans, free_scan);
     thr_idle_end(&index->hits_rooms, thr_hits_room_free);
     thr_store_free(index->store);
+    thr_store_free(index->first_store);
     thr_rotation_free(context, index->manifest.quantiser.rotation);
     unload(index);
     thr_release(context, index->dir);

@@ -64,7 +64,7 @@ void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
 }
 
 static thr_status search_vectors(thr_index *index, const thr_matrix *queries, uint64_t k, thr_search_options *options,
-                                 const thr_scan_hits *hits, uint64_t *ids, float *scores, thr_error *err) {
+                                 thr_scan_hits *hits, uint64_t *ids, float *scores, thr_error *err) {
     thr_scan *scan;
     thr_index_resolve_recall(index, k, options);
     THR_TRY(thr_index_take_scan(index, &scan, err));

@@ -26,6 +26,9 @@ struct thr_hits_room {
     const thr_hits_queries *queries;
     uint32_t *n_unknown;
     thr_hit_set values;
+    const uint64_t *allowed; /* rows that may be found; NULL: all */
+    bool sigmoid;
+    thr_hit_store *store; /* the lists on a device, where that is used */
 };
 
 thr_status thr_hits_room_make(thr_context *context, void **piece, thr_error *err) {
@@ -114,6 +117,51 @@ static const int32_t *window_sums(void *arg, size_t lane, uint32_t window) {
     return thr_hit_pass_window(room->context->kernels, &room->lanes[lane]->pass, window);
 }
 
+/* A batch on a device: the scan's screen, and the room that its lists and numbers of queries are of. */
+typedef struct device_batch {
+    thr_hits_room *room;
+    const thr_scan_screen *screen;
+    uint64_t first;
+} device_batch;
+
+static void scan_codes(void *arg, uint64_t q, thr_device_scan *scan, float *gain, float *bias) {
+    const device_batch *b = arg;
+    b->screen->scan(b->screen->arg, b->first + q, scan, gain, bias);
+}
+
+static void hand_over(void *arg, uint64_t q, const thr_hit_found *found) {
+    const device_batch *b = arg;
+    if (b->room->n_unknown != NULL)
+        b->room->n_unknown[b->first + q] = found->n_unknown;
+    b->screen->found(b->screen->arg, b->first + q, found->items, found->sums, found->n, (float)found->unit);
+}
+
+/* As scan_hits.h says. Failures name no query here: the CPU, which goes on then, knows more. */
+static thr_status collect_on_device(void *arg, const thr_scan_screen *screen, uint64_t first, size_t n, size_t wanted,
+                                    thr_error *err) {
+    thr_hits_room *room = arg;
+    const thr_hit_values *values = room->values.of_file;
+    const thr_hit_target target = {.lists = &room->hits->view.contents.lists,
+                                   .value = room->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
+                                   .multipliers = values == NULL ? NULL : values->multipliers,
+                                   .offsets = values == NULL ? NULL : values->offsets,
+                                   .filter = room->allowed};
+    device_batch batch = {room, screen, first};
+    const thr_hit_caller caller = {.arg = &batch, .answer = hand_over, .scan = scan_codes};
+    thr_hits_queries queries = *room->queries;
+    uint64_t failed;
+    queries.offsets += first;
+    queries.n_queries = n;
+    return thr_hit_store_search(room->store, &target, values == NULL ? 0 : values->number, &queries, wanted, &caller,
+                                &failed, err);
+}
+
+void thr_hits_room_use(thr_scan_hits *scan_hits, thr_hit_store *store) {
+    thr_hits_room *room = scan_hits->arg;
+    room->store = store;
+    scan_hits->collect = store == NULL ? NULL : collect_on_device;
+}
+
 /* Every lane has room for the largest query, so that a second search of the same shape asks for no memory. */
 static thr_status make_lanes(thr_hits_room *room, size_t n_lanes, thr_error *err) {
     size_t most = 0;
@@ -155,13 +203,15 @@ thr_status thr_hits_room_begin(thr_hits_room *room, thr_hits *hits, size_t n_lan
         return THR_OK;
     THR_TRY(make_lanes(room, n_lanes, err));
     room->values = thr_hits_take_values(hits);
+    room->allowed = options->filter;
+    room->sigmoid = options->value == THR_HITS_VALUE_SIGMOID;
     const thr_hit_values *values = room->values.of_file;
     *scan_hits = (thr_scan_hits){.arg = room,
                                  .begin = begin_query,
                                  .window = window_sums,
                                  .multipliers = values == NULL ? NULL : values->multipliers,
                                  .offsets = values == NULL ? NULL : values->offsets,
-                                 .sigmoid = options->value == THR_HITS_VALUE_SIGMOID};
+                                 .sigmoid = room->sigmoid};
     return THR_OK;
 }
 

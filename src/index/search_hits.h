@@ -31,4 +31,7 @@ thr_status thr_hits_room_begin(thr_hits_room *room, thr_hits *hits, size_t n_lan
                                thr_scan_hits *scan_hits, thr_error *err);
 void thr_hits_room_end(thr_hits_room *room);
 
+/* From here on *scan_hits, which _begin has filled, can be asked on the device that store is on; NULL: it cannot. */
+void thr_hits_room_use(thr_scan_hits *scan_hits, thr_hit_store *store);
+
 #endif

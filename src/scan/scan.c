@@ -209,6 +209,7 @@ typedef struct store_batch {
     const query_search *search;
     uint64_t row;
     thr_scan_query queries[THR_STORE_QUERIES];
+    bool finite[THR_STORE_QUERIES];
 } store_batch;
 
 static void prepare_one(void *arg, size_t i, uint32_t worker) {
@@ -239,7 +240,7 @@ static void refine_one(void *arg, size_t i, uint32_t worker) {
 static void put_one(void *arg, size_t i, uint32_t worker) {
     store_batch *b = arg;
     (void)worker;
-    (void)put_answer(b->search, &b->queries[i], &b->search->scan->lanes[i], b->row + i); /* no hits: finite */
+    b->finite[i] = put_answer(b->search, &b->queries[i], &b->search->scan->lanes[i], b->row + i);
 }
 
 /* n queries from b->row on: what is done on devices between what is done on threads, a query each. */
@@ -248,7 +249,9 @@ static thr_status search_batch(store_batch *b, size_t n, thr_error *err) {
     thr_context *context = s->scan->context;
     thr_store *store = s->job->target->store;
     thr_parallel_for(context, n, prepare_one, b);
-    THR_TRY(thr_store_collect(store, s->job, b->queries, n, s->scan->lanes, err));
+    THR_TRY(s->job->target->hits == NULL
+                ? thr_store_collect(store, s->job, b->queries, n, s->scan->lanes, err)
+                : thr_store_collect_values(store, s->job, b->queries, b->row, n, s->scan->lanes, err));
     thr_parallel_for(context, n, rescore_one, b);
     if (thr_is_nested(s->job->target) && thr_store_can_rescore(store))
         THR_TRY(thr_store_rescore(store, s->job, b->queries, n, s->scan->lanes, err));
@@ -256,6 +259,8 @@ static thr_status search_batch(store_batch *b, size_t n, thr_error *err) {
     if (thr_answer_refines(s->job) && thr_store_can_refine(store))
         THR_TRY(thr_store_refine(store, s->job, b->queries, n, s->scan->lanes, err));
     thr_parallel_for(context, n, put_one, b);
+    for (size_t i = 0; i < n; i++)
+        THR_TRY(say(b->finite[i] ? THR_OK : THR_ERANGE, err));
     return THR_OK;
 }
 

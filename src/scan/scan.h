@@ -34,9 +34,9 @@ typedef struct thr_scan_target {
     uint32_t lead;       /* planes in the segments' blocks; below the quantiser's item_bits for nested codes */
     uint32_t query_bits; /* where a search's options leave them open; 0: THR_QUERY_BITS */
     thr_code_errors errors;
-    const thr_scan_hits
-        *hits;               /* NULL: items are ranked by their scores alone. With them at most 2^32 items, no store */
-    struct thr_store *store; /* the codes once more, on GPUs, which screen them then; or NULL */
+    const thr_scan_hits *hits; /* NULL: items are ranked by their scores alone. With them at most 2^32 items */
+    struct thr_store *store;   /* the codes once more, on GPUs, which screen them then; or NULL. With hits one that can
+                                  add them */
 } thr_scan_target;
 
 typedef struct thr_scan thr_scan; /* scratch memory, kept from search to search */

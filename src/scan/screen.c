@@ -112,8 +112,7 @@ static void estimate_block(const thr_scan_query *query, const uint32_t *distance
 /* What an item is ranked by depends on more than its code, so every item's is found. */
 static void screen_values(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
                           const thr_segment *segment, uint64_t first, size_t n_blocks) {
-    const bool scaled = segment->factors != NULL || segment->records != NULL;
-    const float gain = scaled ? 1 : query->norm > 0 ? query->code.gain : 0;
+    const float gain = thr_values_gain(query);
     for (size_t b = 0; b < n_blocks; b++) {
         uint64_t mask = thr_block_rows(query, segment, first + b);
         if (mask == 0)

@@ -53,6 +53,14 @@ thr_status thr_store_collect(thr_store *store, const struct thr_job *job, struct
                              struct thr_lane *lanes, thr_error *err);
 
 /*
+ * The same with hits, which the target's thr_scan_hits adds there: queries[i] is number first + i. It takes all codes
+ * to be resident on one device. THR_ERANGE, also of rows that the CPU's pass would have left out.
+ */
+bool thr_store_can_add_hits(const thr_store *store);
+thr_status thr_store_collect_values(thr_store *store, const struct thr_job *job, struct thr_scan_query *queries,
+                                    uint64_t first, size_t n, struct thr_lane *lanes, thr_error *err);
+
+/*
  * What thr_rescore and thr_refine do (lane.h), for the rows in the lanes' collectors. Only where every device has what
  * that takes, records or vectors.
  */

@@ -6,8 +6,8 @@
 #include "scan/store_impl.h"
 
 #include "base/error.h"
-#include "scan/lane.h"
 #include "scan/store_room.h"
+#include "scan/values.h"
 
 #include <string.h>
 
@@ -28,6 +28,24 @@ static bool holds(const scoring *s, const thr_store_part *part, size_t query, ui
     return row >= first && row - first < part->codes.n_items && !(s->rescoring && s->queries[query].collected);
 }
 
+/* A candidate's row. Until it is rescored, its sum of hits is below that (values.c). */
+static uint64_t row_of(const scoring *s, const thr_candidate *item) {
+    return s->rescoring && s->job->target->hits != NULL ? item->row >> 32 : item->row;
+}
+
+/*
+ * What thr_rescore and thr_refine make of a score. Nothing begins again after the first: there is one part with hits.
+ */
+static void put_score(const scoring *s, size_t q, thr_candidate *item, float score) {
+    const thr_scan_query *query = &s->queries[q];
+    item->score = score;
+    if (s->job->target->hits == NULL)
+        return;
+    if (s->rescoring)
+        (void)thr_values_unpack(item);
+    item->score = thr_value(query, item, s->rescoring ? score + query->bias : score);
+}
+
 /* Where the next rows of a part are looked for. */
 typedef struct cursor {
     size_t query, item;
@@ -42,11 +60,12 @@ static uint32_t take_rows(const scoring *s, const thr_store_part *part, cursor *
         const thr_collector *collector = &s->lanes[at->query].collector;
         for (; at->item < collector->n; at->item++) {
             const thr_candidate *item = &collector->items[at->item];
-            if (!holds(s, part, at->query, item->row))
+            const uint64_t row = row_of(s, item);
+            if (!holds(s, part, at->query, row))
                 continue;
             if (n == most)
                 return n;
-            rows[n++] = (thr_device_row){(uint32_t)at->query, (uint32_t)(item->row - first), item->distance};
+            rows[n++] = (thr_device_row){(uint32_t)at->query, (uint32_t)(row - first), item->distance};
         }
     }
     return n;
@@ -56,8 +75,8 @@ static void put_scores(const scoring *s, const thr_store_part *part, cursor at, 
     for (uint32_t done = 0; done < n; at.query++, at.item = 0) {
         thr_collector *collector = &s->lanes[at.query].collector;
         for (; at.item < collector->n && done < n; at.item++)
-            if (holds(s, part, at.query, collector->items[at.item].row))
-                collector->items[at.item].score = scores[done++];
+            if (holds(s, part, at.query, row_of(s, &collector->items[at.item])))
+                put_score(s, at.query, &collector->items[at.item], scores[done++]);
     }
 }
 

@@ -15,6 +15,13 @@ thr_status thr_values_begin(thr_scan_query *query, uint64_t row, thr_lane *lanes
 uint64_t thr_values_of_block(const thr_scan_query *query, thr_lane *lane, uint64_t first, float gain, float bias,
                              float *scores);
 
+/* What an estimate in the collector's units is multiplied by to be the user's score, less its bias. */
+static inline float thr_values_gain(const thr_scan_query *query) {
+    const thr_segment *segment = query->target->segments; /* the others have the same */
+    const bool scaled = segment->factors != NULL || segment->records != NULL;
+    return scaled ? 1 : query->norm > 0 ? query->code.gain : 0;
+}
+
 /* Offer rows of such a block. distances NULL: codes are not nested, and what waits for the exact score is the sum. */
 void thr_values_push(thr_lane *lane, uint64_t first, uint64_t mask, const float *values, const uint32_t *distances);
 

@@ -84,19 +84,19 @@ static void draw_queries(job *j, uint32_t n_features) {
     j->queries = (thr_hits_queries){BATCH, j->offsets, j->features, j->weights};
 }
 
-static void keep(void *arg, uint64_t q, const thr_candidate *best, size_t n, uint32_t n_unknown) {
+static void keep(void *arg, uint64_t q, const thr_hit_found *found) {
     job *j = arg;
-    (void)n_unknown;
-    memcpy(j->found[q], best, n * sizeof *best);
-    j->n_found[q] = n;
+    memcpy(j->found[q], found->items, found->n * sizeof *found->items);
+    j->n_found[q] = found->n;
 }
 
 static void on_gpu(job *j, const thr_hit_target *target, uint64_t n_queries) {
     thr_error err;
     uint64_t failed;
     thr_hits_queries queries = j->queries;
+    const thr_hit_caller caller = {.arg = j, .answer = keep};
     queries.n_queries = n_queries;
-    gcheck_must(thr_hit_store_search(j->store, target, target->multipliers == NULL ? 0 : 1, &queries, K, keep, j,
+    gcheck_must(thr_hit_store_search(j->store, target, target->multipliers == NULL ? 0 : 1, &queries, K, &caller,
                                      &failed, &err),
                 &err, "searching posting lists");
 }

@@ -9,6 +9,7 @@
 #include "device/keys.h"
 
 enum { N = 9000, DIMS = 40, N_ROWS = DIMS / 8, K = 60, FEATURES = 16 };
+static const float GAIN = 0.75f, BIAS = -0.5f;
 enum { CODE_TILES = (N + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE, PADDED = CODE_TILES * THR_DEVICE_TILE };
 
 /* Random codes with factors and offsets, as ops.h lays them out, and a query of them. */
@@ -47,8 +48,7 @@ static uint32_t bit_of(const codes *c, uint32_t item, uint32_t p, uint32_t d) {
     return (uint32_t)tile[512 * (size_t)c->n_planes + (size_t)p * THR_DEVICE_TILE + i] >> d % 8 & 1;
 }
 
-static float score_of(const codes *c, uint32_t item) {
-    const thr_device_query *query = &c->scan.queries[0];
+static int32_t distance_of(const codes *c, uint32_t item) {
     const uint32_t bits = c->scan.query_bits;
     int32_t distance = 0;
     for (uint32_t d = 0; d < DIMS; d++)
@@ -56,8 +56,13 @@ static float score_of(const codes *c, uint32_t item) {
             for (uint32_t j = 0; j < bits; j++)
                 if (bit_of(c, item, p, d) != (c->scan.words[d / 32 * bits + j] >> d % 32 & 1))
                     distance += 1 << (c->n_planes - 1 - p + bits - 1 - j);
-    const float score = (float)(query->total - 2 * distance) * c->factors[item] * query->gain;
-    return score - c->offsets[item] * query->weight;
+    return distance;
+}
+
+static float score_of(const codes *c, uint32_t item) {
+    const thr_device_query *query = &c->scan.queries[0];
+    const float score = (float)(query->total - 2 * distance_of(c, item)) * c->factors[item] * query->gain;
+    return (score - c->offsets[item] * query->weight) * GAIN + BIAS;
 }
 
 /* ------------------------------------------------------------------------------------------------ lists */
@@ -107,14 +112,18 @@ static thr_hit_device_query put_entries(const thr_hit_query *query, const thr_li
 
 /* ------------------------------------------------------------------------------------------------ one pass */
 
+static int64_t sum_of(const hits_problem *p, double unit, uint32_t item) {
+    int64_t sum = 0;
+    for (size_t f = 0; f < p->n; f++)
+        if (p->features[f] % HITS_STEP == 0 && p->catalogue.has[item * FEATURES + p->features[f] / HITS_STEP] != 0)
+            sum += lrint((double)p->weights[f] / unit);
+    return sum;
+}
+
 /* The naive model's values: score and sum as floats, added. */
 static void naive_values(const codes *c, const hits_problem *p, double unit, bool sigmoid, thr_candidate *all) {
     for (uint32_t i = 0; i < N; i++) {
-        int64_t sum = 0;
-        for (size_t f = 0; f < p->n; f++)
-            if (p->features[f] % HITS_STEP == 0 && p->catalogue.has[i * FEATURES + p->features[f] / HITS_STEP] != 0)
-                sum += lrint((double)p->weights[f] / unit);
-        const float score = score_of(c, i) + (float)((double)sum * unit);
+        const float score = score_of(c, i) + (float)((double)sum_of(p, unit, i) * unit);
         all[i] = (thr_candidate){.row = i, .score = sigmoid ? 1 / (1 + thr_exp_one(-score)) : score};
     }
     thr_candidates_sort(all, N);
@@ -153,6 +162,36 @@ static void check(thr_hit_dense_op *op, const thr_candidate *all) {
     free(items);
 }
 
+/* Of items all over the codes: what their values are made of. */
+static void check_terms(const thr_hit_dense_op *dense, const codes *c, const hits_problem *p, double unit) {
+    enum { CHOSEN = 700, WANTED = 750, APART = N / CHOSEN };
+    const uint32_t n = CHOSEN;
+    thr_device_item *items = test_array(WANTED, sizeof *items);
+    for (uint32_t i = 0; i < CHOSEN; i++)
+        items[i] = (thr_device_item){.key = thr_key_make(7 * i, i * APART), .score = i};
+    thr_hit_terms_op op = {.hits = dense->tiles.hits,
+                           .entries = dense->tiles.entries,
+                           .query = dense->tiles.queries,
+                           .scan = dense->scan,
+                           .chosen = gpu_put(items, WANTED * sizeof *items),
+                           .n_chosen = gpu_put(&n, sizeof n),
+                           .wanted = WANTED,
+                           .sums = gpu_put(NULL, WANTED * sizeof(int32_t))};
+    gpu_do(hit_terms, &op);
+    int32_t *sums = gpu_get(op.sums, WANTED * sizeof *sums);
+    thr_device_item *found = gpu_get(op.chosen, WANTED * sizeof *found);
+    for (uint32_t i = 0; i < CHOSEN; i++) {
+        assert_case(sums[i] == sum_of(p, unit, i * APART), "item %u: sum %d", i * APART, sums[i]);
+        assert_case((int32_t)found[i].distance == distance_of(c, i * APART), "item %u: distance %u", i * APART,
+                    found[i].distance);
+        assert_true(found[i].key == items[i].key && found[i].score == i);
+    }
+    assert_memory_equal(found + CHOSEN, items + CHOSEN, (WANTED - CHOSEN) * sizeof *items);
+    free(sums);
+    free(found);
+    free(items);
+}
+
 static void codes_and_lists_are_scored_in_one_pass(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -162,7 +201,7 @@ static void codes_and_lists_are_scored_in_one_pass(void **state) {
         thr_candidate *all = test_array(N, sizeof *all);
         thr_hit_query query = {0};
         thr_error err;
-        thr_hit_dense_op op = {.scan = c->scan};
+        thr_hit_dense_op op = {.scan = c->scan, .gain = GAIN, .bias = BIAS};
         assert_ok(thr_hit_query_make(gpu.context, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
         const thr_hit_device_query sent = put_entries(&query, &p.built.lists, &op.tiles.entries);
         op.tiles.hits = put_lists(&p.built.lists);
@@ -176,6 +215,7 @@ static void codes_and_lists_are_scored_in_one_pass(void **state) {
             op.scan.far_words = gpu_put(c->scan.words, 2 * c->scan.query_bits * sizeof *c->scan.words);
         naive_values(c, &p, query.unit, op.tiles.sigmoid, all);
         check(&op, all);
+        check_terms(&op, c, &p, query.unit);
         gpu_forget();
         thr_hit_query_free(gpu.context, &query);
         hits_free_problem(gpu.context, &p);

@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 
-enum { GPU_MOST_ARRAYS = 16 };
+enum { GPU_MOST_ARRAYS = 32 };
 
 static struct {
     test_emulator emulator;

@@ -55,14 +55,18 @@ typedef struct answers {
     uint64_t n_answered;
 } answers;
 
-static void keep(void *arg, uint64_t q, const thr_candidate *best, size_t n, uint32_t n_unknown) {
+static void keep(void *arg, uint64_t q, const thr_hit_found *found) {
     answers *a = arg;
     assert_int_equal(q, a->n_answered++);
-    assert_true(n <= a->k && q < LEFT);
-    memcpy(a->best + q * a->k, best, n * sizeof *best);
-    a->n[q] = n;
-    a->n_unknown[q] = n_unknown;
+    assert_true(found->n <= a->k && q < LEFT);
+    assert_null(found->sums);
+    memcpy(a->best + q * a->k, found->items, found->n * sizeof *found->items);
+    a->n[q] = found->n;
+    a->n_unknown[q] = found->n_unknown;
 }
+
+/* The answers of a search to a. */
+#define TO(a) (&(const thr_hit_caller){.arg = (a), .answer = keep})
 
 static answers start_answers(size_t k) {
     return (answers){.best = test_array(LEFT * k, sizeof(thr_candidate)), .k = k};
@@ -76,7 +80,7 @@ static void check(thr_hit_store *store, const hits_problem *p, const thr_hit_tar
     answers a = start_answers(k);
     uint64_t failed = 0;
     thr_error err;
-    assert_ok(thr_hit_store_search(store, target, number, &queries, k, keep, &a, &failed, &err), &err);
+    assert_ok(thr_hit_store_search(store, target, number, &queries, k, TO(&a), &failed, &err), &err);
     assert_true(a.n_answered == 1 && failed == UINT64_MAX && a.n_unknown[0] >= 3);
     assert_int_equal(a.n[0], k < n_all ? k : n_all);
     for (size_t i = 0; i < a.n[0]; i++) {
@@ -291,7 +295,7 @@ static void queries_of_a_batch_are_answered_each_for_itself(void **state) {
         uint64_t failed = 0;
         thr_error err;
         thr_hit_store_force(store, WAYS[way]);
-        assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, K, keep, &a, &failed, &err), &err);
+        assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, K, TO(&a), &failed, &err), &err);
         assert_int_equal(a.n_answered, 3);
         for (uint64_t q = 0; q < 3; q++) {
             uint64_t rows[K];
@@ -321,7 +325,7 @@ static void an_error_names_its_query_and_those_before_are_answered(void **state)
         answers a = start_answers(K);
         thr_hit_store_force(store, WAYS[way]);
         t->weights[t->offsets[2] + 1] = NAN;
-        assert_error(thr_hit_store_search(store, &target, 0, &t->queries, K, keep, &a, &failed, &err), THR_ERANGE, &err,
+        assert_error(thr_hit_store_search(store, &target, 0, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
                      "feature 6 of a query weighs nan");
         assert_true(failed == 2 && a.n_answered == 2);
         t->weights[t->offsets[2] + 1] = 1;
@@ -329,7 +333,7 @@ static void an_error_names_its_query_and_those_before_are_answered(void **state)
         x.multipliers[1234] = NAN;
         target.multipliers = x.multipliers;
         a.n_answered = 0;
-        assert_error(thr_hit_store_search(store, &target, 1 + (uint64_t)way, &t->queries, K, keep, &a, &failed, &err),
+        assert_error(thr_hit_store_search(store, &target, 1 + (uint64_t)way, &t->queries, K, TO(&a), &failed, &err),
                      THR_ERANGE, &err, "the value of row 1234 is not finite");
         assert_true(failed == 0 && a.n_answered == 0);
         target.multipliers = NULL;
@@ -349,11 +353,11 @@ static void a_filter_that_lets_nothing_through_finds_nothing(void **state) {
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
     answers a = start_answers(3);
     thr_error err;
-    assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 3, keep, &a, &failed, &err), &err);
+    assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 3, TO(&a), &failed, &err), &err);
     assert_true(a.n_answered == 3 && a.n[0] == 0 && a.n[1] == 0 && a.n[2] == 0 && a.n_unknown[0] >= 3);
     filter[2999 / 64] |= UINT64_C(1) << 2999 % 64;
     a.n_answered = 0;
-    assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 3, keep, &a, &failed, &err), &err);
+    assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 3, TO(&a), &failed, &err), &err);
     assert_true(a.n[0] == 1 && a.best[0].row == 2999 && a.n[2] == 1);
     thr_hit_store_free(store);
     free(a.best);
@@ -385,7 +389,7 @@ static void lists_in_no_order_stay_within_their_sums(void **state) {
         answers a = start_answers(10);
         thr_error err;
         thr_hit_store_force(store, WAYS[way]);
-        assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 10, keep, &a, &failed, &err), &err);
+        assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 10, TO(&a), &failed, &err), &err);
         assert_true(a.n_answered == 3 && a.n[0] == 10 && a.n[2] == 10);
         free(a.best);
     }
@@ -417,7 +421,7 @@ static void every_failure_of_the_device_is_told_and_forgotten(void **state) {
             status = thr_hit_store_create(w->context, w->devices, &t->p.built.lists, NULL, &store, &err);
             if (status == THR_OK) {
                 thr_hit_store_force(store, WAYS[number % 2]);
-                status = thr_hit_store_search(store, &target, 1, &t->queries, 20, keep, &a, &failed, &err);
+                status = thr_hit_store_search(store, &target, 1, &t->queries, 20, TO(&a), &failed, &err);
             }
             if (status != THR_OK) {
                 assert_int_equal(status, kind == 0 ? THR_ENOMEM : THR_EDEVICE);
@@ -427,7 +431,7 @@ static void every_failure_of_the_device_is_told_and_forgotten(void **state) {
             emulator.let_fail("none");
             if (status == THR_ENOMEM && store != NULL) { /* a device that lacked memory goes on */
                 a.n_answered = 0;
-                assert_ok(thr_hit_store_search(store, &target, 1, &t->queries, 20, keep, &a, &failed, &err), &err);
+                assert_ok(thr_hit_store_search(store, &target, 1, &t->queries, 20, TO(&a), &failed, &err), &err);
                 assert_int_equal(a.n_answered, 3);
             }
             thr_hit_store_free(store);
@@ -455,7 +459,7 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
         thr_hit_store_force(store, WAYS[way]);
         for (int times = 0; times < 3; times++) {
             answers a = start_answers(40);
-            assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 40, keep, &a, &failed, &err), &err);
+            assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 40, TO(&a), &failed, &err), &err);
             assert_true(times == 0 || (atomic_load(&memory.calls) == calls && emulator.allocated() == device &&
                                        emulator.pinned() == pinned));
             calls = atomic_load(&memory.calls);
