@@ -125,7 +125,7 @@ static int read_scores(row_scores *s, program *run, const char *file) {
 static int order(row_scores *s, const thr_ranking_view *view) {
     double *ordered;
 
-    if (view->rows == NULL)
+    if (view->rows == NULL || s->n == 0)
         return PROG_DONE;
     ordered = malloc((size_t)s->n * sizeof *ordered);
     if (ordered == NULL)

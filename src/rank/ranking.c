@@ -170,15 +170,15 @@ static thr_status copy_csr(thr_ranking *r, const thr_csr *features, thr_error *e
     return THR_OK;
 }
 
-/* One of matrix and csr. */
-static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix, const thr_csr *csr,
+/* One of matrix and csr, the other NULL. */
+static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix, const thr_csr *csr, size_t n_rows,
                                  const double *labels, const uint64_t *queries, thr_ranking **ranking, thr_error *err) {
     thr_ranking *r = NULL;
     *ranking = NULL;
     THR_TRY(make(context, &r, err));
     thr_status status = matrix != NULL ? copy_matrix(r, matrix, err) : copy_csr(r, csr, err);
     if (status == THR_OK)
-        status = copy_judgements(r, (size_t)(matrix != NULL ? matrix->n_rows : csr->n_rows), labels, queries, err);
+        status = copy_judgements(r, n_rows, labels, queries, err);
     if (status == THR_OK)
         status = finish(r, err);
     if (status == THR_OK)
@@ -190,12 +190,12 @@ static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix,
 
 thr_status thr_ranking_from_matrix(thr_context *context, const thr_matrix *features, const double *labels,
                                    const uint64_t *queries, thr_ranking **ranking, thr_error *err) {
-    return make_of_arrays(context, features, NULL, labels, queries, ranking, err);
+    return make_of_arrays(context, features, NULL, (size_t)features->n_rows, labels, queries, ranking, err);
 }
 
 thr_status thr_ranking_from_csr(thr_context *context, const thr_csr *features, const double *labels,
                                 const uint64_t *queries, thr_ranking **ranking, thr_error *err) {
-    return make_of_arrays(context, NULL, features, labels, queries, ranking, err);
+    return make_of_arrays(context, NULL, features, (size_t)features->n_rows, labels, queries, ranking, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ use */
