@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "io/svmlight.h"
+#include "io/svmlight_extra.h"
 #include "parallel/pool.h"
 
 #ifndef THR_WITH_GZ
@@ -545,6 +546,45 @@ static void a_damaged_cache_is_not_believed(void **state) {
     }
 }
 
+/* Right checksums over wrong contents: what a program gone wrong, or worse, would write. */
+static void a_cache_whose_arrays_make_no_sense_is_not_believed(void **state) {
+    (void)state;
+    bytes text = {0};
+    put_text(&text, "1 qid:1 1:1 20:2 # a\n2 qid:1 1:3\n0.5 qid:2 20:7\n");
+    (void)write_file("h.svm", &text);
+    for (int wrong = 0; wrong < 12; wrong++) {
+        double labels[3] = {1, 2, 0.5};
+        uint64_t queries[3] = {1, 1, 2}, starts[4] = {0, 2, 3, 4}, comment_starts[4] = {0, 1, 1, 1};
+        uint32_t columns[4] = {0, 19, 0, 19};
+        float values[4] = {1, 2, 3, 7};
+        const thr_svmlight s = {.n_rows = 3,
+                                .n_values = 4,
+                                .n_features = wrong == 11 ? 19 : 20,
+                                .labels = labels,
+                                .queries = queries,
+                                .starts = starts,
+                                .columns = columns,
+                                .values = values,
+                                .comment_starts = comment_starts,
+                                .comments = "a"};
+        thr_svmlight_source source;
+        thr_error err;
+        labels[1] = wrong == 1 ? (double)NAN : 2;
+        values[3] = wrong == 2 ? INFINITY : 7;
+        columns[3] = wrong == 3 ? 20 : wrong == 4 ? UINT32_MAX : 19;
+        columns[1] = wrong == 5 ? 0 : 19;
+        starts[1] = wrong == 6 ? 5 : wrong == 7 ? UINT64_MAX : 2;
+        starts[0] = wrong == 8 ? 1 : 0;
+        starts[3] = wrong == 9 ? 3 : 4;
+        comment_starts[1] = wrong == 10 ? 2 : 1;
+        assert_int_equal(thr_svmlight_look(test_context, in_dir("h.svm"), &source, &err), THR_OK);
+        assert_int_equal(thr_svmlight_cache_write(test_context, in_dir("h.svm"), &source, true, &s, &err), THR_OK);
+        if (read_cached("h.svm", &text, WITH_CACHE) != (wrong == 0))
+            fail_msg("cache %d", wrong);
+    }
+    drop(&text);
+}
+
 static void a_cache_that_cannot_be_written_is_said(void **state) {
     (void)state;
     bytes text = {0};
@@ -617,6 +657,7 @@ int main(void) {
         io_test(a_cache_is_used_while_the_file_is_what_it_was),
         io_test(a_cache_knows_the_query_file),
         io_test(a_damaged_cache_is_not_believed),
+        io_test(a_cache_whose_arrays_make_no_sense_is_not_believed),
         io_test(a_cache_that_cannot_be_written_is_said),
         io_test(every_allocation_may_fail),
         io_test(what_is_not_there_is_said),
