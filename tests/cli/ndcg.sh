@@ -68,6 +68,20 @@ printf 'no cache' >judged.svm.thr-cache
 works "$THRESHER" eval ndcg scores.txt judged.svm -k 2 --json --cache
 same out expected
 
+# what files hold
+works "$THRESHER" info judged.svm
+says '^rows  *7$' out
+says '^queries  *3, of 2 to 3 rows$' out
+says '^pairs  *3 of different labels$' out
+says '^labels  *0 to 2$' out
+works "$THRESHER" info judged.svm --json
+is_json out
+says '"n_rows":7,"n_queries":3,"smallest_query":2,"largest_query":3,"n_pairs":3,"n_features":2,"dense":true' out
+printf '1 5:1\n-1 70:2\n' >plain.libsvm
+works "$THRESHER" info plain.libsvm
+says '^queries  *none' out
+says '^features  *70, sparse$' out
+
 # what does not fit
 fails 1 'side.svm: none of 7 rows has a qid:N.*no .query file' sh -c "rm side.svm.query; '$THRESHER' eval ndcg side.txt side.svm"
 printf '1\n2\n' >side.svm.query
