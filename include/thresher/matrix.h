@@ -62,6 +62,18 @@ typedef struct thr_matrix {
 THR_API thr_matrix thr_matrix_f32(const float *data, uint64_t n_rows, uint32_t n_dims);
 
 /*
+ * A view of sparse rows: those of row r stand at starts[r] to starts[r + 1] - 1 in columns, ascending, and values; what
+ * does not stand there is 0.
+ */
+typedef struct thr_csr {
+    const uint64_t *starts; /* n_rows + 1, from 0 */
+    const uint32_t *columns;
+    const float *values;
+    uint64_t n_rows;
+    uint32_t n_columns;
+} thr_csr;
+
+/*
  * Widen rows [first, first + n) of any dtype to float32, n_dims values a row, dense in out.
  * 64-bit integers beyond 2^24 round to the nearest float.
  *

@@ -72,6 +72,102 @@ THR_API thr_status thr_gauc(const thr_ranked *ranked, double *gauc, thr_error *e
  */
 THR_API thr_status thr_top_recall(const thr_ranked *ranked, size_t g, double *recall, double *by_value, thr_error *err);
 
+/* ------------------------------------------------------------------------------------------------ judged rankings */
+
+/*
+ * Rows by query with what a model said of them and what is right: query q has rows offsets[q] to offsets[q + 1] - 1.
+ * Rows are ranked within their query by descending score; of equal scores the first row stands first. A view.
+ */
+typedef struct thr_judged {
+    size_t n_queries;
+    const uint64_t *offsets; /* n_queries + 1 */
+    const double *scores;    /* infinite ones are allowed */
+    const double *labels;    /* the larger the better */
+} thr_judged;
+
+/* What a label is worth: 2^label - 1 for labels up to THR_GAIN_MAX_LABEL, or the label. Labels are 0 or more. */
+typedef enum thr_gain { THR_GAIN_EXPONENTIAL = 0, THR_GAIN_LINEAR = 1 } thr_gain;
+
+enum { THR_GAIN_MAX_LABEL = 31 }; /* beyond it 2^label hides all others: use linear gain */
+
+/* What a gain at a rank, from 1, counts: 1 / log2(1 + rank); or 1, 1, then 1 / log2(rank), as LETOR's tools have it. */
+typedef enum thr_discount { THR_DISCOUNT_LOG2 = 0, THR_DISCOUNT_LETOR = 1 } thr_discount;
+
+/* What a query without a gain counts as: 0, 1, or nothing. */
+typedef enum thr_no_gain { THR_NO_GAIN_ZERO = 0, THR_NO_GAIN_ONE = 1, THR_NO_GAIN_LEFT_OUT = 2 } thr_no_gain;
+
+/*
+ * What tools print under one name: Eval-Score-4.0.pl of LETOR 4.0; LightGBM's metric ndcg; XGBoost's ndcg, and its
+ * ndcg-. All have exponential gain.
+ */
+typedef enum thr_convention {
+    THR_CONVENTION_LETOR = 0,        /* LETOR's discount, no gain is 0, so is NDCG@k of queries of fewer than k rows */
+    THR_CONVENTION_LIGHTGBM = 1,     /* log2, no gain is 1 */
+    THR_CONVENTION_XGBOOST = 2,      /* log2, no gain is 1 */
+    THR_CONVENTION_XGBOOST_MINUS = 3 /* log2, no gain is 0 */
+} thr_convention;
+
+typedef struct thr_quality_options {
+    size_t size; /* sizeof(thr_quality_options), set by _init */
+    size_t k;    /* ranks that count for NDCG, ERR and precision; 0: all */
+    thr_gain gain;
+    thr_discount discount;
+    thr_no_gain no_gain;  /* for MAP and MRR, too, where no row is relevant */
+    bool short_is_zero;   /* NDCG@k of a query of fewer than k rows is 0 */
+    bool ties_are_right;  /* pairs of equal scores count as right, as SVMrank and LIBLINEAR have it; else as wrong */
+    double relevant;      /* the least label that is relevant, for MAP, MRR and precision */
+    double largest_label; /* that there can be, for ERR; 0: the largest of labels */
+} thr_quality_options;
+
+/* Those of a convention, with k = 10, ties wrong, labels from 1 on relevant. */
+THR_API void thr_quality_options_init(thr_quality_options *options, thr_convention convention);
+
+/*
+ * NDCG@k: a query's sum of gain x discount over its first k ranks, divided by the best sum its labels allow; the mean
+ * over queries. options may be NULL: LightGBM's convention. by_query, when not NULL, gets n_queries values, NaN for
+ * queries that are left out.
+ *
+ * Returns THR_OK; THR_EINVAL for no queries, offsets that do not ascend, options out of range, or where all queries are
+ * left out; THR_ERANGE for a score that is not a number, or a label that is not finite, negative, or too large for the
+ * gain (err names query and row); THR_ENOMEM.
+ */
+THR_API thr_status thr_ndcg(const thr_judged *judged, const thr_quality_options *options, double *ndcg,
+                            double *by_query, thr_error *err);
+
+/* Pairs of rows of one query of which one has the larger label. */
+typedef struct thr_pair_quality {
+    uint64_t n_pairs, n_right, n_tied; /* all; those with the larger score at the larger label; those of equal scores */
+    double accuracy;                   /* (16) of the RankSVM paper, over all pairs: n_right / n_pairs */
+    double accuracy_ties_right;        /* (n_right + n_tied) / n_pairs, which is 1 for scores that are all equal */
+} thr_pair_quality;
+
+/*
+ * Pairwise accuracy, in O(n log n) for a query of n rows. Labels are any finite numbers.
+ *
+ * Statuses as above; THR_EINVAL where there are no pairs: every query has equal labels only.
+ */
+THR_API thr_status thr_pair_accuracy(const thr_judged *judged, thr_pair_quality *quality, thr_error *err);
+
+/* The means over queries of what can be said of a ranking; NaN where all queries are left out. */
+typedef struct thr_quality {
+    uint64_t n_rows, n_queries;
+    uint64_t n_without_gain; /* queries in which no row has one */
+    double ndcg;             /* at k */
+    double map;              /* precision at the ranks of relevant rows, their mean; over all ranks */
+    double mrr;              /* 1 / rank of the first relevant row */
+    double err;       /* expected reciprocal rank, of Chapelle and others 2009, over k ranks: rank r is reached, and
+                                satisfies with probability gain / (1 + gain of the largest label) */
+    double precision; /* relevant rows among the first k, / k (of all ranks: / rows) */
+    thr_pair_quality pairs; /* accuracies are NaN without pairs */
+    double pair_accuracy;   /* the one that options ask for */
+} thr_quality;
+
+/* All of them. Statuses of thr_ndcg, but that nothing left is no error. */
+THR_API thr_status thr_rank_quality(const thr_judged *judged, const thr_quality_options *options, thr_quality *quality,
+                                    thr_error *err);
+
+/* ------------------------------------------------------------------------------------------------ buckets */
+
 /*
  * What a search misses that keeps only the best of every bucket (RBE, appendix B): the probability that of the best
  * n_wanted of n_candidates at most at_most share a bucket with a better one and are lost. Candidates are in buckets of

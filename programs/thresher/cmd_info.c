@@ -12,6 +12,7 @@
 #include "kernels.h"
 #include "model_info.h"
 #include "program.h"
+#include "ranking_info.h"
 #include "talk.h"
 
 typedef struct info_values {
@@ -168,12 +169,14 @@ static int run_info(program *run, const void *values) {
         return prog_print_index(run, path);
     if (prog_is_hits(path))
         return prog_print_hits(run, path);
+    if (prog_names_ranking(path))
+        return prog_print_ranking(run, path);
     return prog_names_model(path) ? prog_print_model(run, path) : print_file(run, path);
 }
 
 static const prog_argument arguments[] = {
     {.name = "FILE|DIR",
-     .help = "a file of vectors, ids, words, a model or posting lists, or an index",
+     .help = "a file of vectors, ids, words, a model, posting lists or examples to rank (.svm), or an index",
      .offset = offsetof(info_values, path),
      .names = PROG_NAMES_FILE},
     {.name = NULL},
@@ -189,9 +192,8 @@ const prog_command prog_info = {
     .summary = "show this build and machine, or what a file is",
     .text = "Without an argument: the version, the CPU level in use and those available, the threads, the GPUs "
             "or why there are none, what the build can read, and how fast distances are computed in each way. With a "
-            "file: its rows, dimensions and type of values; of a model, what it makes of texts. With an index: what "
-            "thresher "
-            "index info shows.",
+            "file: its rows, dimensions and type of values; of a model, what it makes of texts; of examples to rank, "
+            "queries, pairs and labels. With an index: what thresher index info shows.",
     .arguments = arguments,
     .options = no_options,
     .values_size = sizeof(info_values),

@@ -86,6 +86,7 @@ extern const prog_command prog_hits_info;
 extern const prog_command prog_hits_verify;
 extern const prog_command prog_eval_recall;
 extern const prog_command prog_eval_auc;
+extern const prog_command prog_eval_ndcg;
 extern const prog_command bench_scan_command;   /* bench/scan.c */
 extern const prog_command bench_filter_command; /* bench/filter.c */
 extern const prog_command bench_search_command; /* bench/search.c */

@@ -31,6 +31,10 @@ STRUCTS = {
     "thr_dual_info": _abi.DualInfo,
     "thr_dual_hit": _abi.DualHit,
     "thr_dual_quality": _abi.DualQuality,
+    "thr_judged": _abi.Judged,
+    "thr_quality_options": _abi.QualityOptions,
+    "thr_pair_quality": _abi.PairQuality,
+    "thr_quality": _abi.Quality,
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
     "thr_search_options": _abi.SearchOptions,
@@ -64,6 +68,8 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_DUAL_LOSS_{name.upper()}": number for name, number in _abi.DUAL_LOSS.items()})
     wanted.update({f"THR_DUAL_VALUE_{name.upper()}": number for name, number in _abi.DUAL_VALUE.items()})
     wanted.update({f"THR_DUAL_{name.upper()}": number for name, number in _abi.DUAL_OPTIMISER.items()})
+    wanted.update({f"THR_GAIN_{name.upper()}": number for name, number in _abi.GAIN.items()})
+    wanted.update({f"THR_CONVENTION_{name.upper()}": number for name, number in _abi.CONVENTION.items()})
     wanted.update({f"THR_HITS_ORDER_{name.upper()}": number for name, number in _abi.HITS_ORDER.items()})
     wanted.update({f"THR_HITS_VALUE_{name.upper()}": number for name, number in _abi.HITS_VALUE.items()})
     wanted.update({f"THR_ROTATE_{name.upper()}": number for name, number in _abi.ROTATE.items()})

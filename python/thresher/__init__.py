@@ -37,6 +37,7 @@ from ._index import Index
 from ._index_info import IndexInfo
 from ._library import lib
 from ._metric import recall
+from ._quality import RankQuality, ndcg, rank_quality
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
 
@@ -70,6 +71,7 @@ __all__ = [
     "MemoryLimitError",
     "MismatchError",
     "NotFoundError",
+    "RankQuality",
     "Tower",
     "TowerEpoch",
     "TowerInfo",
@@ -78,5 +80,7 @@ __all__ = [
     "UnsupportedError",
     "devices",
     "info",
+    "ndcg",
+    "rank_quality",
     "recall",
 ]

@@ -42,6 +42,8 @@ DUAL_OPTIMISER = {"adam": 0, "ftrl": 1}
 ROTATE = {"auto": 0, "on": 1, "off": 2}
 HITS_ORDER = {"features": 0, "rows": 1}
 HITS_VALUE = {"sum": 0, "sigmoid": 1}
+GAIN = {"exponential": 0, "linear": 1}
+CONVENTION = {"letor": 0, "lightgbm": 1, "xgboost": 2, "xgboost_minus": 3}
 HITS_MAX_FEATURE = 2**28 - 1
 DTYPE = {
     "none": 0,
@@ -294,6 +296,54 @@ class DualQuality(ctypes.Structure):
         ("recall_10", c_double),
         ("value_recall_5", c_double),
         ("value_recall_10", c_double),
+    ]
+
+
+class Judged(ctypes.Structure):
+    _fields_ = [
+        ("n_queries", c_size_t),
+        ("offsets", c_void_p),
+        ("scores", c_void_p),
+        ("labels", c_void_p),
+    ]
+
+
+class QualityOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("k", c_size_t),
+        ("gain", c_int),
+        ("discount", c_int),
+        ("no_gain", c_int),
+        ("short_is_zero", c_bool),
+        ("ties_are_right", c_bool),
+        ("relevant", c_double),
+        ("largest_label", c_double),
+    ]
+
+
+class PairQuality(ctypes.Structure):
+    _fields_ = [
+        ("n_pairs", c_uint64),
+        ("n_right", c_uint64),
+        ("n_tied", c_uint64),
+        ("accuracy", c_double),
+        ("accuracy_ties_right", c_double),
+    ]
+
+
+class Quality(ctypes.Structure):
+    _fields_ = [
+        ("n_rows", c_uint64),
+        ("n_queries", c_uint64),
+        ("n_without_gain", c_uint64),
+        ("ndcg", c_double),
+        ("map", c_double),
+        ("mrr", c_double),
+        ("err", c_double),
+        ("precision", c_double),
+        ("pairs", PairQuality),
+        ("pair_accuracy", c_double),
     ]
 
 

@@ -96,6 +96,9 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
         c_int,
         [c_void_p, c_uint64, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, _ERR],
     ),
+    "thr_quality_options_init": (None, [c_void_p, c_int]),
+    "thr_ndcg": (c_int, [c_void_p, c_void_p, POINTER(c_double), c_void_p, _ERR]),
+    "thr_rank_quality": (c_int, [c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_recall": (
         c_int,
         [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_double), _ERR],

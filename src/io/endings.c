@@ -25,8 +25,7 @@ static bool ends_with(const char *text, size_t length, const char *ending) {
     return length > n && memcmp(text + length - n, ending, n) == 0;
 }
 
-/* Cuts .gz or .xz off. */
-static thr_packing cut_packing(const char *path, size_t *length) {
+thr_packing thr_packing_cut(const char *path, size_t *length) {
     for (thr_packing packing = THR_PACKING_GZ; packing <= THR_PACKING_XZ; packing++) {
         if (ends_with(path, *length, packings[packing])) {
             *length -= strlen(packings[packing]);
@@ -37,7 +36,7 @@ static thr_packing cut_packing(const char *path, size_t *length) {
 }
 
 static const thr_ending *match(const char *path, size_t length, bool with_part, thr_packing *packing) {
-    *packing = cut_packing(path, &length);
+    *packing = thr_packing_cut(path, &length);
     for (size_t i = 0; i < N_ENDINGS; i++)
         if ((!with_part || endings[i].has_parts) && ends_with(path, length, endings[i].text))
             return &endings[i];
@@ -67,7 +66,7 @@ static size_t distance(const char *a, size_t n, const char *b) {
 /* A known ending at most two edits away from the name's own, NULL when there is none. */
 static const char *guess(const char *path) {
     size_t length = strcspn(path, ":");
-    (void)cut_packing(path, &length);
+    (void)thr_packing_cut(path, &length);
     size_t start = length;
     while (start > 0 && path[start - 1] != '.' && path[start - 1] != '/')
         start--;

@@ -21,4 +21,7 @@ typedef struct thr_ending {
  */
 thr_status thr_ending_find(const char *name, char *path, thr_source *source, const thr_ending **ending, thr_error *err);
 
+/* What .gz or .xz at the end of path says; *length, of path, becomes that without it. */
+thr_packing thr_packing_cut(const char *path, size_t *length);
+
 #endif

@@ -73,6 +73,17 @@ PINNED(THR_DUAL_VALUE_DIFFERENCE, 0);
 PINNED(THR_DUAL_VALUE_SWAP, 1);
 PINNED(THR_DUAL_ADAM, 0);
 PINNED(THR_DUAL_FTRL, 1);
+PINNED(THR_GAIN_EXPONENTIAL, 0);
+PINNED(THR_GAIN_LINEAR, 1);
+PINNED(THR_DISCOUNT_LOG2, 0);
+PINNED(THR_DISCOUNT_LETOR, 1);
+PINNED(THR_NO_GAIN_ZERO, 0);
+PINNED(THR_NO_GAIN_ONE, 1);
+PINNED(THR_NO_GAIN_LEFT_OUT, 2);
+PINNED(THR_CONVENTION_LETOR, 0);
+PINNED(THR_CONVENTION_LIGHTGBM, 1);
+PINNED(THR_CONVENTION_XGBOOST, 2);
+PINNED(THR_CONVENTION_XGBOOST_MINUS, 3);
 
 /*
  * Structs a caller makes. Those that begin with size may grow at the end (then the number here grows with them, and the
@@ -81,6 +92,7 @@ PINNED(THR_DUAL_FTRL, 1);
 #if defined(__x86_64__) || defined(__aarch64__)
 PINNED(sizeof(thr_error), 4 + 768);
 PINNED(sizeof(thr_matrix), 32);
+PINNED(sizeof(thr_csr), 40);
 PINNED(sizeof(thr_quantiser), 72);
 PINNED(sizeof(thr_reader_shape), 24);
 PINNED(sizeof(thr_allocator), 24);
@@ -104,6 +116,14 @@ PINNED(sizeof(thr_dual_report), 72);
 PINNED(sizeof(thr_dual_info), 80);
 PINNED(sizeof(thr_dual_hit), 24);
 PINNED(sizeof(thr_dual_quality), 56);
+PINNED(sizeof(thr_judged), 32);
+PINNED(sizeof(thr_quality_options), 48);
+PINNED(sizeof(thr_pair_quality), 40);
+PINNED(sizeof(thr_quality), 112);
+PINNED(sizeof(thr_ranking_options), 16);
+PINNED(sizeof(thr_ranking_view), 104);
+PINNED(offsetof(thr_ranking_options, size), 0);
+PINNED(offsetof(thr_quality_options, size), 0);
 PINNED(offsetof(thr_hits_build_options, size), 0);
 PINNED(offsetof(thr_hits_search_options, size), 0);
 PINNED(offsetof(thr_hits_changes, size), 0);

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well scores rank the rows of queries."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_double
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._checks import choice, whole
+from ._library import lib
+
+
+class RankQuality(NamedTuple):
+    """
+    Means over queries: NDCG@k, MAP over all ranks, MRR, expected reciprocal rank and precision at k; and the share of all
+    pairs of rows of one query with different labels that scores have in order. NaN where nothing counts.
+    """
+
+    ndcg: float
+    map: float
+    mrr: float
+    err: float
+    precision: float
+    pair_accuracy: float
+    n_pairs: int
+    n_pairs_right: int
+    n_pairs_tied: int
+    n_rows: int
+    n_queries: int
+    n_queries_without_gain: int
+
+
+def _numbers(thing: Any, what: str) -> npt.NDArray[np.float64]:
+    array = _arrays.as_numpy(thing, what)
+    if array.ndim != 1:
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [n] is wanted")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{what}: values of type {array.dtype} were given: numbers are wanted")
+    return np.ascontiguousarray(array, np.float64)
+
+
+class _Judged:
+    """A thr_judged and the arrays it points to: rows by query, which is a stable sort where they are not."""
+
+    def __init__(self, scores: Any, labels: Any, qid: Any) -> None:
+        self.scores, self.labels = _numbers(scores, "scores"), _numbers(labels, "labels")
+        n = len(self.scores)
+        if len(self.labels) != n:
+            raise ValueError(f"labels has {len(self.labels)} values, scores {n}: one a row is wanted")
+        ends = np.array([n] if n else [], np.uint64)
+        if qid is not None:
+            queries = _arrays.integers(qid, "qid")
+            if queries.shape != (n,):
+                raise ValueError(f"qid: an array of shape {list(queries.shape)} was given: [{n}] is wanted, as of scores")
+            order = np.argsort(queries, kind="stable")
+            queries, self.scores, self.labels = queries[order], self.scores[order], self.labels[order]
+            ends = np.append(np.flatnonzero(queries[1:] != queries[:-1]) + 1, ends).astype(np.uint64)
+        self.offsets = np.append(np.zeros(1, np.uint64), ends)
+        self.struct = _abi.Judged(
+            len(ends), _arrays.address(self.offsets), _arrays.address(self.scores), _arrays.address(self.labels)
+        )
+
+
+def _options(k: Any, convention: Any, gain: Any, ties: Any) -> _abi.QualityOptions:
+    room = (ctypes.c_size_t * 512)()
+    lib.thr_quality_options_init(room, choice(convention, "convention", _abi.CONVENTION))
+    options = _abi.QualityOptions.from_buffer_copy(room)
+    options.size = ctypes.sizeof(options)
+    options.k = 0 if k is None else whole(k, "k", 1, 2**48)
+    options.gain = choice(gain, "gain", _abi.GAIN)
+    options.ties_are_right = bool(choice(ties, "ties", {"wrong": 0, "right": 1}))
+    return options
+
+
+def rank_quality(
+    scores: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    qid: npt.ArrayLike | None = None,
+    *,
+    k: int | None = 10,
+    convention: str = "lightgbm",
+    gain: str = "exponential",
+    ties: str = "wrong",
+) -> RankQuality:
+    """
+    How well scores rank the rows of queries by their labels.
+
+    scores      numbers [n], the larger the better; of equal ones the first row stands first
+    labels      numbers [n] from 0 on, the larger the better; from 1 on a row is relevant
+    qid         integers [n], the query of each row, in any order; None: all rows are one query's
+    k           ranks that count for NDCG, ERR and precision; None: all
+    convention  "letor", "lightgbm", "xgboost" or "xgboost_minus": whose NDCG, and what queries without a gain count as
+    gain        "exponential", 2^label - 1 for labels up to 31, or "linear", the label
+    ties        "wrong" or "right": what pairs of equal scores count as
+
+    Raises ArgumentError, ValueError or TypeError for wrong shapes, values or words.
+    """
+    judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, ties)
+    answer = _abi.Quality()
+    err = _errors.slot.error
+    status = lib.thr_rank_quality(byref(judged.struct), byref(options), byref(answer), byref(err))
+    if status != _abi.OK:
+        raise _errors.failure(status, err)
+    return RankQuality(
+        answer.ndcg,
+        answer.map,
+        answer.mrr,
+        answer.err,
+        answer.precision,
+        answer.pair_accuracy,
+        answer.pairs.n_pairs,
+        answer.pairs.n_right,
+        answer.pairs.n_tied,
+        answer.n_rows,
+        answer.n_queries,
+        answer.n_without_gain,
+    )
+
+
+def ndcg(
+    scores: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    qid: npt.ArrayLike | None = None,
+    *,
+    k: int | None = 10,
+    convention: str = "lightgbm",
+    gain: str = "exponential",
+) -> float:
+    """NDCG@k, the mean over queries, with the arguments of rank_quality."""
+    judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, "wrong")
+    answer = c_double()
+    err = _errors.slot.error
+    status = lib.thr_ndcg(byref(judged.struct), byref(options), byref(answer), None, byref(err))
+    if status != _abi.OK:
+        raise _errors.failure(status, err)
+    return answer.value

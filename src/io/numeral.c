@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/numeral.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    FAR = 100000000, /* an exponent's digits are not counted beyond it */
+    DECISIVE = 800,  /* digits that may decide where a double rounds to: 768 and fewer; a non-zero rest is one more */
+    EXPONENT_ROOM = 16, /* "e-2147483648" and a NUL */
+};
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+const char *thr_numeral_exponent(const char *p, const char *end, thr_numeral *n) {
+    p++;
+    const bool negative = p < end && *p == '-';
+    if (p < end && (*p == '-' || *p == '+'))
+        p++;
+    if (p == end || !is_digit(*p))
+        return NULL;
+    int32_t exponent = 0;
+    for (; p < end && is_digit(*p); p++)
+        if (exponent < FAR)
+            exponent = exponent * 10 + (*p - '0');
+    n->exponent += negative ? -exponent : exponent;
+    return p;
+}
+
+/* The number as its first decisive digits, without zeros before them, "e", and an exponent. */
+typedef struct plain {
+    char text[DECISIVE + 1 + EXPONENT_ROOM];
+} plain;
+
+static void write_plain(const thr_numeral *n, plain *out) {
+    size_t size = 0;
+    int64_t exponent = 0;
+    bool fraction = false, rest = false;
+    const char *p = n->begin;
+    for (; p < n->end && *p != 'e' && *p != 'E'; p++) {
+        fraction |= *p == '.';
+        if (!is_digit(*p))
+            continue;
+        if (size < DECISIVE && (size != 0 || *p != '0'))
+            out->text[size++] = *p;
+        else if (size == DECISIVE) {
+            rest |= *p != '0';
+            exponent++;
+        }
+        exponent -= fraction;
+    }
+    if (p < n->end) {
+        thr_numeral written = {0};
+        (void)thr_numeral_exponent(p, n->end, &written);
+        exponent += written.exponent;
+    }
+    if (rest) {
+        out->text[size++] = '1';
+        exponent--;
+    }
+    if (size == 0)
+        out->text[size++] = '0';
+    exponent = exponent > 10 * (int64_t)FAR ? 10 * (int64_t)FAR : exponent;
+    exponent = exponent < -10 * (int64_t)FAR ? -10 * (int64_t)FAR : exponent;
+    (void)snprintf(out->text + size, EXPONENT_ROOM, "e%lld", (long long)exponent);
+}
+
+double thr_numeral_double_slow(const thr_numeral *n) {
+    plain number;
+    write_plain(n, &number);
+    const double value = strtod(number.text, NULL);
+    return n->negative ? -value : value;
+}
+
+float thr_numeral_float_slow(const thr_numeral *n) {
+    plain number;
+    write_plain(n, &number);
+    const float value = strtof(number.text, NULL);
+    return n->negative ? -value : value;
+}

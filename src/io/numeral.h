@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * numeral.h - decimal numbers in text, read to the nearest double or float.
+ *
+ * [+-] digits [. digits] [e [+-] digits], with one digit at least before the exponent; whatever the locale. No hex, no
+ * "inf", no "nan".
+ *
+ * A number w x 10^e whose w and 10^|e| are doubles (floats) without rounding is one multiplication or division, which
+ * IEEE rounds rightly; nearly all numbers that people write are such. The others go to the C library, written as
+ * "digits e exponent", in which no locale has a say.
+ */
+#ifndef THR_IO_NUMERAL_H
+#define THR_IO_NUMERAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { THR_NUMERAL_DIGITS = 19 }; /* as many fit into digits */
+
+/* digits x 10^exponent, where no more than 19 digits were written without zeros before them. */
+typedef struct thr_numeral {
+    const char *begin, *end; /* as written */
+    uint64_t digits;
+    int32_t exponent;
+    bool negative, is_long;
+} thr_numeral;
+
+/* By the C library: any length. Infinite where the number is beyond the type. */
+double thr_numeral_double_slow(const thr_numeral *n);
+float thr_numeral_float_slow(const thr_numeral *n);
+
+/* e [+-] digits at p, added to n->exponent; what follows, or NULL where it is none. Far exponents stay far. */
+const char *thr_numeral_exponent(const char *p, const char *end, thr_numeral *n);
+
+/* The number that begins at p and ends before end; what follows it, or NULL where there is none. */
+static inline const char *thr_numeral_scan(const char *p, const char *end, thr_numeral *n) {
+    *n = (thr_numeral){.begin = p, .negative = p < end && *p == '-'};
+    if (p < end && (*p == '-' || *p == '+'))
+        p++;
+    const char *const first = p;
+    uint64_t w = 0;
+    for (; p < end && (unsigned char)(*p - '0') <= 9; p++)
+        w = w * 10 + (unsigned char)(*p - '0');
+    size_t n_written = (size_t)(p - first);
+    if (p < end && *p == '.') {
+        const char *const point = ++p;
+        for (; p < end && (unsigned char)(*p - '0') <= 9; p++)
+            w = w * 10 + (unsigned char)(*p - '0');
+        n_written += (size_t)(p - point);
+        n->exponent = (int32_t) - (p - point < 100000 ? p - point : 100000); /* is_long then */
+    }
+    if (n_written == 0)
+        return NULL;
+    n->is_long = n_written > THR_NUMERAL_DIGITS; /* w may have overflowed, or been zeros */
+    n->digits = w;
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        p = thr_numeral_exponent(p, end, n);
+        if (p == NULL)
+            return NULL;
+    }
+    n->end = p;
+    return p;
+}
+
+/* digits x 10^exponent where both are doubles as they stand; else false. */
+static inline bool thr_numeral_fits_double(const thr_numeral *n, double *value) {
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (n->is_long || n->digits > UINT64_C(1) << 53 || n->exponent < -22 || n->exponent > 22)
+        return false;
+    const double w = (double)n->digits;
+    *value = n->exponent < 0 ? w / powers[-n->exponent] : w * powers[n->exponent];
+    return true;
+}
+
+static inline double thr_numeral_double(const thr_numeral *n) {
+    double value;
+    if (!thr_numeral_fits_double(n, &value))
+        return thr_numeral_double_slow(n);
+    return n->negative ? -value : value;
+}
+
+/*
+ * A double that is nearest to a number and no midpoint between two floats has the number's nearest float: a midpoint
+ * between both would be a double, and nearer to the number.
+ */
+static inline float thr_numeral_float(const thr_numeral *n) {
+    static const float powers[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f, 1e8f, 1e9f, 1e10f};
+    if (!n->is_long && n->digits <= 1 << 24 && n->exponent <= 0 && n->exponent >= -10) {
+        const float value = (float)n->digits / powers[-n->exponent];
+        return n->negative ? -value : value;
+    }
+    enum { BELOW_FLOAT = 29 }; /* bits of a double's fraction that a float has not */
+    double value;
+    if (!thr_numeral_fits_double(n, &value))
+        return thr_numeral_float_slow(n);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint64_t rest = bits & ((UINT64_C(1) << BELOW_FLOAT) - 1);
+    if (rest == UINT64_C(1) << (BELOW_FLOAT - 1) || (value != 0 && (value < 0x1p-126 || value > 0x1.fffffep127)))
+        return thr_numeral_float_slow(n);
+    return n->negative ? -(float)value : (float)value;
+}
+
+#endif

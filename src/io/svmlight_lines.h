@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * svmlight_lines.h - a range of whole lines of an SVMlight file: what is in it, counted quickly, then taken.
+ *
+ * Counting trusts the text: it looks for line ends, colons and '#' and reads the last index of each line, nothing else.
+ * Taking trusts nothing, not the counts either: it stays within the places that these gave, whatever the text is.
+ */
+#ifndef THR_IO_SVMLIGHT_LINES_H
+#define THR_IO_SVMLIGHT_LINES_H
+
+#include "base/memory.h"
+
+typedef struct thr_svmlight_counts {
+    size_t n_lines, n_rows, n_values, n_queries /* rows with a qid */, comment_bytes;
+    uint32_t largest; /* of the last indices of rows; all of them where lines are right */
+} thr_svmlight_counts;
+
+/* Count text[0, size), which ends behind a newline or with the file. */
+void thr_svmlight_count(const char *text, size_t size, thr_svmlight_counts *counts);
+
+/* Where the rows of a range go: every array at its own first element; NULL: not wanted. */
+typedef struct thr_svmlight_places {
+    double *labels;
+    uint64_t *queries;
+    uint64_t *starts;         /* of values; gets first_value + ... */
+    uint32_t *columns;        /* with values */
+    float *values, *dense;    /* one of both */
+    uint64_t *comment_starts; /* gets first_comment + ... */
+    char *comments;
+    uint64_t first_value, first_comment;
+    uint32_t n_features;
+} thr_svmlight_places;
+
+typedef enum thr_svmlight_fault_kind {
+    THR_SVMLIGHT_FINE,
+    THR_SVMLIGHT_NO_LABEL,
+    THR_SVMLIGHT_LABEL_RANGE,
+    THR_SVMLIGHT_NO_QUERY,
+    THR_SVMLIGHT_QUERY_NUMBER,
+    THR_SVMLIGHT_QUERY_LATE,
+    THR_SVMLIGHT_NO_PAIR,
+    THR_SVMLIGHT_INDEX_LOW,
+    THR_SVMLIGHT_INDEX_HIGH,
+    THR_SVMLIGHT_INDEX_TWICE,
+    THR_SVMLIGHT_INDEX_DESCENDS,
+    THR_SVMLIGHT_NO_VALUE,
+    THR_SVMLIGHT_VALUE_RANGE,
+    THR_SVMLIGHT_CHANGED /* the text is not what was counted */
+} thr_svmlight_fault_kind;
+
+/* The first thing that is wrong. at and line_begin point into the text. */
+typedef struct thr_svmlight_fault {
+    thr_svmlight_fault_kind kind;
+    size_t line; /* of the range, from 0 */
+    const char *line_begin, *at, *end /* of the text */;
+    uint64_t index, before; /* of indices */
+} thr_svmlight_fault;
+
+/* Take the rows of text[0, size), of which counts were made. fault->kind is THR_SVMLIGHT_FINE where all is well. */
+void thr_svmlight_take(const char *text, size_t size, const thr_svmlight_counts *counts,
+                       const thr_svmlight_places *places, thr_svmlight_fault *fault);
+
+/* A fault in words; first_line is the number of the range's first line, from 1. */
+thr_status thr_svmlight_say_fault(const char *name, uint64_t first_line, const thr_svmlight_fault *fault,
+                                  thr_error *err);
+
+#endif

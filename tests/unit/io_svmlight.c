@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * io_svmlight.c - SVMlight files: random ones against a naive parser, in pieces of all sizes and on threads; what is
+ * refused, with its words; FILE.query; the cache, damaged, too; and every allocation failing.
+ */
+#include "unit/io_files.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+
+#include "base/rng.h"
+#include "io/svmlight.h"
+#include "io/svmlight_extra.h"
+#include "parallel/pool.h"
+
+#ifndef THR_WITH_GZ
+#define THR_WITH_GZ 0
+#endif
+#if THR_WITH_GZ
+#include <zlib.h>
+#endif
+
+static uint64_t seed(void) {
+    const char *text = getenv("THR_TEST_SEED");
+    const uint64_t number = text != NULL ? strtoull(text, NULL, 10) : 1;
+    print_message("THR_TEST_SEED=%llu\n", (unsigned long long)number);
+    return number;
+}
+
+/* ------------------------------------------------------------------------------------------------ naive model */
+
+typedef struct naive_row {
+    double label;
+    unsigned long long query;
+    size_t n;
+    unsigned long indices[64];
+    float values[64];
+    char comment[64];
+} naive_row;
+
+/* A line of a right file, by the C library. */
+static bool naive_line(const char *text, naive_row *row) {
+    char line[4096];
+    (void)snprintf(line, sizeof line, "%s", text);
+    *row = (naive_row){0};
+    char *hash = strchr(line, '#');
+    if (hash != NULL) {
+        *hash = '\0';
+        hash += 1 + strspn(hash + 1, " \t\r");
+        (void)snprintf(row->comment, sizeof row->comment, "%s", hash);
+        size_t n = strlen(row->comment);
+        while (n != 0 && strchr(" \t\r", row->comment[n - 1]) != NULL)
+            row->comment[--n] = '\0';
+    }
+    char *rest = NULL, *word = strtok_r(line, " \t\r", &rest);
+    if (word == NULL)
+        return false;
+    row->label = strtod(word, NULL);
+    while ((word = strtok_r(NULL, " \t\r", &rest)) != NULL)
+        if (strncmp(word, "qid:", 4) == 0)
+            row->query = strtoull(word + 4, NULL, 10);
+        else {
+            row->indices[row->n] = strtoul(word, &word, 10);
+            row->values[row->n++] = strtof(word + 1, NULL);
+        }
+    return true;
+}
+
+static float value_at(const thr_svmlight *s, size_t row, uint32_t column) {
+    if (s->dense != NULL)
+        return s->dense[row * s->n_features + column];
+    for (uint64_t v = s->starts[row]; v < s->starts[row + 1]; v++)
+        if (s->columns[v] == column)
+            return s->values[v];
+    return 0;
+}
+
+static void check_row(const thr_svmlight *s, size_t r, const naive_row *row) {
+    assert_true(s->labels[r] == row->label);
+    if (s->queries != NULL)
+        assert_int_equal(s->queries[r], row->query);
+    if (s->dense == NULL)
+        assert_int_equal(s->starts[r + 1] - s->starts[r], row->n);
+    size_t next = 0;
+    for (uint32_t c = 0; c < s->n_features; c++) {
+        const bool there = next < row->n && row->indices[next] == c + 1;
+        const float expected = there ? row->values[next++] : 0, got = value_at(s, r, c);
+        assert_memory_equal(&got, &expected, sizeof got);
+    }
+    assert_int_equal(next, row->n);
+    if (s->comment_starts == NULL) {
+        assert_string_equal(row->comment, "");
+        return;
+    }
+    const size_t length = (size_t)(s->comment_starts[r + 1] - s->comment_starts[r]);
+    assert_int_equal(length, strlen(row->comment));
+    assert_memory_equal(s->comments + s->comment_starts[r], row->comment, length);
+}
+
+/* All rows of a right text are as the naive parser has them, and nothing else is there. */
+static void check_against(const thr_svmlight *s, const bytes *text) {
+    const char *p = (const char *)text->data, *const end = p + text->size;
+    size_t r = 0, n_values = 0;
+    unsigned long largest = 0;
+    while (p < end) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+        const size_t length = (size_t)((newline != NULL ? newline : end) - p);
+        char line[4096];
+        naive_row row;
+        assert_true(length < sizeof line);
+        memcpy(line, p, length);
+        line[length] = '\0';
+        p += length + (newline != NULL);
+        if (!naive_line(line, &row))
+            continue;
+        assert_true(r < s->n_rows);
+        check_row(s, r++, &row);
+        n_values += row.n;
+        if (row.n != 0 && row.indices[row.n - 1] > largest)
+            largest = row.indices[row.n - 1];
+    }
+    assert_int_equal(s->n_rows, r);
+    assert_int_equal(s->n_values, n_values);
+    assert_int_equal(s->n_features, largest);
+    /* The rule of the header, in doubles. */
+    const double dense = 4.0 * (double)r * (double)largest, sparse = 8.0 * (double)n_values + 8.0 * (double)r;
+    assert_true((s->dense != NULL) == (dense <= sparse));
+    assert_true((s->values != NULL) == (s->dense == NULL));
+}
+
+static void put_random_line(bytes *b, uint64_t *rng, bool queries, unsigned density, uint32_t n_features) {
+    static const char *const labels[] = {"0", "1", "2", "+1", "-1", "0.5", "1267", "1e3", "-.25"};
+    static const char *const blanks[] = {" ", " ", " ", "\t", "  ", " \t "};
+    static const char *const ends[] = {"\n", "\n", "\r\n", " \n", "\t\r\n"};
+    static const char *const comments[] = {"", "", "#docid = GX-1 inc = 1", "# x:y qid:3 1:2", "#", "  # a # b "};
+    char word[64];
+    if (thr_rng_below(rng, 20) == 0)
+        put_text(b, thr_rng_below(rng, 2) == 0 ? "\n" : "  # only a comment 1:2\r\n");
+    put_text(b, labels[thr_rng_below(rng, 9)]);
+    if (queries) {
+        (void)snprintf(word, sizeof word, " qid:%llu",
+                       (unsigned long long)thr_rng_below(rng, 5) * 4000000000000000000u);
+        put_text(b, word);
+    }
+    for (uint32_t i = 1; i <= n_features; i++) {
+        if (thr_rng_below(rng, 100) >= density)
+            continue;
+        put_text(b, blanks[thr_rng_below(rng, 6)]);
+        (void)snprintf(word, sizeof word, "%u:%.*g", i, 1 + (int)thr_rng_below(rng, 12),
+                       ((double)thr_rng_below(rng, 2000001) - 1000000) / 1e6);
+        put_text(b, word);
+    }
+    put_text(b, comments[thr_rng_below(rng, 6)]);
+    put_text(b, ends[thr_rng_below(rng, 5)]);
+}
+
+static void put_random_file(bytes *b, uint64_t *rng) {
+    static const unsigned densities[] = {0, 5, 30, 50, 90, 100};
+    const bool queries = thr_rng_below(rng, 3) != 0;
+    const unsigned density = densities[thr_rng_below(rng, 6)];
+    const uint32_t n_features = 1 + (uint32_t)thr_rng_below(rng, 40);
+    const size_t n = 1 + (size_t)thr_rng_below(rng, 60);
+    for (size_t i = 0; i < n; i++)
+        put_random_line(b, rng, queries, density, n_features);
+    if (thr_rng_below(rng, 2) == 0) /* a last line without its end */
+        b->size--;
+}
+
+static void run_backwards(thr_context *context, size_t n_pieces, thr_svmlight_piece fn, void *arg) {
+    (void)context;
+    for (size_t i = n_pieces; i-- > 0;)
+        fn(arg, i, 0);
+}
+
+static void random_files_are_read_as_a_naive_parser_does(void **state) {
+    (void)state;
+    uint64_t rng = seed();
+    static const size_t pieces[] = {0, 1, 3, 50, 1000};
+    for (size_t i = 0; i < 300; i++) {
+        bytes text = {0};
+        put_random_file(&text, &rng);
+        const thr_svmlight_options options = {.piece_bytes = pieces[i % 5], .run = i % 2 != 0 ? run_backwards : NULL};
+        thr_svmlight s;
+        thr_error err;
+        if (thr_svmlight_read_memory(test_context, "a.svm", text.data, text.size, &options, &s, &err) != THR_OK)
+            fail_msg("file %zu: %s", i, err.text);
+        check_against(&s, &text);
+        thr_svmlight_free(&s);
+        drop(&text);
+    }
+}
+
+static void files_are_read_as_texts_in_memory_are(void **state) {
+    (void)state;
+    uint64_t rng = seed() + 1;
+    for (size_t i = 0; i < 20; i++) {
+        bytes text = {0};
+        put_random_file(&text, &rng);
+        const char *path = write_file("a.svm", &text);
+        const thr_svmlight_options options = {.piece_bytes = i * 7};
+        thr_svmlight s;
+        thr_error err;
+        if (thr_svmlight_read(test_context, path, &options, &s, &err) != THR_OK)
+            fail_msg("%s", err.text);
+        check_against(&s, &text);
+        thr_svmlight_free(&s);
+        drop(&text);
+    }
+}
+
+#if THR_WITH_GZ
+/* Chunks of packed files end in the middle of lines, and a line may be longer than a chunk. */
+static void packed_files_are_read_through(void **state) {
+    (void)state;
+    uint64_t rng = seed() + 2;
+    for (size_t i = 0; i < 60; i++) {
+        bytes text = {0};
+        put_random_file(&text, &rng);
+        const char *path = in_dir("a.svm.gz");
+        gzFile file = gzopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(gzwrite(file, text.data, (unsigned)text.size), text.size);
+        assert_int_equal(gzclose(file), Z_OK);
+        const thr_svmlight_options options = {.piece_bytes = i};
+        thr_svmlight s;
+        thr_error err;
+        if (thr_svmlight_read(test_context, path, &options, &s, &err) != THR_OK)
+            fail_msg("%s", err.text);
+        check_against(&s, &text);
+        thr_svmlight_free(&s);
+        drop(&text);
+    }
+}
+#endif
+
+static void threads_give_the_same_arrays(void **state) {
+    (void)state;
+    uint64_t rng = seed() + 3;
+    thr_context_options options;
+    thr_context_options_init(&options);
+    options.n_threads = 4;
+    thr_context *context = NULL;
+    assert_int_equal(thr_context_create(&options, &context, NULL), THR_OK);
+    for (size_t i = 0; i < 10; i++) {
+        bytes text = {0};
+        for (size_t k = 0; k < 10; k++)
+            put_random_line(&text, &rng, true, i % 2 == 0 ? 100 : 10, 30);
+        const thr_svmlight_options how = {.piece_bytes = 1 + i * 20, .run = thr_parallel_for};
+        thr_svmlight s;
+        thr_error err;
+        if (thr_svmlight_read_memory(context, "a.svm", text.data, text.size, &how, &s, &err) != THR_OK)
+            fail_msg("%s", err.text);
+        check_against(&s, &text);
+        thr_svmlight_free(&s);
+        drop(&text);
+    }
+    thr_context_free(context);
+}
+
+static void a_line_of_megabytes_is_a_line(void **state) {
+    (void)state;
+    bytes text = {0};
+    char word[32];
+    put_text(&text, "1 qid:1 1:1\n2 qid:1");
+    enum { N = 200000 };
+    for (unsigned i = 1; i <= N; i++) {
+        (void)snprintf(word, sizeof word, " %u:0.%06u", i * 3, i);
+        put_text(&text, word);
+    }
+    put_text(&text, "\n3 qid:1 2:1\n");
+    assert_true(text.size > 3 << 20);
+    thr_svmlight s;
+    thr_error err;
+    assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", text.data, text.size, NULL, &s, &err), THR_OK);
+    assert_int_equal(s.n_rows, 3);
+    assert_int_equal(s.n_values, N + 2);
+    assert_int_equal(s.n_features, 3 * N);
+    assert_true(value_at(&s, 1, 3 * N - 1) == 0.2f && value_at(&s, 2, 1) == 1);
+    thr_svmlight_free(&s);
+    drop(&text);
+}
+
+/* ------------------------------------------------------------------------------------------------ refused */
+
+static void what_is_wrong_is_said_with_its_place(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        thr_status status;
+        const char *words;
+    } cases[] = {
+        {"", THR_EFORMAT, "a.svm: the file is empty: write or fetch it again"},
+        {"\n# x\n \r\n", THR_EFORMAT, "a.svm: none of 3 lines is a row: all are empty or comments"},
+        {"1 qid:1 1:1\nx qid:1\n", THR_EFORMAT,
+         "a.svm: line 2, column 1: \"x\" is no label: a line begins with a number"},
+        {"1:2 2:3\n", THR_EFORMAT, "a.svm: line 1, column 1: \"1:2\" is no label: a line begins with a number"},
+        {"\n\n  nan qid:1 1:1\n", THR_ERANGE, "a.svm: line 3, column 3: the label nan is not a finite number"},
+        {"-inf qid:1 1:1\n", THR_ERANGE, "a.svm: line 1, column 1: the label -inf is not a finite number"},
+        {"1e999 qid:1 1:1\n", THR_ERANGE, "a.svm: line 1, column 1: the label 1e999 is not a finite number"},
+        {"1 qid:1 1:1\n2 1:1\n", THR_EFORMAT,
+         "a.svm: line 2, column 3: no qid:N behind the label, where other lines have one"},
+        {"2 1:1\n1 qid:1 1:1\n", THR_EFORMAT,
+         "a.svm: line 1, column 3: no qid:N behind the label, where other lines have one"},
+        {"1 qid:a 1:1\n", THR_EFORMAT,
+         "a.svm: line 1, column 3: \"qid:a\" is no query: write qid: and a number from 0 to 2^64 - 1"},
+        {"1 qid:-1 1:1\n", THR_EFORMAT,
+         "a.svm: line 1, column 3: \"qid:-1\" is no query: write qid: and a number from 0 to 2^64 - 1"},
+        {"1 qid:18446744073709551616 1:1\n", THR_EFORMAT,
+         "a.svm: line 1, column 3: \"qid:18446744073709551616\" is no query: write qid: and a number from 0 to 2^64 - "
+         "1"},
+        {"1 qid:1 qid:1 1:1\n", THR_EFORMAT,
+         "a.svm: line 1, column 9: \"qid:1\": a qid stands once, right behind the label"},
+        {"1 1:1 qid:1\n", THR_EFORMAT, "a.svm: line 1, column 7: \"qid:1\": a qid stands once, right behind the label"},
+        {"1 qid:1 0:5\n", THR_ERANGE, "a.svm: line 1, column 9: \"0:5\": indices count from 1: add 1 to all of them"},
+        {"1 qid:1 -3:5\n", THR_ERANGE, "a.svm: line 1, column 9: \"-3:5\": indices count from 1: add 1 to all of them"},
+        {"1 qid:1 3:1 2:1\n", THR_ERANGE,
+         "a.svm: line 1, column 13: index 2 stands behind 3: indices of a line ascend"},
+        {"1 qid:1 3:1 3:1\n", THR_ERANGE, "a.svm: line 1, column 13: index 3 stands twice in this line"},
+        {"1 qid:1 1:1 2147483648:1\n", THR_ERANGE,
+         "a.svm: line 1, column 13: \"2147483648:1\": indices go up to 2147483647"},
+        {"1 qid:1 99999999999999999999999:1 2:1\n", THR_ERANGE,
+         "a.svm: line 1, column 9: \"99999999999999999999999:1\": indices go up to 2147483647"},
+        {"1 qid:1 5000:1 2:1\n", THR_ERANGE,
+         "a.svm: line 1, column 16: index 2 stands behind 5000: indices of a line ascend"},
+        {"1 qid:1 2000000000:1 x\n", THR_EFORMAT, "a.svm: line 1, column 22: \"x\" is no index:value"},
+        {"1 qid:1 1\n", THR_EFORMAT, "a.svm: line 1, column 9: \"1\" is no index:value"},
+        {"1 qid:1 :1\n", THR_EFORMAT, "a.svm: line 1, column 9: \":1\" is no index:value"},
+        {"1 qid:1 1:\n", THR_EFORMAT, "a.svm: line 1, column 11: \"\" is no number"},
+        {"1 qid:1 1: 2\n", THR_EFORMAT, "a.svm: line 1, column 11: \"\" is no number"},
+        {"1 qid:1 1:2:3\n", THR_EFORMAT, "a.svm: line 1, column 11: \"2:3\" is no number"},
+        {"1 qid:1 1:0x10\n", THR_EFORMAT, "a.svm: line 1, column 11: \"0x10\" is no number"},
+        {"1 qid:1 1:1,5\n", THR_EFORMAT, "a.svm: line 1, column 11: \"1,5\" is no number"},
+        {"1 qid:1 1:NaN\n", THR_ERANGE, "a.svm: line 1, column 11: the value NaN is not a finite float32"},
+        {"1 qid:1 1:1 2:+Inf\n", THR_ERANGE, "a.svm: line 1, column 15: the value +Inf is not a finite float32"},
+        {"1 qid:1 1:-1e39\n", THR_ERANGE, "a.svm: line 1, column 11: the value -1e39 is not a finite float32"},
+        {"1 qid:1 1:1\n2 qid:1 1:1 junk_that_is_longer_than_what_is_shown_of_it_in_a_message\n", THR_EFORMAT,
+         "a.svm: line 2, column 13: \"junk_that_is_longer_than_what_is_shown_o\" is no index:value"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (size_t piece = 0; piece < 40; piece += 13) {
+            const thr_svmlight_options options = {.piece_bytes = piece};
+            thr_svmlight s;
+            thr_error err;
+            const thr_status status = thr_svmlight_read_memory(test_context, "a.svm", cases[i].text,
+                                                               strlen(cases[i].text), &options, &s, &err);
+            if (status != cases[i].status || strcmp(err.text, cases[i].words) != 0)
+                fail_msg("case %zu: %s: %s", i, thr_status_name(status), err.text);
+            thr_svmlight_free(&s); /* nothing is held */
+        }
+    thr_svmlight s;
+    thr_error err;
+    assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", "1 1:1\0002:2\n", 11, NULL, &s, &err),
+                     THR_EFORMAT); /* a NUL is a byte as others */
+}
+
+static void the_first_of_many_faults_is_said(void **state) {
+    (void)state;
+    bytes text = {0};
+    for (size_t i = 0; i < 100; i++)
+        put_text(&text, i % 10 == 7 ? "1 qid:1 0:1\n" : "1 qid:1 1:1\n");
+    for (size_t piece = 1; piece < 300; piece += 60) {
+        const thr_svmlight_options options = {.piece_bytes = piece, .run = run_backwards};
+        thr_svmlight s;
+        thr_error err;
+        assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", text.data, text.size, &options, &s, &err),
+                         THR_ERANGE);
+        assert_non_null(strstr(err.text, "line 8, column 9"));
+    }
+    drop(&text);
+}
+
+static void options_say_what_is_wanted(void **state) {
+    (void)state;
+    static const char with[] = "1 qid:7 1:1 # a\n2 qid:8 1:1\n", without[] = "1 1:1\n2 1:2\n";
+    thr_svmlight s;
+    thr_error err;
+    const thr_svmlight_options need = {.need_queries = true}, ignore = {.ignore_queries = true, .drop_comments = true};
+    assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", without, strlen(without), &need, &s, &err),
+                     THR_EFORMAT);
+    assert_string_equal(err.text,
+                        "a.svm: none of 2 rows has a qid:N behind its label, and no .query file stands beside "
+                        "it: rows are ranked within queries");
+    assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", without, strlen(without), NULL, &s, &err), THR_OK);
+    assert_null(s.queries);
+    thr_svmlight_free(&s);
+    assert_int_equal(thr_svmlight_read_memory(test_context, "a.svm", with, strlen(with), &ignore, &s, &err), THR_OK);
+    assert_null(s.queries);
+    assert_null(s.comments);
+    thr_svmlight_free(&s);
+}
+
+/* ------------------------------------------------------------------------------------------------ side file */
+
+static void check_side(const char *side_text, thr_status wanted, const char *words) {
+    bytes text = {0}, side = {0};
+    put_text(&text, "1 1:1\n2 1:2\n\n3 1:3\n0 1:4\n");
+    put_text(&side, side_text);
+    const char *path = write_file("b.svm", &text);
+    (void)write_file("b.svm.query", &side);
+    const thr_svmlight_options options = {.need_queries = true};
+    thr_svmlight s;
+    thr_error err;
+    const thr_status status = thr_svmlight_read(test_context, path, &options, &s, &err);
+    if (status != wanted || (wanted != THR_OK && strstr(err.text, words) == NULL))
+        fail_msg("%s: %s", thr_status_name(status), err.text);
+    if (status == THR_OK)
+        for (size_t i = 0; i < 4; i++)
+            assert_int_equal(s.queries[i], words[i] - '0');
+    thr_svmlight_free(&s);
+    drop(&text);
+    drop(&side);
+}
+
+static void a_query_file_says_how_many_rows_queries_have(void **state) {
+    (void)state;
+    check_side("1\n2\n1\n", THR_OK, "0112");
+    check_side("1\r\n\n3", THR_OK, "0111");
+    check_side("4\n", THR_OK, "0000");
+    check_side("", THR_EMISMATCH, "b.svm.query: its 0 queries have 0 rows, ");
+    check_side("1\n2\n", THR_EMISMATCH, "b.svm.query: its 2 queries have 3 rows, ");
+    check_side("1\n2\n2\n", THR_EMISMATCH, "b.svm.query: line 3 ends at row 5 of ");
+    check_side("18446744073709551615\n2\n", THR_EMISMATCH, "b.svm.query: line 1 ends at row");
+    check_side("1\nx\n", THR_EFORMAT, "b.svm.query: line 2: \"x\" is no number of rows of a query");
+    check_side("1\n0\n3\n", THR_EFORMAT, "b.svm.query: line 2: \"0\" is no number of rows of a query");
+    check_side("1.5\n", THR_EFORMAT, "b.svm.query: line 1: \"1.5\" is no number of rows of a query");
+    assert_int_equal(unlink(in_dir("b.svm.query")), 0);
+}
+
+/* ------------------------------------------------------------------------------------------------ cache */
+
+enum { WITH_CACHE = 1, WRITE_CACHE = 2, NO_COMMENTS = 4 };
+
+/* Read, and compare with the text; whether a cache was used. */
+static bool read_cached(const char *name, const bytes *text, unsigned how) {
+    const thr_svmlight_options options = {.use_cache = (how & WITH_CACHE) != 0,
+                                          .write_cache = (how & WRITE_CACHE) != 0,
+                                          .drop_comments = (how & NO_COMMENTS) != 0};
+    thr_svmlight s;
+    thr_error err;
+    if (thr_svmlight_read(test_context, in_dir(name), &options, &s, &err) != THR_OK)
+        fail_msg("%s", err.text);
+    const bool cached = s.from_cache;
+    if ((how & NO_COMMENTS) == 0)
+        check_against(&s, text);
+    else
+        assert_null(s.comments);
+    thr_svmlight_free(&s);
+    return cached;
+}
+
+static void set_time(const char *path, long seconds) {
+    const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void a_cache_is_used_while_the_file_is_what_it_was(void **state) {
+    (void)state;
+    uint64_t rng = seed() + 4;
+    for (size_t i = 0; i < 10; i++) {
+        bytes text = {0};
+        put_random_file(&text, &rng);
+        (void)write_file("c.svm", &text);
+        set_time(in_dir("c.svm"), 1000);
+        (void)unlink(in_dir("c.svm.thr-cache"));
+        assert_false(read_cached("c.svm", &text, WITH_CACHE));
+        assert_int_equal(access(in_dir("c.svm.thr-cache"), F_OK), -1); /* nobody asked for one */
+        assert_false(read_cached("c.svm", &text, WITH_CACHE | WRITE_CACHE));
+        assert_true(read_cached("c.svm", &text, WITH_CACHE));
+        assert_true(read_cached("c.svm", &text, WITH_CACHE | NO_COMMENTS));
+        assert_false(read_cached("c.svm", &text, 0));
+        set_time(in_dir("c.svm"), 999); /* older is another file, too */
+        assert_false(read_cached("c.svm", &text, WITH_CACHE));
+        assert_false(read_cached("c.svm", &text, WITH_CACHE | WRITE_CACHE | NO_COMMENTS));
+        assert_true(read_cached("c.svm", &text, WITH_CACHE | NO_COMMENTS));
+        assert_false(read_cached("c.svm", &text, WITH_CACHE)); /* it does not know whether there were comments */
+        drop(&text);
+    }
+}
+
+static void a_cache_knows_the_query_file(void **state) {
+    (void)state;
+    bytes text = {0}, side = {0}, other = {0};
+    put_text(&text, "1 1:1\n2 1:2\n");
+    put_text(&side, "1\n1\n");
+    put_text(&other, "2\n\n\n");
+    (void)write_file("d.svm", &text);
+    const thr_svmlight_options options = {.use_cache = true, .write_cache = true, .need_queries = true};
+    thr_svmlight s;
+    thr_error err;
+    for (size_t i = 0; i < 6; i++) {
+        if (i == 2)
+            (void)unlink(in_dir("d.svm.query"));
+        if (i < 2 || i > 3)
+            set_time(write_file("d.svm.query", i < 2 ? &side : &other), 1000 + (long)i / 2);
+        const thr_status status = thr_svmlight_read(test_context, in_dir("d.svm"), &options, &s, &err);
+        assert_int_equal(status, i == 2 || i == 3 ? THR_EFORMAT : THR_OK);
+        if (status == THR_OK)
+            assert_true(s.from_cache == (i % 2 != 0) && s.queries[1] == (i < 2 ? 1 : 0));
+        thr_svmlight_free(&s);
+    }
+    drop(&text);
+    drop(&side);
+    drop(&other);
+}
+
+/* Whatever is wrong with a cache, the file is read instead, and nothing of the damage is seen. */
+static void a_damaged_cache_is_not_believed(void **state) {
+    (void)state;
+    for (int dense = 0; dense < 2; dense++) {
+        bytes text = {0}, cache = {0};
+        put_text(&text, dense != 0 ? "1 qid:1 1:1 2:2 # a\n2 qid:1 1:3 2:4\n0.5 qid:2 2:7\n"
+                                   : "1 qid:1 1:1 20:2 # a\n2 qid:1 1:3\n0.5 qid:2 20:7\n");
+        (void)write_file("e.svm", &text);
+        assert_false(read_cached("e.svm", &text, WRITE_CACHE));
+        const char *name = in_dir("e.svm.thr-cache");
+        FILE *file = fopen(name, "rb");
+        assert_non_null(file);
+        uint8_t byte;
+        while (fread(&byte, 1, 1, file) == 1)
+            put(&cache, &byte, 1);
+        (void)fclose(file);
+        size_t n_used = 0;
+        for (size_t i = 0; i < cache.size; i++)
+            for (unsigned bit = 0; bit < 8; bit += 3) {
+                cache.data[i] ^= (uint8_t)(1u << bit);
+                (void)write_file("e.svm.thr-cache", &cache);
+                n_used += read_cached("e.svm", &text, WITH_CACHE);
+                cache.data[i] ^= (uint8_t)(1u << bit);
+            }
+        const size_t whole = cache.size;
+        for (; cache.size-- > 0;) {
+            (void)write_file("e.svm.thr-cache", &cache);
+            assert_false(read_cached("e.svm", &text, WITH_CACHE));
+        }
+        cache.size = whole;
+        put_text(&cache, "x");
+        (void)write_file("e.svm.thr-cache", &cache);
+        assert_false(read_cached("e.svm", &text, WITH_CACHE));
+        /* Bytes between sections mean nothing; all others are covered. */
+        assert_true(n_used < whole * 3 / 2);
+        assert_false(read_cached("e.svm", &text, WITH_CACHE | WRITE_CACHE)); /* mended */
+        assert_true(read_cached("e.svm", &text, WITH_CACHE));
+        drop(&text);
+        drop(&cache);
+    }
+}
+
+/* Right checksums over wrong contents: what a program gone wrong, or worse, would write. */
+static void a_cache_whose_arrays_make_no_sense_is_not_believed(void **state) {
+    (void)state;
+    bytes text = {0};
+    put_text(&text, "1 qid:1 1:1 20:2 # a\n2 qid:1 1:3\n0.5 qid:2 20:7\n");
+    (void)write_file("h.svm", &text);
+    for (int wrong = 0; wrong < 12; wrong++) {
+        double labels[3] = {1, 2, 0.5};
+        uint64_t queries[3] = {1, 1, 2}, starts[4] = {0, 2, 3, 4}, comment_starts[4] = {0, 1, 1, 1};
+        uint32_t columns[4] = {0, 19, 0, 19};
+        float values[4] = {1, 2, 3, 7};
+        const thr_svmlight s = {.n_rows = 3,
+                                .n_values = 4,
+                                .n_features = wrong == 11 ? 19 : 20,
+                                .labels = labels,
+                                .queries = queries,
+                                .starts = starts,
+                                .columns = columns,
+                                .values = values,
+                                .comment_starts = comment_starts,
+                                .comments = "a"};
+        thr_svmlight_source source;
+        thr_error err;
+        labels[1] = wrong == 1 ? (double)NAN : 2;
+        values[3] = wrong == 2 ? INFINITY : 7;
+        columns[3] = wrong == 3 ? 20 : wrong == 4 ? UINT32_MAX : 19;
+        columns[1] = wrong == 5 ? 0 : 19;
+        starts[1] = wrong == 6 ? 5 : wrong == 7 ? UINT64_MAX : 2;
+        starts[0] = wrong == 8 ? 1 : 0;
+        starts[3] = wrong == 9 ? 3 : 4;
+        comment_starts[1] = wrong == 10 ? 2 : 1;
+        assert_int_equal(thr_svmlight_look(test_context, in_dir("h.svm"), &source, &err), THR_OK);
+        assert_int_equal(thr_svmlight_cache_write(test_context, in_dir("h.svm"), &source, true, &s, &err), THR_OK);
+        if (read_cached("h.svm", &text, WITH_CACHE) != (wrong == 0))
+            fail_msg("cache %d", wrong);
+    }
+    drop(&text);
+}
+
+static void a_cache_that_cannot_be_written_is_said(void **state) {
+    (void)state;
+    bytes text = {0};
+    put_text(&text, "1 qid:1 1:1\n");
+    const char *path = write_file("f.svm", &text);
+    assert_int_equal(mkdir(in_dir("f.svm.thr-cache.tmp"), 0777), 0);
+    const thr_svmlight_options options = {.write_cache = true};
+    thr_svmlight s;
+    thr_error err;
+    assert_int_equal(thr_svmlight_read(test_context, path, &options, &s, &err), THR_EIO);
+    assert_non_null(strstr(err.text, "f.svm.thr-cache"));
+    assert_int_equal(rmdir(in_dir("f.svm.thr-cache.tmp")), 0);
+    drop(&text);
+}
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    for (int dense = 0; dense < 2; dense++) {
+        bytes text = {0};
+        for (size_t i = 0; i < 20; i++)
+            put_text(&text, dense != 0 ? "1 1:1 2:2 # a\n" : "1 1:1 20:2 # a\n");
+        bytes side = {0};
+        put_text(&side, "20\n");
+        const char *path = write_file("g.svm", &text);
+        (void)write_file("g.svm.query", &side);
+        const thr_svmlight_options options = {.need_queries = true, .write_cache = true, .piece_bytes = 16};
+        thr_status status = THR_ENOMEM;
+        for (long n = 1; status != THR_OK; n++) {
+            const long live = test_heap.live;
+            thr_svmlight s;
+            thr_error err;
+            test_heap.fail_at = test_heap.calls + n;
+            status = thr_svmlight_read(test_context, path, &options, &s, &err);
+            test_heap.fail_at = 0;
+            assert_true(status == THR_OK || (status == THR_ENOMEM && err.status == THR_ENOMEM));
+            assert_true(status == THR_OK ? n > 8 : true);
+            thr_svmlight_free(&s);
+            assert_int_equal(test_heap.live, live);
+        }
+        drop(&text);
+        drop(&side);
+    }
+}
+
+static void what_is_not_there_is_said(void **state) {
+    (void)state;
+    thr_svmlight s;
+    thr_error err;
+    const thr_svmlight_options options = {.use_cache = true};
+    assert_int_equal(thr_svmlight_read(test_context, in_dir("none.svm"), NULL, &s, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_svmlight_read(test_context, in_dir("none.svm"), &options, &s, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_svmlight_read(test_context, test_dir, NULL, &s, &err), THR_EFORMAT);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        io_test(random_files_are_read_as_a_naive_parser_does),
+        io_test(files_are_read_as_texts_in_memory_are),
+#if THR_WITH_GZ
+        io_test(packed_files_are_read_through),
+#endif
+        io_test(threads_give_the_same_arrays),
+        io_test(a_line_of_megabytes_is_a_line),
+        io_test(what_is_wrong_is_said_with_its_place),
+        io_test(the_first_of_many_faults_is_said),
+        io_test(options_say_what_is_wanted),
+        io_test(a_query_file_says_how_many_rows_queries_have),
+        io_test(a_cache_is_used_while_the_file_is_what_it_was),
+        io_test(a_cache_knows_the_query_file),
+        io_test(a_damaged_cache_is_not_believed),
+        io_test(a_cache_whose_arrays_make_no_sense_is_not_believed),
+        io_test(a_cache_that_cannot_be_written_is_said),
+        io_test(every_allocation_may_fail),
+        io_test(what_is_not_there_is_said),
+    };
+    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
+}

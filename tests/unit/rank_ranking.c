@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank_ranking.c - rows of queries in any order against a naive grouping, from files, caches and arrays, dense and
+ * sparse; arrays that are refused; every allocation failing.
+ */
+#include "support/support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <thresher/ranking.h>
+
+enum { MAX_ROWS = 60, WIDTH = 12 };
+
+/* Rows as they were given. */
+typedef struct given {
+    size_t n;
+    double labels[MAX_ROWS];
+    uint64_t queries[MAX_ROWS];
+    float dense[MAX_ROWS * WIDTH];
+    uint64_t starts[MAX_ROWS + 1];
+    uint32_t columns[MAX_ROWS * WIDTH];
+    float values[MAX_ROWS * WIDTH];
+} given;
+
+static void make_given(given *g, uint64_t *rng, unsigned density, size_t n_queries, bool in_order) {
+    *g = (given){.n = 1 + (size_t)thr_rng_below(rng, MAX_ROWS)};
+    for (size_t r = 0; r < g->n; r++) {
+        const uint64_t query = in_order ? r * n_queries / g->n : thr_rng_below(rng, n_queries);
+        g->labels[r] = (double)thr_rng_below(rng, 5) - 1.5;
+        g->queries[r] = (n_queries - query) * 0x123456789abcdu;
+        g->starts[r + 1] = g->starts[r];
+        for (uint32_t c = 0; c < WIDTH; c++) {
+            if (thr_rng_below(rng, 100) >= density && (r != 0 || c != WIDTH - 1))
+                continue;
+            const float value = (float)thr_rng_below(rng, 1000) / 8 + 0.125f;
+            g->dense[r * WIDTH + c] = value;
+            g->columns[g->starts[r + 1]] = c;
+            g->values[g->starts[r + 1]++] = value;
+        }
+    }
+}
+
+/* Where every row belongs: of all rows, by the first row of its query, then by itself. */
+static void check_view(const thr_ranking *ranking, const given *g, bool queries) {
+    const thr_ranking_view v = thr_ranking_get_view(ranking);
+    assert_int_equal(v.n_rows, g->n);
+    assert_int_equal(v.n_features, WIDTH);
+    assert_true(v.has_queries == queries);
+    assert_true((v.dense == NULL) == (v.sparse.values != NULL));
+    bool in_order = true;
+    size_t place = 0, n_queries = 0;
+    for (size_t first = 0; first < g->n; first++) {
+        bool seen = queries ? false : first != 0;
+        for (size_t r = 0; r < first && queries; r++)
+            seen |= g->queries[r] == g->queries[first];
+        if (seen)
+            continue;
+        assert_int_equal(v.offsets[n_queries], place);
+        assert_int_equal(v.queries[n_queries], queries ? g->queries[first] : 0);
+        n_queries++;
+        for (size_t r = first; r < g->n; r++) {
+            if (queries && g->queries[r] != g->queries[first])
+                continue;
+            in_order &= r == place;
+            assert_int_equal(v.rows != NULL ? v.rows[place] : place, r);
+            assert_true(v.labels[place] == g->labels[r]);
+            if (v.dense != NULL)
+                assert_memory_equal(v.dense + place * WIDTH, g->dense + r * WIDTH, WIDTH * sizeof(float));
+            else {
+                const uint64_t n = g->starts[r + 1] - g->starts[r], at = v.sparse.starts[place];
+                assert_int_equal(v.sparse.starts[place + 1] - at, n);
+                assert_memory_equal(v.sparse.columns + at, g->columns + g->starts[r], n * sizeof(uint32_t));
+                assert_memory_equal(v.sparse.values + at, g->values + g->starts[r], n * sizeof(float));
+            }
+            size_t length = 0;
+            const char *comment = thr_ranking_comment(ranking, place, &length);
+            if (comment != NULL) {
+                char expected[32];
+                (void)snprintf(expected, sizeof expected, "row %zu", r);
+                assert_int_equal(length, strlen(expected));
+                assert_memory_equal(comment, expected, length);
+            }
+            place++;
+        }
+    }
+    assert_int_equal(v.n_queries, n_queries);
+    assert_int_equal(v.offsets[n_queries], g->n);
+    assert_true((v.rows == NULL) == in_order);
+}
+
+static void write_given(const char *path, const given *g, bool queries) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (size_t r = 0; r < g->n; r++) {
+        (void)fprintf(file, "%g", g->labels[r]);
+        if (queries)
+            (void)fprintf(file, " qid:%llu", (unsigned long long)g->queries[r]);
+        for (uint64_t v = g->starts[r]; v < g->starts[r + 1]; v++)
+            (void)fprintf(file, " %u:%.9g", g->columns[v] + 1, (double)g->values[v]);
+        (void)fprintf(file, " # row %zu\n", r);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+static char dir[64];
+
+static int make_dir(void **state) {
+    (void)snprintf(dir, sizeof dir, "/tmp/thresher-rank-XXXXXX");
+    return mkdtemp(dir) != NULL ? test_say_seed(state) : -1;
+}
+
+static int drop_dir(void **state) {
+    (void)state;
+    return rmdir(dir);
+}
+
+static void rows_of_files_stand_by_query(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    char path[128], cache[160];
+    (void)snprintf(path, sizeof path, "%s/a.svm", dir);
+    (void)snprintf(cache, sizeof cache, "%s.thr-cache", path);
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    for (size_t i = 0; i < 60; i++) {
+        static const unsigned densities[] = {100, 10, 60};
+        given g;
+        make_given(&g, &rng, densities[i % 3], 1 + i % 7, i % 4 == 0);
+        write_given(path, &g, i % 5 != 0);
+        (void)unlink(cache);
+        for (int again = 0; again < 3; again++) { /* without a cache, making one, using it */
+            thr_ranking_options options;
+            thr_ranking_options_init(&options);
+            options.without_queries = true;
+            options.cache = again > 0;
+            thr_ranking *ranking = NULL;
+            thr_error err;
+            assert_ok(thr_ranking_open(context, path, &options, &ranking, &err), &err);
+            check_view(ranking, &g, i % 5 != 0);
+            size_t length;
+            assert_null(thr_ranking_comment(ranking, g.n, &length));
+            thr_ranking_free(ranking);
+        }
+    }
+    (void)unlink(cache);
+    (void)unlink(path);
+    thr_context_free(context);
+}
+
+static thr_status from_csr(thr_context *context, const given *g, const uint64_t *queries, thr_ranking **ranking,
+                           thr_error *err) {
+    const thr_csr csr = {
+        .starts = g->starts, .columns = g->columns, .values = g->values, .n_rows = g->n, .n_columns = WIDTH};
+    return thr_ranking_from_csr(context, &csr, g->labels, queries, ranking, err);
+}
+
+static void rows_of_arrays_stand_by_query(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 1;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    for (size_t i = 0; i < 100; i++) {
+        given g;
+        make_given(&g, &rng, 30, 1 + i % 9, i % 4 == 0);
+        const uint64_t *queries = i % 5 == 0 ? NULL : g.queries;
+        const thr_matrix matrix = thr_matrix_f32(g.dense, g.n, WIDTH);
+        thr_ranking *ranking = NULL;
+        thr_error err;
+        if (i % 2 != 0)
+            assert_ok(from_csr(context, &g, queries, &ranking, &err), &err);
+        else
+            assert_ok(thr_ranking_from_matrix(context, &matrix, g.labels, queries, &ranking, &err), &err);
+        check_view(ranking, &g, queries != NULL);
+        thr_ranking_free(ranking);
+    }
+    thr_ranking_free(NULL);
+    thr_context_free(context);
+}
+
+static void arrays_that_make_no_sense_are_refused(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 2;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    given good, g;
+    make_given(&good, &rng, 100, 2, false);
+    good.n = 3;
+    thr_ranking *ranking = NULL;
+    thr_error err;
+    g = good;
+    g.labels[1] = (double)NAN;
+    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_ERANGE, &err, "row 1: the label is nan");
+    g = good;
+    g.values[g.starts[2] + 4] = INFINITY;
+    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_ERANGE, &err, "row 2: value 4 is inf");
+    g = good;
+    g.columns[g.starts[1] + 3] = 2;
+    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err, "row 1: column 2 stands behind 2");
+    g = good;
+    g.columns[g.starts[1] - 1] = WIDTH;
+    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err, "row 0: column 12 of 12");
+    g = good;
+    g.starts[0] = 1;
+    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err, "row 0 starts at value 1, not at 0");
+    g = good;
+    g.starts[2] = 1;
+    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EINVAL, &err,
+                 "row 1 ends at value 1, before its start, 12");
+    g = good;
+    g.n = 0;
+    assert_error(from_csr(context, &g, NULL, &ranking, &err), THR_EDIM, &err, "0 rows: a ranking has 1 to 4294967294");
+    g = good;
+    g.dense[2 * WIDTH + 5] = NAN;
+    thr_matrix matrix = thr_matrix_f32(g.dense, 3, WIDTH);
+    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_ERANGE, &err,
+                 "row 2: value 5 is nan, which is no finite float32");
+    matrix.n_dims = 0;
+    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_EDIM, &err,
+                 "0 features: a ranking has 1 to 2147483647");
+    matrix = (thr_matrix){.data = g.dense, .n_rows = 1, .n_dims = 1, .dtype = THR_DTYPE_NONE, .stride = 4};
+    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_EINVAL, &err,
+                 "features of dtype none");
+    thr_ranking_options options;
+    thr_ranking_options_init(&options);
+    options.size = 3;
+    assert_error(thr_ranking_open(context, "a.svm", &options, &ranking, &err), THR_EINVAL, &err,
+                 "thr_ranking_options has size 3");
+    assert_null(ranking);
+    thr_context_free(context);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 3;
+    for (int dense = 0; dense < 2; dense++) {
+        test_memory memory = {0};
+        thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+        given g;
+        make_given(&g, &rng, 50, 4, false);
+        const thr_matrix matrix = thr_matrix_f32(g.dense, g.n, WIDTH);
+        const size_t live = memory.live;
+        thr_status status = THR_ENOMEM;
+        for (size_t n = 1; status != THR_OK; n++) {
+            thr_ranking *ranking = NULL;
+            thr_error err;
+            memory.fail_at = memory.calls + n;
+            status = dense != 0 ? thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err)
+                                : from_csr(context, &g, g.queries, &ranking, &err);
+            memory.fail_at = 0;
+            assert_true(status == THR_OK ? n > 10 : status == THR_ENOMEM && ranking == NULL);
+            thr_ranking_free(ranking);
+            assert_int_equal(memory.live, live);
+        }
+        thr_context_free(context);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_files_stand_by_query),
+        cmocka_unit_test(rows_of_arrays_stand_by_query),
+        cmocka_unit_test(arrays_that_make_no_sense_are_refused),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, make_dir, drop_dir);
+}
