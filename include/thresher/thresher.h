@@ -17,6 +17,7 @@
 #include <thresher/matrix.h>
 #include <thresher/metric.h>
 #include <thresher/plan.h>
+#include <thresher/rank.h>
 #include <thresher/ranking.h>
 #include <thresher/status.h>
 #include <thresher/tower.h>

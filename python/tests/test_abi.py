@@ -31,6 +31,9 @@ STRUCTS = {
     "thr_dual_info": _abi.DualInfo,
     "thr_dual_hit": _abi.DualHit,
     "thr_dual_quality": _abi.DualQuality,
+    "thr_csr": _abi.Csr,
+    "thr_rank_options": _abi.RankOptions,
+    "thr_rank_report": _abi.RankReport,
     "thr_judged": _abi.Judged,
     "thr_quality_options": _abi.QualityOptions,
     "thr_pair_quality": _abi.PairQuality,
@@ -67,6 +70,8 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_ESTIMATOR_{name.upper()}": number for name, number in _abi.ESTIMATOR.items()})
     wanted.update({f"THR_DUAL_LOSS_{name.upper()}": number for name, number in _abi.DUAL_LOSS.items()})
     wanted.update({f"THR_DUAL_VALUE_{name.upper()}": number for name, number in _abi.DUAL_VALUE.items()})
+    wanted.update({f"THR_RANK_{name.upper()}": number for name, number in _abi.RANK_METHOD.items()})
+    wanted.update({f"THR_RANK_SCALE_{name.upper()}": number for name, number in _abi.RANK_SCALE.items()})
     wanted.update({f"THR_DUAL_{name.upper()}": number for name, number in _abi.DUAL_OPTIMISER.items()})
     wanted.update({f"THR_GAIN_{name.upper()}": number for name, number in _abi.GAIN.items()})
     wanted.update({f"THR_CONVENTION_{name.upper()}": number for name, number in _abi.CONVENTION.items()})

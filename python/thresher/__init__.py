@@ -38,6 +38,7 @@ from ._index_info import IndexInfo
 from ._library import lib
 from ._metric import recall
 from ._quality import RankQuality, ndcg, rank_quality
+from ._rank import RankReport, RankSVM
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
 
@@ -72,6 +73,8 @@ __all__ = [
     "MismatchError",
     "NotFoundError",
     "RankQuality",
+    "RankReport",
+    "RankSVM",
     "Tower",
     "TowerEpoch",
     "TowerInfo",

@@ -43,6 +43,8 @@ ROTATE = {"auto": 0, "on": 1, "off": 2}
 HITS_ORDER = {"features": 0, "rows": 1}
 HITS_VALUE = {"sum": 0, "sigmoid": 1}
 GAIN = {"exponential": 0, "linear": 1}
+RANK_METHOD = {"line_search": 0, "trust_region": 1}
+RANK_SCALE = {"pair": 0, "query": 1, "mean": 2}
 CONVENTION = {"letor": 0, "lightgbm": 1, "xgboost": 2, "xgboost_minus": 3}
 HITS_MAX_FEATURE = 2**28 - 1
 DTYPE = {
@@ -344,6 +346,43 @@ class Quality(ctypes.Structure):
         ("precision", c_double),
         ("pairs", PairQuality),
         ("pair_accuracy", c_double),
+    ]
+
+
+class Csr(ctypes.Structure):
+    _fields_ = [
+        ("starts", c_void_p),
+        ("columns", c_void_p),
+        ("values", c_void_p),
+        ("n_rows", c_uint64),
+        ("n_columns", c_uint32),
+    ]
+
+
+class RankOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("c", c_double),
+        ("epsilon", c_double),
+        ("most_steps", c_uint32),
+        ("method", c_int),
+        ("scale", c_int),
+        ("query_weights", c_void_p),
+        ("start", c_void_p),
+    ]
+
+
+class RankReport(ctypes.Structure):
+    _fields_ = [
+        ("objective", c_double),
+        ("gradient_norm", c_double),
+        ("first_gradient_norm", c_double),
+        ("pairwise_accuracy", c_double),
+        ("seconds", c_double),
+        ("n_pairs", c_uint64),
+        ("n_products", c_uint64),
+        ("n_steps", c_uint32),
+        ("converged", c_bool),
     ]
 
 

@@ -260,4 +260,5 @@ void thr_kernels_fill_scalar(thr_kernels *kernels) {
 #undef FILL
     thr_kernels_fill_scalar_layers(kernels);
     thr_kernels_fill_scalar_postings(kernels);
+    thr_kernels_fill_scalar_wide(kernels);
 }

@@ -84,6 +84,11 @@ PINNED(THR_CONVENTION_LETOR, 0);
 PINNED(THR_CONVENTION_LIGHTGBM, 1);
 PINNED(THR_CONVENTION_XGBOOST, 2);
 PINNED(THR_CONVENTION_XGBOOST_MINUS, 3);
+PINNED(THR_RANK_LINE_SEARCH, 0);
+PINNED(THR_RANK_TRUST_REGION, 1);
+PINNED(THR_RANK_SCALE_PAIR, 0);
+PINNED(THR_RANK_SCALE_QUERY, 1);
+PINNED(THR_RANK_SCALE_MEAN, 2);
 
 /*
  * Structs a caller makes. Those that begin with size may grow at the end (then the number here grows with them, and the
@@ -113,6 +118,8 @@ PINNED(sizeof(thr_hits_changes), 120);
 PINNED(sizeof(thr_dual_config), 32);
 PINNED(sizeof(thr_dual_train_options), 136);
 PINNED(sizeof(thr_dual_report), 72);
+PINNED(sizeof(thr_rank_options), 56);
+PINNED(sizeof(thr_rank_report), 64);
 PINNED(sizeof(thr_dual_info), 80);
 PINNED(sizeof(thr_dual_hit), 24);
 PINNED(sizeof(thr_dual_quality), 56);

@@ -159,4 +159,5 @@ void thr_kernels_fill_neon(thr_kernels *kernels) {
     kernels->rest_product = thr_rest_product_neon;
     thr_kernels_fill_neon_layers(kernels);
     thr_kernels_fill_neon_postings(kernels);
+    thr_kernels_fill_neon_wide(kernels);
 }

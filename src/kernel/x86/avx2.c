@@ -308,4 +308,5 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     kernels->code_squares = thr_code_squares_avx2;
     thr_kernels_fill_avx2_layers(kernels);
     thr_kernels_fill_avx2_postings(kernels);
+    thr_kernels_fill_avx2_wide(kernels);
 }

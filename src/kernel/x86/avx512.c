@@ -298,4 +298,5 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
     kernels->code_squares = thr_code_squares_avx512;
     thr_kernels_fill_avx512_layers(kernels);
     thr_kernels_fill_avx512_postings(kernels);
+    thr_kernels_fill_avx512_wide(kernels);
 }

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_rank_predict.c - `rank predict MODEL FILE`: a score a row, or a ranked run.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "rank_files.h"
+#include "talk.h"
+
+typedef struct predict_values {
+    const char *model, *file, *output;
+    prog_rank_values reading;
+} predict_values;
+
+static const prog_argument arguments[] = {
+    {.name = "MODEL",
+     .help = "a model that thresher rank train or LIBLINEAR wrote",
+     .offset = offsetof(predict_values, model),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = "FILE",
+     .help = "rows to score, as in rank train: .svm, also .gz and .xz; their labels do not count",
+     .offset = offsetof(predict_values, file),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "write a run where the name ends with .trec, else a score a line (default: standard output)",
+     .offset = offsetof(predict_values, output)},
+    PROG_RANK_OPTIONS(predict_values, reading) //
+    PROG_OPTIONS_END,
+};
+
+typedef struct prediction {
+    thr_ranking *ranking;
+    thr_ranking_view view;
+    double *scores;   /* by place in the view */
+    uint64_t *places; /* of rows as the file has them; or of a query's rows, the best first */
+} prediction;
+
+/* ------------------------------------------------------------------------------------------------ what is written */
+
+static void put_lines(FILE *file, const prediction *p, bool as_json) {
+    uint64_t *places = p->places;
+
+    for (uint64_t i = 0; i < p->view.n_rows; i++)
+        places[p->view.rows != NULL ? p->view.rows[i] : i] = i;
+    if (!as_json) {
+        for (uint64_t r = 0; r < p->view.n_rows; r++)
+            (void)fprintf(file, "%.17g\n", p->scores[places[r]]);
+        return;
+    }
+    for (uint64_t r = 0; r < p->view.n_rows; r++) {
+        prog_json json = prog_json_to(file);
+
+        prog_json_open(&json, '{');
+        prog_json_key_count(&json, "row", r);
+        prog_json_key_real(&json, "score", p->scores[places[r]]);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+    }
+}
+
+static const double *sorted_scores; /* qsort takes no argument of ours */
+
+static int by_score(const void *a, const void *b) {
+    const uint64_t i = *(const uint64_t *)a, j = *(const uint64_t *)b;
+
+    if (sorted_scores[i] != sorted_scores[j])
+        return sorted_scores[i] > sorted_scores[j] ? -1 : 1;
+    return i < j ? -1 : 1;
+}
+
+/* What a comment calls its row: what follows "docid =", as LETOR has it, else its first word. */
+static const char *name_in(const char *comment, size_t length, size_t *name_length) {
+    static const char key[] = "docid", blanks[] = " \t=";
+    const char *end = comment + length;
+
+    if (length > sizeof key && memcmp(comment, key, sizeof key - 1) == 0 && strchr(blanks, comment[sizeof key - 1]))
+        for (comment += sizeof key - 1; comment < end && strchr(blanks, *comment) != NULL; comment++)
+            ;
+    *name_length = 0;
+    while (comment + *name_length < end && comment[*name_length] != ' ' && comment[*name_length] != '\t')
+        ++*name_length;
+    return comment;
+}
+
+/* query Q0 document rank score thresher; documents without a name are called by their row, from 0. */
+static void put_run(FILE *file, const prediction *p) {
+    for (uint64_t q = 0; q < p->view.n_queries; q++) {
+        const uint64_t first = p->view.offsets[q], n = p->view.offsets[q + 1] - first;
+
+        for (uint64_t i = 0; i < n; i++)
+            p->places[i] = first + i;
+        sorted_scores = p->scores;
+        qsort(p->places, (size_t)n, sizeof *p->places, by_score);
+        for (uint64_t i = 0; i < n; i++) {
+            const uint64_t place = p->places[i];
+            size_t length = 0;
+            const char *comment = thr_ranking_comment(p->ranking, place, &length);
+            const char *name = comment != NULL ? name_in(comment, length, &length) : NULL;
+
+            (void)fprintf(file, "%" PRIu64 " Q0 ", p->view.queries[q]);
+            if (name != NULL && length > 0)
+                (void)fprintf(file, "%.*s", (int)(length < 200 ? length : 200), name);
+            else
+                (void)fprintf(file, "%" PRIu64, p->view.rows != NULL ? p->view.rows[place] : place);
+            (void)fprintf(file, " %" PRIu64 " %.17g thresher\n", i + 1, p->scores[place]);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ where to */
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), end_length = strlen(end);
+
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static int cannot_write(const char *path) {
+    prog_error("%s could not be written: %s", path, errno != 0 ? strerror(errno) : "a write failed");
+    return PROG_FAILED;
+}
+
+static bool finish(FILE *file) {
+    errno = 0;
+    return fflush(file) == 0 && ferror(file) == 0;
+}
+
+/* A file appears whole or not at all. */
+static int write_file(const char *path, const prediction *p, bool as_json) {
+    const size_t size = strlen(path) + sizeof ".tmp";
+    char *temporary = malloc(size);
+    FILE *file = NULL;
+    int rc = PROG_DONE;
+
+    if (temporary == NULL)
+        return prog_no_memory();
+    (void)snprintf(temporary, size, "%s.tmp", path);
+    errno = 0;
+    file = fopen(temporary, "wb");
+    if (file == NULL) {
+        rc = cannot_write(path);
+        free(temporary);
+        return rc;
+    }
+    if (ends_with(path, ".trec"))
+        put_run(file, p);
+    else
+        put_lines(file, p, as_json);
+    if (!finish(file) || fsync(fileno(file)) != 0)
+        rc = cannot_write(path);
+    if (fclose(file) != 0 && rc == PROG_DONE)
+        rc = cannot_write(path);
+    if (rc == PROG_DONE && rename(temporary, path) != 0)
+        rc = cannot_write(path);
+    if (rc != PROG_DONE)
+        (void)unlink(temporary);
+    free(temporary);
+    return rc;
+}
+
+static int write_out(const program *run, const char *path, const prediction *p) {
+    if (path != NULL && strcmp(path, "-.trec") != 0)
+        return write_file(path, p, run->globals.json);
+    if (path != NULL)
+        put_run(stdout, p);
+    else
+        put_lines(stdout, p, run->globals.json);
+    return finish(stdout) ? PROG_DONE : cannot_write("standard output");
+}
+
+static int run_predict(program *run, const void *all_values) {
+    const predict_values *values = all_values;
+    prediction p = {.scores = NULL};
+    thr_rank_model *model = NULL;
+    thr_error err = {.status = THR_OK};
+    double seconds = 0;
+    int rc = PROG_DONE;
+
+    if (thr_rank_model_open(run->context, values->model, &model, &err) != THR_OK)
+        return prog_failed(&err);
+    rc = prog_rank_open(run, values->file, &values->reading, true, &p.ranking, &seconds);
+    if (rc == PROG_DONE) {
+        p.view = thr_ranking_get_view(p.ranking);
+        p.scores = prog_rank_numbers(p.view.n_rows);
+        p.places = (uint64_t *)(void *)prog_rank_numbers(p.view.n_rows);
+        if (p.scores == NULL || p.places == NULL)
+            rc = PROG_FAILED;
+        else if (thr_rank_model_predict(model, p.ranking, p.scores, &err) != THR_OK)
+            rc = prog_failed_at(values->file, &err);
+    }
+    if (rc == PROG_DONE) {
+        prog_rank_tell_width(values->file, p.ranking, values->model, model);
+        rc = write_out(run, values->output, &p);
+    }
+    free(p.places);
+    free(p.scores);
+    thr_ranking_free(p.ranking);
+    thr_rank_model_free(model);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher rank predict ranker.safetensors test.svm -o scores.txt",
+    "thresher rank predict ranker.model test.svm.xz -o run.trec",
+    NULL,
+};
+
+const prog_command prog_rank_predict = {
+    .noun = "rank",
+    .verb = "predict",
+    .summary = "score rows of features by a model",
+    .text =
+        "Writes a score a line, in the order of FILE's rows, of so many digits that none is lost. A run (-o X.trec) "
+        "has the rows of each query by descending score, those of equal scores as FILE has them, called by what "
+        "their comment says (\"docid = NAME\", or its first word), else by their number, from 0. Features that the "
+        "model has and FILE has not count as 0.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(predict_values),
+    .examples = examples,
+    .run = run_predict,
+};

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_rank_train.c - `rank train FILE -o MODEL`.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "rank_files.h"
+#include "talk.h"
+
+enum { MOST_COSTS = 64, COST_TEXT = 40 };
+
+typedef struct train_values {
+    const char *file, *output, *start, *costs;
+    double epsilon;
+    uint64_t folds, steps;
+    size_t method, scale;
+    prog_rank_values reading;
+} train_values;
+
+static const char *const methods[] = {"line-search", "trust-region", NULL};
+static const char *const scales[] = {"pair", "query", "mean", NULL};
+
+static const prog_argument arguments[] = {
+    {.name = "FILE",
+     .help = "rows to learn from, \"label qid:N index:value ...\" a line: .svm, also .gz and .xz",
+     .offset = offsetof(train_values, file),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = PROG_TEXT,
+     .value = "MODEL",
+     .names = PROG_NAMES_FILE,
+     .required = true,
+     .help = "the model to write: tensors where the name ends with .safetensors, else LIBLINEAR's text",
+     .offset = offsetof(train_values, output)},
+    {.name = "cost",
+     .letter = 'c',
+     .kind = PROG_TEXT,
+     .value = "C[,C...]",
+     .fallback = "1",
+     .help = "what a pair in the wrong order costs; of several, ascending, the one that does best by --folds",
+     .offset = offsetof(train_values, costs)},
+    {.name = "epsilon",
+     .letter = 'e',
+     .kind = PROG_REAL,
+     .value = "X",
+     .most_real = 0.5,
+     .fallback = "1e-5",
+     .help = "stop where the gradient is this share of what it is for a model of zeros",
+     .offset = offsetof(train_values, epsilon)},
+    {.name = "folds",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 2,
+     .most = 1000,
+     .help = "judge every C on queries it was not trained on: N parts, dealt by --seed",
+     .offset = offsetof(train_values, folds)},
+    {.name = "scale",
+     .kind = PROG_CHOICE,
+     .value = "WHAT",
+     .choices = scales,
+     .fallback = "pair",
+     .help = "what C is the cost of: a pair, all pairs of a query, or all pairs (pair, query, mean)",
+     .offset = offsetof(train_values, scale)},
+    {.name = "method",
+     .kind = PROG_CHOICE,
+     .value = "NAME",
+     .choices = methods,
+     .fallback = "line-search",
+     .help = "how Newton's steps are kept in bounds (line-search, trust-region); the model is the same",
+     .offset = offsetof(train_values, method)},
+    {.name = "steps",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = 1000000,
+     .fallback = "200",
+     .help = "Newton steps, at most",
+     .offset = offsetof(train_values, steps)},
+    {.name = "start",
+     .kind = PROG_TEXT,
+     .value = "MODEL",
+     .names = PROG_NAMES_FILE,
+     .help = "a model to begin with, of as many features",
+     .offset = offsetof(train_values, start)},
+    PROG_RANK_OPTIONS(train_values, reading) //
+    PROG_OPTIONS_END,
+};
+
+/* The Cs of -c, and how well each did. */
+typedef struct cost_path {
+    double costs[MOST_COSTS], accuracies[MOST_COSTS];
+    size_t n, best;
+    bool judged;
+} cost_path;
+
+typedef struct training {
+    cost_path path;
+    thr_ranking *ranking;
+    thr_rank_model *start, *model;
+    thr_rank_report report;
+    double read_seconds;
+} training;
+
+/* ------------------------------------------------------------------------------------------------ words */
+
+static int read_costs(const program *run, const train_values *values, cost_path *path) {
+    const char *at = values->costs;
+
+    for (;;) {
+        const size_t length = strcspn(at, ",");
+        char text[COST_TEXT];
+
+        if (path->n == MOST_COSTS) {
+            prog_error("-c: more than %d numbers; %s", MOST_COSTS, prog_see_help(run));
+            return PROG_WRONG_WORDS;
+        }
+        (void)snprintf(text, sizeof text, "%.*s", (int)(length < COST_TEXT ? length : COST_TEXT - 1), at);
+        if (length >= COST_TEXT || !prog_read_real(text, &path->costs[path->n]) || path->costs[path->n] <= 0) {
+            prog_error("-c: \"%s\" is no number above 0; %s", text, prog_see_help(run));
+            return PROG_WRONG_WORDS;
+        }
+        if (path->n > 0 && path->costs[path->n] <= path->costs[path->n - 1]) {
+            prog_error("-c: %s does not ascend; %s", values->costs, prog_see_help(run));
+            return PROG_WRONG_WORDS;
+        }
+        path->n++;
+        if (at[length] == '\0')
+            break;
+        at += length + 1;
+    }
+    if (path->n > 1 && values->folds == 0) {
+        prog_error("-c: %zu numbers need --folds, which says which of them is best; %s", path->n, prog_see_help(run));
+        return PROG_WRONG_WORDS;
+    }
+    return PROG_DONE;
+}
+
+/* ------------------------------------------------------------------------------------------------ work */
+
+static thr_rank_options rank_options(const train_values *values, const training *work) {
+    thr_rank_options train;
+
+    thr_rank_options_init(&train);
+    train.c = work->path.costs[work->path.best];
+    train.epsilon = values->epsilon;
+    train.most_steps = (uint32_t)values->steps;
+    train.method = (thr_rank_method)values->method;
+    train.scale = (thr_rank_scale)values->scale;
+    train.start = work->start;
+    return train;
+}
+
+static int judge_costs(const program *run, const train_values *values, training *work) {
+    const thr_rank_options train = rank_options(values, work);
+    cost_path *path = &work->path;
+    thr_error err = {.status = THR_OK};
+
+    if (thr_rank_cross_validate(run->context, work->ranking, &train, path->costs, path->n, (uint32_t)values->folds,
+                                run->globals.seed, path->accuracies, &err) != THR_OK)
+        return prog_failed_at(values->file, &err);
+    prog_progress_end();
+    path->judged = true;
+    for (size_t i = 0; i < path->n; i++) {
+        if (path->accuracies[i] > path->accuracies[path->best])
+            path->best = i;
+        prog_note("C %g: %.4f of pairs in order, over %" PRIu64 " folds", path->costs[i], path->accuracies[i],
+                  values->folds);
+    }
+    return PROG_DONE;
+}
+
+static int read_files(program *run, const train_values *values, training *work) {
+    thr_error err = {.status = THR_OK};
+
+    if (values->start != NULL && thr_rank_model_open(run->context, values->start, &work->start, &err) != THR_OK)
+        return prog_failed(&err);
+    return prog_rank_open(run, values->file, &values->reading, false, &work->ranking, &work->read_seconds);
+}
+
+/* The best so far, where training was stopped. */
+static int save_stopped(const train_values *values, const training *work) {
+    thr_error err = {.status = THR_OK};
+
+    prog_progress_end();
+    if (thr_rank_model_save(work->model, values->output, &err) != THR_OK)
+        return prog_failed(&err);
+    prog_error("%s: stopped after %" PRIu32 " Newton steps: the best model so far, objective %.10g, gradient %.2g of "
+               "that of zeros; --start %s goes on",
+               values->output, work->report.n_steps, work->report.objective,
+               work->report.gradient_norm / work->report.first_gradient_norm, values->output);
+    return PROG_SIGNALLED + prog_stop_signal();
+}
+
+static int train(const program *run, const train_values *values, training *work) {
+    const thr_rank_options options_taken = rank_options(values, work);
+    thr_error err = {.status = THR_OK};
+    const thr_status status =
+        thr_rank_train(run->context, work->ranking, &options_taken, &work->model, &work->report, &err);
+
+    if (status == THR_ECANCELED && work->model != NULL && prog_stop_signal() != 0)
+        return save_stopped(values, work);
+    if (status != THR_OK)
+        return prog_failed_at(values->file, &err);
+    if (thr_rank_model_save(work->model, values->output, &err) != THR_OK)
+        return prog_failed(&err);
+    prog_progress_end();
+    return PROG_DONE;
+}
+
+/* ------------------------------------------------------------------------------------------------ report */
+
+static void tell(const train_values *values, const training *work) {
+    const thr_rank_report *report = &work->report;
+
+    prog_note("%s: objective %.10g with C %g, %.2f %% of %s pairs in order; %" PRIu32 " Newton steps, %" PRIu64
+              " products, %s after reading for %s",
+              values->output, report->objective, work->path.costs[work->path.best], 100 * report->pairwise_accuracy,
+              prog_exact(report->n_pairs).text, report->n_steps, report->n_products, prog_time(report->seconds).text,
+              prog_time(work->read_seconds).text);
+    if (!report->converged)
+        prog_note("%s: the gradient is %.2g of that of zeros, above --epsilon: %s", values->output,
+                  report->gradient_norm / report->first_gradient_norm,
+                  report->n_steps == values->steps ? "more --steps go on" : "that is as far as doubles go");
+}
+
+static void print_json(const train_values *values, const training *work) {
+    const thr_rank_report *report = &work->report;
+    const thr_ranking_view view = thr_ranking_get_view(work->ranking);
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "model", values->output);
+    prog_json_key_count(&json, "n_rows", view.n_rows);
+    prog_json_key_count(&json, "n_queries", view.n_queries);
+    prog_json_key_count(&json, "n_features", view.n_features);
+    prog_json_key_count(&json, "n_pairs", report->n_pairs);
+    prog_json_key_real(&json, "c", work->path.costs[work->path.best]);
+    prog_json_key_real(&json, "objective", report->objective);
+    prog_json_key_real(&json, "gradient_norm", report->gradient_norm);
+    prog_json_key_real(&json, "first_gradient_norm", report->first_gradient_norm);
+    prog_json_key_bool(&json, "converged", report->converged);
+    prog_json_key_count(&json, "n_steps", report->n_steps);
+    prog_json_key_count(&json, "n_products", report->n_products);
+    prog_json_key_real(&json, "pairwise_accuracy", report->pairwise_accuracy);
+    prog_json_key_real(&json, "read_s", work->read_seconds);
+    prog_json_key_real(&json, "train_s", report->seconds);
+    if (work->path.judged) {
+        prog_json_key(&json, "folds");
+        prog_json_open(&json, '[');
+        for (size_t i = 0; i < work->path.n; i++) {
+            prog_json_open(&json, '{');
+            prog_json_key_real(&json, "c", work->path.costs[i]);
+            prog_json_key_real(&json, "pairwise_accuracy", work->path.accuracies[i]);
+            prog_json_close(&json, '}');
+        }
+        prog_json_close(&json, ']');
+    }
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static int run_train(program *run, const void *all_values) {
+    const train_values *values = all_values;
+    training work = {.read_seconds = 0};
+    int rc = read_costs(run, values, &work.path);
+
+    if (rc == PROG_DONE)
+        rc = read_files(run, values, &work);
+    if (rc == PROG_DONE && values->folds != 0)
+        rc = judge_costs(run, values, &work);
+    if (rc == PROG_DONE)
+        rc = train(run, values, &work);
+    if (rc == PROG_DONE) {
+        tell(values, &work);
+        if (run->globals.json)
+            print_json(values, &work);
+    }
+    thr_rank_model_free(work.model);
+    thr_rank_model_free(work.start);
+    thr_ranking_free(work.ranking);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher rank train train.svm.xz -o ranker.safetensors",
+    "thresher rank train train.svm -c 0.001,0.01,0.1,1 --folds 5 -o ranker.model",
+    NULL,
+};
+
+const prog_command prog_rank_train = {
+    .noun = "rank",
+    .verb = "train",
+    .summary = "learn to rank rows of features by the labels of each query",
+    .text =
+        "Learns a linear RankSVM: weights of features whose scores put the better rows of a query first. It is the "
+        "least of half the weights' squares and, for each pair of rows of a query with different labels, C times the "
+        "square of what the better one's score is short of being 1 above the other's. Labels are any numbers; the "
+        "larger the better.\n\n"
+        "The same rows and options give the same model, to the bit, with any number of threads. SIGINT writes the best "
+        "model so far. Values are read as float32; all sums are made in double.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(train_values),
+    .examples = examples,
+    .run = run_train,
+};

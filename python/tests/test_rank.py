@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RankSVM against the sum over all pairs, and the habits of estimators."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import unittest
+from typing import Any
+
+import numpy as np
+
+import thresher
+from support import Case
+
+
+def objective(w: Any, x: Any, y: Any, qid: Any, c: float) -> tuple[float, Any]:
+    """f and its gradient, over all pairs."""
+    better, worse = np.nonzero((y[:, None] > y) & (qid[:, None] == qid))
+    differences = x[better] - x[worse]
+    slack = np.maximum(0, 1 - differences @ w)
+    return 0.5 * w @ w + c * (slack**2).sum(), w - 2 * c * slack @ differences
+
+
+class Csr:
+    """What is asked of a scipy CSR matrix."""
+
+    format, has_sorted_indices = "csr", True
+
+    def __init__(self, dense: Any) -> None:
+        self.shape = dense.shape
+        self.indptr = np.append(0, np.cumsum((dense != 0).sum(1)))
+        self.indices = np.nonzero(dense)[1]
+        self.data = dense[dense != 0]
+        self._dense = dense
+
+    def sort_indices(self) -> None:
+        pass
+
+    def astype(self, dtype: Any) -> Any:
+        return np.asarray(self._dense, dtype)
+
+
+class Rank(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        draw = np.random.default_rng(1)
+        self.qid = draw.integers(-3, 6, 200)
+        self.x = draw.standard_normal((200, 5)).astype(np.float32) * (draw.random((200, 5)) < 0.7)
+        self.y = np.round(self.x[:, 0] + 0.5 * draw.standard_normal(200)) - 1
+
+    def test_fit_finds_the_least_by_every_way(self) -> None:
+        x = self.x.astype(np.float64)
+        for method in ("line_search", "trust_region"):
+            for rows in (self.x, x, np.asfortranarray(self.x), Csr(self.x)):
+                model = thresher.RankSVM(2, method=method, epsilon=1e-9).fit(rows, self.y, self.qid)
+                value, gradient = objective(model.coef_, x, self.y, self.qid, 2)
+                self.assertLess(np.abs(gradient).max(), 1e-5)
+                self.assertAlmostEqual(model.report_.objective / value, 1, delta=1e-11)
+        self.assertEqual(model.n_features_in_, 5)
+        self.assertEqual(model.n_iter_, model.report_.n_steps)
+        self.assertTrue(model.report_.converged)
+
+    def test_scores_are_products_and_accuracy_is_that_of_pairs(self) -> None:
+        model = thresher.RankSVM().fit(self.x, self.y, self.qid)
+        scores = model.predict(self.x)
+        np.testing.assert_allclose(scores, self.x.astype(np.float64) @ model.coef_, rtol=1e-12)
+        np.testing.assert_allclose(model.predict(Csr(self.x)), scores, rtol=1e-12)
+        better = (self.y[:, None] > self.y) & (self.qid[:, None] == self.qid)
+        right = (better & (scores[:, None] > scores)).sum() / better.sum()
+        self.assertAlmostEqual(model.score(self.x, self.y, self.qid), right, delta=1e-12)
+        self.assertAlmostEqual(model.report_.pairwise_accuracy, right, delta=1e-12)
+        self.assertGreater(right, 0.7)
+
+    def test_one_query_where_none_is_given(self) -> None:
+        alone = thresher.RankSVM(0.1).fit(self.x, self.y)
+        same = thresher.RankSVM(0.1).fit(self.x, self.y, np.zeros(200, int))
+        np.testing.assert_array_equal(alone.coef_, same.coef_)
+
+    def test_files_keep_every_bit_and_pickles_do(self) -> None:
+        model = thresher.RankSVM(C=3, scale="query").fit(self.x, self.y, self.qid)
+        for name in ("m.safetensors", "m.txt"):
+            path = f"{self.directory}/{name}"
+            model.save(path)
+            back = thresher.RankSVM.open(path, C=3)
+            np.testing.assert_array_equal(back.coef_, model.coef_)
+            np.testing.assert_array_equal(back.predict(self.x), model.predict(self.x))
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).coef_, model.coef_)
+        with self.assertRaises(thresher.FileMissingError):
+            thresher.RankSVM.open(f"{self.directory}/missing")
+
+    def test_the_habits_of_estimators(self) -> None:
+        model = thresher.RankSVM(0.5, scale="mean")
+        self.assertEqual(repr(model), "RankSVM(C=0.5, scale='mean')")
+        again = type(model)(**model.get_params())
+        self.assertEqual(again.get_params(), model.get_params())
+        self.assertIs(again.set_params(C=2), again)
+        self.assertEqual(again.C, 2)
+        with self.assertRaisesRegex(ValueError, "no parameter 'gamma'"):
+            model.set_params(gamma=1)
+        with self.assertRaisesRegex(ValueError, "not fitted"):
+            model.predict(self.x)
+        self.assertIs(model.fit(self.x, self.y, self.qid), model)
+        warm = copy.copy(model).set_params(warm_start=True).fit(self.x, self.y, self.qid)
+        self.assertEqual(warm.n_iter_, 0)
+
+    def test_what_cannot_be_learned_is_said(self) -> None:
+        fit = thresher.RankSVM().fit
+        with self.assertRaisesRegex(thresher.ArgumentError, "no pairs to learn from"):
+            fit(self.x, np.ones(200), self.qid)
+        with self.assertRaisesRegex(thresher.ArgumentError, "0 is the best model"):
+            fit(np.ones((200, 5)), self.y, self.qid)
+        with self.assertRaisesRegex(thresher.ArgumentError, "C is -1"):
+            thresher.RankSVM(-1).fit(self.x, self.y, self.qid)
+        with self.assertRaisesRegex(ValueError, r"y: an array of shape \[3\]"):
+            fit(self.x, [1, 2, 3], self.qid)
+        with self.assertRaisesRegex(TypeError, "qid"):
+            fit(self.x, self.y, self.qid + 0.5)
+        with self.assertRaisesRegex(ValueError, r"\[n, n_features\] is wanted"):
+            fit(self.y, self.y, self.qid)
+        bad = self.x.copy()
+        bad[7, 2] = np.nan
+        with self.assertRaisesRegex(thresher.ArgumentError, "7"):
+            fit(bad, self.y, self.qid)
+        with self.assertRaisesRegex(ValueError, "X has 4 features, but RankSVM is expecting 5"):
+            thresher.RankSVM().fit(self.x, self.y, self.qid).predict(self.x[:, :4])
+
+    def test_progress_may_stop_it(self) -> None:
+        with self.assertRaises(thresher.CanceledError):
+            thresher.RankSVM().fit(self.x, self.y, self.qid, progress=lambda *_: False)
+
+
+if __name__ == "__main__":
+    unittest.main()

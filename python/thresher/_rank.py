@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear RankSVM: weights of features whose scores put the better rows of a query first."""
+
+from __future__ import annotations
+
+import os
+from ctypes import byref, c_void_p, string_at
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._checks import choice, encoded_path, whole
+from ._context import shared_context
+from ._jobs import Job, Progress
+from ._library import defaults, lib
+from ._quality import rank_quality
+from ._train import number
+
+_PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "threads")
+
+
+class RankReport(NamedTuple):
+    """
+    What a training came to: the objective and its gradient's norm at the model, and at one of zeros; the share of pairs
+    in order, of the rows that were learned from; Newton steps and products with the Hessian.
+    """
+
+    objective: float
+    gradient_norm: float
+    first_gradient_norm: float
+    pairwise_accuracy: float
+    seconds: float
+    n_pairs: int
+    n_products: int
+    n_steps: int
+    converged: bool
+
+
+def _features(x: Any) -> Any:
+    """A dense array [n, n_features] of numbers, or a scipy CSR matrix as it is."""
+    if hasattr(x, "indptr") or hasattr(x, "tocsr"):
+        return x if hasattr(x, "indptr") and getattr(x, "format", "csr") == "csr" else x.tocsr()
+    array = _arrays.as_numpy(x, "X")
+    if array.ndim != 2:
+        raise ValueError(f"X: an array of shape {list(array.shape)} was given: [n, n_features] is wanted")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"X: values of type {array.dtype} were given: numbers are wanted")
+    return array
+
+
+def _column(thing: Any, what: str, n: int) -> Any:
+    array = _arrays.as_numpy(thing, what)
+    if array.shape != (n,):
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [{n}] is wanted, one a row of X")
+    return array
+
+
+class _Ranking:
+    """A thr_ranking while the library learns from it: it has copies of all rows."""
+
+    def __init__(self, context: Any, x: Any, y: Any, qid: Any) -> None:
+        self.pointer: int | None = None
+        made, err = c_void_p(), _errors.slot.error
+        labels = _column(y, "y", x.shape[0])
+        if labels.dtype.kind not in "fiub":
+            raise TypeError(f"y: values of type {labels.dtype} were given: numbers are wanted")
+        labels = np.ascontiguousarray(labels, np.float64)
+        queries = None
+        if qid is not None:
+            queries = _column(_arrays.integers(qid, "qid"), "qid", x.shape[0]).astype(np.uint64)
+        rest = _arrays.address(labels), None if queries is None else _arrays.address(queries), byref(made), byref(err)
+        if hasattr(x, "indptr"):
+            x = x.copy() if not x.has_sorted_indices else x
+            x.sort_indices()
+            starts = np.ascontiguousarray(x.indptr, np.uint64)
+            columns = np.ascontiguousarray(x.indices, np.uint32)
+            values = np.ascontiguousarray(x.data, np.float32)
+            rows = _abi.Csr(*map(_arrays.address, (starts, columns, values)), *x.shape)
+            status = lib.thr_ranking_from_csr(context.pointer, byref(rows), *rest)
+        else:
+            with np.errstate(over="ignore"):  # the library says which row has what is no finite float32
+                dense = np.ascontiguousarray(x, np.float32)
+            status = lib.thr_ranking_from_matrix(context.pointer, byref(_arrays.matrix(dense)), *rest)
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+        self.pointer = made.value
+
+    def __enter__(self) -> _Ranking:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        lib.thr_ranking_free(self.pointer)
+
+
+def _weights(model: c_void_p) -> npt.NDArray[np.float64]:
+    n = lib.thr_rank_model_n_features(model)
+    return np.frombuffer(string_at(lib.thr_rank_model_weights(model), n * 8), np.float64).copy()
+
+
+class RankSVM:
+    """
+    A linear RankSVM, with the habits of scikit-learn's estimators: the least of half the weights' squares and, for each
+    pair of rows of a query with different labels, C times the square of what the better one's score is short of being 1
+    above the other's.
+
+    C           what a pair costs, above 0
+    epsilon     training stops where the gradient is this share of what it is for a model of zeros
+    max_iter    Newton steps, at most
+    method      "line_search" or "trust_region", the paper's; the model is the same
+    scale       what C is the cost of: "pair", "query", all pairs of a query, or "mean", all pairs
+    warm_start  fit begins at coef_, where there is one
+    threads     how many work; None: as many as the process may use
+
+    After fit: coef_, float64 [n_features]; n_features_in_; n_iter_; report_, a RankReport.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        epsilon: float = 1e-5,
+        max_iter: int = 200,
+        method: str = "line_search",
+        scale: str = "pair",
+        warm_start: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.method = method
+        self.scale = scale
+        self.warm_start = warm_start
+        self.threads = threads
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor by name."""
+        return {name: getattr(self, name) for name in _PARAMETERS}
+
+    def set_params(self, **params: Any) -> RankSVM:
+        """Set arguments of the constructor."""
+        for name, value in params.items():
+            if name not in _PARAMETERS:
+                raise ValueError(f"RankSVM has no parameter {name!r}: it has {', '.join(_PARAMETERS)}")
+            setattr(self, name, value)
+        return self
+
+    def fit(
+        self, X: Any, y: npt.ArrayLike, qid: npt.ArrayLike | None = None, *, progress: Progress | None = None
+    ) -> RankSVM:
+        """
+        Learn from rows and their labels.
+
+        X           numbers [n, n_features], dense or a scipy sparse matrix; read as float32
+        y           numbers [n], the larger the better
+        qid         integers [n], the query of each row, in any order; None: all rows are one query's
+        progress    called with a word and the readings of X so far; False stops the training
+
+        Raises ArgumentError (no pairs, features that tell nothing, a parameter or a value out of range), CanceledError,
+        ValueError or TypeError. Ctrl-C stops it, too; coef_ is then what it was.
+        """
+        options = defaults("thr_rank_options_init")
+        options.c, options.epsilon = number(self.C, "C"), number(self.epsilon, "epsilon")
+        options.most_steps = whole(self.max_iter, "max_iter", 1, 2**32 - 1)
+        options.method = choice(self.method, "method", _abi.RANK_METHOD)
+        options.scale = choice(self.scale, "scale", _abi.RANK_SCALE)
+        context, x = shared_context(self.threads), _features(X)
+        start, model, report = c_void_p(), c_void_p(), _abi.RankReport()
+        try:
+            if self.warm_start and hasattr(self, "coef_"):
+                start = self._model(context)
+                options.start = start
+            with _Ranking(context, x, y, qid) as ranking, Job(progress) as job:
+                status = lib.thr_rank_train(
+                    context.pointer,
+                    ranking.pointer,
+                    byref(options),
+                    byref(model),
+                    byref(report),
+                    byref(_errors.slot.error),
+                )
+                job.finish(status)
+            self.coef_ = _weights(model)
+        finally:
+            lib.thr_rank_model_free(model)
+            lib.thr_rank_model_free(start)
+        self.report_ = RankReport(*(getattr(report, name) for name in RankReport._fields))
+        self.n_features_in_, self.n_iter_ = len(self.coef_), self.report_.n_steps
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:
+        """Scores, float64 [n]: the larger, the better the row."""
+        self._check_fitted()
+        x = _features(X)
+        if x.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {x.shape[1]} features, but RankSVM is expecting {self.n_features_in_} features")
+        if hasattr(x, "indptr"):
+            return np.asarray(x.astype(np.float64) @ self.coef_)
+        return np.asarray(x, np.float64) @ self.coef_
+
+    decision_function = predict
+
+    def score(self, X: Any, y: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> float:
+        """The share of pairs of a query's rows that are in order; equal scores are not. NaN without pairs."""
+        labels = np.asarray(y, np.float64)
+        levels = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)  # only which is larger counts
+        return rank_quality(self.predict(X), levels, qid, gain="linear").pair_accuracy
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model: tensors where path ends with .safetensors, else the text of LIBLINEAR. Raises FileError."""
+        self._check_fitted()
+        model, err = self._model(shared_context(self.threads)), _errors.slot.error
+        status = lib.thr_rank_model_save(model, encoded_path(path, "path"), byref(err))
+        lib.thr_rank_model_free(model)
+        if status != _abi.OK:
+            raise _errors.failure(status, err, files=True)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], **params: Any) -> RankSVM:
+        """
+        A model that save, thresher rank train or LIBLINEAR wrote; params are the constructor's.
+
+        Raises FileMissingError, FormatError, UnsupportedError (a model with a bias, or of classes) or FileError.
+        """
+        made = cls(**params)
+        model, err = c_void_p(), _errors.slot.error
+        context = shared_context(made.threads)
+        status = lib.thr_rank_model_open(context.pointer, encoded_path(path, "path"), byref(model), byref(err))
+        if status != _abi.OK:
+            raise _errors.failure(status, err, files=True)
+        made.coef_ = _weights(model)
+        made.n_features_in_ = len(made.coef_)
+        lib.thr_rank_model_free(model)
+        return made
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "coef_"):
+            raise ValueError("this RankSVM is not fitted yet: call fit, or open a model")
+
+    def _model(self, context: Any) -> c_void_p:
+        weights = np.ascontiguousarray(self.coef_, np.float64)
+        model, err = c_void_p(), _errors.slot.error
+        status = lib.thr_rank_model_from_weights(
+            context.pointer, _arrays.address(weights), len(weights), byref(model), byref(err)
+        )
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+        return model
+
+    def __repr__(self) -> str:
+        default = RankSVM()
+        changed = [f"{n}={getattr(self, n)!r}" for n in _PARAMETERS if getattr(self, n) != getattr(default, n)]
+        return f"RankSVM({', '.join(changed)})"

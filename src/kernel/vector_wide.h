@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vector_wide.h - the kernels of wide.h in the compiler's vectors, compiled by the _wide.c file of each level, which
+ * says how many doubles a register has (THR_WIDE_LANES: 2, 4 or 8).
+ *
+ * Several rows pass at a time: they share what is read of v and of sums, and a row's additions, which wait for each
+ * other, wait side by side. The 8 partial sums of a row are its registers' lanes. Past the last dimension v is filled
+ * up with zeros, and a row goes on with the next one's numbers: a finite number times 0 changes no sum, as none is -0.
+ */
+#ifndef THR_KERNEL_VECTOR_WIDE_H
+#define THR_KERNEL_VECTOR_WIDE_H
+
+#include "kernel/kernel.h"
+#include "kernel/unroll.h"
+
+#include <string.h>
+
+#ifndef THR_WIDE_LANES
+#define THR_WIDE_LANES 2
+#endif
+
+enum { SUMS = 8, WIDE = THR_WIDE_LANES, PARTS = SUMS / WIDE, TOGETHER = 4 };
+
+typedef double thr_wide __attribute__((vector_size(8 * THR_WIDE_LANES)));
+typedef float thr_narrow __attribute__((vector_size(4 * THR_WIDE_LANES)));
+
+#define THR_ALWAYS static inline __attribute__((always_inline))
+
+THR_ALWAYS thr_wide thr_load_wide(const double *from) {
+    thr_wide x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+THR_ALWAYS thr_wide thr_widen(const float *from) {
+    thr_narrow x;
+    memcpy(&x, from, sizeof x);
+    return __builtin_convertvector(x, thr_wide);
+}
+
+/* Halves of 8 partial sums: 4, 2, 1. */
+THR_ALWAYS double thr_add_halves(const thr_wide *sums) {
+    double l[SUMS];
+    memcpy(l, sums, sizeof l);
+    return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+}
+
+/* The next 8 dimensions of some rows, stride floats apart. rows is a constant where this is called. */
+THR_ALWAYS void thr_times_eight(thr_wide sums[TOGETHER][PARTS], const double *v, const float *row, size_t stride,
+                                size_t rows) {
+    THR_UNROLL
+    for (size_t p = 0; p < PARTS; p++) {
+        const thr_wide factor = thr_load_wide(v + p * WIDE);
+        THR_UNROLL
+        for (size_t r = 0; r < rows; r++)
+            sums[r][p] += thr_widen(row + r * stride + p * WIDE) * factor;
+    }
+}
+
+/* end: of all rows. v_rest: the factors past the last whole 8, then zeros. */
+THR_ALWAYS void thr_times_rows(double *out, const double *v, const double *v_rest, const float *row, const float *end,
+                               size_t rows, size_t n_dims) {
+    const size_t rest = n_dims % SUMS, whole = n_dims - rest;
+    const float *last = row + (rows - 1) * n_dims + whole; /* of the last row */
+    thr_wide sums[TOGETHER][PARTS];
+    THR_UNROLL
+    for (size_t r = 0; r < rows; r++)
+        THR_UNROLL
+    for (size_t p = 0; p < PARTS; p++)
+        sums[r][p] = (thr_wide){0};
+    for (size_t d = 0; d < whole; d += SUMS)
+        thr_times_eight(sums, v + d, row + d, n_dims, rows);
+    if (rest != 0 && end - last >= SUMS) {
+        thr_times_eight(sums, v_rest, row + whole, n_dims, rows);
+    } else if (rest != 0) { /* nothing stands behind these */
+        float copies[TOGETHER * SUMS] = {0};
+        for (size_t r = 0; r < rows; r++)
+            memcpy(copies + r * SUMS, row + r * n_dims + whole, rest * sizeof *row);
+        thr_times_eight(sums, v_rest, copies, SUMS, rows);
+    }
+    THR_UNROLL
+    for (size_t r = 0; r < rows; r++)
+        out[r] = thr_add_halves(sums[r]);
+}
+
+static inline void thr_times_wide(double *out, const double *v, const float *rows, size_t n_rows, size_t n_dims) {
+    const float *end = rows + n_rows * n_dims;
+    double v_rest[SUMS] = {0};
+    size_t i = 0;
+    memcpy(v_rest, v + n_dims / SUMS * SUMS, n_dims % SUMS * sizeof *v);
+    for (; i + TOGETHER <= n_rows; i += TOGETHER)
+        thr_times_rows(out + i, v, v_rest, rows + i * n_dims, end, TOGETHER, n_dims);
+    for (; i < n_rows; i++)
+        thr_times_rows(out + i, v, v_rest, rows + i * n_dims, end, 1, n_dims);
+}
+
+/* Sums are read and written once for all of these rows. */
+THR_ALWAYS void thr_add_rows(double *sums, const double *s, const float *row, size_t rows, size_t n_dims) {
+    size_t d = 0;
+    for (; d + WIDE <= n_dims; d += WIDE) {
+        thr_wide sum = thr_load_wide(sums + d);
+        THR_UNROLL
+        for (size_t r = 0; r < rows; r++)
+            sum += thr_widen(row + r * n_dims + d) * s[r];
+        memcpy(sums + d, &sum, sizeof sum);
+    }
+    for (; d < n_dims; d++) {
+        double sum = sums[d];
+        for (size_t r = 0; r < rows; r++)
+            sum += s[r] * (double)row[r * n_dims + d];
+        sums[d] = sum;
+    }
+}
+
+static inline void thr_add_wide(double *sums, const double *s, const float *rows, size_t n_rows, size_t n_dims) {
+    size_t i = 0;
+    for (; i + TOGETHER <= n_rows; i += TOGETHER)
+        thr_add_rows(sums, s + i, rows + i * n_dims, TOGETHER, n_dims);
+    for (; i < n_rows; i++)
+        thr_add_rows(sums, s + i, rows + i * n_dims, 1, n_dims);
+}
+
+static inline void thr_kernels_fill_wide(thr_kernels *kernels) {
+    kernels->times_wide = thr_times_wide;
+    kernels->add_wide = thr_add_wide;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pair_order.h - the order of a query's rows by their scores, and where in it the pairs of a row begin and end.
+ *
+ * A pair is two rows of a query with different labels; it is active while the better one's score is not 1 above the
+ * other's, s_i - s_j < 1: then it costs something (RankSVM (4)). Seen from a row, active worse ones stand from a place
+ * of the order on, active better ones before one. Rounding is monotone, so both are true of computed differences, too,
+ * and either row of a pair sees it alike.
+ */
+#ifndef THR_RANK_PAIR_ORDER_H
+#define THR_RANK_PAIR_ORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct thr_scored_row {
+    double score;
+    uint32_t row; /* within its query */
+} thr_scored_row;
+
+/*
+ * Sort n rows by score, equal ones by row. What is nearly in order takes hardly more than a look. spare has room for n,
+ * too; the sorted ones are in the one that is returned. Scores are numbers.
+ */
+thr_scored_row *thr_scored_rows_sort(thr_scored_row *rows, thr_scored_row *spare, uint32_t n);
+
+/*
+ * Of every place p of n sorted rows: lows[p], the first place a with s_p - s_a < margin; highs[p], the first place b
+ * where s_b - s_p < margin is not so. Both ascend, lows[p] <= p < highs[p] where margin is above 0.
+ */
+void thr_pair_thresholds(const thr_scored_row *rows, uint32_t n, double margin, uint32_t *lows, uint32_t *highs);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank_solver.h - the least of RankSVM's function (rank_problem.h), to |gradient| <= epsilon |gradient at 0|.
+ *
+ * Both methods take Newton's steps, each by conjugate gradients on products with the Hessian. f is convex and its
+ * gradient continuous, with pieces that are parabolas: near the least a whole step ends on it.
+ *
+ *   line search    the step is solved to some share of the gradient and halved until f falls by a hundredth of what its
+ *                  slope says; conjugate gradients are preconditioned by 0.99 + 0.01 diagonal, which makes up for
+ *                  features on scales of their own.
+ *   trust region   RankSVM, algorithm 1, with the rules of Lin, Weng and Keerthi (2008): a step has at most the length
+ *                  that f was like its parabola before, at first that of the gradient (not 0, which would never move).
+ */
+#ifndef THR_RANK_RANK_SOLVER_H
+#define THR_RANK_RANK_SOLVER_H
+
+#include <thresher/rank.h>
+
+#include "base/progress.h"
+#include "rank/rank_problem.h"
+
+typedef struct thr_rank_solver {
+    thr_rank_problem *problem;
+    thr_progress progress; /* of readings of X */
+    double epsilon;
+    uint32_t most_steps;
+    uint32_t n;              /* features */
+    double *w;               /* the best one so far */
+    double *gradient, *step; /* at w; from w */
+    double *diagonal;        /* of the preconditioner */
+    double *r, *z, *p, *hp;  /* of conjugate gradients; r: minus gradient, minus H step */
+    double value, norm, first_norm;
+    uint32_t n_steps;
+    uint64_t n_products, n_readings;
+} thr_rank_solver;
+
+/* THR_ENOMEM. w is 0. */
+thr_status thr_rank_solver_start(thr_rank_problem *problem, thr_rank_solver *solver, thr_error *err);
+void thr_rank_solver_end(thr_rank_solver *solver);
+
+/*
+ * From solver->w to the least of f by the problem's costs. *converged: whether epsilon was reached; it may not be for
+ * most_steps, or for the limits of double.
+ *
+ * THR_OK; THR_EINVAL when the gradient at 0 is 0, so that 0 is the least; THR_ERANGE when f is not finite;
+ * THR_ECANCELED (w is the best so far).
+ */
+thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, bool *converged, thr_error *err);
+
+/* ------------------------------------------------------------------------------------------------ for the methods */
+
+/* One step from w, where f, gradient and diagonal are known. *moved: false where none makes f less. */
+thr_status thr_rank_newton_step(thr_rank_solver *solver, bool *moved, thr_error *err);
+thr_status thr_rank_trust_step(thr_rank_solver *solver, double *radius, bool *moved, thr_error *err);
+
+/* Evaluate at w. THR_ERANGE; THR_ECANCELED. */
+thr_status thr_rank_solver_evaluate(thr_rank_solver *solver, bool diagonal, thr_error *err);
+
+/* Count a reading of X, and ask whether to go on. */
+thr_status thr_rank_solver_read(thr_rank_solver *solver, thr_error *err);
+
+static inline double thr_rank_inner(const double *a, const double *b, uint32_t n) {
+    double sum = 0;
+    for (uint32_t d = 0; d < n; d++)
+        sum += a[d] * b[d];
+    return sum;
+}
+
+#endif

@@ -1,0 +1,161 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# rank train, predict and eval: a model that can be found by hand, files of both kinds, runs, and bad input.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+# One feature, one pair: 1/2 w^2 + C (1 - w)^2 is least at w = 2 C / (1 + 2 C).
+printf '1 qid:7 1:1\n0 qid:7 1:0\n' >pair.svm
+works "$THRESHER" rank train pair.svm -o pair.model -c 2
+says 'pair.model: objective 0.4 with C 2, 100.00 % of 1 pairs in order' err
+awk 'NR == 6 && ($1 - 0.8) ^ 2 > 1e-28 { exit 1 }' pair.model || die "the weight is $(sed -n 6p pair.model)"
+head -5 pair.model >start.txt
+printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 1\nbias -1\nw\n' >expected
+same start.txt expected
+
+# 12 queries of rows whose first feature is the label but for noise; queries stand mixed
+random_rows 240 4 3 | awk '{
+    label = NR % 5 == 0 ? 2 : NR % 3 == 0
+    printf "%d qid:%d 1:%.6f 2:%s 3:%s 4:%s # docid = D%d inc = 1\n", label, NR % 12, label + 0.7 * $1, $2, $3, $4, NR
+}' >train.svm
+works "$THRESHER" rank train train.svm -o m.safetensors --json
+is_json out
+says '"n_rows":240,"n_queries":12,"n_features":4,' out
+says '"converged":true' out
+works "$THRESHER" rank train train.svm -o again.safetensors --threads 1 -q
+[ ! -s err ] || die "-q says something"
+works "$THRESHER" rank train train.svm -o other.safetensors --threads 3
+same m.safetensors again.safetensors
+same m.safetensors other.safetensors
+works "$THRESHER" rank train train.svm -o m.txt
+
+# both kinds of files score alike, in the order of the file
+works "$THRESHER" rank predict m.safetensors train.svm
+cp out scores
+works "$THRESHER" rank predict m.txt train.svm -o scores.txt
+same scores scores.txt
+[ "$(wc -l <scores)" -eq 240 ] || die "not a score a row"
+sed 's/.* 1:\([^ ]*\) 2:\([^ ]*\) 3:\([^ ]*\) 4:\([^ ]*\) .*/\1 \2 \3 \4/' train.svm | paste -d ' ' - scores |
+    awk 'FNR == NR { if (FNR > 5) w[FNR - 5] = $1; next }
+        { s = w[1] * $1 + w[2] * $2 + w[3] * $3 + w[4] * $4; if ((s - $5) ^ 2 > 1e-10) { print "row " FNR ": " s; exit 1 } }' \
+        m.txt - || die "scores are not the sums of weights and features"
+works "$THRESHER" rank predict m.txt train.svm --json
+is_json out
+says '^{"row":239,"score":' out
+
+# a run: each query's rows by descending score, called by their comments
+works "$THRESHER" rank predict m.safetensors train.svm -o run.trec
+awk '$2 != "Q0" || $6 != "thresher" { print "line " FNR; exit 1 }
+    $1 != q { q = $1; rank = 0; queries++ }
+    { rank++; if ($4 != rank || (rank > 1 && $5 > last)) { print "line " FNR ": " $0; exit 1 } last = $5 }
+    $3 !~ /^D[0-9]+$/ { print "name " $3; exit 1 }
+    END { if (queries != 12 || FNR != 240) { print queries " queries"; exit 1 } }' run.trec || die "run.trec"
+
+# eval judges what predict writes
+works "$THRESHER" rank eval m.safetensors train.svm --json
+is_json out
+cp out expected
+works "$THRESHER" eval ndcg scores.txt train.svm --json
+same out expected
+works "$THRESHER" rank eval m.safetensors train.svm -k 3 --convention letor
+fails 1 'missing.svm' "$THRESHER" rank eval m.safetensors missing.svm
+
+# other ways to the same least
+works "$THRESHER" rank train train.svm -o trust.txt --method trust-region -e 1e-9
+works "$THRESHER" rank train train.svm -o line.txt -e 1e-9
+tail -n +6 trust.txt | paste - line.txt >/dev/null
+tail -n +6 line.txt >line.w
+tail -n +6 trust.txt | paste -d ' ' - line.w |
+    awk '($1 - $2) ^ 2 > 1e-14 { print; exit 1 }' || die "both methods end elsewhere"
+works "$THRESHER" rank train train.svm -o warm.txt -e 1e-6 --start line.txt
+says '; 0 Newton steps, 0 products' err
+same warm.txt line.txt
+works "$THRESHER" rank train train.svm -o mean.txt --scale mean
+works "$THRESHER" rank train train.svm -o query.txt --scale query
+
+# folds choose a C
+works "$THRESHER" rank train train.svm -o folds.txt -c 0.000001,0.1,10 --folds 4 --json
+is_json out
+says '"folds":\[{"c":1e-06,"pairwise_accuracy":0.[0-9]*},{"c":0.1,.*{"c":10,' out
+cp out expected
+works "$THRESHER" rank train train.svm -o folds.txt -c 0.000001,0.1,10 --folds 4 --json --threads 1
+sed 's/"read_s.*"folds"/"folds"/' out >a
+sed 's/"read_s.*"folds"/"folds"/' expected >b
+same a b
+
+# steps that do not suffice
+works "$THRESHER" rank train train.svm -o few.txt --steps 1 -e 1e-9
+says 'few.txt: the gradient is .* of that of zeros, above --epsilon: more --steps go on' err
+
+# fewer features than the model: said; more: refused
+printf '1 qid:1 1:1\n0 qid:1 1:0.5\n' >narrow.svm
+works "$THRESHER" rank predict m.txt narrow.svm
+says 'narrow.svm has 1 features, m.txt 4: those that are not there count as 0' err
+printf '1 qid:1 9:1\n0 qid:1 1:0.5\n' >wide.svm
+fails 1 'wide.svm: rows of 9 features for a model of 4' "$THRESHER" rank predict m.txt wide.svm
+fails 1 'a model of 4 features to start with, for rows of 9' "$THRESHER" rank train wide.svm -o x --start m.txt
+
+# what cannot be learned from
+printf '1 qid:1 1:1\n1 qid:1 1:2\n0 qid:2 1:3\n' >equal.svm
+fails 1 'equal.svm: .*no pairs to learn from: in each of the 2 queries' "$THRESHER" rank train equal.svm -o x
+printf '1 qid:1 1:1\n0 qid:2 1:2\n' >lonely.svm
+fails 1 'lonely.svm: .*each of the 2 queries has one row' "$THRESHER" rank train lonely.svm -o x
+printf '1 qid:1 1:1\n0 qid:1 1:1\n' >same.svm
+fails 1 'same.svm: .*0 is the best model' "$THRESHER" rank train same.svm -o x
+printf '1 qid:1 1:nan\n0 qid:1 1:1\n' >nan.svm
+fails 1 'nan.svm' "$THRESHER" rank train nan.svm -o x
+printf '1 1:1\n0 1:0\n' >plain.svm
+fails 1 'plain.svm.*qid' "$THRESHER" rank train plain.svm -o x
+works "$THRESHER" rank train plain.svm -o plain.txt --one-query
+: >empty.svm
+fails 1 'empty.svm' "$THRESHER" rank train empty.svm -o x
+fails 1 'missing.svm' "$THRESHER" rank train missing.svm -o x
+fails 1 'pair.svm: .*3 folds of 1 queries with pairs' "$THRESHER" rank train pair.svm -o x --folds 3
+[ ! -e x ] || die "a training that failed leaves a model"
+fails 1 'no such file\|cannot' "$THRESHER" rank train pair.svm -o missing/x
+
+# wrong words
+fails 2 '"0" is no number above 0' "$THRESHER" rank train pair.svm -o x -c 0
+fails 2 '"-1" is no number above 0' "$THRESHER" rank train pair.svm -o x -c -1
+fails 2 '"nan" is no number above 0' "$THRESHER" rank train pair.svm -o x -c nan
+fails 2 '1,0.5 does not ascend' "$THRESHER" rank train pair.svm -o x -c 1,0.5 --folds 2
+fails 2 '2 numbers need --folds' "$THRESHER" rank train pair.svm -o x -c 1,2
+fails 2 'epsilon' "$THRESHER" rank train pair.svm -o x -e 0
+fails 2 '-o MODEL is missing' "$THRESHER" rank train pair.svm
+fails 2 'FILE' "$THRESHER" rank predict m.txt
+
+# files that are no models
+fails 1 'train.svm: line 1 is .*not the first line, a solver_type, of a LIBLINEAR model' \
+    "$THRESHER" rank predict train.svm train.svm
+head -7 m.txt >cut.txt
+fails 1 'cut.txt: cut short: it ends after 2 of 4 weights' "$THRESHER" rank predict cut.txt train.svm
+head -c 100 m.safetensors >cut.safetensors
+fails 1 'cut.safetensors' "$THRESHER" rank predict cut.safetensors train.svm
+fails 1 'missing.txt' "$THRESHER" rank predict missing.txt train.svm
+
+# Stopped: nothing, or the best model so far. Features of scales that the trust region takes long for.
+random_rows 6000 24 5 | awk '{
+    printf "%d qid:%d", (NR * 7) % 97, NR % 6
+    for (i = 1; i <= NF; i++) printf " %d:%.6g", i, $i * 10 ^ (i / 3)
+    print ""
+}' >slow.svm
+if env --default-signal=INT true 2>/dev/null; then
+    env --default-signal=INT "$THRESHER" rank train slow.svm -o slow.txt --method trust-region -e 1e-12 -c 100 \
+        --steps 100000 2>err &
+    sleep 0.5
+    kill -s INT $! 2>/dev/null || true
+    code=0
+    wait $! || code=$?
+    case $code in
+    130)
+        if grep -q 'slow.txt: stopped after .* Newton steps: the best model so far' err; then
+            works "$THRESHER" rank predict slow.txt slow.svm
+        else
+            says 'stopped; nothing was changed' err
+            [ ! -e slow.txt ] || die "a model of no steps"
+        fi
+        ;;
+    0) printf 'too fast to be stopped\n' ;;
+    *) die "exit $code after SIGINT, expected 130" ;;
+    esac
+fi

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_model.c - models to files and back, LIBLINEAR's texts by hand, damage, and scores. */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <thresher/rank.h>
+
+static const double numbers[] = {0.1, -3, 1.0 / 3, 1e-300, -0x1.fffffffffffffp1023, 0};
+enum { N = sizeof numbers / sizeof *numbers, MOST = 4096 };
+
+static thr_rank_model *model_of(thr_context *context) {
+    thr_rank_model *model = NULL;
+    thr_error err;
+    assert_ok(thr_rank_model_from_weights(context, numbers, N, &model, &err), &err);
+    return model;
+}
+
+static void put(const char *path, const char *text, size_t size) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static size_t get(const char *path, char *text) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t size = fread(text, 1, MOST, file);
+    assert_int_equal(fclose(file), 0);
+    return size;
+}
+
+static void files_keep_every_bit(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    static const char *const paths[] = {"m.safetensors", "m.txt"};
+    for (size_t i = 0; i < 2; i++) {
+        thr_rank_model *model = model_of(context), *back = NULL;
+        thr_error err;
+        assert_ok(thr_rank_model_save(model, paths[i], &err), &err);
+        assert_ok(thr_rank_model_open(context, paths[i], &back, &err), &err);
+        assert_int_equal(thr_rank_model_n_features(back), N);
+        assert_memory_equal(thr_rank_model_weights(back), numbers, sizeof numbers);
+        thr_rank_model_free(model);
+        thr_rank_model_free(back);
+    }
+    char text[MOST];
+    const size_t size = get("m.txt", text);
+    static const char start[] = "solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 6\nbias -1\nw\n"
+                                "0.10000000000000001\n-3\n";
+    assert_true(size > sizeof start);
+    assert_memory_equal(text, start, sizeof start - 1);
+    thr_context_free(context);
+}
+
+static void texts_are_models_or_say_why_not(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        thr_status status;
+        const char *part; /* NULL: weights 1 and -2 */
+    } texts[] = {
+        {"solver_type L2R_L2LOSS_SVR\nnr_class 2\nnr_feature 2\nbias -1\nw\n1 \n-2 \n", THR_OK, NULL},
+        {"solver_type L2R_L2LOSS_RANKSVM\r\nnr_class 2\r\nnr_feature 2\r\nbias -1\r\nw\r\n1\r\n-2", THR_OK, NULL},
+        {"", THR_EFORMAT, "is empty"},
+        {"hello\n", THR_EFORMAT, "line 1 is 'hello', not the first line"},
+        {"w\n1\n", THR_EFORMAT, "line 1 is 'w'"},
+        {"solver_type A\nnr_feature 2\nbananas 3\nw\n1\n2\n", THR_EFORMAT, "line 3 is 'bananas 3'"},
+        {"solver_type A\nnr_feature two\nw\n1\n2\n", THR_EFORMAT, "line 2 is 'nr_feature two'"},
+        {"solver_type A\nnr_feature 2\n", THR_EFORMAT, "before the line 'w'"},
+        {"solver_type A\nnr_feature 0\nw\n", THR_EFORMAT, "a model of 0 features"},
+        {"solver_type A\nnr_feature 2.5\nw\n1\n2\n3\n", THR_EFORMAT, "a model of 2.5 features"},
+        {"solver_type A\nnr_feature 1e300\nw\n1\n", THR_EFORMAT, "a model of 1e+300 features"},
+        {"solver_type A\nnr_feature 2000000000\nw\n1\n", THR_ECORRUPT, "cut short"},
+        {"solver_type A\nnr_feature 3\nw\n1\n2\n", THR_ECORRUPT, "it ends after 2 of 3 weights"},
+        {"solver_type A\nnr_feature 2\nw\n1\n2\n3\n", THR_EFORMAT, "line 6 is '3', not the end"},
+        {"solver_type A\nnr_feature 2\nw\n1\nx\n", THR_EFORMAT, "line 5 is 'x', not a weight"},
+        {"solver_type A\nnr_feature 2\nw\n1 2\n3\n", THR_EFORMAT, "line 4 is '1 2', not a weight"},
+        {"solver_type A\nnr_feature 2\nw\n1\n1e999\n", THR_ERANGE, "the weight of feature 2 is inf"},
+        {"solver_type A\nnr_class 3\nnr_feature 2\nw\n1\n1\n", THR_EUNSUPPORTED, "a model of 3 classes"},
+        {"solver_type A\nlabel 1 -1\nnr_feature 2\nw\n1\n1\n", THR_EUNSUPPORTED, "line 2 has labels"},
+        {"solver_type A\nnr_feature 2\nbias 1\nw\n1\n1\n1\n", THR_EUNSUPPORTED, "a bias of 1"},
+    };
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        thr_rank_model *model = NULL;
+        thr_error err;
+        put("model.txt", texts[i].text, strlen(texts[i].text));
+        const thr_status status = thr_rank_model_open(context, "model.txt", &model, &err);
+        if (texts[i].part != NULL) {
+            assert_error(status, texts[i].status, &err, texts[i].part);
+            assert_null(model);
+            continue;
+        }
+        assert_ok(status, &err);
+        assert_true(thr_rank_model_n_features(model) == 2 && thr_rank_model_weights(model)[0] == 1 &&
+                    thr_rank_model_weights(model)[1] == -2);
+        thr_rank_model_free(model);
+    }
+    thr_rank_model *model = NULL;
+    thr_error err;
+    assert_error(thr_rank_model_open(context, "missing.txt", &model, &err), THR_ENOTFOUND, &err, "missing.txt");
+    thr_context_free(context);
+}
+
+/* Every byte changed, every length: never the same model by other bytes of weights, never a crash. */
+static void damaged_tensors_are_refused(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_rank_model *model = model_of(context);
+    thr_error err;
+    char whole[MOST], damaged[MOST];
+    assert_ok(thr_rank_model_save(model, "whole.safetensors", &err), &err);
+    thr_rank_model_free(model);
+    const size_t size = get("whole.safetensors", whole);
+    for (size_t i = 0; i < 2 * size; i++) {
+        thr_rank_model *back = NULL;
+        memcpy(damaged, whole, size);
+        if (i < size)
+            damaged[i] = (char)(damaged[i] ^ 4);
+        put("damaged.safetensors", damaged, i < size ? size : i - size);
+        if (thr_rank_model_open(context, "damaged.safetensors", &back, &err) != THR_OK) {
+            assert_null(back);
+            continue;
+        }
+        assert_true(i < size - sizeof numbers); /* a blank of the header that became another */
+        assert_memory_equal(thr_rank_model_weights(back), numbers, sizeof numbers);
+        thr_rank_model_free(back);
+    }
+    thr_context_free(context);
+}
+
+static void scores_are_sums_of_features(void **state) {
+    (void)state;
+    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
+    enum { ROWS = 3000, DIMS = 11 };
+    uint64_t rng = test_seed();
+    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    double *labels = test_array(ROWS, sizeof *labels), *scores = test_array(ROWS, sizeof *scores), weights[DIMS + 1];
+    uint64_t *queries = test_array(ROWS, sizeof *queries);
+    test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
+    for (size_t d = 0; d <= DIMS; d++)
+        weights[d] = (double)d - 3.5;
+    for (size_t r = 0; r < ROWS; r++)
+        queries[r] = r % 7; /* rows of a query stand apart */
+    const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
+    thr_ranking *ranking = NULL;
+    thr_rank_model *model = NULL, *narrow = NULL;
+    thr_error err;
+    assert_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &ranking, &err), &err);
+    assert_ok(thr_rank_model_from_weights(context, weights, DIMS + 1, &model, &err), &err);
+    assert_ok(thr_rank_model_predict(model, ranking, scores, &err), &err);
+    const thr_ranking_view view = thr_ranking_get_view(ranking);
+    for (size_t r = 0; r < ROWS; r++) {
+        const float *x = rows + (view.rows != NULL ? view.rows[r] : r) * DIMS;
+        double sum = 0;
+        for (size_t d = 0; d < DIMS; d++)
+            sum += weights[d] * (double)x[d];
+        assert_case(fabs(sum - scores[r]) < 1e-12, "row %zu: %.17g is not %.17g", r, scores[r], sum);
+    }
+    assert_ok(thr_rank_model_from_weights(context, weights, DIMS - 1, &narrow, &err), &err);
+    assert_error(thr_rank_model_predict(narrow, ranking, scores, &err), THR_EDIM, &err,
+                 "rows of 11 features for a model of 10");
+    weights[4] = NAN;
+    thr_rank_model *none = NULL;
+    assert_error(thr_rank_model_from_weights(context, weights, DIMS, &none, &err), THR_ERANGE, &err,
+                 "feature 5 is nan");
+    assert_error(thr_rank_model_from_weights(context, weights, 0, &none, &err), THR_EDIM, &err, "0 features");
+    assert_null(none);
+    thr_rank_model_free(model);
+    thr_rank_model_free(narrow);
+    thr_ranking_free(ranking);
+    free(rows);
+    free(labels);
+    free(scores);
+    free(queries);
+    thr_context_free(context);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    test_memory memory = {.fail_at = 0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    static const char *const paths[] = {"f.safetensors", "f.txt"};
+    for (unsigned job = 0; job < 4; job++) {
+        thr_rank_model *model = model_of(context);
+        const size_t live = memory.live;
+        thr_status status = THR_ENOMEM;
+        for (size_t at = 1; status != THR_OK; at++) {
+            thr_rank_model *back = NULL;
+            thr_error err;
+            memory.calls = 0;
+            memory.fail_at = at;
+            status = job < 2 ? thr_rank_model_save(model, paths[job], &err)
+                             : thr_rank_model_open(context, paths[job - 2], &back, &err);
+            if (status != THR_OK)
+                assert_error(status, THR_ENOMEM, &err, NULL);
+            thr_rank_model_free(back);
+            assert_int_equal(memory.live, live);
+        }
+        memory.fail_at = 0;
+        thr_rank_model_free(model);
+    }
+    thr_context_free(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_keep_every_bit),        cmocka_unit_test(texts_are_models_or_say_why_not),
+        cmocka_unit_test(damaged_tensors_are_refused), cmocka_unit_test(scores_are_sums_of_features),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return test_run_group(tests);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_problem.c - RankSVM's function, gradient and products without pairs against sums over all pairs. */
+#include "pairs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rank/rank_problem.h"
+
+enum { ROUNDS = 60 };
+
+/* |a - b| is small beside the largest number of either. */
+static void assert_close(const double *a, const double *b, uint32_t n, double relative, const char *what) {
+    double largest = 0;
+    for (uint32_t d = 0; d < n; d++)
+        largest = fmax(largest, fmax(fabs(a[d]), fabs(b[d])));
+    for (uint32_t d = 0; d < n; d++)
+        assert_case(fabs(a[d] - b[d]) <= relative * largest, "%s %u: %.17g is not %.17g (largest %g)", what, d, a[d],
+                    b[d], largest);
+}
+
+static double *random_vector(uint64_t *rng, uint32_t n, double scale) {
+    double *v = test_array(n, sizeof *v);
+    for (uint32_t d = 0; d < n; d++)
+        v[d] = scale * (double)test_normal(rng);
+    return v;
+}
+
+typedef struct scene {
+    test_ranking *ranking;
+    thr_rank_problem *problem;
+    double *w, *v, *a, *b;
+    uint32_t n;
+} scene;
+
+/* Some w are 0, where all scores are equal, and some large, where few pairs are active. */
+static scene make_scene(thr_context *context, uint64_t *rng, test_labels labels, bool sparse) {
+    scene s = {.n = 1 + (uint32_t)thr_rng_below(rng, 19)};
+    do {
+        test_ranking_free(s.ranking);
+        const uint32_t longest = 2 + (uint32_t)thr_rng_below(rng, 130);
+        const uint64_t n_queries = 1 + thr_rng_below(rng, 12);
+        s.ranking = test_ranking_make(rng, n_queries, longest, s.n, labels, sparse);
+    } while (test_pairs_count(s.ranking) == 0);
+    thr_error err;
+    assert_ok(thr_rank_problem_create(context, &s.ranking->view, &s.problem, &err), &err);
+    for (uint64_t q = 0; q < s.ranking->view.n_queries; q++)
+        s.problem->costs[q] = (double)thr_rng_below(rng, 5) * 0.25;
+    static const double scales[] = {0, 0.01, 0.1, 3};
+    s.w = random_vector(rng, s.n, scales[thr_rng_below(rng, 4)]);
+    s.v = random_vector(rng, s.n, 1);
+    s.a = test_array(s.n, sizeof(double));
+    s.b = test_array(s.n, sizeof(double));
+    return s;
+}
+
+static void free_scene(scene *s) {
+    thr_rank_problem_free(s->problem);
+    test_ranking_free(s->ranking);
+    free(s->w);
+    free(s->v);
+    free(s->a);
+    free(s->b);
+}
+
+static void all_is_what_sums_over_pairs_are(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const test_labels labels = (test_labels)(round % TEST_LABELS_KINDS);
+        if (labels == TEST_LABELS_EQUAL)
+            continue;
+        scene s = make_scene(context, &rng, labels, round / TEST_LABELS_KINDS % 2 != 0);
+        const double *costs = s.problem->costs;
+        double diagonal[20];
+        const double value = thr_rank_evaluate(s.problem, s.w, s.a, diagonal);
+        const double wanted = test_pairs_value(s.ranking, costs, s.w);
+        assert_case(fabs(value - wanted) <= 1e-11 * wanted, "value %.17g is not %.17g", value, wanted);
+        test_pairs_gradient(s.ranking, costs, s.w, s.b);
+        assert_close(s.a, s.b, s.n, 1e-10, "gradient");
+        thr_rank_product(s.problem, s.v, s.a);
+        test_pairs_product(s.ranking, costs, s.w, s.v, s.b);
+        assert_close(s.a, s.b, s.n, 1e-10, "product");
+        test_pairs_diagonal(s.ranking, costs, s.w, s.b);
+        for (uint32_t d = 0; d < s.n; d++)
+            assert_case(s.b[d] <= 2 * diagonal[d] * (1 + 1e-9) && diagonal[d] >= 1, "diagonal %u: %g for %g", d,
+                        diagonal[d], s.b[d]);
+        uint64_t n_pairs = 0;
+        assert_int_equal(thr_rank_right_pairs(s.problem, s.w, NULL, &n_pairs), test_pairs_right(s.ranking, s.w));
+        assert_int_equal(n_pairs, test_pairs_count(s.ranking));
+        free_scene(&s);
+    }
+    thr_context_free(context);
+}
+
+/* Where no pair changes sides between both points: f is a parabola there, and its differences are exact. */
+static void gradients_and_products_are_differences(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        scene s = make_scene(context, &rng, TEST_LABELS_MIXED, round % 2 != 0);
+        const double h = 1e-6;
+        double slope = 0;
+        double *there = test_array(s.n, sizeof *there);
+        const double here = thr_rank_evaluate(s.problem, s.w, s.a, NULL);
+        for (uint32_t d = 0; d < s.n; d++) {
+            there[d] = s.w[d] + h * s.v[d];
+            slope += s.a[d] * s.v[d];
+        }
+        thr_rank_product(s.problem, s.v, s.b);
+        double bend = 0, size = 1;
+        for (uint32_t d = 0; d < s.n; d++)
+            bend += s.b[d] * s.v[d];
+        thr_rank_aim(s.problem, s.v);
+        double norms = 0;
+        for (uint32_t d = 0; d < s.n; d++)
+            norms += there[d] * there[d];
+        const double along = 0.5 * norms + thr_rank_costs_along(s.problem, h);
+        const double moved = thr_rank_evaluate(s.problem, there, s.a, NULL);
+        assert_case(fabs(along - moved) <= 1e-12 * moved, "along the line %.17g, there %.17g", along, moved);
+        size = fmax(size, fabs(here));
+        /* f(w + h v) = f + h slope + h^2 / 2 bend; a pair that turned active or not adds less than h^2 (x v)^2. */
+        const double rest = moved - here - h * slope - 0.5 * h * h * bend;
+        assert_case(fabs(rest) <= 1e-12 * size + h * h * fabs(bend), "rest %g of slope %g, bend %g, f %g", rest, slope,
+                    bend, here);
+        free(there);
+        free_scene(&s);
+    }
+    thr_context_free(context);
+}
+
+static void threads_do_not_change_bits(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *one = test_context(1, THR_ISA_BEST, NULL), *three = test_context(3, THR_ISA_SCALAR, NULL);
+    for (unsigned round = 0; round < 6; round++) {
+        test_ranking *ranking = test_ranking_make(&rng, 150, 40, 9, TEST_LABELS_MIXED, round % 2 != 0);
+        double *w = random_vector(&rng, 9, 0.1), *v = random_vector(&rng, 9, 1);
+        double gradients[2][9], products[2][9], diagonals[2][9], values[2], along[2];
+        uint64_t n_pairs = 0, right[2];
+        for (unsigned i = 0; i < 2; i++) {
+            thr_rank_problem *problem;
+            thr_error err;
+            assert_ok(thr_rank_problem_create(i == 0 ? one : three, &ranking->view, &problem, &err), &err);
+            assert_true(problem->n_chunks > 8);
+            values[i] = thr_rank_evaluate(problem, w, gradients[i], diagonals[i]);
+            thr_rank_product(problem, v, products[i]);
+            thr_rank_aim(problem, v);
+            along[i] = thr_rank_costs_along(problem, 0.3);
+            right[i] = thr_rank_right_pairs(problem, w, NULL, &n_pairs);
+            thr_rank_problem_free(problem);
+        }
+        assert_memory_equal(&values[0], &values[1], sizeof values[0]);
+        assert_memory_equal(&along[0], &along[1], sizeof along[0]);
+        assert_memory_equal(gradients[0], gradients[1], sizeof gradients[0]);
+        assert_memory_equal(diagonals[0], diagonals[1], sizeof diagonals[0]);
+        assert_memory_equal(products[0], products[1], sizeof products[0]);
+        assert_int_equal(right[0], right[1]);
+        free(w);
+        free(v);
+        test_ranking_free(ranking);
+    }
+    thr_context_free(one);
+    thr_context_free(three);
+}
+
+/* One query of 3,000 rows: deep trees, and few levels that are swept as there are too many rows for a table. */
+static void long_queries_are_summed_right(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    for (unsigned kind = TEST_LABELS_FEW; kind <= TEST_LABELS_ALL; kind++) {
+        test_ranking *ranking = test_ranking_make(&rng, 1, 4500, 2, (test_labels)kind, false);
+        thr_rank_problem *problem;
+        thr_error err;
+        double w[2] = {0.3, 0.01}, v[2] = {1, -1}, got[2], wanted[2];
+        assert_ok(thr_rank_problem_create(context, &ranking->view, &problem, &err), &err);
+        assert_true(ranking->view.n_rows > 2048);
+        const double value = thr_rank_evaluate(problem, w, got, NULL), by_pairs = test_pairs_value(ranking, NULL, w);
+        assert_case(fabs(value - by_pairs) <= 1e-11 * by_pairs, "value %.17g is not %.17g", value, by_pairs);
+        test_pairs_gradient(ranking, NULL, w, wanted);
+        assert_close(got, wanted, 2, 1e-10, "gradient");
+        thr_rank_product(problem, v, got);
+        test_pairs_product(ranking, NULL, w, v, wanted);
+        assert_close(got, wanted, 2, 1e-10, "product");
+        thr_rank_problem_free(problem);
+        test_ranking_free(ranking);
+    }
+    thr_context_free(context);
+}
+
+static void what_has_no_pairs_is_refused(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_rank_problem *problem = NULL;
+    thr_error err;
+    test_ranking *equal = test_ranking_make(&rng, 3, 5, 2, TEST_LABELS_EQUAL, false);
+    assert_error(thr_rank_problem_create(context, &equal->view, &problem, &err), THR_EINVAL, &err,
+                 "in each of the 3 queries");
+    assert_null(problem);
+    test_ranking *lonely = test_ranking_make(&rng, 7, 1, 2, TEST_LABELS_ALL, false);
+    assert_error(thr_rank_problem_create(context, &lonely->view, &problem, &err), THR_EINVAL, &err,
+                 "each of the 7 queries has one row");
+    test_ranking_free(equal);
+    test_ranking_free(lonely);
+    thr_context_free(context);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    test_memory memory = {.fail_at = 0};
+    thr_context *context = test_context(2, THR_ISA_BEST, &memory);
+    test_ranking *ranking = test_ranking_make(&rng, 5, 9, 4, TEST_LABELS_ALL, false);
+    const size_t live = memory.live;
+    thr_status status = THR_ENOMEM;
+    for (size_t at = 1; status != THR_OK; at++) {
+        thr_rank_problem *problem = NULL;
+        thr_error err;
+        memory.calls = 0;
+        memory.fail_at = at;
+        status = thr_rank_problem_create(context, &ranking->view, &problem, &err);
+        if (status != THR_OK)
+            assert_error(status, THR_ENOMEM, &err, NULL);
+        assert_int_equal(problem != NULL, status == THR_OK);
+        thr_rank_problem_free(problem);
+        assert_int_equal(memory.live, live);
+    }
+    memory.fail_at = 0;
+    test_ranking_free(ranking);
+    thr_context_free(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_is_what_sums_over_pairs_are), cmocka_unit_test(gradients_and_products_are_differences),
+        cmocka_unit_test(threads_do_not_change_bits),      cmocka_unit_test(long_queries_are_summed_right),
+        cmocka_unit_test(what_has_no_pairs_is_refused),    cmocka_unit_test(every_allocation_may_fail),
+    };
+    return test_run_group(tests);
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rank_train.c - RankSVM's least by both methods against a naive solver; warm starts, costs, folds. */
+#include "pairs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <thresher/rank.h>
+
+#include "rank/rank_solver.h"
+
+enum { ROUNDS = 24 };
+
+/* The ranking as thr_ranking_from_matrix or _csr has it. */
+static thr_ranking *open_ranking(thr_context *context, const test_ranking *made) {
+    const thr_ranking_view *view = &made->view;
+    uint64_t *queries = test_array(view->n_rows, sizeof *queries);
+    thr_ranking *ranking = NULL;
+    thr_error err;
+    for (uint64_t q = 0; q < view->n_queries; q++)
+        for (uint64_t r = view->offsets[q]; r < view->offsets[q + 1]; r++)
+            queries[r] = q;
+    const thr_matrix dense = thr_matrix_f32(made->dense, view->n_rows, view->n_features);
+    assert_ok(view->dense != NULL ? thr_ranking_from_matrix(context, &dense, view->labels, queries, &ranking, &err)
+                                  : thr_ranking_from_csr(context, &view->sparse, view->labels, queries, &ranking, &err),
+              &err);
+    free(queries);
+    return ranking;
+}
+
+static test_ranking *some_ranking(uint64_t *rng, uint32_t n_features, test_labels labels, bool sparse) {
+    test_ranking *made = NULL;
+    do {
+        test_ranking_free(made);
+        const uint64_t n_queries = 2 + thr_rng_below(rng, 6);
+        const uint32_t longest = 3 + (uint32_t)thr_rng_below(rng, 25);
+        made = test_ranking_make(rng, n_queries, longest, n_features, labels, sparse);
+    } while (test_pairs_count(made) == 0);
+    return made;
+}
+
+/*
+ * f bends by 1 at least everywhere, so it is at most half the gradient's square above its least; of features that part
+ * all pairs, f is so small that this shows.
+ */
+static void assert_least(const thr_rank_report *report, double least, const char *what) {
+    const double room = 1e-9 * least, above = 0.5 * report->gradient_norm * report->gradient_norm;
+    assert_case(report->objective >= least - room && report->objective <= least + above + room,
+                "%s: %.17g, the least is %.17g, gradient %g", what, report->objective, least, report->gradient_norm);
+}
+
+static void the_least_is_that_of_a_naive_solver(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, 7);
+        const test_labels labels = round % 4 == 3 ? TEST_LABELS_MIXED : (test_labels)(round % 4);
+        test_ranking *made = some_ranking(&rng, n, labels, round % 2 != 0);
+        thr_ranking *ranking = open_ranking(context, made);
+        double *costs = test_array(made->view.n_queries, sizeof *costs), *w = test_array(n, sizeof *w);
+        static const double cs[] = {0.001, 1, 30};
+        for (uint64_t q = 0; q < made->view.n_queries; q++)
+            costs[q] = cs[round % 3];
+        const double least = test_pairs_solve(made, costs, w);
+        for (unsigned method = 0; method < 2; method++) {
+            thr_rank_options options;
+            thr_rank_model *model = NULL;
+            thr_rank_report report;
+            thr_error err;
+            thr_rank_options_init(&options);
+            options.c = cs[round % 3];
+            options.epsilon = 1e-8;
+            options.most_steps = 1000;
+            options.method = (thr_rank_method)method;
+            assert_ok(thr_rank_train(context, ranking, &options, &model, &report, &err), &err);
+            assert_case(report.converged && report.gradient_norm <= 1e-8 * report.first_gradient_norm,
+                        "method %u: gradient %g of %g after %u steps", method, report.gradient_norm,
+                        report.first_gradient_norm, report.n_steps);
+            assert_least(&report, least, method == 0 ? "line search" : "trust region");
+            const double own = test_pairs_value(made, costs, thr_rank_model_weights(model));
+            assert_case(fabs(report.objective - own) <= 1e-10 * own, "reported %.17g, is %.17g", report.objective, own);
+            assert_int_equal(report.n_pairs, test_pairs_count(made));
+            const uint64_t right = test_pairs_right(made, thr_rank_model_weights(model));
+            assert_true(report.pairwise_accuracy == (double)right / (double)report.n_pairs);
+            thr_rank_model_free(model);
+        }
+        free(costs);
+        free(w);
+        thr_ranking_free(ranking);
+        test_ranking_free(made);
+    }
+    thr_context_free(context);
+}
+
+static thr_rank_model *train(thr_context *context, const thr_ranking *ranking, const thr_rank_options *options,
+                             thr_rank_report *report) {
+    thr_rank_model *model = NULL;
+    thr_error err;
+    assert_ok(thr_rank_train(context, ranking, options, &model, report, &err), &err);
+    return model;
+}
+
+static void a_model_to_start_with_saves_steps(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    test_ranking *made = test_ranking_make(&rng, 20, 30, 8, TEST_LABELS_FEW, false);
+    thr_ranking *ranking = open_ranking(context, made);
+    thr_rank_options options;
+    thr_rank_report cold, warm;
+    thr_error err;
+    thr_rank_options_init(&options);
+    thr_rank_model *model = train(context, ranking, &options, &cold), *again = NULL;
+    assert_true(cold.n_steps > 1 && cold.n_products > cold.n_steps);
+    options.start = model;
+    again = train(context, ranking, &options, &warm);
+    assert_int_equal(warm.n_steps, 0);
+    assert_memory_equal(&warm.first_gradient_norm, &cold.first_gradient_norm, sizeof(double));
+    assert_memory_equal(thr_rank_model_weights(model), thr_rank_model_weights(again), 8 * sizeof(double));
+
+    thr_rank_model *narrow = NULL;
+    assert_ok(thr_rank_model_from_weights(context, thr_rank_model_weights(model), 7, &narrow, &err), &err);
+    options.start = narrow;
+    thr_rank_model *none = model;
+    assert_error(thr_rank_train(context, ranking, &options, &none, NULL, &err), THR_EDIM, &err,
+                 "a model of 7 features to start with, for rows of 8");
+    assert_null(none);
+    thr_rank_model_free(narrow);
+    thr_rank_model_free(again);
+    thr_rank_model_free(model);
+    thr_ranking_free(ranking);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
+/* Scales only change costs, and so do weights: a weight of 2 is a query that is there twice. */
+static void scales_and_weights_are_costs(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    test_ranking *made = some_ranking(&rng, 5, TEST_LABELS_ALL, false);
+    thr_ranking *ranking = open_ranking(context, made);
+    const uint64_t n = made->view.n_queries;
+    double *costs = test_array(n, sizeof *costs), *weights = test_array(n, sizeof *weights);
+    for (unsigned scale = 0; scale < 3; scale++) {
+        thr_rank_options options;
+        thr_rank_report report;
+        double w[5] = {0};
+        thr_rank_options_init(&options);
+        options.c = 3;
+        options.epsilon = 1e-8;
+        options.scale = (thr_rank_scale)scale;
+        options.query_weights = weights;
+        for (uint64_t q = 0; q < n; q++) {
+            const double rows = (double)(made->view.offsets[q + 1] - made->view.offsets[q]);
+            const double pairs[] = {1, rows * (rows - 1) / 2, (double)test_pairs_count(made)};
+            weights[q] = (double)(q % 3);
+            costs[q] = 3 * weights[q] / pairs[scale];
+        }
+        thr_rank_model *model = train(context, ranking, &options, &report);
+        const double least = test_pairs_solve(made, costs, w);
+        assert_least(&report, least, "a scale");
+        thr_rank_model_free(model);
+    }
+    free(costs);
+    free(weights);
+    thr_ranking_free(ranking);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
+static void threads_and_levels_do_not_change_a_model(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(3, THR_ISA_SCALAR, NULL)};
+    test_ranking *made = test_ranking_make(&rng, 90, 20, 11, TEST_LABELS_MIXED, false);
+    thr_rank_model *models[2];
+    for (unsigned i = 0; i < 2; i++) {
+        thr_ranking *ranking = open_ranking(contexts[i], made);
+        models[i] = train(contexts[i], ranking, NULL, NULL);
+        thr_ranking_free(ranking);
+    }
+    assert_memory_equal(thr_rank_model_weights(models[0]), thr_rank_model_weights(models[1]), 11 * sizeof(double));
+    test_ranking_free(made);
+    for (unsigned i = 0; i < 2; i++) {
+        thr_rank_model_free(models[i]);
+        thr_context_free(contexts[i]);
+    }
+}
+
+/* Features that say the label but for noise, and others: more C is better up to some, and folds say so by the seed. */
+static void folds_judge_costs(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    test_ranking *made = test_ranking_make(&rng, 40, 10, 6, TEST_LABELS_FEW, false);
+    for (uint64_t r = 0; r < made->view.n_rows; r++)
+        made->dense[6 * r] = (float)made->labels[r] + test_normal(&rng);
+    thr_ranking *ranking = open_ranking(context, made);
+    const double cs[] = {1e-6, 0.01, 1};
+    double first[3], again[3], other[3], one[1];
+    thr_error err;
+    assert_ok(thr_rank_cross_validate(context, ranking, NULL, cs, 3, 5, 7, first, &err), &err);
+    assert_ok(thr_rank_cross_validate(context, ranking, NULL, cs, 3, 5, 7, again, &err), &err);
+    assert_ok(thr_rank_cross_validate(context, ranking, NULL, cs, 3, 5, 8, other, &err), &err);
+    assert_ok(thr_rank_cross_validate(context, ranking, NULL, cs, 1, 5, 7, one, &err), &err);
+    assert_memory_equal(first, again, sizeof first);
+    assert_memory_equal(first, one, sizeof one);
+    assert_true(memcmp(first, other, sizeof first) != 0);
+    assert_case(first[1] > 0.6 && first[1] < 1, "accuracy %g", first[1]);
+
+    assert_error(thr_rank_cross_validate(context, ranking, NULL, cs, 3, 1, 7, first, &err), THR_EINVAL, &err,
+                 "1 folds of");
+    assert_error(thr_rank_cross_validate(context, ranking, NULL, cs, 3, 41, 7, first, &err), THR_EINVAL, &err,
+                 "choose 2 to");
+    const double falling[] = {1, 0.1}, negative[] = {-1, 1};
+    assert_error(thr_rank_cross_validate(context, ranking, NULL, falling, 2, 5, 7, first, &err), THR_EINVAL, &err,
+                 "C 0.1 stands behind 1: give them ascending");
+    assert_error(thr_rank_cross_validate(context, ranking, NULL, negative, 2, 5, 7, first, &err), THR_EINVAL, &err,
+                 "C is -1: choose above 0");
+    thr_ranking_free(ranking);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
+static void what_cannot_be_learned_is_refused(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    test_ranking *made = test_ranking_make(&rng, 3, 6, 2, TEST_LABELS_ALL, false);
+    thr_ranking *ranking = open_ranking(context, made);
+    thr_rank_model *model = NULL;
+    thr_rank_options options;
+    thr_error err;
+    const struct {
+        double c, epsilon;
+        uint32_t most_steps;
+        int method, scale;
+        const char *part;
+    } wrong[] = {
+        {0, 1e-5, 9, 0, 0, "C is 0: choose above 0"},
+        {-1, 1e-5, 9, 0, 0, "C is -1"},
+        {NAN, 1e-5, 9, 0, 0, "C is nan"},
+        {1, 0, 9, 0, 0, "epsilon is 0"},
+        {1, 1, 9, 0, 0, "epsilon is 1"},
+        {1, 1e-5, 0, 0, 0, "no Newton steps"},
+        {1, 1e-5, 9, 2, 0, "2 is no thr_rank_method"},
+        {1, 1e-5, 9, 0, 3, "3 is no thr_rank_scale"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        thr_rank_options_init(&options);
+        options.c = wrong[i].c;
+        options.epsilon = wrong[i].epsilon;
+        options.most_steps = wrong[i].most_steps;
+        options.method = (thr_rank_method)wrong[i].method;
+        options.scale = (thr_rank_scale)wrong[i].scale;
+        assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, wrong[i].part);
+        assert_null(model);
+    }
+    thr_rank_options_init(&options);
+    const double bad[] = {1, -1, 1}, none[] = {0, 0, 0};
+    options.query_weights = bad;
+    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err,
+                 "query 1 of 3 has a weight of -1");
+    options.query_weights = none;
+    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of 0");
+    options.query_weights = NULL;
+    options.c = 1e300;
+    for (uint64_t r = 0; r < made->view.n_rows; r++)
+        made->dense[2 * r] *= 1e30f;
+    thr_ranking *huge = open_ranking(context, made);
+    assert_error(thr_rank_train(context, huge, &options, &model, NULL, &err), THR_ERANGE, &err, "too large");
+    thr_ranking_free(huge);
+    memset(made->dense, 0, made->view.n_rows * 2 * sizeof(float));
+    thr_ranking *blank = open_ranking(context, made);
+    assert_error(thr_rank_train(context, blank, NULL, &model, NULL, &err), THR_EINVAL, &err, "0 is the best model");
+    assert_null(model);
+    thr_ranking_free(blank);
+    thr_ranking_free(ranking);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
+typedef struct stopper {
+    unsigned calls, stop_at;
+} stopper;
+
+static bool stop(void *user, const char *what, uint64_t done, uint64_t total) {
+    stopper *s = user;
+    (void)what, (void)done, (void)total;
+    return ++s->calls != s->stop_at;
+}
+
+/* Solvers ask at every reading; the clock lets few through, so the solver itself is asked here. */
+static void who_is_stopped_has_the_best_so_far(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    test_ranking *made = test_ranking_make(&rng, 30, 40, 12, TEST_LABELS_MANY, false);
+    thr_rank_problem *problem;
+    thr_rank_solver solver;
+    thr_error err;
+    assert_ok(thr_rank_problem_create(context, &made->view, &problem, &err), &err);
+    stopper stops = {.stop_at = 1};
+    context->progress = stop;
+    context->progress_user = &stops;
+    bool converged = true;
+    assert_ok(thr_rank_solver_start(problem, &solver, &err), &err);
+    solver.epsilon = 1e-6;
+    solver.most_steps = 100;
+    assert_error(thr_rank_solver_run(&solver, THR_RANK_LINE_SEARCH, &converged, &err), THR_ECANCELED, &err, NULL);
+    assert_int_equal(solver.n_steps, 0);
+    assert_false(converged);
+    thr_rank_solver_end(&solver);
+    thr_rank_problem_free(problem);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    test_memory memory = {.fail_at = 0};
+    thr_context *context = test_context(2, THR_ISA_BEST, &memory);
+    test_ranking *made = test_ranking_make(&rng, 6, 9, 4, TEST_LABELS_ALL, false);
+    thr_ranking *ranking = open_ranking(context, made);
+    const size_t live = memory.live;
+    const double cs[] = {0.1, 1};
+    for (unsigned job = 0; job < 2; job++) {
+        thr_status status = THR_ENOMEM;
+        for (size_t at = 1; status != THR_OK; at++) {
+            thr_rank_model *model = NULL;
+            double accuracies[2];
+            thr_error err;
+            memory.calls = 0;
+            memory.fail_at = at;
+            status = job == 0 ? thr_rank_train(context, ranking, NULL, &model, NULL, &err)
+                              : thr_rank_cross_validate(context, ranking, NULL, cs, 2, 3, 1, accuracies, &err);
+            if (status != THR_OK)
+                assert_error(status, THR_ENOMEM, &err, NULL);
+            assert_int_equal(model != NULL, status == THR_OK && job == 0);
+            thr_rank_model_free(model);
+            assert_int_equal(memory.live, live);
+        }
+    }
+    memory.fail_at = 0;
+    thr_ranking_free(ranking);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
+/* liblinear-ranksvm's optimum of a part of MQ2007, C = 1; it has features in double, which moves it by 3e-9. */
+static void mq2007_has_the_published_least(void **state) {
+    (void)state;
+    static const char *const path = THR_SOURCE_DIR "/../shared/data/letor/mq2007.partial.svm.xz";
+    const char *data = getenv("THR_LETOR");
+    thr_context *context = test_context(0, THR_ISA_BEST, NULL);
+    thr_ranking *ranking = NULL;
+    thr_error err;
+    if (thr_ranking_open(context, data != NULL ? data : path, NULL, &ranking, &err) != THR_OK) {
+        print_message("skipped: %s; THR_LETOR names MQ2007's file\n", err.text);
+        thr_context_free(context);
+        skip();
+    }
+    thr_rank_options options;
+    thr_rank_report report;
+    thr_rank_options_init(&options);
+    thr_rank_model *model = train(context, ranking, &options, &report);
+    print_message("%u steps, %llu products, %.2f s: objective %.10g\n", report.n_steps,
+                  (unsigned long long)report.n_products, report.seconds, report.objective);
+    assert_case(fabs(report.objective / 227396.1108 - 1) < 1e-8, "objective %.10g", report.objective);
+    assert_case(fabs(report.pairwise_accuracy - 0.7051) < 5e-5, "accuracy %.6f", report.pairwise_accuracy);
+    thr_rank_model_free(model);
+    thr_ranking_free(ranking);
+    thr_context_free(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_least_is_that_of_a_naive_solver),
+        cmocka_unit_test(a_model_to_start_with_saves_steps),
+        cmocka_unit_test(scales_and_weights_are_costs),
+        cmocka_unit_test(threads_and_levels_do_not_change_a_model),
+        cmocka_unit_test(folds_judge_costs),
+        cmocka_unit_test(what_cannot_be_learned_is_refused),
+        cmocka_unit_test(who_is_stopped_has_the_best_so_far),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(mq2007_has_the_published_least),
+    };
+    return test_run_group(tests);
+}
