@@ -42,10 +42,11 @@ typedef struct thr_head_build_options {
      * of n_places components. n_bands 0: none, and no such screen. n_hashes 0: as many as 32 bits hold.
      */
     uint32_t n_bands, n_hashes, n_places;
+    uint32_t n_planes; /* of codes of the words, 1 to 8 (codes.h); 0: none, and no such screen */
     uint64_t seed;
 } thr_head_build_options;
 
-/* Defaults: weights as they are, no bias, 64 bands of 2 hashes of 16 components, seed 1. */
+/* Defaults: weights as they are, no bias, 64 bands of 2 hashes of 16 components, 3 planes, seed 1. */
 THR_API void thr_head_build_options_init(thr_head_build_options *options);
 
 typedef struct thr_head thr_head;
@@ -110,7 +111,8 @@ typedef struct thr_head_info {
     bool has_order;                       /* words are not numbered by frequency */
     uint32_t n_bands, n_hashes, n_places; /* of hashes; 0: none */
     uint64_t n_codes;                     /* different ones, in all bands */
-    uint64_t weight_bytes, hash_bytes;
+    uint32_t n_planes;                    /* of codes; 0: none */
+    uint64_t weight_bytes, hash_bytes, plane_bytes;
     uint64_t file_bytes; /* 0 of a head that was made in memory */
     uint32_t format_version;
 } thr_head_info;
@@ -122,7 +124,9 @@ THR_API thr_head_info thr_head_get_info(const thr_head *head);
 typedef enum thr_head_screen {
     THR_HEAD_SCREEN_FULL = 0,     /* all words */
     THR_HEAD_SCREEN_FREQUENT = 1, /* the n_frequent most frequent ones */
-    THR_HEAD_SCREEN_WTA = 2       /* and those that hash as the states do */
+    THR_HEAD_SCREEN_WTA = 2,      /* and those that hash as the states do */
+    THR_HEAD_SCREEN_PLANES = 3    /* the n_shortlist words of the best logits as plane codes estimate them, which are
+                                     scanned all; and the n_frequent most frequent ones */
 } thr_head_screen;
 
 typedef enum thr_head_normaliser {
@@ -137,9 +141,13 @@ typedef struct thr_head_query_options {
     size_t size; /* sizeof(thr_head_query_options), set by _init */
     thr_head_screen screen;
     thr_head_normaliser normaliser;
-    uint32_t n_frequent; /* T: so many of the most frequent words are candidates; AUTO: 1000, or all of fewer words */
-    uint32_t threshold;  /* t: hits, 1 at least, that make a word a candidate; AUTO: 2, or 1 of a single band */
+    /*
+     * T: so many of the most frequent words are candidates; AUTO: 1000, or all of fewer words, but of planes none.
+     */
+    uint32_t n_frequent;
+    uint32_t threshold; /* t: hits, 1 at least, that make a word a candidate; AUTO: 2, or 1 of a single band */
     thr_head_combine combine;
+    uint32_t n_shortlist; /* 1 at least; AUTO: 100 and 16 for each of the k, or all of fewer words */
     /*
      * So many states, one behind the other, share their candidates, as the beams of a sentence may: one after the other
      * from the first state on, the last group may be smaller. 1: an answer does not depend on other states. 0: all.
@@ -160,9 +168,10 @@ THR_API void thr_head_query_options_init(thr_head_query_options *options);
  * answer is short. After a first query of the same shape nothing is allocated.
  *
  * Returns THR_OK; THR_EDIM when states->n_dims is not the head's; THR_EINVAL for k = 0 or more than there are words,
- * n_frequent of more words than there are, a threshold of 0, an always-in word that is none, or options out of range;
- * THR_ERANGE for a state with NaN or infinity or longer than 2^60 (err names it); THR_EUNSUPPORTED for a screen that
- * the head was not built for; THR_ECHANGED when the file was changed or cut since it was opened; THR_ENOMEM.
+ * n_frequent or n_shortlist of more words than there are, a threshold of 0, an always-in word that is none, or options
+ * out of range; THR_ERANGE for a state with NaN or infinity or longer than 2^60 (err names it); THR_EUNSUPPORTED for a
+ * screen that the head was not built for; THR_ECHANGED when the file was changed or cut since it was opened;
+ * THR_ENOMEM.
  */
 THR_API thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k,
                                   const thr_head_query_options *options, uint32_t *words, float *logits,

@@ -13,7 +13,7 @@
 typedef struct build_values {
     const char *weights, *output, *tensor, *bias, *frequent;
     size_t keep;
-    uint64_t bands, hashes, places;
+    uint64_t bands, hashes, places, planes;
     bool force;
 } build_values;
 
@@ -85,6 +85,14 @@ static const prog_option options[] = {
      .fallback = "16",
      .help = "components, drawn at random, of which a hash is the place of the largest",
      .offset = offsetof(build_values, places)},
+    {.name = "planes",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .most = THR_MAX_BITS,
+     .fallback = "3",
+     .help = "planes of the words' codes, by which a shortlist is found: n dimensions take n / 8 bytes a plane; 0: no "
+             "codes, and no screen by them",
+     .offset = offsetof(build_values, planes)},
     {.name = "force",
      .kind = PROG_FLAG,
      .help = "replace a file that is there, at the moment the new one is complete",
@@ -107,15 +115,18 @@ static int tell(const program *run, const build_values *values, const thr_head_i
         prog_json_key_count(&json, "bands", info->n_bands);
         prog_json_key_count(&json, "weight_bytes", info->weight_bytes);
         prog_json_key_count(&json, "hash_bytes", info->hash_bytes);
+        prog_json_key_count(&json, "planes", info->n_planes);
+        prog_json_key_count(&json, "plane_bytes", info->plane_bytes);
         prog_json_key_real(&json, "build_s", seconds);
         prog_json_close(&json, '}');
         prog_json_end(&json);
         return PROG_DONE;
     }
-    (void)printf("%s: %s words of %" PRIu32 " dimensions, %s%s, weights of %s, hashes of %s, in %s\n", values->output,
-                 prog_exact(info->n_words).text, info->n_dims, thr_dtype_name(info->dtype),
+    (void)printf("%s: %s words of %" PRIu32 " dimensions, %s%s, weights of %s, hashes of %s, codes of %s, in %s\n",
+                 values->output, prog_exact(info->n_words).text, info->n_dims, thr_dtype_name(info->dtype),
                  info->has_bias ? " with a bias" : "", prog_bytes((double)info->weight_bytes).text,
-                 prog_bytes((double)info->hash_bytes).text, prog_time(seconds).text);
+                 prog_bytes((double)info->hash_bytes).text, prog_bytes((double)info->plane_bytes).text,
+                 prog_time(seconds).text);
     return PROG_DONE;
 }
 
@@ -157,6 +168,7 @@ static int run_build(program *run, const void *all_values) {
     how.n_bands = (uint32_t)values->bands;
     how.n_hashes = (uint32_t)values->hashes;
     how.n_places = (uint32_t)values->places;
+    how.n_planes = (uint32_t)values->planes;
     how.seed = run->globals.seed;
     if (rc == PROG_DONE)
         rc = build(run, values, &how);
@@ -176,10 +188,11 @@ const prog_command prog_head_build = {
     .noun = "head",
     .verb = "build",
     .summary = "make a head of the output layer of a model",
-    .text = "A head is what gives every word of a vocabulary its logit: weights, a row a word, and a bias or none. The "
-            "file holds them, words in order of frequency, and winner-take-all hashes of words, so that a state can be "
-            "asked for its best words without looking at all of them.\n\n"
-            "More hashes a band make lists shorter and hits rarer; more bands find more words, in more time.",
+    .text =
+        "A head is what gives every word of a vocabulary its logit: weights, a row a word, and a bias or none. The "
+        "file holds them, words in order of frequency, and codes and winner-take-all hashes of words, so that a state "
+        "can be asked for its best words without reading all weights.\n\n"
+        "More hashes a band make lists shorter and hits rarer; more bands find more words, in more time.",
     .arguments = arguments,
     .options = options,
     .values_size = sizeof(build_values),

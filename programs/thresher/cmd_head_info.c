@@ -54,6 +54,8 @@ static void print_json(const char *path, const thr_head_info *info) {
     prog_json_key_count(&json, "n_codes", info->n_codes);
     prog_json_key_count(&json, "weight_bytes", info->weight_bytes);
     prog_json_key_count(&json, "hash_bytes", info->hash_bytes);
+    prog_json_key_count(&json, "planes", info->n_planes);
+    prog_json_key_count(&json, "plane_bytes", info->plane_bytes);
     prog_json_key_count(&json, "file_bytes", info->file_bytes);
     prog_json_key_count(&json, "format_version", info->format_version);
     prog_json_close(&json, '}');
@@ -75,6 +77,11 @@ static void print_text(const char *path, const thr_head_info *info) {
     } else {
         (void)printf("hashes          none\n");
     }
+    if (info->n_planes > 0)
+        (void)printf("plane codes     %" PRIu32 " planes, %s\n", info->n_planes,
+                     prog_bytes((double)info->plane_bytes).text);
+    else
+        (void)printf("plane codes     none\n");
     (void)printf("file            %s\n", prog_bytes((double)info->file_bytes).text);
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
@@ -104,7 +111,8 @@ const prog_command prog_head_info = {
     .noun = "head",
     .verb = "info",
     .summary = "show what a head holds",
-    .text = "Words and dimensions, what weights are kept as, how words were hashed, and how many bytes it all takes.",
+    .text = "Words and dimensions, what weights are kept as, how words were hashed and coded, and how many bytes it "
+            "all takes.",
     .arguments = arguments,
     .options = no_options,
     .values_size = sizeof(head_values),

@@ -15,12 +15,12 @@
 
 typedef struct query_values {
     const char *path, *states, *always, *output;
-    uint64_t k, frequent, threshold, group;
+    uint64_t k, frequent, threshold, shortlist, group;
     size_t screen, normaliser, combine;
     bool measure;
 } query_values;
 
-static const char *const screens[] = {"full", "frequent", "wta", NULL};
+static const char *const screens[] = {"full", "frequent", "wta", "planes", NULL};
 static const char *const normalisers[] = {"candidates", "exact", NULL};
 static const char *const combines[] = {"largest", "sum", NULL};
 
@@ -49,17 +49,17 @@ static const prog_option options[] = {
      .offset = offsetof(query_values, k)},
     {.name = "screen",
      .kind = PROG_CHOICE,
-     .value = "full|frequent|wta",
+     .value = "full|frequent|wta|planes",
      .choices = screens,
      .fallback = "full",
-     .help = "which words have their logits computed: all; the most frequent; or these and the words that hash as "
-             "the state does",
+     .help = "which words have their logits computed: all; the most frequent; these and the words that hash as the "
+             "state does; or a shortlist, the best as plane codes of all words estimate them",
      .offset = offsetof(query_values, screen)},
     {.name = "frequent",
      .kind = PROG_COUNT,
      .value = "N",
      .most = UINT32_MAX - 1,
-     .help = "how many of the most frequent words are candidates (default: 1000)",
+     .help = "how many of the most frequent words are candidates (default: 1000; with planes none)",
      .offset = offsetof(query_values, frequent)},
     {.name = "threshold",
      .kind = PROG_COUNT,
@@ -68,12 +68,20 @@ static const prog_option options[] = {
      .most = UINT32_MAX - 1,
      .help = "with wta: in how many bands a state must hit a word (default: 2)",
      .offset = offsetof(query_values, threshold)},
+    {.name = "shortlist",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = UINT32_MAX - 1,
+     .help = "with planes: how many words of the best estimates are candidates (default: 100 + 16 k)",
+     .offset = offsetof(query_values, shortlist)},
     {.name = "group",
      .kind = PROG_COUNT,
      .value = "N",
      .most = UINT32_MAX,
      .fallback = "1",
-     .help = "with wta: so many states, one behind the other, share their candidates, as the beams of a sentence may; "
+     .help = "with wta and planes: so many states, one behind the other, share their candidates, as the beams of a "
+             "sentence may; "
              "0: all",
      .offset = offsetof(query_values, group)},
     {.name = "combine",
@@ -148,6 +156,8 @@ static int prepare(query *q) {
         q->how.n_frequent = (uint32_t)v->frequent;
     if (prog_is_given(q->run, "threshold"))
         q->how.threshold = (uint32_t)v->threshold;
+    if (prog_is_given(q->run, "shortlist"))
+        q->how.n_shortlist = (uint32_t)v->shortlist;
     q->k = (uint32_t)v->k;
     q->rows = thr_matrix_f32(q->states.items, q->states.n_rows, q->states.n_dims);
     return PROG_DONE;
@@ -295,6 +305,7 @@ static int run_query(program *run, const void *all_values) {
 
 static const char *const examples[] = {
     "thresher head query model.head states.npy -k 12",
+    "thresher head query model.head states.npy -k 12 --screen planes --shortlist 300",
     "thresher head query model.head states.npy -k 12 --screen wta --frequent 2000 --threshold 3 --group 12 -o "
     "best.jsonl",
     "thresher head query model.head states.npy -k 12 --screen wta --measure",

@@ -14,13 +14,17 @@
 #include "head/head_impl.h"
 #include "parallel/pool.h"
 
-enum { HASHED_ROWS = 64, BANDS = 64, HASHES = 2, PLACES = 16 };
+enum { HASHED_ROWS = 64, BANDS = 64, HASHES = 2, PLACES = 16, PLANES = 3 };
 
 static const float LARGEST_F16 = 65504.0F, LARGEST_BIAS = 0x1p100F;
 
 void thr_head_build_options_init(thr_head_build_options *options) {
-    *options = (thr_head_build_options){
-        .size = sizeof *options, .n_bands = BANDS, .n_hashes = HASHES, .n_places = PLACES, .seed = 1};
+    *options = (thr_head_build_options){.size = sizeof *options,
+                                        .n_bands = BANDS,
+                                        .n_hashes = HASHES,
+                                        .n_places = PLACES,
+                                        .n_planes = PLANES,
+                                        .seed = 1};
 }
 
 /* ------------------------------------------------------------------------------------------------ life */
@@ -34,10 +38,29 @@ thr_status thr_head_start(thr_context *context, thr_head **out, thr_error *err) 
     return THR_OK;
 }
 
+/* One segment of flat codes without a centre, ranked by inner products. */
+static thr_status set_target(thr_head *head, thr_error *err) {
+    const thr_head_contents *c = thr_head_of(head);
+    head->quantiser = (thr_quantiser){.n_dims = thr_head_coded_dims(c), .item_bits = c->planes.n_planes};
+    memcpy(head->quantiser.ranges, c->planes.how.ranges, sizeof head->quantiser.ranges);
+    THR_TRY(thr_quantiser_rotate(head->context, &head->quantiser, c->planes.how.rotation_seed, err));
+    head->segment = (thr_segment){.n_items = c->n_words, .codes = c->planes.codes, .factors = c->planes.factors};
+    head->target = (thr_scan_target){.segments = &head->segment,
+                                     .n_segments = 1,
+                                     .n_items = c->n_words,
+                                     .quantiser = &head->quantiser,
+                                     .metric = THR_METRIC_IP,
+                                     .keep = THR_DTYPE_NONE,
+                                     .lead = c->planes.n_planes};
+    return THR_OK;
+}
+
 thr_status thr_head_complete(thr_head *head, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     if (c->shape.n_bands > 0)
         THR_TRY(thr_wta_make(head->context, &c->shape, NULL, &head->wta, err));
+    if (c->planes.n_planes > 0)
+        THR_TRY(set_target(head, err));
     return thr_idle_start(&head->rooms, head->context, err);
 }
 
@@ -47,7 +70,9 @@ void thr_head_free(thr_head *head) {
     thr_context *context = head->context;
     thr_idle_end(&head->rooms, thr_head_room_free);
     thr_wta_free(context, &head->wta);
+    thr_quantiser_free(context, &head->quantiser);
     thr_lsh_free(context, &head->memory.lsh);
+    thr_head_planes_free(context, &head->memory.planes);
     thr_release(context, head->memory.weights);
     thr_release(context, head->memory.bias);
     thr_release(context, head->memory.order);
@@ -67,6 +92,12 @@ thr_head_info thr_head_get_info(const thr_head *head) {
                           .weight_bytes = c->n_words * (uint64_t)thr_head_row_size(c),
                           .file_bytes = head->view.size,
                           .format_version = THR_HEAD_FORMAT};
+    if (c->planes.n_planes > 0) {
+        const size_t block_size = thr_block_size(thr_head_coded_dims(c), c->planes.n_planes);
+        info.n_planes = c->planes.n_planes;
+        info.plane_bytes =
+            thr_head_padded(c->n_words) / THR_BLOCK_ITEMS * (block_size + THR_BLOCK_ITEMS * sizeof(float));
+    }
     if (c->shape.n_bands == 0)
         return info;
     info.n_bands = c->shape.n_bands;
@@ -231,6 +262,23 @@ out:
     return status;
 }
 
+/* ------------------------------------------------------------------------------------------------ planes */
+
+static void coded_row(const void *user, uint32_t w, float *out) {
+    const thr_head_contents *c = thr_head_of(user);
+    const thr_matrix weights = {c->weights, c->n_words, c->n_dims, c->dtype, thr_head_row_size(c)};
+    (void)thr_matrix_to_f32(&weights, w, 1, out);
+    if (c->bias != NULL)
+        out[c->n_dims] = c->bias[w];
+}
+
+static thr_status code(thr_head *head, uint32_t n_planes, thr_error *err) {
+    thr_head_contents *c = &head->view.contents;
+    return n_planes == 0 ? THR_OK
+                         : thr_head_planes_make(head->context, coded_row, head, c->n_words, thr_head_coded_dims(c),
+                                                n_planes, &head->memory.planes, &c->planes, err);
+}
+
 /* ------------------------------------------------------------------------------------------------ create */
 
 static thr_status fill(thr_head *head, const thr_matrix *weights, const thr_head_build_options *o, thr_error *err) {
@@ -244,6 +292,7 @@ static thr_status fill(thr_head *head, const thr_matrix *weights, const thr_head
     THR_TRY(copy_weights(head, weights, err));
     THR_TRY(copy_bias(head, o->bias, err));
     THR_TRY(put_in_order(head, o, err));
+    THR_TRY(code(head, o->n_planes, err));
     THR_TRY(thr_head_complete(head, err));
     return hash(head, err);
 }

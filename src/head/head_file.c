@@ -12,7 +12,8 @@
 const uint8_t thr_head_magic[8] = {'T', 'H', 'R', 'H', 'E', 'A', 'D', 1};
 
 const char *thr_head_section_name(uint32_t kind) {
-    static const char *const names[THR_HEAD_LAST + 1] = {"?", "hashes", "bias", "order", "slots", "lists", "weights"};
+    static const char *const names[THR_HEAD_LAST + 1] = {"?",     "hashes",    "bias",  "order",   "slots",
+                                                         "lists", "quantiser", "codes", "factors", "weights"};
     return names[kind <= THR_HEAD_LAST ? kind : 0];
 }
 
@@ -21,8 +22,11 @@ const char *thr_head_section_name(uint32_t kind) {
 static thr_status write_all(thr_section_writer *writer, const thr_head_contents *c, thr_error *err) {
     const size_t n = c->n_words;
     const bool hashes = c->shape.n_bands > 0;
-    thr_head_header header = {
-        .version = THR_HEAD_FORMAT, .n_words = c->n_words, .n_dims = c->n_dims, .dtype = (uint32_t)c->dtype};
+    thr_head_header header = {.version = THR_HEAD_FORMAT,
+                              .n_words = c->n_words,
+                              .n_dims = c->n_dims,
+                              .dtype = (uint32_t)c->dtype,
+                              .n_planes = c->planes.n_planes};
     memcpy(header.magic, thr_head_magic, sizeof header.magic);
     header.has = (c->bias != NULL ? THR_HEAD_HAS_BIAS : 0u) | (c->order != NULL ? THR_HEAD_HAS_ORDER : 0u) |
                  (hashes ? THR_HEAD_HAS_HASHES : 0u);
@@ -45,6 +49,13 @@ static thr_status write_all(thr_section_writer *writer, const thr_head_contents 
         THR_TRY(thr_sections_put(writer, THR_HEAD_SLOTS, table->slots,
                                  ((size_t)table->n_slots + table->n_stash) * sizeof *table->slots, err));
         THR_TRY(thr_sections_put(writer, THR_HEAD_LISTS, c->lsh.words, n * how.n_bands * sizeof *c->lsh.words, err));
+    }
+    if (c->planes.n_planes > 0) {
+        const size_t padded = (size_t)thr_head_padded(c->n_words);
+        const size_t block_size = thr_block_size(thr_head_coded_dims(c), c->planes.n_planes);
+        THR_TRY(thr_sections_put(writer, THR_HEAD_QUANTISER, &c->planes.how, sizeof c->planes.how, err));
+        THR_TRY(thr_sections_put(writer, THR_HEAD_CODES, c->planes.codes, padded / THR_BLOCK_ITEMS * block_size, err));
+        THR_TRY(thr_sections_put(writer, THR_HEAD_FACTORS, c->planes.factors, padded * sizeof(float), err));
     }
     THR_TRY(thr_sections_put(writer, THR_HEAD_WEIGHTS, c->weights, n * thr_head_row_size(c), err));
     return thr_sections_finish(writer, &header, err);
@@ -74,7 +85,7 @@ static thr_status check_header(const char *path, const thr_head_header *h, uint6
                         path, h->version, THR_HEAD_FORMAT);
     if (h->version == 0 || h->n_words == 0 || h->n_words > THR_HEAD_MAX_WORDS || h->n_dims == 0 ||
         h->n_dims > THR_MAX_DIMS || (h->dtype != THR_DTYPE_F32 && h->dtype != THR_DTYPE_F16) ||
-        h->has > THR_HEAD_HAS_ALL || h->zero != 0 || h->zero_too != 0 || h->zero_as_well != 0)
+        h->has > THR_HEAD_HAS_ALL || h->n_planes > THR_MAX_BITS || h->zero != 0 || h->zero_too != 0)
         return damaged(path, 8, "the header holds wrong numbers", err);
     if (h->n_sections > THR_HEAD_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
         size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))
@@ -94,6 +105,7 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     const thr_head_hashes *how = ((const shape *)user)->hashes;
     const uint64_t word = sizeof(uint32_t), n = h->n_words;
     const bool hashes = (h->has & THR_HEAD_HAS_HASHES) != 0;
+    const thr_section_rule planes = h->n_planes > 0 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
     switch ((thr_head_section)kind) {
     case THR_HEAD_HASHES:
         *size = sizeof *how;
@@ -110,6 +122,16 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     case THR_HEAD_LISTS:
         *size = n * how->n_bands * word;
         return hashes ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
+    case THR_HEAD_QUANTISER:
+        *size = sizeof(thr_head_quantiser);
+        return planes;
+    case THR_HEAD_CODES:
+        *size = thr_head_padded(h->n_words) / THR_BLOCK_ITEMS *
+                thr_block_size(h->n_dims + (h->has & THR_HEAD_HAS_BIAS), h->n_planes);
+        return planes;
+    case THR_HEAD_FACTORS:
+        *size = thr_head_padded(h->n_words) * sizeof(float);
+        return planes;
     case THR_HEAD_WEIGHTS:
         *size = n * h->n_dims * thr_dtype_size((thr_dtype)h->dtype);
         return THR_SECTION_EXACT;
@@ -135,19 +157,22 @@ static void point(thr_head_view *view, const thr_head_header *h, const thr_head_
     const void *at[THR_HEAD_LAST + 1] = {NULL};
     for (uint32_t i = 0; i < view->n_sections; i++)
         at[view->sections[i].kind] = view->data + view->sections[i].offset;
-    view->contents =
-        (thr_head_contents){.n_words = h->n_words,
-                            .n_dims = h->n_dims,
-                            .dtype = (thr_dtype)h->dtype,
-                            .weights = at[THR_HEAD_WEIGHTS],
-                            .bias = at[THR_HEAD_BIAS],
-                            .order = at[THR_HEAD_ORDER],
-                            .shape = {h->n_dims, how->n_places, how->n_bands, how->n_hashes, how->seed},
-                            .lsh = {.n_words = h->n_words,
-                                    .n_bands = how->n_bands,
-                                    .table = {at[THR_HEAD_SLOTS], how->n_slots, how->n_stash, how->table_seed},
-                                    .words = at[THR_HEAD_LISTS]},
-                            .n_codes = how->n_codes};
+    view->contents = (thr_head_contents){
+        .n_words = h->n_words,
+        .n_dims = h->n_dims,
+        .dtype = (thr_dtype)h->dtype,
+        .weights = at[THR_HEAD_WEIGHTS],
+        .bias = at[THR_HEAD_BIAS],
+        .order = at[THR_HEAD_ORDER],
+        .shape = {h->n_dims, how->n_places, how->n_bands, how->n_hashes, how->seed},
+        .lsh = {.n_words = h->n_words,
+                .n_bands = how->n_bands,
+                .table = {at[THR_HEAD_SLOTS], how->n_slots, how->n_stash, how->table_seed},
+                .words = at[THR_HEAD_LISTS]},
+        .n_codes = how->n_codes,
+        .planes = {.n_planes = h->n_planes, .codes = at[THR_HEAD_CODES], .factors = at[THR_HEAD_FACTORS]}};
+    if (h->n_planes > 0)
+        memcpy(&view->contents.planes.how, at[THR_HEAD_QUANTISER], sizeof view->contents.planes.how);
 }
 
 static const char *check_order(thr_context *context, const thr_head_contents *c, thr_status *status, thr_error *err) {
@@ -172,6 +197,8 @@ static thr_status check_contents(thr_context *context, const char *path, const t
         wrong = check_order(context, c, &status, err);
     if (wrong == NULL && status == THR_OK && c->shape.n_bands > 0)
         wrong = thr_lsh_check(&c->lsh);
+    if (wrong == NULL && status == THR_OK && c->planes.n_planes > 0)
+        wrong = thr_head_planes_check(&c->planes, c->n_words);
     return wrong == NULL ? status : damaged(path, 0, wrong, err);
 }
 

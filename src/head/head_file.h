@@ -9,6 +9,7 @@
 #define THR_HEAD_HEAD_FILE_H
 
 #include "base/sections.h"
+#include "head/head_planes.h"
 #include "lsh/lsh.h"
 #include "lsh/wta.h"
 
@@ -17,12 +18,15 @@
 enum { THR_HEAD_FORMAT = 1 };
 
 typedef enum thr_head_section {
-    THR_HEAD_HASHES = 1,  /* thr_head_hashes */
-    THR_HEAD_BIAS = 2,    /* f32 a word, finite */
-    THR_HEAD_ORDER = 3,   /* u32, every word once, the most frequent first */
-    THR_HEAD_SLOTS = 4,   /* thr_cuckoo_slot, the stash behind the others */
-    THR_HEAD_LISTS = 5,   /* u32 a word and band */
-    THR_HEAD_WEIGHTS = 6, /* f32 or f16, a row a word */
+    THR_HEAD_HASHES = 1,    /* thr_head_hashes */
+    THR_HEAD_BIAS = 2,      /* f32 a word, finite */
+    THR_HEAD_ORDER = 3,     /* u32, every word once, the most frequent first */
+    THR_HEAD_SLOTS = 4,     /* thr_cuckoo_slot, the stash behind the others */
+    THR_HEAD_LISTS = 5,     /* u32 a word and band */
+    THR_HEAD_QUANTISER = 6, /* thr_head_quantiser */
+    THR_HEAD_CODES = 7,     /* blocks of 64 words (codes.h) */
+    THR_HEAD_FACTORS = 8,   /* f32 a word, whole blocks */
+    THR_HEAD_WEIGHTS = 9,   /* f32 or f16, a row a word */
     THR_HEAD_LAST = THR_HEAD_WEIGHTS
 } thr_head_section;
 
@@ -39,8 +43,8 @@ _Static_assert(sizeof(thr_head_hashes) == 48, "no padding");
 
 typedef struct thr_head_header {
     uint8_t magic[8];
-    uint32_t version, n_words, n_dims, dtype, has, zero, n_sections, zero_too;
-    uint64_t table_offset, zero_as_well, checksum;
+    uint32_t version, n_words, n_dims, dtype, has, n_planes, n_sections, zero;
+    uint64_t table_offset, zero_too, checksum;
 } thr_head_header;
 
 _Static_assert(sizeof(thr_head_header) == THR_SECTIONS_HEADER, "no padding");
@@ -62,11 +66,17 @@ typedef struct thr_head_contents {
     thr_wta_shape shape;   /* n_bands 0: no hashes */
     thr_lsh lsh;
     uint64_t n_codes;
+    thr_head_planes planes;
 } thr_head_contents;
 
 /* Bytes of a word's weights. */
 static inline size_t thr_head_row_size(const thr_head_contents *c) {
     return c->n_dims * thr_dtype_size(c->dtype);
+}
+
+/* Dimensions of what is coded: a bias is one more. */
+static inline uint32_t thr_head_coded_dims(const thr_head_contents *c) {
+    return c->n_dims + (c->bias != NULL);
 }
 
 /* Write all of it; path appears when it is complete. THR_ENOSPACE, THR_EIO, THR_ENOMEM. */

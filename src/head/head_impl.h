@@ -8,6 +8,7 @@
 #include "base/idle.h"
 #include "head/head_file.h"
 #include "kernel/kernel.h"
+#include "scan/scan.h"
 
 /* What a head owns that is no file's; all NULL of one that was opened. */
 typedef struct thr_head_memory {
@@ -15,6 +16,7 @@ typedef struct thr_head_memory {
     float *bias;
     uint32_t *order;
     thr_lsh_memory lsh;
+    thr_head_planes_memory planes;
 } thr_head_memory;
 
 struct thr_head {
@@ -23,7 +25,10 @@ struct thr_head {
     thr_map map;
     thr_head_view view; /* its contents are the head's, of one in memory, too */
     thr_head_memory memory;
-    thr_wta wta; /* permutations, with hashes */
+    thr_wta wta;             /* permutations, with hashes */
+    thr_quantiser quantiser; /* with planes, and these as a scan takes them */
+    thr_segment segment;
+    thr_scan_target target;
     thr_idle rooms;
 };
 

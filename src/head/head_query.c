@@ -10,11 +10,15 @@
 #include "code/encode.h"
 #include "head/head_room.h"
 
-enum { USUAL_FREQUENT = 1000, USUAL_THRESHOLD = 2 };
+/* A shortlist is of so many words, and so many for each of the k. */
+enum { USUAL_FREQUENT = 1000, USUAL_THRESHOLD = 2, SHORTLIST = 100, SHORTLIST_K = 16 };
 
 void thr_head_query_options_init(thr_head_query_options *options) {
-    *options = (thr_head_query_options){
-        .size = sizeof *options, .n_frequent = THR_HEAD_AUTO, .threshold = THR_HEAD_AUTO, .group = 1};
+    *options = (thr_head_query_options){.size = sizeof *options,
+                                        .n_frequent = THR_HEAD_AUTO,
+                                        .threshold = THR_HEAD_AUTO,
+                                        .n_shortlist = THR_HEAD_AUTO,
+                                        .group = 1};
 }
 
 /* ------------------------------------------------------------------------------------------------ rooms */
@@ -34,6 +38,9 @@ void thr_head_room_free(void *piece) {
     thr_release(context, room->sums);
     thr_release(context, room->tiles);
     thr_release(context, room->normalisers);
+    thr_release(context, room->coded);
+    thr_release(context, room->found);
+    thr_scan_free(room->scan);
     thr_release(context, room);
 }
 
@@ -47,22 +54,13 @@ thr_status thr_head_room_make(thr_context *context, void **piece, thr_error *err
 
 /* ------------------------------------------------------------------------------------------------ checks */
 
-/* What a query's options come to for a head. */
-typedef struct plan {
-    const thr_head_query_options *options;
-    uint32_t n_frequent, threshold, k;
-    size_t n_states, group;
-    bool all;    /* words are candidates */
-    bool shared; /* by all states, whatever their groups: nothing depends on them */
-} plan;
-
 static thr_status check_options(const thr_head_contents *c, const thr_head_query_options *o, uint32_t k,
                                 thr_error *err) {
     if (k == 0 || k > c->n_words)
         return thr_fail(err, THR_EINVAL,
                         "the best %" PRIu32 " words of a head that has %" PRIu32 ": ask for 1 or more%s", k, c->n_words,
                         k == 0 ? "" : ", and no more than it has");
-    if ((unsigned)o->screen > THR_HEAD_SCREEN_WTA)
+    if ((unsigned)o->screen > THR_HEAD_SCREEN_PLANES)
         return thr_fail(err, THR_EINVAL, "there is no screen number %d", (int)o->screen);
     if ((unsigned)o->normaliser > THR_HEAD_NORMALISER_EXACT)
         return thr_fail(err, THR_EINVAL, "there is no normaliser number %d", (int)o->normaliser);
@@ -77,19 +75,28 @@ static thr_status check_options(const thr_head_contents *c, const thr_head_query
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " always-in words, and no list of them", o->n_always);
     if (o->screen == THR_HEAD_SCREEN_WTA && c->shape.n_bands == 0)
         return thr_fail(err, THR_EUNSUPPORTED, "the head has no hashes: build it with bands, or take another screen");
+    if (o->n_shortlist != THR_HEAD_AUTO && (o->n_shortlist == 0 || o->n_shortlist > c->n_words))
+        return thr_fail(err, THR_EINVAL, "a shortlist of %" PRIu32 " words of a head that has %" PRIu32, o->n_shortlist,
+                        c->n_words);
+    if (o->screen == THR_HEAD_SCREEN_PLANES && c->planes.n_planes == 0)
+        return thr_fail(err, THR_EUNSUPPORTED, "the head has no codes: build it with planes, or take another screen");
     return THR_OK;
 }
 
-static plan plan_of(const thr_head_contents *c, const thr_head_query_options *o, size_t n_states, uint32_t k) {
+static thr_head_plan plan_of(const thr_head_contents *c, const thr_head_query_options *o, size_t n_states, uint32_t k) {
     const uint32_t usual = USUAL_FREQUENT < c->n_words ? USUAL_FREQUENT : c->n_words;
-    plan p = {.options = o, .k = k, .n_states = n_states};
-    p.n_frequent = o->n_frequent == THR_HEAD_AUTO ? usual : o->n_frequent;
+    thr_head_plan p = {.options = o, .k = k, .n_states = n_states};
+    p.n_frequent = o->n_frequent != THR_HEAD_AUTO ? o->n_frequent : o->screen == THR_HEAD_SCREEN_PLANES ? 0 : usual;
     p.threshold = o->threshold != THR_HEAD_AUTO                  ? o->threshold
                   : c->shape.n_bands < (uint32_t)USUAL_THRESHOLD ? 1
                                                                  : USUAL_THRESHOLD;
     p.all = o->screen == THR_HEAD_SCREEN_FULL;
-    p.shared = p.all || o->screen == THR_HEAD_SCREEN_FREQUENT;
-    p.group = p.shared || o->group == 0 || o->group > n_states ? n_states : (size_t)o->group;
+    const uint64_t shortlist = SHORTLIST + (uint64_t)SHORTLIST_K * k;
+    p.n_shortlist = o->n_shortlist != THR_HEAD_AUTO ? o->n_shortlist
+                    : shortlist < c->n_words        ? (uint32_t)shortlist
+                                                    : c->n_words;
+    const bool shared = p.all || o->screen == THR_HEAD_SCREEN_FREQUENT; /* by all states, whatever their groups */
+    p.group = shared || o->group == 0 || o->group > n_states ? n_states : (size_t)o->group;
     return p;
 }
 
@@ -116,7 +123,7 @@ static thr_status take_states(const thr_head *head, thr_head_room *room, const t
 /* ------------------------------------------------------------------------------------------------ query */
 
 /* All memory that depends on the shape alone, before anything else: a second query of it asks for none. */
-static thr_status make_room(const thr_head *head, thr_head_room *room, const plan *p, thr_error *err) {
+static thr_status make_room(const thr_head *head, thr_head_room *room, const thr_head_plan *p, thr_error *err) {
     const uint32_t n_words = thr_head_of(head)->n_words;
     THR_TRY(
         thr_grow(room->context, &room->words, &room->words_capacity, 0, n_words, sizeof *room->words, "words", err));
@@ -124,21 +131,25 @@ static thr_status make_room(const thr_head *head, thr_head_room *room, const pla
                      sizeof *room->normalisers, "sums", err));
     THR_TRY(thr_head_score_room(head, room, n_words, p->k, err));
     THR_TRY(thr_head_mark_always(head, room, p->options, p->n_frequent, err));
-    return p->options->screen == THR_HEAD_SCREEN_WTA ? thr_head_hash_states(head, room, p->n_states, err) : THR_OK;
+    if (p->options->screen == THR_HEAD_SCREEN_WTA)
+        return thr_head_hash_states(head, room, p->n_states, err);
+    return p->options->screen == THR_HEAD_SCREEN_PLANES
+               ? thr_head_scan_states(head, room, p->n_states, p->n_shortlist, err)
+               : THR_OK;
 }
 
-static thr_status ask_group(const thr_head *head, thr_head_room *room, const plan *p, size_t first,
+static thr_status ask_group(const thr_head *head, thr_head_room *room, const thr_head_plan *p, size_t first,
                             const thr_head_answers *answers, thr_error *err) {
     const size_t left = p->n_states - first, n = left < p->group ? left : p->group;
     uint32_t n_words = thr_head_of(head)->n_words;
     if (!p->all)
-        n_words = thr_head_choose(head, room, p->options, p->threshold, first, n, p->k);
+        n_words = thr_head_choose(head, room, p, first, n);
     for (size_t i = 0; p->options->n_candidates != NULL && i < n; i++)
         p->options->n_candidates[first + i] = n_words;
     return thr_head_score(head, room, p->all ? NULL : room->words, n_words, first, n, answers, err);
 }
 
-static thr_status ask(const thr_head *head, thr_head_room *room, const plan *p, thr_head_answers *answers,
+static thr_status ask(const thr_head *head, thr_head_room *room, const thr_head_plan *p, thr_head_answers *answers,
                       thr_error *err) {
     THR_TRY(make_room(head, room, p, err));
     if (answers->log_probs != NULL && p->options->normaliser == THR_HEAD_NORMALISER_EXACT && !p->all) {
@@ -163,7 +174,7 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
     THR_TRY(thr_idle_take(&head->rooms, thr_head_room_make, &room, err));
     thr_status status = take_states(head, room, states, err);
     if (status == THR_OK && states->n_rows > 0) {
-        const plan p = plan_of(thr_head_of(head), o, (size_t)states->n_rows, k);
+        const thr_head_plan p = plan_of(thr_head_of(head), o, (size_t)states->n_rows, k);
         status = ask(head, room, &p, answers, err);
     }
     thr_idle_put(&head->rooms, room);

@@ -33,8 +33,11 @@ struct thr_head_room {
     thr_head_sum *sums;        /* a tile and state of the round */
     char *tiles;               /* rows of a tile, one a thread */
     double *normalisers;       /* of states */
+    thr_scan *scan;            /* with planes: what it takes, states with the bias's 1, and the words it finds */
+    float *coded;
+    uint64_t *found;
     size_t states_capacity, codes_capacity, always_capacity, marks_capacity, words_capacity, n_collectors,
-        sums_capacity, tiles_capacity, normalisers_capacity;
+        sums_capacity, tiles_capacity, normalisers_capacity, coded_capacity, found_capacity;
     uint32_t n_counted; /* words that counter is made for */
 };
 
@@ -42,6 +45,14 @@ struct thr_head_room {
 thr_status thr_head_room_make(thr_context *context, void **piece, thr_error *err);
 
 /* ------------------------------------------------------------------------------------------------ which words */
+
+/* What a query's options come to for a head. */
+typedef struct thr_head_plan {
+    const thr_head_query_options *options;
+    uint32_t n_frequent, threshold, n_shortlist, k;
+    size_t n_states, group;
+    bool all; /* words are candidates */
+} thr_head_plan;
 
 static inline size_t thr_head_mark_words(const thr_head_contents *c) {
     return ((size_t)c->n_words + 63) / 64;
@@ -54,12 +65,14 @@ thr_status thr_head_mark_always(const thr_head *head, thr_head_room *room, const
 /* The band codes of all states in room. THR_ENOMEM. */
 thr_status thr_head_hash_states(const thr_head *head, thr_head_room *room, size_t n_states, thr_error *err);
 
+/* The n_shortlist words of the best estimates of every state, to room->found. THR_ERANGE, THR_ENOMEM. */
+thr_status thr_head_scan_states(const thr_head *head, thr_head_room *room, size_t n_states, uint32_t n_shortlist,
+                                thr_error *err);
+
 /*
- * The candidates of the states [first, first + n) to room->words, ascending; at least k, which is at most as many as
- * there are. Returns how many.
+ * The candidates of the states [first, first + n) to room->words, ascending; at least plan->k. Returns how many.
  */
-uint32_t thr_head_choose(const thr_head *head, thr_head_room *room, const thr_head_query_options *o, uint32_t threshold,
-                         size_t first, size_t n, uint32_t k);
+uint32_t thr_head_choose(const thr_head *head, thr_head_room *room, const thr_head_plan *plan, size_t first, size_t n);
 
 /* ------------------------------------------------------------------------------------------------ their logits */
 

@@ -70,6 +70,35 @@ thr_status thr_head_hash_states(const thr_head *head, thr_head_room *room, size_
     return THR_OK;
 }
 
+/* ------------------------------------------------------------------------------------------------ planes */
+
+thr_status thr_head_scan_states(const thr_head *head, thr_head_room *room, size_t n_states, uint32_t n_shortlist,
+                                thr_error *err) {
+    const thr_head_contents *c = thr_head_of(head);
+    const uint32_t n_coded = thr_head_coded_dims(c);
+    const float *states = room->states;
+    thr_search_options options;
+    size_t n, n_found;
+    if (!thr_mul_size(n_states, n_coded, &n) || !thr_mul_size(n_states, n_shortlist, &n_found))
+        return thr_fail(err, THR_ENOMEM, "no memory for the words of %zu states", n_states);
+    if (room->scan == NULL)
+        THR_TRY(thr_scan_create(room->context, &room->scan, err));
+    THR_TRY(
+        thr_grow(room->context, &room->found, &room->found_capacity, 0, n_found, sizeof *room->found, "words", err));
+    if (n_coded != c->n_dims) {
+        THR_TRY(thr_grow(room->context, &room->coded, &room->coded_capacity, 0, n, sizeof *room->coded, "states", err));
+        for (size_t i = 0; i < n_states; i++) {
+            memcpy(room->coded + i * n_coded, room->states + i * c->n_dims, c->n_dims * sizeof *room->coded);
+            room->coded[i * n_coded + c->n_dims] = 1;
+        }
+        states = room->coded;
+    }
+    const thr_matrix queries = thr_matrix_f32(states, n_states, n_coded);
+    thr_search_options_init(&options);
+    options.n_survivors = options.n_candidates = n_shortlist;
+    return thr_scan_search(room->scan, &head->target, &queries, n_shortlist, &options, room->found, NULL, err);
+}
+
 /* ------------------------------------------------------------------------------------------------ choose */
 
 /* Marks as words, ascending. */
@@ -88,16 +117,19 @@ static uint32_t count(const uint64_t *marks, size_t n) {
     return n_words;
 }
 
-uint32_t thr_head_choose(const thr_head *head, thr_head_room *room, const thr_head_query_options *o, uint32_t threshold,
-                         size_t first, size_t n, uint32_t k) {
+uint32_t thr_head_choose(const thr_head *head, thr_head_room *room, const thr_head_plan *plan, size_t first, size_t n) {
     const thr_head_contents *c = thr_head_of(head);
+    const thr_head_query_options *o = plan->options;
     const size_t n_marks = thr_head_mark_words(c);
     memcpy(room->marks, room->always, n_marks * sizeof *room->marks);
     if (o->screen == THR_HEAD_SCREEN_WTA)
-        thr_lsh_mark(&c->lsh, &room->counter, room->codes + first * c->shape.n_bands, n, threshold,
+        thr_lsh_mark(&c->lsh, &room->counter, room->codes + first * c->shape.n_bands, n, plan->threshold,
                      o->combine == THR_HEAD_COMBINE_SUM ? THR_LSH_SUM : THR_LSH_LARGEST, room->marks);
+    if (o->screen == THR_HEAD_SCREEN_PLANES)
+        for (size_t i = first * plan->n_shortlist; i < (first + n) * plan->n_shortlist; i++)
+            mark(room->marks, (uint32_t)room->found[i]);
     uint32_t missing = count(room->marks, n_marks);
-    missing = missing < k ? k - missing : 0;
+    missing = missing < plan->k ? plan->k - missing : 0;
     for (uint32_t i = 0; missing > 0; i++) {
         const uint32_t word = frequent_word(c, i);
         missing -= !is_marked(room->marks, word);

@@ -48,12 +48,13 @@ says '"log_probs":\[-3.510[0-9]*,-4.510[0-9]*\],"normaliser":"exact"' out
 
 # an order of words, and files of answers
 printf '5\n2\n' >frequent.txt
-works "$THRESHER" head build weights.fbin -o ordered.head --bands 0 --frequent frequent.txt --keep f16 -q --json
+works "$THRESHER" head build weights.fbin -o ordered.head --bands 0 --planes 0 --frequent frequent.txt --keep f16 -q --json
 says '"n_words":6,"n_dims":2,"keep":"f16","has_bias":false,"bands":0,' out
 works "$THRESHER" head query ordered.head states.fbin -k 2 --screen frequent --frequent 2 -q -o best.ivecs
 printf '2 5\n5 2\n' | to_ivecs >expected
 same best.ivecs expected
 fails 1 'the head has no hashes: build it with bands' "$THRESHER" head query ordered.head states.fbin -k 2 --screen wta
+fails 1 'the head has no codes: build it with planes' "$THRESHER" head query ordered.head states.fbin -k 2 --screen planes
 
 # larger, at random: with many hits to be had the screen finds what all words give, to the bit; --measure says so
 random_rows 300 24 1 | to_fbin >weights.fbin
@@ -71,6 +72,13 @@ says '^candidates  2[0-9.]* of 300 words a state$' out
 works "$THRESHER" head query head states.fbin -k 5 --screen frequent --frequent 0 --measure --json
 says '"screen":"frequent","k":5,"n_states":20,"n_words":300,"recall":0[.,]' out
 is_json out
+works "$THRESHER" head info head
+says '^plane codes     3 planes, ' out
+works "$THRESHER" head query head states.fbin -k 5 --screen planes --shortlist 300 --json -q
+sed 's/,"normaliser".*//' out >planes
+same planes full
+works "$THRESHER" head query head states.fbin -k 5 --screen planes --shortlist 60 --json -q
+says '"candidates":60}$' out
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 2 --json -q
 mv out two
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 1 --json -q
@@ -84,6 +92,7 @@ fails 1 'not.safetensors' "$THRESHER" head build not.safetensors -o x.head
 fails 1 'weights.fbin: has no tensors' "$THRESHER" head build weights.fbin -o x.head --tensor lm_head.weight
 fails 1 '6 biases for 300 words' "$THRESHER" head build weights.fbin -o x.head --bias bias.fbin
 fails 1 'a hash of the largest of 99 components: 2 to 24' "$THRESHER" head build weights.fbin -o x.head --places 99
+fails 1 'a shortlist of 301 words of a head that has 300' "$THRESHER" head query head states.fbin --shortlist 301
 [ ! -e x.head ] || die "a build that failed left a file"
 printf '1 2\n' | to_fbin >narrow.fbin
 fails 1 'narrow.fbin: states of 2 dimensions for a head of 24' "$THRESHER" head query head narrow.fbin

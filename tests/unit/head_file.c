@@ -9,8 +9,8 @@
 #include "io/safetensors.h"
 
 static const char PATH[] = "unit-head-file.head";
-static const head_case SMALL = {70, 9, THR_DTYPE_F32, true, true, 4, 2, 4},
-                       BARE = {40, 5, THR_DTYPE_F16, false, false, 0, 0, 0};
+static const head_case SMALL = {70, 9, THR_DTYPE_F32, true, true, 4, 2, 4, 2};
+static const head_case BARE = {40, 5, THR_DTYPE_F16, false, false, 0, 0, 0, 0};
 
 static void save(thr_context *context, const head_case *shape, uint64_t seed) {
     uint64_t rng = seed;
@@ -53,7 +53,7 @@ static void use(thr_context *context) {
     uint64_t rng = 4;
     test_gaussian(&rng, states, 64);
     const thr_matrix rows = thr_matrix_f32(states, 2, info.n_dims);
-    for (int screen = 0; screen < 3; screen++) {
+    for (int screen = 0; screen < 4; screen++) {
         thr_head_query_options o;
         thr_head_query_options_init(&o);
         o.screen = (thr_head_screen)screen;
@@ -83,17 +83,19 @@ static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
         assert_true(a.n_words == b.n_words && a.n_dims == b.n_dims && a.dtype == b.dtype && a.has_bias == b.has_bias);
         assert_true(a.has_order == b.has_order && a.n_bands == b.n_bands && a.n_hashes == b.n_hashes);
         assert_true(a.n_places == b.n_places && a.n_codes == b.n_codes && a.hash_bytes == b.hash_bytes);
-        assert_true(a.file_bytes == 0 && b.file_bytes > b.weight_bytes + b.hash_bytes);
+        assert_true(a.n_planes == b.n_planes && a.plane_bytes == b.plane_bytes);
+        assert_true(a.file_bytes == 0 && b.file_bytes > b.weight_bytes + b.hash_bytes + b.plane_bytes);
         assert_int_equal(a.weight_bytes, (uint64_t)a.n_words * a.n_dims * (s == 0 ? 4 : 2));
         test_gaussian(&rng, states, 30);
         const thr_matrix rows = thr_matrix_f32(states, 3, h.shape.n_dims);
-        for (int screen = 0; screen < (s == 0 ? 3 : 2); screen++) {
+        for (int screen = 0; screen < (s == 0 ? 4 : 2); screen++) {
             uint32_t x[12], y[12];
             float p[12], q[12];
             thr_head_query_options o;
             thr_head_query_options_init(&o);
             o.screen = (thr_head_screen)screen;
             o.n_frequent = 7;
+            o.n_shortlist = 6;
             o.threshold = 1;
             assert_ok(thr_head_query(head, &rows, 4, &o, x, NULL, p, &err), &err);
             assert_ok(thr_head_query(opened, &rows, 4, &o, y, NULL, q, &err), &err);

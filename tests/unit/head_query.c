@@ -8,9 +8,9 @@
 #include "head_support.h"
 
 static const head_case CASES[] = {
-    {1, 1, THR_DTYPE_F32, false, false, 0, 0, 0},    {63, 7, THR_DTYPE_F32, true, false, 5, 1, 3},
-    {130, 16, THR_DTYPE_F16, true, true, 8, 2, 4},   {700, 33, THR_DTYPE_F32, false, true, 20, 2, 16},
-    {1500, 64, THR_DTYPE_F32, true, true, 30, 1, 8}, {64, 20, THR_DTYPE_F16, false, false, 3, 3, 5},
+    {1, 1, THR_DTYPE_F32, false, false, 0, 0, 0, 0},    {63, 7, THR_DTYPE_F32, true, false, 5, 1, 3, 2},
+    {130, 16, THR_DTYPE_F16, true, true, 8, 2, 4, 3},   {700, 33, THR_DTYPE_F32, false, true, 20, 2, 16, 1},
+    {1500, 64, THR_DTYPE_F32, true, true, 30, 1, 8, 3}, {64, 20, THR_DTYPE_F16, false, false, 3, 3, 5, 8},
 };
 enum { N_CASES = sizeof CASES / sizeof *CASES, STATES = 21 };
 
@@ -95,9 +95,10 @@ static void answers_are_the_naive_ones(void **state) {
                 char what[80];
                 thr_head_query_options o;
                 thr_head_query_options_init(&o);
-                o.screen = (thr_head_screen)(CASES[i].n_bands > 0 ? round % 3 : round % 2);
-                o.normaliser = (thr_head_normaliser)(round / 3 % 2);
-                o.combine = (thr_head_combine)(round / 6 % 2);
+                o.screen = (thr_head_screen)(CASES[i].n_bands > 0 ? round % 4 : round % 2);
+                o.normaliser = (thr_head_normaliser)(round / 4 % 2);
+                o.combine = (thr_head_combine)(round / 8 % 2);
+                o.n_shortlist = 1 + (uint32_t)thr_rng_below(&rng, n < 40 ? n : 40);
                 o.n_frequent = (uint32_t)thr_rng_below(&rng, n / 8 + 1);
                 o.threshold = 1 + (uint32_t)thr_rng_below(&rng, 4);
                 o.group = (uint64_t)(round / 2) % 6;
@@ -125,11 +126,12 @@ static void answers_do_not_depend_on_threads_or_kernels(void **state) {
         thr_head *a = head_make(one, &h), *b = head_make(three, &h);
         float *states = test_array((size_t)STATES * CASES[i].n_dims, sizeof *states);
         test_gaussian(&rng, states, (size_t)STATES * CASES[i].n_dims);
-        for (int round = 0; round < 6; round++) {
+        for (int round = 0; round < 8; round++) {
             thr_head_query_options o;
             thr_head_query_options_init(&o);
-            o.screen = (thr_head_screen)(round % 3);
-            o.normaliser = (thr_head_normaliser)(round / 3);
+            o.screen = (thr_head_screen)(round % 4);
+            o.normaliser = (thr_head_normaliser)(round / 4);
+            o.n_shortlist = 30;
             o.n_frequent = 40;
             answer x = ask(a, states, STATES, 9, &o), y = ask(b, states, STATES, 9, &o);
             assert_memory_equal(x.words, y.words, STATES * 9 * sizeof(uint32_t));
@@ -193,6 +195,38 @@ static void recall_is_counted_against_all_words(void **state) {
     head_drawn_free(&h);
 }
 
+/* A shortlist of a twentieth of the words has the best; one of all words has all. */
+static void a_shortlist_by_planes_keeps_the_best(void **state) {
+    uint64_t rng = test_seed() + 3;
+    const head_case shape = {3000, 96, THR_DTYPE_F32, true, false, 0, 0, 0, 3};
+    head_drawn h = head_draw(&shape, &rng, false);
+    for (uint32_t w = 0; w < shape.n_words; w++) /* what all rows share moves all logits alike */
+        for (uint32_t d = 0; d < shape.n_dims; d++)
+            h.weights[(size_t)w * shape.n_dims + d] += 3;
+    thr_head *head = head_make(*state, &h);
+    float *states = test_array((size_t)STATES * shape.n_dims, sizeof *states);
+    thr_head_query_options o;
+    thr_head_recall recall;
+    thr_error err;
+    const thr_matrix rows = thr_matrix_f32(states, STATES, shape.n_dims);
+    test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
+    thr_head_query_options_init(&o);
+    o.screen = THR_HEAD_SCREEN_PLANES;
+    o.n_shortlist = 150;
+    assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
+    assert_true(recall.candidates == 150);
+    assert_case(recall.recall >= 0.99, "seed %llu: recall %.4f", (unsigned long long)test_seed(), recall.recall);
+    o.n_shortlist = 3000;
+    assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
+    assert_true(recall.candidates == 3000 && recall.recall == 1);
+    o.n_shortlist = THR_HEAD_AUTO;
+    assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
+    assert_true(recall.candidates == 260);
+    free(states);
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
 static void words_by_hand(void **state) {
     /* Logits of (1, 2): 3.5, 2, 3, 3.5; e^3.5 twice, e^3, e^2: ln of the sum 4.5027... */
     static const float weights[] = {1, 1, 2, 0, -1, 2, 1, 1}, bias[] = {0.5F, 0, 0, 0.5F}, states[] = {1, 2};
@@ -247,6 +281,7 @@ int main(void) {
         cmocka_unit_test(words_by_hand),
         cmocka_unit_test(answers_are_the_naive_ones),
         cmocka_unit_test(answers_do_not_depend_on_threads_or_kernels),
+        cmocka_unit_test(a_shortlist_by_planes_keeps_the_best),
         cmocka_unit_test(recall_is_counted_against_all_words),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -7,7 +7,7 @@
 #include "head_support.h"
 
 static const char PATH[] = "unit-head-refused.head";
-static const head_case SHAPE = {300, 12, THR_DTYPE_F32, true, true, 6, 2, 8};
+static const head_case SHAPE = {300, 12, THR_DTYPE_F32, true, true, 6, 2, 8, 3};
 
 static void bad_weights_are_told(void **state) {
     uint64_t rng = test_seed();
@@ -72,6 +72,10 @@ static void bad_options_of_a_build_are_told(void **state) {
     assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
                  "weights are kept as f32 or f16, not as i8");
     o = good;
+    o.n_planes = 9;
+    o.frequent = NULL;
+    assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err, "codes of 9 planes: 1 to 8");
+    o = good;
     o.size = 3;
     assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err, "thr_head_build_options");
     head_drawn_free(&h);
@@ -99,21 +103,25 @@ static void bad_queries_are_told(void **state) {
         {good, 0, THR_EINVAL, "the best 0 words of a head that has 300"},
         {good, 301, THR_EINVAL,
          "the best 301 words of a head that has 300: ask for 1 or more, and no more than it has"},
-        {good, 1, THR_EINVAL, "there is no screen number 3"},
+        {good, 1, THR_EINVAL, "there is no screen number 4"},
         {good, 1, THR_EINVAL, "there is no normaliser number 2"},
         {good, 1, THR_EINVAL, "there is no way number 2 to put hits together"},
         {good, 1, THR_EINVAL, "301 frequent words of a head that has 300 words"},
         {good, 1, THR_EINVAL, "a threshold of 0 hits"},
         {good, 1, THR_EINVAL, "always-in word number 1 is 300, and the head has 300 words"},
         {good, 1, THR_EINVAL, "2 always-in words, and no list of them"},
+        {good, 1, THR_EINVAL, "a shortlist of 0 words of a head that has 300"},
+        {good, 1, THR_EINVAL, "a shortlist of 301 words of a head that has 300"},
     };
-    cases[2].options.screen = (thr_head_screen)3;
+    cases[2].options.screen = (thr_head_screen)4;
     cases[3].options.normaliser = (thr_head_normaliser)2;
     cases[4].options.combine = (thr_head_combine)2;
     cases[5].options.n_frequent = 301;
     cases[6].options.threshold = 0;
     cases[7].options.always = always;
     cases[7].options.n_always = cases[8].options.n_always = 2;
+    cases[9].options.n_shortlist = 0;
+    cases[10].options.n_shortlist = 301;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_error(thr_head_query(head, &rows, cases[i].k, &cases[i].options, words, NULL, NULL, &err),
                      cases[i].status, &err, cases[i].text);
@@ -132,11 +140,14 @@ static void bad_queries_are_told(void **state) {
     assert_ok(thr_head_query(head, &rows, 300, NULL, words, NULL, NULL, &err), &err);
     thr_head_free(head);
 
-    h.options.n_bands = 0;
+    h.options.n_bands = h.options.n_planes = 0;
     head = head_make(*state, &h);
     good.screen = THR_HEAD_SCREEN_WTA;
     assert_error(thr_head_query(head, &rows, 1, &good, words, NULL, NULL, &err), THR_EUNSUPPORTED, &err,
                  "the head has no hashes: build it with bands, or take another screen");
+    good.screen = THR_HEAD_SCREEN_PLANES;
+    assert_error(thr_head_query(head, &rows, 1, &good, words, NULL, NULL, &err), THR_EUNSUPPORTED, &err,
+                 "the head has no codes: build it with planes, or take another screen");
     thr_head_free(head);
     thr_head_free(NULL);
     free(words);
@@ -173,10 +184,11 @@ static thr_status ask(thr_head *head, const thr_matrix *rows, int round, thr_err
     float logits[12 * 7], log_probs[12 * 7];
     thr_head_query_options o;
     thr_head_query_options_init(&o);
-    o.screen = (thr_head_screen)(round % 3);
-    o.normaliser = (thr_head_normaliser)(round / 3 % 2);
+    o.screen = (thr_head_screen)(round % 4);
+    o.normaliser = (thr_head_normaliser)(round / 4 % 2);
     o.group = 5;
     o.n_frequent = 20;
+    o.n_shortlist = 30;
     o.n_candidates = n_candidates;
     return thr_head_query(head, rows, 7, &o, words, logits, log_probs, err);
 }
@@ -233,12 +245,12 @@ static void a_second_query_asks_for_no_memory(void **state) {
     thr_head *head = head_make(context, &h);
     const thr_matrix rows = thr_matrix_f32(states, 12, 12);
     test_gaussian(&rng, states, 144);
-    for (int round = 0; round < 6; round++)
+    for (int round = 0; round < 8; round++)
         assert_ok(ask(head, &rows, round, &err), &err);
     const size_t calls = tracked.calls;
     for (int again = 0; again < 5; again++) { /* other states, of which other words are candidates */
         test_gaussian(&rng, states, 144);
-        for (int round = 0; round < 6; round++)
+        for (int round = 0; round < 8; round++)
             assert_ok(ask(head, &rows, round, &err), &err);
     }
     assert_int_equal(tracked.calls, calls);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "head/head_impl.h"
 #include "select/candidates.h"
@@ -14,7 +15,7 @@ typedef struct head_case {
     uint32_t n_words, n_dims;
     thr_dtype dtype;
     bool bias, order;
-    uint32_t n_bands, n_hashes, n_places;
+    uint32_t n_bands, n_hashes, n_places, n_planes;
 } head_case;
 
 typedef struct head_drawn {
@@ -53,6 +54,7 @@ static inline head_drawn head_draw(const head_case *shape, uint64_t *rng, bool t
     h.options.n_bands = shape->n_bands;
     h.options.n_hashes = shape->n_hashes;
     h.options.n_places = shape->n_places;
+    h.options.n_planes = shape->n_planes;
     h.options.bias = shape->bias ? h.bias : NULL;
     h.options.n_bias = n;
     h.options.frequent = shape->order ? h.order : NULL;
@@ -115,6 +117,32 @@ static inline float head_logit(const head_drawn *h, const float *state, uint32_t
     return h->shape.bias ? logit + h->bias[word] : logit;
 }
 
+/* What the scan finds of the codes, state by state; that it finds what is best is for scan_search.c. */
+static inline void head_find_shortlists(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
+                                        const float *states, size_t n_states, bool *wanted) {
+    const uint32_t n_dims = h->shape.n_dims, n_coded = n_dims + h->shape.bias;
+    float *coded = test_array(n_coded, sizeof *coded);
+    uint64_t *rows = test_array(o->n_shortlist, sizeof *rows);
+    thr_scan *scan = NULL;
+    thr_search_options options;
+    thr_error err;
+    thr_search_options_init(&options);
+    options.n_survivors = options.n_candidates = o->n_shortlist;
+    assert_ok(thr_scan_create(head->context, &scan, &err), &err);
+    for (size_t i = 0; i < n_states; i++) {
+        memcpy(coded, states + i * n_dims, n_dims * sizeof *coded);
+        if (h->shape.bias)
+            coded[n_dims] = 1;
+        const thr_matrix query = thr_matrix_f32(coded, 1, n_coded);
+        assert_ok(thr_scan_search(scan, &head->target, &query, o->n_shortlist, &options, rows, NULL, &err), &err);
+        for (uint32_t j = 0; j < o->n_shortlist; j++)
+            wanted[rows[j]] = true;
+    }
+    thr_scan_free(scan);
+    free(coded);
+    free(rows);
+}
+
 /* Which words a group of states is given: wanted[w]. */
 static inline void head_naive_candidates(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
                                          const float *states, size_t n_states, uint32_t k, bool *wanted) {
@@ -145,6 +173,8 @@ static inline void head_naive_candidates(const thr_head *head, const head_drawn 
         free(largest);
         free(sums);
     }
+    if (o->screen == THR_HEAD_SCREEN_PLANES)
+        head_find_shortlists(head, h, o, states, n_states, wanted);
     for (uint32_t w = 0; w < n; w++)
         n_wanted += wanted[w];
     for (uint32_t i = 0; n_wanted < k; i++) {
