@@ -306,8 +306,7 @@ static int run_query(program *run, const void *all_values) {
 static const char *const examples[] = {
     "thresher head query model.head states.npy -k 12",
     "thresher head query model.head states.npy -k 12 --screen planes --shortlist 300",
-    "thresher head query model.head states.npy -k 12 --screen wta --frequent 2000 --threshold 3 --group 12 -o "
-    "best.jsonl",
+    "thresher head query model.head states.npy -k 12 --screen wta --group 12 -o best.jsonl",
     "thresher head query model.head states.npy -k 12 --screen wta --measure",
     NULL,
 };

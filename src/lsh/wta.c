@@ -37,6 +37,12 @@ thr_status thr_wta_complete(thr_wta_shape *shape, thr_error *err) {
         return thr_fail(err, THR_EINVAL,
                         "%" PRIu32 " bands of %" PRIu32 " hashes are too many: %d permutations are possible",
                         shape->n_bands, shape->n_hashes, THR_WTA_MAX_PERMUTATIONS);
+    const uint64_t n_components = (uint64_t)shape->n_hashes * shape->n_bands * shape->n_places;
+    if (n_components > THR_WTA_MAX_COMPONENTS)
+        return thr_fail(err, THR_EINVAL,
+                        "%" PRIu32 " bands of %" PRIu32 " hashes of %" PRIu32 " components are %" PRIu64
+                        " components: %d are possible",
+                        shape->n_bands, shape->n_hashes, shape->n_places, n_components, THR_WTA_MAX_COMPONENTS);
     return THR_OK;
 }
 

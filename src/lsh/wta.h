@@ -17,6 +17,7 @@
 enum {
     THR_WTA_MAX_PLACES = 65536,        /* K */
     THR_WTA_MAX_BANDS = 65536,         /* W */
+    THR_WTA_MAX_COMPONENTS = 1 << 24,  /* P K */
     THR_WTA_MAX_PERMUTATIONS = 1 << 20 /* P */
 };
 

@@ -193,42 +193,51 @@ static thr_status ask(thr_head *head, const thr_matrix *rows, int round, thr_err
     return thr_head_query(head, rows, 7, &o, words, logits, log_probs, err);
 }
 
+/* Everything that asks for memory. */
+static thr_status do_all(thr_context *context, const head_drawn *h, const thr_matrix *rows, thr_error *err) {
+    const thr_matrix weights = thr_matrix_f32(h->weights, 300, 12);
+    thr_head *head = NULL, *opened = NULL;
+    thr_head_recall recall;
+    thr_status status = thr_head_create(context, &weights, &h->options, &head, err);
+    if (status == THR_OK)
+        status = thr_head_save(head, PATH, true, err);
+    if (status == THR_OK)
+        status = thr_head_open(context, PATH, &opened, err);
+    for (int round = 0; round < 8 && status == THR_OK; round++)
+        status = ask(opened, rows, round, err);
+    if (status == THR_OK)
+        status = thr_head_measure(opened, rows, 7, NULL, &recall, err);
+    if (status == THR_OK)
+        status = thr_head_verify(opened, err);
+    thr_head_free(head);
+    thr_head_free(opened);
+    return status;
+}
+
+/* The first round lets none fail: which kernel is the fastest is measured once a process, or guessed without memory. */
 static void every_allocation_may_fail(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     float states[144];
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    const thr_matrix weights = thr_matrix_f32(h.weights, 300, 12), rows = thr_matrix_f32(states, 12, 12);
+    const thr_matrix rows = thr_matrix_f32(states, 12, 12);
+    bool failed = true;
     test_gaussian(&rng, states, 144);
-    for (size_t fail_at = 1;; fail_at++) {
+    for (size_t fail_at = 0; failed || fail_at <= 1; fail_at++) {
         test_memory tracked = {.fail_at = 0};
         thr_context *context = test_context(2, THR_ISA_BEST, &tracked);
-        thr_head *head = NULL, *opened = NULL;
-        thr_head_recall recall;
         thr_error err = {.status = THR_OK};
-        tracked.fail_at = tracked.calls + fail_at;
-        thr_status status = thr_head_create(context, &weights, &h.options, &head, &err);
-        if (status == THR_OK)
-            status = thr_head_save(head, PATH, true, &err);
-        if (status == THR_OK)
-            status = thr_head_open(context, PATH, &opened, &err);
-        for (int round = 0; round < 6 && status == THR_OK; round++)
-            status = ask(opened, &rows, round, &err);
-        if (status == THR_OK)
-            status = thr_head_measure(opened, &rows, 7, NULL, &recall, &err);
-        if (status == THR_OK)
-            status = thr_head_verify(opened, &err);
-        const bool failed = tracked.calls >= tracked.fail_at;
-        thr_head_free(head);
-        thr_head_free(opened);
+        tracked.fail_at = fail_at == 0 ? 0 : tracked.calls + fail_at;
+        const thr_status status = do_all(context, &h, &rows, &err);
+        failed = fail_at > 0 && tracked.calls >= tracked.fail_at;
         thr_context_free(context);
         assert_int_equal(tracked.live, 0);
-        if (!failed) {
+        if (failed) {
+            assert_error(status, THR_ENOMEM, &err, NULL);
+        } else {
             assert_ok(status, &err);
-            assert_true(fail_at > 30);
-            break;
+            assert_true(fail_at == 0 || fail_at > 30);
         }
-        assert_error(status, THR_ENOMEM, &err, NULL);
     }
     (void)unlink(PATH);
     head_drawn_free(&h);

@@ -120,7 +120,8 @@ static void wrong_shapes_are_told(void **state) {
                  {{8, 8, 0, 1, 0}, "0 bands of hashes"},
                  {{8, 8, 65537, 1, 0}, "65537 bands"},
                  {{8, 8, 4, 11, 0}, "11 hashes of 3 bits a band: a band has 32 bits, which is 10 of them"},
-                 {{8, 2, 65536, 32, 0}, "65536 bands of 32 hashes are too many"}};
+                 {{8, 2, 65536, 32, 0}, "65536 bands of 32 hashes are too many"},
+                 {{1000, 1000, 6000, 3, 0}, "6000 bands of 3 hashes of 1000 components are 18000000 components"}};
     static const uint32_t permutation[] = {0, 8};
     thr_wta wta;
     thr_error err;
