@@ -54,7 +54,8 @@ typedef struct thr_head thr_head;
 /*
  * Make a head of weights, n_words x n_dims of any dtype, which are copied. options may be NULL for the defaults.
  * Memory: the weights as they are kept, 4 bytes a word and band, and 36 bytes and less a code that a band's words have;
- * while it is built 4 bytes more a word and band. What is made does not depend on the number of threads.
+ * while it is built 4 bytes more a word and band; of codes a bit a weight and plane, and 4 bytes a word. What is made
+ * does not depend on the number of threads.
  *
  * Returns THR_OK; THR_EDIM for no words, more than THR_HEAD_MAX_WORDS, no dimensions or more than THR_MAX_DIMS, a
  * number of biases that is not that of words, or 2^32 words in all bands and more; THR_ERANGE for weights that are NaN,
