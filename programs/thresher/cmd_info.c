@@ -171,12 +171,14 @@ static int run_info(program *run, const void *values) {
         return prog_print_hits(run, path);
     if (prog_names_ranking(path))
         return prog_print_ranking(run, path);
+    if (prog_is_head(path))
+        return prog_print_head(run, path);
     return prog_names_model(path) ? prog_print_model(run, path) : print_file(run, path);
 }
 
 static const prog_argument arguments[] = {
     {.name = "FILE|DIR",
-     .help = "a file of vectors, ids, words, a model, posting lists or examples to rank (.svm), or an index",
+     .help = "a file of vectors, ids, words, a model, posting lists, a head or examples to rank (.svm), or an index",
      .offset = offsetof(info_values, path),
      .names = PROG_NAMES_FILE},
     {.name = NULL},

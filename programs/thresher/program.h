@@ -84,6 +84,10 @@ extern const prog_command prog_hits_build;
 extern const prog_command prog_hits_search;
 extern const prog_command prog_hits_info;
 extern const prog_command prog_hits_verify;
+extern const prog_command prog_head_build;
+extern const prog_command prog_head_query;
+extern const prog_command prog_head_info;
+extern const prog_command prog_head_verify;
 extern const prog_command prog_rank_train;
 extern const prog_command prog_rank_predict;
 extern const prog_command prog_rank_eval;
@@ -102,6 +106,10 @@ int prog_print_index(program *run, const char *dir);
 /* cmd_hits_info.c: whether a file is one of posting lists by its first bytes; print what it holds. */
 bool prog_is_hits(const char *path);
 int prog_print_hits(program *run, const char *path);
+
+/* cmd_head_info.c: the same of heads. */
+bool prog_is_head(const char *path);
+int prog_print_head(program *run, const char *path);
 
 /* help.c: help on standard output for the program, a noun or a command. */
 void prog_help(const program *run);

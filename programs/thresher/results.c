@@ -178,6 +178,8 @@ static void put_table(prog_results *results, const prog_answer *answer) {
         const char *name = name_of(results, answer->ids[i]);
 
         (void)fprintf(file, "%4" PRIu64 "  %12.6f  ", i + 1, (double)answer->scores[i]);
+        if (answer->log_probs != NULL)
+            (void)fprintf(file, "%12.6f  ", (double)answer->log_probs[i]);
         if (name != NULL)
             print_plain(file, name);
         else
@@ -203,6 +205,16 @@ static void put_json_matches(prog_json *json, const prog_answer *answer) {
     prog_json_close(json, ']');
 }
 
+static void put_json_log_probs(prog_json *json, const prog_answer *answer) {
+    prog_json_key(json, "log_probs");
+    prog_json_open(json, '[');
+    for (uint64_t i = 0; i < answer->n; i++)
+        prog_json_real(json, (double)answer->log_probs[i]);
+    prog_json_close(json, ']');
+    prog_json_key_text(json, "normaliser", answer->normaliser);
+    prog_json_key_count(json, "candidates", *answer->n_candidates);
+}
+
 static void put_json(prog_results *results, const prog_answer *answer) {
     prog_json json = prog_json_to(results->file);
 
@@ -222,6 +234,8 @@ static void put_json(prog_results *results, const prog_answer *answer) {
     for (uint64_t i = 0; i < answer->n; i++)
         prog_json_real(&json, (double)answer->scores[i]);
     prog_json_close(&json, ']');
+    if (answer->log_probs != NULL)
+        put_json_log_probs(&json, answer);
     if (results->name_of != NULL) {
         prog_json_key(&json, "names");
         prog_json_open(&json, '[');

@@ -48,11 +48,14 @@ typedef struct prog_answer {
     const char *text; /* the text it is, or NULL */
     const uint64_t *ids;
     const float *scores;
-    uint64_t n;                 /* ids there are */
-    uint64_t width;             /* ids there could be, at least 1 */
-    const uint8_t *certified;   /* whether it is certainly the exact one; NULL: not known */
-    const prog_match *matches;  /* item i's are matches[match_ends[i - 1]] to matches[match_ends[i] - 1], from 0; */
-    const uint64_t *match_ends; /* NULL: not asked for */
+    uint64_t n;                   /* ids there are */
+    uint64_t width;               /* ids there could be, at least 1 */
+    const uint8_t *certified;     /* whether it is certainly the exact one; NULL: not known */
+    const prog_match *matches;    /* item i's are matches[match_ends[i - 1]] to matches[match_ends[i] - 1], from 0; */
+    const uint64_t *match_ends;   /* NULL: not asked for */
+    const float *log_probs;       /* of words, or NULL: items have none */
+    const char *normaliser;       /* with log_probs: over which words they are, ... */
+    const uint32_t *n_candidates; /* ... and how many were scored */
 } prog_answer;
 
 /*

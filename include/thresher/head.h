@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * head.h - output layers over large vocabularies: the best words of a state, of all words or of those a screen lets by.
+ *
+ * A head is a matrix W of n_words rows and n_dims columns, and a bias b or none. The logit of word w for a state h is
+ * <W_w, h> + b_w (WTA-LSH (2)); a screen chooses candidates, whose logits are exact: a word's logit has the same bits
+ * with every screen, alone or in a batch, on any number of threads and any CPU.
+ *
+ * A log-probability is a logit less ln of a sum of exp(logit), over the candidates alone or over the whole vocabulary.
+ * Over the candidates it is too large by what the others have, and differs from state to state and screen to screen:
+ * who compares sentences of different lengths wants to know which one it is.
+ *
+ * Words are counted from 0, by rows of W. Equal logits are ordered by the smaller word.
+ *
+ * Threads: a head never changes, and may be asked from many threads at once.
+ */
+#ifndef THRESHER_HEAD_H
+#define THRESHER_HEAD_H
+
+#include <thresher/matrix.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define THR_HEAD_MAX_WORDS UINT32_C(16777216)
+#define THR_HEAD_AUTO      UINT32_MAX /* of a count: what is usual, said beside it */
+
+/* ------------------------------------------------------------------------------------------------ build */
+
+typedef struct thr_head_build_options {
+    size_t size;       /* sizeof(thr_head_build_options), set by _init */
+    thr_dtype dtype;   /* what weights are kept as: F32 or F16; NONE: F16 for weights that are, else F32 */
+    const float *bias; /* n_bias of them, one a word; or NULL: none */
+    uint64_t n_bias;
+    /* n_frequent different words, the most frequent first; the others follow them as they are numbered. NULL: all are
+     * numbered by frequency. */
+    const uint32_t *frequent;
+    uint64_t n_frequent;
+    /*
+     * Winner-take-all hashes (WTA-LSH 4.2): n_bands band codes of n_hashes hashes each, a hash the place of the largest
+     * of n_places components. n_bands 0: none, and no such screen. n_hashes 0: as many as 32 bits hold.
+     */
+    uint32_t n_bands, n_hashes, n_places;
+    uint32_t n_planes; /* of codes of the words, 1 to 8 (codes.h); 0: none, and no such screen */
+    uint64_t seed;
+} thr_head_build_options;
+
+/* Defaults: weights as they are, no bias, 64 bands of 2 hashes of 16 components, 3 planes, seed 1. */
+THR_API void thr_head_build_options_init(thr_head_build_options *options);
+
+typedef struct thr_head thr_head;
+
+/*
+ * Make a head of weights, n_words x n_dims of any dtype, which are copied. options may be NULL for the defaults.
+ * Memory: the weights as they are kept, 4 bytes a word and band, and 36 bytes and less a code that a band's words have;
+ * while it is built 4 bytes more a word and band; of codes a bit a weight and plane, and 4 bytes a word. What is made
+ * does not depend on the number of threads.
+ *
+ * Returns THR_OK; THR_EDIM for no words, more than THR_HEAD_MAX_WORDS, no dimensions or more than THR_MAX_DIMS, a
+ * number of biases that is not that of words, or 2^32 words in all bands and more; THR_ERANGE for weights that are NaN,
+ * infinite, longer than 2^60 or too large to be kept as F16 (err names the row), and biases that are not finite or
+ * beyond 2^100; THR_EINVAL for options out of range, or a frequent word that is none or stands twice; THR_EUNSUPPORTED
+ * for a hash table that cannot be built; THR_ENOMEM.
+ */
+THR_API thr_status thr_head_create(thr_context *context, const thr_matrix *weights,
+                                   const thr_head_build_options *options, thr_head **head, thr_error *err);
+
+/*
+ * The same of a file: .npy and other files of rows, or .safetensors. tensor names one of the latter; NULL takes the
+ * first there is of lm_head.weight, output.weight, embed_out.weight, decoder.output_projection.weight, proj.weight, and
+ * of the embeddings that heads are tied to, model.embed_tokens.weight, transformer.wte.weight, wte.weight,
+ * decoder.embed_tokens.weight, shared.weight, embeddings.weight. Where options have no bias and there is a tensor of
+ * the same name with bias for weight, it is the bias.
+ *
+ * Returns what thr_head_create and the reader do; THR_ENOTFOUND for a tensor that is not there (err lists some that
+ * are); THR_EFORMAT for one that is no matrix of F32 or F16, or a bias that is no vector of them; THR_EINVAL for a
+ * tensor's name with a file that has none.
+ */
+THR_API thr_status thr_head_create_file(thr_context *context, const char *path, const char *tensor,
+                                        const thr_head_build_options *options, thr_head **head, thr_error *err);
+
+/*
+ * Write a head to the file path (docs/format.md), which appears when it is complete. replace: also where one is there.
+ * THR_OK; THR_EEXIST; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ */
+THR_API thr_status thr_head_save(const thr_head *head, const char *path, bool replace, thr_error *err);
+
+/*
+ * Open such a file by mmap. All that a query believes is checked, which reads all but the weights; thr_head_verify
+ * checks every byte.
+ *
+ * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT for a file that is no head; THR_EVERSION for a newer format; THR_ECORRUPT
+ * for one that is damaged or cut; THR_EIO; THR_ENOMEM.
+ */
+THR_API thr_status thr_head_open(thr_context *context, const char *path, thr_head **head, thr_error *err);
+
+/*
+ * Read every byte of an opened file, compare all checksums, and check that weights are finite. THR_OK, also of a head
+ * that was made in memory; THR_ECORRUPT naming the file and section; THR_ECHANGED when the file was changed since it
+ * was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ */
+THR_API thr_status thr_head_verify(thr_head *head, thr_error *err);
+
+/* NULL is allowed. No query may be running. */
+THR_API void thr_head_free(thr_head *head);
+
+typedef struct thr_head_info {
+    uint32_t n_words, n_dims;
+    thr_dtype dtype; /* of the weights */
+    bool has_bias;
+    bool has_order;                       /* words are not numbered by frequency */
+    uint32_t n_bands, n_hashes, n_places; /* of hashes; 0: none */
+    uint64_t n_codes;                     /* different ones, in all bands */
+    uint32_t n_planes;                    /* of codes; 0: none */
+    uint64_t weight_bytes, hash_bytes, plane_bytes;
+    uint64_t file_bytes; /* 0 of a head that was made in memory */
+    uint32_t format_version;
+} thr_head_info;
+
+THR_API thr_head_info thr_head_get_info(const thr_head *head);
+
+/* ------------------------------------------------------------------------------------------------ query */
+
+typedef enum thr_head_screen {
+    THR_HEAD_SCREEN_FULL = 0,     /* all words */
+    THR_HEAD_SCREEN_FREQUENT = 1, /* the n_frequent most frequent ones */
+    THR_HEAD_SCREEN_WTA = 2,      /* and those that hash as the states do */
+    THR_HEAD_SCREEN_PLANES = 3    /* the n_shortlist words of the best logits as plane codes estimate them, which are
+                                     scanned all; and the n_frequent most frequent ones */
+} thr_head_screen;
+
+typedef enum thr_head_normaliser {
+    THR_HEAD_NORMALISER_CANDIDATES = 0, /* probabilities of the candidates add up to 1 */
+    THR_HEAD_NORMALISER_EXACT = 1       /* those of all words do: every word is scored once more, for this alone */
+} thr_head_normaliser;
+
+/* How the hits of the states of a group are put together: the most that one has, or what they have together. */
+typedef enum thr_head_combine { THR_HEAD_COMBINE_LARGEST = 0, THR_HEAD_COMBINE_SUM = 1 } thr_head_combine;
+
+typedef struct thr_head_query_options {
+    size_t size; /* sizeof(thr_head_query_options), set by _init */
+    thr_head_screen screen;
+    thr_head_normaliser normaliser;
+    /*
+     * T: so many of the most frequent words are candidates; AUTO: 1000, or all of fewer words, but of planes none.
+     */
+    uint32_t n_frequent;
+    uint32_t threshold; /* t: hits, 1 at least, that make a word a candidate; AUTO: 2, or 1 of a single band */
+    thr_head_combine combine;
+    uint32_t n_shortlist; /* 1 at least; AUTO: 100 and 16 for each of the k, or all of fewer words */
+    /*
+     * So many states, one behind the other, share their candidates, as the beams of a sentence may: one after the other
+     * from the first state on, the last group may be smaller. 1: an answer does not depend on other states. 0: all.
+     */
+    uint64_t group;
+    const uint32_t *always; /* n_always words that are candidates with every screen; or NULL */
+    uint64_t n_always;
+    uint32_t *n_candidates; /* a place for every state, or NULL: how many words it was given the logits of */
+} thr_head_query_options;
+
+/* Defaults: all words; candidates as the normaliser; of hashes the largest hits, and each state by itself. */
+THR_API void thr_head_query_options_init(thr_head_query_options *options);
+
+/*
+ * The best k words of every state among its candidates, best first. options may be NULL for the defaults. words,
+ * logits and log_probs have room for n_rows x k; the latter two may be NULL, and nothing is normalised then. Where a
+ * screen lets fewer than k words by, the most frequent of the others are candidates, too, until there are k: so no
+ * answer is short. After a first query of the same shape nothing is allocated.
+ *
+ * Returns THR_OK; THR_EDIM when states->n_dims is not the head's; THR_EINVAL for k = 0 or more than there are words,
+ * n_frequent or n_shortlist of more words than there are, a threshold of 0, an always-in word that is none, or options
+ * out of range; THR_ERANGE for a state with NaN or infinity or longer than 2^60 (err names it); THR_EUNSUPPORTED for a
+ * screen that the head was not built for; THR_ECHANGED when the file was changed or cut since it was opened;
+ * THR_ENOMEM.
+ */
+THR_API thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k,
+                                  const thr_head_query_options *options, uint32_t *words, float *logits,
+                                  float *log_probs, thr_error *err);
+
+/* What a screen keeps of the answers of the full head. */
+typedef struct thr_head_recall {
+    double recall;     /* share of the best k words of each state that are among the screen's; equal logits count */
+    double worst;      /* the smallest share that one state has */
+    double candidates; /* words a state has the logits of, on average */
+} thr_head_recall;
+
+/* Measure it on states: one query with these options and one of all words. Returns what thr_head_query does. */
+THR_API thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k,
+                                    const thr_head_query_options *options, thr_head_recall *recall, thr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_head_build.c - `head build WEIGHTS -o FILE`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "head_in.h"
+#include "json.h"
+#include "program.h"
+#include "talk.h"
+
+typedef struct build_values {
+    const char *weights, *output, *tensor, *bias, *frequent;
+    size_t keep;
+    uint64_t bands, hashes, places, planes;
+    bool force;
+} build_values;
+
+static const char *const keeps[] = {"as-is", "f32", "f16", NULL};
+
+static const prog_argument arguments[] = {
+    {.name = "WEIGHTS",
+     .help = "a row a word: .safetensors, .npy or another file of rows",
+     .offset = offsetof(build_values, weights),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "the file to write",
+     .offset = offsetof(build_values, output),
+     .required = true},
+    {.name = "tensor",
+     .kind = PROG_TEXT,
+     .value = "NAME",
+     .help = "which tensor of .safetensors (default: lm_head.weight, output.weight or another usual name, else the "
+             "embeddings that a head is tied to). Of X.weight, X.bias is the bias where it is there",
+     .offset = offsetof(build_values, tensor)},
+    {.name = "bias",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "a number a word, which is added to its logit: .npy or another file of numbers",
+     .offset = offsetof(build_values, bias)},
+    {.name = "keep",
+     .kind = PROG_CHOICE,
+     .value = "as-is|f32|f16",
+     .choices = keeps,
+     .fallback = "as-is",
+     .help = "what weights are kept as: f16 where they are, else f32; or one of both",
+     .offset = offsetof(build_values, keep)},
+    {.name = "frequent",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "words by their numbers, the most frequent first: a file of whole numbers, or .txt with one a line; the "
+             "others follow as they are numbered (default: words are numbered by frequency)",
+     .offset = offsetof(build_values, frequent)},
+    {.name = "bands",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .most = 65536,
+     .fallback = "64",
+     .help = "bands of hashes, in each of which a state may hit a word; 0: no hashes, and no screen by them",
+     .offset = offsetof(build_values, bands)},
+    {.name = "hashes",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .most = 32,
+     .fallback = "2",
+     .help = "hashes that a word and a state must share for a hit; 0: as many as 32 bits hold",
+     .offset = offsetof(build_values, hashes)},
+    {.name = "places",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 2,
+     .most = 65536,
+     .fallback = "16",
+     .help = "components, drawn at random, of which a hash is the place of the largest",
+     .offset = offsetof(build_values, places)},
+    {.name = "planes",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .most = THR_MAX_BITS,
+     .fallback = "3",
+     .help = "planes of the words' codes, by which a shortlist is found: n dimensions take n / 8 bytes a plane; 0: no "
+             "codes, and no screen by them",
+     .offset = offsetof(build_values, planes)},
+    {.name = "force",
+     .kind = PROG_FLAG,
+     .help = "replace a file that is there, at the moment the new one is complete",
+     .offset = offsetof(build_values, force)},
+    PROG_OPTIONS_END,
+};
+
+static int tell(const program *run, const build_values *values, const thr_head_info *info, double start) {
+    const double seconds = prog_seconds() - start;
+
+    if (run->globals.json) {
+        prog_json json = prog_json_to(stdout);
+
+        prog_json_open(&json, '{');
+        prog_json_key_text(&json, "head", values->output);
+        prog_json_key_count(&json, "n_words", info->n_words);
+        prog_json_key_count(&json, "n_dims", info->n_dims);
+        prog_json_key_text(&json, "keep", thr_dtype_name(info->dtype));
+        prog_json_key_bool(&json, "has_bias", info->has_bias);
+        prog_json_key_count(&json, "bands", info->n_bands);
+        prog_json_key_count(&json, "weight_bytes", info->weight_bytes);
+        prog_json_key_count(&json, "hash_bytes", info->hash_bytes);
+        prog_json_key_count(&json, "planes", info->n_planes);
+        prog_json_key_count(&json, "plane_bytes", info->plane_bytes);
+        prog_json_key_real(&json, "build_s", seconds);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+        return PROG_DONE;
+    }
+    (void)printf("%s: %s words of %" PRIu32 " dimensions, %s%s, weights of %s, hashes of %s, codes of %s, in %s\n",
+                 values->output, prog_exact(info->n_words).text, info->n_dims, thr_dtype_name(info->dtype),
+                 info->has_bias ? " with a bias" : "", prog_bytes((double)info->weight_bytes).text,
+                 prog_bytes((double)info->hash_bytes).text, prog_bytes((double)info->plane_bytes).text,
+                 prog_time(seconds).text);
+    return PROG_DONE;
+}
+
+static int build(const program *run, const build_values *values, const thr_head_build_options *how) {
+    const double start = prog_seconds();
+    thr_error err = {.status = THR_OK};
+    thr_head *head = NULL;
+    int rc = PROG_DONE;
+
+    if (thr_head_create_file(run->context, values->weights, values->tensor, how, &head, &err) != THR_OK)
+        return prog_failed(&err);
+    if (prog_stop_signal() != 0)
+        rc = prog_stopped();
+    else if (thr_head_save(head, values->output, values->force, &err) != THR_OK)
+        rc = prog_failed(&err);
+    const thr_head_info info = thr_head_get_info(head);
+    thr_head_free(head);
+    return rc == PROG_DONE ? tell(run, values, &info, start) : rc;
+}
+
+static int run_build(program *run, const void *all_values) {
+    static const thr_dtype dtypes[] = {THR_DTYPE_NONE, THR_DTYPE_F32, THR_DTYPE_F16};
+    const build_values *values = all_values;
+    prog_floats bias = {.items = NULL};
+    prog_head_words frequent = {.items = NULL};
+    thr_head_build_options how;
+    int rc = PROG_DONE;
+
+    thr_head_build_options_init(&how);
+    if (values->bias != NULL)
+        rc = prog_floats_read(&bias, run->context, values->bias, "biases");
+    if (rc == PROG_DONE && values->frequent != NULL)
+        rc = prog_head_words_read(&frequent, run->context, values->frequent);
+    how.dtype = dtypes[values->keep];
+    how.bias = bias.items;
+    how.n_bias = bias.n_rows * bias.n_dims;
+    how.frequent = frequent.items;
+    how.n_frequent = frequent.n;
+    how.n_bands = (uint32_t)values->bands;
+    how.n_hashes = (uint32_t)values->hashes;
+    how.n_places = (uint32_t)values->places;
+    how.n_planes = (uint32_t)values->planes;
+    how.seed = run->globals.seed;
+    if (rc == PROG_DONE)
+        rc = build(run, values, &how);
+    prog_floats_free(&bias);
+    prog_head_words_free(&frequent);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher head build model.safetensors -o model.head",
+    "thresher head build model.safetensors -o model.head --tensor decoder.out.weight --keep f16",
+    "thresher head build weights.npy -o model.head --bias bias.npy --frequent by_count.txt --bands 200",
+    NULL,
+};
+
+const prog_command prog_head_build = {
+    .noun = "head",
+    .verb = "build",
+    .summary = "make a head of the output layer of a model",
+    .text =
+        "A head is what gives every word of a vocabulary its logit: weights, a row a word, and a bias or none. The "
+        "file holds them, words in order of frequency, and codes and winner-take-all hashes of words, so that a state "
+        "can be asked for its best words without reading all weights.\n\n"
+        "More hashes a band make lists shorter and hits rarer; more bands find more words, in more time.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(build_values),
+    .examples = examples,
+    .run = run_build,
+};

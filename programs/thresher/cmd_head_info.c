@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_head_info.c - `head info FILE` and `head verify FILE`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "program.h"
+#include "talk.h"
+
+typedef struct head_values {
+    const char *path;
+} head_values;
+
+static const prog_argument arguments[] = {
+    {.name = "FILE",
+     .help = "a head that thresher head build wrote",
+     .offset = offsetof(head_values, path),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option no_options[] = {PROG_OPTIONS_END};
+
+/* ------------------------------------------------------------------------------------------------ info */
+
+bool prog_is_head(const char *path) {
+    char magic[7] = "";
+    FILE *file = fopen(path, "rb");
+
+    if (file == NULL)
+        return false;
+    const size_t n = fread(magic, 1, sizeof magic, file);
+    (void)fclose(file);
+    return n == sizeof magic && memcmp(magic, "THRHEAD", sizeof magic) == 0;
+}
+
+static void print_json(const char *path, const thr_head_info *info) {
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "head", path);
+    prog_json_key_count(&json, "n_words", info->n_words);
+    prog_json_key_count(&json, "n_dims", info->n_dims);
+    prog_json_key_text(&json, "keep", thr_dtype_name(info->dtype));
+    prog_json_key_bool(&json, "has_bias", info->has_bias);
+    prog_json_key_bool(&json, "has_order", info->has_order);
+    prog_json_key_count(&json, "bands", info->n_bands);
+    prog_json_key_count(&json, "hashes", info->n_hashes);
+    prog_json_key_count(&json, "places", info->n_places);
+    prog_json_key_count(&json, "n_codes", info->n_codes);
+    prog_json_key_count(&json, "weight_bytes", info->weight_bytes);
+    prog_json_key_count(&json, "hash_bytes", info->hash_bytes);
+    prog_json_key_count(&json, "planes", info->n_planes);
+    prog_json_key_count(&json, "plane_bytes", info->plane_bytes);
+    prog_json_key_count(&json, "file_bytes", info->file_bytes);
+    prog_json_key_count(&json, "format_version", info->format_version);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static void print_text(const char *path, const thr_head_info *info) {
+    (void)printf("head            %s\n", path);
+    (void)printf("words           %s%s\n", prog_exact(info->n_words).text,
+                 info->has_order ? ", with their order by frequency" : ", numbered by frequency");
+    (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
+    (void)printf("weights         %s, %s\n", thr_dtype_name(info->dtype), prog_bytes((double)info->weight_bytes).text);
+    (void)printf("bias            %s\n", info->has_bias ? "yes" : "no");
+    if (info->n_bands > 0) {
+        (void)printf("hashes          %" PRIu32 " bands of %" PRIu32 ", of the largest of %" PRIu32 ", %s\n",
+                     info->n_bands, info->n_hashes, info->n_places, prog_bytes((double)info->hash_bytes).text);
+        (void)printf("codes           %s, of %.1f words each\n", prog_exact(info->n_codes).text,
+                     (double)info->n_words * (double)info->n_bands / (double)(info->n_codes > 0 ? info->n_codes : 1));
+    } else {
+        (void)printf("hashes          none\n");
+    }
+    if (info->n_planes > 0)
+        (void)printf("plane codes     %" PRIu32 " planes, %s\n", info->n_planes,
+                     prog_bytes((double)info->plane_bytes).text);
+    else
+        (void)printf("plane codes     none\n");
+    (void)printf("file            %s\n", prog_bytes((double)info->file_bytes).text);
+    (void)printf("format version  %" PRIu32 "\n", info->format_version);
+}
+
+int prog_print_head(program *run, const char *path) {
+    thr_error err = {.status = THR_OK};
+    thr_head *head = NULL;
+
+    if (thr_head_open(run->context, path, &head, &err) != THR_OK)
+        return prog_failed(&err);
+    const thr_head_info info = thr_head_get_info(head);
+    if (run->globals.json)
+        print_json(path, &info);
+    else
+        print_text(path, &info);
+    thr_head_free(head);
+    return PROG_DONE;
+}
+
+static int run_info(program *run, const void *values) {
+    return prog_print_head(run, ((const head_values *)values)->path);
+}
+
+static const char *const info_examples[] = {"thresher head info model.head", NULL};
+
+const prog_command prog_head_info = {
+    .noun = "head",
+    .verb = "info",
+    .summary = "show what a head holds",
+    .text = "Words and dimensions, what weights are kept as, how words were hashed and coded, and how many bytes it "
+            "all takes.",
+    .arguments = arguments,
+    .options = no_options,
+    .values_size = sizeof(head_values),
+    .examples = info_examples,
+    .run = run_info,
+};
+
+/* ------------------------------------------------------------------------------------------------ verify */
+
+static int run_verify(program *run, const void *values) {
+    const char *path = ((const head_values *)values)->path;
+    const double start = prog_seconds();
+    thr_error err = {.status = THR_OK};
+    thr_head *head = NULL;
+    int rc = PROG_DONE;
+
+    if (thr_head_open(run->context, path, &head, &err) != THR_OK || thr_head_verify(head, &err) != THR_OK) {
+        rc = prog_failed(&err);
+        goto out;
+    }
+    prog_progress_end();
+    const uint64_t bytes = thr_head_get_info(head).file_bytes;
+    if (run->globals.json) {
+        prog_json json = prog_json_to(stdout);
+
+        prog_json_open(&json, '{');
+        prog_json_key_text(&json, "head", path);
+        prog_json_key_bool(&json, "sound", true);
+        prog_json_key_count(&json, "file_bytes", bytes);
+        prog_json_key_real(&json, "verify_s", prog_seconds() - start);
+        prog_json_close(&json, '}');
+        prog_json_end(&json);
+    } else {
+        (void)printf("%s is sound: all checksums of %s are right, read in %s\n", path, prog_bytes((double)bytes).text,
+                     prog_time(prog_seconds() - start).text);
+    }
+out:
+    thr_head_free(head);
+    return rc;
+}
+
+static const char *const verify_examples[] = {"thresher head verify model.head", NULL};
+
+const prog_command prog_head_verify = {
+    .noun = "head",
+    .verb = "verify",
+    .summary = "read every byte of a head and check it",
+    .text = "Compares all checksums, and checks what follows from the rest. Exit code 1 says that the file is damaged; "
+            "the message names the section.",
+    .arguments = arguments,
+    .options = no_options,
+    .values_size = sizeof(head_values),
+    .examples = verify_examples,
+    .run = run_verify,
+};

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_head_query.c - `head query FILE STATES -k N`: the best words of every state, or with --measure what a screen
+ * keeps of them.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "head_in.h"
+#include "json.h"
+#include "program.h"
+#include "results.h"
+#include "talk.h"
+
+typedef struct query_values {
+    const char *path, *states, *always, *output;
+    uint64_t k, frequent, threshold, shortlist, group;
+    size_t screen, normaliser, combine;
+    bool measure;
+} query_values;
+
+static const char *const screens[] = {"full", "frequent", "wta", "planes", NULL};
+static const char *const normalisers[] = {"candidates", "exact", NULL};
+static const char *const combines[] = {"largest", "sum", NULL};
+
+static const prog_argument arguments[] = {
+    {.name = "FILE",
+     .help = "a head that thresher head build wrote",
+     .offset = offsetof(query_values, path),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = "STATES",
+     .help = "a row a state: .npy or another file of rows",
+     .offset = offsetof(query_values, states),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = NULL},
+};
+
+static const prog_option options[] = {
+    {.letter = 'k',
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = UINT32_MAX,
+     .fallback = "10",
+     .help = "how many words to find for every state",
+     .offset = offsetof(query_values, k)},
+    {.name = "screen",
+     .kind = PROG_CHOICE,
+     .value = "full|frequent|wta|planes",
+     .choices = screens,
+     .fallback = "full",
+     .help = "which words have their logits computed: all; the most frequent; these and the words that hash as the "
+             "state does; or a shortlist, the best as plane codes of all words estimate them",
+     .offset = offsetof(query_values, screen)},
+    {.name = "frequent",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .most = UINT32_MAX - 1,
+     .help = "how many of the most frequent words are candidates (default: 1000; with planes none)",
+     .offset = offsetof(query_values, frequent)},
+    {.name = "threshold",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = UINT32_MAX - 1,
+     .help = "with wta: in how many bands a state must hit a word (default: 2)",
+     .offset = offsetof(query_values, threshold)},
+    {.name = "shortlist",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = UINT32_MAX - 1,
+     .help = "with planes: how many words of the best estimates are candidates (default: 100 + 16 k)",
+     .offset = offsetof(query_values, shortlist)},
+    {.name = "group",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .most = UINT32_MAX,
+     .fallback = "1",
+     .help = "with wta and planes: so many states, one behind the other, share their candidates, as the beams of a "
+             "sentence may; "
+             "0: all",
+     .offset = offsetof(query_values, group)},
+    {.name = "combine",
+     .kind = PROG_CHOICE,
+     .value = "largest|sum",
+     .choices = combines,
+     .fallback = "largest",
+     .help = "what of the hits of a group's states must reach the threshold",
+     .offset = offsetof(query_values, combine)},
+    {.name = "always",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help =
+         "words that are candidates in any case, by their numbers: a file of whole numbers, or .txt with one a line",
+     .offset = offsetof(query_values, always)},
+    {.name = "normaliser",
+     .kind = PROG_CHOICE,
+     .value = "candidates|exact",
+     .choices = normalisers,
+     .fallback = "candidates",
+     .help = "over which words probabilities add up to 1: those of the candidates, or those of all words, for which "
+             "all are scored",
+     .offset = offsetof(query_values, normaliser)},
+    {.name = "measure",
+     .kind = PROG_FLAG,
+     .help = "instead of words, print which share of those that all words give the screen finds, and both times",
+     .offset = offsetof(query_values, measure)},
+    {.name = "output",
+     .letter = 'o',
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "write .ivecs, .jsonl or .trec instead of a table",
+     .offset = offsetof(query_values, output)},
+    PROG_OPTIONS_END,
+};
+
+typedef struct query {
+    program *run;
+    const query_values *values;
+    thr_head *head;
+    prog_floats states;
+    prog_head_words always;
+    thr_head_query_options how;
+    thr_matrix rows;
+    uint32_t k;
+    uint32_t *words, *n_candidates;
+    float *logits, *log_probs;
+    uint64_t *ids; /* of one state */
+} query;
+
+static int prepare(query *q) {
+    const query_values *v = q->values;
+    thr_error err = {.status = THR_OK};
+
+    if (thr_head_open(q->run->context, v->path, &q->head, &err) != THR_OK)
+        return prog_failed(&err);
+    int rc = prog_floats_read(&q->states, q->run->context, v->states, "states");
+    if (rc == PROG_DONE && v->always != NULL)
+        rc = prog_head_words_read(&q->always, q->run->context, v->always);
+    if (rc != PROG_DONE)
+        return rc;
+    thr_head_query_options_init(&q->how);
+    q->how.screen = (thr_head_screen)v->screen;
+    q->how.normaliser = (thr_head_normaliser)v->normaliser;
+    q->how.combine = (thr_head_combine)v->combine;
+    q->how.group = v->group;
+    q->how.always = q->always.items;
+    q->how.n_always = q->always.n;
+    if (prog_is_given(q->run, "frequent"))
+        q->how.n_frequent = (uint32_t)v->frequent;
+    if (prog_is_given(q->run, "threshold"))
+        q->how.threshold = (uint32_t)v->threshold;
+    if (prog_is_given(q->run, "shortlist"))
+        q->how.n_shortlist = (uint32_t)v->shortlist;
+    q->k = (uint32_t)v->k;
+    q->rows = thr_matrix_f32(q->states.items, q->states.n_rows, q->states.n_dims);
+    return PROG_DONE;
+}
+
+/* ------------------------------------------------------------------------------------------------ words */
+
+static int put_state(query *q, prog_results *results, uint64_t state) {
+    for (uint32_t i = 0; i < q->k; i++)
+        q->ids[i] = q->words[state * q->k + i];
+    const prog_answer answer = {.ids = q->ids,
+                                .scores = q->logits + state * q->k,
+                                .n = q->k,
+                                .width = q->k,
+                                .log_probs = q->log_probs + state * q->k,
+                                .normaliser = normalisers[q->values->normaliser],
+                                .n_candidates = &q->n_candidates[state]};
+    return prog_results_put(results, &answer);
+}
+
+static bool make_room(query *q) {
+    const uint64_t n = q->states.n_rows > 0 ? q->states.n_rows : 1;
+
+    if (n > SIZE_MAX / sizeof(uint64_t) / q->k)
+        return false;
+    const size_t places = (size_t)n * q->k;
+    q->words = malloc(places * sizeof *q->words);
+    q->logits = malloc(places * sizeof *q->logits);
+    q->log_probs = malloc(places * sizeof *q->log_probs);
+    q->n_candidates = malloc((size_t)n * sizeof *q->n_candidates);
+    q->ids = malloc(q->k * sizeof *q->ids);
+    return q->words != NULL && q->logits != NULL && q->log_probs != NULL && q->n_candidates != NULL && q->ids != NULL;
+}
+
+static int answer(query *q) {
+    thr_error err = {.status = THR_OK};
+    prog_results results;
+    double n_candidates = 0;
+
+    if (!make_room(q))
+        return prog_no_memory();
+    q->how.n_candidates = q->n_candidates;
+    const double start = prog_seconds();
+    if (thr_head_query(q->head, &q->rows, q->k, &q->how, q->words, q->logits, q->log_probs, &err) != THR_OK)
+        return prog_failed_at(q->values->states, &err);
+    const double seconds = prog_seconds() - start;
+    int rc = prog_results_open(&results, q->values->output, q->run->globals.json, NULL, NULL);
+    if (rc != PROG_DONE)
+        return rc;
+    for (uint64_t i = 0; i < q->states.n_rows && rc == PROG_DONE; i++) {
+        rc = put_state(q, &results, i);
+        n_candidates += (double)q->n_candidates[i] / (double)q->states.n_rows;
+    }
+    if (rc == PROG_DONE)
+        rc = prog_results_commit(&results);
+    prog_results_drop(&results);
+    if (rc == PROG_DONE)
+        prog_note("%s states, %.1f of %s words each, log-probabilities over %s, in %s",
+                  prog_exact(q->states.n_rows).text, n_candidates, prog_exact(thr_head_get_info(q->head).n_words).text,
+                  q->values->normaliser == THR_HEAD_NORMALISER_EXACT ? "all words" : "the candidates",
+                  prog_time(seconds).text);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ measure */
+
+/* Seconds of a query, the second one, for which nothing is allocated any more. */
+static int clock_query(query *q, const thr_head_query_options *how, double *seconds) {
+    thr_error err = {.status = THR_OK};
+
+    for (int i = 0; i < 2; i++) {
+        const double start = prog_seconds();
+        if (thr_head_query(q->head, &q->rows, q->k, how, q->words, q->logits, q->log_probs, &err) != THR_OK)
+            return prog_failed_at(q->values->states, &err);
+        *seconds = prog_seconds() - start;
+    }
+    return PROG_DONE;
+}
+
+static void tell(const query *q, const thr_head_recall *recall, double full_s, double screen_s) {
+    const uint32_t n_words = thr_head_get_info(q->head).n_words;
+
+    if (!q->run->globals.json) {
+        (void)printf("recall@%" PRIu32 "    %.4f, worst state %.4f\n", q->k, recall->recall, recall->worst);
+        (void)printf("candidates  %.1f of %s words a state\n", recall->candidates, prog_exact(n_words).text);
+        (void)printf("time        %s for %s states, %s with all words\n", prog_time(screen_s).text,
+                     prog_exact(q->states.n_rows).text, prog_time(full_s).text);
+        return;
+    }
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "screen", screens[q->values->screen]);
+    prog_json_key_count(&json, "k", q->k);
+    prog_json_key_count(&json, "n_states", q->states.n_rows);
+    prog_json_key_count(&json, "n_words", n_words);
+    prog_json_key_real(&json, "recall", recall->recall);
+    prog_json_key_real(&json, "worst_recall", recall->worst);
+    prog_json_key_real(&json, "candidates", recall->candidates);
+    prog_json_key_real(&json, "screen_s", screen_s);
+    prog_json_key_real(&json, "full_s", full_s);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static int measure(query *q) {
+    thr_error err = {.status = THR_OK};
+    thr_head_query_options full;
+    thr_head_recall recall;
+    double full_s = 0, screen_s = 0;
+
+    if (q->values->output != NULL) {
+        prog_error("--measure and -o exclude each other; %s", prog_see_help(q->run));
+        return PROG_WRONG_WORDS;
+    }
+    if (!make_room(q))
+        return prog_no_memory();
+    if (thr_head_measure(q->head, &q->rows, q->k, &q->how, &recall, &err) != THR_OK)
+        return prog_failed_at(q->values->states, &err);
+    thr_head_query_options_init(&full);
+    int rc = clock_query(q, &full, &full_s);
+    if (rc == PROG_DONE)
+        rc = clock_query(q, &q->how, &screen_s);
+    if (rc == PROG_DONE)
+        tell(q, &recall, full_s, screen_s);
+    return rc;
+}
+
+static int run_query(program *run, const void *all_values) {
+    query q = {.run = run, .values = all_values};
+    int rc = prepare(&q);
+
+    if (rc == PROG_DONE)
+        rc = q.values->measure ? measure(&q) : answer(&q);
+    thr_head_free(q.head);
+    prog_floats_free(&q.states);
+    prog_head_words_free(&q.always);
+    free(q.words);
+    free(q.logits);
+    free(q.log_probs);
+    free(q.n_candidates);
+    free(q.ids);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher head query model.head states.npy -k 12",
+    "thresher head query model.head states.npy -k 12 --screen planes --shortlist 300",
+    "thresher head query model.head states.npy -k 12 --screen wta --group 12 -o best.jsonl",
+    "thresher head query model.head states.npy -k 12 --screen wta --measure",
+    NULL,
+};
+
+const prog_command prog_head_query = {
+    .noun = "head",
+    .verb = "query",
+    .summary = "find the best words of every state",
+    .text = "Shows, for every state, the words with the largest logits among its candidates, their logits and "
+            "log-probabilities. Logits are exact and the same with every screen; which words are candidates is the "
+            "screen's choice, and where it lets fewer than k by, the most frequent of the others are.\n\n"
+            "Log-probabilities over the candidates are too large by what the others have, and not the same from screen "
+            "to screen; --normaliser exact makes them those of the full head, at its cost.\n\n"
+            "Without -o a readable table is printed, with --json an object a state: query, ids, scores (logits), "
+            "log_probs, normaliser, candidates.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(query_values),
+    .examples = examples,
+    .run = run_query,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * head_in.h - what heads are built of and asked with, beside weights: files of numbers, and lists of words.
+ */
+#ifndef THRESHER_PROGRAM_HEAD_IN_H
+#define THRESHER_PROGRAM_HEAD_IN_H
+
+#include <stdint.h>
+
+#include <thresher/thresher.h>
+
+/* n_rows rows of n_dims floats. */
+typedef struct prog_floats {
+    float *items;
+    uint64_t n_rows;
+    uint32_t n_dims;
+} prog_floats;
+
+/* A whole file of numbers; what says what they are, for messages. PROG_DONE, or an exit code after saying why not. */
+int prog_floats_read(prog_floats *floats, thr_context *context, const char *path, const char *what);
+void prog_floats_free(prog_floats *floats);
+
+/* Numbers of words. */
+typedef struct prog_head_words {
+    uint32_t *items;
+    uint64_t n;
+} prog_head_words;
+
+/* Of a file of whole numbers, row by row, or a text with one a line. As above. */
+int prog_head_words_read(prog_head_words *words, thr_context *context, const char *path);
+void prog_head_words_free(prog_head_words *words);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * head_build.c - a head of weights in memory: what is given is checked and copied, words are put in order and hashed.
+ *
+ * What is hashed are the weights as they are kept, so that a word and a state that is equal to it have the same codes
+ * however they were rounded.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "code/encode.h"
+#include "head/head_impl.h"
+#include "parallel/pool.h"
+
+enum { HASHED_ROWS = 64, BANDS = 64, HASHES = 2, PLACES = 16, PLANES = 3 };
+
+static const float LARGEST_F16 = 65504.0F, LARGEST_BIAS = 0x1p100F;
+
+void thr_head_build_options_init(thr_head_build_options *options) {
+    *options = (thr_head_build_options){.size = sizeof *options,
+                                        .n_bands = BANDS,
+                                        .n_hashes = HASHES,
+                                        .n_places = PLACES,
+                                        .n_planes = PLANES,
+                                        .seed = 1};
+}
+
+/* ------------------------------------------------------------------------------------------------ life */
+
+thr_status thr_head_start(thr_context *context, thr_head **out, thr_error *err) {
+    thr_head *head = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *head, &head, "a head", err));
+    head->context = context;
+    head->map.fd = -1;
+    *out = head;
+    return THR_OK;
+}
+
+/* One segment of flat codes without a centre, ranked by inner products. */
+static thr_status set_target(thr_head *head, thr_error *err) {
+    const thr_head_contents *c = thr_head_of(head);
+    head->quantiser = (thr_quantiser){.n_dims = thr_head_coded_dims(c), .item_bits = c->planes.n_planes};
+    memcpy(head->quantiser.ranges, c->planes.how.ranges, sizeof head->quantiser.ranges);
+    THR_TRY(thr_quantiser_rotate(head->context, &head->quantiser, c->planes.how.rotation_seed, err));
+    head->segment = (thr_segment){.n_items = c->n_words, .codes = c->planes.codes, .factors = c->planes.factors};
+    head->target = (thr_scan_target){.segments = &head->segment,
+                                     .n_segments = 1,
+                                     .n_items = c->n_words,
+                                     .quantiser = &head->quantiser,
+                                     .metric = THR_METRIC_IP,
+                                     .keep = THR_DTYPE_NONE,
+                                     .lead = c->planes.n_planes};
+    return THR_OK;
+}
+
+thr_status thr_head_complete(thr_head *head, thr_error *err) {
+    const thr_head_contents *c = thr_head_of(head);
+    if (c->shape.n_bands > 0)
+        THR_TRY(thr_wta_make(head->context, &c->shape, NULL, &head->wta, err));
+    if (c->planes.n_planes > 0)
+        THR_TRY(set_target(head, err));
+    return thr_idle_start(&head->rooms, head->context, err);
+}
+
+void thr_head_free(thr_head *head) {
+    if (head == NULL)
+        return;
+    thr_context *context = head->context;
+    thr_idle_end(&head->rooms, thr_head_room_free);
+    thr_wta_free(context, &head->wta);
+    thr_quantiser_free(context, &head->quantiser);
+    thr_lsh_free(context, &head->memory.lsh);
+    thr_head_planes_free(context, &head->memory.planes);
+    thr_release(context, head->memory.weights);
+    thr_release(context, head->memory.bias);
+    thr_release(context, head->memory.order);
+    thr_map_close(&head->map);
+    thr_release(context, head->path);
+    thr_release(context, head);
+}
+
+thr_head_info thr_head_get_info(const thr_head *head) {
+    const thr_head_contents *c = thr_head_of(head);
+    const uint64_t n_slots = (uint64_t)c->lsh.table.n_slots + c->lsh.table.n_stash;
+    thr_head_info info = {.n_words = c->n_words,
+                          .n_dims = c->n_dims,
+                          .dtype = c->dtype,
+                          .has_bias = c->bias != NULL,
+                          .has_order = c->order != NULL,
+                          .weight_bytes = c->n_words * (uint64_t)thr_head_row_size(c),
+                          .file_bytes = head->view.size,
+                          .format_version = THR_HEAD_FORMAT};
+    if (c->planes.n_planes > 0) {
+        const size_t block_size = thr_block_size(thr_head_coded_dims(c), c->planes.n_planes);
+        info.n_planes = c->planes.n_planes;
+        info.plane_bytes =
+            thr_head_padded(c->n_words) / THR_BLOCK_ITEMS * (block_size + THR_BLOCK_ITEMS * sizeof(float));
+    }
+    if (c->shape.n_bands == 0)
+        return info;
+    info.n_bands = c->shape.n_bands;
+    info.n_hashes = c->shape.n_hashes;
+    info.n_places = c->shape.n_places;
+    info.n_codes = c->n_codes;
+    info.hash_bytes = n_slots * sizeof(thr_cuckoo_slot) + (uint64_t)c->n_words * c->shape.n_bands * sizeof(uint32_t);
+    return info;
+}
+
+/* ------------------------------------------------------------------------------------------------ what is given */
+
+static thr_status check(const thr_matrix *weights, const thr_head_build_options *o, thr_error *err) {
+    THR_TRY(thr_check_rows(weights, err));
+    if (weights->n_rows == 0 || weights->n_rows > THR_HEAD_MAX_WORDS)
+        return thr_fail(err, THR_EDIM, "weights of %" PRIu64 " words: a head has 1 to %" PRIu32, weights->n_rows,
+                        THR_HEAD_MAX_WORDS);
+    if (weights->n_dims == 0 || weights->n_dims > THR_MAX_DIMS)
+        return thr_fail(err, THR_EDIM, "weights of %" PRIu32 " dimensions: a head has 1 to %d", weights->n_dims,
+                        THR_MAX_DIMS);
+    if (o->dtype != THR_DTYPE_NONE && o->dtype != THR_DTYPE_F32 && o->dtype != THR_DTYPE_F16)
+        return thr_fail(err, THR_EINVAL, "weights are kept as f32 or f16, not as %s", thr_dtype_name(o->dtype));
+    if (o->bias != NULL && o->n_bias != weights->n_rows)
+        return thr_fail(err, THR_EDIM, "%" PRIu64 " biases for %" PRIu64 " words", o->n_bias, weights->n_rows);
+    return THR_OK;
+}
+
+/* Names the row: of a NaN or an infinity the sum of squares is not finite. */
+static thr_status check_row(const thr_kernels *kernels, const float *row, uint32_t n_dims, bool half, uint64_t number,
+                            thr_error *err) {
+    const double length = sqrt(kernels->sum_squares(row, n_dims));
+    if (!isfinite(length))
+        return thr_fail(err, THR_ERANGE, "row %" PRIu64 " of the weights holds NaN or infinity: mend or leave it out",
+                        number);
+    if (length > thr_longest_row(false))
+        return thr_fail(err, THR_ERANGE, "row %" PRIu64 " of the weights is longer than 2^60: scale the weights",
+                        number);
+    for (uint32_t d = 0; half && d < n_dims; d++)
+        if (fabsf(row[d]) > LARGEST_F16)
+            return thr_fail(err, THR_ERANGE,
+                            "row %" PRIu64 " of the weights holds %g, and f16 ends at 65504: keep the weights as f32",
+                            number, (double)row[d]);
+    return THR_OK;
+}
+
+static thr_status copy_weights(thr_head *head, const thr_matrix *weights, thr_error *err) {
+    thr_context *context = head->context;
+    thr_head_contents *c = &head->view.contents;
+    float *row = NULL;
+    thr_status status = THR_OK;
+    const bool half = c->dtype == THR_DTYPE_F16;
+    const size_t size = thr_head_row_size(c);
+    THR_TRY_OUT(thr_alloc(context, c->n_dims, sizeof *row, &row, "a row of weights", err));
+    THR_TRY_OUT(thr_alloc(context, c->n_words, size, &head->memory.weights, "the weights", err));
+    for (uint32_t w = 0; w < c->n_words; w++) {
+        void *out = (char *)head->memory.weights + w * size;
+        THR_TRY_OUT(thr_matrix_to_f32(weights, w, 1, row));
+        THR_TRY_OUT(check_row(context->kernels, row, c->n_dims, half, w, err));
+        if (half)
+            context->kernels->f32_to_f16(out, row, c->n_dims);
+        else
+            memcpy(out, row, size);
+    }
+    c->weights = head->memory.weights;
+out:
+    thr_release(context, row);
+    return status;
+}
+
+static thr_status copy_bias(thr_head *head, const float *bias, thr_error *err) {
+    thr_head_contents *c = &head->view.contents;
+    if (bias == NULL)
+        return THR_OK;
+    THR_TRY(thr_alloc(head->context, c->n_words, sizeof *bias, &head->memory.bias, "the bias", err));
+    for (uint32_t w = 0; w < c->n_words; w++) {
+        if (!(fabsf(bias[w]) <= LARGEST_BIAS))
+            return thr_fail(err, THR_ERANGE, "the bias of word %" PRIu32 " is %g: it must be finite, and 2^100 at most",
+                            w, (double)bias[w]);
+        head->memory.bias[w] = bias[w];
+    }
+    c->bias = head->memory.bias;
+    return THR_OK;
+}
+
+/* The words that are given, then the others. */
+static thr_status put_in_order(thr_head *head, const thr_head_build_options *o, thr_error *err) {
+    thr_context *context = head->context;
+    thr_head_contents *c = &head->view.contents;
+    uint8_t *seen = NULL;
+    thr_status status = THR_OK;
+    if (o->frequent == NULL || o->n_frequent == 0)
+        return THR_OK;
+    THR_TRY_OUT(thr_alloc_zero(context, c->n_words, 1, &seen, "words", err));
+    THR_TRY_OUT(thr_alloc(context, c->n_words, sizeof *c->order, &head->memory.order, "words by frequency", err));
+    uint32_t n = 0;
+    for (uint64_t i = 0; i < o->n_frequent; i++) {
+        const uint32_t w = o->frequent[i];
+        if (w >= c->n_words || seen[w] != 0)
+            THR_TRY_OUT(thr_fail(err, THR_EINVAL, "frequent word number %" PRIu64 ", %" PRIu32 ", %s", i, w,
+                                 w >= c->n_words ? "is none of the head's" : "stands twice"));
+        seen[w] = 1;
+        head->memory.order[n++] = w;
+    }
+    for (uint32_t w = 0; w < c->n_words; w++)
+        if (seen[w] == 0)
+            head->memory.order[n++] = w;
+    c->order = head->memory.order;
+out:
+    thr_release(context, seen);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ hashes */
+
+typedef struct hashing {
+    const thr_head_contents *contents;
+    const thr_kernels *kernels;
+    const thr_wta *wta;
+    float *rows; /* one a worker, of weights that are not float32 */
+    uint32_t *codes;
+} hashing;
+
+static void hash_rows(void *arg, size_t piece, uint32_t worker) {
+    const hashing *h = arg;
+    const thr_head_contents *c = h->contents;
+    const size_t size = thr_head_row_size(c), first = piece * HASHED_ROWS;
+    for (size_t w = first; w < first + HASHED_ROWS && w < c->n_words; w++) {
+        const void *kept = (const char *)c->weights + w * size;
+        float *row = h->rows + (size_t)worker * c->n_dims;
+        if (c->dtype == THR_DTYPE_F16)
+            h->kernels->f16_to_f32(row, kept, c->n_dims);
+        thr_wta_hash(h->wta, c->dtype == THR_DTYPE_F16 ? row : kept, h->codes + w * c->shape.n_bands);
+    }
+}
+
+static thr_status hash(thr_head *head, thr_error *err) {
+    thr_context *context = head->context;
+    thr_head_contents *c = &head->view.contents;
+    float *rows = NULL;
+    uint32_t *codes = NULL;
+    size_t n_codes, n_rows;
+    thr_status status = THR_OK;
+    if (c->shape.n_bands == 0)
+        return THR_OK;
+    if (!thr_mul_size(c->n_words, c->shape.n_bands, &n_codes) || n_codes > UINT32_MAX)
+        return thr_fail(err, THR_EDIM,
+                        "%" PRIu32 " words in %" PRIu32 " bands: lists have up to %" PRIu32 " words in all bands",
+                        c->n_words, c->shape.n_bands, UINT32_MAX);
+    if (!thr_mul_size(context->n_threads, c->n_dims, &n_rows))
+        return thr_fail(err, THR_ENOMEM, "no memory for rows of weights");
+    THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *rows, &rows, "rows of weights", err));
+    THR_TRY_OUT(thr_alloc(context, n_codes, sizeof *codes, &codes, "hashes of words", err));
+    hashing all = {c, context->kernels, &head->wta, rows, codes};
+    thr_parallel_for(context, ((size_t)c->n_words + HASHED_ROWS - 1) / HASHED_ROWS, hash_rows, &all);
+    THR_TRY_OUT(
+        thr_lsh_build(context, codes, c->n_words, c->shape.n_bands, c->shape.seed, &head->memory.lsh, &c->lsh, err));
+    for (uint64_t i = 0; i < (uint64_t)c->lsh.table.n_slots + c->lsh.table.n_stash; i++)
+        c->n_codes += i < c->lsh.table.n_slots ? c->lsh.table.slots[i].n > 0 : 1;
+out:
+    thr_release(context, rows);
+    thr_release(context, codes);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ planes */
+
+static void coded_row(const void *user, uint32_t w, float *out) {
+    const thr_head_contents *c = thr_head_of(user);
+    const thr_matrix weights = {c->weights, c->n_words, c->n_dims, c->dtype, thr_head_row_size(c)};
+    (void)thr_matrix_to_f32(&weights, w, 1, out);
+    if (c->bias != NULL)
+        out[c->n_dims] = c->bias[w];
+}
+
+static thr_status code(thr_head *head, uint32_t n_planes, thr_error *err) {
+    thr_head_contents *c = &head->view.contents;
+    return n_planes == 0 ? THR_OK
+                         : thr_head_planes_make(head->context, coded_row, head, c->n_words, thr_head_coded_dims(c),
+                                                n_planes, &head->memory.planes, &c->planes, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ create */
+
+static thr_status fill(thr_head *head, const thr_matrix *weights, const thr_head_build_options *o, thr_error *err) {
+    thr_head_contents *c = &head->view.contents;
+    c->n_words = (uint32_t)weights->n_rows;
+    c->n_dims = weights->n_dims;
+    c->dtype = o->dtype != THR_DTYPE_NONE ? o->dtype : weights->dtype == THR_DTYPE_F16 ? THR_DTYPE_F16 : THR_DTYPE_F32;
+    c->shape = (thr_wta_shape){c->n_dims, o->n_places, o->n_bands, o->n_hashes, o->seed};
+    if (o->n_bands > 0)
+        THR_TRY(thr_wta_complete(&c->shape, err)); /* before the weights are copied */
+    THR_TRY(copy_weights(head, weights, err));
+    THR_TRY(copy_bias(head, o->bias, err));
+    THR_TRY(put_in_order(head, o, err));
+    THR_TRY(code(head, o->n_planes, err));
+    THR_TRY(thr_head_complete(head, err));
+    return hash(head, err);
+}
+
+thr_status thr_head_create(thr_context *context, const thr_matrix *weights, const thr_head_build_options *options,
+                           thr_head **out, thr_error *err) {
+    thr_head_build_options complete;
+    thr_head *head = NULL;
+    if (out != NULL)
+        *out = NULL;
+    if (context == NULL || weights == NULL || out == NULL)
+        return thr_fail(err, THR_EINVAL, "a head is made with a context, weights, and a place for it");
+    thr_head_build_options_init(&complete);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
+    THR_TRY(check(weights, &complete, err));
+    THR_TRY(thr_head_start(context, &head, err));
+    const thr_status status = fill(head, weights, &complete, err);
+    if (status != THR_OK) {
+        thr_head_free(head);
+        return status;
+    }
+    *out = head;
+    return THR_OK;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/head_planes.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { SAMPLE = 4096, PIECE = 1024 }; /* rows; a piece is whole blocks */
+
+typedef struct making {
+    thr_context *context;
+    thr_head_row_fn *row;
+    const void *user;
+    uint32_t n_words, n_dims;
+    double *mean;
+    float *rows;                         /* SAMPLE of them */
+    float *norms, *residuals, *products; /* PIECE each */
+} making;
+
+static void find_mean(const making *m) {
+    memset(m->mean, 0, m->n_dims * sizeof *m->mean);
+    for (uint32_t w = 0; w < m->n_words; w++) {
+        m->row(m->user, w, m->rows);
+        for (uint32_t d = 0; d < m->n_dims; d++)
+            m->mean[d] += (double)m->rows[d];
+    }
+    for (uint32_t d = 0; d < m->n_dims; d++)
+        m->mean[d] /= (double)m->n_words;
+}
+
+static void put_row(const making *m, uint32_t w, float *out) {
+    m->row(m->user, w, out);
+    for (uint32_t d = 0; d < m->n_dims; d++)
+        out[d] = (float)((double)out[d] - m->mean[d]);
+}
+
+/* Rows spread over the vocabulary, which is in order of frequency as a rule. */
+static thr_status train(const making *m, uint32_t n_planes, thr_quantiser *quantiser, thr_error *err) {
+    const uint32_t n = m->n_words < SAMPLE ? m->n_words : SAMPLE;
+    for (uint32_t i = 0; i < n; i++)
+        put_row(m, (uint32_t)((uint64_t)i * m->n_words / n), m->rows + (size_t)i * m->n_dims);
+    const thr_matrix sample = thr_matrix_f32(m->rows, n, m->n_dims);
+    const thr_status status =
+        thr_quantiser_train(m->context, &sample, n_planes, THR_QUANTISER_UNIT | THR_QUANTISER_ROTATE, quantiser, err);
+    quantiser->unit = false; /* ranges are of directions, and lengths count */
+    return status;
+}
+
+static thr_status encode(const making *m, const thr_quantiser *quantiser, const thr_head_planes_memory *memory,
+                         thr_error *err) {
+    const size_t block_size = thr_block_size(m->n_dims, quantiser->item_bits);
+    const thr_measures measures = {.norms = m->norms, .residuals = m->residuals, .products = m->products};
+    for (uint32_t first = 0; first < m->n_words; first += PIECE) {
+        const uint32_t n = m->n_words - first < PIECE ? m->n_words - first : PIECE;
+        for (uint32_t i = 0; i < n; i++)
+            put_row(m, first + i, m->rows + (size_t)i * m->n_dims);
+        const thr_matrix rows = thr_matrix_f32(m->rows, n, m->n_dims);
+        THR_TRY(thr_encode_blocks(m->context, quantiser, &rows, first,
+                                  memory->codes + first / THR_BLOCK_ITEMS * block_size, &measures, err));
+        for (uint32_t i = 0; i < n; i++)
+            memory->factors[first + i] =
+                m->products[i] > 0 ? (float)((double)m->residuals[i] / (double)m->products[i]) : 0;
+    }
+    return THR_OK;
+}
+
+static thr_status make_room(making *m, thr_error *err) {
+    THR_TRY(thr_alloc(m->context, m->n_dims, sizeof *m->mean, &m->mean, "a mean", err));
+    THR_TRY(thr_alloc(m->context, SAMPLE, m->n_dims * sizeof *m->rows, &m->rows, "rows of weights", err));
+    THR_TRY(thr_alloc(m->context, PIECE, sizeof *m->norms, &m->norms, "lengths", err));
+    THR_TRY(thr_alloc(m->context, PIECE, sizeof *m->residuals, &m->residuals, "lengths", err));
+    return thr_alloc(m->context, PIECE, sizeof *m->products, &m->products, "products", err);
+}
+
+static void free_room(const making *m) {
+    thr_release(m->context, m->mean);
+    thr_release(m->context, m->rows);
+    thr_release(m->context, m->norms);
+    thr_release(m->context, m->residuals);
+    thr_release(m->context, m->products);
+}
+
+thr_status thr_head_planes_make(thr_context *context, thr_head_row_fn *row, const void *user, uint32_t n_words,
+                                uint32_t n_dims, uint32_t n_planes, thr_head_planes_memory *memory,
+                                thr_head_planes *planes, thr_error *err) {
+    making m = {.context = context, .row = row, .user = user, .n_words = n_words, .n_dims = n_dims};
+    const size_t n = (size_t)thr_head_padded(n_words);
+    thr_quantiser quantiser = {.n_dims = 0};
+    thr_status status = THR_OK;
+    *memory = (thr_head_planes_memory){NULL, NULL};
+    if (n_planes == 0 || n_planes > THR_MAX_BITS)
+        return thr_fail(err, THR_EINVAL, "codes of %" PRIu32 " planes: 1 to %d are possible", n_planes, THR_MAX_BITS);
+    THR_TRY_OUT(make_room(&m, err));
+    find_mean(&m);
+    THR_TRY_OUT(train(&m, n_planes, &quantiser, err));
+    THR_TRY_OUT(thr_alloc_zero(context, n / THR_BLOCK_ITEMS, thr_block_size(n_dims, n_planes), &memory->codes,
+                               "codes of words", err));
+    THR_TRY_OUT(thr_alloc_zero(context, n, sizeof *memory->factors, &memory->factors, "factors of words", err));
+    THR_TRY_OUT(encode(&m, &quantiser, memory, err));
+    *planes = (thr_head_planes){.n_planes = n_planes, .codes = memory->codes, .factors = memory->factors};
+    memcpy(planes->how.ranges, quantiser.ranges, sizeof planes->how.ranges);
+    planes->how.rotation_seed = quantiser.rotation_seed;
+out:
+    thr_quantiser_free(context, &quantiser);
+    free_room(&m);
+    return status;
+}
+
+void thr_head_planes_free(thr_context *context, thr_head_planes_memory *memory) {
+    thr_release(context, memory->codes);
+    thr_release(context, memory->factors);
+    *memory = (thr_head_planes_memory){NULL, NULL};
+}
+
+const char *thr_head_planes_check(const thr_head_planes *planes, uint32_t n_words) {
+    for (uint32_t b = 0; b < THR_MAX_BITS; b++)
+        if (!isnormal(planes->how.ranges[b]) || planes->how.ranges[b] < 0)
+            return "a range of the codes is not positive";
+    for (uint64_t i = 0; i < thr_head_padded(n_words); i++)
+        if (!isfinite(planes->factors[i]) || planes->factors[i] < 0)
+            return "a factor of the codes is not finite";
+    return NULL;
+}

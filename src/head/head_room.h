@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * head_room.h - the scratch memory of a query, and the two halves of one: which words, and their logits.
+ *
+ * Candidates are marks first, bit w % 64 of marks[w / 64] for word w, then words in ascending order.
+ */
+#ifndef THR_HEAD_HEAD_ROOM_H
+#define THR_HEAD_HEAD_ROOM_H
+
+#include "head/head_impl.h"
+#include "select/candidates.h"
+
+/*
+ * Rows of a tile, which is scored for all states of a round while it is in cache, and whose sum of exponentials is one
+ * number: so sums do not depend on threads, nor on how many states there are.
+ */
+enum { THR_HEAD_TILE = 64, THR_HEAD_ROUND = 16 };
+
+/* The exponentials of a tile's logits: the sum of exp(x - largest). */
+typedef struct thr_head_sum {
+    double sum;
+    float largest;
+} thr_head_sum;
+
+struct thr_head_room {
+    thr_context *context;
+    float *states; /* n_dims each */
+    uint32_t *codes;
+    uint64_t *always, *marks; /* of the whole query; of the group at hand */
+    uint32_t *words;
+    thr_lsh_counter counter;
+    thr_collector *collectors; /* THR_HEAD_ROUND a thread */
+    thr_head_sum *sums;        /* a tile and state of the round */
+    char *tiles;               /* rows of a tile, one a thread */
+    double *normalisers;       /* of states */
+    thr_scan *scan;            /* with planes: what it takes, states with the bias's 1, and the words it finds */
+    float *coded;
+    uint64_t *found;
+    size_t states_capacity, codes_capacity, always_capacity, marks_capacity, words_capacity, n_collectors,
+        sums_capacity, tiles_capacity, normalisers_capacity, coded_capacity, found_capacity;
+    uint32_t n_counted; /* words that counter is made for */
+};
+
+/* thr_idle_make */
+thr_status thr_head_room_make(thr_context *context, void **piece, thr_error *err);
+
+/* ------------------------------------------------------------------------------------------------ which words */
+
+/* What a query's options come to for a head. */
+typedef struct thr_head_plan {
+    const thr_head_query_options *options;
+    uint32_t n_frequent, threshold, n_shortlist, k;
+    size_t n_states, group;
+    bool all; /* words are candidates */
+} thr_head_plan;
+
+static inline size_t thr_head_mark_words(const thr_head_contents *c) {
+    return ((size_t)c->n_words + 63) / 64;
+}
+
+/* What every group has: the most frequent words and those that are always in. THR_EINVAL; THR_ENOMEM. */
+thr_status thr_head_mark_always(const thr_head *head, thr_head_room *room, const thr_head_query_options *o,
+                                uint32_t n_frequent, thr_error *err);
+
+/* The band codes of all states in room. THR_ENOMEM. */
+thr_status thr_head_hash_states(const thr_head *head, thr_head_room *room, size_t n_states, thr_error *err);
+
+/* The n_shortlist words of the best estimates of every state, to room->found. THR_ERANGE, THR_ENOMEM. */
+thr_status thr_head_scan_states(const thr_head *head, thr_head_room *room, size_t n_states, uint32_t n_shortlist,
+                                thr_error *err);
+
+/*
+ * The candidates of the states [first, first + n) to room->words, ascending; at least plan->k. Returns how many.
+ */
+uint32_t thr_head_choose(const thr_head *head, thr_head_room *room, const thr_head_plan *plan, size_t first, size_t n);
+
+/* ------------------------------------------------------------------------------------------------ their logits */
+
+/* Where the answers of a query go: k places a state. */
+typedef struct thr_head_answers {
+    uint32_t k;
+    uint32_t *words;
+    float *logits; /* or NULL */
+    float *log_probs;
+    const double *normalisers; /* ln of the sum of exponentials, a state; or NULL: of the words that are scored */
+} thr_head_answers;
+
+/* Memory for scoring up to n_words words and the best k of them. THR_ENOMEM. */
+thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t n_words, uint32_t k, thr_error *err);
+
+/*
+ * The best of words (ascending; NULL: all n_words) for states [first, first + n). THR_ERANGE where fewer than k of them
+ * have a logit that is a number, which the weights of a damaged file may come to.
+ */
+thr_status thr_head_score(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words,
+                          size_t first, size_t n, const thr_head_answers *answers, thr_error *err);
+
+/* normalisers[i], of the first n states: ln of the sum of the exponentials of all words' logits. */
+void thr_head_normalise(const thr_head *head, thr_head_room *room, size_t n, double *normalisers);
+
+#endif

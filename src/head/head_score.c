@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * head_score.c - exact logits of words, the best of them, and what they add up to.
+ *
+ * Words go by in tiles of 64 rows of weights, which all states of a round meet while they are in cache; rows that stand
+ * apart are copied side by side first. A logit is the product that kernel dot_f32 or dot_f16 states, then the bias
+ * added: so its bits depend on the state and the word alone. No array has as many places as there are words and states.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "head/head_room.h"
+#include "nn/logarithm.h"
+#include "parallel/pool.h"
+
+typedef struct scoring {
+    const thr_head *head;
+    thr_head_room *room;
+    const uint32_t *words; /* NULL: all */
+    size_t n_words, n_tiles;
+    const float *states;
+    size_t n_states; /* THR_HEAD_ROUND at most */
+    bool sums;       /* of exponentials are wanted */
+    uint32_t k;      /* 0: no best ones */
+} scoring;
+
+/* ------------------------------------------------------------------------------------------------ a tile */
+
+/* A tile's rows of weights side by side: as they are where words follow each other. */
+static const void *gather(const scoring *s, const uint32_t *words, size_t first, size_t n, uint32_t worker) {
+    const thr_head_contents *c = thr_head_of(s->head);
+    const size_t size = thr_head_row_size(c);
+    const char *weights = c->weights;
+    if (words == NULL)
+        return weights + first * size;
+    if (words[n - 1] - words[0] == n - 1)
+        return weights + words[0] * size;
+    char *out = s->room->tiles + worker * THR_HEAD_TILE * size;
+    for (size_t i = 0; i < n; i++)
+        memcpy(out + i * size, weights + words[i] * size, size);
+    return out;
+}
+
+static thr_head_sum sum_up(const thr_kernels *kernels, const float *logits, size_t n) {
+    float shifted[THR_HEAD_TILE];
+    thr_head_sum all = {0, logits[0]};
+    for (size_t i = 1; i < n; i++)
+        all.largest = logits[i] > all.largest ? logits[i] : all.largest;
+    for (size_t i = 0; i < n; i++)
+        shifted[i] = logits[i] - all.largest;
+    kernels->exp_f32(shifted, shifted, n);
+    for (size_t i = 0; i < n; i++)
+        all.sum += (double)shifted[i];
+    return all;
+}
+
+static void collect(thr_collector *best, const uint32_t *words, size_t first, const float *logits, size_t n) {
+    thr_collector_reserve(best);
+    for (size_t i = 0; i < n; i++)
+        if (logits[i] >= best->threshold)
+            thr_collector_push(best, words != NULL ? words[i] : first + i, logits[i], 0);
+}
+
+static void score_tile(void *arg, size_t tile, uint32_t worker) {
+    const scoring *s = arg;
+    const thr_head_contents *c = thr_head_of(s->head);
+    const thr_kernels *kernels = s->room->context->kernels;
+    const size_t first = tile * THR_HEAD_TILE, left = s->n_words - first;
+    const size_t n = left < THR_HEAD_TILE ? left : THR_HEAD_TILE;
+    const uint32_t *words = s->words != NULL ? s->words + first : NULL;
+    const void *rows = gather(s, words, first, n, worker);
+    for (size_t i = 0; i < s->n_states; i++) {
+        float logits[THR_HEAD_TILE];
+        const float *state = s->states + i * c->n_dims;
+        (c->dtype == THR_DTYPE_F16 ? kernels->dot_f16 : kernels->dot_f32)(logits, state, rows, thr_head_row_size(c), n,
+                                                                          c->n_dims);
+        for (size_t j = 0; c->bias != NULL && j < n; j++)
+            logits[j] += c->bias[words != NULL ? words[j] : first + j];
+        if (s->sums)
+            s->room->sums[tile * THR_HEAD_ROUND + i] = sum_up(kernels, logits, n);
+        if (s->k > 0)
+            collect(&s->room->collectors[worker * THR_HEAD_ROUND + i], words, first, logits, n);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ a round */
+
+/* ln of the sum over all tiles, in their order. */
+static double normaliser_of(const scoring *s, size_t state) {
+    const thr_head_sum *sums = s->room->sums + state;
+    float largest = sums[0].largest;
+    double sum = 0;
+    for (size_t t = 1; t < s->n_tiles; t++)
+        largest = sums[t * THR_HEAD_ROUND].largest > largest ? sums[t * THR_HEAD_ROUND].largest : largest;
+    for (size_t t = 0; t < s->n_tiles; t++) {
+        float share = sums[t * THR_HEAD_ROUND].largest - largest;
+        s->room->context->kernels->exp_f32(&share, &share, 1);
+        sum += sums[t * THR_HEAD_ROUND].sum * (double)share;
+    }
+    return (double)largest + thr_logarithm(sum >= 1 ? sum : 1); /* less than 1 by rounding alone */
+}
+
+static thr_status start_collectors(const scoring *s, thr_error *err) {
+    const size_t n_threads = s->room->context->n_threads;
+    for (size_t i = 0; i < n_threads * THR_HEAD_ROUND; i++)
+        THR_TRY(thr_collector_start(&s->room->collectors[i], s->room->context, s->k, 0, -INFINITY, err));
+    return THR_OK;
+}
+
+static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr_head_answers *a, thr_error *err) {
+    thr_collector *best = &s->room->collectors[i];
+    for (uint32_t t = 1; t < s->room->context->n_threads; t++)
+        thr_collector_merge(best, &s->room->collectors[t * THR_HEAD_ROUND + i]);
+    thr_collector_finish(best);
+    if (best->n < a->k)
+        return thr_fail(err, THR_ERANGE, "state %zu has logits that are no numbers: verify the head's file", state);
+    thr_candidates_sort(best->items, best->n);
+    const double normaliser = a->log_probs == NULL     ? 0
+                              : a->normalisers != NULL ? a->normalisers[state]
+                                                       : normaliser_of(s, i);
+    for (uint32_t j = 0; j < a->k; j++) {
+        a->words[state * a->k + j] = (uint32_t)best->items[j].row;
+        if (a->logits != NULL)
+            a->logits[state * a->k + j] = best->items[j].score;
+        if (a->log_probs != NULL)
+            a->log_probs[state * a->k + j] = (float)((double)best->items[j].score - normaliser);
+    }
+    return THR_OK;
+}
+
+static void begin_round(scoring *s, size_t first, size_t n) {
+    s->states = s->room->states + first * thr_head_of(s->head)->n_dims;
+    s->n_states = n < THR_HEAD_ROUND ? n : THR_HEAD_ROUND;
+}
+
+/* ------------------------------------------------------------------------------------------------ all rounds */
+
+thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t n_words, uint32_t k, thr_error *err) {
+    const size_t n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE, n_threads = room->context->n_threads;
+    size_t tile_bytes;
+    if (!thr_mul_size(thr_head_row_size(thr_head_of(head)), n_threads * THR_HEAD_TILE, &tile_bytes))
+        return thr_fail(err, THR_ENOMEM, "no memory for tiles of weights");
+    THR_TRY(thr_grow(room->context, &room->sums, &room->sums_capacity, 0, n_tiles * THR_HEAD_ROUND, sizeof *room->sums,
+                     "sums", err));
+    THR_TRY(thr_grow(room->context, &room->tiles, &room->tiles_capacity, 0, tile_bytes, 1, "tiles of weights", err));
+    if (room->n_collectors == 0) {
+        THR_TRY(thr_alloc_zero(room->context, n_threads * THR_HEAD_ROUND, sizeof *room->collectors, &room->collectors,
+                               "the best words", err));
+        room->n_collectors = n_threads * THR_HEAD_ROUND;
+    }
+    const scoring s = {.room = room, .k = k};
+    return k > 0 ? start_collectors(&s, err) : THR_OK;
+}
+
+thr_status thr_head_score(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words,
+                          size_t first, size_t n, const thr_head_answers *answers, thr_error *err) {
+    scoring s = {.head = head,
+                 .room = room,
+                 .words = words,
+                 .n_words = n_words,
+                 .n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
+                 .sums = answers->log_probs != NULL && answers->normalisers == NULL,
+                 .k = answers->k};
+    for (size_t end = first + n; first < end; first += s.n_states) {
+        begin_round(&s, first, end - first);
+        THR_TRY(start_collectors(&s, err));
+        thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
+        for (size_t i = 0; i < s.n_states; i++)
+            THR_TRY(put_answer(&s, i, first + i, answers, err));
+    }
+    return THR_OK;
+}
+
+void thr_head_normalise(const thr_head *head, thr_head_room *room, size_t n, double *normalisers) {
+    const uint32_t n_words = thr_head_of(head)->n_words;
+    scoring s = {.head = head,
+                 .room = room,
+                 .n_words = n_words,
+                 .n_tiles = ((size_t)n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
+                 .sums = true};
+    for (size_t first = 0; first < n; first += s.n_states) {
+        begin_round(&s, first, n - first);
+        thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
+        for (size_t i = 0; i < s.n_states; i++)
+            normalisers[first + i] = normaliser_of(&s, i);
+    }
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lsh/lsh.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "base/radix.h"
+
+enum { AHEAD = 8 }; /* bands whose slots are being fetched while one's words are counted */
+
+/* ------------------------------------------------------------------------------------------------ build */
+
+typedef struct spans {
+    thr_cuckoo_slot *items;
+    size_t n, capacity;
+} spans;
+
+/* A band's words in order of their codes, and a span for each of these. */
+static thr_status sort_band(thr_context *context, const uint32_t *codes, uint32_t n_words, uint32_t n_bands,
+                            uint32_t band, thr_keyed *keyed, uint32_t *words, spans *all, thr_error *err) {
+    for (uint32_t w = 0; w < n_words; w++)
+        keyed[w] = (thr_keyed){codes[(size_t)w * n_bands + band], w};
+    THR_TRY(thr_radix_sort(context, keyed, n_words, err));
+    uint32_t *out = words + (size_t)band * n_words;
+    for (uint32_t i = 0; i < n_words; i++) {
+        out[i] = (uint32_t)keyed[i].row;
+        if (i == 0 || keyed[i].key != keyed[i - 1].key) {
+            THR_TRY(thr_grow(context, &all->items, &all->capacity, all->n, all->n + 1, sizeof *all->items, "band codes",
+                             err));
+            all->items[all->n++] = (thr_cuckoo_slot){band, (uint32_t)keyed[i].key, band * n_words + i, 0};
+        }
+        all->items[all->n - 1].n++;
+    }
+    return THR_OK;
+}
+
+thr_status thr_lsh_build(thr_context *context, const uint32_t *codes, uint32_t n_words, uint32_t n_bands, uint64_t seed,
+                         thr_lsh_memory *memory, thr_lsh *lsh, thr_error *err) {
+    thr_keyed *keyed = NULL;
+    spans all = {NULL, 0, 0};
+    thr_status status = THR_OK;
+    *memory = (thr_lsh_memory){NULL, NULL};
+    *lsh = (thr_lsh){.n_words = n_words, .n_bands = n_bands};
+    const uint64_t n = (uint64_t)n_words * n_bands;
+    if (n == 0 || n > UINT32_MAX)
+        return thr_fail(err, THR_EDIM,
+                        "%" PRIu32 " words in %" PRIu32 " bands: lists have 1 to %" PRIu32 " words in all bands",
+                        n_words, n_bands, UINT32_MAX);
+    THR_TRY_OUT(thr_alloc(context, (size_t)n, sizeof *memory->words, &memory->words, "lists of words", err));
+    THR_TRY_OUT(thr_alloc(context, n_words, sizeof *keyed, &keyed, "words to sort", err));
+    for (uint32_t band = 0; band < n_bands; band++)
+        THR_TRY_OUT(sort_band(context, codes, n_words, n_bands, band, keyed, memory->words, &all, err));
+    const uint32_t n_slots = thr_cuckoo_room(all.n);
+    if (n_slots == 0)
+        THR_TRY_OUT(thr_fail(err, THR_EDIM, "%zu band codes are too many for a hash table: take fewer bands", all.n));
+    THR_TRY_OUT(thr_cuckoo_build(context, all.items, all.n, n_slots, seed, &memory->slots, &lsh->table, err));
+    lsh->words = memory->words;
+out:
+    thr_release(context, all.items);
+    thr_release(context, keyed);
+    return status;
+}
+
+void thr_lsh_free(thr_context *context, thr_lsh_memory *memory) {
+    thr_release(context, memory->slots);
+    thr_release(context, memory->words);
+    *memory = (thr_lsh_memory){NULL, NULL};
+}
+
+const char *thr_lsh_check(const thr_lsh *lsh) {
+    const uint64_t n = (uint64_t)lsh->n_words * lsh->n_bands;
+    for (uint64_t i = 0; i < (uint64_t)lsh->table.n_slots + lsh->table.n_stash; i++) {
+        const thr_cuckoo_slot *slot = &lsh->table.slots[i];
+        if (slot->n > n || slot->first > n - slot->n)
+            return "a band code's words are not among the words";
+    }
+    for (uint64_t i = 0; i < n; i++)
+        if (lsh->words[i] >= lsh->n_words)
+            return "a list has a word that is none";
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ count */
+
+thr_status thr_lsh_counter_make(thr_context *context, uint32_t n_words, thr_lsh_counter *counter, thr_error *err) {
+    *counter = (thr_lsh_counter){NULL, NULL, 0};
+    THR_TRY(thr_alloc_zero(context, n_words, sizeof *counter->counts, &counter->counts, "hits of words", err));
+    return thr_alloc(context, (size_t)n_words + 1, sizeof *counter->touched, &counter->touched, "words that are hit",
+                     err);
+}
+
+void thr_lsh_counter_free(thr_context *context, thr_lsh_counter *counter) {
+    thr_release(context, counter->counts);
+    thr_release(context, counter->touched);
+    *counter = (thr_lsh_counter){NULL, NULL, 0};
+}
+
+static void fetch(const thr_lsh *lsh, uint32_t band, uint32_t code) {
+    const thr_cuckoo_places places = thr_cuckoo_where(&lsh->table, band, code);
+    __builtin_prefetch(&lsh->table.slots[places.at[0]]);
+    __builtin_prefetch(&lsh->table.slots[places.at[1]]);
+}
+
+/* A word is marked at the hit that brings it to the threshold, noted at its first; touched has one place to spare. */
+static void count_state(const thr_lsh *lsh, thr_lsh_counter *counter, const uint32_t *codes, uint32_t threshold,
+                        uint64_t *marks) {
+    uint32_t n_touched = counter->n_touched;
+    for (uint32_t band = 0; band < lsh->n_bands && band < AHEAD; band++)
+        fetch(lsh, band, codes[band]);
+    for (uint32_t band = 0; band < lsh->n_bands; band++) {
+        if (band + AHEAD < lsh->n_bands)
+            fetch(lsh, band + AHEAD, codes[band + AHEAD]);
+        const thr_cuckoo_slot *span = thr_cuckoo_find(&lsh->table, band, codes[band]);
+        if (span == NULL)
+            continue;
+        const uint32_t *words = lsh->words + span->first;
+        for (uint32_t i = 0; i < span->n; i++) {
+            const uint32_t w = words[i], hits = ++counter->counts[w];
+            counter->touched[n_touched] = w;
+            n_touched += hits == 1;
+            if (hits == threshold)
+                marks[w / 64] |= UINT64_C(1) << w % 64;
+        }
+    }
+    counter->n_touched = n_touched;
+}
+
+static void set_back(thr_lsh_counter *counter) {
+    for (uint32_t i = 0; i < counter->n_touched; i++)
+        counter->counts[counter->touched[i]] = 0;
+    counter->n_touched = 0;
+}
+
+void thr_lsh_mark(const thr_lsh *lsh, thr_lsh_counter *counter, const uint32_t *codes, size_t n_states,
+                  uint32_t threshold, thr_lsh_combine combine, uint64_t *marks) {
+    for (size_t i = 0; i < n_states; i++) {
+        count_state(lsh, counter, codes + i * lsh->n_bands, threshold, marks);
+        if (combine == THR_LSH_LARGEST)
+            set_back(counter);
+    }
+    set_back(counter);
+}

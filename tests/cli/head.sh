@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Heads: built of rows, asked for the best words with every screen, measured; and what is refused.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+# six words of two dimensions, a bias, two states
+printf '1 0\n0 1\n1 1\n-1 0\n2 -1\n0 0\n' | to_fbin >weights.fbin
+printf '0\n0.5\n0\n0\n0\n4\n' | to_fbin >bias.fbin
+printf '1 2\n-1 0\n' | to_fbin >states.fbin
+
+works "$THRESHER" head build weights.fbin -o small.head --bias bias.fbin --bands 8 --places 2
+says '^small.head: 6 words of 2 dimensions, f32 with a bias, weights of ' out
+fails 1 'small.head: is there already' "$THRESHER" head build weights.fbin -o small.head --places 2
+works "$THRESHER" head info small.head
+says '^hashes          8 bands of 2, of the largest of 2, ' out
+says '^words           6, numbered by frequency$' out
+works "$THRESHER" info small.head --json
+says '"n_words":6,"n_dims":2,"keep":"f32","has_bias":true,"has_order":false,"bands":8,' out
+is_json out
+works "$THRESHER" head verify small.head
+says '^small.head is sound: all checksums of ' out
+
+# logits 1, 2.5, 3, -1, 0, 4 and -1, 0.5, -1, 1, -2, 4
+works "$THRESHER" head query small.head states.fbin -k 3
+cat >expected <<'END'
+query 0
+   1      4.000000     -0.510336  5
+   2      3.000000     -1.510336  2
+   3      2.500000     -2.010336  1
+
+query 1
+   1      4.000000     -0.091612  5
+   2      1.000000     -3.091612  3
+   3      0.500000     -3.591612  1
+END
+same out expected
+says '2 states, 6.0 of 6 words each, log-probabilities over the candidates, in ' err
+
+# of the words 0 and 4 alone; and with the whole vocabulary as what they are of
+echo 4 >always.txt
+works "$THRESHER" head query small.head states.fbin -k 2 --screen frequent --frequent 1 --always always.txt --json -q
+says '^{"query":0,"ids":\[0,4\],"scores":\[1,0\],"log_probs":\[-0.313[0-9]*,-1.313[0-9]*\],"normaliser":"candidates","candidates":2}$' out
+is_json out
+works "$THRESHER" head query small.head states.fbin -k 2 --screen frequent --frequent 1 --always always.txt --json -q \
+    --normaliser exact
+says '"log_probs":\[-3.510[0-9]*,-4.510[0-9]*\],"normaliser":"exact"' out
+
+# an order of words, and files of answers
+printf '5\n2\n' >frequent.txt
+works "$THRESHER" head build weights.fbin -o ordered.head --bands 0 --planes 0 --frequent frequent.txt --keep f16 -q --json
+says '"n_words":6,"n_dims":2,"keep":"f16","has_bias":false,"bands":0,' out
+works "$THRESHER" head query ordered.head states.fbin -k 2 --screen frequent --frequent 2 -q -o best.ivecs
+printf '2 5\n5 2\n' | to_ivecs >expected
+same best.ivecs expected
+fails 1 'the head has no hashes: build it with bands' "$THRESHER" head query ordered.head states.fbin -k 2 --screen wta
+fails 1 'the head has no codes: build it with planes' "$THRESHER" head query ordered.head states.fbin -k 2 --screen planes
+
+# larger, at random: with many hits to be had the screen finds what all words give, to the bit; --measure says so
+random_rows 300 24 1 | to_fbin >weights.fbin
+random_rows 20 24 2 | to_fbin >states.fbin
+works "$THRESHER" head build weights.fbin -o head --places 8 --bands 100 --hashes 1 --seed 7 -q
+works "$THRESHER" head query head states.fbin -k 5 --json -q
+sed 's/,"normaliser".*//' out >full
+works "$THRESHER" head query head states.fbin -k 5 --screen wta --threshold 1 --frequent 0 --normaliser exact --json -q
+says '"normaliser":"exact","candidates":2[0-9][0-9]}$' out
+sed 's/,"normaliser".*//' out >wta
+same wta full
+works "$THRESHER" head query head states.fbin -k 5 --screen wta --threshold 1 --frequent 0 --measure
+says '^recall@5    1.0000, worst state 1.0000$' out
+says '^candidates  2[0-9.]* of 300 words a state$' out
+works "$THRESHER" head query head states.fbin -k 5 --screen frequent --frequent 0 --measure --json
+says '"screen":"frequent","k":5,"n_states":20,"n_words":300,"recall":0[.,]' out
+is_json out
+works "$THRESHER" head info head
+says '^plane codes     3 planes, ' out
+works "$THRESHER" head query head states.fbin -k 5 --screen planes --shortlist 300 --json -q
+sed 's/,"normaliser".*//' out >planes
+same planes full
+works "$THRESHER" head query head states.fbin -k 5 --screen planes --shortlist 60 --json -q
+says '"candidates":60}$' out
+works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 2 --json -q
+mv out two
+works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 1 --json -q
+same out two
+
+# tensors by name
+cp weights.fbin not.safetensors
+fails 1 'not.safetensors' "$THRESHER" head build not.safetensors -o x.head
+
+# what is refused
+fails 1 'weights.fbin: has no tensors' "$THRESHER" head build weights.fbin -o x.head --tensor lm_head.weight
+fails 1 '6 biases for 300 words' "$THRESHER" head build weights.fbin -o x.head --bias bias.fbin
+fails 1 'a hash of the largest of 99 components: 2 to 24' "$THRESHER" head build weights.fbin -o x.head --places 99
+fails 1 'a shortlist of 301 words of a head that has 300' "$THRESHER" head query head states.fbin --shortlist 301
+[ ! -e x.head ] || die "a build that failed left a file"
+printf '1 2\n' | to_fbin >narrow.fbin
+fails 1 'narrow.fbin: states of 2 dimensions for a head of 24' "$THRESHER" head query head narrow.fbin
+fails 1 'the best 301 words of a head that has 300' "$THRESHER" head query head states.fbin -k 301
+fails 1 '301 frequent words of a head that has 300 words' "$THRESHER" head query head states.fbin --frequent 301
+fails 1 'weights.fbin: is no head' "$THRESHER" head query weights.fbin states.fbin
+echo word >always.txt
+fails 1 'always.txt: line 1 is no number of a word' "$THRESHER" head query head states.fbin --always always.txt
+fails 1 'always.txt holds text; states are numbers' "$THRESHER" head query head always.txt
+fails 2 'exclude each other' "$THRESHER" head query head states.fbin --measure -o x.jsonl
+fails 2 'did you mean' "$THRESHER" head query head states.fbin --screen wtb
+printf 'nan 1\n1 1\n' | to_fbin >bad.fbin
+fails 1 'row 0 of the weights holds NaN or infinity' "$THRESHER" head build bad.fbin -o x.head --bands 0

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a head's file, its header's checksum mended; a query of what opens stays within it, by every screen. */
+#include "head/head_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_DIMS = 4096 };
+
+static void mend(uint8_t *bytes, size_t size) {
+    thr_head_header header;
+    thr_section sections[THR_SECTIONS_MAX];
+    memcpy(&header, bytes, sizeof header);
+    const uint64_t table = (uint64_t)header.n_sections * sizeof *sections;
+    if (header.n_sections > THR_SECTIONS_MAX || header.table_offset > size || size - header.table_offset != table)
+        return;
+    memcpy(sections, bytes + header.table_offset, (size_t)table);
+    header.checksum = thr_sections_checksum(&header, sections, header.n_sections);
+    memcpy(bytes, &header, sizeof header);
+}
+
+static void query(thr_head *head) {
+    static float state[MOST_DIMS];
+    const thr_head_info info = thr_head_get_info(head);
+    const thr_matrix rows = thr_matrix_f32(state, 1, info.n_dims);
+    uint32_t words[1];
+    float logits[1], log_probs[1];
+    for (uint32_t d = 0; d < info.n_dims && d < MOST_DIMS; d++)
+        state[d] = (float)(d % 7) - 3;
+    for (int screen = 0; screen <= THR_HEAD_SCREEN_PLANES && info.n_dims <= MOST_DIMS; screen++) {
+        thr_head_query_options options;
+        thr_head_query_options_init(&options);
+        options.screen = (thr_head_screen)screen;
+        options.normaliser = THR_HEAD_NORMALISER_EXACT;
+        (void)thr_head_query(head, &rows, 1, &options, words, logits, log_probs, NULL);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static thr_context *context; /* lives as long as the program */
+    thr_head *head = NULL;
+    void *memory = NULL;
+    if (context == NULL && thr_context_create(NULL, &context, NULL) != THR_OK)
+        return 0;
+    if (posix_memalign(&memory, THR_SECTION_ALIGN, size > 0 ? size : 1) != 0)
+        return 0;
+    if (size > 0)
+        memcpy(memory, data, size);
+    if (size >= sizeof(thr_head_header))
+        mend(memory, size);
+    if (thr_head_start(context, &head, NULL) == THR_OK) {
+        if (thr_head_parse(context, "head", memory, size, &head->view, NULL) == THR_OK &&
+            thr_head_complete(head, NULL) == THR_OK)
+            query(head);
+        thr_head_free(head);
+    }
+    free(memory);
+    return 0;
+}

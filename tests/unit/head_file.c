@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* head_file.c - what is saved is what is opened, to the bit; a damaged file is told, never believed. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "head_support.h"
+#include "io/safetensors.h"
+
+static const char PATH[] = "unit-head-file.head";
+static const head_case SMALL = {70, 9, THR_DTYPE_F32, true, true, 4, 2, 4, 2};
+static const head_case BARE = {40, 5, THR_DTYPE_F16, false, false, 0, 0, 0, 0};
+
+static void save(thr_context *context, const head_case *shape, uint64_t seed) {
+    uint64_t rng = seed;
+    thr_error err;
+    head_drawn h = head_draw(shape, &rng, true);
+    thr_head *head = head_make(context, &h);
+    assert_ok(thr_head_save(head, PATH, true, &err), &err);
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
+static uint8_t *read_all(size_t *size) {
+    FILE *file = fopen(PATH, "rb");
+    assert_non_null(file);
+    uint8_t *bytes = test_array(1 << 20, 1);
+    *size = fread(bytes, 1, 1 << 20, file);
+    (void)fclose(file);
+    return bytes;
+}
+
+static thr_status open_and_verify(thr_context *context, bool *opened, thr_error *err) {
+    thr_head *head = NULL;
+    thr_status status = thr_head_open(context, PATH, &head, err);
+    *opened = status == THR_OK;
+    if (*opened)
+        status = thr_head_verify(head, err);
+    thr_head_free(head);
+    return status;
+}
+
+/* Whatever an opened file holds, nothing outside of it is read (ASan sees it), and an answer is one or an error. */
+static void use(thr_context *context) {
+    thr_head *head = NULL;
+    thr_error err;
+    uint32_t words[10];
+    float logits[10], log_probs[10], states[64];
+    if (thr_head_open(context, PATH, &head, &err) != THR_OK)
+        return;
+    const thr_head_info info = thr_head_get_info(head);
+    uint64_t rng = 4;
+    test_gaussian(&rng, states, 64);
+    const thr_matrix rows = thr_matrix_f32(states, 2, info.n_dims);
+    for (int screen = 0; screen < 4; screen++) {
+        thr_head_query_options o;
+        thr_head_query_options_init(&o);
+        o.screen = (thr_head_screen)screen;
+        o.n_frequent = 5;
+        o.normaliser = THR_HEAD_NORMALISER_EXACT;
+        const thr_status status = thr_head_query(head, &rows, 5, &o, words, logits, log_probs, &err);
+        if (status != THR_OK && status != THR_EUNSUPPORTED)
+            assert_error(status, THR_ERANGE, &err, "verify the head's file");
+        for (int i = 0; i < 10 && status == THR_OK; i++)
+            assert_true(words[i] < info.n_words);
+    }
+    thr_head_free(head);
+}
+
+static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
+    static const head_case *const SHAPES[] = {&SMALL, &BARE};
+    for (size_t s = 0; s < 2; s++) {
+        uint64_t rng = test_seed() + s;
+        thr_error err;
+        thr_head *opened = NULL;
+        float states[30];
+        head_drawn h = head_draw(SHAPES[s], &rng, false);
+        thr_head *head = head_make(*state, &h);
+        assert_ok(thr_head_save(head, PATH, true, &err), &err);
+        assert_ok(thr_head_open(*state, PATH, &opened, &err), &err);
+        const thr_head_info a = thr_head_get_info(head), b = thr_head_get_info(opened);
+        assert_true(a.n_words == b.n_words && a.n_dims == b.n_dims && a.dtype == b.dtype && a.has_bias == b.has_bias);
+        assert_true(a.has_order == b.has_order && a.n_bands == b.n_bands && a.n_hashes == b.n_hashes);
+        assert_true(a.n_places == b.n_places && a.n_codes == b.n_codes && a.hash_bytes == b.hash_bytes);
+        assert_true(a.n_planes == b.n_planes && a.plane_bytes == b.plane_bytes);
+        assert_true(a.file_bytes == 0 && b.file_bytes > b.weight_bytes + b.hash_bytes + b.plane_bytes);
+        assert_int_equal(a.weight_bytes, (uint64_t)a.n_words * a.n_dims * (s == 0 ? 4 : 2));
+        test_gaussian(&rng, states, 30);
+        const thr_matrix rows = thr_matrix_f32(states, 3, h.shape.n_dims);
+        for (int screen = 0; screen < (s == 0 ? 4 : 2); screen++) {
+            uint32_t x[12], y[12];
+            float p[12], q[12];
+            thr_head_query_options o;
+            thr_head_query_options_init(&o);
+            o.screen = (thr_head_screen)screen;
+            o.n_frequent = 7;
+            o.n_shortlist = 6;
+            o.threshold = 1;
+            assert_ok(thr_head_query(head, &rows, 4, &o, x, NULL, p, &err), &err);
+            assert_ok(thr_head_query(opened, &rows, 4, &o, y, NULL, q, &err), &err);
+            assert_memory_equal(x, y, sizeof x);
+            assert_memory_equal(p, q, sizeof p);
+        }
+        assert_ok(thr_head_verify(head, &err), &err);
+        assert_ok(thr_head_verify(opened, &err), &err);
+        thr_head_free(head);
+        thr_head_free(opened);
+        head_drawn_free(&h);
+    }
+}
+
+static void every_changed_byte_is_found(void **state) {
+    static const head_case *const SHAPES[] = {&SMALL, &BARE};
+    for (size_t s = 0; s < 2; s++) {
+        bool opened;
+        thr_error err;
+        size_t size, n_opened = 0;
+        save(*state, SHAPES[s], 9);
+        assert_ok(open_and_verify(*state, &opened, &err), &err);
+        uint8_t *bytes = read_all(&size);
+        const int fd = open(PATH, O_RDWR);
+        assert_true(fd >= 0);
+        for (size_t i = 0; i < size; i++) {
+            const uint8_t changed = bytes[i] ^ (uint8_t)(1 << i % 8);
+            assert_int_equal(pwrite(fd, &changed, 1, (off_t)i), 1);
+            const thr_status status = open_and_verify(*state, &opened, &err);
+            if (status != THR_ECORRUPT && status != THR_EVERSION && status != THR_EFORMAT)
+                fail_msg("byte %zu of %zu changed: %s", i, size, thr_status_name(status));
+            assert_non_null(strstr(err.text, PATH));
+            n_opened += opened;
+            if (opened)
+                use(*state);
+            assert_int_equal(pwrite(fd, &bytes[i], 1, (off_t)i), 1);
+        }
+        assert_ok(open_and_verify(*state, &opened, &err), &err);
+        assert_true(n_opened > 0 && n_opened < size);
+        (void)close(fd);
+        free(bytes);
+    }
+}
+
+static void a_cut_file_is_not_opened(void **state) {
+    thr_error err;
+    size_t size;
+    save(*state, &SMALL, 9);
+    uint8_t *bytes = read_all(&size);
+    free(bytes);
+    while (size-- > 0) {
+        bool opened;
+        assert_int_equal(truncate(PATH, (off_t)size), 0);
+        const thr_status status = open_and_verify(*state, &opened, &err);
+        assert_true(!opened && (status == THR_ECORRUPT || status == THR_EFORMAT));
+    }
+    assert_int_equal(unlink(PATH), 0);
+    thr_head *head = NULL;
+    assert_error(thr_head_open(*state, PATH, &head, &err), THR_ENOTFOUND, &err, PATH);
+    assert_null(head);
+}
+
+static void a_file_that_changes_is_not_asked(void **state) {
+    static const float states[9] = {1};
+    const thr_matrix rows = thr_matrix_f32(states, 1, 9);
+    thr_head *head = NULL;
+    thr_error err;
+    uint32_t word;
+    save(*state, &SMALL, 9);
+    assert_ok(thr_head_open(*state, PATH, &head, &err), &err);
+    assert_ok(thr_head_query(head, &rows, 1, NULL, &word, NULL, NULL, &err), &err);
+    assert_int_equal(truncate(PATH, 1024), 0);
+    assert_error(thr_head_query(head, &rows, 1, NULL, &word, NULL, NULL, &err), THR_ECHANGED, &err, PATH);
+    assert_error(thr_head_verify(head, &err), THR_ECHANGED, &err, PATH);
+    thr_head_free(head);
+}
+
+static void what_is_there_is_not_written_over(void **state) {
+    uint64_t rng = 3;
+    thr_error err;
+    bool opened;
+    head_drawn h = head_draw(&BARE, &rng, false);
+    thr_head *head = head_make(*state, &h);
+    save(*state, &SMALL, 9);
+    assert_error(thr_head_save(head, PATH, false, &err), THR_EEXIST, &err, "is there already");
+    assert_error(thr_head_save(head, "no-such-directory/x.head", false, &err), THR_ENOTFOUND, &err, "x.head");
+    assert_ok(thr_head_save(head, PATH, true, &err), &err);
+    assert_ok(open_and_verify(*state, &opened, &err), &err);
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
+static void a_file_does_not_depend_on_threads(void **state) {
+    size_t size, again_size;
+    save(*state, &SMALL, 9);
+    uint8_t *bytes = read_all(&size);
+    thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
+    save(one, &SMALL, 9);
+    uint8_t *again = read_all(&again_size);
+    assert_int_equal(size, again_size);
+    assert_memory_equal(bytes, again, size);
+    thr_context_free(one);
+    free(bytes);
+    free(again);
+}
+
+/* ------------------------------------------------------------------------------------------------ sources */
+
+static void write_tensors(thr_context *context, const char *path, const thr_tensor *tensors, size_t n) {
+    thr_error err;
+    const thr_tensors_image image = {.tensors = tensors, .n_tensors = n};
+    assert_ok(thr_tensors_write(context, path, &image, &err), &err);
+}
+
+static void tensors_are_found_by_name(void **state) {
+    static const char TENSORS[] = "unit-head-file.safetensors";
+    float weights[12], tied[8] = {0}, bias[4] = {1, 2, 3, 4};
+    int32_t numbers[4] = {0};
+    thr_head *head = NULL;
+    thr_head_build_options build;
+    thr_error err;
+    for (int i = 0; i < 12; i++)
+        weights[i] = (float)i;
+    const thr_tensor all[] = {
+        {.name = "model.embed_tokens.weight", THR_DTYPE_F32, 2, {4, 2}, tied, sizeof tied},
+        {.name = "lm_head.weight", THR_DTYPE_F32, 2, {4, 3}, weights, sizeof weights},
+        {.name = "lm_head.bias", THR_DTYPE_F32, 1, {4}, bias, sizeof bias},
+        {.name = "numbers.weight", THR_DTYPE_I32, 2, {2, 2}, numbers, sizeof numbers},
+        {.name = "odd.weight", THR_DTYPE_F32, 2, {4, 2}, tied, sizeof tied},
+        {.name = "odd.bias", THR_DTYPE_F32, 2, {2, 2}, bias, sizeof bias},
+        {.name = "long.weight", THR_DTYPE_F32, 2, {4, 2}, tied, sizeof tied},
+        {.name = "long.bias", THR_DTYPE_F32, 1, {8}, tied, sizeof tied},
+    };
+    thr_head_build_options_init(&build);
+    build.n_bands = 0;
+    write_tensors(*state, TENSORS, all, sizeof all / sizeof *all);
+    assert_ok(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), &err);
+    assert_int_equal(thr_head_get_info(head).n_dims, 3);
+    assert_memory_equal(thr_head_of(head)->weights, weights, sizeof weights);
+    assert_memory_equal(thr_head_of(head)->bias, bias, sizeof bias);
+    thr_head_free(head);
+    assert_ok(thr_head_create_file(*state, TENSORS, "model.embed_tokens.weight", &build, &head, &err), &err);
+    assert_true(thr_head_get_info(head).n_dims == 2 && !thr_head_get_info(head).has_bias);
+    thr_head_free(head);
+    assert_error(thr_head_create_file(*state, TENSORS, "other", &build, &head, &err), THR_ENOTFOUND, &err,
+                 "has no tensor other: of 8 it has, the first are ");
+    assert_error(thr_head_create_file(*state, TENSORS, "numbers.weight", &build, &head, &err), THR_EFORMAT, &err,
+                 "the tensor numbers.weight is no matrix of F32 or F16");
+    assert_error(thr_head_create_file(*state, TENSORS, "lm_head.bias", &build, &head, &err), THR_EFORMAT, &err,
+                 "the tensor lm_head.bias is no matrix");
+    assert_error(thr_head_create_file(*state, TENSORS, "odd.weight", &build, &head, &err), THR_EFORMAT, &err,
+                 "the tensor odd.bias is no vector");
+    assert_error(thr_head_create_file(*state, TENSORS, "long.weight", &build, &head, &err), THR_EDIM, &err,
+                 "8 biases for 4 words");
+    write_tensors(*state, TENSORS, all + 3, 1);
+    assert_error(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), THR_ENOTFOUND, &err,
+                 "has no tensor with a usual name of a head's: of 1 it has, the first are numbers.weight");
+    assert_null(head);
+}
+
+static void rows_are_read_from_other_files(void **state) {
+    static const char ROWS[] = "unit-head-file.fbin";
+    static const struct {
+        uint32_t n, d;
+        float rows[6];
+    } file = {3, 2, {1, 2, 3, 4, 5, 6}};
+    thr_head *head = NULL;
+    thr_head_build_options build;
+    thr_error err;
+    FILE *out = fopen(ROWS, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(&file, sizeof file, 1, out), 1);
+    (void)fclose(out);
+    thr_head_build_options_init(&build);
+    build.n_bands = 0;
+    assert_ok(thr_head_create_file(*state, ROWS, NULL, &build, &head, &err), &err);
+    assert_true(thr_head_get_info(head).n_words == 3 && thr_head_get_info(head).n_dims == 2);
+    assert_memory_equal(thr_head_of(head)->weights, file.rows, sizeof file.rows);
+    thr_head_free(head);
+    assert_error(thr_head_create_file(*state, ROWS, "x", &build, &head, &err), THR_EINVAL, &err, "has no tensors");
+    assert_error(thr_head_create_file(*state, "none.npy", NULL, &build, &head, &err), THR_ENOTFOUND, &err, "none.npy");
+    out = fopen("unit-head-file.txt", "w");
+    (void)fputs("word\n", out);
+    (void)fclose(out);
+    assert_error(thr_head_create_file(*state, "unit-head-file.txt", NULL, &build, &head, &err), THR_EFORMAT, &err,
+                 "is a text");
+}
+
+static int set_up(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+
+static int tear_down(void **state) {
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_opened_head_answers_as_the_one_that_was_saved),
+        cmocka_unit_test(every_changed_byte_is_found),
+        cmocka_unit_test(a_cut_file_is_not_opened),
+        cmocka_unit_test(a_file_that_changes_is_not_asked),
+        cmocka_unit_test(what_is_there_is_not_written_over),
+        cmocka_unit_test(a_file_does_not_depend_on_threads),
+        cmocka_unit_test(tensors_are_found_by_name),
+        cmocka_unit_test(rows_are_read_from_other_files),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* head_query.c - the best words are the naive ones, to the bit, with every screen, group and number of threads. */
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "head_support.h"
+
+static const head_case CASES[] = {
+    {1, 1, THR_DTYPE_F32, false, false, 0, 0, 0, 0},    {63, 7, THR_DTYPE_F32, true, false, 5, 1, 3, 2},
+    {130, 16, THR_DTYPE_F16, true, true, 8, 2, 4, 3},   {700, 33, THR_DTYPE_F32, false, true, 20, 2, 16, 1},
+    {1500, 64, THR_DTYPE_F32, true, true, 30, 1, 8, 3}, {64, 20, THR_DTYPE_F16, false, false, 3, 3, 5, 8},
+};
+enum { N_CASES = sizeof CASES / sizeof *CASES, STATES = 21 };
+
+static bool same_bits(float a, float b) {
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+typedef struct answer {
+    uint32_t *words, *n_candidates;
+    float *logits, *log_probs;
+} answer;
+
+static answer ask(thr_head *head, const float *states, uint64_t n_states, uint32_t k,
+                  const thr_head_query_options *options) {
+    const thr_matrix rows = thr_matrix_f32(states, n_states, thr_head_get_info(head).n_dims);
+    answer a = {test_array(n_states * k, sizeof(uint32_t)), test_array(n_states, sizeof(uint32_t)),
+                test_array(n_states * k, sizeof(float)), test_array(n_states * k, sizeof(float))};
+    thr_head_query_options o = *options;
+    thr_error err;
+    o.n_candidates = a.n_candidates;
+    assert_ok(thr_head_query(head, &rows, k, &o, a.words, a.logits, a.log_probs, &err), &err);
+    return a;
+}
+
+static void answer_free(answer *a) {
+    free(a->words);
+    free(a->n_candidates);
+    free(a->logits);
+    free(a->log_probs);
+}
+
+static void check(thr_head *head, const head_drawn *h, const float *states, uint32_t k, const thr_head_query_options *o,
+                  const char *what) {
+    const uint32_t n = h->shape.n_words, n_dims = h->shape.n_dims;
+    answer a = ask(head, states, STATES, k, o);
+    bool *wanted = test_array(n, sizeof *wanted), *everything = test_array(n, sizeof *everything);
+    thr_candidate *all = test_array(n, sizeof *all);
+    memset(everything, true, n * sizeof *everything);
+    const size_t group = o->group == 0 ? STATES : (size_t)o->group;
+    for (size_t i = 0; i < STATES; i++) {
+        const float *state = states + i * n_dims;
+        const size_t first = i / group * group, left = STATES - first;
+        double normaliser, exact;
+        (void)head_naive_answer(h, state, everything, all, &exact);
+        head_naive_candidates(head, h, o, states + first * n_dims, left < group ? left : group, k, wanted);
+        const size_t n_wanted = head_naive_answer(h, state, wanted, all, &normaliser);
+        assert_case(a.n_candidates[i] == n_wanted, "seed %llu, %s, state %zu: %u candidates, should be %zu",
+                    (unsigned long long)test_seed(), what, i, a.n_candidates[i], n_wanted);
+        if (o->normaliser == THR_HEAD_NORMALISER_EXACT)
+            normaliser = exact;
+        for (uint32_t j = 0; j < k; j++) {
+            const double log_prob = (double)all[j].score - normaliser;
+            assert_case(a.words[i * k + j] == all[j].row && same_bits(a.logits[i * k + j], all[j].score),
+                        "seed %llu, %s, state %zu: word %u is %u with %.9g, should be %llu with %.9g",
+                        (unsigned long long)test_seed(), what, i, j, a.words[i * k + j], (double)a.logits[i * k + j],
+                        (unsigned long long)all[j].row, (double)all[j].score);
+            assert_case(fabs((double)a.log_probs[i * k + j] - log_prob) <= 1e-6 * (1 + fabs(log_prob)),
+                        "seed %llu, %s, state %zu: log-probability %u is %.9g, should be %.9g",
+                        (unsigned long long)test_seed(), what, i, j, (double)a.log_probs[i * k + j], log_prob);
+        }
+    }
+    free(wanted);
+    free(everything);
+    free(all);
+    answer_free(&a);
+}
+
+static void answers_are_the_naive_ones(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    for (size_t i = 0; i < N_CASES; i++) {
+        thr_context *context = test_context((uint32_t)i % 3 + 1, THR_ISA_BEST, NULL);
+        const uint32_t n = CASES[i].n_words;
+        for (int ties = 0; ties < 2; ties++) {
+            head_drawn h = head_draw(&CASES[i], &rng, ties != 0);
+            thr_head *head = head_make(context, &h);
+            float *states = test_array((size_t)STATES * CASES[i].n_dims, sizeof *states);
+            const uint32_t always[] = {n - 1, n / 2, 0, n / 2};
+            head_draw_rows(&rng, states, STATES, CASES[i].n_dims, ties != 0);
+            head_find_codes(head, &h);
+            const int rounds = n > 500 ? 8 : 24; /* the naive model is slow */
+            for (int round = 0; round < rounds; round++) {
+                char what[80];
+                thr_head_query_options o;
+                thr_head_query_options_init(&o);
+                o.screen = (thr_head_screen)(CASES[i].n_bands > 0 ? round % 4 : round % 2);
+                o.normaliser = (thr_head_normaliser)(round / 4 % 2);
+                o.combine = (thr_head_combine)(round / 8 % 2);
+                o.n_shortlist = 1 + (uint32_t)thr_rng_below(&rng, n < 40 ? n : 40);
+                o.n_frequent = (uint32_t)thr_rng_below(&rng, n / 8 + 1);
+                o.threshold = 1 + (uint32_t)thr_rng_below(&rng, 4);
+                o.group = (uint64_t)(round / 2) % 6;
+                o.always = always;
+                o.n_always = (uint64_t)round % 5;
+                const uint32_t most = n < 12 ? n : 12,
+                               k = round == rounds - 1 ? n : 1 + (uint32_t)thr_rng_below(&rng, most);
+                (void)snprintf(what, sizeof what, "case %zu, ties %d, round %d", i, ties, round);
+                check(head, &h, states, k, &o, what);
+            }
+            free(states);
+            thr_head_free(head);
+            head_drawn_free(&h);
+        }
+        thr_context_free(context);
+    }
+}
+
+/* All bits, log-probabilities' too: on one thread by the scalar kernels, and on three by the best. */
+static void answers_do_not_depend_on_threads_or_kernels(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 1;
+    thr_context *one = test_context(1, THR_ISA_SCALAR, NULL), *three = test_context(3, THR_ISA_BEST, NULL);
+    for (size_t i = 2; i < 5; i++) {
+        head_drawn h = head_draw(&CASES[i], &rng, false);
+        thr_head *a = head_make(one, &h), *b = head_make(three, &h);
+        float *states = test_array((size_t)STATES * CASES[i].n_dims, sizeof *states);
+        test_gaussian(&rng, states, (size_t)STATES * CASES[i].n_dims);
+        for (int round = 0; round < 8; round++) {
+            thr_head_query_options o;
+            thr_head_query_options_init(&o);
+            o.screen = (thr_head_screen)(round % 4);
+            o.normaliser = (thr_head_normaliser)(round / 4);
+            o.n_shortlist = 30;
+            o.n_frequent = 40;
+            answer x = ask(a, states, STATES, 9, &o), y = ask(b, states, STATES, 9, &o);
+            assert_memory_equal(x.words, y.words, STATES * 9 * sizeof(uint32_t));
+            assert_memory_equal(x.logits, y.logits, STATES * 9 * sizeof(float));
+            assert_memory_equal(x.log_probs, y.log_probs, STATES * 9 * sizeof(float));
+            /* Alone a state has the answer that it has in a batch. */
+            answer z = ask(b, states + (size_t)5 * CASES[i].n_dims, 1, 9, &o);
+            assert_memory_equal(x.log_probs + 45, z.log_probs, 9 * sizeof(float));
+            assert_memory_equal(x.words + 45, z.words, 9 * sizeof(uint32_t));
+            answer_free(&x);
+            answer_free(&y);
+            answer_free(&z);
+        }
+        free(states);
+        thr_head_free(a);
+        thr_head_free(b);
+        head_drawn_free(&h);
+    }
+    thr_context_free(one);
+    thr_context_free(three);
+}
+
+static void recall_is_counted_against_all_words(void **state) {
+    uint64_t rng = test_seed() + 2;
+    head_drawn h = head_draw(&CASES[4], &rng, false);
+    thr_head *head = head_make(*state, &h);
+    float *states = test_array((size_t)STATES * h.shape.n_dims, sizeof *states);
+    thr_head_query_options full, o;
+    thr_head_recall recall;
+    thr_error err;
+    uint32_t counts[STATES];
+    const thr_matrix rows = thr_matrix_f32(states, STATES, h.shape.n_dims);
+    test_gaussian(&rng, states, (size_t)STATES * h.shape.n_dims);
+    thr_head_query_options_init(&full);
+    assert_ok(thr_head_measure(head, &rows, 5, &full, &recall, &err), &err);
+    assert_true(fabs(recall.recall - 1) < 1e-12 && recall.worst == 1 && fabs(recall.candidates - 1500) < 1e-9);
+    thr_head_query_options_init(&o);
+    o.screen = THR_HEAD_SCREEN_FREQUENT;
+    o.n_frequent = 700;
+    o.n_candidates = counts;
+    assert_ok(thr_head_measure(head, &rows, 5, &o, &recall, &err), &err);
+    answer a = ask(head, states, STATES, 5, &full), b = ask(head, states, STATES, 5, &o);
+    size_t found = 0, worst = 5;
+    for (size_t i = 0; i < STATES; i++) {
+        size_t n = 0;
+        for (size_t j = 0; j < 25; j++)
+            n += a.words[i * 5 + j / 5] == b.words[i * 5 + j % 5];
+        found += n;
+        worst = n < worst ? n : worst;
+        assert_int_equal(counts[i], 700);
+    }
+    assert_true(found > 0 && found < 5 * STATES);
+    assert_true(fabs(recall.recall - (double)found / (5 * STATES)) < 1e-9);
+    assert_true(fabs(recall.worst - (double)worst / 5) < 1e-9 && recall.candidates == 700);
+    const thr_matrix none = thr_matrix_f32(states, 0, h.shape.n_dims);
+    assert_error(thr_head_measure(head, &none, 5, &o, &recall, &err), THR_EDIM, &err, "no states to measure");
+    answer_free(&a);
+    answer_free(&b);
+    free(states);
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
+/* A shortlist of a twentieth of the words has the best; one of all words has all. */
+static void a_shortlist_by_planes_keeps_the_best(void **state) {
+    uint64_t rng = test_seed() + 3;
+    const head_case shape = {3000, 96, THR_DTYPE_F32, true, false, 0, 0, 0, 3};
+    head_drawn h = head_draw(&shape, &rng, false);
+    for (uint32_t w = 0; w < shape.n_words; w++) /* what all rows share moves all logits alike */
+        for (uint32_t d = 0; d < shape.n_dims; d++)
+            h.weights[(size_t)w * shape.n_dims + d] += 3;
+    thr_head *head = head_make(*state, &h);
+    float *states = test_array((size_t)STATES * shape.n_dims, sizeof *states);
+    thr_head_query_options o;
+    thr_head_recall recall;
+    thr_error err;
+    const thr_matrix rows = thr_matrix_f32(states, STATES, shape.n_dims);
+    test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
+    thr_head_query_options_init(&o);
+    o.screen = THR_HEAD_SCREEN_PLANES;
+    o.n_shortlist = 150;
+    assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
+    assert_true(recall.candidates == 150);
+    assert_case(recall.recall >= 0.99, "seed %llu: recall %.4f", (unsigned long long)test_seed(), recall.recall);
+    o.n_shortlist = 3000;
+    assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
+    assert_true(recall.candidates == 3000 && recall.recall == 1);
+    o.n_shortlist = THR_HEAD_AUTO;
+    assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
+    assert_true(recall.candidates == 260);
+    free(states);
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
+typedef struct asker {
+    thr_head *head;
+    const float *states;
+    thr_head_screen screen;
+    answer got;
+} asker;
+
+static void *ask_thread(void *arg) {
+    asker *a = arg;
+    thr_head_query_options o;
+    thr_head_query_options_init(&o);
+    o.screen = a->screen;
+    o.n_shortlist = 40;
+    for (int round = 0; round < 5; round++) {
+        if (round > 0)
+            answer_free(&a->got);
+        a->got = ask(a->head, a->states, STATES, 6, &o);
+    }
+    return NULL;
+}
+
+static void many_may_ask_at_once(void **state) {
+    enum { ASKERS = 4 };
+    uint64_t rng = test_seed() + 4;
+    head_drawn h = head_draw(&CASES[4], &rng, false);
+    thr_head *head = head_make(*state, &h);
+    float *states = test_array((size_t)STATES * h.shape.n_dims, sizeof *states);
+    asker askers[ASKERS];
+    pthread_t threads[ASKERS];
+    test_gaussian(&rng, states, (size_t)STATES * h.shape.n_dims);
+    for (int i = 0; i < ASKERS; i++) {
+        askers[i] = (asker){.head = head, .states = states, .screen = (thr_head_screen)i};
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_thread, &askers[i]), 0);
+    }
+    for (int i = 0; i < ASKERS; i++)
+        (void)pthread_join(threads[i], NULL);
+    for (int i = 0; i < ASKERS; i++) {
+        asker alone = {.head = head, .states = states, .screen = (thr_head_screen)i};
+        (void)ask_thread(&alone);
+        assert_memory_equal(askers[i].got.words, alone.got.words, STATES * 6 * sizeof(uint32_t));
+        assert_memory_equal(askers[i].got.log_probs, alone.got.log_probs, STATES * 6 * sizeof(float));
+        answer_free(&askers[i].got);
+        answer_free(&alone.got);
+    }
+    free(states);
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
+static void words_by_hand(void **state) {
+    /* Logits of (1, 2): 3.5, 2, 3, 3.5; e^3.5 twice, e^3, e^2: ln of the sum 4.5027... */
+    static const float weights[] = {1, 1, 2, 0, -1, 2, 1, 1}, bias[] = {0.5F, 0, 0, 0.5F}, states[] = {1, 2};
+    const thr_matrix w = thr_matrix_f32(weights, 4, 2), s = thr_matrix_f32(states, 1, 2);
+    thr_head_build_options build;
+    thr_head_query_options o;
+    thr_head *head;
+    thr_error err;
+    uint32_t words[4];
+    float logits[4], log_probs[4];
+    thr_head_build_options_init(&build);
+    build.bias = bias;
+    build.n_bias = 4;
+    build.n_bands = 0;
+    assert_ok(thr_head_create(*state, &w, &build, &head, &err), &err);
+    assert_ok(thr_head_query(head, &s, 4, NULL, words, logits, log_probs, &err), &err);
+    static const uint32_t order[] = {0, 3, 2, 1};
+    static const float wanted[] = {3.5F, 3.5F, 3, 2};
+    const double sum = log(2 * exp(3.5) + exp(3) + exp(2));
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(words[i], order[i]);
+        assert_true(same_bits(logits[i], wanted[i]));
+        assert_true(fabs((double)log_probs[i] - ((double)wanted[i] - sum)) < 1e-6);
+    }
+    /* Of the words 0 and 2 alone. */
+    static const uint32_t always[] = {2};
+    thr_head_query_options_init(&o);
+    o.screen = THR_HEAD_SCREEN_FREQUENT;
+    o.n_frequent = 1;
+    o.always = always;
+    o.n_always = 1;
+    assert_ok(thr_head_query(head, &s, 2, &o, words, NULL, log_probs, &err), &err);
+    assert_true(words[0] == 0 && words[1] == 2);
+    assert_true(fabs((double)log_probs[1] - (3 - log(exp(3.5) + exp(3)))) < 1e-6);
+    const thr_matrix none = thr_matrix_f32(states, 0, 2);
+    assert_ok(thr_head_query(head, &none, 2, &o, words, NULL, log_probs, &err), &err);
+    thr_head_free(head);
+}
+
+static int set_up(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+
+static int tear_down(void **state) {
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_by_hand),
+        cmocka_unit_test(answers_are_the_naive_ones),
+        cmocka_unit_test(answers_do_not_depend_on_threads_or_kernels),
+        cmocka_unit_test(a_shortlist_by_planes_keeps_the_best),
+        cmocka_unit_test(many_may_ask_at_once),
+        cmocka_unit_test(recall_is_counted_against_all_words),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* head_refused.c - what is wrong is told in words; memory may end anywhere, and a second query asks for none. */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "head_support.h"
+
+static const char PATH[] = "unit-head-refused.head";
+static const head_case SHAPE = {300, 12, THR_DTYPE_F32, true, true, 6, 2, 8, 3};
+
+static void bad_weights_are_told(void **state) {
+    uint64_t rng = test_seed();
+    thr_error err;
+    thr_head *head = NULL;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_matrix weights = thr_matrix_f32(h.weights, 300, 12);
+    const thr_head_build_options good = h.options;
+
+    h.weights[123 * 12 + 5] = NAN;
+    assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_ERANGE, &err,
+                 "row 123 of the weights holds NaN or infinity");
+    h.weights[123 * 12 + 5] = -INFINITY;
+    assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_ERANGE, &err, "row 123 of the weights");
+    h.weights[123 * 12 + 5] = 0x1p61F;
+    assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_ERANGE, &err,
+                 "row 123 of the weights is longer than 2^60");
+    h.weights[123 * 12 + 5] = 70000;
+    h.options.dtype = THR_DTYPE_F16;
+    assert_error(thr_head_create(*state, &weights, &h.options, &head, &err), THR_ERANGE, &err,
+                 "row 123 of the weights holds 70000, and f16 ends at 65504: keep the weights as f32");
+    h.weights[123 * 12 + 5] = 1;
+
+    weights.n_rows = 0;
+    assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_EDIM, &err, "weights of 0 words");
+    weights.n_rows = 20000000;
+    assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_EDIM, &err, "weights of 20000000 words");
+    weights.n_rows = 300;
+    weights.n_dims = 0;
+    assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_EDIM, &err, "weights of 0 dimensions");
+    weights.n_dims = 12;
+    assert_error(thr_head_create(*state, NULL, &good, &head, &err), THR_EINVAL, &err, "a head is made with");
+    assert_null(head);
+    head_drawn_free(&h);
+}
+
+static void bad_options_of_a_build_are_told(void **state) {
+    uint64_t rng = test_seed();
+    thr_error err;
+    thr_head *head = NULL;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    const thr_matrix weights = thr_matrix_f32(h.weights, 300, 12);
+    const thr_head_build_options good = h.options;
+    thr_head_build_options o = good;
+    o.n_bias = 299;
+    assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EDIM, &err, "299 biases for 300 words");
+    h.bias[7] = INFINITY;
+    assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_ERANGE, &err, "the bias of word 7 is inf");
+    h.bias[7] = 0;
+    h.order[3] = h.order[1];
+    assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_EINVAL, &err, "frequent word number 3, ");
+    h.order[3] = 300;
+    assert_error(thr_head_create(*state, &weights, &good, &head, &err), THR_EINVAL, &err,
+                 "frequent word number 3, 300, is none of the head's");
+    o = good;
+    o.frequent = NULL;
+    o.n_places = 13;
+    assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
+                 "a hash of the largest of 13 components: 2 to 12 can be compared");
+    o = good;
+    o.dtype = THR_DTYPE_I8;
+    assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
+                 "weights are kept as f32 or f16, not as i8");
+    o = good;
+    o.n_planes = 9;
+    o.frequent = NULL;
+    assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err, "codes of 9 planes: 1 to 8");
+    o = good;
+    o.size = 3;
+    assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err, "thr_head_build_options");
+    head_drawn_free(&h);
+}
+
+typedef struct wrong_query {
+    thr_head_query_options options;
+    uint32_t k;
+    thr_status status;
+    const char *text;
+} wrong_query;
+
+static void bad_queries_are_told(void **state) {
+    static const uint32_t always[] = {3, 300};
+    uint64_t rng = test_seed();
+    thr_error err;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_head *head = head_make(*state, &h);
+    uint32_t *words = test_array(301 * 2, sizeof *words);
+    float states[24] = {1, [13] = 2};
+    thr_matrix rows = thr_matrix_f32(states, 2, 12);
+    thr_head_query_options good;
+    thr_head_query_options_init(&good);
+    wrong_query cases[] = {
+        {good, 0, THR_EINVAL, "the best 0 words of a head that has 300"},
+        {good, 301, THR_EINVAL,
+         "the best 301 words of a head that has 300: ask for 1 or more, and no more than it has"},
+        {good, 1, THR_EINVAL, "there is no screen number 4"},
+        {good, 1, THR_EINVAL, "there is no normaliser number 2"},
+        {good, 1, THR_EINVAL, "there is no way number 2 to put hits together"},
+        {good, 1, THR_EINVAL, "301 frequent words of a head that has 300 words"},
+        {good, 1, THR_EINVAL, "a threshold of 0 hits"},
+        {good, 1, THR_EINVAL, "always-in word number 1 is 300, and the head has 300 words"},
+        {good, 1, THR_EINVAL, "2 always-in words, and no list of them"},
+        {good, 1, THR_EINVAL, "a shortlist of 0 words of a head that has 300"},
+        {good, 1, THR_EINVAL, "a shortlist of 301 words of a head that has 300"},
+    };
+    cases[2].options.screen = (thr_head_screen)4;
+    cases[3].options.normaliser = (thr_head_normaliser)2;
+    cases[4].options.combine = (thr_head_combine)2;
+    cases[5].options.n_frequent = 301;
+    cases[6].options.threshold = 0;
+    cases[7].options.always = always;
+    cases[7].options.n_always = cases[8].options.n_always = 2;
+    cases[9].options.n_shortlist = 0;
+    cases[10].options.n_shortlist = 301;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_error(thr_head_query(head, &rows, cases[i].k, &cases[i].options, words, NULL, NULL, &err),
+                     cases[i].status, &err, cases[i].text);
+    states[17] = NAN;
+    assert_error(thr_head_query(head, &rows, 1, NULL, words, NULL, NULL, &err), THR_ERANGE, &err,
+                 "state 1 holds NaN or infinity");
+    states[17] = 0x1p61F;
+    assert_error(thr_head_query(head, &rows, 1, NULL, words, NULL, NULL, &err), THR_ERANGE, &err,
+                 "state 1 is longer than 2^60");
+    states[17] = 0;
+    rows.n_dims = 11;
+    assert_error(thr_head_query(head, &rows, 1, NULL, words, NULL, NULL, &err), THR_EDIM, &err,
+                 "states of 11 dimensions for a head of 12");
+    rows.n_dims = 12;
+    assert_error(thr_head_query(head, &rows, 1, NULL, NULL, NULL, NULL, &err), THR_EINVAL, &err, "room for words");
+    assert_ok(thr_head_query(head, &rows, 300, NULL, words, NULL, NULL, &err), &err);
+    thr_head_free(head);
+
+    h.options.n_bands = h.options.n_planes = 0;
+    head = head_make(*state, &h);
+    good.screen = THR_HEAD_SCREEN_WTA;
+    assert_error(thr_head_query(head, &rows, 1, &good, words, NULL, NULL, &err), THR_EUNSUPPORTED, &err,
+                 "the head has no hashes: build it with bands, or take another screen");
+    good.screen = THR_HEAD_SCREEN_PLANES;
+    assert_error(thr_head_query(head, &rows, 1, &good, words, NULL, NULL, &err), THR_EUNSUPPORTED, &err,
+                 "the head has no codes: build it with planes, or take another screen");
+    thr_head_free(head);
+    thr_head_free(NULL);
+    free(words);
+    head_drawn_free(&h);
+}
+
+/* A screen that lets no word by gives the most frequent ones, in number k. */
+static void an_empty_screen_gives_frequent_words(void **state) {
+    uint64_t rng = test_seed();
+    thr_error err;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_head *head = head_make(*state, &h);
+    uint32_t words[3], n_candidates;
+    float states[12] = {1};
+    const thr_matrix rows = thr_matrix_f32(states, 1, 12);
+    thr_head_query_options o;
+    thr_head_query_options_init(&o);
+    o.screen = THR_HEAD_SCREEN_WTA;
+    o.n_frequent = 0;
+    o.threshold = 1000;
+    o.n_candidates = &n_candidates;
+    assert_ok(thr_head_query(head, &rows, 3, &o, words, NULL, NULL, &err), &err);
+    assert_int_equal(n_candidates, 3);
+    for (int i = 0; i < 3; i++)
+        assert_true(words[i] == h.order[0] || words[i] == h.order[1] || words[i] == h.order[2]);
+    thr_head_free(head);
+    head_drawn_free(&h);
+}
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+static thr_status ask(thr_head *head, const thr_matrix *rows, int round, thr_error *err) {
+    uint32_t words[12 * 7], n_candidates[12];
+    float logits[12 * 7], log_probs[12 * 7];
+    thr_head_query_options o;
+    thr_head_query_options_init(&o);
+    o.screen = (thr_head_screen)(round % 4);
+    o.normaliser = (thr_head_normaliser)(round / 4 % 2);
+    o.group = 5;
+    o.n_frequent = 20;
+    o.n_shortlist = 30;
+    o.n_candidates = n_candidates;
+    return thr_head_query(head, rows, 7, &o, words, logits, log_probs, err);
+}
+
+/* Everything that asks for memory. */
+static thr_status do_all(thr_context *context, const head_drawn *h, const thr_matrix *rows, thr_error *err) {
+    const thr_matrix weights = thr_matrix_f32(h->weights, 300, 12);
+    thr_head *head = NULL, *opened = NULL;
+    thr_head_recall recall;
+    thr_status status = thr_head_create(context, &weights, &h->options, &head, err);
+    if (status == THR_OK)
+        status = thr_head_save(head, PATH, true, err);
+    if (status == THR_OK)
+        status = thr_head_open(context, PATH, &opened, err);
+    for (int round = 0; round < 8 && status == THR_OK; round++)
+        status = ask(opened, rows, round, err);
+    if (status == THR_OK)
+        status = thr_head_measure(opened, rows, 7, NULL, &recall, err);
+    if (status == THR_OK)
+        status = thr_head_verify(opened, err);
+    thr_head_free(head);
+    thr_head_free(opened);
+    return status;
+}
+
+/* The first round lets none fail: which kernel is the fastest is measured once a process, or guessed without memory. */
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    float states[144];
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    const thr_matrix rows = thr_matrix_f32(states, 12, 12);
+    bool failed = true;
+    test_gaussian(&rng, states, 144);
+    for (size_t fail_at = 0; failed || fail_at <= 1; fail_at++) {
+        test_memory tracked = {.fail_at = 0};
+        thr_context *context = test_context(2, THR_ISA_BEST, &tracked);
+        thr_error err = {.status = THR_OK};
+        tracked.fail_at = fail_at == 0 ? 0 : tracked.calls + fail_at;
+        const thr_status status = do_all(context, &h, &rows, &err);
+        failed = fail_at > 0 && tracked.calls >= tracked.fail_at;
+        thr_context_free(context);
+        assert_int_equal(tracked.live, 0);
+        if (failed) {
+            assert_error(status, THR_ENOMEM, &err, NULL);
+        } else {
+            assert_ok(status, &err);
+            assert_true(fail_at == 0 || fail_at > 30);
+        }
+    }
+    (void)unlink(PATH);
+    head_drawn_free(&h);
+}
+
+static void a_second_query_asks_for_no_memory(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    float states[144];
+    test_memory tracked = {.fail_at = 0};
+    thr_context *context = test_context(2, THR_ISA_BEST, &tracked);
+    thr_error err;
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_head *head = head_make(context, &h);
+    const thr_matrix rows = thr_matrix_f32(states, 12, 12);
+    test_gaussian(&rng, states, 144);
+    for (int round = 0; round < 8; round++)
+        assert_ok(ask(head, &rows, round, &err), &err);
+    const size_t calls = tracked.calls;
+    for (int again = 0; again < 5; again++) { /* other states, of which other words are candidates */
+        test_gaussian(&rng, states, 144);
+        for (int round = 0; round < 8; round++)
+            assert_ok(ask(head, &rows, round, &err), &err);
+    }
+    assert_int_equal(tracked.calls, calls);
+    thr_head_free(head);
+    thr_context_free(context);
+    assert_int_equal(tracked.live, 0);
+    head_drawn_free(&h);
+}
+
+static int set_up(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+
+static int tear_down(void **state) {
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_weights_are_told),      cmocka_unit_test(bad_options_of_a_build_are_told),
+        cmocka_unit_test(bad_queries_are_told),      cmocka_unit_test(an_empty_screen_gives_frequent_words),
+        cmocka_unit_test(every_allocation_may_fail), cmocka_unit_test(a_second_query_asks_for_no_memory),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* head_support.h - heads drawn at random, and the query by the book: every logit, sorted, and a sum in double. */
+#ifndef TEST_HEAD_SUPPORT_H
+#define TEST_HEAD_SUPPORT_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "head/head_impl.h"
+#include "select/candidates.h"
+#include "support.h"
+
+typedef struct head_case {
+    uint32_t n_words, n_dims;
+    thr_dtype dtype;
+    bool bias, order;
+    uint32_t n_bands, n_hashes, n_places, n_planes;
+} head_case;
+
+typedef struct head_drawn {
+    head_case shape;
+    float *weights, *bias;
+    uint32_t *order;
+    uint32_t *codes; /* of words, once they are wanted */
+    thr_head_build_options options;
+} head_drawn;
+
+/* Small whole numbers of eight, so that there are ties; every ninth row is a copy of another. */
+static inline void head_draw_rows(uint64_t *rng, float *rows, size_t n_rows, uint32_t n_dims, bool ties) {
+    test_gaussian(rng, rows, n_rows * n_dims);
+    for (size_t i = 0; ties && i < n_rows; i++)
+        for (uint32_t d = 0; d < n_dims; d++)
+            rows[i * n_dims + d] =
+                i % 9 == 8 ? rows[(i / 2) * n_dims + d] : (float)(int)(rows[i * n_dims + d] * 4) / 8.0F;
+}
+
+static inline head_drawn head_draw(const head_case *shape, uint64_t *rng, bool ties) {
+    const size_t n = shape->n_words;
+    head_drawn h = {.shape = *shape, .weights = test_array(n * shape->n_dims, sizeof(float))};
+    head_draw_rows(rng, h.weights, n, shape->n_dims, ties);
+    h.bias = test_array(n, sizeof(float));
+    test_gaussian(rng, h.bias, n);
+    h.order = test_array(n, sizeof(uint32_t));
+    for (uint32_t w = 0; w < n; w++)
+        h.order[w] = w;
+    for (uint32_t w = 0; w < n; w++) {
+        const uint32_t other = w + (uint32_t)thr_rng_below(rng, n - w), word = h.order[other];
+        h.order[other] = h.order[w];
+        h.order[w] = word;
+    }
+    thr_head_build_options_init(&h.options);
+    h.options.dtype = shape->dtype;
+    h.options.n_bands = shape->n_bands;
+    h.options.n_hashes = shape->n_hashes;
+    h.options.n_places = shape->n_places;
+    h.options.n_planes = shape->n_planes;
+    h.options.bias = shape->bias ? h.bias : NULL;
+    h.options.n_bias = n;
+    h.options.frequent = shape->order ? h.order : NULL;
+    h.options.n_frequent = n / 2 + 1;
+    if (shape->order) { /* the rest is as it is numbered */
+        uint8_t *seen = test_array(n, 1);
+        uint32_t at = (uint32_t)(n / 2 + 1);
+        for (uint32_t i = 0; i < at; i++)
+            seen[h.order[i]] = 1;
+        for (uint32_t w = 0; w < n; w++)
+            if (seen[w] == 0)
+                h.order[at++] = w;
+        free(seen);
+    }
+    return h;
+}
+
+static inline void head_drawn_free(head_drawn *h) {
+    free(h->weights);
+    free(h->bias);
+    free(h->order);
+    free(h->codes);
+}
+
+/* Of the weights as they are kept; that hashes are right is for lsh_wta.c. */
+static inline void head_find_codes(const thr_head *head, head_drawn *h) {
+    const thr_head_contents *c = thr_head_of(head);
+    const thr_matrix kept = {c->weights, c->n_words, c->n_dims, c->dtype, thr_head_row_size(c)};
+    float *row = test_array(c->n_dims, sizeof *row);
+    h->codes = test_array((size_t)c->n_words * h->shape.n_bands + 1, sizeof *h->codes);
+    for (uint32_t w = 0; w < c->n_words && h->shape.n_bands > 0; w++) {
+        assert_int_equal(thr_matrix_to_f32(&kept, w, 1, row), THR_OK);
+        thr_wta_hash(&head->wta, row, h->codes + (size_t)w * h->shape.n_bands);
+    }
+    free(row);
+}
+
+static inline thr_head *head_make(thr_context *context, const head_drawn *h) {
+    thr_head *head = NULL;
+    thr_error err;
+    const thr_matrix weights = thr_matrix_f32(h->weights, h->shape.n_words, h->shape.n_dims);
+    assert_ok(thr_head_create(context, &weights, &h->options, &head, &err), &err);
+    return head;
+}
+
+/* The logit as the scalar kernel states it. */
+static inline float head_logit(const head_drawn *h, const float *state, uint32_t word) {
+    const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
+    const uint32_t n_dims = h->shape.n_dims;
+    const float *row = h->weights + (size_t)word * n_dims;
+    float logit = 0;
+    if (h->shape.dtype == THR_DTYPE_F16) {
+        uint16_t *half = test_array(n_dims, sizeof *half);
+        kernels->f32_to_f16(half, row, n_dims);
+        kernels->dot_f16(&logit, state, half, 0, 1, n_dims);
+        free(half);
+    } else {
+        kernels->dot_f32(&logit, state, row, 0, 1, n_dims);
+    }
+    return h->shape.bias ? logit + h->bias[word] : logit;
+}
+
+/* What the scan finds of the codes, state by state; that it finds what is best is for scan_search.c. */
+static inline void head_find_shortlists(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
+                                        const float *states, size_t n_states, bool *wanted) {
+    const uint32_t n_dims = h->shape.n_dims, n_coded = n_dims + h->shape.bias;
+    float *coded = test_array(n_coded, sizeof *coded);
+    uint64_t *rows = test_array(o->n_shortlist, sizeof *rows);
+    thr_scan *scan = NULL;
+    thr_search_options options;
+    thr_error err;
+    thr_search_options_init(&options);
+    options.n_survivors = options.n_candidates = o->n_shortlist;
+    assert_ok(thr_scan_create(head->context, &scan, &err), &err);
+    for (size_t i = 0; i < n_states; i++) {
+        memcpy(coded, states + i * n_dims, n_dims * sizeof *coded);
+        if (h->shape.bias)
+            coded[n_dims] = 1;
+        const thr_matrix query = thr_matrix_f32(coded, 1, n_coded);
+        assert_ok(thr_scan_search(scan, &head->target, &query, o->n_shortlist, &options, rows, NULL, &err), &err);
+        for (uint32_t j = 0; j < o->n_shortlist; j++)
+            wanted[rows[j]] = true;
+    }
+    thr_scan_free(scan);
+    free(coded);
+    free(rows);
+}
+
+/* Which words a group of states is given: wanted[w]. */
+static inline void head_naive_candidates(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
+                                         const float *states, size_t n_states, uint32_t k, bool *wanted) {
+    const uint32_t n = h->shape.n_words, n_bands = h->shape.n_bands;
+    uint32_t n_wanted = 0;
+    for (uint32_t i = 0; i < n; i++)
+        wanted[i] = o->screen == THR_HEAD_SCREEN_FULL;
+    for (uint64_t i = 0; i < o->n_always; i++)
+        wanted[o->always[i]] = true;
+    for (uint32_t i = 0; i < o->n_frequent; i++)
+        wanted[h->shape.order ? h->order[i] : i] = true;
+    if (o->screen == THR_HEAD_SCREEN_WTA) {
+        uint32_t *of_state = test_array(n_bands, sizeof *of_state);
+        uint32_t *largest = test_array(n, sizeof *largest), *sums = test_array(n, sizeof *sums);
+        for (size_t i = 0; i < n_states; i++) {
+            thr_wta_hash(&head->wta, states + i * h->shape.n_dims, of_state);
+            for (uint32_t w = 0; w < n; w++) {
+                uint32_t hits = 0;
+                for (uint32_t band = 0; band < n_bands; band++)
+                    hits += h->codes[(size_t)w * n_bands + band] == of_state[band];
+                largest[w] = hits > largest[w] ? hits : largest[w];
+                sums[w] += hits;
+            }
+        }
+        for (uint32_t w = 0; w < n; w++)
+            wanted[w] = wanted[w] || (o->combine == THR_HEAD_COMBINE_SUM ? sums : largest)[w] >= o->threshold;
+        free(of_state);
+        free(largest);
+        free(sums);
+    }
+    if (o->screen == THR_HEAD_SCREEN_PLANES)
+        head_find_shortlists(head, h, o, states, n_states, wanted);
+    for (uint32_t w = 0; w < n; w++)
+        n_wanted += wanted[w];
+    for (uint32_t i = 0; n_wanted < k; i++) {
+        const uint32_t w = h->shape.order ? h->order[i] : i;
+        n_wanted += !wanted[w];
+        wanted[w] = true;
+    }
+}
+
+static inline int head_order(const void *a, const void *b) {
+    const thr_candidate *x = a, *y = b;
+    return thr_candidate_before(*x, *y) ? -1 : thr_candidate_before(*y, *x);
+}
+
+/* Words among the wanted, best first, to all (n_words places); returns how many. *normaliser: ln of their sum. */
+static inline size_t head_naive_answer(const head_drawn *h, const float *state, const bool *wanted, thr_candidate *all,
+                                       double *normaliser) {
+    size_t n = 0;
+    double sum = 0;
+    for (uint32_t w = 0; w < h->shape.n_words; w++)
+        if (wanted[w])
+            all[n++] = (thr_candidate){w, head_logit(h, state, w), 0};
+    qsort(all, n, sizeof *all, head_order);
+    for (size_t i = 0; i < n; i++)
+        sum += exp((double)all[i].score - (double)all[0].score);
+    *normaliser = (double)all[0].score + log(sum);
+    return n;
+}
+
+#endif

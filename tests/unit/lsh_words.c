@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lsh_words.c - cuckoo tables find what was put in; words go on by the hits that counting pair by pair gives. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lsh/lsh.h"
+#include "support.h"
+
+static thr_cuckoo_slot *draw_spans(uint64_t *rng, size_t n) {
+    thr_cuckoo_slot *spans = test_array(n, sizeof *spans);
+    for (size_t i = 0; i < n; i++) /* all keys differ */
+        spans[i] = (thr_cuckoo_slot){(uint32_t)(i % 7), (uint32_t)(i / 7 * 3) ^ 0x5a000000u,
+                                     (uint32_t)thr_rng_below(rng, 1000), 1 + (uint32_t)thr_rng_below(rng, 9)};
+    return spans;
+}
+
+static void every_key_is_found_and_no_other(void **state) {
+    static const size_t NS[] = {1, 2, 100, 5000, 60000};
+    uint64_t rng = test_seed();
+    for (size_t i = 0; i < sizeof NS / sizeof *NS; i++) {
+        thr_cuckoo_slot *spans = draw_spans(&rng, NS[i]), *slots;
+        thr_cuckoo table;
+        thr_error err;
+        assert_ok(thr_cuckoo_build(*state, spans, NS[i], thr_cuckoo_room(NS[i]), 3, &slots, &table, &err), &err);
+        for (size_t j = 0; j < NS[i]; j++) {
+            const thr_cuckoo_slot *found = thr_cuckoo_find(&table, spans[j].band, spans[j].code);
+            assert_non_null(found);
+            assert_memory_equal(found, &spans[j], sizeof *found);
+            assert_null(thr_cuckoo_find(&table, spans[j].band + 7, spans[j].code));
+            assert_null(thr_cuckoo_find(&table, spans[j].band, spans[j].code + 1));
+        }
+        assert_null(thr_cuckoo_find(&table, 0, 0));
+        thr_release(*state, slots);
+        free(spans);
+    }
+}
+
+/* Of 40 keys in 40 slots and less some have no place: first the stash takes them, then there is no table. */
+static void what_has_no_place_goes_to_the_stash_and_then_is_told(void **state) {
+    uint64_t rng = test_seed();
+    thr_cuckoo_slot *spans = draw_spans(&rng, 40), *slots;
+    bool stashed = false, refused = false;
+    for (uint32_t n_slots = 100; n_slots > 0; n_slots--) {
+        thr_cuckoo table;
+        thr_error err;
+        const thr_status status = thr_cuckoo_build(*state, spans, 40, n_slots, 9, &slots, &table, &err);
+        if (status != THR_OK) {
+            assert_error(status, THR_EUNSUPPORTED, &err, "has room for 40 band codes, whichever of 16 seeds");
+            assert_null(slots);
+            refused = true;
+            continue;
+        }
+        assert_true(n_slots + table.n_stash >= 40 && table.n_stash <= THR_CUCKOO_STASH);
+        stashed = stashed || table.n_stash > 0;
+        for (size_t j = 0; j < 40; j++)
+            assert_memory_equal(thr_cuckoo_find(&table, spans[j].band, spans[j].code), &spans[j], sizeof *spans);
+        assert_null(thr_cuckoo_find(&table, 99, 99));
+        thr_release(*state, slots);
+    }
+    assert_true(stashed && refused);
+    free(spans);
+}
+
+static void a_table_has_a_limit(void **state) {
+    (void)state;
+    assert_int_equal(thr_cuckoo_room(0), 16);
+    assert_int_equal(thr_cuckoo_room(4), 25);
+    assert_true(thr_cuckoo_room(900000000) > 2000000000);
+    assert_int_equal(thr_cuckoo_room(1000000000), 0);
+}
+
+/* Codes of few values, so that many words share each. */
+static uint32_t *draw_codes(uint64_t *rng, size_t n, uint32_t values) {
+    uint32_t *codes = test_array(n, sizeof *codes);
+    for (size_t i = 0; i < n; i++)
+        codes[i] = (uint32_t)(thr_rng_below(rng, values) * 0x10001000u);
+    return codes;
+}
+
+/* L[i, w] by comparing codes. */
+static uint32_t naive_hits(const uint32_t *word, const uint32_t *state, uint32_t n_bands) {
+    uint32_t hits = 0;
+    for (uint32_t band = 0; band < n_bands; band++)
+        hits += word[band] == state[band];
+    return hits;
+}
+
+static void marked_words_are_those_with_the_hits(void **state) {
+    static const struct {
+        uint32_t n_words, n_bands, values;
+    } SHAPES[] = {{1, 1, 1}, {64, 3, 2}, {1000, 20, 5}, {333, 50, 12}};
+    enum { MOST_STATES = 5 };
+    uint64_t rng = test_seed();
+    for (size_t s = 0; s < sizeof SHAPES / sizeof *SHAPES; s++) {
+        const uint32_t n = SHAPES[s].n_words, n_bands = SHAPES[s].n_bands;
+        uint32_t *codes = draw_codes(&rng, (size_t)n * n_bands, SHAPES[s].values);
+        thr_lsh_memory memory;
+        thr_lsh lsh;
+        thr_lsh_counter counter;
+        thr_error err;
+        assert_ok(thr_lsh_build(*state, codes, n, n_bands, 1, &memory, &lsh, &err), &err);
+        assert_null(thr_lsh_check(&lsh));
+        assert_ok(thr_lsh_counter_make(*state, n, &counter, &err), &err);
+        for (int round = 0; round < 60; round++) {
+            const size_t n_states = 1 + (size_t)thr_rng_below(&rng, MOST_STATES);
+            const uint32_t threshold = 1 + (uint32_t)thr_rng_below(&rng, n_bands + 3);
+            const thr_lsh_combine combine = round % 2 == 0 ? THR_LSH_LARGEST : THR_LSH_SUM;
+            uint32_t *states = draw_codes(&rng, n_states * n_bands, SHAPES[s].values + 1);
+            uint64_t *marks = test_array(n / 64 + 1, sizeof *marks);
+            thr_lsh_mark(&lsh, &counter, states, n_states, threshold, combine, marks);
+            for (uint32_t w = 0; w < n; w++) {
+                uint32_t largest = 0, sum = 0;
+                for (size_t i = 0; i < n_states; i++) {
+                    const uint32_t hits = naive_hits(&codes[(size_t)w * n_bands], &states[i * n_bands], n_bands);
+                    largest = hits > largest ? hits : largest;
+                    sum += hits;
+                }
+                const bool wanted = (combine == THR_LSH_LARGEST ? largest : sum) >= threshold;
+                assert_case((marks[w / 64] >> w % 64 & 1) == wanted, "seed %llu, shape %zu, round %d, word %u",
+                            (unsigned long long)test_seed(), s, round, w);
+                assert_int_equal(counter.counts[w], 0);
+            }
+            free(states);
+            free(marks);
+        }
+        thr_lsh_counter_free(*state, &counter);
+        thr_lsh_free(*state, &memory);
+        free(codes);
+    }
+}
+
+static void words_and_bands_have_limits(void **state) {
+    static const uint32_t code = 0;
+    thr_lsh_memory memory;
+    thr_lsh lsh;
+    thr_error err;
+    assert_error(thr_lsh_build(*state, &code, 0, 1, 1, &memory, &lsh, &err), THR_EDIM, &err, "0 words in 1 bands");
+    assert_error(thr_lsh_build(*state, &code, 1, 0, 1, &memory, &lsh, &err), THR_EDIM, &err, "1 words in 0 bands");
+    assert_error(thr_lsh_build(*state, &code, 65536, 65536, 1, &memory, &lsh, &err), THR_EDIM, &err, "in all bands");
+}
+
+static void what_a_file_may_not_hold_is_noticed(void **state) {
+    uint64_t rng = test_seed();
+    uint32_t *codes = draw_codes(&rng, 30, 3);
+    thr_lsh_memory memory;
+    thr_lsh lsh;
+    thr_error err;
+    assert_ok(thr_lsh_build(*state, codes, 10, 3, 1, &memory, &lsh, &err), &err);
+    memory.words[29] = 10;
+    assert_string_equal(thr_lsh_check(&lsh), "a list has a word that is none");
+    memory.words[29] = 9;
+    assert_null(thr_lsh_check(&lsh));
+    memory.slots[lsh.table.n_slots - 1].first = 25;
+    memory.slots[lsh.table.n_slots - 1].n = 6;
+    assert_string_equal(thr_lsh_check(&lsh), "a band code's words are not among the words");
+    thr_lsh_free(*state, &memory);
+    free(codes);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    uint32_t *codes = draw_codes(&rng, 4000, 300);
+    for (size_t fail_at = 1;; fail_at++) {
+        test_memory tracked = {.fail_at = 0};
+        thr_context *context = test_context(1, THR_ISA_BEST, &tracked);
+        thr_lsh_memory memory;
+        thr_lsh lsh;
+        thr_lsh_counter counter = {NULL, NULL, 0};
+        thr_error err;
+        tracked.fail_at = tracked.calls + fail_at;
+        thr_status status = thr_lsh_build(context, codes, 400, 10, 1, &memory, &lsh, &err);
+        if (status == THR_OK)
+            status = thr_lsh_counter_make(context, 400, &counter, &err);
+        thr_lsh_free(context, &memory);
+        thr_lsh_counter_free(context, &counter);
+        const bool failed = tracked.calls >= tracked.fail_at;
+        thr_context_free(context);
+        assert_int_equal(tracked.live, 0);
+        if (!failed) {
+            assert_ok(status, &err);
+            assert_true(fail_at > 5);
+            break;
+        }
+        assert_error(status, THR_ENOMEM, &err, NULL);
+    }
+    free(codes);
+}
+
+static int set_up(void **state) {
+    *state = test_context(1, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+
+static int tear_down(void **state) {
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_key_is_found_and_no_other),
+        cmocka_unit_test(what_has_no_place_goes_to_the_stash_and_then_is_told),
+        cmocka_unit_test(a_table_has_a_limit),
+        cmocka_unit_test(marked_words_are_those_with_the_hits),
+        cmocka_unit_test(words_and_bands_have_limits),
+        cmocka_unit_test(what_a_file_may_not_hold_is_noticed),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
