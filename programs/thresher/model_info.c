@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dual.h"
+#include "rank_model_info.h"
 #include "talk.h"
 
 /* "3 bits" or "float32", what a side of a model gives a dimension */
@@ -92,9 +93,12 @@ static void print_text(const char *path, const thr_tower *tower) {
 int prog_print_model(program *run, const char *path) {
     thr_error err = {.status = THR_OK};
     thr_tower *tower = NULL;
-    bool is_dual = false;
-    const int rc = prog_probe_dual(run, path, &is_dual);
+    bool is_dual = false, is_ranking = false;
+    int rc = prog_print_rank_model(run, path, &is_ranking);
 
+    if (rc != PROG_DONE || is_ranking)
+        return rc;
+    rc = prog_probe_dual(run, path, &is_dual);
     if (rc != PROG_DONE || is_dual)
         return rc != PROG_DONE ? rc : prog_print_dual(run, path);
     if (thr_tower_open(run->context, path, &tower, &err) != THR_OK)

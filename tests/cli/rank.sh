@@ -22,6 +22,10 @@ works "$THRESHER" rank train train.svm -o m.safetensors --json
 is_json out
 says '"n_rows":240,"n_queries":12,"n_features":4,' out
 says '"converged":true' out
+works "$THRESHER" info m.safetensors
+says '^model *linear ranking, [0-9]* features$' out
+works "$THRESHER" info m.safetensors --json
+says '"kind":"ranking model"' out
 works "$THRESHER" rank train train.svm -o again.safetensors --threads 1 -q
 [ ! -s err ] || die "-q says something"
 works "$THRESHER" rank train train.svm -o other.safetensors --threads 3
