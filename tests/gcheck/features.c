@@ -49,26 +49,12 @@ typedef struct job {
     size_t n_found[BATCH];
 } job;
 
-/* Feature i is about as frequent as 1 / (i + 1). */
-static uint32_t draw_feature(job *j) {
-    const double u = (double)(thr_rng_next(&j->rng) >> 11) * 0x1p-53;
-    const uint32_t f = (uint32_t)exp(u * log((double)j->n.n_kinds + 1)) - 1;
-    return f < j->n.n_kinds ? f : j->n.n_kinds - 1;
-}
-
 static void build(job *j) {
     thr_error err;
-    const uint64_t n = j->n.n_items * j->n.an_item;
-    uint64_t *offsets = test_array(j->n.n_items + 1, sizeof *offsets);
-    uint32_t *features = test_array(n, sizeof *features);
-    for (uint64_t i = 0; i <= j->n.n_items; i++)
-        offsets[i] = i * j->n.an_item;
-    for (uint64_t i = 0; i < n; i++)
-        features[i] = draw_feature(j);
-    const thr_item_features items = {offsets, features, j->n.n_items};
-    gcheck_must(thr_lists_build(j->g->context, &items, NULL, &j->built, &err), &err, "building posting lists");
-    free(offsets);
-    free(features);
+    gcheck_items items;
+    gcheck_items_make(j->n.n_items, j->n.n_kinds, j->n.an_item, &j->rng, &items);
+    gcheck_must(thr_lists_build(j->g->context, &items.view, NULL, &j->built, &err), &err, "building posting lists");
+    gcheck_items_free(&items);
     j->multipliers = test_array(j->n.n_items, sizeof *j->multipliers);
     for (uint64_t i = 0; i < j->n.n_items; i++)
         j->multipliers[i] = (float)thr_rng_below(&j->rng, 1000) / 100;
@@ -78,7 +64,7 @@ static void draw_queries(job *j, uint32_t n_features) {
     for (uint64_t q = 0; q <= BATCH; q++)
         j->offsets[q] = q * n_features;
     for (uint64_t i = 0; i < (uint64_t)BATCH * n_features; i++) {
-        j->features[i] = draw_feature(j);
+        j->features[i] = gcheck_draw_feature(j->n.n_kinds, &j->rng);
         j->weights[i] = test_normal(&j->rng);
     }
     j->queries = (thr_hits_queries){BATCH, j->offsets, j->features, j->weights};

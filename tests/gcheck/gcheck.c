@@ -234,6 +234,8 @@ int main(int argc, char **argv) {
     if (w.test)
         gcheck_features(&g, false);
     if (w.test)
+        gcheck_fused(&g, false);
+    if (w.test)
         gcheck_test(&g);
     if (w.bench && wants(&w, "scale"))
         gcheck_bench_scale(&g);
@@ -243,6 +245,8 @@ int main(int argc, char **argv) {
         gcheck_learn(&g, true);
     if (w.bench && wants(&w, "hits"))
         gcheck_features(&g, true);
+    if (w.bench && wants(&w, "hits"))
+        gcheck_fused(&g, true);
     thr_scan_free(g.scan);
     thr_devices_close(g.context, g.opened_all);
     thr_devices_close(g.context, g.opened_one);

@@ -15,6 +15,7 @@
 #include "device/choice.h"
 #include "scan/scan.h"
 
+#include <thresher/hits.h>
 #include <thresher/index.h>
 
 /* How much is done: what the emulator of tests/simt takes seconds for, or a GPU under a sanitizer; or a GPU. */
@@ -196,6 +197,17 @@ void gcheck_bench_recall(gcheck *g);
  */
 void gcheck_learn(gcheck *g, bool timed);
 
+/* Items of so many features each, of n_kinds; feature i is about as frequent as 1 / (i + 1). */
+typedef struct gcheck_items {
+    uint64_t *offsets;
+    uint32_t *features;
+    thr_item_features view;
+} gcheck_items;
+
+void gcheck_items_make(uint64_t n_items, uint32_t n_kinds, uint32_t an_item, uint64_t *rng, gcheck_items *items);
+void gcheck_items_free(gcheck_items *items);
+uint32_t gcheck_draw_feature(uint32_t n_kinds, uint64_t *rng);
+
 /*
  * Searches of posting lists, each way, beside the CPU's: hits.items, hits.list_bytes, hits.workspace_bytes,
  * hits.compared and hits.wrong; and, where they are timed, of queries of F = 20, 200 and 1,000 features
@@ -203,6 +215,13 @@ void gcheck_learn(gcheck *g, bool timed);
  * hits.F.batch_per_s of 64 at once.
  */
 void gcheck_features(gcheck *g, bool timed);
+
+/*
+ * Vectors of 64 dimensions as codes of 2 bits, and 200 features a query, in one pass, beside the CPU's: both.items,
+ * both.compared and both.wrong; and, where they are timed, both.one_s of one query's best 100, both.codes_s of vectors
+ * alone, both.cpu_s, and both.batch_per_s of 16 queries at once.
+ */
+void gcheck_fused(gcheck *g, bool timed);
 
 /* ------------------------------------------------------------------------------------------------ timing */
 

@@ -150,11 +150,20 @@ function recall_targets(    x, i, kind) {
     }
 }
 
+function hits_targets(    x) {
+    x = has("sparse.spmv_s") && has("hits.200.auto_s") ? v["sparse.spmv_s"] / v["hits.200.auto_s"] : ""
+    target("5 M items, 200 features: posting lists over a prepared product of cuSPARSE", ">= 8", x, 8, "", three(x),
+           v["hits.items"] == 5000000, "hits")
+    target("the same items with codes of 64 d, 2 bits: one query in one pass, best 100", "<= 120 us", v["both.one_s"], "",
+           120e-6, micros("both.one_s"), v["both.items"] == 5000000, "both")
+}
+
 function targets(    i, n, names, worst) {
     print "| figure | target | measured | met |"
     print "|---|---|---|---|"
     scale_targets()
     recall_targets()
+    hits_targets()
     worst = ""
     n = split(KINDS, names, " ")
     for (i = 1; i <= n; i++)
@@ -384,6 +393,13 @@ function features(    i, n, sizes, name, text) {
                micros(name ".tiles_s"), micros(name ".auto_s"), \
                has(name ".batch_per_s") ? thousands(v[name ".batch_per_s"]) " queries/s" : NONE, micros(name ".cpu_s")
     }
+    print "\n| with codes of 64 d, 2 bits, in one pass | one query | 16 at once | codes alone, one query | both by the CPU |"
+    print "|---|---|---|---|---|"
+    text = v["both.wrong"] > 0 ? "; **answers differ**" : ""
+    printf "| %s200 features, best 100%s | %s | %s | %s | %s |\n", \
+           has("both.items") ? thousands(v["both.items"]) " items, " : "", text, micros("both.one_s"), \
+           has("both.batch_per_s") ? thousands(v["both.batch_per_s"]) " queries/s" : NONE, micros("both.codes_s"), \
+           micros("both.cpu_s")
     text = has("sparse.spmv_s") ? micros("sparse.spmv_s") : "sparse.spmv" in w ? w["sparse.spmv"] : NONE
     print "\ncuSPARSE, a prepared product of 5 M x 200,000 in CSR with 200 weights, sums alone: " text "."
 }

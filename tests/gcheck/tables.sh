@@ -71,7 +71,14 @@ lacks none 'yes\|\*\*no\*\*\|other size'
     figure hits.200.postings 27100000
     figure hits.200.tiles_s 0.00005
     figure hits.200.batch_per_s 31000
+    figure hits.200.auto_s 0.00004
+    figure hits.compared 12
     figure sparse.spmv_s 0.0002
+    figure both.items 5000000
+    figure both.compared 16
+    figure both.wrong 0
+    figure both.one_s 0.00013
+    figure both.codes_s 0.00006
     figure baseline.items 8800000
     figure baseline.f32.1_s 0.0021
     figure baseline.f16.64_s 0.02
@@ -91,7 +98,10 @@ has some 'the most of all searches here | <= 1 % | 0.65 % | yes |'
 has some '| test | ok |'
 has some 'A batch of 1,024 texts; **answers differ**.'
 has some '| the loss and its gradients | 61.2 us |'
-has some '| 200 features | 27,100,000 | not yet measured | 50.0 us | not yet measured | 31,000 queries/s | not yet measured |'
+has some 'over a prepared product of cuSPARSE | >= 8 | 5.00 | **no** |'
+has some 'one query in one pass, best 100 | <= 120 us | 130 us | **no** |'
+has some '| 5,000,000 items, 200 features, best 100 | 130 us | not yet measured | 60.0 us | not yet measured |'
+has some '| 200 features | 27,100,000 | not yet measured | 50.0 us | 40.0 us | 31,000 queries/s | not yet measured |'
 has some 'in CSR with 200 weights, sums alone: 200 us.'
 has some '| a layer'"'"'s product, by cuBLAS | needs cuBLAS |'
 has some 'AND and count of bits | not there |'
