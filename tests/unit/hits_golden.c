@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of posting lists that were written once and are kept in the tree: the good ones must open and give the same
+ * answers, bit for bit, for ever and at every CPU level; the damaged ones must be refused, each with its status.
+ *
+ * "unit_hits_golden --write" writes all of them anew into tests/golden/hits of the sources. That is right for a new
+ * format, under new names, and wrong as a way to make this test pass.
+ */
+#include "index_support.h"
+
+#include "kernel/kernel.h"
+
+#include <thresher/hits.h>
+
+#include <inttypes.h>
+
+static thr_error error;
+static const char GOLDEN[] = THR_SOURCE_DIR "/tests/golden/hits";
+
+enum { K = 5, N_QUERIES = 6, WORDS = 300, IDS = 500, WINDOWS = 70000, TEXT = 1 << 15 };
+
+/* ------------------------------------------------------------------------------------------------ items */
+
+/*
+ * Features of an item, at most 8; returns how many. A run, bitmaps, places far apart, one item alone; ends of windows.
+ */
+static uint32_t features_of(uint64_t item, uint64_t n_items, uint32_t step, uint32_t *features) {
+    uint32_t n = 0;
+    if (item >= 20 && item < n_items - 30)
+        features[n++] = 0 * step;
+    if (item % 3 == 0 && item < 2000)
+        features[n++] = 1 * step;
+    if (item % (n_items / 30 + 8) == 7)
+        features[n++] = 2 * step;
+    if (item == n_items - 1)
+        features[n++] = 3 * step;
+    if (item == 5)
+        features[n++] = 4 * step;
+    if (item % 256 < 2 && item < 1024)
+        features[n++] = 5 * step;
+    return n;
+}
+
+static void write_items(thr_context *context, const char *path, uint64_t n, uint32_t step, const uint64_t *ids,
+                        thr_hits_order order) {
+    uint64_t *offsets = calloc(n + 1, sizeof *offsets);
+    uint32_t *features = calloc(8 * n, sizeof *features);
+    thr_hits_build_options options;
+    assert_true(offsets != NULL && features != NULL);
+    for (uint64_t i = 0; i < n; i++)
+        offsets[i + 1] = offsets[i] + features_of(i, n, step, features + offsets[i]);
+    const thr_item_features items = {offsets, features, n};
+    thr_hits_build_options_init(&options);
+    options.order = order;
+    options.ids = ids;
+    options.n_ids = ids == NULL ? 0 : n;
+    options.replace = true;
+    expect_ok(thr_hits_build(context, path, &items, &options, &error));
+    free(offsets);
+    free(features);
+}
+
+/* Names, words, multipliers and offsets. */
+static void write_words(thr_context *context, const char *path) {
+    float multipliers[WORDS], offsets[WORDS];
+    thr_hits_build_options options;
+    FILE *table = fopen("golden-items.tsv", "w");
+    assert_non_null(table);
+    for (uint64_t i = 0; i < WORDS; i++) {
+        uint32_t features[8];
+        const uint32_t n = features_of(i, WORDS, 1, features);
+        (void)fprintf(table, "item %" PRIu64 "\t", i);
+        for (uint32_t f = 0; f < n; f++)
+            (void)fprintf(table, "%skind=%" PRIu32, f == 0 ? "" : " ", features[f]);
+        (void)fprintf(table, "\n");
+        multipliers[i] = (float)(i % 7 + 1) / 4;
+        offsets[i] = (float)(i % 5) / 8;
+    }
+    (void)fclose(table);
+    thr_hits_build_options_init(&options);
+    options.multipliers = multipliers;
+    options.offsets = offsets;
+    options.n_values = WORDS;
+    options.model = 0x1234;
+    options.replace = true;
+    expect_ok(thr_hits_build_table(context, path, "golden-items.tsv", &options, &error));
+    (void)unlink("golden-items.tsv");
+}
+
+static void write_kind(thr_context *context, int kind, const char *path) {
+    uint64_t ids[IDS];
+    for (uint64_t i = 0; i < IDS; i++)
+        ids[i] = (i * 37 % IDS) * 1000;
+    if (kind == 0)
+        write_words(context, path);
+    else if (kind == 1)
+        write_items(context, path, IDS, 7, ids, THR_HITS_ORDER_FEATURES);
+    else
+        write_items(context, path, WINDOWS, 1, NULL, THR_HITS_ORDER_ROWS);
+}
+
+static const struct {
+    const char *name;
+    uint32_t step; /* of the numbers of features */
+} KINDS[] = {{"words-2.hits", 1}, {"ids-2.hits", 7}, {"windows-2.hits", 1}};
+enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+
+/* ------------------------------------------------------------------------------------------------ answers */
+
+static char *golden_path(char path[PATH_ROOM], const char *name, const char *ending) {
+    (void)snprintf(path, PATH_ROOM, "%s/%s%s", GOLDEN, name, ending);
+    return path;
+}
+
+/* What every query finds, ids and the bits of values; as sums, and as sigmoids. */
+static void print_answers(thr_context *context, int kind, char *text) {
+    static const uint64_t offsets[N_QUERIES + 1] = {0, 1, 2, 4, 8, 9, 11};
+    static const uint32_t kinds[] = {0, 1, 2, 3, 0, 1, 2, 4, 5, 3, 6};
+    static const float weights[] = {1, 0.5f, -1, 2, 0.1f, 0.2f, 0.4f, 3, 1, -1, 1};
+    uint32_t features[sizeof kinds / sizeof *kinds];
+    char path[PATH_ROOM];
+    thr_hits *hits = NULL;
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        features[i] = kinds[i] * KINDS[kind].step;
+    const thr_hits_queries queries = {N_QUERIES, offsets, features, weights};
+    expect_ok(thr_hits_open(context, golden_path(path, KINDS[kind].name, ""), &hits, &error));
+    expect_ok(thr_hits_verify(hits, &error));
+    for (int value = 0; value < 2; value++) {
+        uint64_t ids[N_QUERIES * K];
+        float values[N_QUERIES * K];
+        uint32_t n_unknown[N_QUERIES];
+        thr_hits_search_options options;
+        thr_hits_search_options_init(&options);
+        options.value = value == 0 ? THR_HITS_VALUE_SUM : THR_HITS_VALUE_SIGMOID;
+        options.n_unknown = n_unknown;
+        expect_ok(thr_hits_search(hits, &queries, K, &options, ids, values, &error));
+        for (size_t q = 0; q < N_QUERIES; q++) {
+            at += (size_t)snprintf(text + at, TEXT - at, "%zu unknown %" PRIu32, q, n_unknown[q]);
+            for (size_t i = q * K; i < (q + 1) * K; i++) {
+                uint32_t bits;
+                memcpy(&bits, &values[i], sizeof bits);
+                at += (size_t)snprintf(text + at, TEXT - at, "  %" PRIu64 " %08" PRIx32, ids[i], bits);
+            }
+            at += (size_t)snprintf(text + at, TEXT - at, "\n");
+        }
+    }
+    for (uint32_t f = 0; f < 7; f++)
+        at += (size_t)snprintf(text + at, TEXT - at, "%" PRIu64 "%s",
+                               thr_hits_feature_items(hits, f * KINDS[kind].step), f < 6 ? " " : "\n");
+    assert_true(at < TEXT);
+    thr_hits_free(hits);
+}
+
+static void good_files_give_the_same_answers_at_every_level(void **state) {
+    (void)state;
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
+        thr_context_options options;
+        thr_context *context = NULL;
+        thr_context_options_init(&options);
+        options.isa = (thr_isa)isa;
+        options.n_threads = 2;
+        if (thr_context_create(&options, &context, &error) == THR_EUNSUPPORTED)
+            continue;
+        assert_non_null(context);
+        for (int kind = 0; kind < N_KINDS; kind++) {
+            char path[PATH_ROOM], text[TEXT];
+            size_t size;
+            uint8_t *wanted = read_bytes(golden_path(path, KINDS[kind].name, ".answers"), &size);
+            print_answers(context, kind, text);
+            if (size != strlen(text) || memcmp(wanted, text, size) != 0)
+                fail_msg("%s, %s:\n%s", KINDS[kind].name, thr_isa_name((thr_isa)isa), text);
+            free(wanted);
+        }
+        thr_context_free(context);
+    }
+}
+
+/* Names, words and what else a table gives. */
+static void what_a_table_gave_is_there(void **state) {
+    char path[PATH_ROOM];
+    thr_context *context = make_context(NULL, 1);
+    thr_hits *hits = NULL;
+    uint32_t feature;
+    uint64_t id;
+    (void)state;
+    expect_ok(thr_hits_open(context, golden_path(path, KINDS[0].name, ""), &hits, &error));
+    const thr_hits_info info = thr_hits_get_info(hits);
+    assert_true(info.n_items == WORDS && info.n_features == 6 && info.model == 0x1234);
+    assert_true(thr_hits_feature(hits, "kind=3", &feature) && feature == 3);
+    assert_true(thr_hits_find(hits, "item 5", &id) && id == 5);
+    assert_string_equal(thr_hits_name(hits, 299), "item 299");
+    assert_string_equal(thr_hits_word(hits, 4), "kind=4");
+    thr_hits_free(hits);
+    thr_context_free(context);
+}
+
+/* ------------------------------------------------------------------------------------------------ damage */
+
+static const struct {
+    const char *name;
+    thr_status opened, verified;
+} BAD[] = {{"bad-cut.hits", THR_ECORRUPT, THR_OK},    {"bad-empty.hits", THR_EFORMAT, THR_OK},
+           {"bad-magic.hits", THR_EFORMAT, THR_OK},   {"bad-older.hits", THR_EVERSION, THR_OK},
+           {"bad-newer.hits", THR_EVERSION, THR_OK},  {"bad-header.hits", THR_ECORRUPT, THR_OK},
+           {"bad-section.hits", THR_OK, THR_ECORRUPT}};
+enum { N_BAD = sizeof BAD / sizeof *BAD };
+
+static void damaged_files_are_refused(void **state) {
+    thr_context *context = make_context(NULL, 1);
+    (void)state;
+    for (size_t i = 0; i < N_BAD; i++) {
+        char path[PATH_ROOM];
+        thr_hits *hits = NULL;
+        expect_status(thr_hits_open(context, golden_path(path, BAD[i].name, ""), &hits, &error), BAD[i].opened);
+        if (BAD[i].opened == THR_OK)
+            expect_status(thr_hits_verify(hits, &error), BAD[i].verified);
+        assert_non_null(strstr(error.text, BAD[i].name));
+        thr_hits_free(hits);
+    }
+    thr_context_free(context);
+}
+
+/* ------------------------------------------------------------------------------------------------ write */
+
+static void write_bad(void) {
+    enum { VERSION_AT = 8, ITEMS_AT = 12 };
+    char path[PATH_ROOM];
+    size_t size;
+    uint8_t *bytes = read_bytes(golden_path(path, KINDS[0].name, ""), &size);
+    write_bytes(golden_path(path, BAD[0].name, ""), bytes, size / 2);
+    write_bytes(golden_path(path, BAD[1].name, ""), bytes, 0);
+    static const struct {
+        size_t at;
+        uint8_t byte;
+    } changes[] = {{0, 't'}, {VERSION_AT, 1}, {VERSION_AT, 99}, {ITEMS_AT, 1}};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        const uint8_t was = bytes[changes[i].at];
+        bytes[changes[i].at] = changes[i].byte;
+        write_bytes(golden_path(path, BAD[2 + i].name, ""), bytes, size);
+        bytes[changes[i].at] = was;
+    }
+    bytes[size / 2] ^= 1; /* in names, which nobody follows */
+    write_bytes(golden_path(path, BAD[6].name, ""), bytes, size);
+    free(bytes);
+}
+
+static int write_all(void) {
+    thr_context *context = make_context(NULL, 1);
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        char path[PATH_ROOM], text[TEXT];
+        write_kind(context, kind, golden_path(path, KINDS[kind].name, ""));
+        print_answers(context, kind, text);
+        write_text(golden_path(path, KINDS[kind].name, ".answers"), text);
+    }
+    write_bad();
+    thr_context_free(context);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_files_give_the_same_answers_at_every_level),
+        cmocka_unit_test(what_a_table_gave_is_there),
+        cmocka_unit_test(damaged_files_are_refused),
+    };
+    if (argc > 1 && strcmp(argv[1], "--write") == 0)
+        return write_all();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
