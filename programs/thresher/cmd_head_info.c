@@ -8,6 +8,7 @@
 
 #include "json.h"
 #include "program.h"
+#include "sound.h"
 #include "talk.h"
 
 typedef struct head_values {
@@ -134,21 +135,7 @@ static int run_verify(program *run, const void *values) {
         goto out;
     }
     prog_progress_end();
-    const uint64_t bytes = thr_head_get_info(head).file_bytes;
-    if (run->globals.json) {
-        prog_json json = prog_json_to(stdout);
-
-        prog_json_open(&json, '{');
-        prog_json_key_text(&json, "head", path);
-        prog_json_key_bool(&json, "sound", true);
-        prog_json_key_count(&json, "file_bytes", bytes);
-        prog_json_key_real(&json, "verify_s", prog_seconds() - start);
-        prog_json_close(&json, '}');
-        prog_json_end(&json);
-    } else {
-        (void)printf("%s is sound: all checksums of %s are right, read in %s\n", path, prog_bytes((double)bytes).text,
-                     prog_time(prog_seconds() - start).text);
-    }
+    prog_print_sound(run, "head", path, thr_head_get_info(head).file_bytes, start);
 out:
     thr_head_free(head);
     return rc;

@@ -10,6 +10,7 @@
 #include "json.h"
 #include "model_info.h"
 #include "program.h"
+#include "sound.h"
 #include "talk.h"
 
 typedef struct index_values {
@@ -170,30 +171,13 @@ static int run_verify(program *run, const void *values) {
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
     int rc = PROG_FAILED;
-    double start = prog_seconds();
-    double seconds;
-    uint64_t bytes;
+    const double start = prog_seconds();
 
     if (thr_index_open(run->context, dir, &index, &err) != THR_OK || thr_index_verify(index, &err) != THR_OK) {
         rc = prog_failed(&err);
         goto out;
     }
-    seconds = prog_seconds() - start;
-    bytes = thr_index_get_info(index).file_bytes;
-    if (run->globals.json) {
-        prog_json json = prog_json_to(stdout);
-
-        prog_json_open(&json, '{');
-        prog_json_key_text(&json, "index", dir);
-        prog_json_key_bool(&json, "sound", true);
-        prog_json_key_count(&json, "file_bytes", bytes);
-        prog_json_key_real(&json, "verify_s", seconds);
-        prog_json_close(&json, '}');
-        prog_json_end(&json);
-    } else {
-        (void)printf("%s is sound: all checksums of %s are right, read in %s\n", dir, prog_bytes((double)bytes).text,
-                     prog_time(seconds).text);
-    }
+    prog_print_sound(run, "index", dir, thr_index_get_info(index).file_bytes, start);
     rc = PROG_DONE;
 out:
     thr_index_free(index);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sound.h - what commands that verify files say of sound ones. */
+#ifndef THRESHER_PROGRAM_SOUND_H
+#define THRESHER_PROGRAM_SOUND_H
+
+#include "program.h"
+
+/* kind: "index", "hits" or "head", the key that path has in JSON. start: of prog_seconds, when reading began. */
+void prog_print_sound(const program *run, const char *kind, const char *path, uint64_t bytes, double start);
+
+#endif
