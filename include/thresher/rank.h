@@ -54,6 +54,7 @@ typedef struct thr_rank_report {
     double first_gradient_norm; /* at 0 */
     double pairwise_accuracy;   /* share of the pairs whose better row scores higher; equal scores are wrong */
     double seconds;             /* of training, without what is in it of pairwise_accuracy */
+    double product_seconds;     /* of these, in products with the Hessian */
     uint64_t n_pairs;           /* y_i > y_j within a query */
     uint64_t n_products;        /* with the Hessian: steps of conjugate gradients */
     uint32_t n_steps;           /* of Newton */

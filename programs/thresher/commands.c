@@ -105,5 +105,6 @@ const prog_command *const prog_commands[] = {
     &bench_search_command,
     &bench_tower_command,
     &bench_hits_command,
+    &bench_rank_command,
     NULL,
 };

@@ -379,6 +379,7 @@ class RankReport(ctypes.Structure):
         ("first_gradient_norm", c_double),
         ("pairwise_accuracy", c_double),
         ("seconds", c_double),
+        ("product_seconds", c_double),
         ("n_pairs", c_uint64),
         ("n_products", c_uint64),
         ("n_steps", c_uint32),

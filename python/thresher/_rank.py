@@ -24,7 +24,7 @@ _PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "thr
 class RankReport(NamedTuple):
     """
     What a training came to: the objective and its gradient's norm at the model, and at one of zeros; the share of pairs
-    in order, of the rows that were learned from; Newton steps and products with the Hessian.
+    in order, of the rows that were learned from; Newton steps and products with the Hessian; seconds of all and of these.
     """
 
     objective: float
@@ -32,6 +32,7 @@ class RankReport(NamedTuple):
     first_gradient_norm: float
     pairwise_accuracy: float
     seconds: float
+    product_seconds: float
     n_pairs: int
     n_products: int
     n_steps: int

@@ -34,9 +34,7 @@ static thr_status find_step(thr_rank_solver *solver, thr_error *err) {
     const double enough = share * share * rz;
     memcpy(solver->p, solver->z, n * sizeof(double));
     for (uint32_t i = 0; i < MOST_PRODUCTS && rz > enough; i++) {
-        thr_rank_product(solver->problem, solver->p, solver->hp);
-        solver->n_products++;
-        THR_TRY(thr_rank_solver_read(solver, err));
+        THR_TRY(thr_rank_solver_product(solver, solver->p, solver->hp, err));
         const double length = rz / thr_rank_inner(solver->p, solver->hp, n); /* H is 1 at least: above 0 */
         for (uint32_t d = 0; d < n; d++) {
             solver->step[d] += length * solver->p[d];

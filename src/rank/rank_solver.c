@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 thr_status thr_rank_solver_start(thr_rank_problem *problem, thr_rank_solver *solver, thr_error *err) {
@@ -36,6 +37,14 @@ void thr_rank_solver_end(thr_rank_solver *solver) {
 
 thr_status thr_rank_solver_read(thr_rank_solver *solver, thr_error *err) {
     return thr_progress_step(&solver->progress, ++solver->n_readings, err);
+}
+
+thr_status thr_rank_solver_product(thr_rank_solver *solver, const double *v, double *out, thr_error *err) {
+    const double start = thr_clock();
+    thr_rank_product(solver->problem, v, out);
+    solver->product_seconds += thr_clock() - start;
+    solver->n_products++;
+    return thr_rank_solver_read(solver, err);
 }
 
 thr_status thr_rank_solver_evaluate(thr_rank_solver *solver, bool diagonal, thr_error *err) {
@@ -78,6 +87,7 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
     solver->progress = thr_progress_start(solver->problem->context, "rank", 0);
     solver->n_steps = 0;
     solver->n_products = solver->n_readings = 0;
+    solver->product_seconds = 0;
     *converged = false;
     THR_TRY(evaluate_first(solver, searches, err));
     while (moved && solver->n_steps < solver->most_steps) {

@@ -32,6 +32,7 @@ typedef struct thr_rank_solver {
     double value, norm, first_norm;
     uint32_t n_steps;
     uint64_t n_products, n_readings;
+    double product_seconds;
 } thr_rank_solver;
 
 /* THR_ENOMEM. w is 0. */
@@ -55,6 +56,9 @@ thr_status thr_rank_trust_step(thr_rank_solver *solver, double *radius, bool *mo
 
 /* Evaluate at w. THR_ERANGE; THR_ECANCELED. */
 thr_status thr_rank_solver_evaluate(thr_rank_solver *solver, bool diagonal, thr_error *err);
+
+/* out = H v, counted and timed. THR_ECANCELED. */
+thr_status thr_rank_solver_product(thr_rank_solver *solver, const double *v, double *out, thr_error *err);
 
 /* Count a reading of X, and ask whether to go on. */
 thr_status thr_rank_solver_read(thr_rank_solver *solver, thr_error *err);

@@ -79,6 +79,7 @@ static void fill_report(const thr_rank_solver *solver, bool converged, double se
                                 .gradient_norm = solver->norm,
                                 .first_gradient_norm = solver->first_norm,
                                 .seconds = seconds,
+                                .product_seconds = solver->product_seconds,
                                 .n_products = solver->n_products,
                                 .n_steps = solver->n_steps,
                                 .converged = converged};

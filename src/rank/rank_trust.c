@@ -37,9 +37,7 @@ static thr_status find_step(thr_rank_solver *solver, double radius, thr_error *e
     const double enough = residual_share * residual_share * rr;
     bool inside = true;
     for (uint32_t i = 0; i < MOST_PRODUCTS && inside && rr > enough; i++) {
-        thr_rank_product(solver->problem, solver->p, solver->hp);
-        solver->n_products++;
-        THR_TRY(thr_rank_solver_read(solver, err));
+        THR_TRY(thr_rank_solver_product(solver, solver->p, solver->hp, err));
         const double whole = rr / thr_rank_inner(solver->p, solver->hp, n), edge = to_edge(solver, radius);
         inside = whole < edge;
         const double length = inside ? whole : edge;

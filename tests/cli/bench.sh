@@ -13,5 +13,8 @@ done
 works "$THRESHER" bench filter --items 1000 --scratch . --json
 is_json out
 says '"key":"filter_1_percent_over_none"' out
+works "$THRESHER" bench rank --share 1 --scratch . # the objective must be the classic way's
+says '^| MQ2007-list  *| 7,415 x 46  *| 1268 ' out
+says '^| MSLR-WEB30K  *| 2,[0-9]*  *| classic ' out
 [ -z "$(find . -name 'thresher-bench-*')" ] || die "a scratch directory is left"
 fails 1 'nowhere.*no directory can be made there' "$THRESHER" bench filter --items 1000 --scratch nowhere

@@ -135,7 +135,7 @@ PINNED(sizeof(thr_dual_config), 32);
 PINNED(sizeof(thr_dual_train_options), 136);
 PINNED(sizeof(thr_dual_report), 72);
 PINNED(sizeof(thr_rank_options), 56);
-PINNED(sizeof(thr_rank_report), 64);
+PINNED(sizeof(thr_rank_report), 72);
 PINNED(sizeof(thr_dual_info), 80);
 PINNED(sizeof(thr_dual_hit), 24);
 PINNED(sizeof(thr_dual_quality), 56);

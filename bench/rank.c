@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank.c - `bench rank`: examples of two shapes, MQ2007-list's and MSLR-WEB30K's, read and learned from, beside the
+ * classic way (rank_classic.c). One thread; both ways must come to the same objective.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "rank.h"
+#include "talk.h"
+
+enum { N_SHAPES = 2, ROUNDS = 3, READ_BYTES = 512 << 20 };
+
+static const bench_rank_shape SHAPES[N_SHAPES] = {{"MQ2007-list", 741539, 1017, 46, 1268, false},
+                                                  {"MSLR-WEB30K", 2300000, 18919, 136, 5, true}};
+
+/* The classic way takes as many rows of each as it has time for. */
+static const double CLASSIC_SHARES[N_SHAPES] = {1, 0.1};
+static const double C = 1e-4, EPSILON = 1e-5, CLOSE = 1e-6;
+
+typedef struct rank_bench {
+    bench_scan_run *run;
+    bench_examples examples;
+    bench_rank_shape shape;
+    double bandwidth; /* bytes a second that a plain read has */
+    char path[1100];
+    uint64_t text_bytes, n_written; /* queries in the file */
+    bench_table reading, training, classic;
+} rank_bench;
+
+/* ------------------------------------------------------------------------------------------------ reading */
+
+static int open_file(rank_bench *b, bool cache, thr_ranking **ranking, double *seconds) {
+    thr_ranking_options options;
+    thr_ranking_options_init(&options);
+    options.without_comments = true;
+    options.cache = cache;
+    const double start = bench_clock();
+    const thr_status status = thr_ranking_open(b->run->context, b->path, &options, ranking, &b->run->err);
+    *seconds = bench_clock() - start;
+    return status == THR_OK ? 0 : -1;
+}
+
+/* The best of some rounds; the first makes the cache, or finds the file in the system's memory. */
+static int time_open(rank_bench *b, bool cache, double *seconds) {
+    *seconds = INFINITY;
+    for (int round = 0; round <= ROUNDS; round++) {
+        thr_ranking *ranking = NULL;
+        double took;
+        if (open_file(b, cache, &ranking, &took) != 0)
+            return -1;
+        thr_ranking_free(ranking);
+        *seconds = round == 0 ? INFINITY : fmin(*seconds, took);
+    }
+    return 0;
+}
+
+/* Malloc and free that know how much there is and how much there was at most: in front of a block stands its size. */
+typedef struct tracker {
+    size_t live, most;
+} tracker;
+
+enum { FRONT = 64 };
+
+static void *track(void *user, size_t size) {
+    tracker *t = user;
+    char *memory = malloc(size + FRONT);
+    if (memory == NULL)
+        return NULL;
+    memcpy(memory, &size, sizeof size);
+    t->live += size;
+    t->most = t->live > t->most ? t->live : t->most;
+    return memory + FRONT;
+}
+
+static void untrack(void *user, void *memory) {
+    tracker *t = user;
+    size_t size;
+    if (memory == NULL)
+        return;
+    memcpy(&size, (char *)memory - FRONT, sizeof size);
+    t->live -= size;
+    free((char *)memory - FRONT);
+}
+
+/* The most memory that reading takes, the mapped file left out. */
+static int measure_memory(rank_bench *b, size_t *most) {
+    tracker t = {0, 0};
+    thr_context *context = NULL;
+    thr_ranking *ranking = NULL;
+    thr_ranking_options how;
+    thr_context_options options;
+    thr_context_options_init(&options);
+    options.n_threads = 1;
+    options.allocator = (thr_allocator){track, untrack, &t};
+    thr_ranking_options_init(&how);
+    how.without_comments = true;
+    thr_status status = thr_context_create(&options, &context, &b->run->err);
+    const size_t before = t.live;
+    if (status == THR_OK)
+        status = thr_ranking_open(context, b->path, &how, &ranking, &b->run->err);
+    *most = t.most - before;
+    thr_ranking_free(ranking);
+    thr_context_free(context);
+    return status == THR_OK ? 0 : -1;
+}
+
+static int measure_reading(rank_bench *b, int shape) {
+    const double matrix = (double)b->examples.offsets[b->n_written] * b->shape.n_features * sizeof(float);
+    size_t most;
+    double parse, load;
+    if (time_open(b, false, &parse) != 0 || measure_memory(b, &most) != 0 || time_open(b, true, &load) != 0)
+        return -1;
+    bench_table_row(&b->reading);
+    bench_table_cell(&b->reading, "%s", b->shape.name);
+    bench_table_cell(&b->reading, "%s", prog_exact(b->examples.offsets[b->n_written]).text);
+    bench_table_cell(&b->reading, "%s", prog_bytes((double)b->text_bytes).text);
+    bench_table_cell(&b->reading, "%.2f", parse);
+    bench_table_cell(&b->reading, "%.0f", (double)b->text_bytes / parse * 1e-6);
+    bench_table_cell(&b->reading, "%.2f", load);
+    bench_table_cell(&b->reading, "%.1f", matrix / load * 1e-9);
+    bench_table_cell(&b->reading, "%.2f", (double)most / matrix);
+    bench_figure(b->run, shape == 0 ? "rank_parse_list" : "rank_parse_web", (double)b->text_bytes / parse * 1e-6, 400,
+                 true, "text read, MB/s, %s", b->shape.name);
+    bench_figure(b->run, shape == 0 ? "rank_memory_list" : "rank_memory_web", (double)most / matrix, 1.3, false,
+                 "memory of reading over the float32 matrix, %s", b->shape.name);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ training */
+
+static int train(rank_bench *b, const thr_ranking *ranking, thr_rank_report *report) {
+    thr_rank_options options;
+    thr_rank_model *model = NULL;
+    thr_rank_options_init(&options);
+    options.c = C;
+    options.epsilon = EPSILON;
+    const thr_status status = thr_rank_train(b->run->context, ranking, &options, &model, report, &b->run->err);
+    thr_rank_model_free(model);
+    if (status == THR_OK && !report->converged)
+        return bench_fail(b->run, "%s: the gradient did not become small enough", b->shape.name);
+    return status == THR_OK ? 0 : -1;
+}
+
+/* All examples, from memory. */
+static int measure_training(rank_bench *b, int shape) {
+    const bench_examples *e = &b->examples;
+    const thr_matrix rows = thr_matrix_f32(e->values, b->shape.n_rows, b->shape.n_features);
+    const double matrix = (double)b->shape.n_rows * b->shape.n_features * sizeof(float);
+    thr_ranking *ranking = NULL;
+    thr_rank_report report;
+    if (thr_ranking_from_matrix(b->run->context, &rows, e->labels, e->queries, &ranking, &b->run->err) != THR_OK)
+        return -1;
+    const int rc = train(b, ranking, &report);
+    thr_ranking_free(ranking);
+    if (rc != 0)
+        return -1;
+    const double rate = matrix * (double)report.n_products / report.product_seconds;
+    bench_table_row(&b->training);
+    bench_table_cell(&b->training, "%s", b->shape.name);
+    bench_table_cell(&b->training, "%s x %" PRIu32, prog_exact(b->shape.n_rows).text, b->shape.n_features);
+    bench_table_cell(&b->training, "%" PRIu32, b->shape.n_levels);
+    bench_table_cell(&b->training, "%s", prog_short((double)report.n_pairs).text);
+    bench_table_cell(&b->training, "%.2f", report.seconds);
+    bench_table_cell(&b->training, "%" PRIu32 ", %" PRIu64, report.n_steps, report.n_products);
+    bench_table_cell(&b->training, "%.1f", rate * 1e-9);
+    bench_table_cell(&b->training, "%.2f", rate / b->bandwidth);
+    bench_table_cell(&b->training, "%.2f", 100 * report.pairwise_accuracy);
+    bench_figure(b->run, shape == 0 ? "rank_product_list" : "rank_product_web", rate / b->bandwidth, 0.7, true,
+                 "bytes of X a second in products with the Hessian over a plain read's, %s", b->shape.name);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ both ways */
+
+static void report_both(rank_bench *b, const thr_rank_report *ours, const bench_classic_result *theirs, double read_s,
+                        int shape) {
+    const double whole = (theirs->read_s + theirs->solve_s) / (read_s + ours->seconds);
+    const char *const names[] = {"Thresher", "classic"};
+    for (int i = 0; i < 2; i++) {
+        bench_table_row(&b->classic);
+        bench_table_cell(&b->classic, "%s", b->shape.name);
+        bench_table_cell(&b->classic, "%s", prog_exact(b->examples.offsets[b->n_written]).text);
+        bench_table_cell(&b->classic, "%s", names[i]);
+        bench_table_cell(&b->classic, "%.2f", i == 0 ? read_s : theirs->read_s);
+        bench_table_cell(&b->classic, "%.2f", i == 0 ? ours->seconds : theirs->solve_s);
+        bench_table_cell(&b->classic, "%" PRIu32 ", %" PRIu64, i == 0 ? ours->n_steps : theirs->n_steps,
+                         i == 0 ? ours->n_products : theirs->n_products);
+        bench_table_cell(&b->classic, "%.8g", i == 0 ? ours->objective : theirs->objective);
+        bench_table_cell(&b->classic, "%.1f", i == 0 ? 1.0 : theirs->solve_s / ours->seconds);
+        bench_table_cell(&b->classic, "%.1f", i == 0 ? 1.0 : whole);
+    }
+    bench_figure(b->run, shape == 0 ? "rank_solve_list" : "rank_solve_web", theirs->solve_s / ours->seconds, 20, true,
+                 "classic solving over ours, %s", b->shape.name);
+    bench_figure(b->run, shape == 0 ? "rank_whole_list" : "rank_whole_web", whole, 5, true,
+                 "the same, reading included, %s", b->shape.name);
+}
+
+/* The file's examples, read by each. */
+static int measure_both(rank_bench *b, int shape) {
+    bench_classic_result theirs;
+    thr_rank_report ours;
+    thr_ranking *ranking = NULL;
+    double read_s;
+    if (open_file(b, false, &ranking, &read_s) != 0)
+        return -1;
+    const int rc = train(b, ranking, &ours);
+    thr_ranking_free(ranking);
+    if (rc != 0)
+        return -1;
+    if (bench_classic_train(b->path, C, EPSILON, &theirs) != 0)
+        return bench_fail(b->run, "%s: no memory for the classic way", b->path);
+    if (fabs(theirs.objective - ours.objective) > CLOSE * ours.objective)
+        return bench_fail(b->run, "%s: the objective is %.10g, by the classic way %.10g", b->shape.name, ours.objective,
+                          theirs.objective);
+    report_both(b, &ours, &theirs, read_s, shape);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ all */
+
+static int run_shape(rank_bench *b, int shape) {
+    b->shape = SHAPES[shape];
+    const double share = (double)b->run->values->items / 100;
+    b->shape.n_rows = (uint64_t)((double)b->shape.n_rows * share);
+    b->shape.n_queries = (uint64_t)ceil((double)b->shape.n_queries * share);
+    if (bench_examples_draw(&b->examples, &b->shape, b->run->program->globals.seed) != 0)
+        return bench_fail(b->run, "no memory for %" PRIu64 " rows", b->shape.n_rows);
+    b->n_written = (uint64_t)ceil((double)b->shape.n_queries * CLASSIC_SHARES[shape]);
+    (void)snprintf(b->path, sizeof b->path, "%s/rank%d.svm", b->run->scratch, shape);
+    if (bench_examples_write(&b->examples, b->n_written, b->path, &b->text_bytes) != 0)
+        return bench_fail(b->run, "%s: could not be written", b->path);
+    if (measure_reading(b, shape) != 0 || measure_training(b, shape) != 0 || measure_both(b, shape) != 0)
+        return -1;
+    bench_examples_free(&b->examples);
+    return 0;
+}
+
+static double plain_read(void) {
+    void *memory = bench_memory(READ_BYTES);
+    if (memory == NULL)
+        return 0;
+    const double rate = bench_read_bandwidth(memory, READ_BYTES);
+    bench_memory_free(memory, READ_BYTES);
+    return rate;
+}
+
+static int run_all(rank_bench *b) {
+    static const char *const reading[] = {"examples",        "rows",           "text", "read, s", "MB/s", "cache, s",
+                                          "GB/s of float32", "memory over it", NULL};
+    static const char *const training[] = {
+        "examples",        "rows x features",   "levels", "pairs", "s", "Newton steps, products", "GB/s of X",
+        "of a plain read", "pairs in order, %", NULL};
+    static const char *const classic[] = {"examples",
+                                          "rows",
+                                          "way",
+                                          "read, s",
+                                          "solve, s",
+                                          "Newton steps, products",
+                                          "objective",
+                                          "solve over ours",
+                                          "whole over ours",
+                                          NULL};
+    b->reading = (bench_table){.title = "Reading SVMlight text, and the cache beside it", .columns = reading};
+    b->training = (bench_table){.title = "Training from memory", .columns = training};
+    b->classic = (bench_table){.title = "Beside the classic way, from the same file", .columns = classic};
+    b->bandwidth = plain_read();
+    if (!(b->bandwidth > 0))
+        return bench_fail(b->run, "no memory to read");
+    bench_say_machine(b->run, "bench rank");
+    bench_say(b->run,
+              "Synthetic examples of the shapes of two public sets%s; C = %g a pair, to %g of the gradient at 0. A "
+              "plain read of memory: %.1f GB/s. The classic way: doubles with an index each, a trust region, a tree "
+              "over labels.\n\n",
+              b->run->values->items == 100 ? "" : ", fewer rows", C, EPSILON, b->bandwidth * 1e-9);
+    for (int shape = 0; shape < N_SHAPES; shape++)
+        if (run_shape(b, shape) != 0)
+            return -1;
+    bench_print(b->run, &b->reading);
+    bench_print(b->run, &b->training);
+    bench_print(b->run, &b->classic);
+    return 0;
+}
+
+static int sections(bench_scan_run *run) {
+    rank_bench *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        return bench_fail(run, "no memory");
+    b->run = run;
+    const int rc = run_all(b);
+    bench_examples_free(&b->examples);
+    free(b);
+    return rc;
+}
+
+static int run_rank(program *run, const void *values) {
+    return bench_run(run, values, sections);
+}
+
+static const prog_option options[] = {
+    {.name = "share",
+     .kind = PROG_COUNT,
+     .value = "PERCENT",
+     .help = "of the rows that the sets have; all take 3 GB of memory and 1 GB in the scratch directory",
+     .offset = offsetof(bench_scan_values, items),
+     .fallback = "100",
+     .least = 1,
+     .most = 100},
+    {.name = "scratch",
+     .kind = PROG_TEXT,
+     .value = "DIR",
+     .help = "where files are written (default: $TMPDIR or /tmp)",
+     .offset = offsetof(bench_scan_values, scratch),
+     .names = PROG_NAMES_DIR},
+    PROG_OPTIONS_END,
+};
+
+static const prog_argument no_arguments[] = {{.name = NULL}};
+static const char *const examples[] = {"thresher bench rank", "thresher bench rank --share 5", NULL};
+
+const prog_command bench_rank_command = {
+    .noun = "bench",
+    .verb = "rank",
+    .summary = "measure learning to rank on this machine",
+    .text = "Makes examples of the shapes of MQ2007-list and MSLR-WEB30K, reads them from text and from the cache, and "
+            "learns a linear RankSVM of them, beside the classic way to do it: one thread, the same file, and the same "
+            "objective at the end.",
+    .arguments = no_arguments,
+    .options = options,
+    .values_size = sizeof(bench_scan_values),
+    .examples = examples,
+    .run = run_rank,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank.h - one run of `bench rank`: synthetic examples of known shapes, and the classic way to learn from them.
+ */
+#ifndef THRESHER_BENCH_RANK_H
+#define THRESHER_BENCH_RANK_H
+
+#include "scan.h"
+
+/* ------------------------------------------------------------------------------------------- rank_examples.c */
+
+typedef struct bench_rank_shape {
+    const char *name;
+    uint64_t n_rows, n_queries;
+    uint32_t n_features, n_levels; /* of a query's labels, at most */
+    bool badly_scaled;             /* a feature in three has values a hundred times as large */
+} bench_rank_shape;
+
+/* Rows by query: query q has rows offsets[q] to offsets[q + 1] - 1. */
+typedef struct bench_examples {
+    bench_rank_shape shape;
+    float *values; /* n_rows x n_features */
+    double *labels;
+    uint64_t *queries, *offsets;
+} bench_examples;
+
+/*
+ * Values from 0 to 1, a query's around means of its own; labels are places in the order of a linear score with noise,
+ * put into levels. The same for the same seed. -1 where memory lacks.
+ */
+int bench_examples_draw(bench_examples *e, const bench_rank_shape *shape, uint64_t seed);
+void bench_examples_free(bench_examples *e);
+
+/* The first n_queries as an SVMlight file; -1 where it cannot be written. *bytes: its size. */
+int bench_examples_write(const bench_examples *e, uint64_t n_queries, const char *path, uint64_t *bytes);
+
+/* -------------------------------------------------------------------------------------------- rank_classic.c */
+
+/*
+ * Linear RankSVM as it has long been done (Lee and Lin 2014): a file read by strtod, values as pairs of an index and a
+ * double, one thread; a trust region Newton method whose products with the Hessian go through a tree over labels. The
+ * tree is a Fenwick tree, which is faster than one of nodes.
+ */
+typedef struct bench_classic_result {
+    double objective, read_s, solve_s;
+    uint64_t n_products;
+    uint32_t n_steps;
+} bench_classic_result;
+
+/* -1 where the file cannot be read, or memory lacks. */
+int bench_classic_train(const char *path, double c, double epsilon, bench_classic_result *result);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rank.h"
+
+static const double NOISE = 0.15, BAD_SCALE = 100;
+
+static uint64_t next(uint64_t *state) {
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static double uniform(uint64_t *state) {
+    return (double)(next(state) >> 11) * 0x1p-53;
+}
+
+/* A row's score while its query is put in order. */
+typedef struct scored {
+    double score;
+    uint64_t row;
+} scored;
+
+static int by_score(const void *a, const void *b) {
+    const scored *x = a, *y = b;
+    return x->score < y->score ? -1 : x->score > y->score ? 1 : x->row < y->row ? -1 : 1;
+}
+
+/* Levels are equally many rows each, but that few are at the top: the square of the place. */
+static void label_query(bench_examples *e, uint64_t first, uint64_t n, scored *rows) {
+    qsort(rows, n, sizeof *rows, by_score);
+    for (uint64_t i = 0; i < n; i++) {
+        const double place = (double)i / (double)n, share = e->shape.n_levels <= 10 ? place * place : place;
+        e->labels[rows[i].row] = floor(share * (double)e->shape.n_levels);
+    }
+    (void)first;
+}
+
+static void draw_rows(bench_examples *e, uint64_t seed, const double *weights, double *means, scored *rows) {
+    const uint32_t d = e->shape.n_features;
+    uint64_t state = seed;
+    for (uint64_t q = 0; q < e->shape.n_queries; q++) {
+        const uint64_t first = e->offsets[q], n = e->offsets[q + 1] - first;
+        for (uint32_t f = 0; f < d; f++)
+            means[f] = uniform(&state) * 0.5;
+        for (uint64_t i = 0; i < n; i++) {
+            double score = NOISE * (uniform(&state) + uniform(&state) - 1) * sqrt((double)d);
+            float *row = e->values + (first + i) * d;
+            for (uint32_t f = 0; f < d; f++) {
+                const double value = floor((means[f] + 0.5 * uniform(&state)) * 1e6) * 1e-6;
+                score += weights[f] * (value - means[f]);
+                row[f] = (float)(e->shape.badly_scaled && f % 3 == 0 ? value * BAD_SCALE : value);
+            }
+            rows[i] = (scored){score, first + i};
+            e->queries[first + i] = q + 1;
+        }
+        label_query(e, first, n, rows);
+    }
+}
+
+int bench_examples_draw(bench_examples *e, const bench_rank_shape *shape, uint64_t seed) {
+    uint64_t state = seed + 1, longest = 0;
+    *e = (bench_examples){.shape = *shape};
+    e->values = malloc(shape->n_rows * shape->n_features * sizeof *e->values);
+    e->labels = malloc(shape->n_rows * sizeof *e->labels);
+    e->queries = malloc(shape->n_rows * sizeof *e->queries);
+    e->offsets = malloc((shape->n_queries + 1) * sizeof *e->offsets);
+    double *weights = malloc(shape->n_features * sizeof *weights), *means = malloc(shape->n_features * sizeof *means);
+    bool good = e->values && e->labels && e->queries && e->offsets && weights && means;
+    for (uint64_t q = 0; q <= shape->n_queries && good; q++) {
+        e->offsets[q] = q * shape->n_rows / shape->n_queries;
+        const uint64_t n = q == 0 ? 0 : e->offsets[q] - e->offsets[q - 1];
+        longest = n > longest ? n : longest;
+    }
+    scored *rows = good ? malloc((longest + 1) * sizeof *rows) : NULL;
+    good = good && rows != NULL;
+    if (good) {
+        for (uint32_t f = 0; f < shape->n_features; f++)
+            weights[f] = uniform(&state) * 2 - 1;
+        draw_rows(e, seed, weights, means, rows);
+    }
+    free(rows);
+    free(weights);
+    free(means);
+    return good ? 0 : -1;
+}
+
+void bench_examples_free(bench_examples *e) {
+    free(e->values);
+    free(e->labels);
+    free(e->queries);
+    free(e->offsets);
+    *e = (bench_examples){.values = NULL};
+}
+
+int bench_examples_write(const bench_examples *e, uint64_t n_queries, const char *path, uint64_t *bytes) {
+    FILE *file = fopen(path, "w");
+    const uint32_t d = e->shape.n_features;
+    if (file == NULL)
+        return -1;
+    for (uint64_t i = 0; i < e->offsets[n_queries]; i++) {
+        (void)fprintf(file, "%g qid:%llu", e->labels[i], (unsigned long long)e->queries[i]);
+        for (uint32_t f = 0; f < d; f++)
+            (void)fprintf(file, " %u:%.6f", f + 1, (double)e->values[i * d + f]);
+        (void)fputs(" # docid = none\n", file);
+    }
+    *bytes = (uint64_t)ftell(file);
+    const int failed = ferror(file);
+    return fclose(file) != 0 || failed ? -1 : 0;
+}
