@@ -51,11 +51,11 @@ static thr_status push_single(thr_context *context, uint32_t place, int32_t weig
 /* Singles by window. */
 static void sort_singles(thr_hit_query *query) {
     const size_t n = query->n_singles;
-    thr_hit_single *copy = query->singles + n;
     uint32_t *ends = query->window_ends, sum = 0;
     memset(ends, 0, sizeof query->window_ends);
     if (n == 0)
         return;
+    thr_hit_single *copy = query->singles + n;
     memcpy(copy, query->singles, n * sizeof *copy);
     for (size_t i = 0; i < n; i++)
         ends[copy[i].place / THR_LISTS_WINDOW]++;
