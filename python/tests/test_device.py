@@ -59,6 +59,16 @@ class Words(Case):
         with self.assertRaisesRegex(TypeError, '"cuda:0" is wanted'):
             Index.open(self.path(), device=0)  # type: ignore[arg-type]
 
+    def test_posting_lists(self) -> None:
+        lists = [[1, 2], [2], [5]]
+        with thresher.Hits.build(self.path("lists.hits"), lists, device="auto") as hits:
+            self.assertEqual(hits.device, "cpu")
+            self.assertEqual(hits.search({2: 1.0}, 1)[0][0], 0)
+        with self.assertRaises(thresher.ArgumentError):
+            thresher.Hits(self.path("lists.hits"), device="gpu")
+        with Index.build(self.path("both"), self.vectors[:3], features=lists, device="auto") as index:
+            self.assertEqual(index.hits.device, "cpu")
+
     def test_a_wrong_device_fails_before_a_build(self) -> None:
         with self.assertRaises(thresher.ArgumentError):
             Index.build(self.path("new"), self.vectors, device="gpu")

@@ -39,6 +39,11 @@ class Handle:
             self._free(self.pointer)
             self.pointer = None
 
+    @property
+    def device(self) -> str:
+        """What its context uses: "cpu", GPUs, or the CPU and why."""
+        return self._context.device
+
 
 _Self = TypeVar("_Self", bound="Model")
 

@@ -119,12 +119,16 @@ class Hits:
     An open file of posting lists, with the items that were added beside it and without those that were removed. It may
     be searched from several threads at once, also while it changes; close it with close() or let it go. The file stays
     as it is. After a fork the child opens it again by itself, without values and changes.
+
+    device is what adds up the lists, in the words of Index.open: "cpu" (None), "cuda", of which the first GPU is taken,
+    or "auto". Lists with changes are the CPU's.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
         self._path = os.path.abspath(encoded_path(path, "path"))
         self._threads = threads
-        self._handle: HitsHandle | None = HitsHandle(self._path, threads)
+        self._device = device
+        self._handle: HitsHandle | None = HitsHandle(self._path, threads, device)
         self._closed = False
         self._changing = threading.Lock()
         self.info = self._handle.info()
@@ -140,6 +144,7 @@ class Hits:
         replace: bool = False,
         model: int = 0,
         threads: int | None = None,
+        device: str | None = None,
     ) -> Hits:
         """
         Build the file path, and open it.
@@ -150,11 +155,12 @@ class Hits:
         order     "features": items with the same frequent features are neighbours within the lists, or "rows"
         replace   replace a file that is there
         model     the fingerprint of the model whose weights queries will have, as thresher info shows it; 0: any
+        device    what adds up the lists when they are searched; the CPU builds
 
         Raises ArgumentError, ExistsError, FormatError, FileMissingError.
         """
         name = encoded_path(path, "path")
-        context = shared_context(threads)
+        context = shared_context(threads, device)
         options = defaults("thr_hits_build_options_init")
         options.order = choice(order, "order", _abi.HITS_ORDER)
         options.replace = bool(replace)
@@ -174,7 +180,7 @@ class Hits:
                 items = _abi.ItemFeatures(_arrays.address(offsets), _arrays.address(numbers), offsets.size - 1)
                 status = lib.thr_hits_build(context.pointer, name, byref(items), byref(options), err)
             job.finish(status, files=True)
-        return cls(path, threads=threads)
+        return cls(path, threads=threads, device=device)
 
     def search(
         self,
@@ -344,6 +350,11 @@ class Hits:
     def __len__(self) -> int:
         return self.info.n_items
 
+    @property
+    def device(self) -> str:
+        """What adds up the lists, as Index.device says what screens codes."""
+        return self.handle().device
+
     def close(self) -> None:
         """Close it, when the last call that still runs has ended. Closing twice is allowed."""
         self._closed = True
@@ -355,7 +366,7 @@ class Hits:
         if self._closed:
             raise ValueError(f"{self.path}: the posting lists are closed")
         if handle is None or handle.pointer is None:
-            handle = self._handle = HitsHandle(self._path, self._threads)
+            handle = self._handle = HitsHandle(self._path, self._threads, self._device)
             self.info = handle.info()
         return handle
 
@@ -553,6 +564,7 @@ class HitsView(HitsHandle):
 
     def __init__(self, index: Any) -> None:
         self._index = index  # lives as long
+        self._context = index._context
         self.pointer = lib.thr_index_hits(index.pointer)
 
     def __del__(self) -> None:

@@ -48,10 +48,6 @@ class IndexHandle(Handle):
     def threads(self) -> int:
         return int(lib.thr_context_threads(self._context.pointer))
 
-    @property
-    def device(self) -> str:
-        return self._context.device
-
     def info(self) -> IndexInfo:
         i = lib.thr_index_get_info(self.pointer).info
         return IndexInfo(
