@@ -31,7 +31,7 @@ struct thr_head_room {
     thr_lsh_counter counter;
     thr_collector *collectors; /* THR_HEAD_ROUND a thread */
     thr_head_sum *sums;        /* a tile and state of the round */
-    char *tiles;               /* rows of a tile, one a thread */
+    float *tiles;              /* for the products of a tile, one a thread */
     double *normalisers;       /* of states */
     thr_scan *scan;            /* with planes: what it takes, states with the bias's 1, and the words it finds */
     float *coded;
