@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A single state's products are bound by memory: its rows are read as they are kept. Several states meet rows that were
- * made floats once for all of them.
+ * made floats once for all of them; dots_f32 multiplies many states with them nearly as fast as the processor can.
  */
 #include "head/head_rows.h"
 
@@ -54,21 +54,56 @@ const float *thr_head_rows(const thr_head_contents *c, const thr_kernels *kernel
 
 /* ------------------------------------------------------------------------------------------------ products */
 
-size_t thr_head_products_room(const thr_head_contents *c, size_t n) {
-    return n * c->n_dims;
+/* So few states are multiplied one after the other: packed, most of the columns that they meet rows in were zeros. */
+enum { FEW_STATES = 4 };
+
+/* Rows made floats at a time: so many bytes that they stay in the second level cache, and whole blocks of dots_f32. */
+enum { PIECE_FLOATS = 32768, PIECE_ROWS = 12 };
+
+static size_t piece_of(const thr_head_contents *c) {
+    const size_t n = PIECE_FLOATS / c->n_dims / PIECE_ROWS;
+    return (n > 0 ? n : 1) * PIECE_ROWS;
 }
 
-void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some, const float *states,
-                       size_t n_states, float *room, float *out, size_t stride) {
+size_t thr_head_pack_room(const thr_head_contents *c, size_t n) {
+    return n <= FEW_STATES ? 0 : thr_dots_packed(n, c->n_dims);
+}
+
+thr_head_states thr_head_pack(const thr_head_contents *c, const float *rows, size_t n, float *columns) {
+    if (n > FEW_STATES)
+        thr_dots_pack(columns, rows, n, c->n_dims);
+    return (thr_head_states){rows, columns, n};
+}
+
+size_t thr_head_products_room(const thr_head_contents *c) {
+    return piece_of(c) * c->n_dims;
+}
+
+/* One state: rows as they are kept. */
+static void single_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
+                            const float *state, float *out) {
     const thr_rows_kernel dot = dot_of(c, kernels);
-    if (n_states == 1) {
-        for (size_t i = 0, n; i < some.n; i += n) {
-            n = run_of(some, i);
-            dot(out + i, states, row_of(c, word_of(some, i)), thr_head_row_size(c), n, c->n_dims);
-        }
+    for (size_t i = 0, n; i < some.n; i += n) {
+        n = run_of(some, i);
+        dot(out + i, state, row_of(c, word_of(some, i)), thr_head_row_size(c), n, c->n_dims);
+    }
+}
+
+void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
+                       const thr_head_states *states, float *room, float *out, size_t stride) {
+    const size_t piece = piece_of(c), n_dims = c->n_dims;
+    if (states->n == 1) {
+        single_products(c, kernels, some, states->rows, out);
         return;
     }
-    const float *rows = thr_head_rows(c, kernels, some, room);
-    for (size_t j = 0; j < n_states; j++)
-        kernels->dot_f32(out + j * stride, states + j * c->n_dims, rows, c->n_dims * sizeof *rows, some.n, c->n_dims);
+    for (size_t i = 0; i < some.n; i += piece) {
+        const size_t n = some.n - i < piece ? some.n - i : piece;
+        const thr_head_words these = {some.words != NULL ? some.words + i : NULL, some.first + i, n};
+        const float *rows = thr_head_rows(c, kernels, these, room);
+        const thr_dots dots = {states->columns, rows, states->n, n, n_dims, n_dims};
+        if (states->n > FEW_STATES)
+            kernels->dots_f32(out + i, stride, &dots);
+        for (size_t j = 0; j < states->n && states->n <= FEW_STATES; j++)
+            kernels->dot_f32(out + j * stride + i, states->rows + j * n_dims, rows, n_dims * sizeof *rows, n, n_dims);
+    }
 }

@@ -23,14 +23,21 @@ typedef struct thr_head_words {
  */
 const float *thr_head_rows(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some, float *room);
 
-/* Floats of room that products of up to n words take. */
-size_t thr_head_products_room(const thr_head_contents *c, size_t n);
+/* States that meet rows together, n_dims floats each, and packed for dots_f32 (heads.h). */
+typedef struct thr_head_states {
+    const float *rows, *columns;
+    size_t n;
+} thr_head_states;
 
-/*
- * The product of word i and state j to out[j * stride + i], of n_states, n_dims floats each. Rows are read once. room:
- * thr_head_products_room.
- */
-void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some, const float *states,
-                       size_t n_states, float *room, float *out, size_t stride);
+/* Floats that n packed states take, and what packs them. */
+size_t thr_head_pack_room(const thr_head_contents *c, size_t n);
+thr_head_states thr_head_pack(const thr_head_contents *c, const float *rows, size_t n, float *columns);
+
+/* Floats of room that products take. */
+size_t thr_head_products_room(const thr_head_contents *c);
+
+/* The product of word i and state j to out[j * stride + i]. Rows are read once. room: thr_head_products_room. */
+void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
+                       const thr_head_states *states, float *room, float *out, size_t stride);
 
 #endif

@@ -19,10 +19,9 @@ typedef struct scoring {
     thr_head_room *room;
     const uint32_t *words; /* NULL: all */
     size_t n_words, n_tiles;
-    const float *states;
-    size_t n_states; /* THR_HEAD_ROUND at most */
-    bool sums;       /* of exponentials are wanted */
-    uint32_t k;      /* 0: no best ones */
+    thr_head_states states; /* THR_HEAD_ROUND at most */
+    bool sums;              /* of exponentials are wanted */
+    uint32_t k;             /* 0: no best ones */
 } scoring;
 
 /* ------------------------------------------------------------------------------------------------ a tile */
@@ -55,9 +54,9 @@ static void score_tile(void *arg, size_t tile, uint32_t worker) {
     const size_t n = left < THR_HEAD_TILE ? left : THR_HEAD_TILE;
     const uint32_t *words = s->words != NULL ? s->words + first : NULL;
     float products[THR_HEAD_ROUND * THR_HEAD_TILE];
-    thr_head_products(c, kernels, (thr_head_words){words, first, n}, s->states, s->n_states,
-                      s->room->tiles + worker * thr_head_products_room(c, THR_HEAD_TILE), products, THR_HEAD_TILE);
-    for (size_t i = 0; i < s->n_states; i++) {
+    thr_head_products(c, kernels, (thr_head_words){words, first, n}, &s->states,
+                      s->room->tiles + worker * thr_head_products_room(c), products, THR_HEAD_TILE);
+    for (size_t i = 0; i < s->states.n; i++) {
         float *logits = products + i * THR_HEAD_TILE;
         for (size_t j = 0; c->bias != NULL && j < n; j++)
             logits[j] += c->bias[words != NULL ? words[j] : first + j];
@@ -114,8 +113,9 @@ static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr
 }
 
 static void begin_round(scoring *s, size_t first, size_t n) {
-    s->states = s->room->states + first * thr_head_of(s->head)->n_dims;
-    s->n_states = n < THR_HEAD_ROUND ? n : THR_HEAD_ROUND;
+    const thr_head_contents *c = thr_head_of(s->head);
+    s->states = thr_head_pack(c, s->room->states + first * c->n_dims, n < THR_HEAD_ROUND ? n : THR_HEAD_ROUND,
+                              s->room->columns);
 }
 
 /* ------------------------------------------------------------------------------------------------ all rounds */
@@ -123,12 +123,14 @@ static void begin_round(scoring *s, size_t first, size_t n) {
 thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t n_words, uint32_t k, thr_error *err) {
     const size_t n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE, n_threads = room->context->n_threads;
     size_t n_floats;
-    if (!thr_mul_size(thr_head_products_room(thr_head_of(head), THR_HEAD_TILE), n_threads, &n_floats))
+    if (!thr_mul_size(thr_head_products_room(thr_head_of(head)), n_threads, &n_floats))
         return thr_fail(err, THR_ENOMEM, "no memory for tiles of weights");
     THR_TRY(thr_grow(room->context, &room->sums, &room->sums_capacity, 0, n_tiles * THR_HEAD_ROUND, sizeof *room->sums,
                      "sums", err));
     THR_TRY(thr_grow(room->context, &room->tiles, &room->tiles_capacity, 0, n_floats, sizeof *room->tiles,
                      "tiles of weights", err));
+    THR_TRY(thr_grow(room->context, &room->columns, &room->columns_capacity, 0,
+                     thr_head_pack_room(thr_head_of(head), THR_HEAD_ROUND), sizeof *room->columns, "states", err));
     if (room->n_collectors == 0) {
         THR_TRY(thr_alloc_zero(room->context, n_threads * THR_HEAD_ROUND, sizeof *room->collectors, &room->collectors,
                                "the best words", err));
@@ -147,11 +149,11 @@ thr_status thr_head_score(const thr_head *head, thr_head_room *room, const uint3
                  .n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
                  .sums = answers->log_probs != NULL && answers->normalisers == NULL,
                  .k = answers->k};
-    for (size_t end = first + n; first < end; first += s.n_states) {
+    for (size_t end = first + n; first < end; first += s.states.n) {
         begin_round(&s, first, end - first);
         THR_TRY(start_collectors(&s, err));
         thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
-        for (size_t i = 0; i < s.n_states; i++)
+        for (size_t i = 0; i < s.states.n; i++)
             THR_TRY(put_answer(&s, i, first + i, answers, err));
     }
     return THR_OK;
@@ -164,10 +166,10 @@ void thr_head_normalise(const thr_head *head, thr_head_room *room, size_t n, dou
                  .n_words = n_words,
                  .n_tiles = ((size_t)n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
                  .sums = true};
-    for (size_t first = 0; first < n; first += s.n_states) {
+    for (size_t first = 0; first < n; first += s.states.n) {
         begin_round(&s, first, n - first);
         thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
-        for (size_t i = 0; i < s.n_states; i++)
+        for (size_t i = 0; i < s.states.n; i++)
             normalisers[first + i] = normaliser_of(&s, i);
     }
 }
