@@ -29,8 +29,8 @@ extern "C" {
 /* ------------------------------------------------------------------------------------------------ build */
 
 typedef struct thr_head_build_options {
-    size_t size;       /* sizeof(thr_head_build_options), set by _init */
-    thr_dtype dtype;   /* what weights are kept as: F32 or F16; NONE: F16 for weights that are, else F32 */
+    size_t size;     /* sizeof(thr_head_build_options), set by _init */
+    thr_dtype dtype; /* what weights are kept as: F32, F16 or BF16; NONE: F16 or BF16 for weights that are, else F32 */
     const float *bias; /* n_bias of them, one a word; or NULL: none */
     uint64_t n_bias;
     /* n_frequent different words, the most frequent first; the others follow them as they are numbered. NULL: all are
@@ -74,8 +74,8 @@ THR_API thr_status thr_head_create(thr_context *context, const thr_matrix *weigh
  * the same name with bias for weight, it is the bias.
  *
  * Returns what thr_head_create and the reader do; THR_ENOTFOUND for a tensor that is not there (err lists some that
- * are); THR_EFORMAT for one that is no matrix of F32 or F16, or a bias that is no vector of them; THR_EINVAL for a
- * tensor's name with a file that has none.
+ * are); THR_EFORMAT for one that is no matrix of F32, F16 or BF16, or a bias that is no vector of them; THR_EINVAL for
+ * a tensor's name with a file that has none.
  */
 THR_API thr_status thr_head_create_file(thr_context *context, const char *path, const char *tensor,
                                         const thr_head_build_options *options, thr_head **head, thr_error *err);

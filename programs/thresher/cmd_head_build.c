@@ -17,7 +17,7 @@ typedef struct build_values {
     bool force;
 } build_values;
 
-static const char *const keeps[] = {"as-is", "f32", "f16", NULL};
+static const char *const keeps[] = {"as-is", "f32", "f16", "bf16", NULL};
 
 static const prog_argument arguments[] = {
     {.name = "WEIGHTS",
@@ -51,10 +51,10 @@ static const prog_option options[] = {
      .offset = offsetof(build_values, bias)},
     {.name = "keep",
      .kind = PROG_CHOICE,
-     .value = "as-is|f32|f16",
+     .value = "as-is|f32|f16|bf16",
      .choices = keeps,
      .fallback = "as-is",
-     .help = "what weights are kept as: f16 where they are, else f32; or one of both",
+     .help = "what weights are kept as: f16 or bf16 where they are, else f32; or one of these",
      .offset = offsetof(build_values, keep)},
     {.name = "frequent",
      .kind = PROG_TEXT,
@@ -148,7 +148,7 @@ static int build(const program *run, const build_values *values, const thr_head_
 }
 
 static int run_build(program *run, const void *all_values) {
-    static const thr_dtype dtypes[] = {THR_DTYPE_NONE, THR_DTYPE_F32, THR_DTYPE_F16};
+    static const thr_dtype dtypes[] = {THR_DTYPE_NONE, THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_BF16};
     const build_values *values = all_values;
     prog_floats bias = {.items = NULL};
     prog_head_words frequent = {.items = NULL};

@@ -54,7 +54,7 @@ STRUCTS = {
     "thr_head_recall": _abi.HeadRecall,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
-DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64"}
+DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"}
 
 
 def numbers() -> dict[str, int]:

@@ -62,8 +62,9 @@ DTYPE = {
     "uint32": 7,
     "int64": 8,
     "uint64": 9,
+    "bfloat16": 10,
 }
-HEAD_DTYPE = {name: DTYPE[name] for name in ("float32", "float16")}
+HEAD_DTYPE = {name: DTYPE[name] for name in ("float32", "float16", "bfloat16")}
 """What weights may be kept as."""
 
 ProgressFn = ctypes.CFUNCTYPE(c_bool, c_void_p, c_char_p, c_uint64, c_uint64)

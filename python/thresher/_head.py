@@ -110,6 +110,20 @@ def _words(thing: Any, what: str) -> Words:
     return np.ascontiguousarray(array, np.uint32)
 
 
+def _rows(weights: Any) -> _abi.Matrix:
+    """A view of them, which keeps what it is of."""
+    halves = _arrays.bfloat16(weights)
+    if halves is None:
+        rows = _arrays.plain(_arrays.vectors(weights, "weights", one_row=False))
+        matrix = _arrays.matrix(rows)
+    else:  # as float16, which has the same size
+        rows = np.ascontiguousarray(_arrays.vectors(halves.view(np.float16), "weights", one_row=False))
+        matrix = _arrays.matrix(rows)
+        matrix.dtype = _abi.DTYPE["bfloat16"]
+    matrix.kept = rows
+    return matrix
+
+
 def _or_auto(value: int | None, what: str) -> int:
     return _abi.HEAD_AUTO if value is None else whole(value, what, 0, _UINT32 - 1)
 
@@ -153,14 +167,15 @@ class Head(Model):
         """
         Make a head in memory; save writes it to a file.
 
-        weights   numbers [n_words, n_dims], which are copied: an array or a CPU tensor, or the name of a file,
-                  .safetensors, .npy or others of rows
+        weights   numbers [n_words, n_dims], which are copied: an array or a CPU tensor, also of bfloat16 (ml_dtypes,
+                  torch), or the name of a file, .safetensors, .npy or others of rows
         tensor    the tensor's name in a .safetensors file; None: lm_head.weight, output.weight or another usual one,
                   else the embeddings that a head is tied to. Of "X.weight", "X.bias" is the bias where it is there
         bias      numbers [n_words], or none
         frequent  words, the most frequent first; the others follow as they are numbered. None: words are numbered by
                   frequency
-        dtype     what weights are kept as: "float32" or "float16"; None: float16 where they are, else float32
+        dtype     what weights are kept as: "float32", "float16" or "bfloat16"; None: one of the latter where they are it,
+                  else float32
         n_bands, n_hashes, n_places
                   of winner-take-all hashes: bands, hashes of each, components of which a hash is the place of the
                   largest; n_bands 0: none, and n_hashes 0: as many as 32 bits hold
@@ -192,8 +207,7 @@ class Head(Model):
             )
         if tensor is not None:
             raise ValueError(f"tensor is {tensor!r}: only a file has tensors with names")
-        rows = _arrays.plain(_arrays.vectors(weights, "weights", one_row=False))
-        matrix = _arrays.matrix(rows)
+        matrix = _rows(weights)
         return cls._of(
             lambda context, made, err: lib.thr_head_create(context, byref(matrix), byref(options), made, err), threads
         )

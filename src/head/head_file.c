@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "head/head_kinds.h"
 
 const uint8_t thr_head_magic[8] = {'T', 'H', 'R', 'H', 'E', 'A', 'D', 1};
 
@@ -22,7 +23,7 @@ const char *thr_head_section_name(uint32_t kind) {
 static thr_status write_all(thr_section_writer *writer, const thr_head_contents *c, thr_error *err) {
     const size_t n = c->n_words;
     const bool hashes = c->shape.n_bands > 0;
-    thr_head_header header = {.version = THR_HEAD_FORMAT,
+    thr_head_header header = {.version = thr_head_format_of(c->dtype),
                               .n_words = c->n_words,
                               .n_dims = c->n_dims,
                               .dtype = (uint32_t)c->dtype,
@@ -83,9 +84,9 @@ static thr_status check_header(const char *path, const thr_head_header *h, uint6
         return thr_fail(err, THR_EVERSION,
                         "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
                         path, h->version, THR_HEAD_FORMAT);
-    if (h->version == 0 || h->n_words == 0 || h->n_words > THR_HEAD_MAX_WORDS || h->n_dims == 0 ||
-        h->n_dims > THR_MAX_DIMS || (h->dtype != THR_DTYPE_F32 && h->dtype != THR_DTYPE_F16) ||
-        h->has > THR_HEAD_HAS_ALL || h->n_planes > THR_MAX_BITS || h->zero != 0 || h->zero_too != 0)
+    if (h->n_words == 0 || h->n_words > THR_HEAD_MAX_WORDS || h->n_dims == 0 || h->n_dims > THR_MAX_DIMS ||
+        thr_head_format_of(h->dtype) == 0 || h->version != thr_head_format_of(h->dtype) || h->has > THR_HEAD_HAS_ALL ||
+        h->n_planes > THR_MAX_BITS || h->zero != 0 || h->zero_too != 0)
         return damaged(path, 8, "the header holds wrong numbers", err);
     if (h->n_sections > THR_HEAD_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
         size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))

@@ -15,7 +15,8 @@
 
 #include <thresher/matrix.h>
 
-enum { THR_HEAD_FORMAT = 1 };
+/* The newest; files of weights that format 1 has are written as such. */
+enum { THR_HEAD_FORMAT = 2 };
 
 typedef enum thr_head_section {
     THR_HEAD_HASHES = 1,    /* thr_head_hashes */
@@ -26,7 +27,7 @@ typedef enum thr_head_section {
     THR_HEAD_QUANTISER = 6, /* thr_head_quantiser */
     THR_HEAD_CODES = 7,     /* blocks of 64 words (codes.h) */
     THR_HEAD_FACTORS = 8,   /* f32 a word, whole blocks */
-    THR_HEAD_WEIGHTS = 9,   /* f32 or f16, a row a word */
+    THR_HEAD_WEIGHTS = 9,   /* f32, f16 or bf16, a row a word */
     THR_HEAD_LAST = THR_HEAD_WEIGHTS
 } thr_head_section;
 
@@ -59,7 +60,7 @@ extern const uint8_t thr_head_magic[8];
 /* All that a head is, in memory or mapped. */
 typedef struct thr_head_contents {
     uint32_t n_words, n_dims;
-    thr_dtype dtype;       /* F32 or F16 */
+    thr_dtype dtype;       /* F32, F16 or BF16 */
     const void *weights;   /* n_words rows, dense */
     const float *bias;     /* or NULL */
     const uint32_t *order; /* words by frequency, or NULL: as they are numbered */

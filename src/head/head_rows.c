@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/half.h"
+
 static const char *row_of(const thr_head_contents *c, size_t w) {
     return (const char *)c->weights + w * thr_head_row_size(c);
 }
@@ -29,15 +31,21 @@ static size_t run_of(thr_head_words some, size_t i) {
 
 /* n rows that follow each other, from word w on. */
 static void decode_rows(const thr_head_contents *c, const thr_kernels *kernels, size_t w, size_t n, float *out) {
+    const uint16_t *halves = (const uint16_t *)(const void *)row_of(c, w);
     if (c->dtype == THR_DTYPE_F16)
-        kernels->f16_to_f32(out, (const uint16_t *)(const void *)row_of(c, w), n * c->n_dims);
+        kernels->f16_to_f32(out, halves, n * c->n_dims);
+    else if (c->dtype == THR_DTYPE_BF16)
+        for (size_t i = 0; i < n * c->n_dims; i++)
+            out[i] = thr_bf16_to_f32(halves[i]);
     else
         memcpy(out, row_of(c, w), n * thr_head_row_size(c));
 }
 
 /* The kernel that takes rows as they are kept. */
 static thr_rows_kernel dot_of(const thr_head_contents *c, const thr_kernels *kernels) {
-    return c->dtype == THR_DTYPE_F16 ? kernels->dot_f16 : kernels->dot_f32;
+    return c->dtype == THR_DTYPE_F16    ? kernels->dot_f16
+           : c->dtype == THR_DTYPE_BF16 ? kernels->dot_bf16
+                                        : kernels->dot_f32;
 }
 
 /* ------------------------------------------------------------------------------------------------ rows */

@@ -52,7 +52,8 @@ static thr_status find(const thr_tensors *tensors, const char *path, const char 
 }
 
 static bool has_numbers(const thr_tensor *tensor, uint32_t n_axes) {
-    return (tensor->dtype == THR_DTYPE_F32 || tensor->dtype == THR_DTYPE_F16) && tensor->n_axes == n_axes;
+    return (tensor->dtype == THR_DTYPE_F32 || tensor->dtype == THR_DTYPE_F16 || tensor->dtype == THR_DTYPE_BF16) &&
+           tensor->n_axes == n_axes;
 }
 
 /* The tensor beside "X.weight" that is "X.bias", widened; *bias NULL where there is none. */
@@ -68,7 +69,7 @@ static thr_status read_bias(thr_context *context, const thr_tensors *tensors, co
     if (tensor == NULL)
         return THR_OK;
     if (!has_numbers(tensor, 1) || tensor->shape[0] == 0 || tensor->shape[0] > THR_HEAD_MAX_WORDS)
-        return thr_fail(err, THR_EFORMAT, "%s: the tensor %s is no vector of F32 or F16", path, name);
+        return thr_fail(err, THR_EFORMAT, "%s: the tensor %s is no vector of F32, F16 or BF16", path, name);
     *n = tensor->shape[0];
     THR_TRY(thr_alloc(context, (size_t)*n, sizeof **bias, bias, "the bias", err));
     const thr_matrix all = {tensor->data, 1, (uint32_t)*n, tensor->dtype, tensor->n_bytes};
@@ -86,8 +87,8 @@ static thr_status from_tensors(thr_context *context, const char *path, const cha
     THR_TRY_OUT(find(tensors, path, name, &tensor, err));
     if (!has_numbers(tensor, 2))
         THR_TRY_OUT(thr_fail(err, THR_EFORMAT,
-                             "%s: the tensor %s is no matrix of F32 or F16: a head is one of words by dimensions", path,
-                             tensor->name));
+                             "%s: the tensor %s is no matrix of F32, F16 or BF16: a head is one of words by dimensions",
+                             path, tensor->name));
     if (tensor->shape[1] == 0 || tensor->shape[1] > THR_MAX_DIMS)
         THR_TRY_OUT(thr_fail(err, THR_EDIM, "%s: the tensor %s has %" PRIu64 " dimensions: a head has 1 to %d", path,
                              tensor->name, tensor->shape[1], THR_MAX_DIMS));

@@ -56,6 +56,15 @@ same best.ivecs expected
 fails 1 'the head has no hashes: build it with bands' "$THRESHER" head query ordered.head states.fbin -k 2 --screen wta
 fails 1 'the head has no codes: build it with planes' "$THRESHER" head query ordered.head states.fbin -k 2 --screen planes
 
+# bfloat16 has 8 bits of a weight: these are all whole
+works "$THRESHER" head build weights.fbin -o upper.head --planes 0 --places 2 --keep bf16 -q
+works "$THRESHER" head info upper.head
+says '^weights         bf16, 24 bytes$' out
+says '^format version  2$' out
+works "$THRESHER" head query upper.head states.fbin -k 2 -q -o best.ivecs
+printf '2 1\n3 1\n' | to_ivecs >expected
+same best.ivecs expected
+
 # larger, at random: with many hits to be had the screen finds what all words give, to the bit; --measure says so
 random_rows 300 24 1 | to_fbin >weights.fbin
 random_rows 20 24 2 | to_fbin >states.fbin

@@ -68,9 +68,9 @@ static void bad_options_of_a_build_are_told(void **state) {
     assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
                  "a hash of the largest of 13 components: 2 to 12 can be compared");
     o = good;
-    o.dtype = THR_DTYPE_I8;
+    o.dtype = THR_DTYPE_U8;
     assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
-                 "weights are kept as f32 or f16, not as i8");
+                 "weights are kept as f32, f16 or bf16, not as u8");
     o = good;
     o.n_planes = 9;
     o.frequent = NULL;

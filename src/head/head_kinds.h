@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* head_kinds.h - what weights may be kept as: a row of floats as it is kept, and back. */
+#ifndef THR_HEAD_HEAD_KINDS_H
+#define THR_HEAD_HEAD_KINDS_H
+
+#include "head/head_file.h"
+#include "kernel/kernel.h"
+
+/* The first format that has weights of a dtype; 0: none has. */
+static inline uint32_t thr_head_format_of(uint32_t dtype) {
+    return dtype == THR_DTYPE_F32 || dtype == THR_DTYPE_F16 ? 1 : dtype == THR_DTYPE_BF16 ? 2 : 0;
+}
+
+/* What weights of a dtype are kept as if nothing is said: as they are, or as float32. */
+static inline thr_dtype thr_head_usual_kind(thr_dtype dtype) {
+    return dtype == THR_DTYPE_F16 || dtype == THR_DTYPE_BF16 ? dtype : THR_DTYPE_F32;
+}
+
+/* Keep n_dims floats as a row of c->dtype, each rounded to nearest, ties to even. None is too large for it. */
+void thr_head_keep_row(const thr_head_contents *c, const thr_kernels *kernels, const float *row, void *kept);
+
+/* The weights of word w, widened, which is exact. */
+void thr_head_row(const thr_head_contents *c, const thr_kernels *kernels, uint32_t w, float *out);
+
+#endif
