@@ -29,8 +29,12 @@ extern "C" {
 /* ------------------------------------------------------------------------------------------------ build */
 
 typedef struct thr_head_build_options {
-    size_t size;     /* sizeof(thr_head_build_options), set by _init */
-    thr_dtype dtype; /* what weights are kept as: F32, F16 or BF16; NONE: F16 or BF16 for weights that are, else F32 */
+    size_t size; /* sizeof(thr_head_build_options), set by _init */
+    /*
+     * What weights are kept as: F32, F16, BF16, or I8, integers from -127 to 127 and a scale a word; NONE: F16 or BF16
+     * for weights that are, else F32. The product of a row of I8 with a state is that of its integers, times the scale.
+     */
+    thr_dtype dtype;
     const float *bias; /* n_bias of them, one a word; or NULL: none */
     uint64_t n_bias;
     /* n_frequent different words, the most frequent first; the others follow them as they are numbered. NULL: all are
@@ -188,6 +192,24 @@ typedef struct thr_head_recall {
 /* Measure it on states: one query with these options and one of all words. Returns what thr_head_query does. */
 THR_API thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k,
                                     const thr_head_query_options *options, thr_head_recall *recall, thr_error *err);
+
+/* What a head loses of another's answers. */
+typedef struct thr_head_loss {
+    double recall;         /* share of the other's best k words that are among this one's */
+    double worst;          /* the smallest share that one state has */
+    double first;          /* share of states whose best word is the other's */
+    double candidates;     /* words a state has the logits of, on average */
+    double log_prob_error; /* of words that both find: the mean difference of their log-probabilities, without sign */
+} thr_head_loss;
+
+/*
+ * Measure on states what head, asked with these options, loses of what truth answers with all words: how good weights
+ * in fewer bytes are. Words are compared by their numbers.
+ *
+ * Returns what thr_head_query does; THR_EDIM for heads of different numbers of words or dimensions, or no states.
+ */
+THR_API thr_status thr_head_compare(thr_head *head, thr_head *truth, const thr_matrix *states, uint32_t k,
+                                    const thr_head_query_options *options, thr_head_loss *loss, thr_error *err);
 
 #ifdef __cplusplus
 }

@@ -61,6 +61,20 @@ class HeadRecall(NamedTuple):
     candidates: float
 
 
+class HeadLoss(NamedTuple):
+    """
+    What a head loses of another's answers: the share of the other's best k words that it finds, and the smallest share
+    of one state; the share of states whose best word is the same; words a state is given the logits of; and of words
+    that both find the mean difference of their log-probabilities, without its sign.
+    """
+
+    recall: float
+    worst: float
+    first: float
+    candidates: float
+    log_prob_error: float
+
+
 class HeadHandle(Handle):
     """A thr_head."""
 
@@ -174,8 +188,8 @@ class Head(Model):
         bias      numbers [n_words], or none
         frequent  words, the most frequent first; the others follow as they are numbered. None: words are numbered by
                   frequency
-        dtype     what weights are kept as: "float32", "float16" or "bfloat16"; None: one of the latter where they are it,
-                  else float32
+        dtype     what weights are kept as: "float32", "float16", "bfloat16", or "int8", a byte each and a scale a word;
+                  None: float16 or bfloat16 where they are, else float32
         n_bands, n_hashes, n_places
                   of winner-take-all hashes: bands, hashes of each, components of which a hash is the place of the
                   largest; n_bands 0: none, and n_hashes 0: as many as 32 bits hold
@@ -320,6 +334,43 @@ class Head(Model):
             min(found.worst for _, found in parts),
             sum(rows * found.candidates for rows, found in parts) / n,
         )
+
+    def compare(
+        self,
+        truth: Head,
+        states: Any,
+        k: int,
+        *,
+        screen: str = "full",
+        normaliser: str = "candidates",
+        always: Any = None,
+        group: int = 1,
+        n_frequent: int | None = None,
+        threshold: int | None = None,
+        combine: str = "largest",
+        n_shortlist: int | None = None,
+    ) -> HeadLoss:
+        """
+        What this head, asked as query is, loses of what truth answers with all words: of the same weights in float32,
+        say. Unlike the others it is one call, which Ctrl-C waits for.
+        """
+        handle, other = self.handle(), truth.handle()
+        array = _arrays.vectors(states, "states", one_row=True)
+        rows = _arrays.plain(array.reshape(-1, array.shape[-1]))
+        options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
+        found, err = _abi.HeadLoss(), _errors.slot.error
+        status = lib.thr_head_compare(
+            handle.pointer,
+            other.pointer,
+            byref(_arrays.matrix(rows)),
+            whole(k, "k", 1, _UINT32),
+            byref(options),
+            byref(found),
+            byref(err),
+        )
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+        return HeadLoss(*(getattr(found, name) for name in HeadLoss._fields))
 
     def verify(self) -> None:
         """Read every byte and compare all checksums. Raises FormatError for a damaged file."""

@@ -75,6 +75,7 @@ void thr_head_free(thr_head *head) {
     thr_lsh_free(context, &head->memory.lsh);
     thr_head_planes_free(context, &head->memory.planes);
     thr_release(context, head->memory.weights);
+    thr_release(context, head->memory.scales);
     thr_release(context, head->memory.bias);
     thr_release(context, head->memory.order);
     thr_map_close(&head->map);
@@ -90,7 +91,8 @@ thr_head_info thr_head_get_info(const thr_head *head) {
                           .dtype = c->dtype,
                           .has_bias = c->bias != NULL,
                           .has_order = c->order != NULL,
-                          .weight_bytes = c->n_words * (uint64_t)thr_head_row_size(c),
+                          .weight_bytes = c->n_words * (uint64_t)thr_head_row_size(c) +
+                                          (c->scales != NULL ? c->n_words * sizeof *c->scales : 0),
                           .file_bytes = head->view.size,
                           .format_version = thr_head_format_of(c->dtype)};
     if (c->planes.n_planes > 0) {
@@ -120,7 +122,8 @@ static thr_status check(const thr_matrix *weights, const thr_head_build_options 
         return thr_fail(err, THR_EDIM, "weights of %" PRIu32 " dimensions: a head has 1 to %d", weights->n_dims,
                         THR_MAX_DIMS);
     if (o->dtype != THR_DTYPE_NONE && thr_head_format_of(o->dtype) == 0)
-        return thr_fail(err, THR_EINVAL, "weights are kept as f32, f16 or bf16, not as %s", thr_dtype_name(o->dtype));
+        return thr_fail(err, THR_EINVAL, "weights are kept as f32, f16, bf16 or i8, not as %s",
+                        thr_dtype_name(o->dtype));
     if (o->bias != NULL && o->n_bias != weights->n_rows)
         return thr_fail(err, THR_EDIM, "%" PRIu64 " biases for %" PRIu64 " words", o->n_bias, weights->n_rows);
     return THR_OK;
@@ -152,12 +155,16 @@ static thr_status copy_weights(thr_head *head, const thr_matrix *weights, thr_er
     const size_t size = thr_head_row_size(c);
     THR_TRY_OUT(thr_alloc(context, c->n_dims, sizeof *row, &row, "a row of weights", err));
     THR_TRY_OUT(thr_alloc(context, c->n_words, size, &head->memory.weights, "the weights", err));
+    if (c->dtype == THR_DTYPE_I8)
+        THR_TRY_OUT(thr_alloc(context, c->n_words, sizeof(float), &head->memory.scales, "scales of weights", err));
     for (uint32_t w = 0; w < c->n_words; w++) {
         THR_TRY_OUT(thr_matrix_to_f32(weights, w, 1, row));
         THR_TRY_OUT(check_row(context->kernels, row, c->n_dims, c->dtype, w, err));
-        thr_head_keep_row(c, context->kernels, row, (char *)head->memory.weights + w * size);
+        thr_head_keep_row(c, context->kernels, row, (char *)head->memory.weights + w * size,
+                          c->dtype == THR_DTYPE_I8 ? &head->memory.scales[w] : NULL);
     }
     c->weights = head->memory.weights;
+    c->scales = head->memory.scales;
 out:
     thr_release(context, row);
     return status;

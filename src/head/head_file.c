@@ -13,8 +13,8 @@
 const uint8_t thr_head_magic[8] = {'T', 'H', 'R', 'H', 'E', 'A', 'D', 1};
 
 const char *thr_head_section_name(uint32_t kind) {
-    static const char *const names[THR_HEAD_LAST + 1] = {"?",     "hashes",    "bias",  "order",   "slots",
-                                                         "lists", "quantiser", "codes", "factors", "weights"};
+    static const char *const names[THR_HEAD_LAST + 1] = {"?",         "hashes", "bias",    "order",   "slots", "lists",
+                                                         "quantiser", "codes",  "factors", "weights", "scales"};
     return names[kind <= THR_HEAD_LAST ? kind : 0];
 }
 
@@ -59,6 +59,8 @@ static thr_status write_all(thr_section_writer *writer, const thr_head_contents 
         THR_TRY(thr_sections_put(writer, THR_HEAD_FACTORS, c->planes.factors, padded * sizeof(float), err));
     }
     THR_TRY(thr_sections_put(writer, THR_HEAD_WEIGHTS, c->weights, n * thr_head_row_size(c), err));
+    if (c->scales != NULL)
+        THR_TRY(thr_sections_put(writer, THR_HEAD_SCALES, c->scales, n * sizeof *c->scales, err));
     return thr_sections_finish(writer, &header, err);
 }
 
@@ -136,6 +138,9 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     case THR_HEAD_WEIGHTS:
         *size = n * h->n_dims * thr_dtype_size((thr_dtype)h->dtype);
         return THR_SECTION_EXACT;
+    case THR_HEAD_SCALES:
+        *size = n * sizeof(float);
+        return h->dtype == THR_DTYPE_I8 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
     }
     return THR_SECTION_ABSENT;
 }
@@ -163,6 +168,7 @@ static void point(thr_head_view *view, const thr_head_header *h, const thr_head_
         .n_dims = h->n_dims,
         .dtype = (thr_dtype)h->dtype,
         .weights = at[THR_HEAD_WEIGHTS],
+        .scales = at[THR_HEAD_SCALES],
         .bias = at[THR_HEAD_BIAS],
         .order = at[THR_HEAD_ORDER],
         .shape = {h->n_dims, how->n_places, how->n_bands, how->n_hashes, how->seed},
@@ -194,6 +200,8 @@ static thr_status check_contents(thr_context *context, const char *path, const t
     const char *wrong = NULL;
     for (uint32_t w = 0; c->bias != NULL && w < c->n_words && wrong == NULL; w++)
         wrong = isfinite(c->bias[w]) ? NULL : "a bias is not finite";
+    for (uint32_t w = 0; c->scales != NULL && w < c->n_words && wrong == NULL; w++)
+        wrong = isfinite(c->scales[w]) && c->scales[w] >= 0 ? NULL : "a scale is negative or not finite";
     if (wrong == NULL && c->order != NULL)
         wrong = check_order(context, c, &status, err);
     if (wrong == NULL && status == THR_OK && c->shape.n_bands > 0)

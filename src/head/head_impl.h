@@ -13,6 +13,7 @@
 /* What a head owns that is no file's; all NULL of one that was opened. */
 typedef struct thr_head_memory {
     void *weights;
+    float *scales;
     float *bias;
     uint32_t *order;
     thr_lsh_memory lsh;

@@ -93,6 +93,23 @@ mv out two
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 1 --json -q
 same out two
 
+# a byte a weight, and what that loses
+works "$THRESHER" head build weights.fbin -o bytes.head --keep i8 -q
+works "$THRESHER" head info bytes.head
+says '^weights         i8, 8.4 kB$' out
+works "$THRESHER" head query bytes.head states.fbin -k 5 --against head
+says '^recall@5          0.9[0-9]*, worst state 0.[0-9]*$' out
+says '^log-probabilities differ by 0.0[0-9]* on average$' out
+works "$THRESHER" head query bytes.head states.fbin -k 5 --against head --json
+says '{"screen":"full","against":"head","k":5,"n_states":20,"recall":0.9[0-9]*,"worst_recall":0' out
+is_json out
+works "$THRESHER" head query head states.fbin -k 5 --against head
+says '^recall@5          1.0000, worst state 1.0000$' out
+says '^log-probabilities differ by 0 on average$' out
+fails 1 'heads of the same words are compared' "$THRESHER" head query head states.fbin -k 5 --against small.head
+fails 2 'against and -o exclude each other' "$THRESHER" head query head states.fbin --against head -o x.jsonl
+fails 2 'measure and --against exclude each other' "$THRESHER" head query head states.fbin --against head --measure
+
 # tensors by name
 cp weights.fbin not.safetensors
 fails 1 'not.safetensors' "$THRESHER" head build not.safetensors -o x.head

@@ -129,6 +129,7 @@ PINNED(sizeof(thr_head_build_options), 72);
 PINNED(sizeof(thr_head_info), 88);
 PINNED(sizeof(thr_head_query_options), 64);
 PINNED(sizeof(thr_head_recall), 24);
+PINNED(sizeof(thr_head_loss), 40);
 PINNED(offsetof(thr_head_build_options, size), 0);
 PINNED(offsetof(thr_head_query_options, size), 0);
 PINNED(sizeof(thr_dual_config), 32);

@@ -13,7 +13,7 @@ static const head_case CASES[] = {
     {130, 16, THR_DTYPE_F16, true, true, 8, 2, 4, 3},   {700, 33, THR_DTYPE_F32, false, true, 20, 2, 16, 1},
     {1500, 64, THR_DTYPE_F32, true, true, 30, 1, 8, 3}, {64, 20, THR_DTYPE_F16, false, false, 3, 3, 5, 8},
     {50, 701, THR_DTYPE_F16, true, false, 4, 2, 16, 2}, {66, 1100, THR_DTYPE_F32, false, true, 4, 2, 16, 2},
-    {210, 35, THR_DTYPE_BF16, true, true, 9, 2, 6, 3},
+    {210, 35, THR_DTYPE_BF16, true, true, 9, 2, 6, 3},  {150, 47, THR_DTYPE_I8, true, false, 9, 1, 6, 2},
 };
 enum { N_CASES = sizeof CASES / sizeof *CASES, STATES = 37 };
 

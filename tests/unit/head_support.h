@@ -113,10 +113,16 @@ static inline float head_logit(const head_drawn *h, const float *state, uint32_t
     const uint32_t n_dims = h->shape.n_dims;
     const float *row = h->weights + (size_t)word * n_dims;
     float logit = 0;
-    float *kept = test_array(n_dims, sizeof *kept);
+    float *kept = test_array(n_dims, sizeof *kept), largest = 0;
     for (uint32_t d = 0; d < n_dims; d++)
-        kept[d] = head_kept(h->shape.dtype, row[d]);
+        largest = fmaxf(largest, fabsf(row[d]));
+    for (uint32_t d = 0; d < n_dims; d++)
+        kept[d] = h->shape.dtype != THR_DTYPE_I8 ? head_kept(h->shape.dtype, row[d])
+                  : largest > 0                  ? (float)nearbyint((double)row[d] * (127 / (double)largest))
+                                                 : 0;
     kernels->dot_f32(&logit, state, kept, 0, 1, n_dims);
+    if (h->shape.dtype == THR_DTYPE_I8)
+        logit *= (float)((double)largest / 127);
     free(kept);
     return h->shape.bias ? logit + h->bias[word] : logit;
 }
