@@ -71,15 +71,17 @@ THR_API thr_status thr_head_create(thr_context *context, const thr_matrix *weigh
                                    const thr_head_build_options *options, thr_head **head, thr_error *err);
 
 /*
- * The same of a file: .npy and other files of rows, or .safetensors. tensor names one of the latter; NULL takes the
- * first there is of lm_head.weight, output.weight, embed_out.weight, decoder.output_projection.weight, proj.weight, and
- * of the embeddings that heads are tied to, model.embed_tokens.weight, transformer.wte.weight, wte.weight,
+ * The same of a file: .npy and other files of rows, or tensors by name, .safetensors and .gguf. tensor names one; NULL
+ * takes of .gguf output.weight, or token_embd.weight, which it is tied to where it is not there, and of .safetensors
+ * the first there is of lm_head.weight, output.weight, embed_out.weight, decoder.output_projection.weight, proj.weight,
+ * and of the embeddings that heads are tied to, model.embed_tokens.weight, transformer.wte.weight, wte.weight,
  * decoder.embed_tokens.weight, shared.weight, embeddings.weight. Where options have no bias and there is a tensor of
  * the same name with bias for weight, it is the bias.
  *
  * Returns what thr_head_create and the reader do; THR_ENOTFOUND for a tensor that is not there (err lists some that
  * are); THR_EFORMAT for one that is no matrix of F32, F16 or BF16, or a bias that is no vector of them; THR_EINVAL for
- * a tensor's name with a file that has none.
+ * a tensor's name with a file that has none; THR_EUNSUPPORTED for a tensor of .gguf that is not of F32, F16, BF16 or
+ * Q8_0 (which become F32 if options do not say another).
  */
 THR_API thr_status thr_head_create_file(thr_context *context, const char *path, const char *tensor,
                                         const thr_head_build_options *options, thr_head **head, thr_error *err);

@@ -21,7 +21,7 @@ static const char *const keeps[] = {"as-is", "f32", "f16", "bf16", "i8", NULL};
 
 static const prog_argument arguments[] = {
     {.name = "WEIGHTS",
-     .help = "a row a word: .safetensors, .npy or another file of rows",
+     .help = "a row a word: .safetensors, .gguf, .npy or another file of rows",
      .offset = offsetof(build_values, weights),
      .names = PROG_NAMES_FILE,
      .required = true},
@@ -40,7 +40,8 @@ static const prog_option options[] = {
     {.name = "tensor",
      .kind = PROG_TEXT,
      .value = "NAME",
-     .help = "which tensor of .safetensors (default: lm_head.weight, output.weight or another usual name, else the "
+     .help = "which tensor of .safetensors or .gguf (default: lm_head.weight, output.weight or another usual name, "
+             "else the "
              "embeddings that a head is tied to). Of X.weight, X.bias is the bias where it is there",
      .offset = offsetof(build_values, tensor)},
     {.name = "bias",
@@ -181,7 +182,7 @@ static int run_build(program *run, const void *all_values) {
 static const char *const examples[] = {
     "thresher head build model.safetensors -o model.head",
     "thresher head build model.safetensors -o model.head --tensor decoder.out.weight --keep f16",
-    "thresher head build model.safetensors -o small.head --keep i8",
+    "thresher head build model.gguf -o small.head --keep i8",
     "thresher head build weights.npy -o model.head --bias bias.npy --frequent by_count.txt --bands 200",
     NULL,
 };

@@ -182,8 +182,8 @@ class Head(Model):
         Make a head in memory; save writes it to a file.
 
         weights   numbers [n_words, n_dims], which are copied: an array or a CPU tensor, also of bfloat16 (ml_dtypes,
-                  torch), or the name of a file, .safetensors, .npy or others of rows
-        tensor    the tensor's name in a .safetensors file; None: lm_head.weight, output.weight or another usual one,
+                  torch), or the name of a file, .safetensors, .gguf, .npy or others of rows
+        tensor    the tensor's name in .safetensors or .gguf; None: lm_head.weight, output.weight or another usual one,
                   else the embeddings that a head is tied to. Of "X.weight", "X.bias" is the bias where it is there
         bias      numbers [n_words], or none
         frequent  words, the most frequent first; the others follow as they are numbered. None: words are numbered by

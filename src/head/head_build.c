@@ -113,8 +113,7 @@ thr_head_info thr_head_get_info(const thr_head *head) {
 
 /* ------------------------------------------------------------------------------------------------ what is given */
 
-static thr_status check(const thr_matrix *weights, const thr_head_build_options *o, thr_error *err) {
-    THR_TRY(thr_check_rows(weights, err));
+static thr_status check(const thr_head_source *weights, const thr_head_build_options *o, thr_error *err) {
     if (weights->n_rows == 0 || weights->n_rows > THR_HEAD_MAX_WORDS)
         return thr_fail(err, THR_EDIM, "weights of %" PRIu64 " words: a head has 1 to %" PRIu32, weights->n_rows,
                         THR_HEAD_MAX_WORDS);
@@ -147,7 +146,7 @@ static thr_status check_row(const thr_kernels *kernels, const float *row, uint32
     return THR_OK;
 }
 
-static thr_status copy_weights(thr_head *head, const thr_matrix *weights, thr_error *err) {
+static thr_status copy_weights(thr_head *head, const thr_head_source *weights, thr_error *err) {
     thr_context *context = head->context;
     thr_head_contents *c = &head->view.contents;
     float *row = NULL;
@@ -158,7 +157,7 @@ static thr_status copy_weights(thr_head *head, const thr_matrix *weights, thr_er
     if (c->dtype == THR_DTYPE_I8)
         THR_TRY_OUT(thr_alloc(context, c->n_words, sizeof(float), &head->memory.scales, "scales of weights", err));
     for (uint32_t w = 0; w < c->n_words; w++) {
-        THR_TRY_OUT(thr_matrix_to_f32(weights, w, 1, row));
+        weights->row(weights->user, w, row);
         THR_TRY_OUT(check_row(context->kernels, row, c->n_dims, c->dtype, w, err));
         thr_head_keep_row(c, context->kernels, row, (char *)head->memory.weights + w * size,
                           c->dtype == THR_DTYPE_I8 ? &head->memory.scales[w] : NULL);
@@ -282,7 +281,8 @@ static thr_status code(thr_head *head, uint32_t n_planes, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ create */
 
-static thr_status fill(thr_head *head, const thr_matrix *weights, const thr_head_build_options *o, thr_error *err) {
+static thr_status fill(thr_head *head, const thr_head_source *weights, const thr_head_build_options *o,
+                       thr_error *err) {
     thr_head_contents *c = &head->view.contents;
     c->n_words = (uint32_t)weights->n_rows;
     c->n_dims = weights->n_dims;
@@ -298,23 +298,35 @@ static thr_status fill(thr_head *head, const thr_matrix *weights, const thr_head
     return hash(head, err);
 }
 
-thr_status thr_head_create(thr_context *context, const thr_matrix *weights, const thr_head_build_options *options,
-                           thr_head **out, thr_error *err) {
-    thr_head_build_options complete;
+thr_status thr_head_make(thr_context *context, const thr_head_source *source, const thr_head_build_options *options,
+                         thr_head **out, thr_error *err) {
     thr_head *head = NULL;
-    if (out != NULL)
-        *out = NULL;
-    if (context == NULL || weights == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "a head is made with a context, weights, and a place for it");
-    thr_head_build_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
-    THR_TRY(check(weights, &complete, err));
+    *out = NULL;
+    THR_TRY(check(source, options, err));
     THR_TRY(thr_head_start(context, &head, err));
-    const thr_status status = fill(head, weights, &complete, err);
+    const thr_status status = fill(head, source, options, err);
     if (status != THR_OK) {
         thr_head_free(head);
         return status;
     }
     *out = head;
     return THR_OK;
+}
+
+static void matrix_row(const void *user, uint32_t w, float *out) {
+    (void)thr_matrix_to_f32(user, w, 1, out); /* the row is there, and of a known type */
+}
+
+thr_status thr_head_create(thr_context *context, const thr_matrix *weights, const thr_head_build_options *options,
+                           thr_head **out, thr_error *err) {
+    thr_head_build_options complete;
+    if (out != NULL)
+        *out = NULL;
+    if (context == NULL || weights == NULL || out == NULL)
+        return thr_fail(err, THR_EINVAL, "a head is made with a context, weights, and a place for it");
+    thr_head_build_options_init(&complete);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
+    THR_TRY(thr_check_rows(weights, err));
+    const thr_head_source source = {weights->n_rows, weights->n_dims, weights->dtype, matrix_row, weights};
+    return thr_head_make(context, &source, &complete, out, err);
 }

@@ -150,9 +150,15 @@ out:
     return status;
 }
 
+/* ------------------------------------------------------------------------------------------------ by the ending */
+
+static bool ends_with(const char *path, const char *ending) {
+    const size_t length = strlen(path), n = strlen(ending);
+    return length >= n && strcmp(path + length - n, ending) == 0;
+}
+
 thr_status thr_head_create_file(thr_context *context, const char *path, const char *tensor,
                                 const thr_head_build_options *options, thr_head **out, thr_error *err) {
-    static const char ending[] = ".safetensors";
     thr_head_build_options complete;
     if (out != NULL)
         *out = NULL;
@@ -160,11 +166,13 @@ thr_status thr_head_create_file(thr_context *context, const char *path, const ch
         return thr_fail(err, THR_EINVAL, "a head is made with a context, a name, and a place for it");
     thr_head_build_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
-    const size_t length = strlen(path), end = strlen(ending);
-    if (length >= end && strcmp(path + length - end, ending) == 0)
+    if (ends_with(path, ".safetensors"))
         return from_tensors(context, path, tensor, &complete, out, err);
+    if (ends_with(path, ".gguf"))
+        return thr_head_create_gguf(context, path, tensor, &complete, out, err);
     if (tensor != NULL)
-        return thr_fail(err, THR_EINVAL, "%s: has no tensors, and %s is asked for: a .safetensors file has names", path,
+        return thr_fail(err, THR_EINVAL,
+                        "%s: has no tensors, and %s is asked for: .safetensors and .gguf files have names", path,
                         tensor);
     return from_rows(context, path, &complete, out, err);
 }

@@ -114,6 +114,25 @@ fails 2 'measure and --against exclude each other' "$THRESHER" head query head s
 cp weights.fbin not.safetensors
 fails 1 'not.safetensors' "$THRESHER" head build not.safetensors -o x.head
 
+# a model in GGUF: two words of two dimensions, 1 0 and 0 2; and one of a type that is not read
+zeros='\0\0\0\0\0\0\0'
+gguf() {
+    printf "GGUF\3\0\0\0\1${zeros}\0${zeros}\15${zeros}output.weight\2\0\0\0\2${zeros}\2${zeros}"
+    printf "\\$1\0\0\0\0${zeros}${zeros}${zeros}\0\0\0\0\0" # the type, where the data begin, and up to there
+    printf "\0\0\200\77\0${zeros}\0\0\0\100"
+}
+gguf 0 >model.gguf
+works "$THRESHER" head build model.gguf -o model.head --places 2
+says '^model.head: 2 words of 2 dimensions, f32, ' out
+printf '1 3\n-1 -1\n' | to_fbin >two.fbin
+works "$THRESHER" head query model.head two.fbin -k 2 -q -o best.ivecs
+printf '1 0\n0 1\n' | to_ivecs >expected
+same best.ivecs expected
+fails 1 'has no tensor other: of 1 it has, the first are output.weight' \
+    "$THRESHER" head build model.gguf -o x.head --tensor other
+gguf 14 >model.gguf
+fails 1 'output.weight is of type Q4_K (12), and weights are read of' "$THRESHER" head build model.gguf -o x.head
+
 # what is refused
 fails 1 'weights.fbin: has no tensors' "$THRESHER" head build weights.fbin -o x.head --tensor lm_head.weight
 fails 1 '6 biases for 300 words' "$THRESHER" head build weights.fbin -o x.head --bias bias.fbin
