@@ -80,8 +80,8 @@ THR_API thr_status thr_head_create(thr_context *context, const thr_matrix *weigh
  *
  * Returns what thr_head_create and the reader do; THR_ENOTFOUND for a tensor that is not there (err lists some that
  * are); THR_EFORMAT for one that is no matrix of F32, F16 or BF16, or a bias that is no vector of them; THR_EINVAL for
- * a tensor's name with a file that has none; THR_EUNSUPPORTED for a tensor of .gguf that is not of F32, F16, BF16 or
- * Q8_0 (which become F32 if options do not say another).
+ * a tensor's name with a file that has none; THR_EUNSUPPORTED for a tensor of .gguf that is not of F32, F16, BF16,
+ * Q8_0 or Q6_K (the latter two become F32 if options do not say another).
  */
 THR_API thr_status thr_head_create_file(thr_context *context, const char *path, const char *tensor,
                                         const thr_head_build_options *options, thr_head **head, thr_error *err);

@@ -45,7 +45,8 @@ static thr_status check(const thr_gguf_tensor *tensor, const char *path, const c
     if (thr_gguf_dtype(tensor->type) != THR_DTYPE_NONE)
         return THR_OK;
     return thr_fail(err, THR_EUNSUPPORTED,
-                    "%s: the tensor %.*s is of type %s (%" PRIu32 "), and %s are read of F32, F16, BF16 and Q8_0: "
+                    "%s: the tensor %.*s is of type %s (%" PRIu32
+                    "), and %s are read of F32, F16, BF16, Q8_0 and Q6_K: "
                     "convert the model with an output layer of one of these, or take the model it was made of",
                     path, length, tensor->name, thr_gguf_type_name(tensor->type), tensor->type, what);
 }

@@ -16,9 +16,7 @@ enum {
     ALIGNMENT_STEP = 8,      /* alignments are multiples of it */
     LEAST_TENSOR_BYTES = 24, /* of a tensor's description, with no name and no axes */
     NAME_MOST = 65535,
-    DEPTH_MOST = 4, /* arrays in arrays */
-    BLOCK = 32,     /* values of Q8_0 with one factor */
-    BLOCK_BYTES = 34
+    DEPTH_MOST = 4 /* arrays in arrays */
 };
 
 /* Types of metadata's values. */
@@ -36,6 +34,85 @@ struct thr_gguf {
     thr_gguf_tensor *tensors;
     size_t n_tensors;
 };
+
+/* ------------------------------------------------------------------------------------------------ types */
+
+static uint64_t little(const uint8_t *bytes, unsigned n) {
+    uint64_t x = 0;
+    for (unsigned i = 0; i < n; i++)
+        x |= (uint64_t)bytes[i] << 8 * i;
+    return x;
+}
+
+static float half_at(const uint8_t *bytes) {
+    return thr_half_to_f32((uint16_t)little(bytes, 2));
+}
+
+static void widen_f32(const uint8_t *in, float *out) {
+    const uint32_t bits = (uint32_t)little(in, sizeof bits);
+    memcpy(out, &bits, sizeof *out);
+}
+
+static void widen_f16(const uint8_t *in, float *out) {
+    *out = half_at(in);
+}
+
+static void widen_bf16(const uint8_t *in, float *out) {
+    *out = thr_bf16_to_f32((uint16_t)little(in, 2));
+}
+
+enum { Q8_VALUES = 32, Q8_BYTES = 2 + Q8_VALUES };
+
+static void widen_q8_0(const uint8_t *in, float *out) {
+    for (uint32_t i = 0; i < Q8_VALUES; i++)
+        out[i] = half_at(in) * (float)(int8_t)in[2 + i];
+}
+
+enum { Q6_VALUES = 256, Q6_LOW = 0, Q6_HIGH = 128, Q6_SCALES = 192, Q6_FACTOR = 208, Q6_BYTES = 210 };
+
+/*
+ * Value v of a half of 128 is number v % 32 of its quarter q = v / 32: its low 4 bits stand in byte 32 (q % 2) + v % 32
+ * of the half's 64, the lower ones of it where q < 2; its high 2 bits in byte v % 32 of 32, from bit 2 q on. Together
+ * they are the value and 32; sixteen values have an int8 scale, and all 256 a factor.
+ */
+static void widen_q6_k(const uint8_t *in, float *out) {
+    const float factor = half_at(in + Q6_FACTOR);
+    for (uint32_t i = 0; i < Q6_VALUES; i++) {
+        const uint32_t half = i / 128, quarter = i % 128 / 32, at = i % 32;
+        const uint32_t low = in[Q6_LOW + 64 * half + 32 * (quarter % 2) + at] >> (quarter < 2 ? 0 : 4) & 15;
+        const uint32_t high = in[Q6_HIGH + 32 * half + at] >> 2 * quarter & 3;
+        out[i] = factor * (float)(int8_t)in[Q6_SCALES + i / 16] * (float)((int)(low | high << 4) - 32);
+    }
+}
+
+/* How values of a type stand: in blocks of so many and so many bytes. */
+typedef struct layout {
+    thr_gguf_type type;
+    uint32_t n_values, n_bytes;
+    thr_dtype dtype; /* that it widens to without loss */
+    void (*widen)(const uint8_t *in, float *out);
+} layout;
+
+static const layout layouts[] = {
+    {THR_GGUF_F32, 1, 4, THR_DTYPE_F32, widen_f32},
+    {THR_GGUF_F16, 1, 2, THR_DTYPE_F16, widen_f16},
+    {THR_GGUF_BF16, 1, 2, THR_DTYPE_BF16, widen_bf16},
+    {THR_GGUF_Q8_0, Q8_VALUES, Q8_BYTES, THR_DTYPE_F32, widen_q8_0},
+    {THR_GGUF_Q6_K, Q6_VALUES, Q6_BYTES, THR_DTYPE_F32, widen_q6_k},
+};
+
+/* NULL of a type that is not read. */
+static const layout *layout_of(uint32_t type) {
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (layouts[i].type == type)
+            return &layouts[i];
+    return NULL;
+}
+
+/* Bytes of a row; false where it is not of whole blocks or too long. */
+static bool row_bytes(const layout *l, uint64_t n_dims, uint64_t *n) {
+    return n_dims % l->n_values == 0 && !__builtin_mul_overflow(n_dims / l->n_values, (uint64_t)l->n_bytes, n);
+}
 
 /* ------------------------------------------------------------------------------------------------ taking bytes */
 
@@ -60,13 +137,6 @@ static thr_status take(cursor *c, uint64_t n, const uint8_t **bytes, const char 
     *bytes = c->file->bytes + c->at;
     c->at += n;
     return THR_OK;
-}
-
-static uint64_t little(const uint8_t *bytes, unsigned n) {
-    uint64_t x = 0;
-    for (unsigned i = 0; i < n; i++)
-        x |= (uint64_t)bytes[i] << 8 * i;
-    return x;
 }
 
 static thr_status take_u32(cursor *c, uint32_t *x, const char *what, thr_error *err) {
@@ -161,13 +231,6 @@ static thr_status take_metadata(thr_gguf *file, cursor *c, uint64_t n, thr_error
 
 /* ------------------------------------------------------------------------------------------------ tensors */
 
-/* Bytes of a row; false where it is not of whole blocks or too long, or the type is not read. */
-static bool row_bytes(uint32_t type, uint64_t n_dims, uint64_t *n) {
-    if (type == THR_GGUF_Q8_0)
-        return n_dims % BLOCK == 0 && !__builtin_mul_overflow(n_dims / BLOCK, (uint64_t)BLOCK_BYTES, n);
-    return !__builtin_mul_overflow(n_dims, (uint64_t)thr_dtype_size(thr_gguf_dtype(type)), n);
-}
-
 /* offset is of the data, which begin later than is known yet: place_all adds that. */
 static thr_status take_tensor(cursor *c, thr_gguf_tensor *t, uint64_t *offset, thr_error *err) {
     static const char what[] = "the description of a tensor";
@@ -192,10 +255,11 @@ static thr_status take_tensor(cursor *c, thr_gguf_tensor *t, uint64_t *offset, t
 
 static thr_status place(const thr_gguf *file, const cursor *c, uint64_t start, uint64_t offset, thr_gguf_tensor *t,
                         thr_error *err) {
+    const layout *l = layout_of(t->type);
     uint64_t n_row = 0, n = 0;
-    if (thr_gguf_dtype(t->type) == THR_DTYPE_NONE)
+    if (l == NULL)
         return THR_OK;
-    if (!row_bytes(t->type, t->n_dims, &n_row) || __builtin_mul_overflow(n_row, t->n_rows, &n))
+    if (!row_bytes(l, t->n_dims, &n_row) || __builtin_mul_overflow(n_row, t->n_rows, &n))
         return wrong(c, "a tensor's rows are no whole blocks, or more than can be", err);
     if (offset % file->alignment != 0)
         return wrong(c, "a tensor does not begin at a multiple of the alignment", err);
@@ -332,32 +396,14 @@ const char *thr_gguf_type_name(uint32_t type) {
 }
 
 thr_dtype thr_gguf_dtype(uint32_t type) {
-    switch (type) {
-    case THR_GGUF_F32:
-    case THR_GGUF_Q8_0:
-        return THR_DTYPE_F32;
-    case THR_GGUF_F16:
-        return THR_DTYPE_F16;
-    case THR_GGUF_BF16:
-        return THR_DTYPE_BF16;
-    default:
-        return THR_DTYPE_NONE;
-    }
+    const layout *l = layout_of(type);
+    return l != NULL ? l->dtype : THR_DTYPE_NONE;
 }
 
 void thr_gguf_row(const thr_gguf_tensor *tensor, uint64_t row, float *out) {
-    uint64_t n = 0;
-    (void)row_bytes(tensor->type, tensor->n_dims, &n);
-    const uint8_t *in = tensor->data + row * n;
-    for (uint64_t d = 0; d < tensor->n_dims; d++) {
-        if (tensor->type == THR_GGUF_F32) {
-            memcpy(&out[d], in + d * sizeof *out, sizeof *out);
-        } else if (tensor->type == THR_GGUF_Q8_0) {
-            const uint8_t *block = in + d / BLOCK * BLOCK_BYTES;
-            out[d] = thr_half_to_f32((uint16_t)little(block, 2)) * (float)(int8_t)block[2 + d % BLOCK];
-        } else {
-            const uint16_t half = (uint16_t)little(in + 2 * d, 2);
-            out[d] = tensor->type == THR_GGUF_F16 ? thr_half_to_f32(half) : thr_bf16_to_f32(half);
-        }
-    }
+    const layout *l = layout_of(tensor->type);
+    const uint64_t n_blocks = tensor->n_dims / l->n_values;
+    const uint8_t *in = tensor->data + row * n_blocks * l->n_bytes;
+    for (uint64_t i = 0; i < n_blocks; i++)
+        l->widen(in + i * l->n_bytes, out + i * l->n_values);
 }

@@ -22,7 +22,8 @@ enum { THR_GGUF_AXES = 4 };
 typedef enum thr_gguf_type {
     THR_GGUF_F32 = 0,
     THR_GGUF_F16 = 1,
-    THR_GGUF_Q8_0 = 8, /* 32 int8 with a float16 that they are multiplied by */
+    THR_GGUF_Q8_0 = 8,  /* 32 int8 with a float16 that they are multiplied by */
+    THR_GGUF_Q6_K = 14, /* 256 integers of 6 bits, int8 scales of sixteen each, and a float16 */
     THR_GGUF_BF16 = 30
 } thr_gguf_type;
 
@@ -60,7 +61,7 @@ uint32_t thr_gguf_parts(const thr_gguf *file);
 /* "Q4_K"; "?" for a number that has no name here. Never NULL. */
 const char *thr_gguf_type_name(uint32_t type);
 
-/* What a type that is read widens from without loss: F32, F16, BF16; of Q8_0 F32; NONE of a type that is not read. */
+/* What holds a type without loss: F32, F16, BF16; of Q8_0 and Q6_K F32; NONE of a type that is not read. */
 thr_dtype thr_gguf_dtype(uint32_t type);
 
 /* Row number row, below n_rows, as n_dims floats; of a type that is read. */

@@ -71,7 +71,7 @@ static void the_output_layer_is_taken_with_its_bias(void **state) {
     thr_head_free(head);
     assert_error(
         make(*state, "blk.0.ffn_up.weight", THR_DTYPE_NONE, &head, &err), THR_EUNSUPPORTED, &err,
-        "the tensor blk.0.ffn_up.weight is of type Q4_K (12), and weights are read of F32, F16, BF16 and Q8_0: "
+        "the tensor blk.0.ffn_up.weight is of type Q4_K (12), and weights are read of F32, F16, BF16, Q8_0 and Q6_K: "
         "convert the model with an output layer of one of these");
     assert_error(make(*state, "output.bias", THR_DTYPE_NONE, &head, &err), THR_EFORMAT, &err,
                  "the tensor output.bias has 1 axes: a head is a matrix of words by dimensions");

@@ -115,6 +115,36 @@ static void tensors_are_found_where_they_lie(void **state) {
     free(b);
 }
 
+/* By the book: where each bit of a value of Q6_K stands, and the scales of sixteen. */
+static void six_bits_are_put_together(void **state) {
+    gguf_bytes *b = test_array(1, sizeof *b);
+    uint8_t block[210] = {0};
+    float row[512], wanted[512];
+    uint64_t rng = test_seed();
+    gguf_begin(b, 3, 1, 0);
+    gguf_put_tensor(b, "six", THR_GGUF_Q6_K, 1, 512, 0, 0);
+    gguf_align(b, 32);
+    for (int k = 0; k < 2; k++) {
+        memset(block, 0, sizeof block);
+        for (int i = 0; i < 256; i++) {
+            const int value = (int)thr_rng_below(&rng, 64), quarter = i % 128 / 32;
+            const int scale = i / 16 % 2 == 0 ? i / 16 - 4 : -100; /* of sixteen */
+            block[64 * (i / 128) + 32 * (quarter & 1) + i % 32] |= (uint8_t)((value & 15) << (quarter > 1 ? 4 : 0));
+            block[128 + 32 * (i / 128) + i % 32] |= (uint8_t)(value >> 4 << 2 * quarter);
+            block[192 + i / 16] = (uint8_t)(int8_t)scale;
+            wanted[k * 256 + i] = (k == 0 ? 0.25F : -2.0F) * (float)(scale * (value - 32));
+        }
+        block[209] = k == 0 ? 0x34 : 0xc0;
+        gguf_put_bytes(b, block, sizeof block);
+    }
+    thr_gguf *file = open_bytes(*state, b);
+    thr_gguf_row(thr_gguf_find(file, "six"), 0, row);
+    for (int i = 0; i < 512; i++)
+        assert_true(row[i] == wanted[i]);
+    thr_gguf_free(file);
+    free(b);
+}
+
 static void types_have_names(void **state) {
     (void)state;
     static const struct {
@@ -253,7 +283,7 @@ static void memory_may_end_anywhere(void **state) {
 
 static int set_up(void **state) {
     *state = test_context(1, THR_ISA_BEST, NULL);
-    return 0;
+    return test_say_seed(state);
 }
 
 static int tear_down(void **state) {
@@ -265,6 +295,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_are_found_where_they_lie),
         cmocka_unit_test(types_have_names),
+        cmocka_unit_test(six_bits_are_put_together),
         cmocka_unit_test(a_cut_file_is_refused),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(tensors_that_cannot_be_are_refused),
