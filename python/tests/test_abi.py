@@ -38,6 +38,9 @@ STRUCTS = {
     "thr_quality_options": _abi.QualityOptions,
     "thr_pair_quality": _abi.PairQuality,
     "thr_quality": _abi.Quality,
+    "thr_bleu_texts": _abi.BleuTexts,
+    "thr_bleu_options": _abi.BleuOptions,
+    "thr_bleu_score": _abi.BleuScore,
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
     "thr_search_options": _abi.SearchOptions,
@@ -63,6 +66,8 @@ def numbers() -> dict[str, int]:
         "THR_OK": _abi.OK,
         "THR_FLOAT_BITS": _abi.FLOAT_BITS,
         "THR_HITS_MAX_FEATURE": _abi.HITS_MAX_FEATURE,
+        "THR_BLEU_ORDER": _abi.BLEU_ORDER,
+        "THR_BLEU_SIGNATURE_SIZE": _abi.BLEU_SIGNATURE_SIZE,
     }
     wanted.update({f"THR_{name}": number for name, number in _abi.STATUS.items()})
     wanted.update({f"THR_METRIC_{name.upper()}": number for name, number in _abi.METRIC.items()})
@@ -74,6 +79,9 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_RANK_SCALE_{name.upper()}": number for name, number in _abi.RANK_SCALE.items()})
     wanted.update({f"THR_DUAL_{name.upper()}": number for name, number in _abi.DUAL_OPTIMISER.items()})
     wanted.update({f"THR_GAIN_{name.upper()}": number for name, number in _abi.GAIN.items()})
+    wanted.update({f"THR_BLEU_TOKENISER_{name.upper()}": number for name, number in _abi.BLEU_TOKENISER.items()})
+    smoothing = {name.upper().replace("-", "_"): number for name, number in _abi.BLEU_SMOOTHING.items()}
+    wanted.update({f"THR_BLEU_SMOOTHING_{name}": number for name, number in smoothing.items()})
     wanted.update({f"THR_CONVENTION_{name.upper()}": number for name, number in _abi.CONVENTION.items()})
     wanted.update({f"THR_HITS_ORDER_{name.upper()}": number for name, number in _abi.HITS_ORDER.items()})
     wanted.update({f"THR_HITS_VALUE_{name.upper()}": number for name, number in _abi.HITS_VALUE.items()})

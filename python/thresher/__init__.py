@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from . import _abi
 from ._about import LibraryInfo, info
+from ._bleu import Bleu, bleu, sentence_bleu
 from ._devices import DeviceInfo, devices
 from ._dual import Dual, DualInfo, DualQuality, DualReport
 from ._errors import (
@@ -50,6 +51,7 @@ __version__: str = lib.thr_version().decode()
 __all__ = [
     "NO_ID",
     "ArgumentError",
+    "Bleu",
     "CanceledError",
     "DeviceError",
     "DeviceInfo",
@@ -81,9 +83,11 @@ __all__ = [
     "TowerQuality",
     "TowerReport",
     "UnsupportedError",
+    "bleu",
     "devices",
     "info",
     "ndcg",
     "rank_quality",
     "recall",
+    "sentence_bleu",
 ]

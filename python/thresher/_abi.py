@@ -45,6 +45,10 @@ HITS_VALUE = {"sum": 0, "sigmoid": 1}
 GAIN = {"exponential": 0, "linear": 1}
 RANK_METHOD = {"line_search": 0, "trust_region": 1}
 RANK_SCALE = {"pair": 0, "query": 1, "mean": 2}
+BLEU_TOKENISER = {"13a": 0, "none": 1}
+BLEU_SMOOTHING = {"exp": 0, "none": 1, "floor": 2, "add-k": 3}
+BLEU_ORDER = 4
+BLEU_SIGNATURE_SIZE = 128
 CONVENTION = {"letor": 0, "lightgbm": 1, "xgboost": 2, "xgboost_minus": 3}
 HITS_MAX_FEATURE = 2**28 - 1
 DTYPE = {
@@ -346,6 +350,38 @@ class Quality(ctypes.Structure):
         ("precision", c_double),
         ("pairs", PairQuality),
         ("pair_accuracy", c_double),
+    ]
+
+
+class BleuTexts(ctypes.Structure):
+    _fields_ = [
+        ("n", c_uint64),
+        ("offsets", c_void_p),
+        ("bytes", c_char_p),
+    ]
+
+
+class BleuOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("tokeniser", c_int),
+        ("smoothing", c_int),
+        ("smoothing_value", c_double),
+        ("lower_case", c_bool),
+        ("effective_order", c_bool),
+    ]
+
+
+class BleuScore(ctypes.Structure):
+    _fields_ = [
+        ("bleu", c_double),
+        ("precisions", c_double * BLEU_ORDER),
+        ("brevity_penalty", c_double),
+        ("n_sentences", c_uint64),
+        ("hypothesis_length", c_uint64),
+        ("reference_length", c_uint64),
+        ("counts", c_uint64 * BLEU_ORDER),
+        ("totals", c_uint64 * BLEU_ORDER),
     ]
 
 

@@ -110,6 +110,9 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_rank_model_n_features": (c_uint32, [c_void_p]),
     "thr_rank_model_weights": (c_void_p, [c_void_p]),
     "thr_rank_model_free": (None, [c_void_p]),
+    "thr_bleu": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, _ERR]),
+    "thr_bleu_options_init": (None, [c_void_p]),
+    "thr_bleu_signature": (c_int, [c_void_p, c_size_t, c_char_p, _ERR]),
     "thr_recall": (
         c_int,
         [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_double), _ERR],
@@ -122,6 +125,7 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_tower_train_options_init": _abi.TowerTrainOptions,
     "thr_dual_train_options_init": _abi.DualTrainOptions,
     "thr_rank_options_init": _abi.RankOptions,
+    "thr_bleu_options_init": _abi.BleuOptions,
     "thr_index_build_options_init": _abi.IndexBuildOptions,
     "thr_search_options_init": _abi.SearchOptions,
     "thr_hits_build_options_init": _abi.HitsBuildOptions,
