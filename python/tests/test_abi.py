@@ -51,6 +51,10 @@ STRUCTS = {
     "thr_hits_queries": _abi.HitsQueries,
     "thr_hits_search_options": _abi.HitsSearchOptions,
     "thr_hits_changes": _abi.HitsChanges,
+    "thr_head_build_options": _abi.HeadBuildOptions,
+    "thr_head_info": _abi.HeadInfo,
+    "thr_head_query_options": _abi.HeadQueryOptions,
+    "thr_head_recall": _abi.HeadRecall,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
 DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64"}
@@ -65,6 +69,7 @@ def numbers() -> dict[str, int]:
         "THR_DEVICE_NAME_SIZE": _abi.DEVICE_NAME_SIZE,
         "THR_OK": _abi.OK,
         "THR_FLOAT_BITS": _abi.FLOAT_BITS,
+        "THR_HEAD_AUTO": _abi.HEAD_AUTO,
         "THR_HITS_MAX_FEATURE": _abi.HITS_MAX_FEATURE,
         "THR_BLEU_ORDER": _abi.BLEU_ORDER,
         "THR_BLEU_SIGNATURE_SIZE": _abi.BLEU_SIGNATURE_SIZE,
@@ -85,6 +90,9 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_CONVENTION_{name.upper()}": number for name, number in _abi.CONVENTION.items()})
     wanted.update({f"THR_HITS_ORDER_{name.upper()}": number for name, number in _abi.HITS_ORDER.items()})
     wanted.update({f"THR_HITS_VALUE_{name.upper()}": number for name, number in _abi.HITS_VALUE.items()})
+    wanted.update({f"THR_HEAD_SCREEN_{name.upper()}": number for name, number in _abi.HEAD_SCREEN.items()})
+    wanted.update({f"THR_HEAD_NORMALISER_{name.upper()}": number for name, number in _abi.HEAD_NORMALISER.items()})
+    wanted.update({f"THR_HEAD_COMBINE_{name.upper()}": number for name, number in _abi.HEAD_COMBINE.items()})
     wanted.update({f"THR_ROTATE_{name.upper()}": number for name, number in _abi.ROTATE.items()})
     for name, number in _abi.DTYPE.items():
         short = DTYPES.get(name, name.upper().replace("UINT", "U").replace("INT", "I"))

@@ -33,6 +33,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._filters import Filter
+from ._head import Head, HeadInfo, HeadRecall
 from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
 from ._index_info import IndexInfo
@@ -65,6 +66,9 @@ __all__ = [
     "FileMissingError",
     "Filter",
     "FormatError",
+    "Head",
+    "HeadInfo",
+    "HeadRecall",
     "Hits",
     "HitsInfo",
     "HitsTarget",

@@ -50,6 +50,10 @@ BLEU_SMOOTHING = {"exp": 0, "none": 1, "floor": 2, "add-k": 3}
 BLEU_ORDER = 4
 BLEU_SIGNATURE_SIZE = 128
 CONVENTION = {"letor": 0, "lightgbm": 1, "xgboost": 2, "xgboost_minus": 3}
+HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3}
+HEAD_NORMALISER = {"candidates": 0, "exact": 1}
+HEAD_COMBINE = {"largest": 0, "sum": 1}
+HEAD_AUTO = 2**32 - 1
 HITS_MAX_FEATURE = 2**28 - 1
 DTYPE = {
     "none": 0,
@@ -63,6 +67,8 @@ DTYPE = {
     "int64": 8,
     "uint64": 9,
 }
+HEAD_DTYPE = {name: DTYPE[name] for name in ("float32", "float16")}
+"""What weights may be kept as."""
 
 ProgressFn = ctypes.CFUNCTYPE(c_bool, c_void_p, c_char_p, c_uint64, c_uint64)
 RowsFn = ctypes.CFUNCTYPE(c_uint64, c_void_p, c_uint64, c_uint64, c_void_p)
@@ -594,4 +600,70 @@ class HitsChanges(ctypes.Structure):
         ("added_path", c_char_p),
         ("removed_path", c_char_p),
         ("n_missing", c_void_p),
+    ]
+
+
+class HeadBuildOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("dtype", c_int),
+        ("bias", c_void_p),
+        ("n_bias", c_uint64),
+        ("frequent", c_void_p),
+        ("n_frequent", c_uint64),
+        ("n_bands", c_uint32),
+        ("n_hashes", c_uint32),
+        ("n_places", c_uint32),
+        ("n_planes", c_uint32),
+        ("seed", c_uint64),
+    ]
+
+
+class HeadInfo(ctypes.Structure):
+    _fields_ = [
+        ("n_words", c_uint32),
+        ("n_dims", c_uint32),
+        ("dtype", c_int),
+        ("has_bias", c_bool),
+        ("has_order", c_bool),
+        ("n_bands", c_uint32),
+        ("n_hashes", c_uint32),
+        ("n_places", c_uint32),
+        ("n_codes", c_uint64),
+        ("n_planes", c_uint32),
+        ("weight_bytes", c_uint64),
+        ("hash_bytes", c_uint64),
+        ("plane_bytes", c_uint64),
+        ("file_bytes", c_uint64),
+        ("format_version", c_uint32),
+    ]
+
+
+class HeadInfoRoom(ctypes.Structure):
+    """What thr_head_get_info returns, with room for what later versions add."""
+
+    _fields_ = [("info", HeadInfo), ("room", c_char * 512)]
+
+
+class HeadQueryOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("screen", c_int),
+        ("normaliser", c_int),
+        ("n_frequent", c_uint32),
+        ("threshold", c_uint32),
+        ("combine", c_int),
+        ("n_shortlist", c_uint32),
+        ("group", c_uint64),
+        ("always", c_void_p),
+        ("n_always", c_uint64),
+        ("n_candidates", c_void_p),
+    ]
+
+
+class HeadRecall(ctypes.Structure):
+    _fields_ = [
+        ("recall", c_double),
+        ("worst", c_double),
+        ("candidates", c_double),
     ]

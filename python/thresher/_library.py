@@ -96,6 +96,17 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
         c_int,
         [c_void_p, c_uint64, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, _ERR],
     ),
+    "thr_head_build_options_init": (None, [c_void_p]),
+    "thr_head_create": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, _ERR]),
+    "thr_head_create_file": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, _ERR]),
+    "thr_head_save": (c_int, [c_void_p, c_char_p, c_bool, _ERR]),
+    "thr_head_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), _ERR]),
+    "thr_head_verify": (c_int, [c_void_p, _ERR]),
+    "thr_head_free": (None, [c_void_p]),
+    "thr_head_get_info": (_abi.HeadInfoRoom, [c_void_p]),
+    "thr_head_query_options_init": (None, [c_void_p]),
+    "thr_head_query": (c_int, [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, c_void_p, c_void_p, _ERR]),
+    "thr_head_measure": (c_int, [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, _ERR]),
     "thr_quality_options_init": (None, [c_void_p, c_int]),
     "thr_ndcg": (c_int, [c_void_p, c_void_p, POINTER(c_double), c_void_p, _ERR]),
     "thr_rank_quality": (c_int, [c_void_p, c_void_p, c_void_p, _ERR]),
@@ -131,6 +142,8 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_hits_build_options_init": _abi.HitsBuildOptions,
     "thr_hits_search_options_init": _abi.HitsSearchOptions,
     "thr_hits_changes_init": _abi.HitsChanges,
+    "thr_head_build_options_init": _abi.HeadBuildOptions,
+    "thr_head_query_options_init": _abi.HeadQueryOptions,
 }
 
 

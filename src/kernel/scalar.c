@@ -261,4 +261,5 @@ void thr_kernels_fill_scalar(thr_kernels *kernels) {
     thr_kernels_fill_scalar_layers(kernels);
     thr_kernels_fill_scalar_postings(kernels);
     thr_kernels_fill_scalar_wide(kernels);
+    thr_kernels_fill_scalar_heads(kernels);
 }

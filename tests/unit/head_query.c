@@ -12,8 +12,9 @@ static const head_case CASES[] = {
     {1, 1, THR_DTYPE_F32, false, false, 0, 0, 0, 0},    {63, 7, THR_DTYPE_F32, true, false, 5, 1, 3, 2},
     {130, 16, THR_DTYPE_F16, true, true, 8, 2, 4, 3},   {700, 33, THR_DTYPE_F32, false, true, 20, 2, 16, 1},
     {1500, 64, THR_DTYPE_F32, true, true, 30, 1, 8, 3}, {64, 20, THR_DTYPE_F16, false, false, 3, 3, 5, 8},
+    {50, 701, THR_DTYPE_F16, true, false, 4, 2, 16, 2}, {66, 1100, THR_DTYPE_F32, false, true, 4, 2, 16, 2},
 };
-enum { N_CASES = sizeof CASES / sizeof *CASES, STATES = 21 };
+enum { N_CASES = sizeof CASES / sizeof *CASES, STATES = 37 };
 
 static bool same_bits(float a, float b) {
     return memcmp(&a, &b, sizeof a) == 0;

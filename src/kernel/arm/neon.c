@@ -160,4 +160,5 @@ void thr_kernels_fill_neon(thr_kernels *kernels) {
     thr_kernels_fill_neon_layers(kernels);
     thr_kernels_fill_neon_postings(kernels);
     thr_kernels_fill_neon_wide(kernels);
+    thr_kernels_fill_neon_heads(kernels);
 }

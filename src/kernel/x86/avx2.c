@@ -309,4 +309,5 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     thr_kernels_fill_avx2_layers(kernels);
     thr_kernels_fill_avx2_postings(kernels);
     thr_kernels_fill_avx2_wide(kernels);
+    thr_kernels_fill_avx2_heads(kernels);
 }
