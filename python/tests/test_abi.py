@@ -38,6 +38,9 @@ STRUCTS = {
     "thr_quality_options": _abi.QualityOptions,
     "thr_pair_quality": _abi.PairQuality,
     "thr_quality": _abi.Quality,
+    "thr_decoder": _abi.Decoder,
+    "thr_beam_options": _abi.BeamOptions,
+    "thr_beam_result": _abi.BeamResult,
     "thr_bleu_texts": _abi.BleuTexts,
     "thr_bleu_options": _abi.BleuOptions,
     "thr_bleu_score": _abi.BleuScore,
@@ -71,6 +74,8 @@ def numbers() -> dict[str, int]:
         "THR_FLOAT_BITS": _abi.FLOAT_BITS,
         "THR_HEAD_AUTO": _abi.HEAD_AUTO,
         "THR_HITS_MAX_FEATURE": _abi.HITS_MAX_FEATURE,
+        "THR_BEAM_NO_WORD": _abi.BEAM_NO_WORD,
+        "THR_BEAM_MAX_LENGTH": _abi.BEAM_MAX_LENGTH,
         "THR_BLEU_ORDER": _abi.BLEU_ORDER,
         "THR_BLEU_SIGNATURE_SIZE": _abi.BLEU_SIGNATURE_SIZE,
     }
@@ -84,6 +89,8 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_RANK_SCALE_{name.upper()}": number for name, number in _abi.RANK_SCALE.items()})
     wanted.update({f"THR_DUAL_{name.upper()}": number for name, number in _abi.DUAL_OPTIMISER.items()})
     wanted.update({f"THR_GAIN_{name.upper()}": number for name, number in _abi.GAIN.items()})
+    wanted.update({f"THR_BEAM_PENALTY_{name.upper()}": number for name, number in _abi.BEAM_PENALTY.items()})
+    wanted.update({f"THR_BEAM_STOP_{name.upper()}": number for name, number in _abi.BEAM_STOP.items()})
     wanted.update({f"THR_BLEU_TOKENISER_{name.upper()}": number for name, number in _abi.BLEU_TOKENISER.items()})
     smoothing = {name.upper().replace("-", "_"): number for name, number in _abi.BLEU_SMOOTHING.items()}
     wanted.update({f"THR_BLEU_SMOOTHING_{name}": number for name, number in smoothing.items()})

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from . import _abi
 from ._about import LibraryInfo, info
+from ._beam import BeamSequence, beam_search
 from ._bleu import Bleu, bleu, sentence_bleu
 from ._devices import DeviceInfo, devices
 from ._dual import Dual, DualInfo, DualQuality, DualReport
@@ -52,6 +53,7 @@ __version__: str = lib.thr_version().decode()
 __all__ = [
     "NO_ID",
     "ArgumentError",
+    "BeamSequence",
     "Bleu",
     "CanceledError",
     "DeviceError",
@@ -87,6 +89,7 @@ __all__ = [
     "TowerQuality",
     "TowerReport",
     "UnsupportedError",
+    "beam_search",
     "bleu",
     "devices",
     "info",
