@@ -163,8 +163,8 @@ def beam_search(
     never        words that are not produced
     progress     called with ("beam search", sentences done, all); False stops the search
 
-    The others are those of Head.query; group is 1, or 0: the rows of a sentence share their candidates. What the decoder
-    raises goes through. Raises ArgumentError, ValueError or TypeError for arguments and states that are wrong.
+    The others are those of Head.query; group is 1, or 0: the rows of a sentence share their candidates. What the
+    decoder raises goes through. Raises ArgumentError, ValueError or TypeError for arguments and states that are wrong.
     """
     handle = head.handle()
     n = whole(n_sentences, "n_sentences", 0, 2**31 - 1)

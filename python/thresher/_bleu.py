@@ -18,8 +18,8 @@ from ._library import lib
 
 class Bleu(NamedTuple):
     """
-    BLEU and what it is made of: bleu and the four precisions from 0 to 100; matches and all runs of 1 to 4 tokens; tokens
-    of the hypotheses, and of the reference nearest in length to each. signature says how, in sacreBLEU's words.
+    BLEU and what it is made of: bleu and the four precisions from 0 to 100; matches and all runs of 1 to 4 tokens;
+    tokens of the hypotheses, and of the reference nearest in length to each. signature says how, in sacreBLEU's words.
     """
 
     bleu: float
@@ -98,7 +98,8 @@ def _options(
 def _count_references(references: Any) -> int:
     """0: one of them, not in a list."""
     if isinstance(references, (str, bytes)) or not isinstance(references, Sequence):
-        raise TypeError(f"references: {type(references).__name__} was given: a list of str, or of such lists, is wanted")
+        kind = type(references).__name__
+        raise TypeError(f"references: {kind} was given: a list of str, or of such lists, is wanted")
     return 0 if len(references) > 0 and isinstance(references[0], str) else len(references)
 
 
