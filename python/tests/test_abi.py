@@ -58,9 +58,10 @@ STRUCTS = {
     "thr_head_info": _abi.HeadInfo,
     "thr_head_query_options": _abi.HeadQueryOptions,
     "thr_head_recall": _abi.HeadRecall,
+    "thr_head_loss": _abi.HeadLoss,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
-DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64"}
+DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"}
 
 
 def numbers() -> dict[str, int]:

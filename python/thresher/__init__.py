@@ -34,7 +34,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._filters import Filter
-from ._head import Head, HeadInfo, HeadRecall
+from ._head import Head, HeadInfo, HeadLoss, HeadRecall
 from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
 from ._index_info import IndexInfo
@@ -70,6 +70,7 @@ __all__ = [
     "FormatError",
     "Head",
     "HeadInfo",
+    "HeadLoss",
     "HeadRecall",
     "Hits",
     "HitsInfo",

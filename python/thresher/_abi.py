@@ -70,8 +70,9 @@ DTYPE = {
     "uint32": 7,
     "int64": 8,
     "uint64": 9,
+    "bfloat16": 10,
 }
-HEAD_DTYPE = {name: DTYPE[name] for name in ("float32", "float16")}
+HEAD_DTYPE = {name: DTYPE[name] for name in ("float32", "float16", "bfloat16", "int8")}
 """What weights may be kept as."""
 
 ProgressFn = ctypes.CFUNCTYPE(c_bool, c_void_p, c_char_p, c_uint64, c_uint64)
@@ -716,4 +717,14 @@ class HeadRecall(ctypes.Structure):
         ("recall", c_double),
         ("worst", c_double),
         ("candidates", c_double),
+    ]
+
+
+class HeadLoss(ctypes.Structure):
+    _fields_ = [
+        ("recall", c_double),
+        ("worst", c_double),
+        ("first", c_double),
+        ("candidates", c_double),
+        ("log_prob_error", c_double),
     ]

@@ -107,6 +107,7 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_head_query_options_init": (None, [c_void_p]),
     "thr_head_query": (c_int, [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, c_void_p, c_void_p, _ERR]),
     "thr_head_measure": (c_int, [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, _ERR]),
+    "thr_head_compare": (c_int, [c_void_p, c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, _ERR]),
     "thr_quality_options_init": (None, [c_void_p, c_int]),
     "thr_ndcg": (c_int, [c_void_p, c_void_p, POINTER(c_double), c_void_p, _ERR]),
     "thr_rank_quality": (c_int, [c_void_p, c_void_p, c_void_p, _ERR]),

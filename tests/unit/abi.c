@@ -144,6 +144,7 @@ PINNED(sizeof(thr_decoder), 32);
 PINNED(sizeof(thr_beam_options), 72);
 PINNED(sizeof(thr_beam_result), 88);
 PINNED(offsetof(thr_beam_options, size), 0);
+PINNED(sizeof(thr_head_loss), 40);
 PINNED(offsetof(thr_head_build_options, size), 0);
 PINNED(offsetof(thr_head_query_options, size), 0);
 PINNED(sizeof(thr_dual_config), 32);
