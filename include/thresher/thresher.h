@@ -22,5 +22,6 @@
 #include <thresher/ranking.h>
 #include <thresher/status.h>
 #include <thresher/tower.h>
+#include <thresher/words.h>
 
 #endif

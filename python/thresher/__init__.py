@@ -41,6 +41,7 @@ from ._quality import RankQuality, ndcg, rank_quality
 from ._rank import RankReport, RankSVM
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
+from ._words import join_words, split_words
 
 NO_ID: int = _abi.NO_ID
 """Fills the end of an answer that has fewer than k items."""
@@ -83,7 +84,9 @@ __all__ = [
     "UnsupportedError",
     "devices",
     "info",
+    "join_words",
     "ndcg",
     "rank_quality",
     "recall",
+    "split_words",
 ]

@@ -110,6 +110,8 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_rank_model_n_features": (c_uint32, [c_void_p]),
     "thr_rank_model_weights": (c_void_p, [c_void_p]),
     "thr_rank_model_free": (None, [c_void_p]),
+    "thr_words_split": (c_size_t, [c_char_p, c_size_t, c_void_p, c_size_t]),
+    "thr_words_join": (c_size_t, [c_char_p, c_size_t, c_void_p, c_size_t]),
     "thr_recall": (
         c_int,
         [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_double), _ERR],
