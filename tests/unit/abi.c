@@ -99,6 +99,11 @@ PINNED(THR_RANK_TRUST_REGION, 1);
 PINNED(THR_RANK_SCALE_PAIR, 0);
 PINNED(THR_RANK_SCALE_QUERY, 1);
 PINNED(THR_RANK_SCALE_MEAN, 2);
+PINNED(THR_BEAM_PENALTY_NONE, 0);
+PINNED(THR_BEAM_PENALTY_WU, 1);
+PINNED(THR_BEAM_PENALTY_LENGTH, 2);
+PINNED(THR_BEAM_STOP_EXACT, 0);
+PINNED(THR_BEAM_STOP_ENOUGH, 1);
 
 /*
  * Structs a caller makes. Those that begin with size may grow at the end (then the number here grows with them, and the
@@ -129,6 +134,10 @@ PINNED(sizeof(thr_head_build_options), 72);
 PINNED(sizeof(thr_head_info), 88);
 PINNED(sizeof(thr_head_query_options), 64);
 PINNED(sizeof(thr_head_recall), 24);
+PINNED(sizeof(thr_decoder), 32);
+PINNED(sizeof(thr_beam_options), 72);
+PINNED(sizeof(thr_beam_result), 88);
+PINNED(offsetof(thr_beam_options, size), 0);
 PINNED(offsetof(thr_head_build_options, size), 0);
 PINNED(offsetof(thr_head_query_options, size), 0);
 PINNED(sizeof(thr_dual_config), 32);
