@@ -64,7 +64,16 @@ static thr_matrix rows_of(const thr_tensor *tensor) {
                         n_columns * thr_dtype_size(tensor->dtype)};
 }
 
-/* Widened, and every number finite: of others the sum of squares is not. */
+/* Of a row that holds NaN or infinity the sum of squares is not finite. */
+static thr_status check_row(const source *s, const char *name, const float *row, uint32_t n, uint64_t number,
+                            thr_error *err) {
+    if (!isfinite(s->context->kernels->sum_squares(row, n)))
+        return thr_fail(err, THR_ERANGE, "%s: row %" PRIu64 " of tensor '%s' holds NaN or infinity: train it again",
+                        s->name, number, name);
+    return THR_OK;
+}
+
+/* Widened, and every number finite. */
 static thr_status copy(const source *s, const thr_tensor *tensor, float **out, thr_error *err) {
     const thr_matrix rows = rows_of(tensor);
     size_t n_values;
@@ -73,9 +82,7 @@ static thr_status copy(const source *s, const thr_tensor *tensor, float **out, t
     THR_TRY(thr_alloc(s->context, n_values, sizeof **out, out, "a model's weights", err));
     THR_TRY(thr_matrix_to_f32(&rows, 0, rows.n_rows, *out));
     for (uint64_t i = 0; i < rows.n_rows; i++)
-        if (!isfinite(s->context->kernels->sum_squares(*out + i * rows.n_dims, rows.n_dims)))
-            return thr_fail(err, THR_ERANGE, "%s: row %" PRIu64 " of tensor '%s' holds NaN or infinity: train it again",
-                            s->name, i, tensor->name);
+        THR_TRY(check_row(s, tensor->name, *out + i * rows.n_dims, rows.n_dims, i, err));
     return THR_OK;
 }
 
@@ -241,6 +248,20 @@ static thr_status read_shape(const source *s, thr_seq2seq *m, thr_matrix *weight
     return count_layers(s, &m->n_layers, err);
 }
 
+/* What the head is made of stays as it is in the file. */
+static thr_status check_weights(const source *s, const thr_matrix *weights, thr_error *err) {
+    float *row = NULL;
+    thr_status status = THR_OK;
+    THR_TRY(thr_alloc(s->context, weights->n_dims, sizeof *row, &row, "a row of weights", err));
+    for (uint64_t i = 0; i < weights->n_rows && status == THR_OK; i++) {
+        status = thr_matrix_to_f32(weights, i, 1, row);
+        if (status == THR_OK)
+            status = check_row(s, "output.weight", row, weights->n_dims, i, err);
+    }
+    thr_release(s->context, row);
+    return status;
+}
+
 thr_status thr_seq2seq_read(thr_context *context, const thr_tensors *tensors, const char *name, thr_seq2seq *m,
                             thr_matrix *weights, float **bias, thr_error *err) {
     const source s = {context, tensors, name};
@@ -248,6 +269,7 @@ thr_status thr_seq2seq_read(thr_context *context, const thr_tensors *tensors, co
     THR_TRY(read_vocabulary(&s, "source.words", "encoder.embedding.weight", &m->source, err));
     THR_TRY(read_vocabulary(&s, "target.words", "decoder.embedding.weight", &m->target, err));
     THR_TRY(read_shape(&s, m, weights, err));
+    THR_TRY(check_weights(&s, weights, err));
     THR_TRY(read_layers(&s, m, err));
     THR_TRY(read_transposed(&s, "attention.weight", m->n_units, m->n_units, &m->attention, err));
     THR_TRY(read_transposed(&s, "combine.weight", m->n_dims, 2 * m->n_units, &m->combine, err));

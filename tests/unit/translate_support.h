@@ -145,6 +145,63 @@ static inline void model_write(thr_context *context, const model *m, const char 
         free((void *)(uintptr_t)tensors[i].data);
 }
 
+/* ------------------------------------------------------------------------------------------------ a dictionary */
+
+enum { DICTIONARY_WORDS = 7 };
+
+/* 3/4 of the unit of the word that comes in, whatever came before: gates i and o open, f closed. */
+static inline void dictionary_lstm(model *m, const char *side, const char *direction, size_t n_units) {
+    char name[MODEL_NAME];
+    (void)snprintf(name, sizeof name, "%s.lstm.weight_ih_l0%s", side, direction);
+    for (size_t k = 0; k < DICTIONARY_WORDS; k++)
+        model_values(m, name)[(2 * n_units + k) * DICTIONARY_WORDS + k] = 2;
+    (void)snprintf(name, sizeof name, "%s.lstm.bias_ih_l0%s", side, direction);
+    for (size_t k = 0; k < n_units; k++) {
+        model_values(m, name)[k] = model_values(m, name)[3 * n_units + k] = 20;
+        model_values(m, name)[n_units + k] = -20;
+    }
+}
+
+/*
+ * A model that anyone can follow: a translation is one word, that of some word of the source, "chat" to "cat". What it
+ * makes of several words are equally good translations, the first in the dictionary's order before the others, and of
+ * an unknown one the unknown one, to which alone it attends then.
+ */
+static inline model *model_dictionary(void) {
+    static const char *const source[] = {"chat", "chien", "le", "."};
+    static const char *const target[] = {"cat", "dog", "the", "\xEF\xBF\xAD."};
+    enum { V = DICTIONARY_WORDS };
+    static const model_shape shape = {V, V, V, V, 2 * V, 2 * V, 1, THR_DTYPE_F32};
+    model *m = model_make(&shape);
+    for (size_t i = 0; i + 2 < m->n; i++) {
+        float *values = (float *)(uintptr_t)m->tensors[i].data;
+        const size_t n = (size_t)(m->tensors[i].shape[0] * (m->tensors[i].n_axes == 2 ? m->tensors[i].shape[1] : 1));
+        memset(values, 0, n * sizeof *values);
+    }
+    free((void *)(uintptr_t)m->tensors[m->n - 1].data);
+    free((void *)(uintptr_t)m->tensors[m->n - 2].data);
+    m->n -= 2;
+    model_add_words(m, "source.words", V, source);
+    model_add_words(m, "target.words", V, target);
+    dictionary_lstm(m, "encoder", "", V);
+    dictionary_lstm(m, "encoder", "_reverse", V);
+    dictionary_lstm(m, "decoder", "", (size_t)2 * V);
+    for (size_t k = 0; k < V; k++) {
+        model_values(m, "encoder.embedding.weight")[k * V + k] = 1;
+        model_values(m, "decoder.embedding.weight")[k * V + k] = 1;
+        /* the state: first what the source has, then the word before */
+        model_values(m, "combine.weight")[k * 4 * V + k] = 4;
+        model_values(m, "combine.weight")[(V + k) * 4 * V + 2 * V + k] = 4;
+        /* a word of the source's at the start, then the end */
+        model_values(m, "output.weight")[k * 2 * V + k] = k == THR_WORD_END ? 0 : 10;
+        for (size_t before = 0; before < V; before++)
+            model_values(m, "output.weight")[k * 2 * V + V + before] =
+                (k == THR_WORD_END) == (before != THR_WORD_START) ? 10 : -10;
+    }
+    model_values(m, "attention.weight")[THR_WORD_START * 2 * V + THR_WORD_UNKNOWN] = 40;
+    return m;
+}
+
 /* ------------------------------------------------------------------------------------------------ in double */
 
 typedef struct naive_row {
