@@ -48,6 +48,10 @@ STRUCTS = {
     "thr_hits_queries": _abi.HitsQueries,
     "thr_hits_search_options": _abi.HitsSearchOptions,
     "thr_hits_changes": _abi.HitsChanges,
+    "thr_head_query_options": _abi.HeadQueryOptions,
+    "thr_translator_options": _abi.TranslatorOptions,
+    "thr_translation": _abi.Translation,
+    "thr_translations": _abi.Translations,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
 DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64"}
@@ -77,6 +81,9 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_CONVENTION_{name.upper()}": number for name, number in _abi.CONVENTION.items()})
     wanted.update({f"THR_HITS_ORDER_{name.upper()}": number for name, number in _abi.HITS_ORDER.items()})
     wanted.update({f"THR_HITS_VALUE_{name.upper()}": number for name, number in _abi.HITS_VALUE.items()})
+    wanted.update({f"THR_HEAD_SCREEN_{name.upper()}": number for name, number in _abi.HEAD_SCREEN.items()})
+    wanted.update({f"THR_HEAD_NORMALISER_{name.upper()}": number for name, number in _abi.HEAD_NORMALISER.items()})
+    wanted.update({f"THR_BEAM_PENALTY_{name.upper()}": number for name, number in _abi.BEAM_PENALTY.items()})
     wanted.update({f"THR_ROTATE_{name.upper()}": number for name, number in _abi.ROTATE.items()})
     for name, number in _abi.DTYPE.items():
         short = DTYPES.get(name, name.upper().replace("UINT", "U").replace("INT", "I"))

@@ -41,6 +41,7 @@ from ._quality import RankQuality, ndcg, rank_quality
 from ._rank import RankReport, RankSVM
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
+from ._translate import Translation, Translator
 from ._words import join_words, split_words
 
 NO_ID: int = _abi.NO_ID
@@ -81,6 +82,8 @@ __all__ = [
     "TowerInfo",
     "TowerQuality",
     "TowerReport",
+    "Translation",
+    "Translator",
     "UnsupportedError",
     "devices",
     "info",

@@ -40,6 +40,9 @@ DUAL_LOSS = {"ndcg": 0, "product": 1, "sum": 2}
 DUAL_VALUE = {"difference": 0, "swap": 1}
 DUAL_OPTIMISER = {"adam": 0, "ftrl": 1}
 ROTATE = {"auto": 0, "on": 1, "off": 2}
+HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3}
+HEAD_NORMALISER = {"candidates": 0, "exact": 1}
+BEAM_PENALTY = {"none": 0, "wu": 1, "length": 2}
 HITS_ORDER = {"features": 0, "rows": 1}
 HITS_VALUE = {"sum": 0, "sigmoid": 1}
 GAIN = {"exponential": 0, "linear": 1}
@@ -558,4 +561,65 @@ class HitsChanges(ctypes.Structure):
         ("added_path", c_char_p),
         ("removed_path", c_char_p),
         ("n_missing", c_void_p),
+    ]
+
+
+class HeadQueryOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("screen", c_int),
+        ("normaliser", c_int),
+        ("n_frequent", c_uint32),
+        ("threshold", c_uint32),
+        ("combine", c_int),
+        ("n_shortlist", c_uint32),
+        ("group", c_uint64),
+        ("always", c_void_p),
+        ("n_always", c_uint64),
+        ("n_candidates", c_void_p),
+    ]
+
+
+class TranslatorOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("head", c_char_p),
+        ("build", c_void_p),
+        ("query", c_void_p),
+        ("beam", c_uint32),
+        ("n_best", c_uint32),
+        ("penalty", c_int),
+        ("stop", c_int),
+        ("alpha", c_double),
+        ("length_ratio", c_double),
+        ("length_extra", c_uint32),
+        ("max_length", c_uint32),
+        ("max_source", c_uint32),
+        ("batch", c_uint32),
+        ("unknown", c_bool),
+        ("replace_unk", c_bool),
+    ]
+
+
+class Translation(ctypes.Structure):
+    _fields_ = [
+        ("text", c_char_p),
+        ("words", c_char_p),
+        ("n_words", c_uint32),
+        ("ended", c_bool),
+        ("log_prob", c_double),
+        ("score", c_double),
+    ]
+
+
+class Translations(ctypes.Structure):
+    _fields_ = [
+        ("n_texts", c_uint64),
+        ("first_of", ctypes.POINTER(c_uint64)),
+        ("translations", ctypes.POINTER(Translation)),
+        ("n_source_words", c_uint64),
+        ("n_unknown", c_uint64),
+        ("n_words", c_uint64),
+        ("n_steps", c_uint64),
+        ("n_states", c_uint64),
     ]

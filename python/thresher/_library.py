@@ -110,6 +110,11 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_rank_model_n_features": (c_uint32, [c_void_p]),
     "thr_rank_model_weights": (c_void_p, [c_void_p]),
     "thr_rank_model_free": (None, [c_void_p]),
+    "thr_head_query_options_init": (None, [c_void_p]),
+    "thr_translator_options_init": (None, [c_void_p]),
+    "thr_translator_open": (c_int, [c_void_p, c_char_p, c_void_p, POINTER(c_void_p), _ERR]),
+    "thr_translator_free": (None, [c_void_p]),
+    "thr_translator_translate": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_void_p, _ERR]),
     "thr_words_split": (c_size_t, [c_char_p, c_size_t, c_void_p, c_size_t]),
     "thr_words_join": (c_size_t, [c_char_p, c_size_t, c_void_p, c_size_t]),
     "thr_recall": (
@@ -129,6 +134,8 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_hits_build_options_init": _abi.HitsBuildOptions,
     "thr_hits_search_options_init": _abi.HitsSearchOptions,
     "thr_hits_changes_init": _abi.HitsChanges,
+    "thr_head_query_options_init": _abi.HeadQueryOptions,
+    "thr_translator_options_init": _abi.TranslatorOptions,
 }
 
 
