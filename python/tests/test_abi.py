@@ -59,6 +59,9 @@ STRUCTS = {
     "thr_head_query_options": _abi.HeadQueryOptions,
     "thr_head_recall": _abi.HeadRecall,
     "thr_head_loss": _abi.HeadLoss,
+    "thr_translator_options": _abi.TranslatorOptions,
+    "thr_translation": _abi.Translation,
+    "thr_translations": _abi.Translations,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
 DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"}

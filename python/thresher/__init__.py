@@ -44,6 +44,8 @@ from ._quality import RankQuality, ndcg, rank_quality
 from ._rank import RankReport, RankSVM
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
+from ._translate import Translation, Translator
+from ._words import join_words, split_words
 
 NO_ID: int = _abi.NO_ID
 """Fills the end of an answer that has fewer than k items."""
@@ -89,13 +91,17 @@ __all__ = [
     "TowerInfo",
     "TowerQuality",
     "TowerReport",
+    "Translation",
+    "Translator",
     "UnsupportedError",
     "beam_search",
     "bleu",
     "devices",
     "info",
+    "join_words",
     "ndcg",
     "rank_quality",
     "recall",
     "sentence_bleu",
+    "split_words",
 ]

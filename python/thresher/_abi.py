@@ -728,3 +728,48 @@ class HeadLoss(ctypes.Structure):
         ("candidates", c_double),
         ("log_prob_error", c_double),
     ]
+
+
+class TranslatorOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("head", c_char_p),
+        ("build", c_void_p),
+        ("query", c_void_p),
+        ("beam", c_uint32),
+        ("n_best", c_uint32),
+        ("penalty", c_int),
+        ("stop", c_int),
+        ("alpha", c_double),
+        ("length_ratio", c_double),
+        ("length_extra", c_uint32),
+        ("max_length", c_uint32),
+        ("max_source", c_uint32),
+        ("batch", c_uint32),
+        ("unknown", c_bool),
+        ("replace_unk", c_bool),
+    ]
+
+
+class Translation(ctypes.Structure):
+    _fields_ = [
+        ("text", c_char_p),
+        ("words", c_char_p),
+        ("n_words", c_uint32),
+        ("ended", c_bool),
+        ("log_prob", c_double),
+        ("score", c_double),
+    ]
+
+
+class Translations(ctypes.Structure):
+    _fields_ = [
+        ("n_texts", c_uint64),
+        ("first_of", ctypes.POINTER(c_uint64)),
+        ("translations", ctypes.POINTER(Translation)),
+        ("n_source_words", c_uint64),
+        ("n_unknown", c_uint64),
+        ("n_words", c_uint64),
+        ("n_steps", c_uint64),
+        ("n_states", c_uint64),
+    ]
