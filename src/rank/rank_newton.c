@@ -4,7 +4,7 @@
  *
  * H step = -gradient is solved until the residual, measured by the preconditioner, is a share of the gradient's: a
  * tenth at first, less as the gradient falls, so that the last steps are as exact as they must be and the first ones
- * cheap. Along the step only scores change: a trial needs no reading of X.
+ * cheap. A trial of a step is an evaluation there: the first one is mostly taken, and is the next step's.
  */
 #include <math.h>
 #include <string.h>
@@ -48,39 +48,23 @@ static thr_status find_step(thr_rank_solver *solver, thr_error *err) {
     return THR_OK;
 }
 
-/* The longest of 1, 1/2, 1/4, ... that makes f fall enough; 0 where none does. */
-static thr_status search(thr_rank_solver *solver, double *length, thr_error *err) {
-    const double slope = thr_rank_inner(solver->gradient, solver->step, solver->n);
-    const double ww = thr_rank_inner(solver->w, solver->w, solver->n);
-    const double ws = thr_rank_inner(solver->w, solver->step, solver->n);
-    const double ss = thr_rank_inner(solver->step, solver->step, solver->n);
-    thr_rank_aim(solver->problem, solver->step);
-    THR_TRY(thr_rank_solver_read(solver, err));
-    double part = 1;
-    for (uint32_t trial = 0; trial < MOST_TRIALS; trial++) {
-        const double norm = ww + part * (2 * ws + part * ss);
-        const double value = 0.5 * norm + thr_rank_costs_along(solver->problem, part);
-        if (value <= solver->value + sufficient * part * slope + rounding * solver->value) {
-            *length = part;
-            return THR_OK;
-        }
-        part *= 0.5;
-    }
-    *length = 0;
-    return THR_OK;
-}
-
 thr_status thr_rank_newton_step(thr_rank_solver *solver, bool *moved, thr_error *err) {
     const uint32_t n = solver->n;
     const double value = solver->value, norm = solver->norm;
-    double length = 0;
     THR_TRY(find_step(solver, err));
-    THR_TRY(search(solver, &length, err));
+    const double slope = thr_rank_inner(solver->gradient, solver->step, n);
+    thr_status status = THR_OK;
+    double part = 1;
+    bool falls = false;
     memcpy(solver->p, solver->w, n * sizeof(double));
-    for (uint32_t d = 0; d < n; d++)
-        solver->w[d] += length * solver->step[d];
-    const thr_status status = thr_rank_solver_evaluate(solver, true, err);
-    *moved = length > 0 && (solver->value < value || solver->norm < norm);
+    for (uint32_t trial = 0; trial < MOST_TRIALS && !falls && status == THR_OK; trial++) {
+        for (uint32_t d = 0; d < n; d++)
+            solver->w[d] = solver->p[d] + part * solver->step[d];
+        status = thr_rank_solver_evaluate(solver, true, err);
+        falls = solver->value <= value + sufficient * part * slope + rounding * value;
+        part *= 0.5;
+    }
+    *moved = falls && (solver->value < value || solver->norm < norm);
     if (status == THR_OK && *moved)
         return THR_OK;
     memcpy(solver->w, solver->p, n * sizeof(double)); /* the best one stays */

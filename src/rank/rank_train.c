@@ -99,7 +99,7 @@ thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, cons
     if (report != NULL)
         *report = (thr_rank_report){.n_pairs = 0};
     THR_TRY(thr_rank_options_take(given, NULL, &view, &options, err));
-    thr_status status = thr_rank_problem_create(context, &view, &problem, err);
+    thr_status status = thr_rank_problem_create(context, &view, NULL, &problem, err);
     if (status != THR_OK)
         return status;
     thr_rank_costs(problem, &options, NULL);

@@ -302,7 +302,7 @@ static void who_is_stopped_has_the_best_so_far(void **state) {
     thr_rank_problem *problem;
     thr_rank_solver solver;
     thr_error err;
-    assert_ok(thr_rank_problem_create(context, &made->view, &problem, &err), &err);
+    assert_ok(thr_rank_problem_create(context, &made->view, NULL, &problem, &err), &err);
     stopper stops = {.stop_at = 1};
     context->progress = stop;
     context->progress_user = &stops;
