@@ -3,8 +3,8 @@
  * rank_newton.c - a Newton step by preconditioned conjugate gradients, and the search along it.
  *
  * H step = -gradient is solved until the residual, measured by the preconditioner, is a share of the gradient's: a
- * tenth at first, less as the gradient falls, so that the last steps are as exact as they must be and the first ones
- * cheap. A trial of a step is an evaluation there: the first one is mostly taken, and is the next step's.
+ * tenth at first, less as the gradient falls, so that the last steps are as exact as they must be, but no more, and the
+ * first ones cheap. A trial of a step is an evaluation there: the first one is mostly taken, and is the next step's.
  */
 #include <math.h>
 #include <string.h>
@@ -14,23 +14,23 @@
 
 enum { MOST_PRODUCTS = 1000, MOST_TRIALS = 40 };
 static const double loosest = 0.1;     /* share of the residual */
+static const double goal_share = 0.25; /* of where to stop, which a residual need not be below */
 static const double sufficient = 0.01; /* share of the slope that f must fall by */
 static const double rounding = 1e-13;  /* of f: falls below that are not seen */
 
-/* z = r by the preconditioner; r z. */
-static double precondition(thr_rank_solver *solver) {
-    for (uint32_t d = 0; d < solver->n; d++)
-        solver->z[d] = solver->r[d] / solver->diagonal[d];
-    return thr_rank_inner(solver->r, solver->z, solver->n);
+static double residual_share(const thr_rank_solver *solver) {
+    const double progress = fmin(sqrt(solver->norm / solver->first_norm), loosest);
+    return fmax(progress, fmin(goal_share * solver->epsilon * solver->first_norm / solver->norm, loosest));
 }
 
 static thr_status find_step(thr_rank_solver *solver, thr_error *err) {
     const uint32_t n = solver->n;
-    const double progress = sqrt(solver->norm / solver->first_norm), share = progress < loosest ? progress : loosest;
+    const double share = residual_share(solver);
+    thr_rank_preconditioner_set(&solver->preconditioner, solver->diagonal);
     memset(solver->step, 0, n * sizeof(double));
     for (uint32_t d = 0; d < n; d++)
         solver->r[d] = -solver->gradient[d];
-    double rz = precondition(solver);
+    double rz = thr_rank_preconditioner_solve(&solver->preconditioner, solver->r, solver->z);
     const double enough = share * share * rz;
     memcpy(solver->p, solver->z, n * sizeof(double));
     for (uint32_t i = 0; i < MOST_PRODUCTS && rz > enough; i++) {
@@ -41,7 +41,7 @@ static thr_status find_step(thr_rank_solver *solver, thr_error *err) {
             solver->r[d] -= length * solver->hp[d];
         }
         const double before = rz;
-        rz = precondition(solver);
+        rz = thr_rank_preconditioner_solve(&solver->preconditioner, solver->r, solver->z);
         for (uint32_t d = 0; d < n; d++)
             solver->p[d] = solver->z[d] + rz / before * solver->p[d];
     }

@@ -24,7 +24,7 @@ static thr_pair_tree tree_of(const thr_rank_problem *problem, uint64_t query) {
 typedef struct rank_pass {
     thr_rank_problem *problem;
     void (*query)(const struct rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk);
-    const double *v;    /* w or v */
+    const double *v;    /* w or v; NULL: zeros */
     bool sums, squares; /* what is added up by feature */
     bool judges;        /* queries of which, or all, not those whose pairs cost something */
     const bool *which;
@@ -45,6 +45,10 @@ static void multiply_rows(const rank_pass *pass, uint64_t query, uint32_t n, con
     const uint64_t first = problem->view.offsets[query];
     const uint32_t *rows = problem->rows + first;
     double *values = scratch->values;
+    if (pass->v == NULL) {
+        memset(scratch->sorted, 0, n * sizeof *scratch->sorted);
+        return;
+    }
     thr_rank_rows_times(problem->context->kernels, &problem->view, first, n, pass->v, values);
     take_mean_off(values, n);
     for (uint32_t u = 0; u < n; u++)
@@ -257,14 +261,17 @@ static void add_chunks(const thr_rank_problem *problem, const double *partial, d
 
 double thr_rank_evaluate(thr_rank_problem *problem, const double *w, double *gradient, double *diagonal) {
     const size_t n = problem->view.n_features;
-    rank_pass evaluation = {
-        .problem = problem, .query = evaluate_query, .v = w, .sums = true, .squares = diagonal != NULL};
-    const double costs = run(&evaluation);
     double squares = 0;
     for (size_t d = 0; d < n; d++) {
         squares += w[d] * w[d];
         gradient[d] = w[d];
     }
+    rank_pass evaluation = {.problem = problem,
+                            .query = evaluate_query,
+                            .v = squares > 0 ? w : NULL,
+                            .sums = true,
+                            .squares = diagonal != NULL};
+    const double costs = run(&evaluation);
     add_chunks(problem, problem->partial_sums, gradient);
     if (diagonal != NULL) {
         for (size_t d = 0; d < n; d++)

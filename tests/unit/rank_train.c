@@ -102,6 +102,72 @@ static thr_rank_model *train(thr_context *context, const thr_ranking *ranking, c
     return model;
 }
 
+/* So many queries that a part of them is solved first; with one method, none are. */
+static void many_queries_have_the_least_of_all(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(3, THR_ISA_SCALAR, NULL)};
+    test_ranking *made = test_ranking_make(&rng, 900, 8, 6, TEST_LABELS_MIXED, false);
+    double *costs = test_array(made->view.n_queries, sizeof *costs), w[6] = {0};
+    thr_rank_options options;
+    thr_rank_model *models[3];
+    thr_rank_options_init(&options);
+    options.c = 0.1;
+    options.epsilon = 1e-8;
+    for (uint64_t q = 0; q < made->view.n_queries; q++)
+        costs[q] = options.c;
+    const double least = test_pairs_solve(made, costs, w);
+    for (unsigned i = 0; i < 3; i++) {
+        thr_ranking *ranking = open_ranking(contexts[i % 2], made);
+        thr_rank_report report;
+        options.method = i == 2 ? THR_RANK_TRUST_REGION : THR_RANK_LINE_SEARCH;
+        models[i] = train(contexts[i % 2], ranking, &options, &report);
+        assert_true(report.converged);
+        assert_least(&report, least, "many queries");
+        thr_ranking_free(ranking);
+    }
+    assert_memory_equal(thr_rank_model_weights(models[0]), thr_rank_model_weights(models[1]), 6 * sizeof(double));
+    for (unsigned i = 0; i < 3; i++)
+        thr_rank_model_free(models[i]);
+    free(costs);
+    test_ranking_free(made);
+    thr_context_free(contexts[0]);
+    thr_context_free(contexts[1]);
+}
+
+/* Features that are mixed of others on scales of their own: M knows how they go together, scales alone would not do. */
+static void features_that_go_together_take_few_products(void **state) {
+    (void)state;
+    enum { N = 24 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    test_ranking *made = test_ranking_make(&rng, 200, 40, N, TEST_LABELS_FEW, false);
+    float mix[N][N], source[N];
+    for (uint32_t i = 0; i < N * N; i++)
+        mix[i / N][i % N] = test_normal(&rng) * powf(10, -(float)(i % N) / 6);
+    for (uint64_t r = 0; r < made->view.n_rows; r++) {
+        for (uint32_t k = 0; k < N; k++)
+            source[k] = test_normal(&rng);
+        for (uint32_t d = 0; d < N; d++) {
+            made->dense[N * r + d] = 0;
+            for (uint32_t k = 0; k < N; k++)
+                made->dense[N * r + d] += mix[d][k] * source[k];
+        }
+    }
+    thr_ranking *ranking = open_ranking(context, made);
+    thr_rank_options options;
+    thr_rank_report report;
+    thr_rank_options_init(&options);
+    options.c = 1000;
+    options.epsilon = 1e-9;
+    thr_rank_model_free(train(context, ranking, &options, &report));
+    assert_case(report.converged && report.n_products <= 10 * (uint64_t)report.n_steps, "%llu products in %u steps",
+                (unsigned long long)report.n_products, report.n_steps);
+    thr_ranking_free(ranking);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
 static void a_model_to_start_with_saves_steps(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -380,6 +446,8 @@ static void mq2007_has_the_published_least(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_is_that_of_a_naive_solver),
+        cmocka_unit_test(many_queries_have_the_least_of_all),
+        cmocka_unit_test(features_that_go_together_take_few_products),
         cmocka_unit_test(a_model_to_start_with_saves_steps),
         cmocka_unit_test(scales_and_weights_are_costs),
         cmocka_unit_test(threads_and_levels_do_not_change_a_model),
