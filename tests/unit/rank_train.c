@@ -237,6 +237,82 @@ static void scales_and_weights_are_costs(void **state) {
     thr_context_free(context);
 }
 
+/* Rows of a ranking as often as their weights say. */
+static test_ranking *repeat(const test_ranking *made, const double *weights, uint32_t n_features) {
+    test_ranking *copies = test_array(1, sizeof *copies);
+    const thr_ranking_view *view = &made->view;
+    copies->offsets = test_array(view->n_queries + 1, sizeof(uint64_t));
+    copies->queries = test_array(view->n_queries, sizeof(uint64_t));
+    copies->labels = test_array(3 * view->n_rows, sizeof(double));
+    copies->dense = test_array(3 * view->n_rows * n_features, sizeof(float));
+    uint64_t n = 0;
+    for (uint64_t q = 0; q < view->n_queries; q++) {
+        copies->offsets[q] = n;
+        for (uint64_t r = view->offsets[q]; r < view->offsets[q + 1]; r++)
+            for (double copy = 0; copy < weights[r]; copy++, n++) {
+                copies->labels[n] = made->labels[r];
+                memcpy(copies->dense + n * n_features, made->dense + r * n_features, n_features * sizeof(float));
+            }
+    }
+    copies->offsets[view->n_queries] = n;
+    copies->view = *view;
+    copies->view.n_rows = n;
+    copies->view.offsets = copies->offsets;
+    copies->view.queries = copies->queries;
+    copies->view.labels = copies->labels;
+    copies->view.dense = copies->dense;
+    return copies;
+}
+
+/* A weight of 2 is a row that is there twice, of 0 one that is not there, whatever C is the cost of. */
+static void rows_weigh_as_often_as_they_are_there(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    for (unsigned round = 0; round < 12; round++) {
+        const test_labels labels = round % 4 == 3 ? TEST_LABELS_MIXED : (test_labels)(round % 4);
+        const thr_rank_scale scale = (thr_rank_scale)(round % 3);
+        test_ranking *made = some_ranking(&rng, 4, labels, false), *copies = NULL;
+        const thr_ranking_view *view = &made->view;
+        double *weights = test_array(view->n_rows, sizeof *weights), w[4] = {0};
+        do {
+            test_ranking_free(copies);
+            for (uint64_t r = 0; r < view->n_rows; r++)
+                weights[r] = (double)thr_rng_below(&rng, 4);
+            copies = repeat(made, weights, 4);
+        } while (test_pairs_count(copies) == 0);
+        double *costs = test_array(view->n_queries, sizeof *costs);
+        for (uint64_t q = 0; q < view->n_queries; q++) {
+            const thr_ranking_view one = {.offsets = copies->offsets + q,
+                                          .n_queries = 1,
+                                          .labels = copies->labels,
+                                          .n_rows = copies->view.n_rows};
+            const test_ranking query = {.view = one, .labels = copies->labels};
+            const uint64_t own = test_pairs_count(&query), all = test_pairs_count(copies);
+            costs[q] = scale == THR_RANK_SCALE_PAIR ? 2 : 2 / (double)(scale == THR_RANK_SCALE_MEAN ? all : own);
+            costs[q] = own != 0 ? costs[q] : 0;
+        }
+        const double least = test_pairs_solve(copies, costs, w);
+        thr_ranking *ranking = open_ranking(context, made);
+        thr_rank_options options;
+        thr_rank_report report;
+        thr_rank_options_init(&options);
+        options.c = 2;
+        options.epsilon = 1e-8;
+        options.scale = scale;
+        options.row_weights = weights;
+        thr_rank_model_free(train(context, ranking, &options, &report));
+        assert_least(&report, least, "rows with weights");
+        assert_int_equal(report.n_pairs, test_pairs_count(made));
+        free(costs);
+        free(weights);
+        thr_ranking_free(ranking);
+        test_ranking_free(copies);
+        test_ranking_free(made);
+    }
+    thr_context_free(context);
+}
+
 static void threads_and_levels_do_not_change_a_model(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -330,6 +406,14 @@ static void what_cannot_be_learned_is_refused(void **state) {
     options.query_weights = bad;
     assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err,
                  "query 1 of 3 has a weight of -1");
+    options.query_weights = NULL;
+    double *weights = test_array(made->view.n_rows, sizeof *weights);
+    options.row_weights = weights;
+    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of 0");
+    weights[2] = NAN;
+    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "row 2 of ");
+    options.row_weights = NULL;
+    free(weights);
     options.query_weights = none;
     assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of 0");
     options.query_weights = NULL;
@@ -450,6 +534,7 @@ int main(void) {
         cmocka_unit_test(features_that_go_together_take_few_products),
         cmocka_unit_test(a_model_to_start_with_saves_steps),
         cmocka_unit_test(scales_and_weights_are_costs),
+        cmocka_unit_test(rows_weigh_as_often_as_they_are_there),
         cmocka_unit_test(threads_and_levels_do_not_change_a_model),
         cmocka_unit_test(folds_judge_costs),
         cmocka_unit_test(what_cannot_be_learned_is_refused),
