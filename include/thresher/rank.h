@@ -5,6 +5,9 @@
  *
  *   least of  1/2 |w|^2 + C sum over queries, over pairs y_i > y_j of a query, of max(0, 1 - w (x_i - x_j))^2
  *
+ * Rows may have weights o, and queries weights c: a pair's part of the sum is then times o_i o_j c, as if a row of
+ * weight 2 were there twice, and a query of weight 2 too.
+ *
  * Pairs are never gone over: a step costs some readings of the features. The answer is the least of f to
  * |gradient| <= epsilon |gradient at 0|, of which there is one. A bias would cancel in every pair, so there is none; so
  * does the mean of a query's features, which is taken off all scores while they are compared.
@@ -28,7 +31,7 @@ typedef enum thr_rank_method {
     THR_RANK_TRUST_REGION = 1 /* the paper's */
 } thr_rank_method;
 
-/* What C is the cost of. */
+/* What C is the cost of; with weights, a pair is as many as they say. */
 typedef enum thr_rank_scale {
     THR_RANK_SCALE_PAIR = 0,  /* each pair, as the papers and LIBLINEAR have it */
     THR_RANK_SCALE_QUERY = 1, /* all pairs of a query together: long queries count no more than short ones */
@@ -44,6 +47,7 @@ typedef struct thr_rank_options {
     thr_rank_scale scale;
     const double *query_weights; /* n_queries, 0 or more: C of each query's pairs is times that; NULL: 1 */
     const thr_rank_model *start; /* where to begin, of as many features; NULL: at 0 */
+    const double *row_weights;   /* n_rows in the order of the view, 0 or more; NULL: 1 */
 } thr_rank_options;
 
 THR_API void thr_rank_options_init(thr_rank_options *options);
@@ -52,13 +56,13 @@ typedef struct thr_rank_report {
     double objective;     /* f at the model: at most gradient_norm^2 / 2 above the least, as f bends by 1 at least */
     double gradient_norm; /* |gradient| there */
     double first_gradient_norm; /* at 0 */
-    double pairwise_accuracy;   /* share of the pairs whose better row scores higher; equal scores are wrong */
-    double seconds;             /* of training, without what is in it of pairwise_accuracy */
-    double product_seconds;     /* of these, in products with the Hessian */
-    uint64_t n_pairs;           /* y_i > y_j within a query */
-    uint64_t n_products;        /* with the Hessian: steps of conjugate gradients */
-    uint32_t n_steps;           /* of Newton */
-    bool converged;             /* epsilon was reached, rather than most_steps or the limits of double */
+    double pairwise_accuracy; /* share of the pairs whose better row scores higher; equal ones are wrong; no weights */
+    double seconds;           /* of training, without what is in it of pairwise_accuracy */
+    double product_seconds;   /* of these, in products with the Hessian */
+    uint64_t n_pairs;         /* y_i > y_j within a query */
+    uint64_t n_products;      /* with the Hessian: steps of conjugate gradients */
+    uint32_t n_steps;         /* of Newton */
+    bool converged;           /* epsilon was reached, rather than most_steps or the limits of double */
 } thr_rank_report;
 
 /*

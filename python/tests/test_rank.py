@@ -72,6 +72,18 @@ class Rank(Case):
         self.assertAlmostEqual(model.report_.pairwise_accuracy, right, delta=1e-12)
         self.assertGreater(right, 0.7)
 
+    def test_a_weight_of_two_is_a_row_that_is_there_twice(self) -> None:
+        weights = np.arange(200) % 3
+        copies = np.repeat(np.arange(200), weights)
+        for qid, repeated in ((self.qid, self.qid[copies]), (None, None)):
+            weighted = thresher.RankSVM(0.2, epsilon=1e-10).fit(self.x, self.y, qid, sample_weight=weights)
+            there = thresher.RankSVM(0.2, epsilon=1e-10).fit(self.x[copies], self.y[copies], repeated)
+            np.testing.assert_allclose(weighted.coef_, there.coef_, rtol=1e-7, atol=1e-9)
+        wrong = ((weights[1:], ValueError), (np.full(200, -1.0), thresher.ArgumentError), (["a"] * 200, TypeError))
+        for given, kind in wrong:
+            with self.assertRaises(kind):
+                thresher.RankSVM().fit(self.x, self.y, self.qid, sample_weight=given)
+
     def test_one_query_where_none_is_given(self) -> None:
         alone = thresher.RankSVM(0.1).fit(self.x, self.y)
         same = thresher.RankSVM(0.1).fit(self.x, self.y, np.zeros(200, int))

@@ -462,6 +462,7 @@ class RankOptions(ctypes.Structure):
         ("scale", c_int),
         ("query_weights", c_void_p),
         ("start", c_void_p),
+        ("row_weights", c_void_p),
     ]
 
 

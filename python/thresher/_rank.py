@@ -95,6 +95,19 @@ class _Ranking:
         lib.thr_ranking_free(self.pointer)
 
 
+def _row_weights(weights: Any, qid: Any, n: int) -> Any:
+    """One a row, in the library's order: queries as they first appear, rows of each in theirs."""
+    if weights is None:
+        return None
+    given = _column(weights, "sample_weight", n)
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"sample_weight: values of type {given.dtype} were given: numbers are wanted")
+    if qid is not None:
+        _, first, query = np.unique(_arrays.as_numpy(qid, "qid"), return_index=True, return_inverse=True)
+        given = given[np.argsort(first[query.reshape(n)], kind="stable")]
+    return np.ascontiguousarray(given, np.float64)
+
+
 def _weights(model: c_void_p) -> npt.NDArray[np.float64]:
     n = lib.thr_rank_model_n_features(model)
     return np.frombuffer(string_at(lib.thr_rank_model_weights(model), n * 8), np.float64).copy()
@@ -149,15 +162,22 @@ class RankSVM:
         return self
 
     def fit(
-        self, X: Any, y: npt.ArrayLike, qid: npt.ArrayLike | None = None, *, progress: Progress | None = None
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        qid: npt.ArrayLike | None = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        progress: Progress | None = None,
     ) -> RankSVM:
         """
         Learn from rows and their labels.
 
-        X           numbers [n, n_features], dense or a scipy sparse matrix; read as float32
-        y           numbers [n], the larger the better
-        qid         integers [n], the query of each row, in any order; None: all rows are one query's
-        progress    called with a word and the readings of X so far; False stops the training
+        X              numbers [n, n_features], dense or a scipy sparse matrix; read as float32
+        y              numbers [n], the larger the better
+        qid            integers [n], the query of each row, in any order; None: all rows are one query's
+        sample_weight  numbers [n], 0 or more: a pair costs C times the product of its rows'; None: 1
+        progress       called with a word and the readings of X so far; False stops the training
 
         Raises ArgumentError (no pairs, features that tell nothing, a parameter or a value out of range), CanceledError,
         ValueError or TypeError. Ctrl-C stops it, too; coef_ is then what it was.
@@ -174,6 +194,8 @@ class RankSVM:
                 start = self._model(context)
                 options.start = start
             with _Ranking(context, x, y, qid) as ranking, Job(progress) as job:
+                weights = _row_weights(sample_weight, qid, x.shape[0])
+                options.row_weights = None if weights is None else _arrays.address(weights)
                 status = lib.thr_rank_train(
                     context.pointer,
                     ranking.pointer,

@@ -156,7 +156,7 @@ PINNED(offsetof(thr_head_query_options, size), 0);
 PINNED(sizeof(thr_dual_config), 32);
 PINNED(sizeof(thr_dual_train_options), 136);
 PINNED(sizeof(thr_dual_report), 72);
-PINNED(sizeof(thr_rank_options), 56);
+PINNED(sizeof(thr_rank_options), 64);
 PINNED(sizeof(thr_rank_report), 72);
 PINNED(sizeof(thr_dual_info), 80);
 PINNED(sizeof(thr_dual_hit), 24);
