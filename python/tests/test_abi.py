@@ -32,6 +32,8 @@ STRUCTS = {
     "thr_dual_hit": _abi.DualHit,
     "thr_dual_quality": _abi.DualQuality,
     "thr_csr": _abi.Csr,
+    "thr_ranking_options": _abi.RankingOptions,
+    "thr_ranking_view": _abi.RankingView,
     "thr_rank_options": _abi.RankOptions,
     "thr_rank_report": _abi.RankReport,
     "thr_judged": _abi.Judged,

@@ -42,6 +42,7 @@ from ._library import lib
 from ._metric import recall
 from ._quality import RankQuality, ndcg, rank_quality
 from ._rank import RankReport, RankSVM
+from ._ranking import RankingRows, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
 
@@ -84,6 +85,7 @@ __all__ = [
     "RankQuality",
     "RankReport",
     "RankSVM",
+    "RankingRows",
     "Tower",
     "TowerEpoch",
     "TowerInfo",
@@ -96,6 +98,7 @@ __all__ = [
     "info",
     "ndcg",
     "rank_quality",
+    "read_ranking",
     "recall",
     "sentence_bleu",
 ]

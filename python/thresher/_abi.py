@@ -452,6 +452,36 @@ class Csr(ctypes.Structure):
     ]
 
 
+class RankingOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("without_queries", c_bool),
+        ("without_comments", c_bool),
+        ("cache", c_bool),
+    ]
+
+
+class RankingView(ctypes.Structure):
+    _fields_ = [
+        ("n_rows", c_uint64),
+        ("n_queries", c_uint64),
+        ("n_features", c_uint32),
+        ("has_queries", c_bool),
+        ("offsets", c_void_p),
+        ("queries", c_void_p),
+        ("labels", c_void_p),
+        ("rows", c_void_p),
+        ("dense", c_void_p),
+        ("sparse", Csr),
+    ]
+
+
+class RankingViewRoom(ctypes.Structure):
+    """What thr_ranking_get_view returns, with room for what later versions add."""
+
+    _fields_ = [("view", RankingView), ("room", c_char * 512)]
+
+
 class RankOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),

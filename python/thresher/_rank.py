@@ -16,6 +16,7 @@ from ._context import shared_context
 from ._jobs import Job, Progress
 from ._library import defaults, lib
 from ._quality import rank_quality
+from ._ranking import Ranking, features_of
 from ._train import number
 
 _PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "threads")
@@ -37,62 +38,6 @@ class RankReport(NamedTuple):
     n_products: int
     n_steps: int
     converged: bool
-
-
-def _features(x: Any) -> Any:
-    """A dense array [n, n_features] of numbers, or a scipy CSR matrix as it is."""
-    if hasattr(x, "indptr") or hasattr(x, "tocsr"):
-        return x if hasattr(x, "indptr") and getattr(x, "format", "csr") == "csr" else x.tocsr()
-    array = _arrays.as_numpy(x, "X")
-    if array.ndim != 2:
-        raise ValueError(f"X: an array of shape {list(array.shape)} was given: [n, n_features] is wanted")
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"X: values of type {array.dtype} were given: numbers are wanted")
-    return array
-
-
-def _column(thing: Any, what: str, n: int) -> Any:
-    array = _arrays.as_numpy(thing, what)
-    if array.shape != (n,):
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [{n}] is wanted, one a row of X")
-    return array
-
-
-class _Ranking:
-    """A thr_ranking while the library learns from it: it has copies of all rows."""
-
-    def __init__(self, context: Any, x: Any, y: Any, qid: Any) -> None:
-        self.pointer: int | None = None
-        made, err = c_void_p(), _errors.slot.error
-        labels = _column(y, "y", x.shape[0])
-        if labels.dtype.kind not in "fiub":
-            raise TypeError(f"y: values of type {labels.dtype} were given: numbers are wanted")
-        labels = np.ascontiguousarray(labels, np.float64)
-        queries = None
-        if qid is not None:
-            queries = _column(_arrays.integers(qid, "qid"), "qid", x.shape[0]).astype(np.uint64)
-        rest = _arrays.address(labels), None if queries is None else _arrays.address(queries), byref(made), byref(err)
-        if hasattr(x, "indptr"):
-            x = x.copy() if not x.has_sorted_indices else x
-            x.sort_indices()
-            starts = np.ascontiguousarray(x.indptr, np.uint64)
-            columns = np.ascontiguousarray(x.indices, np.uint32)
-            values = np.ascontiguousarray(x.data, np.float32)
-            rows = _abi.Csr(*map(_arrays.address, (starts, columns, values)), *x.shape)
-            status = lib.thr_ranking_from_csr(context.pointer, byref(rows), *rest)
-        else:
-            with np.errstate(over="ignore"):  # the library says which row has what is no finite float32
-                dense = np.ascontiguousarray(x, np.float32)
-            status = lib.thr_ranking_from_matrix(context.pointer, byref(_arrays.matrix(dense)), *rest)
-        if status != _abi.OK:
-            raise _errors.failure(status, err)
-        self.pointer = made.value
-
-    def __enter__(self) -> _Ranking:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        lib.thr_ranking_free(self.pointer)
 
 
 def _weights(model: c_void_p) -> npt.NDArray[np.float64]:
@@ -162,18 +107,13 @@ class RankSVM:
         Raises ArgumentError (no pairs, features that tell nothing, a parameter or a value out of range), CanceledError,
         ValueError or TypeError. Ctrl-C stops it, too; coef_ is then what it was.
         """
-        options = defaults("thr_rank_options_init")
-        options.c, options.epsilon = number(self.C, "C"), number(self.epsilon, "epsilon")
-        options.most_steps = whole(self.max_iter, "max_iter", 1, 2**32 - 1)
-        options.method = choice(self.method, "method", _abi.RANK_METHOD)
-        options.scale = choice(self.scale, "scale", _abi.RANK_SCALE)
-        context, x = shared_context(self.threads), _features(X)
+        options, context, x = self._options(), shared_context(self.threads), features_of(X)
         start, model, report = c_void_p(), c_void_p(), _abi.RankReport()
         try:
             if self.warm_start and hasattr(self, "coef_"):
                 start = self._model(context)
                 options.start = start
-            with _Ranking(context, x, y, qid) as ranking, Job(progress) as job:
+            with Ranking(context, x, y, qid) as ranking, Job(progress) as job:
                 status = lib.thr_rank_train(
                     context.pointer,
                     ranking.pointer,
@@ -191,10 +131,47 @@ class RankSVM:
         self.n_features_in_, self.n_iter_ = len(self.coef_), self.report_.n_steps
         return self
 
+    def cross_validate(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        qid: npt.ArrayLike | None = None,
+        *,
+        Cs: npt.ArrayLike,
+        folds: int = 5,
+        seed: int = 1,
+        progress: Progress | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """
+        For each of Cs, which ascend, the share of pairs of rows that are in order by models that were not trained on
+        their queries: float64 [len(Cs)]. Queries are dealt to folds by the seed. A model's training begins at that of the
+        C before. The rest is as in fit.
+        """
+        options, context, x = self._options(), shared_context(self.threads), features_of(X)
+        costs = np.ascontiguousarray(np.atleast_1d(_arrays.as_numpy(Cs, "Cs")), np.float64)
+        if costs.ndim != 1:
+            raise ValueError(f"Cs: an array of shape {list(costs.shape)} was given: [n] is wanted")
+        n_folds, shuffle = whole(folds, "folds", 0, 2**32 - 1), whole(seed, "seed", 0, 2**64 - 1)
+        shares = np.empty(len(costs))
+        with Ranking(context, x, y, qid) as ranking, Job(progress) as job:
+            status = lib.thr_rank_cross_validate(
+                context.pointer,
+                ranking.pointer,
+                byref(options),
+                _arrays.address(costs),
+                len(costs),
+                n_folds,
+                shuffle,
+                _arrays.address(shares),
+                byref(_errors.slot.error),
+            )
+            job.finish(status)
+        return shares
+
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """Scores, float64 [n]: the larger, the better the row."""
         self._check_fitted()
-        x = _features(X)
+        x = features_of(X)
         if x.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {x.shape[1]} features, but RankSVM is expecting {self.n_features_in_} features")
         if hasattr(x, "indptr"):
@@ -235,6 +212,14 @@ class RankSVM:
         made.n_features_in_ = len(made.coef_)
         lib.thr_rank_model_free(model)
         return made
+
+    def _options(self) -> Any:
+        options = defaults("thr_rank_options_init")
+        options.c, options.epsilon = number(self.C, "C"), number(self.epsilon, "epsilon")
+        options.most_steps = whole(self.max_iter, "max_iter", 1, 2**32 - 1)
+        options.method = choice(self.method, "method", _abi.RANK_METHOD)
+        options.scale = choice(self.scale, "scale", _abi.RANK_SCALE)
+        return options
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "coef_"):
