@@ -35,6 +35,17 @@ typedef enum thr_rank_scale {
     THR_RANK_SCALE_MEAN = 2   /* all pairs together */
 } thr_rank_scale;
 
+/* Where training is: after a Newton step, or, step 0, where it begins. */
+typedef struct thr_rank_step {
+    double objective, gradient_norm;
+    double first_gradient_norm; /* at 0 */
+    double seconds;             /* since thr_rank_train was called */
+    uint64_t n_products;        /* with the Hessian, so far */
+    uint32_t step;
+} thr_rank_step;
+
+typedef void (*thr_rank_step_fn)(void *user, const thr_rank_step *step);
+
 typedef struct thr_rank_options {
     size_t size;         /* sizeof(thr_rank_options), set by _init */
     double c;            /* above 0; 1 */
@@ -44,6 +55,8 @@ typedef struct thr_rank_options {
     thr_rank_scale scale;
     const double *query_weights; /* n_queries, 0 or more: C of each query's pairs is times that; NULL: 1 */
     const thr_rank_model *start; /* where to begin, of as many features; NULL: at 0 */
+    thr_rank_step_fn on_step;    /* told of each step, in the thread that called; not in cross-validation; NULL: not */
+    void *on_step_user;
 } thr_rank_options;
 
 THR_API void thr_rank_options_init(thr_rank_options *options);

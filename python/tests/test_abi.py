@@ -34,6 +34,7 @@ STRUCTS = {
     "thr_csr": _abi.Csr,
     "thr_ranking_options": _abi.RankingOptions,
     "thr_ranking_view": _abi.RankingView,
+    "thr_rank_step": _abi.RankStep,
     "thr_rank_options": _abi.RankOptions,
     "thr_rank_report": _abi.RankReport,
     "thr_judged": _abi.Judged,

@@ -193,6 +193,19 @@ class Rank(Case):
         with self.assertRaisesRegex(thresher.ArgumentError, "99 folds of 9 queries"):
             model.cross_validate(self.x, self.y, self.qid, Cs=[1], folds=99)
 
+    def test_steps_are_told(self) -> None:
+        steps: list[thresher.RankStep] = []
+        report = thresher.RankSVM().fit(self.x, self.y, self.qid, on_step=steps.append).report_
+        self.assertEqual([step.step for step in steps], list(range(report.n_steps + 1)))
+        self.assertEqual(steps[0].gradient_norm, report.first_gradient_norm)
+        self.assertEqual((steps[-1].objective, steps[-1].n_products), (report.objective, report.n_products))
+
+        def fail(step: thresher.RankStep) -> None:
+            raise KeyError(step.step)
+
+        with self.assertRaisesRegex(KeyError, "0"):
+            thresher.RankSVM().fit(self.x, self.y, self.qid, on_step=fail)
+
     def test_progress_may_stop_it(self) -> None:
         with self.assertRaises(thresher.CanceledError):
             thresher.RankSVM().fit(self.x, self.y, self.qid, progress=lambda *_: False)

@@ -41,7 +41,7 @@ from ._index_info import IndexInfo
 from ._library import lib
 from ._metric import recall
 from ._quality import RankQuality, ndcg, rank_quality
-from ._rank import RankReport, RankSVM
+from ._rank import RankReport, RankStep, RankSVM
 from ._ranking import RankingRows, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
@@ -84,6 +84,7 @@ __all__ = [
     "NotFoundError",
     "RankQuality",
     "RankReport",
+    "RankStep",
     "RankSVM",
     "RankingRows",
     "Tower",

@@ -482,6 +482,20 @@ class RankingViewRoom(ctypes.Structure):
     _fields_ = [("view", RankingView), ("room", c_char * 512)]
 
 
+class RankStep(ctypes.Structure):
+    _fields_ = [
+        ("objective", c_double),
+        ("gradient_norm", c_double),
+        ("first_gradient_norm", c_double),
+        ("seconds", c_double),
+        ("n_products", c_uint64),
+        ("step", c_uint32),
+    ]
+
+
+RankStepFn = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(RankStep))
+
+
 class RankOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -492,6 +506,8 @@ class RankOptions(ctypes.Structure):
         ("scale", c_int),
         ("query_weights", c_void_p),
         ("start", c_void_p),
+        ("on_step", RankStepFn),
+        ("on_step_user", c_void_p),
     ]
 
 

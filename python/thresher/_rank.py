@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from ctypes import byref, c_void_p, string_at
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from . import _abi, _arrays, _errors
 from ._checks import choice, encoded_path, whole
 from ._context import shared_context
-from ._jobs import Job, Progress
+from ._jobs import Job, Progress, call_back
 from ._library import defaults, lib
 from ._quality import rank_quality
 from ._ranking import Ranking, features_of
@@ -38,6 +38,32 @@ class RankReport(NamedTuple):
     n_products: int
     n_steps: int
     converged: bool
+
+
+class RankStep(NamedTuple):
+    """Where a training is after a Newton step, or where it begins, step 0; seconds since it was called."""
+
+    objective: float
+    gradient_norm: float
+    first_gradient_norm: float
+    seconds: float
+    n_products: int
+    step: int
+
+
+OnStep = Callable[[RankStep], object]
+
+
+def _tell_steps(options: Any, on_step: OnStep | None) -> None:
+    if on_step is None:
+        return
+    tell = on_step
+
+    def told(_user: int | None, step: Any) -> None:
+        point = RankStep(*(getattr(step.contents, name) for name in RankStep._fields))
+        call_back(lambda: tell(point), None)
+
+    options.on_step = _abi.RankStepFn(told)
 
 
 def _weights(model: c_void_p) -> npt.NDArray[np.float64]:
@@ -94,7 +120,13 @@ class RankSVM:
         return self
 
     def fit(
-        self, X: Any, y: npt.ArrayLike, qid: npt.ArrayLike | None = None, *, progress: Progress | None = None
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        qid: npt.ArrayLike | None = None,
+        *,
+        progress: Progress | None = None,
+        on_step: OnStep | None = None,
     ) -> RankSVM:
         """
         Learn from rows and their labels.
@@ -103,12 +135,14 @@ class RankSVM:
         y           numbers [n], the larger the better
         qid         integers [n], the query of each row, in any order; None: all rows are one query's
         progress    called with a word and the readings of X so far; False stops the training
+        on_step     called with a RankStep where training begins and after each Newton step
 
         Raises ArgumentError (no pairs, features that tell nothing, a parameter or a value out of range), CanceledError,
         ValueError or TypeError. Ctrl-C stops it, too; coef_ is then what it was.
         """
         options, context, x = self._options(), shared_context(self.threads), features_of(X)
         start, model, report = c_void_p(), c_void_p(), _abi.RankReport()
+        _tell_steps(options, on_step)
         try:
             if self.warm_start and hasattr(self, "coef_"):
                 start = self._model(context)

@@ -80,6 +80,18 @@ static thr_status evaluate_first(thr_rank_solver *solver, bool diagonal, thr_err
     return THR_OK;
 }
 
+static void tell_step(const thr_rank_solver *solver) {
+    if (solver->on_step == NULL)
+        return;
+    const thr_rank_step step = {.objective = solver->value,
+                                .gradient_norm = solver->norm,
+                                .first_gradient_norm = solver->first_norm,
+                                .seconds = thr_clock() - solver->started,
+                                .n_products = solver->n_products,
+                                .step = solver->n_steps};
+    solver->on_step(solver->on_step_user, &step);
+}
+
 thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, bool *converged, thr_error *err) {
     const bool searches = method == THR_RANK_LINE_SEARCH;
     double radius = 0;
@@ -90,6 +102,7 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
     solver->product_seconds = 0;
     *converged = false;
     THR_TRY(evaluate_first(solver, searches, err));
+    tell_step(solver);
     while (moved && solver->n_steps < solver->most_steps) {
         *converged = solver->norm <= solver->epsilon * solver->first_norm;
         if (*converged)
@@ -97,6 +110,8 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
         THR_TRY(searches ? thr_rank_newton_step(solver, &moved, err)
                          : thr_rank_trust_step(solver, &radius, &moved, err));
         solver->n_steps += moved;
+        if (moved)
+            tell_step(solver);
     }
     *converged = solver->norm <= solver->epsilon * solver->first_norm;
     (void)thr_progress_end(&solver->progress, solver->n_readings, err); /* it is done, whatever the answer */

@@ -31,7 +31,9 @@ works "$THRESHER" rank train train.svm -o again.safetensors --threads 1 -q
 works "$THRESHER" rank train train.svm -o other.safetensors --threads 3
 same m.safetensors again.safetensors
 same m.safetensors other.safetensors
-works "$THRESHER" rank train train.svm -o m.txt
+works "$THRESHER" rank train train.svm -o m.txt -v
+says '^thresher: train.svm: step 0, objective .*, gradient 1 of that of zeros, 0 products' err
+says '^thresher: train.svm: step 1, ' err
 
 # both kinds of files score alike, in the order of the file
 works "$THRESHER" rank predict m.safetensors train.svm
