@@ -133,6 +133,18 @@ THR_API void thr_rank_model_free(thr_rank_model *model);
 THR_API thr_status thr_rank_model_predict(const thr_rank_model *model, const thr_ranking *ranking, double *scores,
                                           thr_error *err);
 
+/*
+ * Put n candidates, those of a search, in the order of a model: row i of features, n_features of them, is that of
+ * ids[i]. ids and scores come back by descending score of the model, equal ones by the smaller id; places[i], unless
+ * places is NULL, is where the one that now stands at i stood before. Nothing is allocated; a score has the bits that
+ * thr_rank_model_predict gives it in dense rows.
+ *
+ * THR_OK; THR_EDIM when n_features are not as many as the model has; THR_ERANGE for a feature or a score that is not
+ * finite (err names the id; ids are as they were).
+ */
+THR_API thr_status thr_rank_model_rerank(const thr_rank_model *model, const float *features, uint32_t n_features,
+                                         size_t n, uint64_t *ids, double *scores, size_t *places, thr_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -193,6 +193,32 @@ class Rank(Case):
         with self.assertRaisesRegex(thresher.ArgumentError, "99 folds of 9 queries"):
             model.cross_validate(self.x, self.y, self.qid, Cs=[1], folds=99)
 
+    def test_what_a_search_found_is_ranked(self) -> None:
+        model = thresher.RankSVM().fit(self.x, self.y, self.qid)
+        draw = np.random.default_rng(3)
+        ids = np.array([draw.permutation(200)[:9] for _ in range(6)], np.uint64)
+        ids[2, 7:] = ids[4, :] = thresher.NO_ID
+        x = self.x[np.where(ids == thresher.NO_ID, 0, ids).astype(int)]
+        x[0, 1] = x[0, 5]  # equal scores
+        ranked, scores = model.rerank(ids, x)
+        for q in range(6):
+            there = [i for i in range(9) if ids[q, i] != thresher.NO_ID]
+            own = model.predict(x[q])
+            wanted = sorted(there, key=lambda i: (-round(float(own[i]), 12), int(ids[q, i])))
+            self.assertEqual(ranked[q].tolist(), [int(ids[q, i]) for i in wanted] + [thresher.NO_ID] * (9 - len(there)))
+            np.testing.assert_allclose(scores[q, : len(there)], own[wanted], rtol=1e-9)
+            self.assertTrue(np.all(scores[q, len(there) :] == -np.inf))
+        alone, first = model.rerank(ids[0], x[0])
+        np.testing.assert_array_equal(alone, ranked[0])
+        np.testing.assert_array_equal(first, scores[0])
+        with self.assertRaisesRegex(thresher.ArgumentError, "candidates of 4 features for a model of 5"):
+            model.rerank(ids, x[:, :, :4])
+        with self.assertRaisesRegex(ValueError, r"shape \[6, 9\] and \[6, 8, 5\]"):
+            model.rerank(ids, x[:, :8])
+        x[3, 2, 1] = np.inf
+        with self.assertRaisesRegex(thresher.ArgumentError, f"feature 2 of item {ids[3, 2]} is inf"):
+            model.rerank(ids, x)
+
     def test_steps_are_told(self) -> None:
         steps: list[thresher.RankStep] = []
         report = thresher.RankSVM().fit(self.x, self.y, self.qid, on_step=steps.append).report_

@@ -128,6 +128,10 @@ _PROTOTYPES: dict[str, tuple[object, list[object]]] = {
     "thr_rank_model_from_weights": (c_int, [c_void_p, c_void_p, c_uint32, POINTER(c_void_p), _ERR]),
     "thr_rank_model_n_features": (c_uint32, [c_void_p]),
     "thr_rank_model_weights": (c_void_p, [c_void_p]),
+    "thr_rank_model_rerank": (
+        c_int,
+        [c_void_p, c_void_p, c_uint32, c_size_t, c_void_p, c_void_p, c_void_p, _ERR],
+    ),
     "thr_rank_model_free": (None, [c_void_p]),
     "thr_beam_options_init": (None, [c_void_p, c_uint32, c_uint32]),
     "thr_beam_create": (c_int, [c_void_p, c_void_p, c_void_p, _ERR]),

@@ -214,6 +214,50 @@ class RankSVM:
 
     decision_function = predict
 
+    def rerank(self, ids: npt.ArrayLike, X: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64]]:
+        """
+        What a search found in the order of this model: (ids, scores), the best first, equal ones by the smaller id.
+
+        ids  integers [k] or [n_queries, k], as Index.search gives them; places of NO_ID stay at the end, with scores of
+             minus infinity
+        X    numbers [k, n_features] or [n_queries, k, n_features]: the features of each; the search's score may be one
+
+        Raises ArgumentError for features that are not finite, or not as many as the model has.
+        """
+        self._check_fitted()
+        found = _arrays.integers(ids, "ids").astype(np.uint64)
+        with np.errstate(over="ignore"):  # the library says which item has what is no finite float32
+            rows = np.ascontiguousarray(_arrays.as_numpy(X, "X"), np.float32)
+        if found.ndim not in (1, 2) or rows.ndim != found.ndim + 1 or rows.shape[:-1] != found.shape:
+            raise ValueError(
+                f"ids and X: arrays of shape {list(found.shape)} and {list(rows.shape)} were given: [k] and "
+                "[k, n_features], or [n_queries, k] and [n_queries, k, n_features] are wanted"
+            )
+        flat, k = np.atleast_2d(found), found.shape[-1]
+        scores, err = np.full(flat.shape, -np.inf), _errors.slot.error
+        model = self._model(shared_context(self.threads))
+        try:
+            for own, answer, features in zip(flat, scores, rows.reshape(-1, k, rows.shape[-1])):
+                there = own != np.uint64(_abi.NO_ID)
+                kept, new, at = own[there], np.empty(int(there.sum())), np.ascontiguousarray(features[there])
+                status = lib.thr_rank_model_rerank(
+                    model,
+                    _arrays.address(at),
+                    rows.shape[-1],
+                    len(kept),
+                    _arrays.address(kept),
+                    _arrays.address(new),
+                    None,
+                    byref(err),
+                )
+                if status != _abi.OK:
+                    raise _errors.failure(status, err)
+                own[: len(kept)], own[len(kept) :] = kept, _abi.NO_ID
+                answer[: len(kept)] = new
+        finally:
+            lib.thr_rank_model_free(model)
+        return flat.reshape(found.shape), scores.reshape(found.shape)
+
     def score(self, X: Any, y: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> float:
         """The share of pairs of a query's rows that are in order; equal scores are not. NaN without pairs."""
         labels = np.asarray(y, np.float64)
