@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from ctypes import byref, c_void_p, string_at
 from typing import Any, Callable, NamedTuple
 
@@ -71,6 +72,19 @@ def _weights(model: c_void_p) -> npt.NDArray[np.float64]:
     return np.frombuffer(string_at(lib.thr_rank_model_weights(model), n * 8), np.float64).copy()
 
 
+class NotFittedError(ValueError, AttributeError):
+    """What sklearn.exceptions.NotFittedError is, where scikit-learn is not in use."""
+
+
+def _not_fitted(message: str) -> Exception:
+    if "sklearn" not in sys.modules:
+        return NotFittedError(message)
+    from sklearn.exceptions import NotFittedError as kind
+
+    made: Exception = kind(message)
+    return made
+
+
 class RankSVM:
     """
     A linear RankSVM, with the habits of scikit-learn's estimators: the least of half the weights' squares and, for each
@@ -118,6 +132,38 @@ class RankSVM:
                 raise ValueError(f"RankSVM has no parameter {name!r}: it has {', '.join(_PARAMETERS)}")
             setattr(self, name, value)
         return self
+
+    def set_fit_request(self, *, qid: bool | str | None = True) -> RankSVM:
+        """Whether scikit-learn's searches, pipelines and the like pass their qid on to fit, or what they call it."""
+        return self._ask("fit", qid)
+
+    def set_score_request(self, *, qid: bool | str | None = True) -> RankSVM:
+        """The same of score."""
+        return self._ask("score", qid)
+
+    def _ask(self, method: str, alias: bool | str | None) -> RankSVM:
+        self._requests = {**getattr(self, "_requests", {}), method: alias}
+        return self
+
+    def __sklearn_clone__(self) -> RankSVM:
+        made = type(self)(**self.get_params())
+        made._requests = dict(getattr(self, "_requests", {}))
+        return made
+
+    def get_metadata_routing(self) -> Any:
+        """What scikit-learn's metadata routing asks estimators."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        made, wanted = MetadataRequest(owner=self), getattr(self, "_requests", {})
+        for method in ("fit", "score"):
+            getattr(made, method).add_request(param="qid", alias=wanted.get(method))
+        return made
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn from 1.6 on wants to know of estimators."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(sparse=True))
 
     def fit(
         self,
@@ -207,7 +253,7 @@ class RankSVM:
         self._check_fitted()
         x = features_of(X)
         if x.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {x.shape[1]} features, but RankSVM is expecting {self.n_features_in_} features")
+            raise ValueError(f"X has {x.shape[1]} features, but RankSVM is expecting {self.n_features_in_} features as input")
         if hasattr(x, "indptr"):
             return np.asarray(x.astype(np.float64) @ self.coef_)
         return np.asarray(x, np.float64) @ self.coef_
@@ -301,7 +347,7 @@ class RankSVM:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "coef_"):
-            raise ValueError("this RankSVM is not fitted yet: call fit, or open a model")
+            raise _not_fitted("this RankSVM is not fitted yet: call fit, or open a model")
 
     def _model(self, context: Any) -> c_void_p:
         weights = np.ascontiguousarray(self.coef_, np.float64)

@@ -18,15 +18,33 @@ from ._library import defaults, lib
 
 
 def features_of(x: Any) -> Any:
-    """A dense array [n, n_features] of numbers, or a scipy CSR matrix as it is."""
+    """A dense array [n, n_features] of finite numbers, or a scipy CSR matrix as it is."""
     if hasattr(x, "indptr") or hasattr(x, "tocsr"):
         return x if hasattr(x, "indptr") and getattr(x, "format", "csr") == "csr" else x.tocsr()
     array = _arrays.as_numpy(x, "X")
     if array.ndim != 2:
-        raise ValueError(f"X: an array of shape {list(array.shape)} was given: [n, n_features] is wanted")
+        raise ValueError(
+            f"X: an array of shape {list(array.shape)} was given: [n, n_features] is wanted. Reshape your data"
+        )
+    if array.shape[1] == 0:
+        raise ValueError(f"X has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+    if array.dtype.kind == "O":
+        array = array.astype(np.float64)
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X has values of type {array.dtype}")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"X: values of type {array.dtype} were given: numbers are wanted")
+    check_finite(array)
     return array
+
+
+def check_finite(array: Any) -> None:
+    """A sum is finite where all numbers are, but for sums that are too large: only then they are looked at."""
+    with np.errstate(all="ignore"):
+        if array.dtype.kind != "f" or np.isfinite(array.sum(dtype=np.float64)):
+            return
+    for row in np.flatnonzero(~np.isfinite(array).all(1))[:1]:
+        raise _errors.ArgumentError(f"X: row {row} holds NaN or infinity: numbers must be finite", "ERANGE")
 
 
 def _column(thing: Any, what: str, n: int) -> Any:
@@ -42,7 +60,13 @@ class Ranking:
     def __init__(self, context: Any, x: Any, y: Any, qid: Any) -> None:
         self.pointer: int | None = None
         made, err = c_void_p(), _errors.slot.error
+        if y is None:
+            raise ValueError("RankSVM requires y to be passed, but the target y is None")
+        if x.shape[0] == 1:
+            raise _errors.ArgumentError("X has 1 sample: a ranking is learned from pairs of rows")
         labels = _column(y, "y", x.shape[0])
+        if labels.dtype.kind == "O":
+            labels = labels.astype(np.float64)
         if labels.dtype.kind not in "fiub":
             raise TypeError(f"y: values of type {labels.dtype} were given: numbers are wanted")
         labels = np.ascontiguousarray(labels, np.float64)
