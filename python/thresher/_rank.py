@@ -224,8 +224,8 @@ class RankSVM:
     ) -> npt.NDArray[np.float64]:
         """
         For each of Cs, which ascend, the share of pairs of rows that are in order by models that were not trained on
-        their queries: float64 [len(Cs)]. Queries are dealt to folds by the seed. A model's training begins at that of the
-        C before. The rest is as in fit.
+        their queries: float64 [len(Cs)]. Queries are dealt to folds by the seed. Training begins at the model of the C
+        before. The rest is as in fit.
         """
         options, context, x = self._options(), shared_context(self.threads), features_of(X)
         costs = np.ascontiguousarray(np.atleast_1d(_arrays.as_numpy(Cs, "Cs")), np.float64)
@@ -253,7 +253,9 @@ class RankSVM:
         self._check_fitted()
         x = features_of(X)
         if x.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {x.shape[1]} features, but RankSVM is expecting {self.n_features_in_} features as input")
+            raise ValueError(
+                f"X has {x.shape[1]} features, but RankSVM is expecting {self.n_features_in_} features as input"
+            )
         if hasattr(x, "indptr"):
             return np.asarray(x.astype(np.float64) @ self.coef_)
         return np.asarray(x, np.float64) @ self.coef_

@@ -80,7 +80,7 @@ class Ranking:
             starts = np.ascontiguousarray(x.indptr, np.uint64)
             columns = np.ascontiguousarray(x.indices, np.uint32)
             values = np.ascontiguousarray(x.data, np.float32)
-            rows = _abi.Csr(*map(_arrays.address, (starts, columns, values)), *x.shape)
+            rows = _abi.Csr(_arrays.address(starts), _arrays.address(columns), _arrays.address(values), *x.shape)
             status = lib.thr_ranking_from_csr(context.pointer, byref(rows), *rest)
         else:
             with np.errstate(over="ignore"):  # the library says which row has what is no finite float32
@@ -108,7 +108,7 @@ class RankingRows(NamedTuple):
     qid: npt.NDArray[np.uint64] | None
 
 
-def _copied(pointer: int | None, n: int, dtype: Any) -> Any:
+def _copied(pointer: Any, n: int, dtype: Any) -> Any:
     made = np.empty(n, dtype)
     if n:
         memmove(_arrays.address(made), pointer, made.nbytes)
@@ -164,7 +164,9 @@ def read_ranking(
     options.without_queries, options.without_comments, options.cache = not queries, True, bool(cache)
     context, made, err = shared_context(threads), c_void_p(), _errors.slot.error
     with Job(progress) as job:
-        status = lib.thr_ranking_open(context.pointer, encoded_path(path, "path"), byref(options), byref(made), byref(err))
+        status = lib.thr_ranking_open(
+            context.pointer, encoded_path(path, "path"), byref(options), byref(made), byref(err)
+        )
         job.finish(status, files=True)
     try:
         view = lib.thr_ranking_get_view(made).view
