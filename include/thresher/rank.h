@@ -38,6 +38,17 @@ typedef enum thr_rank_scale {
     THR_RANK_SCALE_MEAN = 2   /* all pairs together */
 } thr_rank_scale;
 
+/* Where training is: after a Newton step, or, step 0, where it begins. */
+typedef struct thr_rank_step {
+    double objective, gradient_norm;
+    double first_gradient_norm; /* at 0 */
+    double seconds;             /* since thr_rank_train was called */
+    uint64_t n_products;        /* with the Hessian, so far */
+    uint32_t step;
+} thr_rank_step;
+
+typedef void (*thr_rank_step_fn)(void *user, const thr_rank_step *step);
+
 typedef struct thr_rank_options {
     size_t size;         /* sizeof(thr_rank_options), set by _init */
     double c;            /* above 0; 1 */
@@ -48,6 +59,8 @@ typedef struct thr_rank_options {
     const double *query_weights; /* n_queries, 0 or more: C of each query's pairs is times that; NULL: 1 */
     const thr_rank_model *start; /* where to begin, of as many features; NULL: at 0 */
     const double *row_weights;   /* n_rows in the order of the view, 0 or more; NULL: 1 */
+    thr_rank_step_fn on_step;    /* told of each step, in the thread that called; not in cross-validation; NULL: not */
+    void *on_step_user;
 } thr_rank_options;
 
 THR_API void thr_rank_options_init(thr_rank_options *options);
@@ -123,6 +136,18 @@ THR_API void thr_rank_model_free(thr_rank_model *model);
  */
 THR_API thr_status thr_rank_model_predict(const thr_rank_model *model, const thr_ranking *ranking, double *scores,
                                           thr_error *err);
+
+/*
+ * Put n candidates, those of a search, in the order of a model: row i of features, n_features of them, is that of
+ * ids[i]. ids and scores come back by descending score of the model, equal ones by the smaller id; places[i], unless
+ * places is NULL, is where the one that now stands at i stood before. Nothing is allocated; a score has the bits that
+ * thr_rank_model_predict gives it in dense rows.
+ *
+ * THR_OK; THR_EDIM when n_features are not as many as the model has; THR_ERANGE for a feature or a score that is not
+ * finite (err names the id; ids are as they were).
+ */
+THR_API thr_status thr_rank_model_rerank(const thr_rank_model *model, const float *features, uint32_t n_features,
+                                         size_t n, uint64_t *ids, double *scores, size_t *places, thr_error *err);
 
 #ifdef __cplusplus
 }

@@ -235,11 +235,21 @@ static int save_stopped(const train_values *values, const training *work) {
     return PROG_SIGNALLED + prog_stop_signal();
 }
 
+static void tell_step(void *user, const thr_rank_step *step) {
+    const char *file = user;
+
+    prog_detail("%s: step %" PRIu32 ", objective %.10g, gradient %.2g of that of zeros, %" PRIu64 " products, %s", file,
+                step->step, step->objective, step->gradient_norm / step->first_gradient_norm, step->n_products,
+                prog_time(step->seconds).text);
+}
+
 static int train(const program *run, const train_values *values, training *work) {
-    const thr_rank_options options_taken = rank_options(values, work);
+    thr_rank_options taken = rank_options(values, work);
     thr_error err = {.status = THR_OK};
-    const thr_status status =
-        thr_rank_train(run->context, work->ranking, &options_taken, &work->model, &work->report, &err);
+
+    taken.on_step = tell_step;
+    taken.on_step_user = (void *)(uintptr_t)values->file;
+    const thr_status status = thr_rank_train(run->context, work->ranking, &taken, &work->model, &work->report, &err);
 
     if (status == THR_ECANCELED && work->model != NULL && prog_stop_signal() != 0)
         return save_stopped(values, work);
@@ -345,7 +355,8 @@ const prog_command prog_rank_train = {
         "least of half the weights' squares and, for each pair of rows of a query with different labels, C times the "
         "square of what the better one's score is short of being 1 above the other's. Labels are any numbers; the "
         "larger the better.\n\n"
-        "The same rows and options give the same model, to the bit, with any number of threads. SIGINT writes the best "
+        "The same rows and options give the same model, to the bit, with any number of threads. -v shows every step. "
+        "SIGINT writes the best "
         "model so far. Values are read as float32; all sums are made in double.",
     .arguments = arguments,
     .options = options,

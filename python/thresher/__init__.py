@@ -41,7 +41,8 @@ from ._index_info import IndexInfo
 from ._library import lib
 from ._metric import recall
 from ._quality import RankQuality, ndcg, rank_quality
-from ._rank import RankReport, RankSVM
+from ._rank import RankReport, RankStep, RankSVM
+from ._ranking import RankingRows, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
 from ._translate import Translation, Translator
@@ -85,7 +86,9 @@ __all__ = [
     "NotFoundError",
     "RankQuality",
     "RankReport",
+    "RankStep",
     "RankSVM",
+    "RankingRows",
     "Tower",
     "TowerEpoch",
     "TowerInfo",
@@ -101,6 +104,7 @@ __all__ = [
     "join_words",
     "ndcg",
     "rank_quality",
+    "read_ranking",
     "recall",
     "sentence_bleu",
     "split_words",

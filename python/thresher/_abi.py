@@ -452,6 +452,50 @@ class Csr(ctypes.Structure):
     ]
 
 
+class RankingOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("without_queries", c_bool),
+        ("without_comments", c_bool),
+        ("cache", c_bool),
+    ]
+
+
+class RankingView(ctypes.Structure):
+    _fields_ = [
+        ("n_rows", c_uint64),
+        ("n_queries", c_uint64),
+        ("n_features", c_uint32),
+        ("has_queries", c_bool),
+        ("offsets", c_void_p),
+        ("queries", c_void_p),
+        ("labels", c_void_p),
+        ("rows", c_void_p),
+        ("dense", c_void_p),
+        ("sparse", Csr),
+    ]
+
+
+class RankingViewRoom(ctypes.Structure):
+    """What thr_ranking_get_view returns, with room for what later versions add."""
+
+    _fields_ = [("view", RankingView), ("room", c_char * 512)]
+
+
+class RankStep(ctypes.Structure):
+    _fields_ = [
+        ("objective", c_double),
+        ("gradient_norm", c_double),
+        ("first_gradient_norm", c_double),
+        ("seconds", c_double),
+        ("n_products", c_uint64),
+        ("step", c_uint32),
+    ]
+
+
+RankStepFn = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(RankStep))
+
+
 class RankOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -463,6 +507,8 @@ class RankOptions(ctypes.Structure):
         ("query_weights", c_void_p),
         ("start", c_void_p),
         ("row_weights", c_void_p),
+        ("on_step", RankStepFn),
+        ("on_step_user", c_void_p),
     ]
 
 

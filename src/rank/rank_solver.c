@@ -86,6 +86,18 @@ static thr_status evaluate_first(thr_rank_solver *solver, bool diagonal, thr_err
     return THR_OK;
 }
 
+static void tell_step(const thr_rank_solver *solver) {
+    if (solver->on_step == NULL)
+        return;
+    const thr_rank_step step = {.objective = solver->value,
+                                .gradient_norm = solver->norm,
+                                .first_gradient_norm = solver->first_norm,
+                                .seconds = thr_clock() - solver->started,
+                                .n_products = solver->n_products,
+                                .step = solver->n_steps};
+    solver->on_step(solver->on_step_user, &step);
+}
+
 /* Steps until the gradient is epsilon of the first one, or none leads on. */
 static thr_status go_down(thr_rank_solver *solver, bool searches, thr_error *err) {
     double radius = 0;
@@ -94,6 +106,8 @@ static thr_status go_down(thr_rank_solver *solver, bool searches, thr_error *err
         THR_TRY(searches ? thr_rank_newton_step(solver, &moved, err)
                          : thr_rank_trust_step(solver, &radius, &moved, err));
         solver->n_steps += moved;
+        if (moved)
+            tell_step(solver);
     }
     return THR_OK;
 }
@@ -121,18 +135,21 @@ static bool take_part(thr_rank_problem *problem, double *costs) {
     return true;
 }
 
-/* From w = 0 to the least of a part; steps and products are not counted. */
+/* From w = 0 to the least of a part; its steps and products are not counted, nor told. */
 static thr_status begin(thr_rank_solver *solver, thr_error *err) {
     thr_rank_problem *problem = solver->problem;
     const double epsilon = solver->epsilon, first_norm = solver->first_norm, product_seconds = solver->product_seconds;
     const uint64_t n_products = solver->n_products;
+    const thr_rank_step_fn on_step = solver->on_step;
     if (!take_part(problem, solver->costs))
         return THR_OK;
     thr_status status = thr_rank_solver_evaluate(solver, true, err);
     solver->epsilon = part_epsilon;
     solver->first_norm = solver->norm;
+    solver->on_step = NULL;
     if (status == THR_OK)
         status = go_down(solver, true, err);
+    solver->on_step = on_step;
     memcpy(problem->costs, solver->costs, (size_t)problem->view.n_queries * sizeof(double));
     solver->epsilon = epsilon;
     solver->first_norm = first_norm;
@@ -153,6 +170,7 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
     solver->product_seconds = 0;
     *converged = false;
     THR_TRY(evaluate_first(solver, searches, err));
+    tell_step(solver);
     if (searches && !warm)
         THR_TRY(begin(solver, err));
     THR_TRY(go_down(solver, searches, err));

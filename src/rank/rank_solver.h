@@ -33,6 +33,9 @@ typedef struct thr_rank_solver {
     double *r, *z, *p, *hp; /* of conjugate gradients; r: minus gradient, minus H step */
     double *costs;          /* n_queries: the problem's, while a part of the queries is looked at */
     double value, norm, first_norm;
+    thr_rank_step_fn on_step; /* or NULL */
+    void *on_step_user;
+    double started; /* the clock that on_step is told the seconds since */
     uint32_t n_steps;
     uint64_t n_products, n_readings;
     double product_seconds;

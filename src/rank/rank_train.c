@@ -109,6 +109,9 @@ thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, cons
     THR_TRY_OUT(thr_rank_solver_start(problem, &solver, err));
     solver.epsilon = options.epsilon;
     solver.most_steps = options.most_steps;
+    solver.on_step = options.on_step;
+    solver.on_step_user = options.on_step_user;
+    solver.started = start;
     if (options.start != NULL)
         memcpy(solver.w, options.start->weights, solver.n * sizeof(double));
     THR_TRY_OUT(thr_rank_model_make(context, solver.n, model, err));

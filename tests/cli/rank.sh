@@ -31,7 +31,25 @@ works "$THRESHER" rank train train.svm -o again.safetensors --threads 1 -q
 works "$THRESHER" rank train train.svm -o other.safetensors --threads 3
 same m.safetensors again.safetensors
 same m.safetensors other.safetensors
-works "$THRESHER" rank train train.svm -o m.txt
+works "$THRESHER" rank train train.svm -o m.txt -v
+says '^thresher: train.svm: step 0, objective .*, gradient 1 of that of zeros, 0 products' err
+says '^thresher: train.svm: step 1, ' err
+
+works "$THRESHER" info m.txt
+says '^model *linear ranking, 4 features$' out
+says '^largest *1: ' out
+works "$THRESHER" info m.txt --json
+says '"kind":"ranking model","n_features":4,' out
+(printf 'solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 1\nbias -1\nw\n1\n') >classes.txt
+fails 1 'classes.txt: line 3 has labels, so this is a model of classes' "$THRESHER" info classes.txt
+printf 'solver_type of our dreams\n' >poem.txt
+works "$THRESHER" info poem.txt
+says '^lines *1$' out
+
+# a byte order mark before the rows is no part of them
+(printf '\357\273\277' && cat train.svm) >marked.svm
+works "$THRESHER" rank train marked.svm -o marked.txt
+same m.txt marked.txt
 
 # both kinds of files score alike, in the order of the file
 works "$THRESHER" rank predict m.safetensors train.svm

@@ -168,6 +168,55 @@ static void features_that_go_together_take_few_products(void **state) {
     thr_context_free(context);
 }
 
+typedef struct told_steps {
+    thr_rank_step steps[64];
+    uint32_t n;
+} told_steps;
+
+static void note_step(void *user, const thr_rank_step *step) {
+    told_steps *told = user;
+    assert_true(told->n < 64);
+    told->steps[told->n++] = *step;
+}
+
+static void steps_are_told_as_they_are_made(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    test_ranking *made = test_ranking_make(&rng, 20, 30, 8, TEST_LABELS_FEW, false);
+    thr_ranking *ranking = open_ranking(context, made);
+    for (unsigned method = 0; method < 2; method++) {
+        static told_steps told;
+        thr_rank_options options;
+        thr_rank_report report, until;
+        thr_rank_options_init(&options);
+        options.method = (thr_rank_method)method;
+        options.on_step = note_step;
+        options.on_step_user = &told;
+        told.n = 0;
+        thr_rank_model_free(train(context, ranking, &options, &report));
+        assert_int_equal(told.n, report.n_steps + 1);
+        assert_true(told.steps[report.n_steps].objective == report.objective);
+        assert_true(told.steps[report.n_steps].gradient_norm == report.gradient_norm);
+        assert_int_equal(told.steps[report.n_steps].n_products, report.n_products);
+        assert_true(told.steps[report.n_steps].seconds <= report.seconds);
+        assert_true(told.steps[0].gradient_norm == report.first_gradient_norm && told.steps[0].n_products == 0);
+        options.on_step = NULL;
+        for (uint32_t i = 0; i < told.n; i++) { /* one that stops there has the same objective */
+            assert_int_equal(told.steps[i].step, i);
+            assert_true(told.steps[i].first_gradient_norm == report.first_gradient_norm);
+            assert_true(i == 0 || told.steps[i].seconds >= told.steps[i - 1].seconds);
+            options.most_steps = i;
+            if (i > 0)
+                thr_rank_model_free(train(context, ranking, &options, &until));
+            assert_true(i == 0 || until.objective == told.steps[i].objective);
+        }
+    }
+    thr_ranking_free(ranking);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
 static void a_model_to_start_with_saves_steps(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -532,6 +581,7 @@ int main(void) {
         cmocka_unit_test(the_least_is_that_of_a_naive_solver),
         cmocka_unit_test(many_queries_have_the_least_of_all),
         cmocka_unit_test(features_that_go_together_take_few_products),
+        cmocka_unit_test(steps_are_told_as_they_are_made),
         cmocka_unit_test(a_model_to_start_with_saves_steps),
         cmocka_unit_test(scales_and_weights_are_costs),
         cmocka_unit_test(rows_weigh_as_often_as_they_are_there),
