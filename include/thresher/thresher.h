@@ -7,6 +7,7 @@
 #ifndef THRESHER_THRESHER_H
 #define THRESHER_THRESHER_H
 
+#include <thresher/beam.h>
 #include <thresher/codes.h>
 #include <thresher/context.h>
 #include <thresher/device.h>
@@ -22,5 +23,7 @@
 #include <thresher/ranking.h>
 #include <thresher/status.h>
 #include <thresher/tower.h>
+#include <thresher/translate.h>
+#include <thresher/words.h>
 
 #endif

@@ -212,7 +212,7 @@ static int answer(query *q) {
     if (thr_head_query(q->head, &q->rows, q->k, &q->how, q->words, q->logits, q->log_probs, &err) != THR_OK)
         return prog_failed_at(q->values->states, &err);
     const double seconds = prog_seconds() - start;
-    int rc = prog_results_open(&results, q->values->output, q->run->globals.json, NULL, NULL);
+    int rc = prog_results_open(&results, q->values->output, q->run->globals.json, NULL, NULL, false);
     if (rc != PROG_DONE)
         return rc;
     for (uint64_t i = 0; i < q->states.n_rows && rc == PROG_DONE; i++) {

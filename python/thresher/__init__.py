@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from . import _abi
 from ._about import LibraryInfo, info
+from ._beam import BeamSequence, beam_search
+from ._bleu import Bleu, bleu, sentence_bleu
 from ._devices import DeviceInfo, devices
 from ._dual import Dual, DualInfo, DualQuality, DualReport
 from ._errors import (
@@ -39,9 +41,12 @@ from ._index_info import IndexInfo
 from ._library import lib
 from ._metric import recall
 from ._quality import RankQuality, ndcg, rank_quality
-from ._rank import RankReport, RankSVM
+from ._rank import RankReport, RankStep, RankSVM
+from ._ranking import RankingRows, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
+from ._translate import Translation, Translator
+from ._words import join_words, split_words
 
 NO_ID: int = _abi.NO_ID
 """Fills the end of an answer that has fewer than k items."""
@@ -51,6 +56,8 @@ __version__: str = lib.thr_version().decode()
 __all__ = [
     "NO_ID",
     "ArgumentError",
+    "BeamSequence",
+    "Bleu",
     "CanceledError",
     "DeviceError",
     "DeviceInfo",
@@ -79,16 +86,26 @@ __all__ = [
     "NotFoundError",
     "RankQuality",
     "RankReport",
+    "RankStep",
     "RankSVM",
+    "RankingRows",
     "Tower",
     "TowerEpoch",
     "TowerInfo",
     "TowerQuality",
     "TowerReport",
+    "Translation",
+    "Translator",
     "UnsupportedError",
+    "beam_search",
+    "bleu",
     "devices",
     "info",
+    "join_words",
     "ndcg",
     "rank_quality",
+    "read_ranking",
     "recall",
+    "sentence_bleu",
+    "split_words",
 ]

@@ -45,6 +45,14 @@ HITS_VALUE = {"sum": 0, "sigmoid": 1}
 GAIN = {"exponential": 0, "linear": 1}
 RANK_METHOD = {"line_search": 0, "trust_region": 1}
 RANK_SCALE = {"pair": 0, "query": 1, "mean": 2}
+BEAM_PENALTY = {"none": 0, "wu": 1, "length": 2}
+BEAM_STOP = {"exact": 0, "enough": 1}
+BEAM_NO_WORD = 2**32 - 1
+BEAM_MAX_LENGTH = 2**20
+BLEU_TOKENISER = {"13a": 0, "none": 1}
+BLEU_SMOOTHING = {"exp": 0, "none": 1, "floor": 2, "add-k": 3}
+BLEU_ORDER = 4
+BLEU_SIGNATURE_SIZE = 128
 CONVENTION = {"letor": 0, "lightgbm": 1, "xgboost": 2, "xgboost_minus": 3}
 HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3}
 HEAD_NORMALISER = {"candidates": 0, "exact": 1}
@@ -69,6 +77,9 @@ HEAD_DTYPE = {name: DTYPE[name] for name in ("float32", "float16", "bfloat16", "
 
 ProgressFn = ctypes.CFUNCTYPE(c_bool, c_void_p, c_char_p, c_uint64, c_uint64)
 RowsFn = ctypes.CFUNCTYPE(c_uint64, c_void_p, c_uint64, c_uint64, c_void_p)
+DecoderStart = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p)
+DecoderStep = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_uint64, c_void_p, c_void_p)
+DecoderReorder = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_uint64, c_void_p)
 
 
 class Error(ctypes.Structure):
@@ -356,6 +367,81 @@ class Quality(ctypes.Structure):
     ]
 
 
+class Decoder(ctypes.Structure):
+    _fields_ = [
+        ("self", c_void_p),
+        ("start", DecoderStart),
+        ("step", DecoderStep),
+        ("reorder", DecoderReorder),
+    ]
+
+
+class BeamOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("beam", c_uint32),
+        ("n_best", c_uint32),
+        ("start_word", c_uint32),
+        ("end_word", c_uint32),
+        ("min_length", c_uint32),
+        ("max_length", c_uint32),
+        ("penalty", c_int),
+        ("stop", c_int),
+        ("alpha", c_double),
+        ("never", c_void_p),
+        ("n_never", c_uint64),
+        ("query", c_void_p),
+    ]
+
+
+class BeamResult(ctypes.Structure):
+    _fields_ = [
+        ("n_sentences", c_uint64),
+        ("n_sequences", c_uint64),
+        ("first_of", c_void_p),
+        ("offsets", c_void_p),
+        ("words", c_void_p),
+        ("word_log_probs", c_void_p),
+        ("log_probs", c_void_p),
+        ("scores", c_void_p),
+        ("ended", c_void_p),
+        ("n_steps", c_uint64),
+        ("n_states", c_uint64),
+    ]
+
+
+class BleuTexts(ctypes.Structure):
+    _fields_ = [
+        ("n", c_uint64),
+        ("offsets", c_void_p),
+        ("bytes", c_char_p),
+    ]
+
+
+class BleuOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("tokeniser", c_int),
+        ("smoothing", c_int),
+        ("smoothing_value", c_double),
+        ("lower_case", c_bool),
+        ("effective_order", c_bool),
+    ]
+
+
+class BleuScore(ctypes.Structure):
+    _fields_ = [
+        ("bleu", c_double),
+        ("precisions", c_double * BLEU_ORDER),
+        ("brevity_penalty", c_double),
+        ("n_sentences", c_uint64),
+        ("hypothesis_length", c_uint64),
+        ("reference_length", c_uint64),
+        ("counts", c_uint64 * BLEU_ORDER),
+        ("totals", c_uint64 * BLEU_ORDER),
+    ]
+
+
 class Csr(ctypes.Structure):
     _fields_ = [
         ("starts", c_void_p),
@@ -364,6 +450,50 @@ class Csr(ctypes.Structure):
         ("n_rows", c_uint64),
         ("n_columns", c_uint32),
     ]
+
+
+class RankingOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("without_queries", c_bool),
+        ("without_comments", c_bool),
+        ("cache", c_bool),
+    ]
+
+
+class RankingView(ctypes.Structure):
+    _fields_ = [
+        ("n_rows", c_uint64),
+        ("n_queries", c_uint64),
+        ("n_features", c_uint32),
+        ("has_queries", c_bool),
+        ("offsets", c_void_p),
+        ("queries", c_void_p),
+        ("labels", c_void_p),
+        ("rows", c_void_p),
+        ("dense", c_void_p),
+        ("sparse", Csr),
+    ]
+
+
+class RankingViewRoom(ctypes.Structure):
+    """What thr_ranking_get_view returns, with room for what later versions add."""
+
+    _fields_ = [("view", RankingView), ("room", c_char * 512)]
+
+
+class RankStep(ctypes.Structure):
+    _fields_ = [
+        ("objective", c_double),
+        ("gradient_norm", c_double),
+        ("first_gradient_norm", c_double),
+        ("seconds", c_double),
+        ("n_products", c_uint64),
+        ("step", c_uint32),
+    ]
+
+
+RankStepFn = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(RankStep))
 
 
 class RankOptions(ctypes.Structure):
@@ -376,6 +506,9 @@ class RankOptions(ctypes.Structure):
         ("scale", c_int),
         ("query_weights", c_void_p),
         ("start", c_void_p),
+        ("row_weights", c_void_p),
+        ("on_step", RankStepFn),
+        ("on_step_user", c_void_p),
     ]
 
 
@@ -641,4 +774,49 @@ class HeadLoss(ctypes.Structure):
         ("first", c_double),
         ("candidates", c_double),
         ("log_prob_error", c_double),
+    ]
+
+
+class TranslatorOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("head", c_char_p),
+        ("build", c_void_p),
+        ("query", c_void_p),
+        ("beam", c_uint32),
+        ("n_best", c_uint32),
+        ("penalty", c_int),
+        ("stop", c_int),
+        ("alpha", c_double),
+        ("length_ratio", c_double),
+        ("length_extra", c_uint32),
+        ("max_length", c_uint32),
+        ("max_source", c_uint32),
+        ("batch", c_uint32),
+        ("unknown", c_bool),
+        ("replace_unk", c_bool),
+    ]
+
+
+class Translation(ctypes.Structure):
+    _fields_ = [
+        ("text", c_char_p),
+        ("words", c_char_p),
+        ("n_words", c_uint32),
+        ("ended", c_bool),
+        ("log_prob", c_double),
+        ("score", c_double),
+    ]
+
+
+class Translations(ctypes.Structure):
+    _fields_ = [
+        ("n_texts", c_uint64),
+        ("first_of", ctypes.POINTER(c_uint64)),
+        ("translations", ctypes.POINTER(Translation)),
+        ("n_source_words", c_uint64),
+        ("n_unknown", c_uint64),
+        ("n_words", c_uint64),
+        ("n_steps", c_uint64),
+        ("n_states", c_uint64),
     ]

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_file.c - what is saved is what is opened, to the bit; a damaged file is told, never believed. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "damage.h"
 #include "head_support.h"
 #include "io/safetensors.h"
 
@@ -22,15 +22,6 @@ static void save(thr_context *context, const head_case *shape, uint64_t seed) {
     assert_ok(thr_head_save(head, PATH, true, &err), &err);
     thr_head_free(head);
     head_drawn_free(&h);
-}
-
-static uint8_t *read_all(size_t *size) {
-    FILE *file = fopen(PATH, "rb");
-    assert_non_null(file);
-    uint8_t *bytes = test_array(1 << 20, 1);
-    *size = fread(bytes, 1, 1 << 20, file);
-    (void)fclose(file);
-    return bytes;
 }
 
 static thr_status open_and_verify(thr_context *context, bool *opened, thr_error *err) {
@@ -114,49 +105,24 @@ static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
     }
 }
 
+static test_damage damage_of(thr_context *context) {
+    return (test_damage){.path = PATH, .context = context, .open_and_verify = open_and_verify, .use = use};
+}
+
 static void every_changed_byte_is_found(void **state) {
+    const test_damage damage = damage_of(*state);
     static const head_case *const SHAPES[] = {&SMALL, &BARE, &UPPER, &BYTES};
     for (size_t s = 0; s < 4; s++) {
-        bool opened;
-        thr_error err;
-        size_t size, n_opened = 0;
         save(*state, SHAPES[s], 9);
-        assert_ok(open_and_verify(*state, &opened, &err), &err);
-        uint8_t *bytes = read_all(&size);
-        const int fd = open(PATH, O_RDWR);
-        assert_true(fd >= 0);
-        for (size_t i = 0; i < size; i++) {
-            const uint8_t changed = bytes[i] ^ (uint8_t)(1 << i % 8);
-            assert_int_equal(pwrite(fd, &changed, 1, (off_t)i), 1);
-            const thr_status status = open_and_verify(*state, &opened, &err);
-            if (status != THR_ECORRUPT && status != THR_EVERSION && status != THR_EFORMAT)
-                fail_msg("byte %zu of %zu changed: %s", i, size, thr_status_name(status));
-            assert_non_null(strstr(err.text, PATH));
-            n_opened += opened;
-            if (opened)
-                use(*state);
-            assert_int_equal(pwrite(fd, &bytes[i], 1, (off_t)i), 1);
-        }
-        assert_ok(open_and_verify(*state, &opened, &err), &err);
-        assert_true(n_opened > 0 && n_opened < size);
-        (void)close(fd);
-        free(bytes);
+        test_every_changed_byte_is_found(&damage);
     }
 }
 
 static void a_cut_file_is_not_opened(void **state) {
+    const test_damage damage = damage_of(*state);
     thr_error err;
-    size_t size;
     save(*state, &SMALL, 9);
-    uint8_t *bytes = read_all(&size);
-    free(bytes);
-    while (size-- > 0) {
-        bool opened;
-        assert_int_equal(truncate(PATH, (off_t)size), 0);
-        const thr_status status = open_and_verify(*state, &opened, &err);
-        assert_true(!opened && (status == THR_ECORRUPT || status == THR_EFORMAT));
-    }
-    assert_int_equal(unlink(PATH), 0);
+    test_a_cut_file_is_not_opened(&damage);
     thr_head *head = NULL;
     assert_error(thr_head_open(*state, PATH, &head, &err), THR_ENOTFOUND, &err, PATH);
     assert_null(head);
@@ -195,10 +161,10 @@ static void what_is_there_is_not_written_over(void **state) {
 static void a_file_does_not_depend_on_threads(void **state) {
     size_t size, again_size;
     save(*state, &SMALL, 9);
-    uint8_t *bytes = read_all(&size);
+    uint8_t *bytes = test_read_all(PATH, &size);
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
     save(one, &SMALL, 9);
-    uint8_t *again = read_all(&again_size);
+    uint8_t *again = test_read_all(PATH, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(bytes, again, size);
     thr_context_free(one);
