@@ -23,5 +23,7 @@
 #include <thresher/ranking.h>
 #include <thresher/status.h>
 #include <thresher/tower.h>
+#include <thresher/translate.h>
+#include <thresher/words.h>
 
 #endif

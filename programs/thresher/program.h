@@ -88,6 +88,7 @@ extern const prog_command prog_head_build;
 extern const prog_command prog_head_query;
 extern const prog_command prog_head_info;
 extern const prog_command prog_head_verify;
+extern const prog_command prog_translate;
 extern const prog_command prog_rank_train;
 extern const prog_command prog_rank_predict;
 extern const prog_command prog_rank_eval;

@@ -32,6 +32,9 @@ STRUCTS = {
     "thr_dual_hit": _abi.DualHit,
     "thr_dual_quality": _abi.DualQuality,
     "thr_csr": _abi.Csr,
+    "thr_ranking_options": _abi.RankingOptions,
+    "thr_ranking_view": _abi.RankingView,
+    "thr_rank_step": _abi.RankStep,
     "thr_rank_options": _abi.RankOptions,
     "thr_rank_report": _abi.RankReport,
     "thr_judged": _abi.Judged,
@@ -58,9 +61,13 @@ STRUCTS = {
     "thr_head_info": _abi.HeadInfo,
     "thr_head_query_options": _abi.HeadQueryOptions,
     "thr_head_recall": _abi.HeadRecall,
+    "thr_head_loss": _abi.HeadLoss,
+    "thr_translator_options": _abi.TranslatorOptions,
+    "thr_translation": _abi.Translation,
+    "thr_translations": _abi.Translations,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
-DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64"}
+DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"}
 
 
 def numbers() -> dict[str, int]:

@@ -29,7 +29,7 @@ def plain_query(weights: Any, bias: Any, states: Any, k: int) -> tuple[Any, Any,
 def write_safetensors(path: str, tensors: dict[str, Any]) -> None:
     header: dict[str, Any] = {}
     at = 0
-    kinds = {"float32": "F32", "float16": "F16"}
+    kinds = {"float32": "F32", "float16": "F16", "uint16": "BF16"}
     for name, array in tensors.items():
         header[name] = {
             "dtype": kinds[array.dtype.name],
@@ -166,6 +166,54 @@ class Heads(Case):
             thresher.Head.build(self.path("none.npy"))
         with self.assertRaisesRegex(ValueError, "only a file has tensors"):
             self.build(tensor="lm_head.weight")
+
+    def test_bfloat16_is_kept(self) -> None:
+        """The upper halves of floats, from a file; and floats rounded to them."""
+        upper = self.weights.view(np.uint32) >> 16
+        write_safetensors(self.path("m.safetensors"), {"wte.weight": upper.astype(np.uint16)})
+        cut = (upper << 16).view(np.float32)
+        head = thresher.Head.build(self.path("m.safetensors"))
+        self.assertEqual((head.info.dtype, head.info.weight_bytes), ("bfloat16", N_WORDS * N_DIMS * 2))
+        wanted = thresher.Head.build(cut).query(self.states, K)
+        self.assert_same(head.query(self.states, K), wanted)
+        self.assert_same(thresher.Head.build(cut, dtype="bfloat16").query(self.states, K), wanted)
+        self.assertFalse(np.array_equal(self.build(dtype="bfloat16").query(self.states, K)[1], wanted[1]))
+
+        for module in ("ml_dtypes", "torch"):
+            with self.subTest(module):
+                try:
+                    made = __import__(module)
+                except ImportError:
+                    continue
+                if module == "torch":
+                    tensor: Any = made.from_numpy(cut.copy()).to(made.bfloat16)
+                else:
+                    tensor = cut.astype(made.bfloat16)
+                head = thresher.Head.build(tensor)
+                self.assertEqual(head.info.dtype, "bfloat16")
+                self.assert_same(head.query(self.states, K), wanted)
+
+    def test_bytes_are_the_nearest_and_what_they_lose_is_told(self) -> None:
+        head, truth = self.build(dtype="int8"), self.build()
+        self.assertEqual((head.info.dtype, head.info.weight_bytes), ("int8", N_WORDS * (N_DIMS + 4)))
+        largest = np.abs(self.weights).max(1, keepdims=True).astype(np.float64)
+        kept = np.rint(self.weights * (127 / largest)) * (largest / 127)
+        words, logits, log_probs = head.query(self.states, K)
+        wanted = plain_query(kept, self.bias, self.states, K)
+        np.testing.assert_array_equal(words, wanted[0])
+        np.testing.assert_allclose(logits, wanted[1], rtol=1e-5, atol=1e-5)
+        true_words, _, true_log_probs = truth.query(self.states, K)
+        loss = head.compare(truth, self.states, K)
+        shared = [(i, j, np.flatnonzero(true_words[i] == words[i, j])) for i in range(N_STATES) for j in range(K)]
+        assert log_probs is not None and true_log_probs is not None
+        errors = [abs(float(log_probs[i, j]) - float(true_log_probs[i, at[0]])) for i, j, at in shared if at.size]
+        self.assertAlmostEqual(loss.recall, len(errors) / (N_STATES * K), 12)
+        self.assertAlmostEqual(loss.log_prob_error, float(np.mean(errors)), 9)
+        self.assertAlmostEqual(loss.first, float(np.mean(words[:, 0] == true_words[:, 0])), 12)
+        self.assertGreater(loss.recall, 0.9)
+        self.assertEqual(truth.compare(truth, self.states, K), (1, 1, 1, N_WORDS, 0))
+        with self.assertRaisesRegex(thresher.ArgumentError, "heads of the same words are compared"):
+            head.compare(thresher.Head.build(self.weights[:10]), self.states, 3)
 
     def test_answers_do_not_depend_on_threads(self) -> None:
         self.assert_same(self.build(threads=1).query(self.states, K), self.build(threads=3).query(self.states, K))

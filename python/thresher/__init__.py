@@ -34,16 +34,19 @@ from ._errors import (
     UnsupportedError,
 )
 from ._filters import Filter
-from ._head import Head, HeadInfo, HeadRecall
+from ._head import Head, HeadInfo, HeadLoss, HeadRecall
 from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
 from ._index_info import IndexInfo
 from ._library import lib
 from ._metric import recall
 from ._quality import RankQuality, ndcg, rank_quality
-from ._rank import RankReport, RankSVM
+from ._rank import RankReport, RankStep, RankSVM
+from ._ranking import RankingRows, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
+from ._translate import Translation, Translator
+from ._words import join_words, split_words
 
 NO_ID: int = _abi.NO_ID
 """Fills the end of an answer that has fewer than k items."""
@@ -70,6 +73,7 @@ __all__ = [
     "FormatError",
     "Head",
     "HeadInfo",
+    "HeadLoss",
     "HeadRecall",
     "Hits",
     "HitsInfo",
@@ -82,19 +86,26 @@ __all__ = [
     "NotFoundError",
     "RankQuality",
     "RankReport",
+    "RankStep",
     "RankSVM",
+    "RankingRows",
     "Tower",
     "TowerEpoch",
     "TowerInfo",
     "TowerQuality",
     "TowerReport",
+    "Translation",
+    "Translator",
     "UnsupportedError",
     "beam_search",
     "bleu",
     "devices",
     "info",
+    "join_words",
     "ndcg",
     "rank_quality",
+    "read_ranking",
     "recall",
     "sentence_bleu",
+    "split_words",
 ]

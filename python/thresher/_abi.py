@@ -70,8 +70,9 @@ DTYPE = {
     "uint32": 7,
     "int64": 8,
     "uint64": 9,
+    "bfloat16": 10,
 }
-HEAD_DTYPE = {name: DTYPE[name] for name in ("float32", "float16")}
+HEAD_DTYPE = {name: DTYPE[name] for name in ("float32", "float16", "bfloat16", "int8")}
 """What weights may be kept as."""
 
 ProgressFn = ctypes.CFUNCTYPE(c_bool, c_void_p, c_char_p, c_uint64, c_uint64)
@@ -451,6 +452,50 @@ class Csr(ctypes.Structure):
     ]
 
 
+class RankingOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("without_queries", c_bool),
+        ("without_comments", c_bool),
+        ("cache", c_bool),
+    ]
+
+
+class RankingView(ctypes.Structure):
+    _fields_ = [
+        ("n_rows", c_uint64),
+        ("n_queries", c_uint64),
+        ("n_features", c_uint32),
+        ("has_queries", c_bool),
+        ("offsets", c_void_p),
+        ("queries", c_void_p),
+        ("labels", c_void_p),
+        ("rows", c_void_p),
+        ("dense", c_void_p),
+        ("sparse", Csr),
+    ]
+
+
+class RankingViewRoom(ctypes.Structure):
+    """What thr_ranking_get_view returns, with room for what later versions add."""
+
+    _fields_ = [("view", RankingView), ("room", c_char * 512)]
+
+
+class RankStep(ctypes.Structure):
+    _fields_ = [
+        ("objective", c_double),
+        ("gradient_norm", c_double),
+        ("first_gradient_norm", c_double),
+        ("seconds", c_double),
+        ("n_products", c_uint64),
+        ("step", c_uint32),
+    ]
+
+
+RankStepFn = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(RankStep))
+
+
 class RankOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -461,6 +506,9 @@ class RankOptions(ctypes.Structure):
         ("scale", c_int),
         ("query_weights", c_void_p),
         ("start", c_void_p),
+        ("row_weights", c_void_p),
+        ("on_step", RankStepFn),
+        ("on_step_user", c_void_p),
     ]
 
 
@@ -716,4 +764,59 @@ class HeadRecall(ctypes.Structure):
         ("recall", c_double),
         ("worst", c_double),
         ("candidates", c_double),
+    ]
+
+
+class HeadLoss(ctypes.Structure):
+    _fields_ = [
+        ("recall", c_double),
+        ("worst", c_double),
+        ("first", c_double),
+        ("candidates", c_double),
+        ("log_prob_error", c_double),
+    ]
+
+
+class TranslatorOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("head", c_char_p),
+        ("build", c_void_p),
+        ("query", c_void_p),
+        ("beam", c_uint32),
+        ("n_best", c_uint32),
+        ("penalty", c_int),
+        ("stop", c_int),
+        ("alpha", c_double),
+        ("length_ratio", c_double),
+        ("length_extra", c_uint32),
+        ("max_length", c_uint32),
+        ("max_source", c_uint32),
+        ("batch", c_uint32),
+        ("unknown", c_bool),
+        ("replace_unk", c_bool),
+    ]
+
+
+class Translation(ctypes.Structure):
+    _fields_ = [
+        ("text", c_char_p),
+        ("words", c_char_p),
+        ("n_words", c_uint32),
+        ("ended", c_bool),
+        ("log_prob", c_double),
+        ("score", c_double),
+    ]
+
+
+class Translations(ctypes.Structure):
+    _fields_ = [
+        ("n_texts", c_uint64),
+        ("first_of", ctypes.POINTER(c_uint64)),
+        ("translations", ctypes.POINTER(Translation)),
+        ("n_source_words", c_uint64),
+        ("n_unknown", c_uint64),
+        ("n_words", c_uint64),
+        ("n_steps", c_uint64),
+        ("n_states", c_uint64),
     ]

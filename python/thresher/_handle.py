@@ -56,8 +56,11 @@ class Model:
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         self._path = os.path.abspath(encoded_path(path, "path"))
         self._threads = threads
-        self._handle: Handle | None = self._kind(self._path, threads)
+        self._handle: Handle | None = self._open()
         self._closed = False
+
+    def _open(self) -> Handle:
+        return self._kind(self._path, self._threads)
 
     @property
     def path(self) -> str:
@@ -75,7 +78,7 @@ class Model:
         if self._closed:
             raise ValueError(f"{self.path}: the model is closed")
         if handle is None or handle.pointer is None:
-            handle = self._handle = self._kind(self._path, self._threads)
+            handle = self._handle = self._open()
         return handle
 
     def __enter__(self: _Self) -> _Self:

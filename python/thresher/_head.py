@@ -61,6 +61,20 @@ class HeadRecall(NamedTuple):
     candidates: float
 
 
+class HeadLoss(NamedTuple):
+    """
+    What a head loses of another's answers: the share of the other's best k words that it finds, and the smallest share
+    of one state; the share of states whose best word is the same; words a state is given the logits of; and of words
+    that both find the mean difference of their log-probabilities, without its sign.
+    """
+
+    recall: float
+    worst: float
+    first: float
+    candidates: float
+    log_prob_error: float
+
+
 class HeadHandle(Handle):
     """A thr_head."""
 
@@ -110,6 +124,20 @@ def _words(thing: Any, what: str) -> Words:
     return np.ascontiguousarray(array, np.uint32)
 
 
+def _rows(weights: Any) -> _abi.Matrix:
+    """A view of them, which keeps what it is of."""
+    halves = _arrays.bfloat16(weights)
+    if halves is None:
+        rows = _arrays.plain(_arrays.vectors(weights, "weights", one_row=False))
+        matrix = _arrays.matrix(rows)
+    else:  # as float16, which has the same size
+        rows = np.ascontiguousarray(_arrays.vectors(halves.view(np.float16), "weights", one_row=False))
+        matrix = _arrays.matrix(rows)
+        matrix.dtype = _abi.DTYPE["bfloat16"]
+    matrix.kept = rows
+    return matrix
+
+
 def _or_auto(value: int | None, what: str) -> int:
     return _abi.HEAD_AUTO if value is None else whole(value, what, 0, _UINT32 - 1)
 
@@ -153,14 +181,15 @@ class Head(Model):
         """
         Make a head in memory; save writes it to a file.
 
-        weights   numbers [n_words, n_dims], which are copied: an array or a CPU tensor, or the name of a file,
-                  .safetensors, .npy or others of rows
-        tensor    the tensor's name in a .safetensors file; None: lm_head.weight, output.weight or another usual one,
+        weights   numbers [n_words, n_dims], which are copied: an array or a CPU tensor, also of bfloat16 (ml_dtypes,
+                  torch), or the name of a file, .safetensors, .gguf, .npy or others of rows
+        tensor    the tensor's name in .safetensors or .gguf; None: lm_head.weight, output.weight or another usual one,
                   else the embeddings that a head is tied to. Of "X.weight", "X.bias" is the bias where it is there
         bias      numbers [n_words], or none
         frequent  words, the most frequent first; the others follow as they are numbered. None: words are numbered by
                   frequency
-        dtype     what weights are kept as: "float32" or "float16"; None: float16 where they are, else float32
+        dtype     what weights are kept as: "float32", "float16", "bfloat16", or "int8", a byte each and a scale a word;
+                  None: float16 or bfloat16 where they are, else float32
         n_bands, n_hashes, n_places
                   of winner-take-all hashes: bands, hashes of each, components of which a hash is the place of the
                   largest; n_bands 0: none, and n_hashes 0: as many as 32 bits hold
@@ -192,8 +221,7 @@ class Head(Model):
             )
         if tensor is not None:
             raise ValueError(f"tensor is {tensor!r}: only a file has tensors with names")
-        rows = _arrays.plain(_arrays.vectors(weights, "weights", one_row=False))
-        matrix = _arrays.matrix(rows)
+        matrix = _rows(weights)
         return cls._of(
             lambda context, made, err: lib.thr_head_create(context, byref(matrix), byref(options), made, err), threads
         )
@@ -306,6 +334,43 @@ class Head(Model):
             min(found.worst for _, found in parts),
             sum(rows * found.candidates for rows, found in parts) / n,
         )
+
+    def compare(
+        self,
+        truth: Head,
+        states: Any,
+        k: int,
+        *,
+        screen: str = "full",
+        normaliser: str = "candidates",
+        always: Any = None,
+        group: int = 1,
+        n_frequent: int | None = None,
+        threshold: int | None = None,
+        combine: str = "largest",
+        n_shortlist: int | None = None,
+    ) -> HeadLoss:
+        """
+        What this head, asked as query is, loses of what truth answers with all words: of the same weights in float32,
+        say. Unlike the others it is one call, which Ctrl-C waits for.
+        """
+        handle, other = self.handle(), truth.handle()
+        array = _arrays.vectors(states, "states", one_row=True)
+        rows = _arrays.plain(array.reshape(-1, array.shape[-1]))
+        options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
+        found, err = _abi.HeadLoss(), _errors.slot.error
+        status = lib.thr_head_compare(
+            handle.pointer,
+            other.pointer,
+            byref(_arrays.matrix(rows)),
+            whole(k, "k", 1, _UINT32),
+            byref(options),
+            byref(found),
+            byref(err),
+        )
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+        return HeadLoss(*(getattr(found, name) for name in HeadLoss._fields))
 
     def verify(self) -> None:
         """Read every byte and compare all checksums. Raises FormatError for a damaged file."""

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/half.h"
+
 static const char *row_of(const thr_head_contents *c, size_t w) {
     return (const char *)c->weights + w * thr_head_row_size(c);
 }
@@ -29,15 +31,33 @@ static size_t run_of(thr_head_words some, size_t i) {
 
 /* n rows that follow each other, from word w on. */
 static void decode_rows(const thr_head_contents *c, const thr_kernels *kernels, size_t w, size_t n, float *out) {
+    const uint16_t *halves = (const uint16_t *)(const void *)row_of(c, w);
+    const int8_t *bytes = (const int8_t *)row_of(c, w);
     if (c->dtype == THR_DTYPE_F16)
-        kernels->f16_to_f32(out, (const uint16_t *)(const void *)row_of(c, w), n * c->n_dims);
+        kernels->f16_to_f32(out, halves, n * c->n_dims);
+    else if (c->dtype == THR_DTYPE_BF16)
+        for (size_t i = 0; i < n * c->n_dims; i++)
+            out[i] = thr_bf16_to_f32(halves[i]);
+    else if (c->dtype == THR_DTYPE_I8)
+        for (size_t i = 0; i < n * c->n_dims; i++)
+            out[i] = (float)bytes[i];
     else
         memcpy(out, row_of(c, w), n * thr_head_row_size(c));
 }
 
 /* The kernel that takes rows as they are kept. */
 static thr_rows_kernel dot_of(const thr_head_contents *c, const thr_kernels *kernels) {
-    return c->dtype == THR_DTYPE_F16 ? kernels->dot_f16 : kernels->dot_f32;
+    return c->dtype == THR_DTYPE_F16    ? kernels->dot_f16
+           : c->dtype == THR_DTYPE_BF16 ? kernels->dot_bf16
+           : c->dtype == THR_DTYPE_I8   ? kernels->dot_i8
+                                        : kernels->dot_f32;
+}
+
+/* What is left to do for products of integers. */
+static void scale(const thr_head_contents *c, thr_head_words some, size_t n_states, float *out, size_t stride) {
+    for (size_t i = 0; c->scales != NULL && i < some.n; i++)
+        for (size_t j = 0; j < n_states; j++)
+            out[j * stride + i] *= c->scales[word_of(some, i)];
 }
 
 /* ------------------------------------------------------------------------------------------------ rows */
@@ -94,6 +114,7 @@ void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, t
     const size_t piece = piece_of(c), n_dims = c->n_dims;
     if (states->n == 1) {
         single_products(c, kernels, some, states->rows, out);
+        scale(c, some, 1, out, stride);
         return;
     }
     for (size_t i = 0; i < some.n; i += piece) {
@@ -106,4 +127,5 @@ void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, t
         for (size_t j = 0; j < states->n && states->n <= FEW_STATES; j++)
             kernels->dot_f32(out + j * stride + i, states->rows + j * n_dims, rows, n_dims * sizeof *rows, n, n_dims);
     }
+    scale(c, some, states->n, out, stride);
 }

@@ -3,7 +3,8 @@
  * head_rows.h - rows of weights as floats, and their products with states: all there is to know of what they are kept
  * as.
  *
- * A product has the bits that kernel dot_f32 states of the row as floats, however it comes about.
+ * A product has the bits that kernel dot_f32 states of the row as floats, however it comes about; of I8 those of the
+ * row's integers, times its scale.
  */
 #ifndef THR_HEAD_HEAD_ROWS_H
 #define THR_HEAD_HEAD_ROWS_H
@@ -18,8 +19,8 @@ typedef struct thr_head_words {
 } thr_head_words;
 
 /*
- * Rows side by side, n_dims floats each: as they are kept, where these are floats that follow each other, else in room,
- * which has a place for all of them.
+ * Rows side by side, n_dims floats each, of I8 the integers: as they are kept, where these are floats that follow each
+ * other, else in room, which has a place for all of them.
  */
 const float *thr_head_rows(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some, float *room);
 

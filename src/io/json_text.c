@@ -66,7 +66,7 @@ bool thr_utf8_is_valid(const char *text, size_t length) {
     return true;
 }
 
-static char *put_utf8(char *out, uint32_t code) {
+char *thr_utf8_put(char *out, uint32_t code) {
     if (code < 0x80) {
         *out++ = (char)code;
         return out;
@@ -136,7 +136,7 @@ static bool take_escape(thr_json *json, char **out) {
             return false;
         code = (unsigned char)meant[letter - letters];
     }
-    *out = put_utf8(*out, code);
+    *out = thr_utf8_put(*out, code);
     return true;
 }
 

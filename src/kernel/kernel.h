@@ -83,6 +83,7 @@ typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_
     /* sum of q[d] * x[d]: 16 partial sums by d mod 16, each in order of d, then added in halves 8, 4, 2, 1 */         \
     X(dot_f32, thr_rows_kernel)                                                                                        \
     X(dot_f16, thr_rows_kernel)                                                                                        \
+    X(dot_bf16, thr_rows_kernel)                                                                                       \
     X(dot_i8, thr_rows_kernel)                                                                                         \
     /* sum of (q[d] - x[d])^2 in the same order */                                                                     \
     X(l2_f32, thr_rows_kernel)                                                                                         \

@@ -9,11 +9,7 @@ static const struct {
     uint32_t least;
 } leads[] = {{0xE0, 0xC0, 1, 0x80}, {0xF0, 0xE0, 2, 0x800}, {0xF8, 0xF0, 3, 0x10000}};
 
-/*
- * The code point at text->next, which moves behind it. What is no UTF-8 (a stray or missing continuation, a longer form
- * than needed, a surrogate, more than 0x10FFFF) is NOT_UTF8 and one byte long.
- */
-static uint32_t decode(thr_letters *text) {
+uint32_t thr_letters_next(thr_letters *text) {
     const unsigned char *at = text->next++;
     if (*at < 0x80)
         return *at;
@@ -39,7 +35,7 @@ static uint32_t decode(thr_letters *text) {
 size_t thr_letters_next_word(thr_letters *text, uint32_t word[THR_WORD_LETTERS]) {
     size_t n = 0;
     while (text->next < text->end) {
-        const uint32_t letter = decode(text);
+        const uint32_t letter = thr_letters_next(text);
         if (thr_is_letter(letter)) {
             if (n < THR_WORD_LETTERS)
                 word[n++] = thr_fold(letter);

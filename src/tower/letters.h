@@ -18,6 +18,12 @@ typedef struct thr_letters {
     const unsigned char *next, *end;
 } thr_letters;
 
+/*
+ * The code point at text->next, which moves behind it; not at the end. What is no UTF-8 (a stray or missing
+ * continuation, a longer form than needed, a surrogate, more than 0x10FFFF) is U+FFFD and one byte long.
+ */
+uint32_t thr_letters_next(thr_letters *text);
+
 /* The next word of the text, its folded code points in word; its length, 0 at the end of the text. */
 size_t thr_letters_next_word(thr_letters *text, uint32_t word[THR_WORD_LETTERS]);
 

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_translate.c - `translate MODEL [TEXT]`: a line a text, some hundred of them at once, in their order. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "program.h"
+#include "talk.h"
+#include "text_lines.h"
+
+/* Texts are sorted by length among so many batches; with batches of one, each line is answered as it comes. */
+enum { BATCHES_AT_ONCE = 32 };
+
+typedef struct translate_values {
+    const char *model, *text, *head, *output;
+    size_t screen, normaliser, penalty;
+    uint64_t frequent, threshold, shortlist, group, beam, n_best, batch, max_length, max_source;
+    double length_penalty, length_ratio;
+    bool unk, replace_unk, words;
+} translate_values;
+
+static const char *const screens[] = {"full", "frequent", "wta", "planes", NULL};
+static const char *const normalisers[] = {"candidates", "exact", NULL};
+static const char *const penalties[] = {"none", "wu", "length", NULL};
+
+static const prog_argument arguments[] = {
+    {.name = "MODEL",
+     .help = "a model of translations, .safetensors (docs/translate.md)",
+     .offset = offsetof(translate_values, model),
+     .names = PROG_NAMES_FILE,
+     .required = true},
+    {.name = "TEXT",
+     .help = "a text a line: a file of any name, a column as in other commands, or - for standard input (default)",
+     .offset = offsetof(translate_values, text),
+     .names = PROG_NAMES_FILE},
+    {.name = NULL},
+};
+
+static const prog_option options[] = {
+    {.name = "screen",
+     .kind = PROG_CHOICE,
+     .value = "full|frequent|wta|planes",
+     .choices = screens,
+     .fallback = "full",
+     .help = "which words of the target have their logits computed, as in thresher head query",
+     .offset = offsetof(translate_values, screen)},
+    {.name = "frequent",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .most = UINT32_MAX - 1,
+     .help = "how many of the most frequent words are candidates (default: 1000, or all of fewer; with planes none)",
+     .offset = offsetof(translate_values, frequent)},
+    {.name = "threshold",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = UINT32_MAX - 1,
+     .help = "with wta: in how many bands a state must hit a word (default: 2)",
+     .offset = offsetof(translate_values, threshold)},
+    {.name = "shortlist",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = UINT32_MAX - 1,
+     .help = "with planes: how many words of the best estimates are candidates",
+     .offset = offsetof(translate_values, shortlist)},
+    {.name = "group",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .most = 1,
+     .fallback = "1",
+     .help = "0: the beams of a sentence share their candidates; 1: each has its own",
+     .offset = offsetof(translate_values, group)},
+    {.name = "normaliser",
+     .kind = PROG_CHOICE,
+     .value = "candidates|exact",
+     .choices = normalisers,
+     .fallback = "candidates",
+     .help = "over which words probabilities add up to 1: those of the candidates, or those of all words, for which "
+             "all are scored",
+     .offset = offsetof(translate_values, normaliser)},
+    {.name = "head",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "the head that thresher head build made of MODEL, so that it is not made again",
+     .offset = offsetof(translate_values, head)},
+    {.name = "beam",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = THR_BEAM_MAX_BEAM,
+     .fallback = "5",
+     .help = "how many translations of a text are followed at once",
+     .offset = offsetof(translate_values, beam)},
+    {.name = "n-best",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = THR_BEAM_MAX_BEAM,
+     .fallback = "1",
+     .help = "how many translations of a text are printed, best first, with their scores",
+     .offset = offsetof(translate_values, n_best)},
+    {.name = "penalty",
+     .kind = PROG_CHOICE,
+     .value = "none|wu|length",
+     .choices = penalties,
+     .fallback = "length",
+     .help = "what log-probabilities are divided by: nothing; ((5 + words) / 6)^A; or words^A",
+     .offset = offsetof(translate_values, penalty)},
+    {.name = "length-penalty",
+     .kind = PROG_REAL,
+     .value = "A",
+     .least_real = 0,
+     .fallback = "1",
+     .help = "the A of --penalty, from 0: the larger, the longer translations may be",
+     .offset = offsetof(translate_values, length_penalty)},
+    {.name = "max-length",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = THR_BEAM_MAX_LENGTH,
+     .fallback = "500",
+     .help = "words a translation may have at most",
+     .offset = offsetof(translate_values, max_length)},
+    {.name = "length-ratio",
+     .kind = PROG_REAL,
+     .value = "R",
+     .least_real = 0,
+     .fallback = "2",
+     .help = "and at most R for each of the text's, and 10 more",
+     .offset = offsetof(translate_values, length_ratio)},
+    {.name = "max-source",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = THR_BEAM_MAX_LENGTH,
+     .fallback = "1000",
+     .help = "words a line may have; a longer one ends the work",
+     .offset = offsetof(translate_values, max_source)},
+    {.name = "batch",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .most = 65536,
+     .fallback = "32",
+     .help = "how many texts are translated together; with 1 each line is answered before the next is read",
+     .offset = offsetof(translate_values, batch)},
+    {.name = "unk",
+     .kind = PROG_FLAG,
+     .help = "let <unk> stand in translations; else the next best word does",
+     .offset = offsetof(translate_values, unk)},
+    {.name = "replace-unk",
+     .kind = PROG_FLAG,
+     .help = "replace each <unk> by the word of the text that it attends to most",
+     .offset = offsetof(translate_values, replace_unk)},
+    {.name = "words",
+     .kind = PROG_FLAG,
+     .help = "print words as the model has them, with joiners, not put together",
+     .offset = offsetof(translate_values, words)},
+    {.name = "output",
+     .letter = 'o',
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "write to a file, which appears when all is done",
+     .offset = offsetof(translate_values, output)},
+    PROG_OPTIONS_END,
+};
+
+/* Lines of one call, and what was done so far. */
+typedef struct translation {
+    program *run;
+    const translate_values *values;
+    thr_translator *translator;
+    prog_lines_in in;
+    prog_lines_out out;
+    char **lines; /* copies */
+    size_t *lengths, n, most;
+    uint64_t n_lines, n_source_words, n_unknown, n_words, n_cut, n_states;
+} translation;
+
+static int open_model(translation *t) {
+    const translate_values *v = t->values;
+    thr_translator_options o;
+    thr_head_query_options query;
+    thr_error err = {.status = THR_OK};
+
+    thr_translator_options_init(&o);
+    thr_head_query_options_init(&query);
+    query.screen = (thr_head_screen)v->screen;
+    query.normaliser = (thr_head_normaliser)v->normaliser;
+    query.group = v->group;
+    if (prog_is_given(t->run, "frequent"))
+        query.n_frequent = (uint32_t)v->frequent;
+    if (prog_is_given(t->run, "threshold"))
+        query.threshold = (uint32_t)v->threshold;
+    if (prog_is_given(t->run, "shortlist"))
+        query.n_shortlist = (uint32_t)v->shortlist;
+    o.query = &query;
+    o.head = v->head;
+    o.beam = (uint32_t)v->beam;
+    o.n_best = (uint32_t)v->n_best;
+    o.penalty = (thr_beam_penalty)v->penalty;
+    o.alpha = v->length_penalty;
+    o.length_ratio = v->length_ratio;
+    o.max_length = (uint32_t)v->max_length;
+    o.max_source = (uint32_t)v->max_source;
+    o.batch = (uint32_t)v->batch;
+    o.unknown = v->unk;
+    o.replace_unk = v->replace_unk;
+    return thr_translator_open(t->run->context, v->model, &o, &t->translator, &err) == THR_OK ? PROG_DONE
+                                                                                              : prog_failed(&err);
+}
+
+/* ------------------------------------------------------------------------------------------------ lines in */
+
+/* Says which line of the file it is, as the library cannot. */
+static int check_length(const translation *t, const char *line, size_t length) {
+    uint64_t n_words = 1;
+    const size_t size = thr_words_split(line, length, NULL, 0);
+
+    if (size <= t->values->max_source) /* a word takes a byte */
+        return PROG_DONE;
+    char *words = malloc(size + 1);
+    if (words == NULL)
+        return prog_no_memory();
+    (void)thr_words_split(line, length, words, size + 1);
+    for (size_t i = 0; i < size; i++)
+        n_words += words[i] == ' ';
+    free(words);
+    if (n_words <= t->values->max_source)
+        return PROG_DONE;
+    prog_error("%s: line %" PRIu64 " has %" PRIu64 " words, and %" PRIu64
+               " are the most that are translated at once: part it, or raise --max-source",
+               t->in.name, t->n_lines + t->n + 1, n_words, t->values->max_source);
+    return PROG_FAILED;
+}
+
+static int add_line(translation *t, const char *line, size_t length) {
+    const int rc = check_length(t, line, length);
+
+    if (rc != PROG_DONE)
+        return rc;
+    t->lines[t->n] = malloc(length + 1);
+    if (t->lines[t->n] == NULL)
+        return prog_no_memory();
+    memcpy(t->lines[t->n], line, length);
+    t->lengths[t->n++] = length;
+    return PROG_DONE;
+}
+
+static void drop_lines(translation *t) {
+    for (size_t i = 0; i < t->n; i++)
+        free(t->lines[i]);
+    t->n = 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ lines out */
+
+static void put_json(FILE *file, const translation *t, const thr_translations *made, size_t i) {
+    prog_json json = prog_json_to(file);
+
+    prog_json_open(&json, '{');
+    prog_json_key_count(&json, "query", t->n_lines + i);
+    prog_json_key(&json, "translations");
+    prog_json_open(&json, '[');
+    for (uint64_t j = made->first_of[i]; j < made->first_of[i + 1]; j++) {
+        const thr_translation *one = &made->translations[j];
+
+        prog_json_open(&json, '{');
+        prog_json_key_text(&json, "text", t->values->words ? one->words : one->text);
+        prog_json_key_real(&json, "score", one->score);
+        prog_json_key_real(&json, "log_prob", one->log_prob);
+        prog_json_key_count(&json, "n_words", one->n_words);
+        prog_json_key_bool(&json, "ended", one->ended);
+        prog_json_close(&json, '}');
+    }
+    prog_json_close(&json, ']');
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+/* With n best the form of Moses: number ||| text ||| features ||| score. */
+static void put_text(FILE *file, const translation *t, const thr_translations *made, size_t i) {
+    const bool n_best = prog_is_given(t->run, "n-best");
+
+    if (!n_best && made->first_of[i] == made->first_of[i + 1])
+        (void)fputc('\n', file);
+    for (uint64_t j = made->first_of[i]; j < made->first_of[i + 1]; j++) {
+        const thr_translation *one = &made->translations[j];
+        const char *text = t->values->words ? one->words : one->text;
+
+        if (n_best)
+            (void)fprintf(file, "%" PRIu64 " ||| %s ||| log_prob= %.6f ||| %.6f\n", t->n_lines + i, text, one->log_prob,
+                          one->score);
+        else
+            (void)fprintf(file, "%s\n", text);
+    }
+}
+
+static int translate_lines(translation *t) {
+    thr_error err = {.status = THR_OK};
+    thr_translations made;
+
+    if (thr_translator_translate(t->translator, (const char *const *)t->lines, t->lengths, t->n, &made, &err) != THR_OK)
+        return prog_failed_at(t->in.name, &err);
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->run->globals.json)
+            put_json(t->out.file, t, &made, i);
+        else
+            put_text(t->out.file, t, &made, i);
+        for (uint64_t j = made.first_of[i]; j < made.first_of[i + 1] && j == made.first_of[i]; j++)
+            t->n_cut += !made.translations[j].ended;
+    }
+    t->n_source_words += made.n_source_words;
+    t->n_unknown += made.n_unknown;
+    t->n_words += made.n_words;
+    t->n_states += made.n_states;
+    t->n_lines += t->n;
+    drop_lines(t);
+    return prog_lines_flush(&t->out);
+}
+
+/* ------------------------------------------------------------------------------------------------ command */
+
+static int translate_all(translation *t) {
+    const char *line = NULL;
+    size_t length = 0;
+    int rc = PROG_DONE;
+
+    t->most = t->values->batch == 1 ? 1 : (size_t)t->values->batch * BATCHES_AT_ONCE;
+    if (t->in.file == stdin && isatty(STDIN_FILENO))
+        t->most = 1;
+    t->lines = calloc(t->most, sizeof *t->lines);
+    t->lengths = calloc(t->most, sizeof *t->lengths);
+    if (t->lines == NULL || t->lengths == NULL)
+        return prog_no_memory();
+    for (;;) {
+        rc = prog_lines_next(&t->in, &line, &length);
+        if (rc == PROG_DONE && line != NULL)
+            rc = add_line(t, line, length);
+        if (rc != PROG_DONE)
+            return rc;
+        if (t->n == t->most || (line == NULL && t->n > 0))
+            rc = translate_lines(t);
+        if (rc != PROG_DONE || line == NULL)
+            return rc;
+    }
+}
+
+static void tell(const translation *t, double seconds) {
+    prog_note("translated %s lines, %s words to %s, in %s (%s words/s)", prog_exact(t->n_lines).text,
+              prog_exact(t->n_source_words).text, prog_exact(t->n_words).text, prog_time(seconds).text,
+              prog_short(seconds > 0 ? (double)t->n_words / seconds : 0).text);
+    if (t->n_cut > 0)
+        prog_note("%s translations were cut at their greatest length: --length-ratio and --max-length are it",
+                  prog_exact(t->n_cut).text);
+    prog_detail("%s words were not known to the model; %s states were asked for", prog_exact(t->n_unknown).text,
+                prog_exact(t->n_states).text);
+}
+
+static int run_translate(program *run, const void *all_values) {
+    translation t = {.run = run, .values = all_values};
+    int rc = open_model(&t);
+
+    if (rc == PROG_DONE)
+        rc = prog_lines_open(&t.in, run->context, t.values->text);
+    if (rc == PROG_DONE)
+        rc = prog_lines_create(&t.out, t.values->output);
+    const double start = prog_seconds();
+
+    if (rc == PROG_DONE)
+        rc = translate_all(&t);
+    rc = prog_lines_finish(&t.out, rc);
+    if (rc == PROG_DONE)
+        tell(&t, prog_seconds() - start);
+    drop_lines(&t);
+    free(t.lines);
+    free(t.lengths);
+    prog_lines_close(&t.in);
+    thr_translator_free(t.translator);
+    return rc;
+}
+
+static const char *const examples[] = {
+    "thresher translate fr-en.safetensors news.fr -o news.en",
+    "echo \"le chat dort.\" | thresher translate fr-en.safetensors",
+    "thresher translate fr-en.safetensors news.fr --screen planes --beam 12 --n-best 5",
+    "thresher translate fr-en.safetensors news.fr --screen wta --group 0 --normaliser exact --json",
+    NULL,
+};
+
+const prog_command prog_translate = {
+    .noun = "translate",
+    .summary = "translate text by a model with attention and beam search",
+    .text = "Translates a text a line with an LSTM model with attention, and prints a translation a line, in the same "
+            "order; an empty line gives an empty line. Lines are split to words, letters made small, and translations "
+            "put together again. A line is one sequence: split text into sentences before.\n\n"
+            "A screen makes the choice of words faster where the vocabulary is large; what it costs in quality is to "
+            "be measured with the text at hand. A translation does not depend on the lines beside it, the batch, the "
+            "threads or the CPU.\n\n"
+            "With --n-best there are up to N lines a text, number ||| text ||| log_prob= L ||| score, the number from "
+            "0; with --json an object a text: query, and translations with text, score, log_prob, n_words, ended.",
+    .arguments = arguments,
+    .options = options,
+    .values_size = sizeof(translate_values),
+    .examples = examples,
+    .run = run_translate,
+};

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translations by a model with attention, over a large vocabulary."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from ctypes import addressof, byref, c_char_p, c_size_t, c_void_p
+from typing import Any, NamedTuple
+
+from . import _abi, _errors
+from ._checks import choice, encoded_path, whole
+from ._context import own, shared_context
+from ._handle import Handle, Model
+from ._library import defaults, lib
+
+_BATCHES = 32
+"""So many batches are translated in one call, sorted by length: between calls Python looks for Ctrl-C."""
+
+
+class Translation(NamedTuple):
+    """
+    text      put together
+    words     as the model has them, without the end
+    score     what translations of a text are ordered by
+    log_prob  of the words and the end, added up
+    ended     False: cut at the greatest length
+    """
+
+    text: str
+    words: list[str]
+    score: float
+    log_prob: float
+    ended: bool
+
+
+class _TranslatorHandle(Handle):
+    """A thr_translator, which belongs to one thread at a time."""
+
+    __slots__ = ("lock",)
+    opens, frees = "thr_translator_open", "thr_translator_free"
+
+    def __init__(self, path: bytes, threads: int | None, settings: dict[str, Any]) -> None:
+        self.pointer = None
+        self.lock = threading.Lock()
+        self._free = lib.thr_translator_free
+        self._context = shared_context(threads, None)
+        query, options = defaults("thr_head_query_options_init"), defaults("thr_translator_options_init")
+        for name, value in settings.items():
+            struct = query if name in _QUERY else options
+            setattr(struct, name, value)
+        options.query = addressof(query)
+        made = c_void_p()
+        err = _errors.slot.error
+        status = lib.thr_translator_open(self._context.pointer, path, byref(options), byref(made), byref(err))
+        if status != _abi.OK:
+            raise _errors.failure(status, err, files=True)
+        self.pointer = made.value
+        own(self)
+
+
+_QUERY = {name for name, _ in _abi.HeadQueryOptions._fields_} - {"size"}
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Checked, by their names in the structs; None leaves what is usual."""
+    made: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in _CHOICES:
+            made[name] = choice(value, name, _CHOICES[name])
+        elif name == "head":
+            made[name] = None if value is None else encoded_path(value, name)
+        elif value is not None:
+            made[name] = value if isinstance(value, (bool, float)) else whole(value, name, 0, 2**32 - 2)
+    return made
+
+
+_CHOICES = {"screen": _abi.HEAD_SCREEN, "normaliser": _abi.HEAD_NORMALISER, "penalty": _abi.BEAM_PENALTY}
+
+
+class Translator(Model):
+    """
+    An open model of translations (docs/translate.md). Threads may share it, and wait for each other; close it with
+    close() or let it go. After a fork the child opens it again by itself.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        beam: int = 5,
+        n_best: int = 1,
+        screen: str = "full",
+        frequent: int | None = None,
+        threshold: int | None = None,
+        shortlist: int | None = None,
+        group: int = 1,
+        normaliser: str = "candidates",
+        head: str | os.PathLike[str] | None = None,
+        penalty: str = "length",
+        length_penalty: float = 1.0,
+        length_ratio: float = 2.0,
+        max_length: int = 500,
+        max_source: int = 1000,
+        batch: int = 32,
+        unknown: bool = False,
+        replace_unk: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        """
+        beam, n_best    translations of a text that are followed, and that are wanted
+        screen          which words have their logits computed: "full", "frequent", "wta" or "planes", with frequent,
+                        threshold and shortlist as `thresher translate` has them
+        group           0: the beams of a text share their candidates
+        normaliser      over what probabilities add up to 1: "candidates", or "exact", all words
+        head            a file that `thresher head build` made of the model; None: it is made anew
+        penalty         what log-probabilities are divided by: "none"; "wu", ((5 + n) / 6)^length_penalty; "length",
+                        n^length_penalty
+        length_ratio    words of a translation for each of its text, and 10 more; at most max_length
+        max_source      words that a text may have
+        batch           texts translated together
+        unknown         <unk> may stand in translations
+        replace_unk     each is replaced by the text's word that it attends to most
+
+        Raises FileMissingError, FormatError and other errors of the library; ValueError and TypeError.
+        """
+        self._given = {
+            "beam": beam,
+            "n_best": n_best,
+            "screen": screen,
+            "n_frequent": frequent,
+            "threshold": threshold,
+            "n_shortlist": shortlist,
+            "group": group,
+            "normaliser": normaliser,
+            "head": head,
+            "penalty": penalty,
+            "alpha": float(length_penalty),
+            "length_ratio": float(length_ratio),
+            "max_length": max_length,
+            "max_source": max_source,
+            "batch": batch,
+            "unknown": bool(unknown),
+            "replace_unk": bool(replace_unk),
+        }
+        self._batch = whole(batch, "batch", 1, 2**16)
+        super().__init__(path, threads=threads)
+
+    def _open(self) -> Handle:
+        return _TranslatorHandle(self._path, self._threads, _settings(self._given))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_open_again, (self.path, self._threads, self._given))
+
+    def translate(self, texts: str | Iterable[str]) -> Any:
+        """The best translation of a text, or a list of them for several; "" for a text without words."""
+        made = [some[0].text if some else "" for some in self.n_best(texts)]
+        return made[0] if isinstance(texts, str) else made
+
+    def n_best(self, texts: str | Iterable[str]) -> list[list[Translation]]:
+        """Up to n_best translations of each text, best first."""
+        given = [texts] if isinstance(texts, str) else list(texts)
+        for number, text in enumerate(given):
+            if not isinstance(text, str):
+                raise TypeError(f"texts: an object of type {type(text).__name__} was given as text {number}")
+        handle = self.handle()
+        assert isinstance(handle, _TranslatorHandle)
+        made: list[list[Translation]] = []
+        step = self._batch * _BATCHES
+        with handle.lock:
+            for first in range(0, len(given), step):
+                made.extend(_translate(handle, given[first : first + step]))
+        return made
+
+
+def _translate(handle: _TranslatorHandle, texts: list[str]) -> list[list[Translation]]:
+    some = [text.encode("utf-8", "surrogatepass") for text in texts]
+    result = _abi.Translations()
+    err = _errors.slot.error
+    status = lib.thr_translator_translate(
+        handle.pointer,
+        (c_char_p * len(some))(*some),
+        (c_size_t * len(some))(*map(len, some)),
+        len(some),
+        byref(result),
+        byref(err),
+    )
+    if status != _abi.OK:
+        raise _errors.failure(status, err)
+    made = []
+    for i in range(len(some)):
+        made.append([_taken(result.translations[j]) for j in range(result.first_of[i], result.first_of[i + 1])])
+    return made
+
+
+def _taken(one: Any) -> Translation:
+    words = one.words.decode("utf-8", "replace")
+    return Translation(
+        text=one.text.decode("utf-8", "replace"),
+        words=words.split(" ") if words else [],
+        score=one.score,
+        log_prob=one.log_prob,
+        ended=one.ended,
+    )
+
+
+def _open_again(path: str, threads: int | None, given: dict[str, Any]) -> Translator:
+    names = {"n_frequent": "frequent", "n_shortlist": "shortlist", "alpha": "length_penalty"}
+    return Translator(path, threads=threads, **{names.get(name, name): value for name, value in given.items()})

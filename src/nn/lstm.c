@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lstm.c - what goes in is multiplied for all steps at once; a step then is one product, and its cells. */
+#include "nn/lstm.h"
+
+#include <string.h>
+
+#include "nn/dense.h"
+#include "nn/products.h"
+#include "parallel/pool.h"
+
+enum { CELL_ROWS = 16 };
+
+void thr_lstm_inputs(thr_context *context, const thr_lstm *lstm, const float *x, size_t n, float *gates) {
+    thr_dense_forward(context, x, lstm->in, lstm->bias, n, lstm->n_in, THR_LSTM_GATES * lstm->n_units, gates);
+}
+
+/* gates += h W_own. */
+static void add_own(thr_context *context, const thr_lstm *lstm, const float *h, size_t h_row, size_t n, float *gates) {
+    const size_t n_gates = THR_LSTM_GATES * lstm->n_units;
+    thr_matmul(context, &(thr_product){.c = gates,
+                                       .a = h,
+                                       .b = lstm->own,
+                                       .c_row = n_gates,
+                                       .a_row = h_row,
+                                       .a_step = 1,
+                                       .b_row = n_gates,
+                                       .n_rows = n,
+                                       .n_columns = n_gates,
+                                       .n_inner = lstm->n_units});
+}
+
+typedef struct cells {
+    const thr_kernels *kernels;
+    float *gates, *h, *c;
+    size_t n_rows, n_units, h_row;
+} cells;
+
+/* exp(-x) in place. */
+static void exp_of_minus(const thr_kernels *kernels, float *x, size_t n) {
+    for (size_t j = 0; j < n; j++)
+        x[j] = -x[j];
+    kernels->exp_f32(x, x, n);
+}
+
+static void run_row(const cells *all, size_t row) {
+    const size_t n = all->n_units;
+    float *in = all->gates + row * THR_LSTM_GATES * n, *forget = in + n, *new = forget + n, *out = new + n;
+    float *c = all->c + row * n, *h = all->h + row * all->h_row;
+    exp_of_minus(all->kernels, in, 2 * n);
+    all->kernels->tanh_f32(new, new, n);
+    exp_of_minus(all->kernels, out, n);
+    for (size_t j = 0; j < n; j++)
+        c[j] = c[j] / (1.0f + forget[j]) + new[j] / (1.0f + in[j]);
+    all->kernels->tanh_f32(h, c, n);
+    for (size_t j = 0; j < n; j++)
+        h[j] = h[j] / (1.0f + out[j]);
+}
+
+static void run_rows(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    const cells *all = arg;
+    for (size_t row = piece * CELL_ROWS; row < (piece + 1) * CELL_ROWS && row < all->n_rows; row++)
+        run_row(all, row);
+}
+
+static void run_cells(thr_context *context, cells all) {
+    all.kernels = context->kernels;
+    thr_parallel_for(context, (all.n_rows + CELL_ROWS - 1) / CELL_ROWS, run_rows, &all);
+}
+
+void thr_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, size_t n, float *h, float *c) {
+    add_own(context, lstm, h, lstm->n_units, n, gates);
+    run_cells(context,
+              (cells){.gates = gates, .h = h, .c = c, .n_rows = n, .n_units = lstm->n_units, .h_row = lstm->n_units});
+}
+
+/*
+ * The rows of a step are the first of those before it, or the other way round: so what a row had stands at the same
+ * place, and rows without anything before them, whose h and c are zeros, are the last.
+ */
+void thr_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, bool backward,
+                  float *gates, float *out, size_t out_row, float *c) {
+    const size_t n_units = lstm->n_units, *starts = sequences->starts;
+    size_t n_before = 0;
+    const float *before = NULL;
+    for (size_t i = 0; i < sequences->n_steps; i++) {
+        const size_t t = backward ? sequences->n_steps - 1 - i : i, n = starts[t + 1] - starts[t];
+        const size_t n_both = n < n_before ? n : n_before;
+        float *h = out + starts[t] * out_row, *all = gates + starts[t] * THR_LSTM_GATES * n_units;
+        if (n_both > 0)
+            add_own(context, lstm, before, out_row, n_both, all);
+        if (n > n_before)
+            memset(c + n_before * n_units, 0, (n - n_before) * n_units * sizeof *c);
+        run_cells(context, (cells){.gates = all, .h = h, .c = c, .n_rows = n, .n_units = n_units, .h_row = out_row});
+        before = h;
+        n_before = n;
+    }
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * encoder.c - sentences of many lengths through the layers at once, and what attention and the decoder begin with.
+ *
+ * Layers run over the rows of all sentences by steps, the longest sentence first (lstm.h); attention wants each
+ * sentence's places side by side, and gets them. Keys are A m_j, so that a step of the decoder has no product with A.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "nn/dense.h"
+#include "translate/seq2seq_work.h"
+
+thr_status thr_floats_reserve(thr_context *context, thr_floats *floats, size_t n_rows, size_t n_columns,
+                              thr_error *err) {
+    size_t n = 0;
+    if (!thr_mul_size(n_rows, n_columns, &n))
+        return thr_fail(err, THR_ENOMEM, "no memory for %zu rows of %zu numbers", n_rows, n_columns);
+    return thr_grow(context, &floats->items, &floats->capacity, 0, n, sizeof(float), "sentences at work", err);
+}
+
+static void free_states(thr_context *context, thr_layer_state *states) {
+    for (size_t l = 0; l < THR_SEQ2SEQ_LAYERS; l++) {
+        thr_release(context, states[l].h.items);
+        thr_release(context, states[l].c.items);
+    }
+}
+
+void thr_seq2seq_work_free(thr_seq2seq_work *work) {
+    thr_context *context = work->context;
+    const thr_floats *const all[] = {&work->memory, &work->keys, &work->x,      &work->gates,
+                                     &work->layer,  &work->c,    &work->shares, &work->combined};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        thr_release(context, all[i]->items);
+    free_states(context, work->first);
+    free_states(context, work->now);
+    free_states(context, work->other);
+    thr_release(context, work->places);
+    thr_release(context, work->steps);
+    thr_release(context, work->sentences);
+    thr_release(context, work->other_sentences);
+    thr_release(context, work->counting);
+}
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+static thr_status make_room(thr_seq2seq_work *w, size_t n_sentences, size_t n_places, size_t most_places,
+                            thr_error *err) {
+    const thr_seq2seq *m = w->model;
+    thr_context *context = w->context;
+    const size_t n_units = m->n_units;
+    const size_t widest = m->source.n_columns > n_units ? m->source.n_columns : n_units;
+    THR_TRY(
+        thr_grow(context, &w->places, &w->places_capacity, 0, n_sentences + 1, sizeof *w->places, "sentences", err));
+    THR_TRY(thr_grow(context, &w->steps, &w->steps_capacity, 0, most_places + 1, sizeof *w->steps, "steps", err));
+    THR_TRY(thr_floats_reserve(context, &w->memory, n_places, n_units, err));
+    THR_TRY(thr_floats_reserve(context, &w->keys, n_places, n_units, err));
+    THR_TRY(thr_floats_reserve(context, &w->x, n_places, widest, err));
+    THR_TRY(thr_floats_reserve(context, &w->layer, n_places, n_units, err));
+    THR_TRY(thr_floats_reserve(context, &w->gates, n_places, THR_LSTM_GATES * n_units / 2, err));
+    THR_TRY(thr_floats_reserve(context, &w->c, n_sentences, n_units / 2, err));
+    for (size_t l = 0; l < m->n_layers; l++) {
+        THR_TRY(thr_floats_reserve(context, &w->first[l].h, n_sentences, n_units, err));
+        THR_TRY(thr_floats_reserve(context, &w->first[l].c, n_sentences, n_units, err));
+    }
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ layers */
+
+static size_t length_of(const thr_seq2seq_work *w, size_t sentence) {
+    return w->places[sentence + 1] - w->places[sentence];
+}
+
+/* The steps of the sentences, and the rows that their words have, in that order. */
+static thr_lstm_sequences lay_out(thr_seq2seq_work *w, const uint32_t *words, const size_t *starts) {
+    const thr_vocabulary *source = &w->model->source;
+    size_t n_rows = 0, n_left = w->n_sentences;
+    for (size_t t = 0; t < w->most_places; t++) {
+        w->steps[t] = n_rows;
+        while (length_of(w, n_left - 1) <= t)
+            n_left--;
+        for (size_t i = 0; i < n_left; i++, n_rows++)
+            memcpy(w->x.items + n_rows * source->n_columns, source->rows + words[starts[i] + t] * source->n_columns,
+                   source->n_columns * sizeof(float));
+    }
+    w->steps[w->most_places] = n_rows;
+    return (thr_lstm_sequences){w->most_places, w->steps};
+}
+
+/* One direction of a layer, into its half of each row; its last h and c into its half of what rows begin with. */
+static void run_direction(thr_seq2seq_work *w, const thr_lstm *lstm, const thr_lstm_sequences *sequences, size_t layer,
+                          bool backward) {
+    const size_t n_units = w->model->n_units, half = n_units / 2, at = backward ? half : 0;
+    const size_t n_rows = w->places[w->n_sentences];
+    thr_lstm_inputs(w->context, lstm, w->x.items, n_rows, w->gates.items);
+    thr_lstm_run(w->context, lstm, sequences, backward, w->gates.items, w->layer.items + at, n_units, w->c.items);
+    for (size_t i = 0; i < w->n_sentences; i++) {
+        const size_t last = backward ? i : w->steps[length_of(w, i) - 1] + i;
+        memcpy(w->first[layer].h.items + i * n_units + at, w->layer.items + last * n_units + at, half * sizeof(float));
+        memcpy(w->first[layer].c.items + i * n_units + at, w->c.items + i * half, half * sizeof(float));
+    }
+}
+
+/* From rows by steps to rows by sentences. */
+static void put_together(thr_seq2seq_work *w) {
+    const size_t n_units = w->model->n_units;
+    for (size_t i = 0; i < w->n_sentences; i++)
+        for (size_t t = 0; t < length_of(w, i); t++)
+            memcpy(w->memory.items + (w->places[i] + t) * n_units, w->layer.items + (w->steps[t] + i) * n_units,
+                   n_units * sizeof(float));
+}
+
+thr_status thr_seq2seq_encode(thr_seq2seq_work *w, const uint32_t *words, const size_t *starts, size_t n_sentences,
+                              thr_error *err) {
+    const thr_seq2seq *m = w->model;
+    const size_t n_places = starts[n_sentences] - starts[0];
+    THR_TRY(make_room(w, n_sentences, n_places, starts[1] - starts[0], err));
+    w->n_sentences = n_sentences;
+    w->most_places = starts[1] - starts[0];
+    for (size_t i = 0; i <= n_sentences; i++)
+        w->places[i] = starts[i] - starts[0];
+    const thr_lstm_sequences sequences = lay_out(w, words, starts);
+    for (size_t l = 0; l < m->n_layers; l++) {
+        if (l > 0)
+            memcpy(w->x.items, w->layer.items, n_places * m->n_units * sizeof(float));
+        run_direction(w, &m->forward[l].lstm, &sequences, l, false);
+        run_direction(w, &m->backward[l].lstm, &sequences, l, true);
+    }
+    put_together(w);
+    thr_dense_forward(w->context, w->memory.items, m->attention, NULL, n_places, m->n_units, m->n_units, w->keys.items);
+    return THR_OK;
+}

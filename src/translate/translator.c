@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* translator.c - a model opened, its head made or found beside it, and the search over both. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "translate/translator.h"
+
+enum { USUAL_BEAM = 5, USUAL_EXTRA = 10, USUAL_LENGTH = 500, USUAL_SOURCE = 1000, USUAL_BATCH = 32 };
+
+void thr_translator_options_init(thr_translator_options *options) {
+    *options = (thr_translator_options){.size = sizeof *options,
+                                        .beam = USUAL_BEAM,
+                                        .n_best = 1,
+                                        .penalty = THR_BEAM_PENALTY_LENGTH,
+                                        .stop = THR_BEAM_STOP_EXACT,
+                                        .alpha = 1,
+                                        .length_ratio = 2,
+                                        .length_extra = USUAL_EXTRA,
+                                        .max_length = USUAL_LENGTH,
+                                        .max_source = USUAL_SOURCE,
+                                        .batch = USUAL_BATCH};
+}
+
+/* What is not left to the search. */
+static thr_status check(const thr_translator_options *o, thr_error *err) {
+    if (!(o->length_ratio >= 0 && o->length_ratio <= 1000))
+        return thr_fail(err, THR_EINVAL, "%g words for each of the source: 0 to 1000 are possible", o->length_ratio);
+    if (o->max_length < 1 || o->max_length > THR_BEAM_MAX_LENGTH || o->length_extra > THR_BEAM_MAX_LENGTH)
+        return thr_fail(err, THR_EINVAL,
+                        "translations of up to %" PRIu32 " words, %" PRIu32 " more than their source: 1 to %" PRIu32
+                        " are possible",
+                        o->max_length, o->length_extra, THR_BEAM_MAX_LENGTH);
+    if (o->max_source < 1 || o->max_source > THR_BEAM_MAX_LENGTH)
+        return thr_fail(err, THR_EINVAL, "texts of up to %" PRIu32 " words: 1 to %" PRIu32 " are possible",
+                        o->max_source, THR_BEAM_MAX_LENGTH);
+    if (o->batch < 1)
+        return thr_fail(err, THR_EINVAL, "texts are translated one at a time at least, not %" PRIu32, o->batch);
+    if (o->head != NULL && o->build != NULL)
+        return thr_fail(err, THR_EINVAL, "a head is a file's or built, not both: leave out one of head and build");
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ progress */
+
+/* A batch's progress is some of all texts'; what else is done is told as it is. */
+static bool tell_progress(void *user, const char *what, uint64_t done, uint64_t total) {
+    const thr_translator *t = user;
+    const thr_context *outer = t->outer;
+    if (t->n_texts == 0)
+        return outer->progress(outer->progress_user, what, done, total);
+    return outer->progress(outer->progress_user, "translate", t->n_done + done, t->n_texts);
+}
+
+/* ------------------------------------------------------------------------------------------------ open */
+
+static thr_status copy_name(thr_context *context, const char *name, char **copy, thr_error *err) {
+    if (name == NULL)
+        return THR_OK;
+    THR_TRY(thr_alloc(context, strlen(name) + 1, 1, copy, "a language's name", err));
+    memcpy(*copy, name, strlen(name) + 1);
+    return THR_OK;
+}
+
+static thr_status make_head(thr_translator *t, const thr_translator_options *o, const thr_matrix *weights,
+                            const float *bias, thr_error *err) {
+    thr_head_build_options build;
+    thr_head_build_options_init(&build);
+    if (o->build != NULL) {
+        THR_TRY(thr_take_options(&build, sizeof build, o->build, sizeof build, "thr_head_build_options", err));
+    } else {
+        const thr_head_screen screen = o->query != NULL ? o->query->screen : THR_HEAD_SCREEN_FULL;
+        build.n_bands = screen == THR_HEAD_SCREEN_WTA ? build.n_bands : 0;
+        build.n_planes = screen == THR_HEAD_SCREEN_PLANES ? build.n_planes : 0;
+        build.n_places = build.n_places < weights->n_dims ? build.n_places : weights->n_dims;
+    }
+    build.bias = bias;
+    build.n_bias = weights->n_rows;
+    return thr_head_create(&t->context, weights, &build, &t->head, err);
+}
+
+static thr_status open_head(thr_translator *t, const char *path, const char *model, thr_error *err) {
+    THR_TRY(thr_head_open(&t->context, path, &t->head, err));
+    const thr_head_info head = thr_head_get_info(t->head);
+    if (head.n_words != t->model.target.words.n || head.n_dims != t->model.n_dims)
+        return thr_fail(err, THR_EMISMATCH,
+                        "%s: a head of %" PRIu32 " words of %" PRIu32 " dimensions, and %s has %" PRIu32
+                        " of %zu: build it of the model's output.weight",
+                        path, head.n_words, head.n_dims, model, t->model.target.words.n, t->model.n_dims);
+    return THR_OK;
+}
+
+static thr_status make_beam(thr_translator *t, const thr_translator_options *o, thr_error *err) {
+    const uint32_t never[] = {THR_WORD_START, THR_WORD_UNKNOWN};
+    thr_beam_options beam;
+    thr_beam_options_init(&beam, THR_WORD_START, THR_WORD_END);
+    beam.beam = o->beam;
+    beam.n_best = o->n_best;
+    beam.penalty = o->penalty;
+    beam.stop = o->stop;
+    beam.alpha = o->alpha;
+    beam.max_length = o->max_length;
+    beam.query = o->query;
+    beam.never = never;
+    beam.n_never = o->unknown || o->replace_unk ? 1 : 2;
+    return thr_beam_create(t->head, &beam, &t->beam, err);
+}
+
+static thr_status load(thr_translator *t, const char *path, const thr_translator_options *o, thr_error *err) {
+    thr_tensors *tensors = NULL;
+    thr_matrix weights;
+    float *bias = NULL;
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_tensors_open(&t->context, path, &tensors, err));
+    THR_TRY_OUT(thr_seq2seq_read(&t->context, tensors, path, &t->model, &weights, &bias, err));
+    for (size_t i = 0; i < thr_tensors_count(tensors); i++) {
+        const thr_tensor *tensor = thr_tensors_at(tensors, i);
+        if (tensor->dtype == THR_DTYPE_F32 || tensor->dtype == THR_DTYPE_F16)
+            t->n_parameters += tensor->n_bytes / thr_dtype_size(tensor->dtype);
+    }
+    THR_TRY_OUT(copy_name(&t->context, thr_tensors_metadata(tensors, "source"), &t->source_name, err));
+    THR_TRY_OUT(copy_name(&t->context, thr_tensors_metadata(tensors, "target"), &t->target_name, err));
+    if (o->head != NULL)
+        THR_TRY_OUT(open_head(t, o->head, path, err));
+    else
+        THR_TRY_OUT(make_head(t, o, &weights, bias, err));
+    THR_TRY_OUT(make_beam(t, o, err));
+out:
+    thr_release(&t->context, bias);
+    thr_tensors_free(tensors);
+    return status;
+}
+
+thr_status thr_translator_open(thr_context *context, const char *path, const thr_translator_options *options,
+                               thr_translator **out, thr_error *err) {
+    thr_translator_options complete;
+    thr_translator *t = NULL;
+    if (out != NULL)
+        *out = NULL;
+    if (context == NULL || path == NULL || out == NULL)
+        return thr_fail(err, THR_EINVAL, "a translator is opened with a context, a name, and a place for it");
+    thr_translator_options_init(&complete);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_translator_options", err));
+    THR_TRY(check(&complete, err));
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *t, &t, "a translator", err));
+    t->outer = context;
+    t->context = *context;
+    if (context->progress != NULL) {
+        t->context.progress = tell_progress;
+        t->context.progress_user = t;
+    }
+    t->work.context = &t->context;
+    t->work.model = &t->model;
+    const thr_status status = load(t, path, &complete, err);
+    if (status != THR_OK) {
+        thr_translator_free(t);
+        return status;
+    }
+    t->options = complete;
+    t->options.head = NULL;
+    t->options.build = NULL;
+    t->options.query = NULL;
+    *out = t;
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ the rest */
+
+void thr_translator_free(thr_translator *t) {
+    if (t == NULL)
+        return;
+    void *const all[] = {t->source_name,  t->target_name,   t->texts,       t->split,       t->words,
+                         t->order,        t->lengths,       t->batch_words, t->max_lengths, t->batch_starts,
+                         t->rows,         t->row_sentences, t->row_words,   t->attended,    t->attended_words,
+                         t->states.items, t->strings,       t->made,        t->first_of,    t->translations};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        thr_release(&t->context, all[i]);
+    thr_beam_free(t->beam);
+    thr_head_free(t->head);
+    thr_seq2seq_work_free(&t->work);
+    thr_seq2seq_free(&t->context, &t->model);
+    thr_release(t->outer, t);
+}
+
+thr_translator_info thr_translator_get_info(const thr_translator *t) {
+    return (thr_translator_info){.n_source_words = t->model.source.words.n,
+                                 .n_target_words = t->model.target.words.n,
+                                 .n_layers = (uint32_t)t->model.n_layers,
+                                 .n_source_dims = (uint32_t)t->model.source.n_columns,
+                                 .n_target_dims = (uint32_t)t->model.target.n_columns,
+                                 .n_units = (uint32_t)t->model.n_units,
+                                 .n_dims = (uint32_t)t->model.n_dims,
+                                 .n_parameters = t->n_parameters,
+                                 .source = t->source_name,
+                                 .target = t->target_name,
+                                 .head = thr_head_get_info(t->head)};
+}

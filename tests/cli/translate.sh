@@ -1,0 +1,170 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Translations by a small dictionary as a model: lines in, lines out, n best, JSON, files, and what is refused.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+# dictionary SOURCE_WORD...: a model that translates one word of a line: le to the, chat to cat, chien to dog, . to .
+#
+# Vectors of words are units, the encoder's gates hand them on as they are, all places get the same attention, and the
+# head wants a word that the line has at first, then the end. An unknown word is translated as <unk>.
+dictionary() {
+    # shellcheck disable=SC2154 # bytes_awk is lib.inc's
+    awk -v given="$*" "$bytes_awk"'
+        function tensor(name, rows, columns) {
+            names[++n] = name; shape[n] = columns ? rows "," columns : rows; size[n] = rows * (columns ? columns : 1)
+            width[n] = columns ? columns : 1
+        }
+        function set(row, column, value) { values[n, row * width[n] + column] = value }
+        function lstm(side, direction, units,    k) {
+            tensor(side ".lstm.weight_ih_l0" direction, 4 * units, V)
+            for (k = 0; k < V; k++) set(2 * units + k, k, 2)
+            tensor(side ".lstm.weight_hh_l0" direction, 4 * units, units)
+            tensor(side ".lstm.bias_ih_l0" direction, 4 * units)
+            for (k = 0; k < units; k++) { set(k, 0, 20); set(units + k, 0, -20); set(3 * units + k, 0, 20) }
+            tensor(side ".lstm.bias_hh_l0" direction, 4 * units)
+        }
+        function embedding(name,    k) { tensor(name, V, V); for (k = 0; k < V; k++) set(k, k, 1) }
+        BEGIN {
+            V = 7
+            embedding("encoder.embedding.weight"); embedding("decoder.embedding.weight")
+            lstm("encoder", "", V); lstm("encoder", "_reverse", V); lstm("decoder", "", 2 * V)
+            tensor("attention.weight", 2 * V, 2 * V)
+            tensor("combine.weight", 2 * V, 4 * V)
+            for (k = 0; k < V; k++) { set(k, k, 4); set(V + k, 2 * V + k, 4) }
+            tensor("output.weight", V, 2 * V)
+            for (k = 0; k < V; k++) {
+                set(k, k, k == 2 ? 0 : 10)
+                for (b = 0; b < V; b++) set(k, V + b, (k == 2) == (b != 1) ? 10 : -10)
+            }
+            tensor("output.bias", V)
+            source = "<unk>\n<s>\n</s>\n" given "\n"; gsub(" ", "\n", source)
+            target = "<unk>\n<s>\n</s>\nthe\ncat\ndog\n\357\277\255.\n"
+            header = "{\"__metadata__\":{\"format\":\"thresher.seq2seq\",\"version\":\"1\"}"
+            for (i = 1; i <= n; i++) {
+                header = header ",\"" names[i] "\":{\"dtype\":\"F32\",\"shape\":[" shape[i] "],\"data_offsets\":[" at
+                at += 4 * size[i]
+                header = header (at - 4 * size[i] ? "" : "0") "," at "]}"
+            }
+            for (i = 1; i <= 2; i++) {
+                text = i == 1 ? source : target
+                header = header ",\"" (i == 1 ? "source" : "target") ".words\":{\"dtype\":\"U8\",\"shape\":[" length(text) \
+                    "],\"data_offsets\":[" at "," (at + length(text)) "]}"
+                at += length(text)
+            }
+            header = header "}"
+            while (length(header) % 8) header = header " "
+            print int32(length(header)) int32(0)
+            gsub(/\\/, "\\\\", header); gsub(/%/, "%%", header)
+            print header
+            for (i = 1; i <= n; i++) {
+                line = ""
+                for (j = 0; j < size[i]; j++) {
+                    x = values[i, j] + 0
+                    if (!(x in bytes)) bytes[x] = float32(x)
+                    line = line bytes[x]
+                }
+                print line
+            }
+            gsub("\n", "\\n", source); gsub("\n", "\\n", target)
+            print source target
+        }' | to_bytes
+}
+
+dictionary le chat chien . >small.safetensors
+
+# words in the order of lines; what is no word, an empty line, one without its end
+printf 'Chat\n\nle\n   \nchien\n.\nchat' >text.fr
+cat >expected <<'END'
+cat
+
+the
+
+dog
+.
+cat
+END
+works "$THRESHER" translate small.safetensors text.fr
+same out expected
+says '^thresher: translated 7 lines, 5 words to 5, in ' err
+works "$THRESHER" translate small.safetensors text.fr -q --batch 1 --threads 2
+same out expected
+[ ! -s err ] || die "-q says something"
+works "$THRESHER" translate small.safetensors text.fr -q -o text.en
+same text.en expected
+[ ! -s out ] && [ ! -e text.en.tmp ] || die "-o leaves something else"
+"$THRESHER" translate small.safetensors -q <text.fr >out 2>err || die "standard input"
+same out expected
+"$THRESHER" translate small.safetensors - -q -o - <text.fr >out 2>err || die "-"
+same out expected
+printf 'x\tle\r\ny\tchien\r\n' >table.tsv
+works "$THRESHER" translate small.safetensors table.tsv:2 -q
+printf 'the\ndog\n' >expected
+same out expected
+cp table.tsv plain
+works "$THRESHER" translate small.safetensors plain -q --words --unk
+printf '<unk>\n<unk>\n' >expected
+same out expected
+
+# every screen that lets all words by says the same, and a head that was made before
+printf 'chat\n.\n' >text.fr
+works "$THRESHER" translate small.safetensors text.fr -q --words
+printf 'cat\n\357\277\255.\n' >expected
+same out expected
+for screen in frequent wta planes; do
+    works "$THRESHER" translate small.safetensors text.fr -q --words --screen $screen --beam 2
+    same out expected
+done
+works "$THRESHER" head build small.safetensors -o small.head --bands 0 -q
+works "$THRESHER" translate small.safetensors text.fr -q --words --head small.head --screen planes --shortlist 7 --group 0
+same out expected
+
+# unknown words
+printf 'Zebra\nle zebra\n' >text.fr
+works "$THRESHER" translate small.safetensors text.fr -v --replace-unk
+says '^zebra$' out
+says 'words were not known to the model' err
+works "$THRESHER" translate small.safetensors text.fr -q
+[ "$(grep -c unk out)" -eq 0 ] || die "<unk> is produced"
+
+# n best, JSON
+printf 'chat\n\nchien chat\n' >text.fr
+works "$THRESHER" translate small.safetensors text.fr --n-best 2 -q
+says '^0 ||| cat ||| log_prob= -0.[0-9]* ||| -0.[0-9]*$' out
+says '^1 |||  ||| log_prob= 0.000000 ||| 0.000000$' out
+says '^2 ||| cat ||| ' out
+says '^2 ||| dog ||| ' out
+[ "$(wc -l <out)" -eq 5 ] || die "not five translations"
+works "$THRESHER" translate small.safetensors text.fr --n-best 2 --json -q
+says '^{"query":0,"translations":\[{"text":"cat","score":-0[.][0-9e-]*,"log_prob":-0[.][0-9e-]*,"n_words":1,"ended":true}' out
+says '^{"query":1,"translations":\[{"text":"","score":0,"log_prob":0,"n_words":0,"ended":true}\]}$' out
+is_json out
+works "$THRESHER" translate small.safetensors text.fr --max-length 1
+says 'translations were cut at their greatest length' err
+
+# what is refused
+printf 'chat\nle chat le chat\n' >text.fr
+fails 1 'text.fr: line 2 has 4 words, and 3 are the most that are translated at once: part it, or raise --max-source' \
+    "$THRESHER" translate small.safetensors text.fr --max-source 3 -o cut.en
+[ ! -e cut.en ] && [ ! -e cut.en.tmp ] || die "a translation that failed left a file"
+fails 1 'none.safetensors' "$THRESHER" translate none.safetensors text.fr
+fails 1 'none.fr could not be read' "$THRESHER" translate small.safetensors none.fr
+fails 1 'none.txt' "$THRESHER" translate small.safetensors none.txt
+printf '1 2\n' | to_fbin >numbers.fbin
+fails 1 'numbers.fbin holds numbers; a text a line is wanted' "$THRESHER" translate small.safetensors numbers.fbin
+dictionary le chat chat . >twice.safetensors
+fails 1 "words 4 and 5 of 'source.words' are the same, 'chat'" "$THRESHER" translate twice.safetensors text.fr
+head -c 3000 small.safetensors >cut.safetensors
+fails 1 'cut.safetensors' "$THRESHER" translate cut.safetensors text.fr
+sed 's/thresher.seq2seq/thresher.seq2sex/' small.safetensors >other.safetensors
+fails 1 'other.safetensors: is no model of translations' "$THRESHER" translate other.safetensors text.fr
+sed 's/combine.weight/combine.height/' small.safetensors >other.safetensors
+fails 1 "has no tensor 'combine.weight', which a model of translations has" \
+    "$THRESHER" translate other.safetensors text.fr
+printf '1 0\n0 1\n' | to_fbin >weights.fbin
+works "$THRESHER" head build weights.fbin -o other.head --bands 0 -q
+fails 1 'other.head: a head of 2 words of 2 dimensions, and small.safetensors has 7 of 14' \
+    "$THRESHER" translate small.safetensors text.fr --head other.head
+fails 2 'did you mean wta?' "$THRESHER" translate small.safetensors text.fr --screen wtb
+fails 2 '--group takes a whole number from 0 to 1' "$THRESHER" translate small.safetensors text.fr --group 2
+fails 2 'MODEL' "$THRESHER" translate

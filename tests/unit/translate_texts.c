@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * translate_texts.c - texts translated: words of a small dictionary, the greedy choice of a model in double, the same
+ * answers in every batch and with every screen that lets all words by; limits, memory, and what is refused.
+ */
+#include <thresher/translate.h>
+
+#include "translate_support.h"
+
+#include "io/safetensors.h"
+
+static const char PATH[] = "unit-translate-texts.safetensors", HEAD[] = "unit-translate-texts.head";
+enum { NO_SKIP = SIZE_MAX, TEXTS = 40, TEXT_MOST = 160 };
+
+static thr_translator *open_it(thr_context *context, const thr_translator_options *options) {
+    thr_translator *t = NULL;
+    thr_error err;
+    assert_ok(thr_translator_open(context, PATH, options, &t, &err), &err);
+    return t;
+}
+
+static thr_translations translate(thr_translator *t, const char *const *texts, size_t n) {
+    thr_translations result;
+    thr_error err;
+    assert_ok(thr_translator_translate(t, texts, NULL, n, &result, &err), &err);
+    assert_true(result.n_texts == n && result.first_of[0] == 0);
+    return result;
+}
+
+static void dictionary(thr_context *context) {
+    model *m = model_dictionary();
+    model_write(context, m, PATH, NO_SKIP);
+    model_free(m);
+}
+
+/* ------------------------------------------------------------------------------------------------ words */
+
+static void words_are_translated_in_the_order_of_texts(void **state) {
+    static const char *const texts[] = {"Chat", "", "le", "  \n ", "chien", ".", "chat"};
+    static const char *const want[] = {"cat", "", "the", "", "dog", ".", "cat"};
+    dictionary(*state);
+    thr_translator *t = open_it(*state, NULL);
+    const thr_translations r = translate(t, texts, 7);
+    for (size_t i = 0; i < 7; i++) {
+        assert_int_equal(r.first_of[i + 1] - r.first_of[i], 1);
+        const thr_translation *made = &r.translations[r.first_of[i]];
+        assert_string_equal(made->text, want[i]);
+        assert_int_equal(made->n_words, *want[i] != '\0');
+        assert_true(made->ended);
+        assert_true(*want[i] != '\0' ? made->score < 0 && made->score > -0.2 : made->score == 0);
+        assert_true(fabs(made->score * 2 - made->log_prob) < 1e-12); /* a word and the end */
+    }
+    assert_string_equal(r.translations[5].words, "\xEF\xBF\xAD.");
+    assert_true(r.n_source_words == 5 && r.n_words == 5 && r.n_unknown == 0 && r.n_steps > 0 && r.n_states >= 5);
+    thr_translator_free(t);
+}
+
+static void n_best_are_a_texts_translations_best_first(void **state) {
+    static const char *const texts[] = {"le chien", "chat", "", "chien chat ."};
+    dictionary(*state);
+    thr_translator_options o;
+    thr_translator_options_init(&o);
+    o.n_best = 2;
+    thr_translator *t = open_it(*state, &o);
+    const thr_translations r = translate(t, texts, 4);
+    static const uint64_t first_of[] = {0, 2, 4, 5, 7};
+    static const char *const want[] = {"dog", "the", "cat", NULL, "", "cat", "dog"};
+    assert_memory_equal(r.first_of, first_of, sizeof first_of);
+    for (size_t i = 0; i < 7; i++)
+        if (want[i] != NULL)
+            assert_string_equal(r.translations[i].text, want[i]);
+    assert_true(r.translations[2].score > r.translations[3].score);
+    thr_translator_free(t);
+}
+
+static void unknown_words_are_left_out_or_said_or_replaced(void **state) {
+    static const char *const texts[] = {"Zebra", "chat le Zebra!", "chat"};
+    dictionary(*state);
+    thr_translator_options o;
+    thr_translator_options_init(&o);
+    thr_translator *t = open_it(*state, &o);
+    thr_translations r = translate(t, texts, 3);
+    assert_true(r.n_unknown == 3);
+    for (size_t i = 0; i < r.first_of[3]; i++)
+        assert_null(strstr(r.translations[i].words, "unk"));
+    thr_translator_free(t);
+    o.unknown = true;
+    t = open_it(*state, &o);
+    r = translate(t, texts, 3);
+    assert_string_equal(r.translations[0].text, "<unk>");
+    assert_string_equal(r.translations[1].text, "<unk>");
+    assert_string_equal(r.translations[2].text, "cat");
+    thr_translator_free(t);
+    o.unknown = false;
+    o.replace_unk = true;
+    o.n_best = 3;
+    t = open_it(*state, &o);
+    r = translate(t, texts, 3);
+    assert_string_equal(r.translations[r.first_of[0]].text, "zebra");
+    assert_string_equal(r.translations[r.first_of[1]].text, "zebra"); /* it comes before the '!' as unknown */
+    assert_string_equal(r.translations[r.first_of[2]].text, "cat");
+    thr_translator_free(t);
+}
+
+/* ------------------------------------------------------------------------------------------------ numbers */
+
+/* A model whose translations end at times, and texts of its words. */
+static model *random_model(thr_context *context) {
+    static const model_shape shape = {30, 40, 7, 6, 18, 12, 2, THR_DTYPE_F32};
+    model *m = model_make(&shape);
+    uint64_t rng = 5;
+    for (size_t i = 0; i < 40 * 12; i++)
+        model_values(m, "output.weight")[i] = 3 * test_normal(&rng);
+    model_values(m, "output.bias")[THR_WORD_END] += 2;
+    model_write(context, m, PATH, NO_SKIP);
+    return m;
+}
+
+typedef struct drawn_texts {
+    char text[TEXTS][TEXT_MOST];
+    const char *at[TEXTS];
+    uint32_t words[TEXTS][MODEL_PLACES];
+    size_t n[TEXTS];
+} drawn_texts;
+
+static void draw_texts(drawn_texts *all, uint64_t *rng) {
+    for (size_t i = 0; i < TEXTS; i++) {
+        size_t used = 0;
+        all->n[i] = (size_t)thr_rng_below(rng, MODEL_PLACES - 1);
+        all->at[i] = all->text[i];
+        all->text[i][0] = '\0';
+        for (size_t j = 0; j < all->n[i]; j++) {
+            all->words[i][j] = 3 + (uint32_t)thr_rng_below(rng, 27);
+            used += (size_t)sprintf(all->text[i] + used, "%sw%u", j > 0 ? " " : "", all->words[i][j]);
+        }
+        all->words[i][all->n[i]++] = THR_WORD_END;
+    }
+}
+
+static void one_beam_is_the_greedy_choice_of_a_model_in_double(void **state) {
+    static drawn_texts all;
+    uint64_t rng = test_seed();
+    model *m = random_model(*state);
+    thr_translator_options o;
+    thr_translator_options_init(&o);
+    o.beam = 1;
+    o.penalty = THR_BEAM_PENALTY_NONE; /* else a longer one may come before the first that ends */
+    o.length_ratio = 1;
+    o.length_extra = 3;
+    draw_texts(&all, &rng);
+    thr_translator *t = open_it(*state, &o);
+    const thr_translations r = translate(t, all.at, TEXTS);
+    size_t n_ended = 0, n_words = 0;
+    for (size_t i = 0; i < TEXTS; i++) {
+        static naive_sentence sentence;
+        char want[1024] = "";
+        double log_prob = 0, s[MODEL_UNITS];
+        bool ended = all.n[i] == 1;
+        naive_encode(m, all.words[i], all.n[i], &sentence);
+        naive_row row = sentence.first;
+        uint32_t word = THR_WORD_START;
+        for (size_t step = 0; !ended && step < all.n[i] - 1 + 3; step++) {
+            double logits[40], sum = 0;
+            uint32_t best = THR_WORD_END;
+            naive_step(m, &sentence, &row, word, s);
+            for (uint32_t w = 0; w < 40; w++) {
+                logits[w] = model_values(m, "output.bias")[w];
+                for (size_t k = 0; k < 12; k++)
+                    logits[w] += model_values(m, "output.weight")[w * 12 + k] * s[k];
+                sum += exp(logits[w]);
+                best = w >= THR_WORD_END && logits[w] > logits[best] ? w : best;
+            }
+            log_prob += logits[best] - log(sum);
+            word = best;
+            ended = word == THR_WORD_END;
+            if (!ended)
+                (void)sprintf(want + strlen(want), "%sw%u", *want != '\0' ? " " : "", word);
+        }
+        const thr_translation *made = &r.translations[r.first_of[i]];
+        assert_case(strcmp(made->text, want) == 0, "seed %llu: \"%s\", should be \"%s\"",
+                    (unsigned long long)test_seed(), made->text, want);
+        assert_int_equal(made->ended, ended);
+        assert_true(fabs(made->log_prob - log_prob) < 1e-4);
+        n_ended += ended;
+        n_words += made->n_words;
+    }
+    assert_true(n_ended > 3 && n_words > TEXTS); /* else the model says nothing */
+    thr_translator_free(t);
+    model_free(m);
+}
+
+/* Texts, words, scores to the bit. */
+static void same_answers(const thr_translations *a, const thr_translations *b) {
+    assert_memory_equal(a->first_of, b->first_of, (a->n_texts + 1) * sizeof *a->first_of);
+    for (size_t i = 0; i < a->first_of[a->n_texts]; i++) {
+        const thr_translation *x = &a->translations[i], *y = &b->translations[i];
+        assert_string_equal(x->text, y->text);
+        assert_string_equal(x->words, y->words);
+        assert_memory_equal(&x->score, &y->score, sizeof x->score);
+        assert_memory_equal(&x->log_prob, &y->log_prob, sizeof x->log_prob);
+    }
+}
+
+static void an_answer_does_not_depend_on_the_batch_or_the_threads(void **state) {
+    static drawn_texts all;
+    uint64_t rng = test_seed() + 1;
+    model *m = random_model(*state);
+    thr_translator_options o;
+    thr_translator_options_init(&o);
+    o.beam = 4;
+    o.n_best = 3;
+    o.replace_unk = true;
+    draw_texts(&all, &rng);
+    thr_translator *t = open_it(*state, &o);
+    const thr_translations whole = translate(t, all.at, TEXTS);
+    for (uint32_t threads = 1; threads < 4; threads += 2)
+        for (uint32_t batch = 1; batch < 20; batch += 6) {
+            thr_context *context = test_context(threads, threads == 1 ? THR_ISA_SCALAR : THR_ISA_BEST, NULL);
+            o.batch = batch;
+            thr_translator *other = open_it(context, &o);
+            const thr_translations r = translate(other, all.at, TEXTS);
+            same_answers(&whole, &r);
+            thr_translator_free(other);
+            thr_context_free(context);
+        }
+    thr_translator_free(t);
+    model_free(m);
+}
+
+static void screens_that_let_all_words_by_answer_as_the_full_head(void **state) {
+    static drawn_texts all;
+    uint64_t rng = test_seed() + 2;
+    model *m = random_model(*state);
+    thr_translator_options o;
+    thr_head_query_options q;
+    thr_translator_options_init(&o);
+    thr_head_query_options_init(&q);
+    draw_texts(&all, &rng);
+    thr_translator *t = open_it(*state, &o);
+    const thr_translations full = translate(t, all.at, TEXTS);
+    o.query = &q;
+    for (int screen = THR_HEAD_SCREEN_FREQUENT; screen <= THR_HEAD_SCREEN_PLANES; screen++) {
+        q.screen = (thr_head_screen)screen;
+        q.n_frequent = screen == THR_HEAD_SCREEN_FREQUENT ? 40 : 0;
+        q.n_shortlist = 40;
+        q.threshold = 1;
+        q.normaliser = screen == THR_HEAD_SCREEN_WTA ? THR_HEAD_NORMALISER_EXACT : THR_HEAD_NORMALISER_CANDIDATES;
+        if (screen == THR_HEAD_SCREEN_WTA)
+            q.n_frequent = 40;
+        thr_translator *other = open_it(*state, &o);
+        const thr_head_info head = thr_translator_get_info(other).head;
+        assert_int_equal(head.n_bands > 0, screen == THR_HEAD_SCREEN_WTA);
+        assert_int_equal(head.n_planes > 0, screen == THR_HEAD_SCREEN_PLANES);
+        const thr_translations r = translate(other, all.at, TEXTS);
+        for (size_t i = 0; i < TEXTS; i++) {
+            assert_string_equal(r.translations[i].text, full.translations[i].text);
+            assert_true(fabs(r.translations[i].score - full.translations[i].score) < 1e-5);
+        }
+        thr_translator_free(other);
+    }
+    thr_translator_free(t);
+    model_free(m);
+}
+
+static void a_head_may_be_a_file(void **state) {
+    static drawn_texts all;
+    uint64_t rng = test_seed() + 4;
+    model *m = random_model(*state);
+    thr_translator_options o;
+    thr_error err;
+    thr_head_build_options build;
+    thr_head *head = NULL;
+    thr_translator *other = NULL;
+    draw_texts(&all, &rng);
+    thr_translator *t = open_it(*state, NULL);
+    const thr_translations built = translate(t, all.at, TEXTS);
+    thr_head_build_options_init(&build);
+    build.n_bands = 0;
+    assert_ok(thr_head_create_file(*state, PATH, NULL, &build, &head, &err), &err);
+    assert_ok(thr_head_save(head, HEAD, true, &err), &err);
+    thr_head_free(head);
+    thr_translator_options_init(&o);
+    o.head = HEAD;
+    other = open_it(*state, &o);
+    const thr_translations r = translate(other, all.at, TEXTS);
+    same_answers(&built, &r);
+    thr_translator_free(other);
+    o.build = &build;
+    assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EINVAL, &err, "a head is a file's or built");
+    o.build = NULL;
+    dictionary(*state);
+    assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EMISMATCH, &err,
+                 "a head of 40 words of 12 dimensions, and unit-translate-texts.safetensors has 7 of 14");
+    assert_null(other);
+    thr_translator_free(t);
+    model_free(m);
+}
+
+/* ------------------------------------------------------------------------------------------------ limits */
+
+static void lengths_have_limits(void **state) {
+    static const char *const texts[] = {"chat", "le chat . chien le"};
+    dictionary(*state);
+    thr_translator_options o;
+    thr_translations r;
+    thr_error err;
+    thr_translator_options_init(&o);
+    o.max_source = 4;
+    thr_translator *t = open_it(*state, &o);
+    assert_error(thr_translator_translate(t, texts, NULL, 2, &r, &err), THR_EDIM, &err,
+                 "text 1 has 5 words, and 4 are the most that are translated at once: part it");
+    assert_true(r.n_texts == 0 && r.translations == NULL);
+    r = translate(t, texts, 1); /* it goes on */
+    assert_string_equal(r.translations[0].text, "cat");
+    r = translate(t, NULL, 0);
+    assert_int_equal(r.first_of[0], 0);
+    thr_translator_free(t);
+    o.max_source = 1000;
+    o.max_length = 1; /* no room for the end */
+    t = open_it(*state, &o);
+    r = translate(t, texts, 1);
+    assert_true(!r.translations[0].ended && strcmp(r.translations[0].text, "cat") == 0);
+    thr_translator_free(t);
+    o.max_length = 9;
+    o.length_ratio = 1;
+    o.length_extra = 0;
+    t = open_it(*state, &o);
+    r = translate(t, texts, 2);
+    assert_true(!r.translations[0].ended && r.translations[1].ended);
+    thr_translator_free(t);
+    /* bytes that are given by length */
+    t = open_it(*state, NULL);
+    const char *const long_text = "chat le";
+    const size_t four = 4;
+    assert_ok(thr_translator_translate(t, &long_text, &four, 1, &r, &err), &err);
+    assert_string_equal(r.translations[0].text, "cat");
+    assert_int_equal(r.n_source_words, 1);
+    thr_translator_free(t);
+}
+
+/* A text of the most words that fit in a batch's places, and more of them: answers are what they are alone. */
+static void long_texts_are_batches_of_their_own(void **state) {
+    enum { LONG = 9000 };
+    char *text = test_array((size_t)LONG * 5 + 1, 1);
+    for (size_t i = 0; i < LONG; i++)
+        memcpy(text + i * 5, i % 2 == 0 ? "chat " : "chat\n", 5);
+    const char *const texts[] = {text, "chien", text, text};
+    dictionary(*state);
+    thr_translator_options o;
+    thr_translator_options_init(&o);
+    o.max_source = LONG;
+    o.max_length = 5;
+    thr_translator *t = open_it(*state, &o);
+    const thr_translations r = translate(t, texts, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(r.translations[i].text, i == 1 ? "dog" : "cat");
+    thr_translator_free(t);
+    free(text);
+}
+
+static void options_out_of_range_are_refused(void **state) {
+    static const struct {
+        size_t field;
+        double value;
+        const char *part;
+    } cases[] = {
+        {0, -1, "-1 words for each of the source"},
+        {0, NAN, "words for each of the source: 0 to 1000"},
+        {1, 0, "translations of up to 0 words"},
+        {2, 2e6, "2000000 more than their source"},
+        {3, 0, "texts of up to 0 words"},
+        {4, 0, "texts are translated one at a time at least, not 0"},
+        {5, 0, NULL /* the search's */},
+        {6, 0, NULL},
+    };
+    dictionary(*state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        thr_translator_options o;
+        thr_translator *t = NULL;
+        thr_error err;
+        thr_translator_options_init(&o);
+        uint32_t *const fields[] = {NULL, &o.max_length, &o.length_extra, &o.max_source, &o.batch, &o.beam, &o.n_best};
+        if (cases[i].field == 0)
+            o.length_ratio = cases[i].value;
+        else
+            *fields[cases[i].field] = (uint32_t)cases[i].value;
+        assert_error(thr_translator_open(*state, PATH, &o, &t, &err), THR_EINVAL, &err, cases[i].part);
+        assert_null(t);
+    }
+    thr_error err;
+    thr_translator *t = NULL;
+    assert_error(thr_translator_open(*state, NULL, NULL, &t, &err), THR_EINVAL, &err, NULL);
+    assert_error(thr_translator_open(*state, "none.safetensors", NULL, &t, &err), THR_ENOTFOUND, &err, NULL);
+    t = open_it(*state, NULL);
+    assert_error(thr_translator_translate(t, NULL, NULL, 1, NULL, &err), THR_EINVAL, &err, NULL);
+    const thr_translator_info info = thr_translator_get_info(t);
+    assert_true(info.n_source_words == 7 && info.n_target_words == 7 && info.n_units == 14 && info.n_dims == 14);
+    assert_true(info.n_layers == 1 && info.source == NULL && info.target == NULL && info.n_parameters > 2000);
+    thr_translator_free(t);
+    thr_translator_free(NULL);
+}
+
+/* A model of numbers so large that products overflow: an error, and no answer that is none. */
+static void numbers_that_overflow_are_told(void **state) {
+    static const char *const texts[] = {"chat"};
+    model *m = model_dictionary();
+    for (size_t i = 0; i < (size_t)14 * 14; i++)
+        model_values(m, "attention.weight")[i] = 3e38F;
+    model_write(*state, m, PATH, NO_SKIP);
+    thr_translator *t = open_it(*state, NULL);
+    thr_translations r;
+    thr_error err;
+    assert_error(thr_translator_translate(t, texts, NULL, 1, &r, &err), THR_ERANGE, &err, NULL);
+    thr_translator_free(t);
+    model_free(m);
+}
+
+/* ------------------------------------------------------------------------------------------------ progress, memory */
+
+typedef struct seen {
+    uint64_t last, total, calls, stop_at;
+} seen;
+
+static bool watch(void *user, const char *what, uint64_t done, uint64_t total) {
+    seen *s = user;
+    if (strcmp(what, "translate") != 0)
+        return true;
+    assert_true(done >= s->last && done <= total);
+    s->last = done;
+    s->total = total;
+    s->calls++;
+    return s->stop_at == 0 || s->calls < s->stop_at;
+}
+
+static void progress_is_that_of_all_texts_and_may_stop(void **state) {
+    (void)state;
+    static const char *const texts[] = {"chat", "le", "chien", "chat le", "le chien ."};
+    seen s = {0};
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_translations r;
+    thr_error err;
+    thr_context_options_init(&options);
+    options.n_threads = 1;
+    options.progress = watch;
+    options.progress_user = &s;
+    assert_ok(thr_context_create(&options, &context, &err), &err);
+    dictionary(context);
+    thr_translator_options o;
+    thr_translator_options_init(&o);
+    o.batch = 2;
+    thr_translator *t = open_it(context, &o);
+    (void)translate(t, texts, 5);
+    assert_true(s.last == 5 && s.total == 5 && s.calls >= 3);
+    s = (seen){.stop_at = 2};
+    assert_error(thr_translator_translate(t, texts, NULL, 5, &r, &err), THR_ECANCELED, &err, NULL);
+    assert_int_equal(s.calls, 2);
+    thr_translator_free(t);
+    thr_context_free(context);
+}
+
+static void a_second_call_like_the_first_asks_for_no_more_memory(void **state) {
+    static const char *const texts[] = {"Zebra", "chat le Zebra!", "chat"};
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    dictionary(*state);
+    thr_translator_options o;
+    thr_translator_options_init(&o);
+    o.replace_unk = true;
+    o.n_best = 2;
+    thr_translator *t = open_it(context, &o);
+    (void)translate(t, texts, 3);
+    const size_t live = memory.live, calls = memory.calls;
+    (void)translate(t, texts, 3);
+    assert_int_equal(memory.live, live);
+    assert_true(memory.calls - calls <= 2); /* the sort's */
+    thr_translator_free(t);
+    thr_context_free(context);
+    assert_int_equal(memory.live, 0);
+}
+
+static void every_allocation_may_fail(void **state) {
+    static const char *const texts[] = {"Zebra", "chat le", ""};
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    dictionary(*state);
+    thr_translator_options o;
+    thr_translator_options_init(&o);
+    o.replace_unk = true;
+    o.n_best = 2;
+    const size_t live = memory.live;
+    for (size_t at = 1;; at++) {
+        thr_translator *t = NULL;
+        thr_translations r;
+        thr_error err;
+        memory.fail_at = memory.calls + at;
+        thr_status status = thr_translator_open(context, PATH, &o, &t, &err);
+        if (status == THR_OK)
+            status = thr_translator_translate(t, texts, NULL, 3, &r, &err);
+        thr_translator_free(t);
+        assert_int_equal(memory.live, live);
+        if (status == THR_OK)
+            break;
+        assert_error(status, THR_ENOMEM, &err, NULL);
+    }
+    thr_context_free(context);
+}
+
+static int set_up(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+
+static int tear_down(void **state) {
+    (void)remove(PATH);
+    (void)remove(HEAD);
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_translated_in_the_order_of_texts),
+        cmocka_unit_test(n_best_are_a_texts_translations_best_first),
+        cmocka_unit_test(unknown_words_are_left_out_or_said_or_replaced),
+        cmocka_unit_test(one_beam_is_the_greedy_choice_of_a_model_in_double),
+        cmocka_unit_test(an_answer_does_not_depend_on_the_batch_or_the_threads),
+        cmocka_unit_test(screens_that_let_all_words_by_answer_as_the_full_head),
+        cmocka_unit_test(a_head_may_be_a_file),
+        cmocka_unit_test(lengths_have_limits),
+        cmocka_unit_test(long_texts_are_batches_of_their_own),
+        cmocka_unit_test(options_out_of_range_are_refused),
+        cmocka_unit_test(numbers_that_overflow_are_told),
+        cmocka_unit_test(progress_is_that_of_all_texts_and_may_stop),
+        cmocka_unit_test(a_second_call_like_the_first_asks_for_no_more_memory),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
