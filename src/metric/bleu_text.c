@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/json_text.h"
 #include "metric/bleu_room.h"
 
 enum { CAPITAL_SIGMA = 0x3A3, FINAL_SIGMA = 0x3C2, SMALL_SIGMA = 0x3C3, CAPITAL_DOTTED_I = 0x130, DOT_ABOVE = 0x307 };
@@ -65,9 +66,9 @@ static bool is_final(const char *start, const char *at, const char *next, const 
 /* Small letters of text to out, which a code point makes at most 3 bytes longer for each byte of it. */
 static bool make_small(const char *text, size_t length, thr_bleu_bytes *out) {
     const char *end = text + length;
-    out->n = 0;
     if (length > SIZE_MAX / 4 || !thr_bleu_reserve(out, 4 * length))
         return false;
+    char *put = out->bytes;
     for (const char *at = text; at < end;) {
         const char *first = at;
         uint32_t letter = 0;
@@ -77,10 +78,11 @@ static bool make_small(const char *text, size_t length, thr_bleu_bytes *out) {
             small = is_final(text, first, at, end) ? FINAL_SIGMA : SMALL_SIGMA;
         if (letter == CAPITAL_DOTTED_I)
             small = 'i';
-        out->n += thr_utf8_put(small, out->bytes + out->n);
+        put = thr_utf8_put(put, small);
         if (letter == CAPITAL_DOTTED_I)
-            out->n += thr_utf8_put(DOT_ABOVE, out->bytes + out->n);
+            put = thr_utf8_put(put, DOT_ABOVE);
     }
+    out->n = (size_t)(put - out->bytes);
     return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8.c - code points of bytes and back, and which of them part words. */
+/* utf8.c - code points of bytes, and which of them part words. */
 #include "metric/bleu_room.h"
 
 /* A sequence's first byte, by its high bits: how many follow, and the least code point that needs so many. */
@@ -29,14 +29,6 @@ bool thr_utf8_next(const char **at, const char *end, uint32_t *letter) {
         return true;
     }
     return false;
-}
-
-size_t thr_utf8_put(uint32_t letter, char out[4]) {
-    size_t n = letter < 0x80 ? 1 : letter < 0x800 ? 2 : letter < 0x10000 ? 3 : 4;
-    for (size_t i = n; i-- > 1; letter >>= 6)
-        out[i] = (char)(0x80 | (letter & 0x3F));
-    out[0] = (char)(n == 1 ? letter : leads[n - 1].mark | letter);
-    return n;
 }
 
 bool thr_is_blank(uint32_t letter) {
