@@ -82,13 +82,21 @@ class Sklearn(unittest.TestCase):
         model = thresher.RankSVM(C=3, scale="mean").set_fit_request(qid="query")
         again = clone(model)
         self.assertEqual(again.get_params(), model.get_params())
-        self.assertEqual(again.get_metadata_routing().fit.requests, {"qid": "query"})
+        self.assertEqual(again.get_metadata_routing().fit.requests, {"qid": "query", "sample_weight": None})
         self.assertFalse(hasattr(clone(model.fit(self.x, self.y)), "coef_"))
         pipeline = make_pipeline(StandardScaler(), thresher.RankSVM().set_fit_request(qid=True))
         pipeline.fit(self.x, self.y, qid=self.qid)
         scaled = StandardScaler().fit_transform(self.x)
         alone = thresher.RankSVM().fit(scaled, self.y, self.qid)
         np.testing.assert_array_equal(pipeline.predict(self.x), alone.predict(scaled))
+
+    def test_weights_of_rows_are_passed_on(self) -> None:
+        weights = np.random.default_rng(2).random(240)
+        model = thresher.RankSVM().set_fit_request(qid=True).set_fit_request(sample_weight="w")
+        pipeline = make_pipeline(StandardScaler(), model).fit(self.x, self.y, qid=self.qid, w=weights)
+        scaled = StandardScaler().fit_transform(self.x)
+        alone = thresher.RankSVM().fit(scaled, self.y, self.qid, sample_weight=weights)
+        np.testing.assert_array_equal(pipeline[-1].coef_, alone.coef_)
 
     def test_who_is_not_fitted_says_so_as_others_do(self) -> None:
         from sklearn.exceptions import NotFittedError

@@ -21,6 +21,7 @@ from ._ranking import Ranking, column, features_of
 from ._train import number
 
 _PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "threads")
+_UNCHANGED = "$UNCHANGED$"  # as scikit-learn has it
 
 
 class RankReport(NamedTuple):
@@ -146,16 +147,19 @@ class RankSVM:
             setattr(self, name, value)
         return self
 
-    def set_fit_request(self, *, qid: bool | str | None = True) -> RankSVM:
-        """Whether scikit-learn's searches, pipelines and the like pass their qid on to fit, or what they call it."""
-        return self._ask("fit", qid)
+    def set_fit_request(
+        self, *, qid: bool | str | None = _UNCHANGED, sample_weight: bool | str | None = _UNCHANGED
+    ) -> RankSVM:
+        """What scikit-learn's searches, pipelines and the like pass on to fit: True, or what they call it."""
+        return self._ask("fit", {"qid": qid, "sample_weight": sample_weight})
 
-    def set_score_request(self, *, qid: bool | str | None = True) -> RankSVM:
+    def set_score_request(self, *, qid: bool | str | None = _UNCHANGED) -> RankSVM:
         """The same of score."""
-        return self._ask("score", qid)
+        return self._ask("score", {"qid": qid})
 
-    def _ask(self, method: str, alias: bool | str | None) -> RankSVM:
-        self._requests = {**getattr(self, "_requests", {}), method: alias}
+    def _ask(self, method: str, wanted: dict[str, bool | str | None]) -> RankSVM:
+        given = {(method, name): alias for name, alias in wanted.items() if alias != _UNCHANGED}
+        self._requests = {**getattr(self, "_requests", {}), **given}
         return self
 
     def __sklearn_clone__(self) -> RankSVM:
@@ -168,8 +172,8 @@ class RankSVM:
         from sklearn.utils.metadata_routing import MetadataRequest
 
         made, wanted = MetadataRequest(owner=self), getattr(self, "_requests", {})
-        for method in ("fit", "score"):
-            getattr(made, method).add_request(param="qid", alias=wanted.get(method))
+        for method, name in (("fit", "qid"), ("fit", "sample_weight"), ("score", "qid")):
+            getattr(made, method).add_request(param=name, alias=wanted.get((method, name)))
         return made
 
     def __sklearn_tags__(self) -> Any:

@@ -73,7 +73,7 @@ static thr_status check_costs(const thr_rank_problem *problem, thr_error *err) {
     for (uint64_t q = 0; q < problem->view.n_queries; q++)
         if (problem->costs[q] > 0)
             return THR_OK;
-    return thr_fail(err, THR_EINVAL, "all queries with pairs have a weight of 0: give some of them more");
+    return thr_fail(err, THR_EINVAL, "all queries with pairs have a weight of zero: give some of them more");
 }
 
 static void fill_report(const thr_rank_solver *solver, bool converged, double seconds, thr_rank_report *report) {

@@ -458,13 +458,13 @@ static void what_cannot_be_learned_is_refused(void **state) {
     options.query_weights = NULL;
     double *weights = test_array(made->view.n_rows, sizeof *weights);
     options.row_weights = weights;
-    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of 0");
+    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of zero");
     weights[2] = NAN;
     assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "row 2 of ");
     options.row_weights = NULL;
     free(weights);
     options.query_weights = none;
-    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of 0");
+    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of zero");
     options.query_weights = NULL;
     options.c = 1e300;
     for (uint64_t r = 0; r < made->view.n_rows; r++)
