@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orders by insertion in short runs, then by merging; thresholds by two places that only go up. */
+/* Orders by counting in short runs, then by merging: nobody could foretell who is before whom, so nothing branches. */
 #include "rank/pair_order.h"
 
 #include <stdbool.h>
@@ -7,40 +7,37 @@
 
 enum { RUN = 8 };
 
-static bool is_before(const thr_scored_row *a, const thr_scored_row *b) {
-    return a->score < b->score || (a->score == b->score && a->row < b->row);
-}
-
-static void insert(thr_scored_row *rows, uint32_t n) {
-    for (uint32_t i = 1; i < n; i++) {
-        const thr_scored_row row = rows[i];
-        uint32_t to = i;
-        for (; to > 0 && is_before(&row, &rows[to - 1]); to--)
-            rows[to] = rows[to - 1];
-        rows[to] = row;
-    }
+/* A row's place is how many are before it. */
+static void sort_run(thr_scored_row *rows, uint32_t n) {
+    thr_scored_row copy[RUN];
+    uint32_t places[RUN] = {0};
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t j = 0; j < i; j++) {
+            const uint32_t is_before = rows[i].score < rows[j].score;
+            places[j] += is_before;
+            places[i] += 1 - is_before;
+        }
+    memcpy(copy, rows, n * sizeof *rows);
+    for (uint32_t i = 0; i < n; i++)
+        rows[places[i]] = copy[i];
 }
 
 static void merge(thr_scored_row *out, const thr_scored_row *rows, uint32_t n_left, uint32_t n) {
-    uint32_t left = 0, right = n_left, at = 0;
-    if (n_left < n && is_before(&rows[n_left], &rows[n_left - 1])) {
+    uint32_t left = 0, right = n_left;
+    if (n_left < n && rows[n_left].score < rows[n_left - 1].score)
         while (left < n_left && right < n) {
-            const bool from_right = is_before(&rows[right], &rows[left]);
-            out[at++] = rows[from_right ? right : left];
+            const uint32_t from_right = rows[right].score < rows[left].score;
+            *out++ = rows[left ^ ((left ^ right) & (0U - from_right))];
             right += from_right;
-            left += !from_right;
+            left += 1 - from_right;
         }
-        memcpy(out + at, rows + left, (n_left - left) * sizeof *out);
-        at += n_left - left;
-        memcpy(out + at, rows + right, (n - right) * sizeof *out);
-    } else {
-        memcpy(out, rows, n * sizeof *out);
-    }
+    memcpy(out, rows + left, (n_left - left) * sizeof *out);
+    memcpy(out + (n_left - left), rows + right, (n - right) * sizeof *out);
 }
 
 static bool in_order(const thr_scored_row *rows, uint32_t n) {
     for (uint32_t i = 1; i < n; i++)
-        if (is_before(&rows[i], &rows[i - 1]))
+        if (rows[i].score < rows[i - 1].score)
             return false;
     return true;
 }
@@ -49,7 +46,7 @@ thr_scored_row *thr_scored_rows_sort(thr_scored_row *rows, thr_scored_row *spare
     if (in_order(rows, n))
         return rows;
     for (uint32_t from = 0; from < n; from += n - from < RUN ? n - from : RUN)
-        insert(rows + from, n - from < RUN ? n - from : RUN);
+        sort_run(rows + from, n - from < RUN ? n - from : RUN);
     for (uint64_t run = RUN; run < n; run *= 2) {
         for (uint64_t from = 0; from < n; from += 2 * run) {
             const uint64_t left = n - from;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pair_order.h - the order of a query's rows by their scores, and where in it the pairs of a row begin and end.
+ * pair_order.h - the order of a query's rows by their scores, and which of its pairs are active.
  *
  * A pair is two rows of a query with different labels; it is active while the better one's score is not 1 above the
  * other's, s_i - s_j < 1: then it costs something (RankSVM (4)). Seen from a row, active worse ones stand from a place
@@ -19,8 +19,8 @@ typedef struct thr_scored_row {
 } thr_scored_row;
 
 /*
- * Sort n rows by score, equal ones by row. What is nearly in order takes hardly more than a look. spare has room for n,
- * too; the sorted ones are in the one that is returned. Scores are numbers.
+ * Sort n rows by score; equal ones stay as they stood. spare has room for n, too; the sorted ones are in the one that
+ * is returned. Scores are numbers.
  */
 thr_scored_row *thr_scored_rows_sort(thr_scored_row *rows, thr_scored_row *spare, uint32_t n);
 

@@ -87,6 +87,15 @@ ALWAYS uint32_t get(const void *ranks, size_t at, bool wide) {
     return wide ? ((const uint32_t *)ranks)[at] : ((const uint16_t *)ranks)[at];
 }
 
+/* The lesser of two, without a branch that nobody could foretell. */
+ALWAYS void merge_one(const thr_scored_row *rows, thr_scored_row *spare, uint32_t n_worse, uint32_t *left,
+                      uint32_t *right) {
+    const uint32_t from_right = rows[n_worse + *right].score < rows[*left].score;
+    spare[*left + *right] = rows[*left ^ ((*left ^ (n_worse + *right)) & (0U - from_right))];
+    *right += from_right;
+    *left += 1 - from_right;
+}
+
 /*
  * Both parts are in the order of scores; so is the node, then. A better row's rank is how many worse ones are a margin
  * below it, and a worse one's how many better ones are not a margin above it: of two places that only go up, the one
@@ -105,23 +114,15 @@ ALWAYS void order_node(const thr_pair_node *node, void *ranks, thr_scored_row *r
         put(ranks, (size_t)n + n_worse + b, w, wide);
         b += is_active;
         w += !is_active;
-        if (left < n_worse && right < n_better) {
-            const bool from_right = better[right].score < rows[left].score;
-            spare[left + right] = rows[from_right ? n_worse + right : left];
-            right += from_right;
-            left += !from_right;
-        }
+        if (left < n_worse && right < n_better)
+            merge_one(rows, spare, n_worse, &left, &right);
     }
     for (; w < n_worse; w++)
         put(ranks, (size_t)n + w, b, wide);
     for (; b < n_better; b++)
         put(ranks, (size_t)n + n_worse + b, w, wide);
-    while (left < n_worse && right < n_better) {
-        const bool from_right = better[right].score < rows[left].score;
-        spare[left + right] = rows[from_right ? n_worse + right : left];
-        right += from_right;
-        left += !from_right;
-    }
+    while (left < n_worse && right < n_better)
+        merge_one(rows, spare, n_worse, &left, &right);
     memcpy(spare + left + right, rows + left, (n_worse - left) * sizeof *rows);
     memcpy(spare + n_worse + right, better + right, (n_better - right) * sizeof *rows);
 }
