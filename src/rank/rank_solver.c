@@ -118,7 +118,7 @@ static thr_status go_down(thr_rank_solver *solver, bool searches, thr_error *err
  * Of many queries a part says about where the least is, for that part of the work: from 0 two or three steps of all
  * queries are saved. Which part depends on the data alone; its pairs cost as much more as it is less.
  */
-enum { PART = 16, LEAST_QUERIES = 32 /* of the part */ };
+enum { PART = 16, LEAST_QUERIES = 16 /* of the part */ };
 static const double part_epsilon = 0.02;
 
 static bool take_part(thr_rank_problem *problem, double *costs) {
