@@ -220,10 +220,14 @@ static thr_status read_layers(const source *s, thr_seq2seq *m, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ the model */
 
+bool thr_seq2seq_is_in(const thr_tensors *tensors) {
+    const char *format = thr_tensors_metadata(tensors, "format");
+    return format != NULL && strcmp(format, FORMAT) == 0;
+}
+
 static thr_status check_kind(const source *s, thr_error *err) {
-    const char *format = thr_tensors_metadata(s->tensors, "format"),
-               *version = thr_tensors_metadata(s->tensors, "version");
-    if (format == NULL || strcmp(format, FORMAT) != 0)
+    const char *version = thr_tensors_metadata(s->tensors, "version");
+    if (!thr_seq2seq_is_in(s->tensors))
         return thr_fail(err, THR_EFORMAT, "%s: is no model of translations: the format of its metadata is not %s",
                         s->name, FORMAT);
     if (version == NULL || strcmp(version, VERSION) != 0)

@@ -132,6 +132,17 @@ out:
     return status;
 }
 
+thr_status thr_translator_probe(thr_context *context, const char *path, bool *is_translator, thr_error *err) {
+    thr_tensors *tensors = NULL;
+    if (context == NULL || path == NULL || is_translator == NULL)
+        return thr_fail(err, THR_EINVAL, "a model is looked for with a context, a name, and a place for the answer");
+    *is_translator = false;
+    THR_TRY(thr_tensors_open(context, path, &tensors, err));
+    *is_translator = thr_seq2seq_is_in(tensors);
+    thr_tensors_free(tensors);
+    return THR_OK;
+}
+
 thr_status thr_translator_open(thr_context *context, const char *path, const thr_translator_options *options,
                                thr_translator **out, thr_error *err) {
     thr_translator_options complete;
