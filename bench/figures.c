@@ -105,6 +105,8 @@ void bench_print_figures(bench_scan_run *run) {
         print_json(run);
         return;
     }
+    if (run->n_figures == 0)
+        return;
     table = (bench_table){.title = "Figures and targets", .columns = columns};
     for (int i = 0; i < run->n_figures; i++) {
         const bench_figure_value *figure = &run->figures[i];

@@ -52,6 +52,22 @@ static double place(scale s, double value, double from, double to) {
     return from + (value - s.least) / (s.most - s.least) * (to - from);
 }
 
+/* Powers of ten, not more than fit; values are their logarithms. */
+static scale log_scale_of(const bench_plot *plot) {
+    double least = INFINITY, most = -INFINITY;
+    for (int i = 0; i < plot->n_series; i++)
+        for (int j = 0; j < plot->series[i].n; j++) {
+            least = fmin(least, log10(plot->series[i].y[j]));
+            most = fmax(most, log10(plot->series[i].y[j]));
+        }
+    if (!(least <= most))
+        return (scale){-1, 1, 0};
+    least = floor(least + 1e-9);
+    most = fmax(ceil(most - 1e-9), least + 1);
+    const double step = ceil((most - least) / (2 * TICKS));
+    return (scale){most - step * ceil((most - least) / step), step, most};
+}
+
 int bench_plot_write(const bench_plot *plot, const char *path) {
     double most_y = 1e-9, most_x = plot->x_least + 1e-9;
     for (int i = 0; i < plot->n_series; i++)
@@ -59,7 +75,9 @@ int bench_plot_write(const bench_plot *plot, const char *path) {
             most_y = fmax(most_y, plot->series[i].y[j]);
             most_x = fmax(most_x, plot->series[i].x[j]);
         }
-    const scale x = scale_of(plot->x_least, most_x), y = scale_of(0, most_y);
+    const scale x = scale_of(plot->x_least, most_x), y = plot->log_y ? log_scale_of(plot) : scale_of(0, most_y);
+    const int legend_x = plot->log_y ? WIDTH - RIGHT - 180 : LEFT + 14; /* where curves that fall are not */
+    const int legend_y = plot->log_y ? TOP + 12 : HEIGHT - BOTTOM - 24 - 20 * (plot->n_series - 1);
     FILE *f = fopen(path, "w");
     if (f == NULL)
         return -1;
@@ -80,9 +98,9 @@ int bench_plot_write(const bench_plot *plot, const char *path) {
         const double v = y.least + i * y.step;
         fprintf(f,
                 "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ddd\"/>"
-                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s%g</text>\n",
                 LEFT, place(y, v, HEIGHT - BOTTOM, TOP), WIDTH - RIGHT, place(y, v, HEIGHT - BOTTOM, TOP), LEFT - 8,
-                place(y, v, HEIGHT - BOTTOM, TOP) + 4, round(v / y.step) * y.step);
+                place(y, v, HEIGHT - BOTTOM, TOP) + 4, plot->log_y ? "1e" : "", round(v / y.step) * y.step);
     }
     fprintf(f,
             "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n"
@@ -94,16 +112,16 @@ int bench_plot_write(const bench_plot *plot, const char *path) {
         for (int j = 0; j < s->n; j++)
             if (s->x[j] >= plot->x_least)
                 fprintf(f, "%.1f,%.1f ", place(x, s->x[j], LEFT, WIDTH - RIGHT),
-                        place(y, s->y[j], HEIGHT - BOTTOM, TOP));
+                        place(y, plot->log_y ? log10(s->y[j]) : s->y[j], HEIGHT - BOTTOM, TOP));
         fprintf(f, "\"/>\n");
         for (int j = 0; j < s->n; j++)
             if (s->x[j] >= plot->x_least)
                 fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n",
-                        place(x, s->x[j], LEFT, WIDTH - RIGHT), place(y, s->y[j], HEIGHT - BOTTOM, TOP), COLOURS[i]);
+                        place(x, s->x[j], LEFT, WIDTH - RIGHT),
+                        place(y, plot->log_y ? log10(s->y[j]) : s->y[j], HEIGHT - BOTTOM, TOP), COLOURS[i]);
         fprintf(f,
                 "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
-                LEFT + 14, HEIGHT - BOTTOM - 24 - 20 * (plot->n_series - 1 - i), COLOURS[i], LEFT + 32,
-                HEIGHT - BOTTOM - 13 - 20 * (plot->n_series - 1 - i), s->name);
+                legend_x, legend_y + 20 * i, COLOURS[i], legend_x + 18, legend_y + 20 * i + 11, s->name);
     }
     fprintf(f, "</svg>\n");
     return fclose(f) == 0 ? 0 : -1;

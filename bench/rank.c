@@ -212,7 +212,7 @@ static int measure_both(rank_bench *b, int shape) {
     thr_ranking_free(ranking);
     if (rc != 0)
         return -1;
-    if (bench_classic_train(b->path, C, EPSILON, &theirs) != 0)
+    if (bench_classic_train(b->path, C, EPSILON, NULL, &theirs) != 0)
         return bench_fail(b->run, "%s: no memory for the classic way", b->path);
     if (fabs(theirs.objective - ours.objective) > CLOSE * ours.objective)
         return bench_fail(b->run, "%s: the objective is %.10g, by the classic way %.10g", b->shape.name, ours.objective,
@@ -287,6 +287,8 @@ static int run_all(rank_bench *b) {
 }
 
 static int sections(bench_scan_run *run) {
+    if (run->values->plot != NULL)
+        return bench_rank_convergence(run, SHAPES, CLASSIC_SHARES, N_SHAPES, C);
     rank_bench *b = calloc(1, sizeof *b);
     if (b == NULL)
         return bench_fail(run, "no memory");
@@ -310,6 +312,19 @@ static const prog_option options[] = {
      .fallback = "100",
      .least = 1,
      .most = 100},
+    {.name = "convergence",
+     .kind = PROG_TEXT,
+     .value = "DIR",
+     .help = "instead: how near to the least objective each solver is, by seconds; curves into DIR as .csv and .svg",
+     .offset = offsetof(bench_scan_values, plot),
+     .names = PROG_NAMES_DIR},
+    {.name = "data",
+     .kind = PROG_TEXT,
+     .value = "DIR",
+     .fallback = "../shared/data",
+     .help = "with --convergence: where letor/mq2007.partial.svm.xz is, which is left out where it is not",
+     .offset = offsetof(bench_scan_values, data),
+     .names = PROG_NAMES_DIR},
     {.name = "scratch",
      .kind = PROG_TEXT,
      .value = "DIR",
@@ -320,7 +335,8 @@ static const prog_option options[] = {
 };
 
 static const prog_argument no_arguments[] = {{.name = NULL}};
-static const char *const examples[] = {"thresher bench rank", "thresher bench rank --share 5", NULL};
+static const char *const examples[] = {"thresher bench rank", "thresher bench rank --share 5",
+                                       "thresher bench rank --convergence curves", NULL};
 
 const prog_command bench_rank_command = {
     .noun = "bench",

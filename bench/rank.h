@@ -47,7 +47,22 @@ typedef struct bench_classic_result {
     uint32_t n_steps;
 } bench_classic_result;
 
-/* -1 where the file cannot be read, or memory lacks. */
-int bench_classic_train(const char *path, double c, double epsilon, bench_classic_result *result);
+/* The way of a solver: where it begins, and each step from there. More steps than there is room for are not kept. */
+enum { BENCH_RANK_STEPS = 256 };
+typedef struct bench_rank_course {
+    int n;
+    double seconds[BENCH_RANK_STEPS], objectives[BENCH_RANK_STEPS];
+} bench_rank_course;
+void bench_rank_course_add(bench_rank_course *course, double seconds, double objective);
+
+/* -1 where the file cannot be read, or memory lacks. course, without the time of reading, may be NULL. */
+int bench_classic_train(const char *path, double c, double epsilon, bench_rank_course *course,
+                        bench_classic_result *result);
+
+/* --------------------------------------------------------------------------------------------- rank_course.c */
+
+/* Curves and a table of how near each solver is to the least of f, on shares of the shapes and on MQ2007. */
+int bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes, const double *shares, int n_shapes,
+                           double c);
 
 #endif

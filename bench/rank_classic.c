@@ -310,7 +310,13 @@ static double next_radius(double delta, double length, double slope, double got,
     return fmax(delta, fmin(alpha * length, 4 * delta));
 }
 
-static void solve(classic *m, region *p, double epsilon, bench_classic_result *result) {
+static void note(bench_rank_course *course, double start, double objective) {
+    if (course != NULL)
+        bench_rank_course_add(course, bench_clock() - start, objective);
+}
+
+static void solve(classic *m, region *p, double epsilon, double start, bench_rank_course *course,
+                  bench_classic_result *result) {
     enum { MOST_STEPS = 1000 };
     const size_t n = m->n_features;
     double *w = calloc(n, sizeof *w), f, first;
@@ -318,6 +324,7 @@ static void solve(classic *m, region *p, double epsilon, bench_classic_result *r
         return;
     f = value_at(m, w);
     gradient_at(m, w, p->g);
+    note(course, start, f);
     first = p->delta = sqrt(inner(p->g, p->g, n));
     for (uint32_t step = 1; step <= MOST_STEPS; step++) {
         result->n_products += step_within(m, p);
@@ -333,6 +340,7 @@ static void solve(classic *m, region *p, double epsilon, bench_classic_result *r
             memcpy(w, p->w, n * sizeof *w);
             f = after;
             gradient_at(m, w, p->g);
+            note(course, start, f);
             if (sqrt(inner(p->g, p->g, n)) <= epsilon * first)
                 break;
         } else {
@@ -348,7 +356,8 @@ static void solve(classic *m, region *p, double epsilon, bench_classic_result *r
 
 /* ------------------------------------------------------------------------------------------------ all */
 
-int bench_classic_train(const char *path, double c, double epsilon, bench_classic_result *result) {
+int bench_classic_train(const char *path, double c, double epsilon, bench_rank_course *course,
+                        bench_classic_result *result) {
     classic m = {.c = c};
     *result = (bench_classic_result){.n_steps = 0};
     double start = bench_clock();
@@ -362,7 +371,7 @@ int bench_classic_train(const char *path, double c, double epsilon, bench_classi
         for (size_t i = 0; i < 6; i++)
             places[i] = memory + i * m.n_features;
         region p = {places[0], places[1], places[2], places[3], places[4], places[5], 0};
-        solve(&m, &p, epsilon, result);
+        solve(&m, &p, epsilon, start, course, result);
     }
     result->solve_s = bench_clock() - start;
     good = memory != NULL && result->n_steps > 0;

@@ -8,6 +8,7 @@
 #   tests/fuzz/fuzz_NAME.c   fuzz.NAME      a libFuzzer target; here it replays tests/fuzz/corpus/NAME and mutations
 #   tests/cli/NAME.sh        cli.NAME       the program from outside
 #   examples/NAME.c          example.NAME   public API only
+#   examples/NAME.py         example.NAME   the same in Python
 #   python/tests/test_*.py   python         the Python package on the shared library
 #   tests/simt/test_NAME.cc  simt.NAME      the emulator that kernels for GPUs are tested with; needs a C++ compiler
 #   tools/check-NAME         house.NAME     the checks of the house (option THR_HOUSE)
@@ -269,6 +270,14 @@ if(NOT THR_SANITIZE AND NOT THR_FUZZ AND NOT CMAKE_CROSSCOMPILING)
     thr_test(python sh ${PROJECT_SOURCE_DIR}/tools/with-python -m unittest discover -s ${PROJECT_SOURCE_DIR}/python/tests)
     set_property(TEST python APPEND PROPERTY ENVIRONMENT
                  "THRESHER_LIBRARY=$<TARGET_FILE:thresher>" "CC=${CMAKE_C_COMPILER}" "PYTHONDONTWRITEBYTECODE=1")
+    file(GLOB python_examples CONFIGURE_DEPENDS examples/*.py)
+    foreach(source IN LISTS python_examples)
+        get_filename_component(name ${source} NAME_WE)
+        thr_test(example.${name} sh ${PROJECT_SOURCE_DIR}/tools/in-scratch
+                 sh ${PROJECT_SOURCE_DIR}/tools/with-python ${source})
+        set_property(TEST example.${name} APPEND PROPERTY ENVIRONMENT
+                     "THRESHER_LIBRARY=$<TARGET_FILE:thresher>" "PYTHONDONTWRITEBYTECODE=1")
+    endforeach()
 endif()
 
 # -------------------------------------------------------------------------------------------------------- house

@@ -18,6 +18,7 @@ import numpy as np
 import peer
 import pick
 import rabitqlib_ivf
+import rank
 import report
 import search
 import svg
@@ -382,6 +383,43 @@ class TowerTexts(unittest.TestCase):
 
 def again_number(words, word):
     return list(dict.fromkeys(words)).index(word)
+
+
+class Rank(unittest.TestCase):
+    def setUp(self):
+        rng = np.random.default_rng(1)
+        self.x = rng.standard_normal((60, 3)).astype(np.float32)
+        self.y, self.qid = rng.integers(0, 3, 60).astype(float), rng.integers(0, 7, 60)
+
+    def test_the_objective_is_the_sum_over_pairs(self):
+        rows = rank.Rows(self.x, self.y, self.qid)
+        w, slack = np.array([0.3, -1, 2]), 0.0
+        for i in range(60):
+            for j in range(60):
+                if self.qid[i] == self.qid[j] and self.y[i] > self.y[j]:
+                    slack += max(0, 1 - w @ (self.x[i].astype(float) - self.x[j])) ** 2
+        found = rank.objective(w, rank.pair_differences(rows), 0.7)
+        self.assertAlmostEqual(found, 0.5 * w @ w + 0.7 * slack, places=9)
+
+    def test_queries_are_dealt_once_and_alike_for_a_seed(self):
+        test, others = rank.deal(self.qid, 3)
+        self.assertEqual(sorted([*test, *others]), sorted(set(self.qid)))
+        self.assertEqual(len(test), 1)
+        self.assertEqual(rank.deal(self.qid, 3)[1].tolist(), others.tolist())
+        self.assertNotEqual([rank.deal(self.qid, seed)[1].tolist() for seed in range(9)], [others.tolist()] * 9)
+
+    def test_rows_of_a_query_stand_together_in_their_order(self):
+        rows = rank.Rows(self.x, self.y, self.qid).of([2, 5])
+        wanted = np.concatenate([self.x[self.qid == 2], self.x[self.qid == 5]])
+        np.testing.assert_array_equal(rows.x, wanted)
+        self.assertEqual(rows.sizes().tolist(), [(self.qid == 2).sum(), (self.qid == 5).sum()])
+
+    def test_the_table_has_means_and_differences_split_by_split(self):
+        found = {"one": [(0.7, 0.5, ""), (0.6, 0.4, "")], "two": [(0.71, 0.5, ""), (0.61, 0.4, "")]}
+        first, second = rank.table_rows(found)
+        self.assertEqual(first, ["one", "65.00 ± 7.07", "0.4500 ± 0.0707", "", ""])
+        self.assertEqual(second[3:], ["+1.00 ± 0.00", "0.0000 ± 0.0000"])
+        self.assertEqual(rank.signed([-1e-9], 1, 2), "0.00 ± 0.00")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,12 @@ extern "C" {
 /* ------------------------------------------------------------------------------------------------ build */
 
 typedef struct thr_head_build_options {
-    size_t size;       /* sizeof(thr_head_build_options), set by _init */
-    thr_dtype dtype;   /* what weights are kept as: F32 or F16; NONE: F16 for weights that are, else F32 */
+    size_t size; /* sizeof(thr_head_build_options), set by _init */
+    /*
+     * What weights are kept as: F32, F16, BF16, or I8, integers from -127 to 127 and a scale a word; NONE: F16 or BF16
+     * for weights that are, else F32. The product of a row of I8 with a state is that of its integers, times the scale.
+     */
+    thr_dtype dtype;
     const float *bias; /* n_bias of them, one a word; or NULL: none */
     uint64_t n_bias;
     /* n_frequent different words, the most frequent first; the others follow them as they are numbered. NULL: all are
@@ -67,15 +71,17 @@ THR_API thr_status thr_head_create(thr_context *context, const thr_matrix *weigh
                                    const thr_head_build_options *options, thr_head **head, thr_error *err);
 
 /*
- * The same of a file: .npy and other files of rows, or .safetensors. tensor names one of the latter; NULL takes the
- * first there is of lm_head.weight, output.weight, embed_out.weight, decoder.output_projection.weight, proj.weight, and
- * of the embeddings that heads are tied to, model.embed_tokens.weight, transformer.wte.weight, wte.weight,
+ * The same of a file: .npy and other files of rows, or tensors by name, .safetensors and .gguf. tensor names one; NULL
+ * takes of .gguf output.weight, or token_embd.weight, which it is tied to where it is not there, and of .safetensors
+ * the first there is of lm_head.weight, output.weight, embed_out.weight, decoder.output_projection.weight, proj.weight,
+ * and of the embeddings that heads are tied to, model.embed_tokens.weight, transformer.wte.weight, wte.weight,
  * decoder.embed_tokens.weight, shared.weight, embeddings.weight. Where options have no bias and there is a tensor of
  * the same name with bias for weight, it is the bias.
  *
  * Returns what thr_head_create and the reader do; THR_ENOTFOUND for a tensor that is not there (err lists some that
- * are); THR_EFORMAT for one that is no matrix of F32 or F16, or a bias that is no vector of them; THR_EINVAL for a
- * tensor's name with a file that has none.
+ * are); THR_EFORMAT for one that is no matrix of F32, F16 or BF16, or a bias that is no vector of them; THR_EINVAL for
+ * a tensor's name with a file that has none; THR_EUNSUPPORTED for a tensor of .gguf that is not of F32, F16, BF16,
+ * Q8_0 or Q6_K (the latter two become F32 if options do not say another).
  */
 THR_API thr_status thr_head_create_file(thr_context *context, const char *path, const char *tensor,
                                         const thr_head_build_options *options, thr_head **head, thr_error *err);
@@ -188,6 +194,24 @@ typedef struct thr_head_recall {
 /* Measure it on states: one query with these options and one of all words. Returns what thr_head_query does. */
 THR_API thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k,
                                     const thr_head_query_options *options, thr_head_recall *recall, thr_error *err);
+
+/* What a head loses of another's answers. */
+typedef struct thr_head_loss {
+    double recall;         /* share of the other's best k words that are among this one's */
+    double worst;          /* the smallest share that one state has */
+    double first;          /* share of states whose best word is the other's */
+    double candidates;     /* words a state has the logits of, on average */
+    double log_prob_error; /* of words that both find: the mean difference of their log-probabilities, without sign */
+} thr_head_loss;
+
+/*
+ * Measure on states what head, asked with these options, loses of what truth answers with all words: how good weights
+ * in fewer bytes are. Words are compared by their numbers.
+ *
+ * Returns what thr_head_query does; THR_EDIM for heads of different numbers of words or dimensions, or no states.
+ */
+THR_API thr_status thr_head_compare(thr_head *head, thr_head *truth, const thr_matrix *states, uint32_t k,
+                                    const thr_head_query_options *options, thr_head_loss *loss, thr_error *err);
 
 #ifdef __cplusplus
 }

@@ -40,7 +40,8 @@ typedef enum thr_dtype {
     THR_DTYPE_I32 = 6,
     THR_DTYPE_U32 = 7,
     THR_DTYPE_I64 = 8,
-    THR_DTYPE_U64 = 9
+    THR_DTYPE_U64 = 9,
+    THR_DTYPE_BF16 = 10 /* bfloat16, the upper half of a float32; no file of rows has it, .safetensors may */
 } thr_dtype;
 
 /* Bytes of one value; 0 for THR_DTYPE_NONE and unknown numbers. */

@@ -166,6 +166,74 @@ typedef struct thr_quality {
 THR_API thr_status thr_rank_quality(const thr_judged *judged, const thr_quality_options *options, thr_quality *quality,
                                     thr_error *err);
 
+/* ------------------------------------------------------------------------------------------------ translations */
+
+enum { THR_BLEU_ORDER = 4, THR_BLEU_SIGNATURE_SIZE = 128 };
+
+/* Texts, UTF-8: text i is bytes[offsets[i]] to bytes[offsets[i + 1] - 1]. A view. */
+typedef struct thr_bleu_texts {
+    uint64_t n;
+    const uint64_t *offsets; /* n + 1 */
+    const char *bytes;
+} thr_bleu_texts;
+
+/* How a sentence is made tokens, which stand between white space then. */
+typedef enum thr_bleu_tokeniser {
+    THR_BLEU_TOKENISER_13A = 0, /* mteval-v13a's: XML's entities, punctuation apart but in numbers */
+    THR_BLEU_TOKENISER_NONE = 1 /* it has been done */
+} thr_bleu_tokeniser;
+
+/* What an order without a match counts, numbered as in Chen and Cherry 2014, where they have numbers. */
+typedef enum thr_bleu_smoothing {
+    THR_BLEU_SMOOTHING_EXP = 0,   /* 3: half a match, a quarter the next such order, and so on, as mteval-v13a */
+    THR_BLEU_SMOOTHING_NONE = 1,  /* nothing: BLEU is 0 */
+    THR_BLEU_SMOOTHING_FLOOR = 2, /* 1: smoothing_value matches */
+    THR_BLEU_SMOOTHING_ADD_K = 3  /* 2: smoothing_value more matches and more runs in all orders but the first */
+} thr_bleu_smoothing;
+
+typedef struct thr_bleu_options {
+    size_t size; /* sizeof(thr_bleu_options), set by _init */
+    thr_bleu_tokeniser tokeniser;
+    thr_bleu_smoothing smoothing;
+    double smoothing_value; /* 0: what is usual, 0.1 of FLOOR and 1 of ADD_K */
+    bool lower_case;        /* small letters as Unicode 14 has them, and a final sigma where it belongs */
+    bool effective_order;   /* only orders that there are runs of count: for sentences */
+} thr_bleu_options;
+
+/* Defaults: those of sacreBLEU, tokeniser 13a and smoothing exp. */
+THR_API void thr_bleu_options_init(thr_bleu_options *options);
+
+typedef struct thr_bleu_score {
+    double bleu;                       /* 0 to 100 */
+    double precisions[THR_BLEU_ORDER]; /* 0 to 100, smoothed */
+    double brevity_penalty;
+    uint64_t n_sentences;
+    uint64_t hypothesis_length, reference_length;            /* tokens; of the reference nearest in length each */
+    uint64_t counts[THR_BLEU_ORDER], totals[THR_BLEU_ORDER]; /* runs of 1 to 4 tokens: matches, and all there are */
+} thr_bleu_score;
+
+/*
+ * BLEU of Papineni and others 2002 over a corpus: the geometric mean of the shares of the hypotheses' runs of 1 to 4
+ * tokens that a reference has too, each as often as the reference that has it most often, times the brevity penalty,
+ * exp(1 - reference length / hypothesis length) where hypotheses are shorter. Equals what sacreBLEU 2.6 prints.
+ *
+ * references are n_references views of as many texts as there are hypotheses. options may be NULL for the defaults.
+ * by_sentence, when not NULL, gets the BLEU of each sentence by itself: set effective_order.
+ *
+ * Returns THR_OK; THR_EDIM for no hypotheses, no references, or numbers of texts that differ; THR_EINVAL for offsets
+ * that fall or options out of range; THR_EFORMAT for a text that is not UTF-8 (err names it and the byte); THR_ENOMEM.
+ */
+THR_API thr_status thr_bleu(const thr_bleu_texts *hypotheses, const thr_bleu_texts *references, size_t n_references,
+                            const thr_bleu_options *options, thr_bleu_score *score, double *by_sentence,
+                            thr_error *err);
+
+/*
+ * How it was done, in sacreBLEU's words: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:thresher-0.1.0".
+ * Returns THR_OK; THR_EINVAL for options out of range.
+ */
+THR_API thr_status thr_bleu_signature(const thr_bleu_options *options, size_t n_references,
+                                      char signature[THR_BLEU_SIGNATURE_SIZE], thr_error *err);
+
 /* ------------------------------------------------------------------------------------------------ buckets */
 
 /*

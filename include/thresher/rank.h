@@ -5,6 +5,9 @@
  *
  *   least of  1/2 |w|^2 + C sum over queries, over pairs y_i > y_j of a query, of max(0, 1 - w (x_i - x_j))^2
  *
+ * Rows may have weights o, and queries weights c: a pair's part of the sum is then times o_i o_j c, as if a row of
+ * weight 2 were there twice, and a query of weight 2 too.
+ *
  * Pairs are never gone over: a step costs some readings of the features. The answer is the least of f to
  * |gradient| <= epsilon |gradient at 0|, of which there is one. A bias would cancel in every pair, so there is none; so
  * does the mean of a query's features, which is taken off all scores while they are compared.
@@ -28,12 +31,23 @@ typedef enum thr_rank_method {
     THR_RANK_TRUST_REGION = 1 /* the paper's */
 } thr_rank_method;
 
-/* What C is the cost of. */
+/* What C is the cost of; with weights, a pair is as many as they say. */
 typedef enum thr_rank_scale {
     THR_RANK_SCALE_PAIR = 0,  /* each pair, as the papers and LIBLINEAR have it */
     THR_RANK_SCALE_QUERY = 1, /* all pairs of a query together: long queries count no more than short ones */
     THR_RANK_SCALE_MEAN = 2   /* all pairs together */
 } thr_rank_scale;
+
+/* Where training is: after a Newton step, or, step 0, where it begins. */
+typedef struct thr_rank_step {
+    double objective, gradient_norm;
+    double first_gradient_norm; /* at 0 */
+    double seconds;             /* since thr_rank_train was called */
+    uint64_t n_products;        /* with the Hessian, so far */
+    uint32_t step;
+} thr_rank_step;
+
+typedef void (*thr_rank_step_fn)(void *user, const thr_rank_step *step);
 
 typedef struct thr_rank_options {
     size_t size;         /* sizeof(thr_rank_options), set by _init */
@@ -44,6 +58,9 @@ typedef struct thr_rank_options {
     thr_rank_scale scale;
     const double *query_weights; /* n_queries, 0 or more: C of each query's pairs is times that; NULL: 1 */
     const thr_rank_model *start; /* where to begin, of as many features; NULL: at 0 */
+    const double *row_weights;   /* n_rows in the order of the view, 0 or more; NULL: 1 */
+    thr_rank_step_fn on_step;    /* told of each step, in the thread that called; not in cross-validation; NULL: not */
+    void *on_step_user;
 } thr_rank_options;
 
 THR_API void thr_rank_options_init(thr_rank_options *options);
@@ -52,13 +69,13 @@ typedef struct thr_rank_report {
     double objective;     /* f at the model: at most gradient_norm^2 / 2 above the least, as f bends by 1 at least */
     double gradient_norm; /* |gradient| there */
     double first_gradient_norm; /* at 0 */
-    double pairwise_accuracy;   /* share of the pairs whose better row scores higher; equal scores are wrong */
-    double seconds;             /* of training, without what is in it of pairwise_accuracy */
-    double product_seconds;     /* of these, in products with the Hessian */
-    uint64_t n_pairs;           /* y_i > y_j within a query */
-    uint64_t n_products;        /* with the Hessian: steps of conjugate gradients */
-    uint32_t n_steps;           /* of Newton */
-    bool converged;             /* epsilon was reached, rather than most_steps or the limits of double */
+    double pairwise_accuracy; /* share of the pairs whose better row scores higher; equal ones are wrong; no weights */
+    double seconds;           /* of training, without what is in it of pairwise_accuracy */
+    double product_seconds;   /* of these, in products with the Hessian */
+    uint64_t n_pairs;         /* y_i > y_j within a query */
+    uint64_t n_products;      /* with the Hessian: steps of conjugate gradients */
+    uint32_t n_steps;         /* of Newton */
+    bool converged;           /* epsilon was reached, rather than most_steps or the limits of double */
 } thr_rank_report;
 
 /*
@@ -119,6 +136,18 @@ THR_API void thr_rank_model_free(thr_rank_model *model);
  */
 THR_API thr_status thr_rank_model_predict(const thr_rank_model *model, const thr_ranking *ranking, double *scores,
                                           thr_error *err);
+
+/*
+ * Put n candidates, those of a search, in the order of a model: row i of features, n_features of them, is that of
+ * ids[i]. ids and scores come back by descending score of the model, equal ones by the smaller id; places[i], unless
+ * places is NULL, is where the one that now stands at i stood before. Nothing is allocated; a score has the bits that
+ * thr_rank_model_predict gives it in dense rows.
+ *
+ * THR_OK; THR_EDIM when n_features are not as many as the model has; THR_ERANGE for a feature or a score that is not
+ * finite (err names the id; ids are as they were).
+ */
+THR_API thr_status thr_rank_model_rerank(const thr_rank_model *model, const float *features, uint32_t n_features,
+                                         size_t n, uint64_t *ids, double *scores, size_t *places, thr_error *err);
 
 #ifdef __cplusplus
 }

@@ -38,7 +38,7 @@ THR_API void thr_ranking_options_init(thr_ranking_options *options);
  * input. Indices are from 1 and ascend; labels and values are any finite numbers, values kept as float32. Where no line
  * has a qid, FILE.query beside it (or FILE.query.gz, .xz) has the number of rows of each query, a line a query. options
  * may be NULL. All threads read. Memory: dense rows or 8 bytes a written value, whichever is less, 24 bytes a row, and
- * comments.
+ * comments; of a small .gz or .xz (16 MiB, or 4 MiB a thread where that is more) its text, too, up to 16 times as much.
  *
  * Returns THR_OK; THR_ENOTFOUND; THR_EIO; THR_EFORMAT for a line that is no row (err names the line and the column), a
  * row without a qid, or a file without rows; THR_ERANGE for a number that is not finite, or an index that is 0, does

@@ -9,6 +9,7 @@
 
 #include "program.h"
 #include "quality.h"
+#include "row_numbers.h"
 #include "talk.h"
 
 typedef struct ndcg_values {
@@ -44,113 +45,18 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-/* As the file has them. */
-typedef struct row_scores {
-    const char *path;
-    double *scores;
-    uint64_t n, n_wanted;
-} row_scores;
-
-static int add_line(row_scores *s, const char *line) {
-    char *end = NULL;
-    const double score = strtod(line, &end);
-
-    if (end == line || end[strspn(end, " \t")] != '\0') {
-        prog_error("%s: line %" PRIu64 " is no score, but \"%.60s\"", s->path, s->n + 1, line);
-        return PROG_FAILED;
-    }
-    if (s->n < s->n_wanted)
-        s->scores[s->n] = score;
-    s->n++;
-    return PROG_DONE;
-}
-
-static int read_lines(row_scores *s, thr_reader *reader) {
-    thr_error err = {.status = THR_OK};
-    const char *line;
-    size_t length;
-
-    for (;;) {
-        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
-            return prog_failed(&err);
-        if (line == NULL)
-            return PROG_DONE;
-        if (prog_stop_signal() != 0)
-            return prog_stopped();
-        if (add_line(s, line) != PROG_DONE)
-            return PROG_FAILED;
-    }
-}
-
-static int read_numbers(row_scores *s, thr_reader *reader) {
-    enum { PIECE = 4096 };
-    thr_error err = {.status = THR_OK};
-    float piece[PIECE];
-    thr_matrix rows;
-
-    if (thr_reader_get_shape(reader).n_dims != 1) {
-        prog_error("%s: a row has %" PRIu32 " numbers, a score is one", s->path, thr_reader_get_shape(reader).n_dims);
-        return PROG_FAILED;
-    }
-    for (;;) {
-        if (thr_reader_next(reader, PIECE, &rows, &err) != THR_OK)
-            return prog_failed(&err);
-        if (rows.n_rows == 0)
-            return PROG_DONE;
-        (void)thr_matrix_to_f32(&rows, 0, rows.n_rows, piece);
-        for (uint64_t i = 0; i < rows.n_rows; i++, s->n++)
-            if (s->n < s->n_wanted)
-                s->scores[s->n] = (double)piece[i];
-    }
-}
-
-static int read_scores(row_scores *s, program *run, const char *file) {
-    thr_error err = {.status = THR_OK};
-    thr_reader *reader = NULL;
-    int rc;
-
-    if (thr_reader_open(run->context, s->path, &reader, &err) != THR_OK)
-        return prog_failed(&err);
-    rc = thr_reader_get_shape(reader).n_dims == 0 ? read_lines(s, reader) : read_numbers(s, reader);
-    if (rc == PROG_DONE && s->n != s->n_wanted) {
-        prog_error("%s has %s scores, %s has %s rows: every row needs a score", s->path, prog_exact(s->n).text, file,
-                   prog_exact(s->n_wanted).text);
-        rc = PROG_FAILED;
-    }
-    thr_reader_free(reader);
-    return rc;
-}
-
-/* Scores in the order of the view: by query. */
-static int order(row_scores *s, const thr_ranking_view *view) {
-    double *ordered;
-
-    if (view->rows == NULL || s->n == 0)
-        return PROG_DONE;
-    ordered = malloc((size_t)s->n * sizeof *ordered);
-    if (ordered == NULL)
-        return prog_no_memory();
-    for (uint64_t i = 0; i < s->n; i++)
-        ordered[i] = s->scores[view->rows[i]];
-    free(s->scores);
-    s->scores = ordered;
-    return PROG_DONE;
-}
-
 static int judge(program *run, const ndcg_values *values, const thr_ranking *ranking) {
     const thr_ranking_view view = thr_ranking_get_view(ranking);
-    row_scores scores = {.path = values->scores, .n_wanted = view.n_rows};
-    int rc;
+    const prog_numbers wanted = {
+        .path = values->scores, .what = "score", .of = "row", .file = values->file, .n = view.n_rows};
+    double *scores = NULL;
+    int rc = prog_read_numbers(run, &wanted, &scores);
 
-    scores.scores = malloc((size_t)view.n_rows * sizeof *scores.scores);
-    if (scores.scores == NULL)
-        return prog_no_memory();
-    rc = read_scores(&scores, run, values->file);
     if (rc == PROG_DONE)
-        rc = order(&scores, &view);
+        rc = prog_order_numbers(&view, &scores);
     if (rc == PROG_DONE)
-        rc = prog_quality_judge(run, &values->quality, ranking, scores.scores, values->file);
-    free(scores.scores);
+        rc = prog_quality_judge(run, &values->quality, ranking, scores, values->file);
+    free(scores);
     return rc;
 }
 

@@ -17,11 +17,11 @@ typedef struct build_values {
     bool force;
 } build_values;
 
-static const char *const keeps[] = {"as-is", "f32", "f16", NULL};
+static const char *const keeps[] = {"as-is", "f32", "f16", "bf16", "i8", NULL};
 
 static const prog_argument arguments[] = {
     {.name = "WEIGHTS",
-     .help = "a row a word: .safetensors, .npy or another file of rows",
+     .help = "a row a word: .safetensors, .gguf, .npy or another file of rows",
      .offset = offsetof(build_values, weights),
      .names = PROG_NAMES_FILE,
      .required = true},
@@ -40,7 +40,8 @@ static const prog_option options[] = {
     {.name = "tensor",
      .kind = PROG_TEXT,
      .value = "NAME",
-     .help = "which tensor of .safetensors (default: lm_head.weight, output.weight or another usual name, else the "
+     .help = "which tensor of .safetensors or .gguf (default: lm_head.weight, output.weight or another usual name, "
+             "else the "
              "embeddings that a head is tied to). Of X.weight, X.bias is the bias where it is there",
      .offset = offsetof(build_values, tensor)},
     {.name = "bias",
@@ -51,10 +52,11 @@ static const prog_option options[] = {
      .offset = offsetof(build_values, bias)},
     {.name = "keep",
      .kind = PROG_CHOICE,
-     .value = "as-is|f32|f16",
+     .value = "as-is|f32|f16|bf16|i8",
      .choices = keeps,
      .fallback = "as-is",
-     .help = "what weights are kept as: f16 where they are, else f32; or one of both",
+     .help = "what weights are kept as: f16 or bf16 where they are, else f32; or one of these. i8 has a "
+             "byte a weight and a scale a word: see head query --against for what that loses",
      .offset = offsetof(build_values, keep)},
     {.name = "frequent",
      .kind = PROG_TEXT,
@@ -148,7 +150,7 @@ static int build(const program *run, const build_values *values, const thr_head_
 }
 
 static int run_build(program *run, const void *all_values) {
-    static const thr_dtype dtypes[] = {THR_DTYPE_NONE, THR_DTYPE_F32, THR_DTYPE_F16};
+    static const thr_dtype dtypes[] = {THR_DTYPE_NONE, THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_BF16, THR_DTYPE_I8};
     const build_values *values = all_values;
     prog_floats bias = {.items = NULL};
     prog_head_words frequent = {.items = NULL};
@@ -180,6 +182,7 @@ static int run_build(program *run, const void *all_values) {
 static const char *const examples[] = {
     "thresher head build model.safetensors -o model.head",
     "thresher head build model.safetensors -o model.head --tensor decoder.out.weight --keep f16",
+    "thresher head build model.gguf -o small.head --keep i8",
     "thresher head build weights.npy -o model.head --bias bias.npy --frequent by_count.txt --bands 200",
     NULL,
 };

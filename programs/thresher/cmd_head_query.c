@@ -14,7 +14,7 @@
 #include "talk.h"
 
 typedef struct query_values {
-    const char *path, *states, *always, *output;
+    const char *path, *states, *always, *against, *output;
     uint64_t k, frequent, threshold, shortlist, group;
     size_t screen, normaliser, combine;
     bool measure;
@@ -110,6 +110,14 @@ static const prog_option options[] = {
      .kind = PROG_FLAG,
      .help = "instead of words, print which share of those that all words give the screen finds, and both times",
      .offset = offsetof(query_values, measure)},
+    {.name = "against",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help =
+         "instead of words, print what is lost of the answers that this head gives with all words: of a head of the "
+         "same weights in more bytes, say",
+     .offset = offsetof(query_values, against)},
     {.name = "output",
      .letter = 'o',
      .kind = PROG_TEXT,
@@ -204,7 +212,7 @@ static int answer(query *q) {
     if (thr_head_query(q->head, &q->rows, q->k, &q->how, q->words, q->logits, q->log_probs, &err) != THR_OK)
         return prog_failed_at(q->values->states, &err);
     const double seconds = prog_seconds() - start;
-    int rc = prog_results_open(&results, q->values->output, q->run->globals.json, NULL, NULL);
+    int rc = prog_results_open(&results, q->values->output, q->run->globals.json, NULL, NULL, false);
     if (rc != PROG_DONE)
         return rc;
     for (uint64_t i = 0; i < q->states.n_rows && rc == PROG_DONE; i++) {
@@ -263,16 +271,53 @@ static void tell(const query *q, const thr_head_recall *recall, double full_s, d
     prog_json_end(&json);
 }
 
+static void tell_loss(const query *q, const thr_head_loss *loss) {
+    if (!q->run->globals.json) {
+        (void)printf("recall@%" PRIu32 "          %.4f, worst state %.4f\n", q->k, loss->recall, loss->worst);
+        (void)printf("best word         the same for %.4f of %s states\n", loss->first,
+                     prog_exact(q->states.n_rows).text);
+        (void)printf("log-probabilities differ by %.3g on average\n", loss->log_prob_error);
+        (void)printf("candidates        %.1f words a state\n", loss->candidates);
+        return;
+    }
+    prog_json json = prog_json_to(stdout);
+
+    prog_json_open(&json, '{');
+    prog_json_key_text(&json, "screen", screens[q->values->screen]);
+    prog_json_key_text(&json, "against", q->values->against);
+    prog_json_key_count(&json, "k", q->k);
+    prog_json_key_count(&json, "n_states", q->states.n_rows);
+    prog_json_key_real(&json, "recall", loss->recall);
+    prog_json_key_real(&json, "worst_recall", loss->worst);
+    prog_json_key_real(&json, "same_best", loss->first);
+    prog_json_key_real(&json, "log_prob_error", loss->log_prob_error);
+    prog_json_key_real(&json, "candidates", loss->candidates);
+    prog_json_close(&json, '}');
+    prog_json_end(&json);
+}
+
+static int compare(query *q) {
+    thr_error err = {.status = THR_OK};
+    thr_head *truth = NULL;
+    thr_head_loss loss;
+    int rc = PROG_DONE;
+
+    if (thr_head_open(q->run->context, q->values->against, &truth, &err) != THR_OK)
+        return prog_failed(&err);
+    if (thr_head_compare(q->head, truth, &q->rows, q->k, &q->how, &loss, &err) != THR_OK)
+        rc = prog_failed_at(q->values->states, &err);
+    else
+        tell_loss(q, &loss);
+    thr_head_free(truth);
+    return rc;
+}
+
 static int measure(query *q) {
     thr_error err = {.status = THR_OK};
     thr_head_query_options full;
     thr_head_recall recall;
     double full_s = 0, screen_s = 0;
 
-    if (q->values->output != NULL) {
-        prog_error("--measure and -o exclude each other; %s", prog_see_help(q->run));
-        return PROG_WRONG_WORDS;
-    }
     if (!make_room(q))
         return prog_no_memory();
     if (thr_head_measure(q->head, &q->rows, q->k, &q->how, &recall, &err) != THR_OK)
@@ -286,12 +331,27 @@ static int measure(query *q) {
     return rc;
 }
 
+/* Words, or what they are worth. */
+static int check_words(const query *q) {
+    const query_values *v = q->values;
+
+    if (v->measure && v->against != NULL)
+        prog_error("--measure and --against exclude each other; %s", prog_see_help(q->run));
+    else if (v->output != NULL && (v->measure || v->against != NULL))
+        prog_error("%s and -o exclude each other; %s", v->measure ? "--measure" : "--against", prog_see_help(q->run));
+    else
+        return PROG_DONE;
+    return PROG_WRONG_WORDS;
+}
+
 static int run_query(program *run, const void *all_values) {
     query q = {.run = run, .values = all_values};
-    int rc = prepare(&q);
+    int rc = check_words(&q);
 
     if (rc == PROG_DONE)
-        rc = q.values->measure ? measure(&q) : answer(&q);
+        rc = prepare(&q);
+    if (rc == PROG_DONE)
+        rc = q.values->measure ? measure(&q) : q.values->against != NULL ? compare(&q) : answer(&q);
     thr_head_free(q.head);
     prog_floats_free(&q.states);
     prog_head_words_free(&q.always);
@@ -308,6 +368,7 @@ static const char *const examples[] = {
     "thresher head query model.head states.npy -k 12 --screen planes --shortlist 300",
     "thresher head query model.head states.npy -k 12 --screen wta --group 12 -o best.jsonl",
     "thresher head query model.head states.npy -k 12 --screen wta --measure",
+    "thresher head query small.head states.npy -k 12 --against model.head",
     NULL,
 };
 

@@ -238,7 +238,7 @@ static int prepare(search *s) {
     if (s->ids == NULL || s->found == NULL)
         return prog_no_memory();
     return prog_results_open(&s->results, s->values->output, s->run->globals.json, info.has_names ? name_of : NULL,
-                             s->hits);
+                             s->hits, false);
 }
 
 static void free_search(search *s) {

@@ -148,12 +148,43 @@ static const prog_option options[] = {
      .kind = PROG_FLAG,
      .help = "show which of the query's features each item has, and their weights",
      .offset = offsetof(prog_search_values, features.explain)},
+    {.name = "rank",
+     .kind = PROG_TEXT,
+     .value = "MODEL",
+     .names = PROG_NAMES_FILE,
+     .help = "put what was found in the order of a model of thresher rank train; shown are its scores",
+     .offset = offsetof(prog_search_values, rerank.model)},
+    {.name = "rank-columns",
+     .kind = PROG_TEXT,
+     .value = "NAME,...",
+     .help =
+         "what the model's features 1, 2, ... are: \"score\", which is the search's, or columns of --rank-features, "
+         "by name or by number from 1",
+     .offset = offsetof(prog_search_values, rerank.columns)},
+    {.name = "rank-features",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "features of items: .tsv or .csv, or a matrix as .npy; a row an item, in the order of the index's rows",
+     .offset = offsetof(prog_search_values, rerank.features)},
+    {.name = "rank-items",
+     .kind = PROG_TEXT,
+     .value = "COLUMN",
+     .help = "rows of --rank-features are in any order, and this column has the items' names or ids",
+     .offset = offsetof(prog_search_values, rerank.items)},
+    {.name = "rank-depth",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .least = 1,
+     .help = "find N items, and show the best -k of them by the model (default: as many as -k)",
+     .offset = offsetof(prog_search_values, rerank.depth)},
     {.name = "output",
      .letter = 'o',
      .kind = PROG_TEXT,
      .value = "FILE",
      .names = PROG_NAMES_FILE,
-     .help = "write .ivecs, .jsonl or .trec instead of a table",
+     .help = "write .ivecs, .jsonl or .trec instead of a table; with --rank-columns also .svm, the features of what is "
+             "found, with labels of 0, for thresher rank train",
      .offset = offsetof(prog_search_values, output)},
     PROG_OPTIONS_END,
 };
@@ -229,6 +260,8 @@ static int check_words(const program *run, const prog_search_values *values) {
                    prog_see_help(run));
     else if (radius && (features->features != NULL || features->target != NULL))
         prog_error("--features and --target are for the best -k, not for --radius; %s", prog_see_help(run));
+    else if (radius && (values->rerank.model != NULL || values->rerank.columns != NULL))
+        prog_error("--rank and --rank-columns are for the best -k, not for --radius; %s", prog_see_help(run));
     else if (features->features != NULL && !isnan(values->extra))
         prog_error("--extra is of scores alone, --features change them: give --recall or --candidates; %s",
                    prog_see_help(run));
@@ -237,7 +270,7 @@ static int check_words(const program *run, const prog_search_values *values) {
         prog_error("--value, --multipliers, --offsets and --explain need --features, or users in words; %s",
                    prog_see_help(run));
     else
-        return PROG_DONE;
+        return prog_rerank_check(run, &values->rerank, values->k, values->output);
     return PROG_WRONG_WORDS;
 }
 
@@ -270,6 +303,7 @@ static const char *const examples[] = {
     "thresher index search vectors.index queries.npy --radius 0.8 -o pairs.jsonl",
     "thresher index search p.index --text 'edit pdf files' -k 10",
     "thresher index search ads.index users.fvecs --features users.txt -k 100 --json",
+    "thresher index search p.index queries.txt -k 10 --rank m --rank-columns score",
     NULL,
 };
 
@@ -284,6 +318,8 @@ const prog_command prog_index_search = {
         "enough is shown.\n\n"
         "Of an index with features, --features add what a query's features weigh to the scores of the items that have "
         "them, in the same pass; --multipliers and --offsets are bids and pacing.\n\n"
+        "--rank puts the best by search in the order of a linear model over the search's score and features of "
+        "items.\n\n"
         "Without -o a readable table is printed, with --json an object a query: query, ids, scores, names where the "
         "index has them, and whether the answer is certified: certainly the exact one, by a bound of what the codes "
         "are off by. A result file is complete or not there.",

@@ -12,6 +12,7 @@
 #include "kernels.h"
 #include "model_info.h"
 #include "program.h"
+#include "rank_model_info.h"
 #include "ranking_info.h"
 #include "talk.h"
 
@@ -157,6 +158,14 @@ static int print_file(const program *run, const char *path) {
     return rc;
 }
 
+/* A text that begins as LIBLINEAR's models do; what is wrong with it then is said as of any text. */
+static int print_liblinear(program *run, const char *path) {
+    bool is = false;
+    const int rc = prog_print_rank_model(run, path, &is);
+
+    return is ? rc : print_file(run, path);
+}
+
 /* ------------------------------------------------------------------------------------------------ command */
 
 static int run_info(program *run, const void *values) {
@@ -173,6 +182,8 @@ static int run_info(program *run, const void *values) {
         return prog_print_ranking(run, path);
     if (prog_is_head(path))
         return prog_print_head(run, path);
+    if (prog_is_liblinear(path))
+        return print_liblinear(run, path);
     return prog_names_model(path) ? prog_print_model(run, path) : print_file(run, path);
 }
 

@@ -10,12 +10,13 @@
 
 #include "json.h"
 #include "rank_files.h"
+#include "row_numbers.h"
 #include "talk.h"
 
 enum { MOST_COSTS = 64, COST_TEXT = 40 };
 
 typedef struct train_values {
-    const char *file, *output, *start, *costs;
+    const char *file, *output, *start, *costs, *weights, *query_weights;
     double epsilon;
     uint64_t folds, steps;
     size_t method, scale;
@@ -93,6 +94,18 @@ static const prog_option options[] = {
      .names = PROG_NAMES_FILE,
      .help = "a model to begin with, of as many features",
      .offset = offsetof(train_values, start)},
+    {.name = "weights",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "a weight for each row, in their order: a pair costs C times the product of its rows'",
+     .offset = offsetof(train_values, weights)},
+    {.name = "query-weights",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "a weight for each query, in the order in which they first appear: C of its pairs is times that",
+     .offset = offsetof(train_values, query_weights)},
     PROG_RANK_OPTIONS(train_values, reading) //
     PROG_OPTIONS_END,
 };
@@ -110,6 +123,7 @@ typedef struct training {
     thr_rank_model *start, *model;
     thr_rank_report report;
     double read_seconds;
+    double *weights, *query_weights; /* in the order of the view; NULL: none */
 } training;
 
 /* ------------------------------------------------------------------------------------------------ words */
@@ -158,6 +172,8 @@ static thr_rank_options rank_options(const train_values *values, const training 
     train.method = (thr_rank_method)values->method;
     train.scale = (thr_rank_scale)values->scale;
     train.start = work->start;
+    train.row_weights = work->weights;
+    train.query_weights = work->query_weights;
     return train;
 }
 
@@ -188,6 +204,23 @@ static int read_files(program *run, const train_values *values, training *work) 
     return prog_rank_open(run, values->file, &values->reading, false, &work->ranking, &work->read_seconds);
 }
 
+static int read_weights(program *run, const train_values *values, training *work) {
+    const thr_ranking_view view = thr_ranking_get_view(work->ranking);
+    const prog_numbers rows = {
+        .path = values->weights, .what = "weight", .of = "row", .file = values->file, .n = view.n_rows};
+    const prog_numbers queries = {
+        .path = values->query_weights, .what = "weight", .of = "query", .file = values->file, .n = view.n_queries};
+    int rc = PROG_DONE;
+
+    if (values->weights != NULL)
+        rc = prog_read_numbers(run, &rows, &work->weights);
+    if (rc == PROG_DONE && work->weights != NULL)
+        rc = prog_order_numbers(&view, &work->weights);
+    if (rc == PROG_DONE && values->query_weights != NULL)
+        rc = prog_read_numbers(run, &queries, &work->query_weights);
+    return rc;
+}
+
 /* The best so far, where training was stopped. */
 static int save_stopped(const train_values *values, const training *work) {
     thr_error err = {.status = THR_OK};
@@ -202,11 +235,21 @@ static int save_stopped(const train_values *values, const training *work) {
     return PROG_SIGNALLED + prog_stop_signal();
 }
 
+static void tell_step(void *user, const thr_rank_step *step) {
+    const char *file = user;
+
+    prog_detail("%s: step %" PRIu32 ", objective %.10g, gradient %.2g of that of zeros, %" PRIu64 " products, %s", file,
+                step->step, step->objective, step->gradient_norm / step->first_gradient_norm, step->n_products,
+                prog_time(step->seconds).text);
+}
+
 static int train(const program *run, const train_values *values, training *work) {
-    const thr_rank_options options_taken = rank_options(values, work);
+    thr_rank_options taken = rank_options(values, work);
     thr_error err = {.status = THR_OK};
-    const thr_status status =
-        thr_rank_train(run->context, work->ranking, &options_taken, &work->model, &work->report, &err);
+
+    taken.on_step = tell_step;
+    taken.on_step_user = (void *)(uintptr_t)values->file;
+    const thr_status status = thr_rank_train(run->context, work->ranking, &taken, &work->model, &work->report, &err);
 
     if (status == THR_ECANCELED && work->model != NULL && prog_stop_signal() != 0)
         return save_stopped(values, work);
@@ -278,6 +321,8 @@ static int run_train(program *run, const void *all_values) {
 
     if (rc == PROG_DONE)
         rc = read_files(run, values, &work);
+    if (rc == PROG_DONE)
+        rc = read_weights(run, values, &work);
     if (rc == PROG_DONE && values->folds != 0)
         rc = judge_costs(run, values, &work);
     if (rc == PROG_DONE)
@@ -290,6 +335,8 @@ static int run_train(program *run, const void *all_values) {
     thr_rank_model_free(work.model);
     thr_rank_model_free(work.start);
     thr_ranking_free(work.ranking);
+    free(work.weights);
+    free(work.query_weights);
     return rc;
 }
 
@@ -308,7 +355,8 @@ const prog_command prog_rank_train = {
         "least of half the weights' squares and, for each pair of rows of a query with different labels, C times the "
         "square of what the better one's score is short of being 1 above the other's. Labels are any numbers; the "
         "larger the better.\n\n"
-        "The same rows and options give the same model, to the bit, with any number of threads. SIGINT writes the best "
+        "The same rows and options give the same model, to the bit, with any number of threads. -v shows every step. "
+        "SIGINT writes the best "
         "model so far. Values are read as float32; all sums are made in double.",
     .arguments = arguments,
     .options = options,

@@ -102,6 +102,7 @@ const prog_command *const prog_commands[] = {
     &prog_eval_recall,
     &prog_eval_auc,
     &prog_eval_ndcg,
+    &prog_eval_bleu,
     &bench_scan_command,
     &bench_filter_command,
     &bench_search_command,

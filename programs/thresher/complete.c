@@ -225,8 +225,12 @@ void prog_complete_zsh(void) {
         (void)printf("\n_thresher_%s%s%s=(\n", (*c)->noun, (*c)->verb != NULL ? "_" : "", verb(*c));
         zsh_options((*c)->options);
         for (const prog_argument *a = (*c)->arguments; a->name != NULL; a++) {
-            (void)printf("        '%zu:%s%s:%s'\n", place++, a->required ? "" : ":", a->name,
-                         a->names == PROG_NAMES_DIR ? "_files -/" : "_files");
+            const char *files = a->names == PROG_NAMES_DIR ? "_files -/" : "_files";
+
+            if (a->many)
+                (void)printf("        '*:%s:%s'\n", a->name, files);
+            else
+                (void)printf("        '%zu:%s%s:%s'\n", place++, a->required ? "" : ":", a->name, files);
         }
         (void)printf(")\n");
     }

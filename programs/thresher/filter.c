@@ -23,6 +23,7 @@ bool prog_dtype_is_whole(thr_dtype dtype) {
         return true;
     case THR_DTYPE_NONE:
     case THR_DTYPE_F16:
+    case THR_DTYPE_BF16:
     case THR_DTYPE_F32:
     case THR_DTYPE_F64:
         break;
@@ -66,6 +67,7 @@ bool prog_id_at(const thr_matrix *rows, uint64_t row, uint32_t i, uint64_t *id) 
         return true;
     case THR_DTYPE_NONE:
     case THR_DTYPE_F16:
+    case THR_DTYPE_BF16:
     case THR_DTYPE_F32:
     case THR_DTYPE_F64:
         break;

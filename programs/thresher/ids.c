@@ -173,7 +173,7 @@ int prog_scores_read(prog_scores *scores, thr_context *context, const char *path
     }
     scores->n_columns = thr_reader_get_shape(reader).n_dims;
     if (thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE) {
-        prog_error("%s holds text; distances are numbers", path);
+        prog_error("%s holds text; rows of numbers are wanted", path);
         goto out;
     }
     for (;;) {
@@ -191,7 +191,7 @@ int prog_scores_read(prog_scores *scores, thr_context *context, const char *path
             goto out;
         }
         if (thr_matrix_to_f32(&rows, 0, rows.n_rows, scores->scores + scores->n_rows * scores->n_columns) != THR_OK) {
-            prog_error("%s holds %s, which are no distances", path, thr_dtype_name(rows.dtype));
+            prog_error("%s holds %s, which are no scores", path, thr_dtype_name(rows.dtype));
             goto out;
         }
         scores->n_rows += rows.n_rows;

@@ -456,6 +456,8 @@ static int read_word(program *run, const char *word, size_t *n_arguments) {
         prog_error("%s is empty; %s", arguments->name, prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
+    if (arguments->many)
+        return append((prog_list *)(void *)((char *)run->values + arguments->offset), word);
     *(const char **)((char *)run->values + arguments->offset) = word;
     *n_arguments += 1;
     return PROG_DONE;
@@ -470,7 +472,9 @@ static int check_complete(program *run) {
     if (run->command == NULL)
         return read_verb(run, NULL);
     for (const prog_argument *a = run->command->arguments; a->name != NULL; a++) {
-        if (a->required && *(const char **)((char *)run->values + a->offset) == NULL) {
+        const void *place = (const char *)run->values + a->offset;
+
+        if (a->required && (a->many ? ((const prog_list *)place)->n == 0 : *(const char *const *)place == NULL)) {
             prog_error("%s is missing; %s", a->name, prog_see_help(run));
             return PROG_WRONG_WORDS;
         }
@@ -513,6 +517,9 @@ void prog_parse_free(program *run) {
     for (const prog_option *o = run->command->options; prog_option_is(o); o++)
         if (o->kind == PROG_LIST)
             free((void *)((prog_list *)(void *)((char *)run->values + o->offset))->items);
+    for (const prog_argument *a = run->command->arguments; a->name != NULL; a++)
+        if (a->many)
+            free((void *)((prog_list *)(void *)((char *)run->values + a->offset))->items);
     free(run->values);
     run->values = NULL;
 }

@@ -61,9 +61,10 @@ typedef struct prog_option {
 typedef struct prog_argument {
     const char *name; /* "VECTORS"; NULL ends the table */
     const char *help;
-    size_t offset; /* of a const char *, NULL when not given */
+    size_t offset; /* of a const char *, NULL when not given; of a prog_list where there may be many */
     prog_names names;
     bool required;
+    bool many; /* the last one: all words that are left, and one at least where it is required */
 } prog_argument;
 
 /* Whether an entry is not the end of its table. */

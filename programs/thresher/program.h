@@ -95,6 +95,7 @@ extern const prog_command prog_rank_eval;
 extern const prog_command prog_eval_recall;
 extern const prog_command prog_eval_auc;
 extern const prog_command prog_eval_ndcg;
+extern const prog_command prog_eval_bleu;
 extern const prog_command bench_scan_command;   /* bench/scan.c */
 extern const prog_command bench_filter_command; /* bench/filter.c */
 extern const prog_command bench_search_command; /* bench/search.c */

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "json.h"
 #include "talk.h"
@@ -56,6 +58,19 @@ static void print_text(const char *path, const double *weights, uint32_t n) {
     for (uint32_t i = 0; i < shown; i++)
         (void)printf("%s%" PRIu32 ": %.6g%s", i == 0 ? "largest     " : "", largest[i] + 1, weights[largest[i]],
                      i + 1 < shown ? ", " : "\n");
+}
+
+bool prog_is_liblinear(const char *path) {
+    static const char start[] = "solver_type ";
+    char bytes[sizeof start - 1];
+    struct stat status;
+    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "rb") : NULL;
+    const bool is =
+        file != NULL && fread(bytes, 1, sizeof bytes, file) == sizeof bytes && memcmp(bytes, start, sizeof bytes) == 0;
+
+    if (file != NULL)
+        (void)fclose(file);
+    return is;
 }
 
 int prog_print_rank_model(program *run, const char *path, bool *is) {

@@ -5,9 +5,12 @@
 
 #include "program.h"
 
+/* Whether a file begins as LIBLINEAR's models do. */
+bool prog_is_liblinear(const char *path);
+
 /*
- * Print what a file of tensors is, if it is such a model, else nothing: *is says which. PROG_DONE, or an exit code
- * after saying what is wrong with one.
+ * Print what a file of tensors, or one of LIBLINEAR's, is, if it is such a model, else nothing: *is says which.
+ * PROG_DONE, or an exit code after saying what is wrong with one.
  */
 int prog_print_rank_model(program *run, const char *path, bool *is);
 

@@ -19,6 +19,7 @@ static const struct {
     {".ivecs", PROG_FORMAT_IVECS},
     {".jsonl", PROG_FORMAT_JSON},
     {".trec", PROG_FORMAT_TREC},
+    {".svm", PROG_FORMAT_SVM}, /* where there are features */
 };
 
 enum { N_ENDINGS = sizeof endings / sizeof endings[0] };
@@ -32,16 +33,16 @@ static bool ends_with(const char *text, const char *end) {
 
 /* ------------------------------------------------------------------------------------------------ open and close */
 
-static int wrong_ending(const char *path) {
-    const char *dot = strrchr(path, '.');
+static int wrong_ending(const char *path, size_t n_endings) {
+    const char *dot = strrchr(path, '.'), *more = n_endings == N_ENDINGS ? ", .trec or .svm" : " or .trec";
     prog_nearest nearest = prog_nearest_to(dot != NULL ? dot : "");
 
-    for (size_t i = 0; i < N_ENDINGS; i++)
+    for (size_t i = 0; i < n_endings; i++)
         prog_offer(&nearest, endings[i].ending);
     if (nearest.best != NULL)
-        prog_error("-o %s: the ending must be .ivecs, .jsonl or .trec; did you mean %s?", path, nearest.best);
+        prog_error("-o %s: the ending must be .ivecs, .jsonl%s; did you mean %s?", path, more, nearest.best);
     else
-        prog_error("-o %s: the ending must be .ivecs, .jsonl or .trec", path);
+        prog_error("-o %s: the ending must be .ivecs, .jsonl%s", path, more);
     return PROG_WRONG_WORDS;
 }
 
@@ -75,7 +76,10 @@ static int open_file(prog_results *results, const char *path) {
     return PROG_DONE;
 }
 
-int prog_results_open(prog_results *results, const char *path, bool json, prog_name_of *name_of, const void *named) {
+int prog_results_open(prog_results *results, const char *path, bool json, prog_name_of *name_of, const void *named,
+                      bool features) {
+    const size_t n_endings = features ? N_ENDINGS : N_ENDINGS - 1;
+
     *results = (prog_results){.format = json ? PROG_FORMAT_JSON : PROG_FORMAT_TABLE,
                               .file = stdout,
                               .name = path != NULL ? path : "standard output",
@@ -83,7 +87,7 @@ int prog_results_open(prog_results *results, const char *path, bool json, prog_n
                               .named = named};
     if (path == NULL)
         return PROG_DONE;
-    for (size_t i = 0; i < N_ENDINGS; i++) {
+    for (size_t i = 0; i < n_endings; i++) {
         if (!ends_with(path, endings[i].ending))
             continue;
         results->format = endings[i].format;
@@ -94,7 +98,7 @@ int prog_results_open(prog_results *results, const char *path, bool json, prog_n
         results->file = NULL;
         return open_file(results, path);
     }
-    return wrong_ending(path);
+    return wrong_ending(path, n_endings);
 }
 
 int prog_results_commit(prog_results *results) {
@@ -234,6 +238,13 @@ static void put_json(prog_results *results, const prog_answer *answer) {
     for (uint64_t i = 0; i < answer->n; i++)
         prog_json_real(&json, (double)answer->scores[i]);
     prog_json_close(&json, ']');
+    if (answer->found_scores != NULL) {
+        prog_json_key(&json, "search_scores");
+        prog_json_open(&json, '[');
+        for (uint64_t i = 0; i < answer->n; i++)
+            prog_json_real(&json, (double)answer->found_scores[i]);
+        prog_json_close(&json, ']');
+    }
     if (answer->log_probs != NULL)
         put_json_log_probs(&json, answer);
     if (results->name_of != NULL) {
@@ -275,12 +286,12 @@ static int put_ivecs(prog_results *results, const prog_answer *answer) {
     return PROG_DONE;
 }
 
-/* The columns of a run file are separated by white space, so nothing in them may hold any. */
+/* Columns of a run and words of a comment are separated by white space, so nothing in them may hold any. */
 static int check_word(const prog_results *results, const char *word) {
     if (word[0] != '\0' && strpbrk(word, " \t\v\f\r\n") == NULL)
         return PROG_DONE;
-    prog_error("%s: the name \"%s\" is empty or holds a blank, which .trec cannot write; write .jsonl", results->name,
-               word);
+    prog_error("%s: the name \"%s\" is empty or holds a blank, which %s cannot write; write .jsonl", results->name,
+               word, results->format == PROG_FORMAT_SVM ? ".svm" : ".trec");
     return PROG_FAILED;
 }
 
@@ -306,6 +317,27 @@ static int put_trec(prog_results *results, const prog_answer *answer) {
     return PROG_DONE;
 }
 
+/* Rows without a label yet: 0. A value has all digits that a float32 needs. */
+static int put_svm(prog_results *results, const prog_answer *answer) {
+    FILE *file = results->file;
+
+    for (uint64_t i = 0; i < answer->n; i++) {
+        const char *name = name_of(results, answer->ids[i]);
+        const float *features = answer->features + i * answer->n_features;
+
+        if (name != NULL && check_word(results, name) != PROG_DONE)
+            return PROG_FAILED;
+        (void)fprintf(file, "0 qid:%" PRIu64, results->n_queries);
+        for (uint32_t f = 0; f < answer->n_features; f++)
+            (void)fprintf(file, " %" PRIu32 ":%.9g", f + 1, (double)features[f]);
+        if (name != NULL)
+            (void)fprintf(file, " # docid = %s\n", name);
+        else
+            (void)fprintf(file, " # docid = %" PRIu64 "\n", answer->ids[i]);
+    }
+    return PROG_DONE;
+}
+
 bool prog_results_show_certified(const prog_results *results) {
     return results->format == PROG_FORMAT_JSON;
 }
@@ -323,6 +355,9 @@ int prog_results_put(prog_results *results, const prog_answer *answer) {
         break;
     case PROG_FORMAT_IVECS:
         rc = put_ivecs(results, answer);
+        break;
+    case PROG_FORMAT_SVM:
+        rc = put_svm(results, answer);
         break;
     case PROG_FORMAT_TREC:
         rc = put_trec(results, answer);

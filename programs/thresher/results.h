@@ -5,6 +5,7 @@
  *   .ivecs   int32 number of ids, then the ids; rows that are short are filled up with -1
  *   .jsonl   {"query":0,"ids":[...],"scores":[...],"names":[...],"certified":true,"matches":[{...}]} a line
  *   .trec    query Q0 item rank score thresher
+ *   .svm     0 qid:query 1:number 2:number ... # docid = item, where answers have features: rows to be labelled
  *
  * "-.jsonl" and the like write to standard output. A file is written as FILE.tmp and renamed when all is in it;
  * what is no regular file (a pipe, a device) is written directly.
@@ -20,7 +21,13 @@
 
 #include "json.h"
 
-typedef enum prog_format { PROG_FORMAT_TABLE, PROG_FORMAT_JSON, PROG_FORMAT_IVECS, PROG_FORMAT_TREC } prog_format;
+typedef enum prog_format {
+    PROG_FORMAT_TABLE,
+    PROG_FORMAT_JSON,
+    PROG_FORMAT_IVECS,
+    PROG_FORMAT_TREC,
+    PROG_FORMAT_SVM
+} prog_format;
 
 /* The name of an item of what is searched, or NULL. */
 typedef const char *prog_name_of(const void *named, uint64_t id);
@@ -53,6 +60,9 @@ typedef struct prog_answer {
     const uint8_t *certified;     /* whether it is certainly the exact one; NULL: not known */
     const prog_match *matches;    /* item i's are matches[match_ends[i - 1]] to matches[match_ends[i] - 1], from 0; */
     const uint64_t *match_ends;   /* NULL: not asked for */
+    const float *features;        /* n x n_features, or NULL */
+    uint32_t n_features;          /* of each item */
+    const float *found_scores;    /* the search's, where another order was given; or NULL */
     const float *log_probs;       /* of words, or NULL: items have none */
     const char *normaliser;       /* with log_probs: over which words they are, ... */
     const uint32_t *n_candidates; /* ... and how many were scored */
@@ -60,9 +70,11 @@ typedef struct prog_answer {
 
 /*
  * path is what -o says, NULL for standard output, where json chooses JSON instead of the table. name_of may be NULL.
- * Answers PROG_DONE or an exit code after having said what is wrong.
+ * features: whether answers have them, so that they can be .svm. Answers PROG_DONE or an exit code after having said
+ * what is wrong.
  */
-int prog_results_open(prog_results *results, const char *path, bool json, prog_name_of *name_of, const void *named);
+int prog_results_open(prog_results *results, const char *path, bool json, prog_name_of *name_of, const void *named,
+                      bool features);
 
 /* Whether what is written says which answers are certified. */
 bool prog_results_show_certified(const prog_results *results);

@@ -28,9 +28,12 @@ static void choose_k(prog_search *s) {
         prog_note("k is %" PRIu64 ", but the filter lets only %s items through: rows are shorter", s->values->k,
                   prog_exact(most).text);
     s->width = s->values->k < most ? s->values->k : most;
-    s->k = s->width + (is_like ? 1 : 0);
+    s->depth = s->values->rerank.depth < most ? s->values->rerank.depth : most;
+    if (s->depth < s->width)
+        s->depth = s->width;
+    s->k = s->depth + (is_like ? 1 : 0);
     if (s->width == 0)
-        s->width = 1;
+        s->depth = s->width = 1;
     if (s->k == 0)
         s->k = 1;
 }
@@ -85,7 +88,7 @@ int prog_search_prepare(prog_search *s) {
         s->options.filter_bits = s->filter.n_bits;
     }
     rc = prog_results_open(&s->results, values->output, s->run->globals.json, s->info.has_names ? name_of : NULL,
-                           s->index);
+                           s->index, values->rerank.columns != NULL);
     if (rc != PROG_DONE)
         return rc;
     if (prog_search_by_radius(values)) {
@@ -96,6 +99,8 @@ int prog_search_prepare(prog_search *s) {
     }
     if (rc == PROG_DONE)
         rc = allocate_certified(s);
+    if (rc == PROG_DONE)
+        rc = prog_rerank_open(&s->rerank, s->run, &values->rerank, s->index, s->depth);
     return rc == PROG_DONE ? prog_features_open(&s->features, s->run, &values->features, s->index, values->dir,
                                                 s->batch, &s->options)
                            : rc;
@@ -146,6 +151,20 @@ static int ask(prog_search *s, const thr_matrix *queries, uint64_t first) {
     return PROG_DONE;
 }
 
+/* Put an answer, which stands at `at`, in the order of a model; it may be deeper than what is shown. */
+static int rank(prog_search *s, uint64_t at, prog_answer *one) {
+    if (s->rerank.n_features == 0)
+        return PROG_DONE;
+    const int rc = prog_rerank_answer(&s->rerank, one->n, s->ids + at, s->scores + at);
+
+    if (one->n > one->width)
+        one->n = one->width;
+    one->features = s->rerank.rows;
+    one->n_features = s->rerank.n_features;
+    one->found_scores = s->rerank.model != NULL ? s->rerank.found : NULL;
+    return rc;
+}
+
 /* Search a batch and write its answers; first is the number of its first query. */
 static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
     int rc = prog_features_next(&s->features, queries->n_rows);
@@ -156,11 +175,11 @@ static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
         prog_features_count(&s->features, queries->n_rows);
     for (uint64_t q = 0; q < queries->n_rows && rc == PROG_DONE; q++) {
         const uint64_t *self = s->like != NULL ? s->like + first + q : NULL;
-        uint64_t n = s->k, width = s->width, at = q * s->k;
+        uint64_t n = s->k, depth = s->depth, width = s->width, at = q * s->k;
 
         if (prog_search_by_radius(s->values)) {
             rc = prog_search_take_found(s, q, &n);
-            width = n;
+            depth = width = n;
             at = 0;
             if (rc != PROG_DONE)
                 return rc;
@@ -169,11 +188,13 @@ static int answer(prog_search *s, const thr_matrix *queries, uint64_t first) {
                            .text = s->values->text.n > 0 ? s->values->text.items[first + q] : NULL,
                            .ids = s->ids + at,
                            .scores = s->scores + at,
-                           .n = tidy(s->ids + at, s->scores + at, n, width, self),
+                           .n = tidy(s->ids + at, s->scores + at, n, depth, self),
                            .width = width,
                            .certified = s->certified == NULL ? NULL : s->certified + q};
 
-        rc = prog_features_explain(&s->features, q, &one);
+        rc = rank(s, at, &one);
+        if (rc == PROG_DONE)
+            rc = prog_features_explain(&s->features, q, &one);
         if (rc == PROG_DONE)
             rc = prog_results_put(&s->results, &one);
         s->n_found += one.n;
@@ -286,6 +307,7 @@ void prog_search_free(prog_search *s) {
     prog_results_drop(&s->results);
     prog_filter_free(&s->filter);
     prog_features_free(&s->features);
+    prog_rerank_free(&s->rerank);
     thr_radius_result_free(s->found);
     free(s->ids);
     free(s->scores);

@@ -7,6 +7,7 @@
 
 #include "filter.h"
 #include "program.h"
+#include "rerank.h"
 #include "results.h"
 #include "search_features.h"
 
@@ -26,6 +27,7 @@ typedef struct prog_search_values {
     uint64_t query_bits;
     const char *filter;
     prog_features_values features;
+    prog_rerank_values rerank;
     const char *output;
 } prog_search_values;
 
@@ -38,11 +40,13 @@ typedef struct prog_search {
     thr_search_options options;
     prog_filter filter;
     prog_features features;
+    prog_rerank rerank;
     prog_results results;
     float least_score;        /* by radius: what the library is asked for; */
     thr_radius_result *found; /* and what a batch's answers are */
     uint64_t n_found;         /* so far */
     uint64_t k;               /* else what it is asked for; */
+    uint64_t depth;           /* what of it is put in order, without an item itself; */
     uint64_t width;           /* what is shown at most; */
     uint64_t *ids;            /* batch x k; by radius one answer, */
     float *scores;            /* which has so much */

@@ -32,12 +32,21 @@ STRUCTS = {
     "thr_dual_hit": _abi.DualHit,
     "thr_dual_quality": _abi.DualQuality,
     "thr_csr": _abi.Csr,
+    "thr_ranking_options": _abi.RankingOptions,
+    "thr_ranking_view": _abi.RankingView,
+    "thr_rank_step": _abi.RankStep,
     "thr_rank_options": _abi.RankOptions,
     "thr_rank_report": _abi.RankReport,
     "thr_judged": _abi.Judged,
     "thr_quality_options": _abi.QualityOptions,
     "thr_pair_quality": _abi.PairQuality,
     "thr_quality": _abi.Quality,
+    "thr_decoder": _abi.Decoder,
+    "thr_beam_options": _abi.BeamOptions,
+    "thr_beam_result": _abi.BeamResult,
+    "thr_bleu_texts": _abi.BleuTexts,
+    "thr_bleu_options": _abi.BleuOptions,
+    "thr_bleu_score": _abi.BleuScore,
     "thr_index_build_options": _abi.IndexBuildOptions,
     "thr_index_info": _abi.IndexInfo,
     "thr_search_options": _abi.SearchOptions,
@@ -48,13 +57,17 @@ STRUCTS = {
     "thr_hits_queries": _abi.HitsQueries,
     "thr_hits_search_options": _abi.HitsSearchOptions,
     "thr_hits_changes": _abi.HitsChanges,
+    "thr_head_build_options": _abi.HeadBuildOptions,
+    "thr_head_info": _abi.HeadInfo,
     "thr_head_query_options": _abi.HeadQueryOptions,
+    "thr_head_recall": _abi.HeadRecall,
+    "thr_head_loss": _abi.HeadLoss,
     "thr_translator_options": _abi.TranslatorOptions,
     "thr_translation": _abi.Translation,
     "thr_translations": _abi.Translations,
 }
 FIELDS = {"allocate": "allocator.allocate", "release": "allocator.release", "allocator_user": "allocator.user"}
-DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64"}
+DTYPES = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"}
 
 
 def numbers() -> dict[str, int]:
@@ -66,7 +79,12 @@ def numbers() -> dict[str, int]:
         "THR_DEVICE_NAME_SIZE": _abi.DEVICE_NAME_SIZE,
         "THR_OK": _abi.OK,
         "THR_FLOAT_BITS": _abi.FLOAT_BITS,
+        "THR_HEAD_AUTO": _abi.HEAD_AUTO,
         "THR_HITS_MAX_FEATURE": _abi.HITS_MAX_FEATURE,
+        "THR_BEAM_NO_WORD": _abi.BEAM_NO_WORD,
+        "THR_BEAM_MAX_LENGTH": _abi.BEAM_MAX_LENGTH,
+        "THR_BLEU_ORDER": _abi.BLEU_ORDER,
+        "THR_BLEU_SIGNATURE_SIZE": _abi.BLEU_SIGNATURE_SIZE,
     }
     wanted.update({f"THR_{name}": number for name, number in _abi.STATUS.items()})
     wanted.update({f"THR_METRIC_{name.upper()}": number for name, number in _abi.METRIC.items()})
@@ -78,12 +96,17 @@ def numbers() -> dict[str, int]:
     wanted.update({f"THR_RANK_SCALE_{name.upper()}": number for name, number in _abi.RANK_SCALE.items()})
     wanted.update({f"THR_DUAL_{name.upper()}": number for name, number in _abi.DUAL_OPTIMISER.items()})
     wanted.update({f"THR_GAIN_{name.upper()}": number for name, number in _abi.GAIN.items()})
+    wanted.update({f"THR_BEAM_PENALTY_{name.upper()}": number for name, number in _abi.BEAM_PENALTY.items()})
+    wanted.update({f"THR_BEAM_STOP_{name.upper()}": number for name, number in _abi.BEAM_STOP.items()})
+    wanted.update({f"THR_BLEU_TOKENISER_{name.upper()}": number for name, number in _abi.BLEU_TOKENISER.items()})
+    smoothing = {name.upper().replace("-", "_"): number for name, number in _abi.BLEU_SMOOTHING.items()}
+    wanted.update({f"THR_BLEU_SMOOTHING_{name}": number for name, number in smoothing.items()})
     wanted.update({f"THR_CONVENTION_{name.upper()}": number for name, number in _abi.CONVENTION.items()})
     wanted.update({f"THR_HITS_ORDER_{name.upper()}": number for name, number in _abi.HITS_ORDER.items()})
     wanted.update({f"THR_HITS_VALUE_{name.upper()}": number for name, number in _abi.HITS_VALUE.items()})
     wanted.update({f"THR_HEAD_SCREEN_{name.upper()}": number for name, number in _abi.HEAD_SCREEN.items()})
     wanted.update({f"THR_HEAD_NORMALISER_{name.upper()}": number for name, number in _abi.HEAD_NORMALISER.items()})
-    wanted.update({f"THR_BEAM_PENALTY_{name.upper()}": number for name, number in _abi.BEAM_PENALTY.items()})
+    wanted.update({f"THR_HEAD_COMBINE_{name.upper()}": number for name, number in _abi.HEAD_COMBINE.items()})
     wanted.update({f"THR_ROTATE_{name.upper()}": number for name, number in _abi.ROTATE.items()})
     for name, number in _abi.DTYPE.items():
         short = DTYPES.get(name, name.upper().replace("UINT", "U").replace("INT", "I"))

@@ -41,6 +41,54 @@ class Csr:
         return np.asarray(self._dense, dtype)
 
 
+class Files(Case):
+    LINES = "2 qid:7 1:0.5 3:-1\n0 qid:3 2:1e-3\n1.5 qid:7 3:4 # GX001\n-1 qid:3 1:1\n"
+
+    def write(self, text: str, name: str = "rows.svm") -> str:
+        path = self.path(name)
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def test_rows_come_back_in_the_order_of_the_file(self) -> None:
+        x, y, qid = thresher.read_ranking(self.write(self.LINES))
+        wanted = np.array([[0.5, 0, -1], [0, 1e-3, 0], [0, 0, 4], [1, 0, 0]], np.float32)
+        np.testing.assert_array_equal(x, wanted)
+        np.testing.assert_array_equal(y, [2, 0, 1.5, -1])
+        np.testing.assert_array_equal(qid, [7, 3, 7, 3])
+        self.assertEqual((x.dtype, y.dtype, qid.dtype), (np.float32, np.float64, np.uint64))
+
+    def test_few_of_many_features(self) -> None:
+        wanted = np.zeros((2, 1000), np.float32)
+        wanted[0, 999], wanted[1, [4, 5]] = 1, [2, 3]
+        few = "1 qid:1 1000:1\n0 qid:1 5:2 6:3\n"
+        path = self.write(few)
+        np.testing.assert_array_equal(thresher.read_ranking(path).X, wanted)
+        try:
+            import scipy.sparse
+        except ImportError:
+            self.skipTest("scipy is not there")
+        for name, text in (("few.svm", few), ("all.svm", self.LINES)):
+            path = self.write(text, name)
+            sparse = thresher.read_ranking(path, sparse=True).X
+            self.assertTrue(scipy.sparse.issparse(sparse))
+            np.testing.assert_array_equal(sparse.toarray(), thresher.read_ranking(path).X)
+
+    def test_files_without_queries_and_queries_beside_them(self) -> None:
+        path = self.write("1 1:1\n0 1:2\n3 1:0\n")
+        with self.assertRaisesRegex(thresher.FormatError, "qid"):
+            thresher.read_ranking(path)
+        self.assertIsNone(thresher.read_ranking(path, queries=False).qid)
+        self.write("1\n2\n", "rows.svm.query")
+        np.testing.assert_array_equal(thresher.read_ranking(path).qid, [0, 1, 1])
+
+    def test_what_cannot_be_read_is_said(self) -> None:
+        with self.assertRaisesRegex(thresher.FormatError, "line 2"):
+            thresher.read_ranking(self.write("1 qid:1 1:1\n1 qid:1 what\n"))
+        with self.assertRaises(thresher.FileMissingError):
+            thresher.read_ranking(self.path("none.svm"))
+
+
 class Rank(Case):
     def setUp(self) -> None:
         super().setUp()
@@ -71,6 +119,18 @@ class Rank(Case):
         self.assertAlmostEqual(model.score(self.x, self.y, self.qid), right, delta=1e-12)
         self.assertAlmostEqual(model.report_.pairwise_accuracy, right, delta=1e-12)
         self.assertGreater(right, 0.7)
+
+    def test_a_weight_of_two_is_a_row_that_is_there_twice(self) -> None:
+        weights = np.arange(200) % 3
+        copies = np.repeat(np.arange(200), weights)
+        for qid, repeated in ((self.qid, self.qid[copies]), (None, None)):
+            weighted = thresher.RankSVM(0.2, epsilon=1e-10).fit(self.x, self.y, qid, sample_weight=weights)
+            there = thresher.RankSVM(0.2, epsilon=1e-10).fit(self.x[copies], self.y[copies], repeated)
+            np.testing.assert_allclose(weighted.coef_, there.coef_, rtol=1e-7, atol=1e-9)
+        wrong = ((weights[1:], ValueError), (np.full(200, -1.0), thresher.ArgumentError), (["a"] * 200, TypeError))
+        for given, kind in wrong:
+            with self.assertRaises(kind):
+                thresher.RankSVM().fit(self.x, self.y, self.qid, sample_weight=given)
 
     def test_one_query_where_none_is_given(self) -> None:
         alone = thresher.RankSVM(0.1).fit(self.x, self.y)
@@ -124,6 +184,65 @@ class Rank(Case):
             fit(bad, self.y, self.qid)
         with self.assertRaisesRegex(ValueError, "X has 4 features, but RankSVM is expecting 5"):
             thresher.RankSVM().fit(self.x, self.y, self.qid).predict(self.x[:, :4])
+
+    def test_cross_validation_is_training_without_a_fold(self) -> None:
+        model = thresher.RankSVM(epsilon=1e-9)
+        shares = model.cross_validate(self.x, self.y, self.qid, Cs=[0.01, 1], folds=len(set(self.qid)))
+        wanted = []
+        for c in (0.01, 1):
+            right = pairs = 0  # as many folds as queries: each is judged by all others
+            for query in set(self.qid):
+                own = self.qid == query
+                fitted = thresher.RankSVM(c, epsilon=1e-9).fit(self.x[~own], self.y[~own], self.qid[~own])
+                scores, labels = fitted.predict(self.x[own]), self.y[own]
+                better = labels[:, None] > labels
+                right, pairs = right + (better & (scores[:, None] > scores)).sum(), pairs + better.sum()
+            wanted.append(right / pairs)
+        np.testing.assert_allclose(shares, wanted, atol=1e-12)
+        self.assertFalse(hasattr(model, "coef_"))
+        with self.assertRaisesRegex(thresher.ArgumentError, "give them ascending"):
+            model.cross_validate(self.x, self.y, self.qid, Cs=[1, 0.1])
+        with self.assertRaisesRegex(thresher.ArgumentError, "99 folds of 9 queries"):
+            model.cross_validate(self.x, self.y, self.qid, Cs=[1], folds=99)
+
+    def test_what_a_search_found_is_ranked(self) -> None:
+        model = thresher.RankSVM().fit(self.x, self.y, self.qid)
+        draw = np.random.default_rng(3)
+        ids = np.array([draw.permutation(200)[:9] for _ in range(6)], np.uint64)
+        ids[2, 7:] = ids[4, :] = thresher.NO_ID
+        x = self.x[np.where(ids == thresher.NO_ID, 0, ids).astype(int)]
+        x[0, 1] = x[0, 5]  # equal scores
+        ranked, scores = model.rerank(ids, x)
+        for q in range(6):
+            there = [i for i in range(9) if ids[q, i] != thresher.NO_ID]
+            own = model.predict(x[q])
+            wanted = sorted(there, key=lambda i: (-round(float(own[i]), 12), int(ids[q, i])))
+            self.assertEqual(ranked[q].tolist(), [int(ids[q, i]) for i in wanted] + [thresher.NO_ID] * (9 - len(there)))
+            np.testing.assert_allclose(scores[q, : len(there)], own[wanted], rtol=1e-9)
+            self.assertTrue(np.all(scores[q, len(there) :] == -np.inf))
+        alone, first = model.rerank(ids[0], x[0])
+        np.testing.assert_array_equal(alone, ranked[0])
+        np.testing.assert_array_equal(first, scores[0])
+        with self.assertRaisesRegex(thresher.ArgumentError, "candidates of 4 features for a model of 5"):
+            model.rerank(ids, x[:, :, :4])
+        with self.assertRaisesRegex(ValueError, r"shape \[6, 9\] and \[6, 8, 5\]"):
+            model.rerank(ids, x[:, :8])
+        x[3, 2, 1] = np.inf
+        with self.assertRaisesRegex(thresher.ArgumentError, f"feature 2 of item {ids[3, 2]} is inf"):
+            model.rerank(ids, x)
+
+    def test_steps_are_told(self) -> None:
+        steps: list[thresher.RankStep] = []
+        report = thresher.RankSVM().fit(self.x, self.y, self.qid, on_step=steps.append).report_
+        self.assertEqual([step.step for step in steps], list(range(report.n_steps + 1)))
+        self.assertEqual(steps[0].gradient_norm, report.first_gradient_norm)
+        self.assertEqual((steps[-1].objective, steps[-1].n_products), (report.objective, report.n_products))
+
+        def fail(step: thresher.RankStep) -> None:
+            raise KeyError(step.step)
+
+        with self.assertRaisesRegex(KeyError, "0"):
+            thresher.RankSVM().fit(self.x, self.y, self.qid, on_step=fail)
 
     def test_progress_may_stop_it(self) -> None:
         with self.assertRaises(thresher.CanceledError):

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from . import _abi
 from ._about import LibraryInfo, info
+from ._beam import BeamSequence, beam_search
+from ._bleu import Bleu, bleu, sentence_bleu
 from ._devices import DeviceInfo, devices
 from ._dual import Dual, DualInfo, DualQuality, DualReport
 from ._errors import (
@@ -32,13 +34,15 @@ from ._errors import (
     UnsupportedError,
 )
 from ._filters import Filter
+from ._head import Head, HeadInfo, HeadLoss, HeadRecall
 from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
 from ._index_info import IndexInfo
 from ._library import lib
 from ._metric import recall
 from ._quality import RankQuality, ndcg, rank_quality
-from ._rank import RankReport, RankSVM
+from ._rank import RankReport, RankStep, RankSVM
+from ._ranking import RankingRows, read_ranking
 from ._tower import Tower, TowerInfo
 from ._train import TowerEpoch, TowerQuality, TowerReport
 from ._translate import Translation, Translator
@@ -52,6 +56,8 @@ __version__: str = lib.thr_version().decode()
 __all__ = [
     "NO_ID",
     "ArgumentError",
+    "BeamSequence",
+    "Bleu",
     "CanceledError",
     "DeviceError",
     "DeviceInfo",
@@ -65,6 +71,10 @@ __all__ = [
     "FileMissingError",
     "Filter",
     "FormatError",
+    "Head",
+    "HeadInfo",
+    "HeadLoss",
+    "HeadRecall",
     "Hits",
     "HitsInfo",
     "HitsTarget",
@@ -76,7 +86,9 @@ __all__ = [
     "NotFoundError",
     "RankQuality",
     "RankReport",
+    "RankStep",
     "RankSVM",
+    "RankingRows",
     "Tower",
     "TowerEpoch",
     "TowerInfo",
@@ -85,11 +97,15 @@ __all__ = [
     "Translation",
     "Translator",
     "UnsupportedError",
+    "beam_search",
+    "bleu",
     "devices",
     "info",
     "join_words",
     "ndcg",
     "rank_quality",
+    "read_ranking",
     "recall",
+    "sentence_bleu",
     "split_words",
 ]

@@ -40,15 +40,24 @@ DUAL_LOSS = {"ndcg": 0, "product": 1, "sum": 2}
 DUAL_VALUE = {"difference": 0, "swap": 1}
 DUAL_OPTIMISER = {"adam": 0, "ftrl": 1}
 ROTATE = {"auto": 0, "on": 1, "off": 2}
-HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3}
-HEAD_NORMALISER = {"candidates": 0, "exact": 1}
-BEAM_PENALTY = {"none": 0, "wu": 1, "length": 2}
 HITS_ORDER = {"features": 0, "rows": 1}
 HITS_VALUE = {"sum": 0, "sigmoid": 1}
 GAIN = {"exponential": 0, "linear": 1}
 RANK_METHOD = {"line_search": 0, "trust_region": 1}
 RANK_SCALE = {"pair": 0, "query": 1, "mean": 2}
+BEAM_PENALTY = {"none": 0, "wu": 1, "length": 2}
+BEAM_STOP = {"exact": 0, "enough": 1}
+BEAM_NO_WORD = 2**32 - 1
+BEAM_MAX_LENGTH = 2**20
+BLEU_TOKENISER = {"13a": 0, "none": 1}
+BLEU_SMOOTHING = {"exp": 0, "none": 1, "floor": 2, "add-k": 3}
+BLEU_ORDER = 4
+BLEU_SIGNATURE_SIZE = 128
 CONVENTION = {"letor": 0, "lightgbm": 1, "xgboost": 2, "xgboost_minus": 3}
+HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3}
+HEAD_NORMALISER = {"candidates": 0, "exact": 1}
+HEAD_COMBINE = {"largest": 0, "sum": 1}
+HEAD_AUTO = 2**32 - 1
 HITS_MAX_FEATURE = 2**28 - 1
 DTYPE = {
     "none": 0,
@@ -61,10 +70,16 @@ DTYPE = {
     "uint32": 7,
     "int64": 8,
     "uint64": 9,
+    "bfloat16": 10,
 }
+HEAD_DTYPE = {name: DTYPE[name] for name in ("float32", "float16", "bfloat16", "int8")}
+"""What weights may be kept as."""
 
 ProgressFn = ctypes.CFUNCTYPE(c_bool, c_void_p, c_char_p, c_uint64, c_uint64)
 RowsFn = ctypes.CFUNCTYPE(c_uint64, c_void_p, c_uint64, c_uint64, c_void_p)
+DecoderStart = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p)
+DecoderStep = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_uint64, c_void_p, c_void_p)
+DecoderReorder = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_uint64, c_void_p)
 
 
 class Error(ctypes.Structure):
@@ -352,6 +367,81 @@ class Quality(ctypes.Structure):
     ]
 
 
+class Decoder(ctypes.Structure):
+    _fields_ = [
+        ("self", c_void_p),
+        ("start", DecoderStart),
+        ("step", DecoderStep),
+        ("reorder", DecoderReorder),
+    ]
+
+
+class BeamOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("beam", c_uint32),
+        ("n_best", c_uint32),
+        ("start_word", c_uint32),
+        ("end_word", c_uint32),
+        ("min_length", c_uint32),
+        ("max_length", c_uint32),
+        ("penalty", c_int),
+        ("stop", c_int),
+        ("alpha", c_double),
+        ("never", c_void_p),
+        ("n_never", c_uint64),
+        ("query", c_void_p),
+    ]
+
+
+class BeamResult(ctypes.Structure):
+    _fields_ = [
+        ("n_sentences", c_uint64),
+        ("n_sequences", c_uint64),
+        ("first_of", c_void_p),
+        ("offsets", c_void_p),
+        ("words", c_void_p),
+        ("word_log_probs", c_void_p),
+        ("log_probs", c_void_p),
+        ("scores", c_void_p),
+        ("ended", c_void_p),
+        ("n_steps", c_uint64),
+        ("n_states", c_uint64),
+    ]
+
+
+class BleuTexts(ctypes.Structure):
+    _fields_ = [
+        ("n", c_uint64),
+        ("offsets", c_void_p),
+        ("bytes", c_char_p),
+    ]
+
+
+class BleuOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("tokeniser", c_int),
+        ("smoothing", c_int),
+        ("smoothing_value", c_double),
+        ("lower_case", c_bool),
+        ("effective_order", c_bool),
+    ]
+
+
+class BleuScore(ctypes.Structure):
+    _fields_ = [
+        ("bleu", c_double),
+        ("precisions", c_double * BLEU_ORDER),
+        ("brevity_penalty", c_double),
+        ("n_sentences", c_uint64),
+        ("hypothesis_length", c_uint64),
+        ("reference_length", c_uint64),
+        ("counts", c_uint64 * BLEU_ORDER),
+        ("totals", c_uint64 * BLEU_ORDER),
+    ]
+
+
 class Csr(ctypes.Structure):
     _fields_ = [
         ("starts", c_void_p),
@@ -360,6 +450,50 @@ class Csr(ctypes.Structure):
         ("n_rows", c_uint64),
         ("n_columns", c_uint32),
     ]
+
+
+class RankingOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("without_queries", c_bool),
+        ("without_comments", c_bool),
+        ("cache", c_bool),
+    ]
+
+
+class RankingView(ctypes.Structure):
+    _fields_ = [
+        ("n_rows", c_uint64),
+        ("n_queries", c_uint64),
+        ("n_features", c_uint32),
+        ("has_queries", c_bool),
+        ("offsets", c_void_p),
+        ("queries", c_void_p),
+        ("labels", c_void_p),
+        ("rows", c_void_p),
+        ("dense", c_void_p),
+        ("sparse", Csr),
+    ]
+
+
+class RankingViewRoom(ctypes.Structure):
+    """What thr_ranking_get_view returns, with room for what later versions add."""
+
+    _fields_ = [("view", RankingView), ("room", c_char * 512)]
+
+
+class RankStep(ctypes.Structure):
+    _fields_ = [
+        ("objective", c_double),
+        ("gradient_norm", c_double),
+        ("first_gradient_norm", c_double),
+        ("seconds", c_double),
+        ("n_products", c_uint64),
+        ("step", c_uint32),
+    ]
+
+
+RankStepFn = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(RankStep))
 
 
 class RankOptions(ctypes.Structure):
@@ -372,6 +506,9 @@ class RankOptions(ctypes.Structure):
         ("scale", c_int),
         ("query_weights", c_void_p),
         ("start", c_void_p),
+        ("row_weights", c_void_p),
+        ("on_step", RankStepFn),
+        ("on_step_user", c_void_p),
     ]
 
 
@@ -564,6 +701,48 @@ class HitsChanges(ctypes.Structure):
     ]
 
 
+class HeadBuildOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("dtype", c_int),
+        ("bias", c_void_p),
+        ("n_bias", c_uint64),
+        ("frequent", c_void_p),
+        ("n_frequent", c_uint64),
+        ("n_bands", c_uint32),
+        ("n_hashes", c_uint32),
+        ("n_places", c_uint32),
+        ("n_planes", c_uint32),
+        ("seed", c_uint64),
+    ]
+
+
+class HeadInfo(ctypes.Structure):
+    _fields_ = [
+        ("n_words", c_uint32),
+        ("n_dims", c_uint32),
+        ("dtype", c_int),
+        ("has_bias", c_bool),
+        ("has_order", c_bool),
+        ("n_bands", c_uint32),
+        ("n_hashes", c_uint32),
+        ("n_places", c_uint32),
+        ("n_codes", c_uint64),
+        ("n_planes", c_uint32),
+        ("weight_bytes", c_uint64),
+        ("hash_bytes", c_uint64),
+        ("plane_bytes", c_uint64),
+        ("file_bytes", c_uint64),
+        ("format_version", c_uint32),
+    ]
+
+
+class HeadInfoRoom(ctypes.Structure):
+    """What thr_head_get_info returns, with room for what later versions add."""
+
+    _fields_ = [("info", HeadInfo), ("room", c_char * 512)]
+
+
 class HeadQueryOptions(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -577,6 +756,24 @@ class HeadQueryOptions(ctypes.Structure):
         ("always", c_void_p),
         ("n_always", c_uint64),
         ("n_candidates", c_void_p),
+    ]
+
+
+class HeadRecall(ctypes.Structure):
+    _fields_ = [
+        ("recall", c_double),
+        ("worst", c_double),
+        ("candidates", c_double),
+    ]
+
+
+class HeadLoss(ctypes.Structure):
+    _fields_ = [
+        ("recall", c_double),
+        ("worst", c_double),
+        ("first", c_double),
+        ("candidates", c_double),
+        ("log_prob_error", c_double),
     ]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,9 @@ from . import _abi
 AnyArray = npt.NDArray[Any]
 
 # What the library reads as it is; values are widened or rounded to float32 there.
-CODES: dict[np.dtype[Any], int] = {np.dtype(name): code for name, code in _abi.DTYPE.items() if name != "none"}
+CODES: dict[np.dtype[Any], int] = {
+    np.dtype(name): code for name, code in _abi.DTYPE.items() if name not in ("none", "bfloat16")
+}
 _SMALL = (np.dtype(np.int16), np.dtype(np.uint16))  # whole numbers that float32 holds
 _READABLE = "float32, float16, float64 or integers"
 _byte_at: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
@@ -75,6 +78,18 @@ def vectors(thing: Any, what: str, *, one_row: bool) -> AnyArray:
     if native not in CODES and native not in _SMALL:
         raise TypeError(f"{what}: values of type {array.dtype} were given: {_READABLE} are wanted")
     return array
+
+
+def bfloat16(thing: Any) -> AnyArray | None:
+    """
+    The bits, uint16, of an array of bfloat16, which numpy has not: of ml_dtypes, or a CPU tensor of torch. None: it is none.
+    """
+    kind = str(getattr(thing, "dtype", ""))
+    if kind == "bfloat16" and isinstance(thing, np.ndarray):
+        return thing.view(np.uint16)
+    if kind == "torch.bfloat16":
+        return np.asarray(thing.detach().view(sys.modules["torch"].int16).numpy()).view(np.uint16)
+    return None
 
 
 def integers(thing: Any, what: str) -> AnyArray:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from ctypes import byref, c_void_p, string_at
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,10 @@ import numpy.typing as npt
 from . import _abi, _arrays, _errors
 from ._checks import choice, encoded_path, whole
 from ._context import shared_context
-from ._jobs import Job, Progress
+from ._jobs import Job, Progress, call_back
 from ._library import defaults, lib
 from ._quality import rank_quality
+from ._ranking import Ranking, column, features_of
 from ._train import number
 
 _PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "threads")
@@ -39,65 +41,61 @@ class RankReport(NamedTuple):
     converged: bool
 
 
-def _features(x: Any) -> Any:
-    """A dense array [n, n_features] of numbers, or a scipy CSR matrix as it is."""
-    if hasattr(x, "indptr") or hasattr(x, "tocsr"):
-        return x if hasattr(x, "indptr") and getattr(x, "format", "csr") == "csr" else x.tocsr()
-    array = _arrays.as_numpy(x, "X")
-    if array.ndim != 2:
-        raise ValueError(f"X: an array of shape {list(array.shape)} was given: [n, n_features] is wanted")
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"X: values of type {array.dtype} were given: numbers are wanted")
-    return array
+class RankStep(NamedTuple):
+    """Where a training is after a Newton step, or where it begins, step 0; seconds since it was called."""
+
+    objective: float
+    gradient_norm: float
+    first_gradient_norm: float
+    seconds: float
+    n_products: int
+    step: int
 
 
-def _column(thing: Any, what: str, n: int) -> Any:
-    array = _arrays.as_numpy(thing, what)
-    if array.shape != (n,):
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [{n}] is wanted, one a row of X")
-    return array
+OnStep = Callable[[RankStep], object]
 
 
-class _Ranking:
-    """A thr_ranking while the library learns from it: it has copies of all rows."""
+def _tell_steps(options: Any, on_step: OnStep | None) -> None:
+    if on_step is None:
+        return
+    tell = on_step
 
-    def __init__(self, context: Any, x: Any, y: Any, qid: Any) -> None:
-        self.pointer: int | None = None
-        made, err = c_void_p(), _errors.slot.error
-        labels = _column(y, "y", x.shape[0])
-        if labels.dtype.kind not in "fiub":
-            raise TypeError(f"y: values of type {labels.dtype} were given: numbers are wanted")
-        labels = np.ascontiguousarray(labels, np.float64)
-        queries = None
-        if qid is not None:
-            queries = _column(_arrays.integers(qid, "qid"), "qid", x.shape[0]).astype(np.uint64)
-        rest = _arrays.address(labels), None if queries is None else _arrays.address(queries), byref(made), byref(err)
-        if hasattr(x, "indptr"):
-            x = x.copy() if not x.has_sorted_indices else x
-            x.sort_indices()
-            starts = np.ascontiguousarray(x.indptr, np.uint64)
-            columns = np.ascontiguousarray(x.indices, np.uint32)
-            values = np.ascontiguousarray(x.data, np.float32)
-            rows = _abi.Csr(*map(_arrays.address, (starts, columns, values)), *x.shape)
-            status = lib.thr_ranking_from_csr(context.pointer, byref(rows), *rest)
-        else:
-            with np.errstate(over="ignore"):  # the library says which row has what is no finite float32
-                dense = np.ascontiguousarray(x, np.float32)
-            status = lib.thr_ranking_from_matrix(context.pointer, byref(_arrays.matrix(dense)), *rest)
-        if status != _abi.OK:
-            raise _errors.failure(status, err)
-        self.pointer = made.value
+    def told(_user: int | None, step: Any) -> None:
+        point = RankStep(*(getattr(step.contents, name) for name in RankStep._fields))
+        call_back(lambda: tell(point), None)
 
-    def __enter__(self) -> _Ranking:
-        return self
+    options.on_step = _abi.RankStepFn(told)
 
-    def __exit__(self, *_: object) -> None:
-        lib.thr_ranking_free(self.pointer)
+
+def _row_weights(weights: Any, qid: Any, n: int) -> Any:
+    """One a row, in the library's order: queries as they first appear, rows of each in theirs."""
+    if weights is None:
+        return None
+    given = column(weights, "sample_weight", n)
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"sample_weight: values of type {given.dtype} were given: numbers are wanted")
+    if qid is not None:
+        _, first, query = np.unique(_arrays.as_numpy(qid, "qid"), return_index=True, return_inverse=True)
+        given = given[np.argsort(first[query.reshape(n)], kind="stable")]
+    return np.ascontiguousarray(given, np.float64)
 
 
 def _weights(model: c_void_p) -> npt.NDArray[np.float64]:
     n = lib.thr_rank_model_n_features(model)
     return np.frombuffer(string_at(lib.thr_rank_model_weights(model), n * 8), np.float64).copy()
+
+
+class NotFittedError(ValueError, AttributeError):
+    """What sklearn.exceptions.NotFittedError is, where scikit-learn is not in use."""
+
+
+def _not_fitted(message: str) -> Exception:
+    if "sklearn" not in sys.modules:
+        return NotFittedError(message)
+    from sklearn.exceptions import NotFittedError as kind
+
+    made: Exception = kind(message)
+    return made
 
 
 class RankSVM:
@@ -148,32 +146,71 @@ class RankSVM:
             setattr(self, name, value)
         return self
 
+    def set_fit_request(self, *, qid: bool | str | None = True) -> RankSVM:
+        """Whether scikit-learn's searches, pipelines and the like pass their qid on to fit, or what they call it."""
+        return self._ask("fit", qid)
+
+    def set_score_request(self, *, qid: bool | str | None = True) -> RankSVM:
+        """The same of score."""
+        return self._ask("score", qid)
+
+    def _ask(self, method: str, alias: bool | str | None) -> RankSVM:
+        self._requests = {**getattr(self, "_requests", {}), method: alias}
+        return self
+
+    def __sklearn_clone__(self) -> RankSVM:
+        made = type(self)(**self.get_params())
+        made._requests = dict(getattr(self, "_requests", {}))
+        return made
+
+    def get_metadata_routing(self) -> Any:
+        """What scikit-learn's metadata routing asks estimators."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        made, wanted = MetadataRequest(owner=self), getattr(self, "_requests", {})
+        for method in ("fit", "score"):
+            getattr(made, method).add_request(param="qid", alias=wanted.get(method))
+        return made
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn from 1.6 on wants to know of estimators."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(sparse=True))
+
     def fit(
-        self, X: Any, y: npt.ArrayLike, qid: npt.ArrayLike | None = None, *, progress: Progress | None = None
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        qid: npt.ArrayLike | None = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        progress: Progress | None = None,
+        on_step: OnStep | None = None,
     ) -> RankSVM:
         """
         Learn from rows and their labels.
 
-        X           numbers [n, n_features], dense or a scipy sparse matrix; read as float32
-        y           numbers [n], the larger the better
-        qid         integers [n], the query of each row, in any order; None: all rows are one query's
-        progress    called with a word and the readings of X so far; False stops the training
+        X              numbers [n, n_features], dense or a scipy sparse matrix; read as float32
+        y              numbers [n], the larger the better
+        qid            integers [n], the query of each row, in any order; None: all rows are one query's
+        sample_weight  numbers [n], 0 or more: a pair costs C times the product of its rows'; None: 1
+        progress       called with a word and the readings of X so far; False stops the training
+        on_step        called with a RankStep where training begins and after each Newton step
 
         Raises ArgumentError (no pairs, features that tell nothing, a parameter or a value out of range), CanceledError,
         ValueError or TypeError. Ctrl-C stops it, too; coef_ is then what it was.
         """
-        options = defaults("thr_rank_options_init")
-        options.c, options.epsilon = number(self.C, "C"), number(self.epsilon, "epsilon")
-        options.most_steps = whole(self.max_iter, "max_iter", 1, 2**32 - 1)
-        options.method = choice(self.method, "method", _abi.RANK_METHOD)
-        options.scale = choice(self.scale, "scale", _abi.RANK_SCALE)
-        context, x = shared_context(self.threads), _features(X)
+        options, context, x = self._options(), shared_context(self.threads), features_of(X)
         start, model, report = c_void_p(), c_void_p(), _abi.RankReport()
+        _tell_steps(options, on_step)
         try:
             if self.warm_start and hasattr(self, "coef_"):
                 start = self._model(context)
                 options.start = start
-            with _Ranking(context, x, y, qid) as ranking, Job(progress) as job:
+            with Ranking(context, x, y, qid) as ranking, Job(progress) as job:
+                weights = _row_weights(sample_weight, qid, x.shape[0])
+                options.row_weights = None if weights is None else _arrays.address(weights)
                 status = lib.thr_rank_train(
                     context.pointer,
                     ranking.pointer,
@@ -191,17 +228,100 @@ class RankSVM:
         self.n_features_in_, self.n_iter_ = len(self.coef_), self.report_.n_steps
         return self
 
+    def cross_validate(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        qid: npt.ArrayLike | None = None,
+        *,
+        Cs: npt.ArrayLike,
+        folds: int = 5,
+        seed: int = 1,
+        progress: Progress | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """
+        For each of Cs, which ascend, the share of pairs of rows that are in order by models that were not trained on
+        their queries: float64 [len(Cs)]. Queries are dealt to folds by the seed. Training begins at the model of the C
+        before. The rest is as in fit.
+        """
+        options, context, x = self._options(), shared_context(self.threads), features_of(X)
+        costs = np.ascontiguousarray(np.atleast_1d(_arrays.as_numpy(Cs, "Cs")), np.float64)
+        if costs.ndim != 1:
+            raise ValueError(f"Cs: an array of shape {list(costs.shape)} was given: [n] is wanted")
+        n_folds, shuffle = whole(folds, "folds", 0, 2**32 - 1), whole(seed, "seed", 0, 2**64 - 1)
+        shares = np.empty(len(costs))
+        with Ranking(context, x, y, qid) as ranking, Job(progress) as job:
+            status = lib.thr_rank_cross_validate(
+                context.pointer,
+                ranking.pointer,
+                byref(options),
+                _arrays.address(costs),
+                len(costs),
+                n_folds,
+                shuffle,
+                _arrays.address(shares),
+                byref(_errors.slot.error),
+            )
+            job.finish(status)
+        return shares
+
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """Scores, float64 [n]: the larger, the better the row."""
         self._check_fitted()
-        x = _features(X)
+        x = features_of(X)
         if x.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {x.shape[1]} features, but RankSVM is expecting {self.n_features_in_} features")
+            raise ValueError(
+                f"X has {x.shape[1]} features, but RankSVM is expecting {self.n_features_in_} features as input"
+            )
         if hasattr(x, "indptr"):
             return np.asarray(x.astype(np.float64) @ self.coef_)
         return np.asarray(x, np.float64) @ self.coef_
 
     decision_function = predict
+
+    def rerank(self, ids: npt.ArrayLike, X: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64]]:
+        """
+        What a search found in the order of this model: (ids, scores), the best first, equal ones by the smaller id.
+
+        ids  integers [k] or [n_queries, k], as Index.search gives them; places of NO_ID stay at the end, with scores of
+             minus infinity
+        X    numbers [k, n_features] or [n_queries, k, n_features]: the features of each; the search's score may be one
+
+        Raises ArgumentError for features that are not finite, or not as many as the model has.
+        """
+        self._check_fitted()
+        found = _arrays.integers(ids, "ids").astype(np.uint64)
+        with np.errstate(over="ignore"):  # the library says which item has what is no finite float32
+            rows = np.ascontiguousarray(_arrays.as_numpy(X, "X"), np.float32)
+        if found.ndim not in (1, 2) or rows.ndim != found.ndim + 1 or rows.shape[:-1] != found.shape:
+            raise ValueError(
+                f"ids and X: arrays of shape {list(found.shape)} and {list(rows.shape)} were given: [k] and "
+                "[k, n_features], or [n_queries, k] and [n_queries, k, n_features] are wanted"
+            )
+        flat, k = np.atleast_2d(found), found.shape[-1]
+        scores, err = np.full(flat.shape, -np.inf), _errors.slot.error
+        model = self._model(shared_context(self.threads))
+        try:
+            for own, answer, features in zip(flat, scores, rows.reshape(-1, k, rows.shape[-1])):
+                there = own != np.uint64(_abi.NO_ID)
+                kept, new, at = own[there], np.empty(int(there.sum())), np.ascontiguousarray(features[there])
+                status = lib.thr_rank_model_rerank(
+                    model,
+                    _arrays.address(at),
+                    rows.shape[-1],
+                    len(kept),
+                    _arrays.address(kept),
+                    _arrays.address(new),
+                    None,
+                    byref(err),
+                )
+                if status != _abi.OK:
+                    raise _errors.failure(status, err)
+                own[: len(kept)], own[len(kept) :] = kept, _abi.NO_ID
+                answer[: len(kept)] = new
+        finally:
+            lib.thr_rank_model_free(model)
+        return flat.reshape(found.shape), scores.reshape(found.shape)
 
     def score(self, X: Any, y: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> float:
         """The share of pairs of a query's rows that are in order; equal scores are not. NaN without pairs."""
@@ -236,9 +356,17 @@ class RankSVM:
         lib.thr_rank_model_free(model)
         return made
 
+    def _options(self) -> Any:
+        options = defaults("thr_rank_options_init")
+        options.c, options.epsilon = number(self.C, "C"), number(self.epsilon, "epsilon")
+        options.most_steps = whole(self.max_iter, "max_iter", 1, 2**32 - 1)
+        options.method = choice(self.method, "method", _abi.RANK_METHOD)
+        options.scale = choice(self.scale, "scale", _abi.RANK_SCALE)
+        return options
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "coef_"):
-            raise ValueError("this RankSVM is not fitted yet: call fit, or open a model")
+            raise _not_fitted("this RankSVM is not fitted yet: call fit, or open a model")
 
     def _model(self, context: Any) -> c_void_p:
         weights = np.ascontiguousarray(self.coef_, np.float64)

@@ -16,18 +16,20 @@ FEW = 64
 """So many queries are searched in one call: kernels that work on many at once have enough of them."""
 
 _SECONDS = 0.25
-_QUERY = re.compile(r"\bquery (\d+)")  # in messages, counted from the first of a call
+_QUERY = re.compile(r"\b(query|state) (\d+)")  # in messages, counted from the first of a call
 
 
-def in_steps(queries: _abi.Matrix, smallest: int, call: Callable[[_abi.Matrix, int], int]) -> None:
+def in_steps(
+    queries: _abi.Matrix, smallest: int, call: Callable[[_abi.Matrix, int], int], multiple: int = 1
+) -> None:
     """
     call(some of the queries, how many came before), which answers a status, until all are done. smallest: queries a call
-    that keep every thread at work.
+    that keep every thread at work; multiple: of which their number is one, but for the last call.
     """
     err = _errors.slot.error
     n_queries, first, step = queries.n_rows, 0, max(FEW, smallest)
     while first < n_queries:
-        n = min(step, n_queries - first)
+        n = min(max(step // multiple, 1) * multiple, n_queries - first)
         piece = _abi.Matrix(queries.data + first * queries.stride, n, queries.n_dims, queries.dtype, queries.stride)
         started = time.perf_counter()
         status = call(piece, first)
@@ -70,5 +72,5 @@ def search_in_steps(
 
 def _counted_from(failure: _errors.Error, first: int) -> _errors.Error:
     """The failure of a call whose query 0 is query first."""
-    failure.args = (_QUERY.sub(lambda found: f"query {int(found[1]) + first}", str(failure)),)
+    failure.args = (_QUERY.sub(lambda found: f"{found[1]} {int(found[2]) + first}", str(failure)),)
     return failure

@@ -12,11 +12,12 @@
 #include "base/error.h"
 #include "code/encode.h"
 #include "head/head_impl.h"
+#include "head/head_kinds.h"
 #include "parallel/pool.h"
 
 enum { HASHED_ROWS = 64, BANDS = 64, HASHES = 2, PLACES = 16, PLANES = 3 };
 
-static const float LARGEST_F16 = 65504.0F, LARGEST_BIAS = 0x1p100F;
+static const float LARGEST_F16 = 65504, LARGEST_BIAS = 0x1p100F;
 
 void thr_head_build_options_init(thr_head_build_options *options) {
     *options = (thr_head_build_options){.size = sizeof *options,
@@ -74,6 +75,7 @@ void thr_head_free(thr_head *head) {
     thr_lsh_free(context, &head->memory.lsh);
     thr_head_planes_free(context, &head->memory.planes);
     thr_release(context, head->memory.weights);
+    thr_release(context, head->memory.scales);
     thr_release(context, head->memory.bias);
     thr_release(context, head->memory.order);
     thr_map_close(&head->map);
@@ -89,9 +91,10 @@ thr_head_info thr_head_get_info(const thr_head *head) {
                           .dtype = c->dtype,
                           .has_bias = c->bias != NULL,
                           .has_order = c->order != NULL,
-                          .weight_bytes = c->n_words * (uint64_t)thr_head_row_size(c),
+                          .weight_bytes = c->n_words * (uint64_t)thr_head_row_size(c) +
+                                          (c->scales != NULL ? c->n_words * sizeof *c->scales : 0),
                           .file_bytes = head->view.size,
-                          .format_version = THR_HEAD_FORMAT};
+                          .format_version = thr_head_format_of(c->dtype)};
     if (c->planes.n_planes > 0) {
         const size_t block_size = thr_block_size(thr_head_coded_dims(c), c->planes.n_planes);
         info.n_planes = c->planes.n_planes;
@@ -110,24 +113,24 @@ thr_head_info thr_head_get_info(const thr_head *head) {
 
 /* ------------------------------------------------------------------------------------------------ what is given */
 
-static thr_status check(const thr_matrix *weights, const thr_head_build_options *o, thr_error *err) {
-    THR_TRY(thr_check_rows(weights, err));
+static thr_status check(const thr_head_source *weights, const thr_head_build_options *o, thr_error *err) {
     if (weights->n_rows == 0 || weights->n_rows > THR_HEAD_MAX_WORDS)
         return thr_fail(err, THR_EDIM, "weights of %" PRIu64 " words: a head has 1 to %" PRIu32, weights->n_rows,
                         THR_HEAD_MAX_WORDS);
     if (weights->n_dims == 0 || weights->n_dims > THR_MAX_DIMS)
         return thr_fail(err, THR_EDIM, "weights of %" PRIu32 " dimensions: a head has 1 to %d", weights->n_dims,
                         THR_MAX_DIMS);
-    if (o->dtype != THR_DTYPE_NONE && o->dtype != THR_DTYPE_F32 && o->dtype != THR_DTYPE_F16)
-        return thr_fail(err, THR_EINVAL, "weights are kept as f32 or f16, not as %s", thr_dtype_name(o->dtype));
+    if (o->dtype != THR_DTYPE_NONE && thr_head_format_of(o->dtype) == 0)
+        return thr_fail(err, THR_EINVAL, "weights are kept as f32, f16, bf16 or i8, not as %s",
+                        thr_dtype_name(o->dtype));
     if (o->bias != NULL && o->n_bias != weights->n_rows)
         return thr_fail(err, THR_EDIM, "%" PRIu64 " biases for %" PRIu64 " words", o->n_bias, weights->n_rows);
     return THR_OK;
 }
 
-/* Names the row: of a NaN or an infinity the sum of squares is not finite. */
-static thr_status check_row(const thr_kernels *kernels, const float *row, uint32_t n_dims, bool half, uint64_t number,
-                            thr_error *err) {
+/* Names the row: of a NaN or an infinity the sum of squares is not finite. What is shorter than 2^60 fits into bf16. */
+static thr_status check_row(const thr_kernels *kernels, const float *row, uint32_t n_dims, thr_dtype dtype,
+                            uint64_t number, thr_error *err) {
     const double length = sqrt(kernels->sum_squares(row, n_dims));
     if (!isfinite(length))
         return thr_fail(err, THR_ERANGE, "row %" PRIu64 " of the weights holds NaN or infinity: mend or leave it out",
@@ -135,7 +138,7 @@ static thr_status check_row(const thr_kernels *kernels, const float *row, uint32
     if (length > thr_longest_row(false))
         return thr_fail(err, THR_ERANGE, "row %" PRIu64 " of the weights is longer than 2^60: scale the weights",
                         number);
-    for (uint32_t d = 0; half && d < n_dims; d++)
+    for (uint32_t d = 0; dtype == THR_DTYPE_F16 && d < n_dims; d++)
         if (fabsf(row[d]) > LARGEST_F16)
             return thr_fail(err, THR_ERANGE,
                             "row %" PRIu64 " of the weights holds %g, and f16 ends at 65504: keep the weights as f32",
@@ -143,25 +146,24 @@ static thr_status check_row(const thr_kernels *kernels, const float *row, uint32
     return THR_OK;
 }
 
-static thr_status copy_weights(thr_head *head, const thr_matrix *weights, thr_error *err) {
+static thr_status copy_weights(thr_head *head, const thr_head_source *weights, thr_error *err) {
     thr_context *context = head->context;
     thr_head_contents *c = &head->view.contents;
     float *row = NULL;
     thr_status status = THR_OK;
-    const bool half = c->dtype == THR_DTYPE_F16;
     const size_t size = thr_head_row_size(c);
     THR_TRY_OUT(thr_alloc(context, c->n_dims, sizeof *row, &row, "a row of weights", err));
     THR_TRY_OUT(thr_alloc(context, c->n_words, size, &head->memory.weights, "the weights", err));
+    if (c->dtype == THR_DTYPE_I8)
+        THR_TRY_OUT(thr_alloc(context, c->n_words, sizeof(float), &head->memory.scales, "scales of weights", err));
     for (uint32_t w = 0; w < c->n_words; w++) {
-        void *out = (char *)head->memory.weights + w * size;
-        THR_TRY_OUT(thr_matrix_to_f32(weights, w, 1, row));
-        THR_TRY_OUT(check_row(context->kernels, row, c->n_dims, half, w, err));
-        if (half)
-            context->kernels->f32_to_f16(out, row, c->n_dims);
-        else
-            memcpy(out, row, size);
+        weights->row(weights->user, w, row);
+        THR_TRY_OUT(check_row(context->kernels, row, c->n_dims, c->dtype, w, err));
+        thr_head_keep_row(c, context->kernels, row, (char *)head->memory.weights + w * size,
+                          c->dtype == THR_DTYPE_I8 ? &head->memory.scales[w] : NULL);
     }
     c->weights = head->memory.weights;
+    c->scales = head->memory.scales;
 out:
     thr_release(context, row);
     return status;
@@ -216,20 +218,18 @@ typedef struct hashing {
     const thr_head_contents *contents;
     const thr_kernels *kernels;
     const thr_wta *wta;
-    float *rows; /* one a worker, of weights that are not float32 */
+    float *rows; /* one a worker */
     uint32_t *codes;
 } hashing;
 
 static void hash_rows(void *arg, size_t piece, uint32_t worker) {
     const hashing *h = arg;
     const thr_head_contents *c = h->contents;
-    const size_t size = thr_head_row_size(c), first = piece * HASHED_ROWS;
+    const size_t first = piece * HASHED_ROWS;
+    float *row = h->rows + (size_t)worker * c->n_dims;
     for (size_t w = first; w < first + HASHED_ROWS && w < c->n_words; w++) {
-        const void *kept = (const char *)c->weights + w * size;
-        float *row = h->rows + (size_t)worker * c->n_dims;
-        if (c->dtype == THR_DTYPE_F16)
-            h->kernels->f16_to_f32(row, kept, c->n_dims);
-        thr_wta_hash(h->wta, c->dtype == THR_DTYPE_F16 ? row : kept, h->codes + w * c->shape.n_bands);
+        thr_head_row(c, h->kernels, (uint32_t)w, row);
+        thr_wta_hash(h->wta, row, h->codes + w * c->shape.n_bands);
     }
 }
 
@@ -265,9 +265,9 @@ out:
 /* ------------------------------------------------------------------------------------------------ planes */
 
 static void coded_row(const void *user, uint32_t w, float *out) {
-    const thr_head_contents *c = thr_head_of(user);
-    const thr_matrix weights = {c->weights, c->n_words, c->n_dims, c->dtype, thr_head_row_size(c)};
-    (void)thr_matrix_to_f32(&weights, w, 1, out);
+    const thr_head *head = user;
+    const thr_head_contents *c = thr_head_of(head);
+    thr_head_row(c, head->context->kernels, w, out);
     if (c->bias != NULL)
         out[c->n_dims] = c->bias[w];
 }
@@ -281,11 +281,12 @@ static thr_status code(thr_head *head, uint32_t n_planes, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ create */
 
-static thr_status fill(thr_head *head, const thr_matrix *weights, const thr_head_build_options *o, thr_error *err) {
+static thr_status fill(thr_head *head, const thr_head_source *weights, const thr_head_build_options *o,
+                       thr_error *err) {
     thr_head_contents *c = &head->view.contents;
     c->n_words = (uint32_t)weights->n_rows;
     c->n_dims = weights->n_dims;
-    c->dtype = o->dtype != THR_DTYPE_NONE ? o->dtype : weights->dtype == THR_DTYPE_F16 ? THR_DTYPE_F16 : THR_DTYPE_F32;
+    c->dtype = o->dtype != THR_DTYPE_NONE ? o->dtype : thr_head_usual_kind(weights->dtype);
     c->shape = (thr_wta_shape){c->n_dims, o->n_places, o->n_bands, o->n_hashes, o->seed};
     if (o->n_bands > 0)
         THR_TRY(thr_wta_complete(&c->shape, err)); /* before the weights are copied */
@@ -297,23 +298,35 @@ static thr_status fill(thr_head *head, const thr_matrix *weights, const thr_head
     return hash(head, err);
 }
 
-thr_status thr_head_create(thr_context *context, const thr_matrix *weights, const thr_head_build_options *options,
-                           thr_head **out, thr_error *err) {
-    thr_head_build_options complete;
+thr_status thr_head_make(thr_context *context, const thr_head_source *source, const thr_head_build_options *options,
+                         thr_head **out, thr_error *err) {
     thr_head *head = NULL;
-    if (out != NULL)
-        *out = NULL;
-    if (context == NULL || weights == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "a head is made with a context, weights, and a place for it");
-    thr_head_build_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
-    THR_TRY(check(weights, &complete, err));
+    *out = NULL;
+    THR_TRY(check(source, options, err));
     THR_TRY(thr_head_start(context, &head, err));
-    const thr_status status = fill(head, weights, &complete, err);
+    const thr_status status = fill(head, source, options, err);
     if (status != THR_OK) {
         thr_head_free(head);
         return status;
     }
     *out = head;
     return THR_OK;
+}
+
+static void matrix_row(const void *user, uint32_t w, float *out) {
+    (void)thr_matrix_to_f32(user, w, 1, out); /* the row is there, and of a known type */
+}
+
+thr_status thr_head_create(thr_context *context, const thr_matrix *weights, const thr_head_build_options *options,
+                           thr_head **out, thr_error *err) {
+    thr_head_build_options complete;
+    if (out != NULL)
+        *out = NULL;
+    if (context == NULL || weights == NULL || out == NULL)
+        return thr_fail(err, THR_EINVAL, "a head is made with a context, weights, and a place for it");
+    thr_head_build_options_init(&complete);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
+    THR_TRY(thr_check_rows(weights, err));
+    const thr_head_source source = {weights->n_rows, weights->n_dims, weights->dtype, matrix_row, weights};
+    return thr_head_make(context, &source, &complete, out, err);
 }

@@ -8,12 +8,13 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "head/head_kinds.h"
 
 const uint8_t thr_head_magic[8] = {'T', 'H', 'R', 'H', 'E', 'A', 'D', 1};
 
 const char *thr_head_section_name(uint32_t kind) {
-    static const char *const names[THR_HEAD_LAST + 1] = {"?",     "hashes",    "bias",  "order",   "slots",
-                                                         "lists", "quantiser", "codes", "factors", "weights"};
+    static const char *const names[THR_HEAD_LAST + 1] = {"?",         "hashes", "bias",    "order",   "slots", "lists",
+                                                         "quantiser", "codes",  "factors", "weights", "scales"};
     return names[kind <= THR_HEAD_LAST ? kind : 0];
 }
 
@@ -22,7 +23,7 @@ const char *thr_head_section_name(uint32_t kind) {
 static thr_status write_all(thr_section_writer *writer, const thr_head_contents *c, thr_error *err) {
     const size_t n = c->n_words;
     const bool hashes = c->shape.n_bands > 0;
-    thr_head_header header = {.version = THR_HEAD_FORMAT,
+    thr_head_header header = {.version = thr_head_format_of(c->dtype),
                               .n_words = c->n_words,
                               .n_dims = c->n_dims,
                               .dtype = (uint32_t)c->dtype,
@@ -58,6 +59,8 @@ static thr_status write_all(thr_section_writer *writer, const thr_head_contents 
         THR_TRY(thr_sections_put(writer, THR_HEAD_FACTORS, c->planes.factors, padded * sizeof(float), err));
     }
     THR_TRY(thr_sections_put(writer, THR_HEAD_WEIGHTS, c->weights, n * thr_head_row_size(c), err));
+    if (c->scales != NULL)
+        THR_TRY(thr_sections_put(writer, THR_HEAD_SCALES, c->scales, n * sizeof *c->scales, err));
     return thr_sections_finish(writer, &header, err);
 }
 
@@ -83,9 +86,9 @@ static thr_status check_header(const char *path, const thr_head_header *h, uint6
         return thr_fail(err, THR_EVERSION,
                         "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
                         path, h->version, THR_HEAD_FORMAT);
-    if (h->version == 0 || h->n_words == 0 || h->n_words > THR_HEAD_MAX_WORDS || h->n_dims == 0 ||
-        h->n_dims > THR_MAX_DIMS || (h->dtype != THR_DTYPE_F32 && h->dtype != THR_DTYPE_F16) ||
-        h->has > THR_HEAD_HAS_ALL || h->n_planes > THR_MAX_BITS || h->zero != 0 || h->zero_too != 0)
+    if (h->n_words == 0 || h->n_words > THR_HEAD_MAX_WORDS || h->n_dims == 0 || h->n_dims > THR_MAX_DIMS ||
+        thr_head_format_of(h->dtype) == 0 || h->version != thr_head_format_of(h->dtype) || h->has > THR_HEAD_HAS_ALL ||
+        h->n_planes > THR_MAX_BITS || h->zero != 0 || h->zero_too != 0)
         return damaged(path, 8, "the header holds wrong numbers", err);
     if (h->n_sections > THR_HEAD_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
         size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))
@@ -135,6 +138,9 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     case THR_HEAD_WEIGHTS:
         *size = n * h->n_dims * thr_dtype_size((thr_dtype)h->dtype);
         return THR_SECTION_EXACT;
+    case THR_HEAD_SCALES:
+        *size = n * sizeof(float);
+        return h->dtype == THR_DTYPE_I8 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
     }
     return THR_SECTION_ABSENT;
 }
@@ -162,6 +168,7 @@ static void point(thr_head_view *view, const thr_head_header *h, const thr_head_
         .n_dims = h->n_dims,
         .dtype = (thr_dtype)h->dtype,
         .weights = at[THR_HEAD_WEIGHTS],
+        .scales = at[THR_HEAD_SCALES],
         .bias = at[THR_HEAD_BIAS],
         .order = at[THR_HEAD_ORDER],
         .shape = {h->n_dims, how->n_places, how->n_bands, how->n_hashes, how->seed},
@@ -193,6 +200,8 @@ static thr_status check_contents(thr_context *context, const char *path, const t
     const char *wrong = NULL;
     for (uint32_t w = 0; c->bias != NULL && w < c->n_words && wrong == NULL; w++)
         wrong = isfinite(c->bias[w]) ? NULL : "a bias is not finite";
+    for (uint32_t w = 0; c->scales != NULL && w < c->n_words && wrong == NULL; w++)
+        wrong = isfinite(c->scales[w]) && c->scales[w] >= 0 ? NULL : "a scale is negative or not finite";
     if (wrong == NULL && c->order != NULL)
         wrong = check_order(context, c, &status, err);
     if (wrong == NULL && status == THR_OK && c->shape.n_bands > 0)

@@ -15,7 +15,8 @@
 
 #include <thresher/matrix.h>
 
-enum { THR_HEAD_FORMAT = 1 };
+/* The newest; files of weights that format 1 has are written as such. */
+enum { THR_HEAD_FORMAT = 2 };
 
 typedef enum thr_head_section {
     THR_HEAD_HASHES = 1,    /* thr_head_hashes */
@@ -26,8 +27,9 @@ typedef enum thr_head_section {
     THR_HEAD_QUANTISER = 6, /* thr_head_quantiser */
     THR_HEAD_CODES = 7,     /* blocks of 64 words (codes.h) */
     THR_HEAD_FACTORS = 8,   /* f32 a word, whole blocks */
-    THR_HEAD_WEIGHTS = 9,   /* f32 or f16, a row a word */
-    THR_HEAD_LAST = THR_HEAD_WEIGHTS
+    THR_HEAD_WEIGHTS = 9,   /* f32, f16, bf16 or i8, a row a word */
+    THR_HEAD_SCALES = 10,   /* f32 a word, of i8 */
+    THR_HEAD_LAST = THR_HEAD_SCALES
 } thr_head_section;
 
 /* "hashes", ..., for messages. */
@@ -59,8 +61,9 @@ extern const uint8_t thr_head_magic[8];
 /* All that a head is, in memory or mapped. */
 typedef struct thr_head_contents {
     uint32_t n_words, n_dims;
-    thr_dtype dtype;       /* F32 or F16 */
+    thr_dtype dtype;       /* F32, F16, BF16 or I8 */
     const void *weights;   /* n_words rows, dense */
+    const float *scales;   /* of I8: what a word's integers are multiplied by; else NULL */
     const float *bias;     /* or NULL */
     const uint32_t *order; /* words by frequency, or NULL: as they are numbered */
     thr_wta_shape shape;   /* n_bands 0: no hashes */

@@ -13,6 +13,7 @@
 /* What a head owns that is no file's; all NULL of one that was opened. */
 typedef struct thr_head_memory {
     void *weights;
+    float *scales;
     float *bias;
     uint32_t *order;
     thr_lsh_memory lsh;
@@ -39,6 +40,26 @@ static inline const thr_head_contents *thr_head_of(const thr_head *head) {
 /* An empty one; and what is made of contents: permutations, rooms. THR_ENOMEM. */
 thr_status thr_head_start(thr_context *context, thr_head **head, thr_error *err);
 thr_status thr_head_complete(thr_head *head, thr_error *err);
+
+/* Where weights come from: n_rows of n_dims floats, which are of dtype or from it; a row at a time, of any number. */
+typedef struct thr_head_source {
+    uint64_t n_rows;
+    uint32_t n_dims;
+    thr_dtype dtype;
+    thr_head_row_fn *row;
+    const void *user;
+} thr_head_source;
+
+/* thr_head_create of such; options are complete. */
+thr_status thr_head_make(thr_context *context, const thr_head_source *source, const thr_head_build_options *options,
+                         thr_head **head, thr_error *err);
+
+/*
+ * thr_head_create_file of GGUF: tensor NULL takes output.weight, or token_embd.weight that it is tied to. THR_EFORMAT
+ * for a tensor that is no matrix; THR_EUNSUPPORTED for types that are not read.
+ */
+thr_status thr_head_create_gguf(thr_context *context, const char *path, const char *tensor,
+                                const thr_head_build_options *options, thr_head **head, thr_error *err);
 
 /*
  * Words of a state: bits, of which word w is bit w % 64 of marks[w / 64], and ids, ascending. A piece of scratch memory

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file_sum.h"
 #include "head/head_impl.h"
+#include "head/head_kinds.h"
 
 thr_status thr_head_save(const thr_head *head, const char *path, bool replace, thr_error *err) {
     if (head == NULL || path == NULL)
@@ -65,10 +66,9 @@ static thr_status check_weights(const thr_head *head, const thr_head_contents *c
     float *row = NULL;
     thr_status status = THR_OK;
     THR_TRY(thr_alloc(head->context, c->n_dims, sizeof *row, &row, "a row of weights", err));
-    const thr_matrix weights = {c->weights, c->n_words, c->n_dims, c->dtype, thr_head_row_size(c)};
     for (uint32_t w = 0; w < c->n_words && status == THR_OK; w++) {
-        status = thr_matrix_to_f32(&weights, w, 1, row);
-        if (status == THR_OK && !isfinite(head->context->kernels->sum_squares(row, c->n_dims)))
+        thr_head_row(c, head->context->kernels, w, row);
+        if (!isfinite(head->context->kernels->sum_squares(row, c->n_dims)))
             status =
                 thr_fail(err, THR_ECORRUPT,
                          "%s: row %" PRIu32 " of the weights holds NaN or infinity: " THR_HEAD_REMEDY, head->path, w);

@@ -36,6 +36,7 @@ void thr_head_room_free(void *piece) {
     thr_release(context, room->words);
     thr_release(context, room->collectors);
     thr_release(context, room->sums);
+    thr_release(context, room->columns);
     thr_release(context, room->tiles);
     thr_release(context, room->normalisers);
     thr_release(context, room->coded);

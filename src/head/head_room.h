@@ -14,7 +14,7 @@
  * Rows of a tile, which is scored for all states of a round while it is in cache, and whose sum of exponentials is one
  * number: so sums do not depend on threads, nor on how many states there are.
  */
-enum { THR_HEAD_TILE = 64, THR_HEAD_ROUND = 16 };
+enum { THR_HEAD_TILE = 64, THR_HEAD_ROUND = 32 };
 
 /* The exponentials of a tile's logits: the sum of exp(x - largest). */
 typedef struct thr_head_sum {
@@ -31,13 +31,14 @@ struct thr_head_room {
     thr_lsh_counter counter;
     thr_collector *collectors; /* THR_HEAD_ROUND a thread */
     thr_head_sum *sums;        /* a tile and state of the round */
-    char *tiles;               /* rows of a tile, one a thread */
+    float *columns;            /* states of a round, packed */
+    float *tiles;              /* for the products of a tile, one a thread */
     double *normalisers;       /* of states */
     thr_scan *scan;            /* with planes: what it takes, states with the bias's 1, and the words it finds */
     float *coded;
     uint64_t *found;
     size_t states_capacity, codes_capacity, always_capacity, marks_capacity, words_capacity, n_collectors,
-        sums_capacity, tiles_capacity, normalisers_capacity, coded_capacity, found_capacity;
+        sums_capacity, columns_capacity, tiles_capacity, normalisers_capacity, coded_capacity, found_capacity;
     uint32_t n_counted; /* words that counter is made for */
 };
 

@@ -2,15 +2,15 @@
 /*
  * head_score.c - exact logits of words, the best of them, and what they add up to.
  *
- * Words go by in tiles of 64 rows of weights, which all states of a round meet while they are in cache; rows that stand
- * apart are copied side by side first. A logit is the product that kernel dot_f32 or dot_f16 states, then the bias
- * added: so its bits depend on the state and the word alone. No array has as many places as there are words and states.
+ * Words go by in tiles of 64 rows of weights, which all states of a round meet while they are in cache. A logit is a
+ * product of head_rows.h, then the bias added: so its bits depend on the state and the word alone. No array has as many
+ * places as there are words and states.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "head/head_room.h"
+#include "head/head_rows.h"
 #include "nn/logarithm.h"
 #include "parallel/pool.h"
 
@@ -19,28 +19,12 @@ typedef struct scoring {
     thr_head_room *room;
     const uint32_t *words; /* NULL: all */
     size_t n_words, n_tiles;
-    const float *states;
-    size_t n_states; /* THR_HEAD_ROUND at most */
-    bool sums;       /* of exponentials are wanted */
-    uint32_t k;      /* 0: no best ones */
+    thr_head_states states; /* THR_HEAD_ROUND at most */
+    bool sums;              /* of exponentials are wanted */
+    uint32_t k;             /* 0: no best ones */
 } scoring;
 
 /* ------------------------------------------------------------------------------------------------ a tile */
-
-/* A tile's rows of weights side by side: as they are where words follow each other. */
-static const void *gather(const scoring *s, const uint32_t *words, size_t first, size_t n, uint32_t worker) {
-    const thr_head_contents *c = thr_head_of(s->head);
-    const size_t size = thr_head_row_size(c);
-    const char *weights = c->weights;
-    if (words == NULL)
-        return weights + first * size;
-    if (words[n - 1] - words[0] == n - 1)
-        return weights + words[0] * size;
-    char *out = s->room->tiles + worker * THR_HEAD_TILE * size;
-    for (size_t i = 0; i < n; i++)
-        memcpy(out + i * size, weights + words[i] * size, size);
-    return out;
-}
 
 static thr_head_sum sum_up(const thr_kernels *kernels, const float *logits, size_t n) {
     float shifted[THR_HEAD_TILE];
@@ -69,12 +53,11 @@ static void score_tile(void *arg, size_t tile, uint32_t worker) {
     const size_t first = tile * THR_HEAD_TILE, left = s->n_words - first;
     const size_t n = left < THR_HEAD_TILE ? left : THR_HEAD_TILE;
     const uint32_t *words = s->words != NULL ? s->words + first : NULL;
-    const void *rows = gather(s, words, first, n, worker);
-    for (size_t i = 0; i < s->n_states; i++) {
-        float logits[THR_HEAD_TILE];
-        const float *state = s->states + i * c->n_dims;
-        (c->dtype == THR_DTYPE_F16 ? kernels->dot_f16 : kernels->dot_f32)(logits, state, rows, thr_head_row_size(c), n,
-                                                                          c->n_dims);
+    float products[THR_HEAD_ROUND * THR_HEAD_TILE];
+    thr_head_products(c, kernels, (thr_head_words){words, first, n}, &s->states,
+                      s->room->tiles + worker * thr_head_products_room(c), products, THR_HEAD_TILE);
+    for (size_t i = 0; i < s->states.n; i++) {
+        float *logits = products + i * THR_HEAD_TILE;
         for (size_t j = 0; c->bias != NULL && j < n; j++)
             logits[j] += c->bias[words != NULL ? words[j] : first + j];
         if (s->sums)
@@ -130,20 +113,24 @@ static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr
 }
 
 static void begin_round(scoring *s, size_t first, size_t n) {
-    s->states = s->room->states + first * thr_head_of(s->head)->n_dims;
-    s->n_states = n < THR_HEAD_ROUND ? n : THR_HEAD_ROUND;
+    const thr_head_contents *c = thr_head_of(s->head);
+    s->states = thr_head_pack(c, s->room->states + first * c->n_dims, n < THR_HEAD_ROUND ? n : THR_HEAD_ROUND,
+                              s->room->columns);
 }
 
 /* ------------------------------------------------------------------------------------------------ all rounds */
 
 thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t n_words, uint32_t k, thr_error *err) {
     const size_t n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE, n_threads = room->context->n_threads;
-    size_t tile_bytes;
-    if (!thr_mul_size(thr_head_row_size(thr_head_of(head)), n_threads * THR_HEAD_TILE, &tile_bytes))
+    size_t n_floats;
+    if (!thr_mul_size(thr_head_products_room(thr_head_of(head)), n_threads, &n_floats))
         return thr_fail(err, THR_ENOMEM, "no memory for tiles of weights");
     THR_TRY(thr_grow(room->context, &room->sums, &room->sums_capacity, 0, n_tiles * THR_HEAD_ROUND, sizeof *room->sums,
                      "sums", err));
-    THR_TRY(thr_grow(room->context, &room->tiles, &room->tiles_capacity, 0, tile_bytes, 1, "tiles of weights", err));
+    THR_TRY(thr_grow(room->context, &room->tiles, &room->tiles_capacity, 0, n_floats, sizeof *room->tiles,
+                     "tiles of weights", err));
+    THR_TRY(thr_grow(room->context, &room->columns, &room->columns_capacity, 0,
+                     thr_head_pack_room(thr_head_of(head), THR_HEAD_ROUND), sizeof *room->columns, "states", err));
     if (room->n_collectors == 0) {
         THR_TRY(thr_alloc_zero(room->context, n_threads * THR_HEAD_ROUND, sizeof *room->collectors, &room->collectors,
                                "the best words", err));
@@ -162,11 +149,11 @@ thr_status thr_head_score(const thr_head *head, thr_head_room *room, const uint3
                  .n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
                  .sums = answers->log_probs != NULL && answers->normalisers == NULL,
                  .k = answers->k};
-    for (size_t end = first + n; first < end; first += s.n_states) {
+    for (size_t end = first + n; first < end; first += s.states.n) {
         begin_round(&s, first, end - first);
         THR_TRY(start_collectors(&s, err));
         thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
-        for (size_t i = 0; i < s.n_states; i++)
+        for (size_t i = 0; i < s.states.n; i++)
             THR_TRY(put_answer(&s, i, first + i, answers, err));
     }
     return THR_OK;
@@ -179,10 +166,10 @@ void thr_head_normalise(const thr_head *head, thr_head_room *room, size_t n, dou
                  .n_words = n_words,
                  .n_tiles = ((size_t)n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
                  .sums = true};
-    for (size_t first = 0; first < n; first += s.n_states) {
+    for (size_t first = 0; first < n; first += s.states.n) {
         begin_round(&s, first, n - first);
         thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
-        for (size_t i = 0; i < s.n_states; i++)
+        for (size_t i = 0; i < s.states.n; i++)
             normalisers[first + i] = normaliser_of(&s, i);
     }
 }

@@ -52,7 +52,8 @@ static thr_status find(const thr_tensors *tensors, const char *path, const char 
 }
 
 static bool has_numbers(const thr_tensor *tensor, uint32_t n_axes) {
-    return (tensor->dtype == THR_DTYPE_F32 || tensor->dtype == THR_DTYPE_F16) && tensor->n_axes == n_axes;
+    return (tensor->dtype == THR_DTYPE_F32 || tensor->dtype == THR_DTYPE_F16 || tensor->dtype == THR_DTYPE_BF16) &&
+           tensor->n_axes == n_axes;
 }
 
 /* The tensor beside "X.weight" that is "X.bias", widened; *bias NULL where there is none. */
@@ -68,7 +69,7 @@ static thr_status read_bias(thr_context *context, const thr_tensors *tensors, co
     if (tensor == NULL)
         return THR_OK;
     if (!has_numbers(tensor, 1) || tensor->shape[0] == 0 || tensor->shape[0] > THR_HEAD_MAX_WORDS)
-        return thr_fail(err, THR_EFORMAT, "%s: the tensor %s is no vector of F32 or F16", path, name);
+        return thr_fail(err, THR_EFORMAT, "%s: the tensor %s is no vector of F32, F16 or BF16", path, name);
     *n = tensor->shape[0];
     THR_TRY(thr_alloc(context, (size_t)*n, sizeof **bias, bias, "the bias", err));
     const thr_matrix all = {tensor->data, 1, (uint32_t)*n, tensor->dtype, tensor->n_bytes};
@@ -86,8 +87,8 @@ static thr_status from_tensors(thr_context *context, const char *path, const cha
     THR_TRY_OUT(find(tensors, path, name, &tensor, err));
     if (!has_numbers(tensor, 2))
         THR_TRY_OUT(thr_fail(err, THR_EFORMAT,
-                             "%s: the tensor %s is no matrix of F32 or F16: a head is one of words by dimensions", path,
-                             tensor->name));
+                             "%s: the tensor %s is no matrix of F32, F16 or BF16: a head is one of words by dimensions",
+                             path, tensor->name));
     if (tensor->shape[1] == 0 || tensor->shape[1] > THR_MAX_DIMS)
         THR_TRY_OUT(thr_fail(err, THR_EDIM, "%s: the tensor %s has %" PRIu64 " dimensions: a head has 1 to %d", path,
                              tensor->name, tensor->shape[1], THR_MAX_DIMS));
@@ -149,9 +150,15 @@ out:
     return status;
 }
 
+/* ------------------------------------------------------------------------------------------------ by the ending */
+
+static bool ends_with(const char *path, const char *ending) {
+    const size_t length = strlen(path), n = strlen(ending);
+    return length >= n && strcmp(path + length - n, ending) == 0;
+}
+
 thr_status thr_head_create_file(thr_context *context, const char *path, const char *tensor,
                                 const thr_head_build_options *options, thr_head **out, thr_error *err) {
-    static const char ending[] = ".safetensors";
     thr_head_build_options complete;
     if (out != NULL)
         *out = NULL;
@@ -159,11 +166,13 @@ thr_status thr_head_create_file(thr_context *context, const char *path, const ch
         return thr_fail(err, THR_EINVAL, "a head is made with a context, a name, and a place for it");
     thr_head_build_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
-    const size_t length = strlen(path), end = strlen(ending);
-    if (length >= end && strcmp(path + length - end, ending) == 0)
+    if (ends_with(path, ".safetensors"))
         return from_tensors(context, path, tensor, &complete, out, err);
+    if (ends_with(path, ".gguf"))
+        return thr_head_create_gguf(context, path, tensor, &complete, out, err);
     if (tensor != NULL)
-        return thr_fail(err, THR_EINVAL, "%s: has no tensors, and %s is asked for: a .safetensors file has names", path,
+        return thr_fail(err, THR_EINVAL,
+                        "%s: has no tensors, and %s is asked for: .safetensors and .gguf files have names", path,
                         tensor);
     return from_rows(context, path, &complete, out, err);
 }

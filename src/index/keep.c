@@ -2,13 +2,14 @@
 #include "index/keep.h"
 
 #include "base/error.h"
+#include "base/int8.h"
 #include "kernel/convert.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { PIECE_ROWS = 16, I8_MAX = 127, F16_INFINITY = 0x7c00, F16_MAGNITUDE = 0x7fff };
+enum { PIECE_ROWS = 16, F16_INFINITY = 0x7c00, F16_MAGNITUDE = 0x7fff };
 
 thr_status thr_keeper_open(thr_context *context, const char *name, thr_dtype keep, uint32_t n_dims, uint64_t max_rows,
                            thr_keeper *keeper, thr_error *err) {
@@ -49,25 +50,6 @@ static double length_of_integers(const int8_t *x, uint32_t n) {
     for (uint32_t d = 0; d < n; d++)
         sum += (uint32_t)(x[d] * x[d]);
     return sqrt((double)sum);
-}
-
-/* x / scale rounded to nearest even. Adding and taking off 1.5 * 2^52 rounds a small double to an integer. */
-static float quantise(const float *x, uint32_t n, int8_t *out) {
-    static const double ROUND = 6755399441055744.0;
-    float largest = 0;
-    for (uint32_t d = 0; d < n; d++) {
-        float magnitude = fabsf(x[d]);
-        largest = magnitude > largest ? magnitude : largest;
-    }
-    float scale = (float)((double)largest / I8_MAX);
-    if (!(scale > 0)) {
-        memset(out, 0, n);
-        return 0;
-    }
-    double factor = I8_MAX / (double)largest;
-    for (uint32_t d = 0; d < n; d++)
-        out[d] = (int8_t)(((double)x[d] * factor + ROUND) - ROUND);
-    return scale;
 }
 
 static thr_status to_f16(thr_keeper *k, uint64_t row, float norm, const float *in, uint16_t *out, thr_error *err) {
@@ -116,7 +98,7 @@ static thr_status convert(thr_keeper *k, const thr_matrix *rows, uint64_t first_
             if (k->keep == THR_DTYPE_F16)
                 THR_TRY(to_f16(k, first_row + first + r, norms[first + r], in, (uint16_t *)(void *)k->out + at, err));
             else
-                scales[first + r] = quantise(in, k->n_dims, (int8_t *)k->out + at);
+                scales[first + r] = thr_int8_from_f32((int8_t *)k->out + at, in, k->n_dims);
         }
     }
     return THR_OK;

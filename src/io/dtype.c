@@ -12,6 +12,7 @@ size_t thr_dtype_size(thr_dtype dtype) {
     case THR_DTYPE_U8:
         return 1;
     case THR_DTYPE_F16:
+    case THR_DTYPE_BF16:
         return 2;
     case THR_DTYPE_F32:
     case THR_DTYPE_I32:
@@ -28,7 +29,7 @@ size_t thr_dtype_size(thr_dtype dtype) {
 }
 
 const char *thr_dtype_name(thr_dtype dtype) {
-    static const char *const names[] = {"none", "f32", "f16", "i8", "u8", "f64", "i32", "u32", "i64", "u64"};
+    static const char *const names[] = {"none", "f32", "f16", "i8", "u8", "f64", "i32", "u32", "i64", "u64", "bf16"};
     return (unsigned)dtype < sizeof names / sizeof names[0] ? names[dtype] : "?";
 }
 
@@ -67,6 +68,8 @@ static void widen_row(const char *row, thr_dtype dtype, uint32_t n_dims, float *
         WIDEN(int64_t, (float)value);
     case THR_DTYPE_U64:
         WIDEN(uint64_t, (float)value);
+    case THR_DTYPE_BF16:
+        WIDEN(uint16_t, thr_bf16_to_f32(value));
     case THR_DTYPE_NONE:
         break;
     }

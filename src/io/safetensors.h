@@ -22,7 +22,10 @@ enum { THR_TENSOR_AXES = 4 };
 
 typedef struct thr_tensor {
     const char *name;
-    /* F32, F16, I8, U8, F64, I32, U32, I64, U64; others (BF16), or too many axes, are THR_DTYPE_NONE: to be skipped */
+    /*
+     * F32, F16, BF16, I8, U8, F64, I32, U32, I64, U64; others (BOOL), or too many axes, are THR_DTYPE_NONE: to be
+     * skipped
+     */
     thr_dtype dtype;
     uint32_t n_axes;                 /* 0: one value */
     uint64_t shape[THR_TENSOR_AXES]; /* the first of them, where there are more axes */

@@ -7,7 +7,7 @@ static const thr_tensor_kind kinds[] = {
     {"F32", 32, THR_DTYPE_F32},     {"F16", 16, THR_DTYPE_F16},     {"I8", 8, THR_DTYPE_I8},
     {"U8", 8, THR_DTYPE_U8},        {"F64", 64, THR_DTYPE_F64},     {"I32", 32, THR_DTYPE_I32},
     {"U32", 32, THR_DTYPE_U32},     {"I64", 64, THR_DTYPE_I64},     {"U64", 64, THR_DTYPE_U64},
-    {"BF16", 16, THR_DTYPE_NONE},   {"BOOL", 8, THR_DTYPE_NONE},    {"I16", 16, THR_DTYPE_NONE},
+    {"BF16", 16, THR_DTYPE_BF16},   {"BOOL", 8, THR_DTYPE_NONE},    {"I16", 16, THR_DTYPE_NONE},
     {"U16", 16, THR_DTYPE_NONE},    {"C64", 64, THR_DTYPE_NONE},    {"F8_E5M2", 8, THR_DTYPE_NONE},
     {"F8_E4M3", 8, THR_DTYPE_NONE}, {"F8_E8M0", 8, THR_DTYPE_NONE}, {"F6_E2M3", 6, THR_DTYPE_NONE},
     {"F6_E3M2", 6, THR_DTYPE_NONE}, {"F4", 4, THR_DTYPE_NONE},

@@ -11,8 +11,9 @@
  * "FILE.svm.query.gz" or "FILE.svm.query.xz").
  *
  * The file is read twice: once to count, so that the arrays are made once with their exact size, and once to take the
- * numbers. A plain file is mapped; a packed one is unpacked twice, a piece at a time; standard input is kept as it
- * came. Pieces are ranges of whole lines, so the arrays do not depend on how many threads work.
+ * numbers. A plain file is mapped; a packed one is unpacked twice, a piece at a time, or once where it is small;
+ * standard input is kept as it came. Pieces are ranges of whole lines, so the arrays do not depend on how many threads
+ * work. A byte order mark before all of it is left out.
  *
  * Values are the floats nearest to what is written, labels the doubles nearest.
  */

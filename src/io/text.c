@@ -48,9 +48,13 @@ static thr_status give(thr_reader *reader, size_t size, size_t length, const cha
             err, THR_EFORMAT,
             "%s: line %llu holds a NUL byte at byte %llu: convert the text to UTF-8 (UTF-16 has such bytes)",
             reader->name, (unsigned long long)s->line, (unsigned long long)(s->start_offset + (uint64_t)(nul - text)));
+    static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark is no part of the first line */
+    const size_t lead = s->start_offset == 0 && length >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0
+                            ? sizeof mark - 1
+                            : 0;
     text[length] = '\0';
-    *line = text;
-    *length_out = length;
+    *line = text + lead;
+    *length_out = length - lead;
     s->start += size;
     s->scanned = s->start;
     s->start_offset += size;

@@ -7,7 +7,17 @@
 #include "base/error.h"
 #include "io/endings.h"
 
-enum { KEEP_BYTES = 1 << 20 }; /* what is asked of a pipe at once */
+enum {
+    KEEP_BYTES = 1 << 20, /* what is asked of a pipe at once */
+    KEPT_CHUNKS = 16      /* of a packed file, at most */
+};
+
+static const char byte_order_mark[] = "\xef\xbb\xbf";
+
+static size_t mark_length(const char *text, size_t size) {
+    const size_t length = sizeof byte_order_mark - 1;
+    return size >= length && memcmp(text, byte_order_mark, length) == 0 ? length : 0;
+}
 
 size_t thr_whole_lines_cut(const char *text, size_t size, size_t wanted) {
     if (wanted >= size)
@@ -20,10 +30,16 @@ bool thr_whole_lines_is_input(const char *name) {
     return name[0] == '-' && (name[1] == '\0' || (name[1] == '.' && strchr(name, '/') == NULL));
 }
 
-/* All that a pipe gives. */
-static thr_status keep(thr_whole_lines *lines, thr_error *err) {
+/* All that a stream gives, unless that is more than `most`: then what came is let go. */
+static thr_status keep(thr_whole_lines *lines, size_t most, thr_error *err) {
     size_t capacity = 0;
     for (size_t got = 1; got != 0; lines->size += got) {
+        if (lines->size > most) {
+            thr_release(lines->context, lines->kept);
+            lines->kept = NULL;
+            lines->size = 0;
+            return THR_OK;
+        }
         THR_TRY(
             thr_grow(lines->context, &lines->kept, &capacity, lines->size, lines->size + KEEP_BYTES, 1, "a text", err));
         THR_TRY(thr_stream_read(&lines->stream, lines->kept + lines->size, capacity - lines->size, &got, err));
@@ -44,8 +60,14 @@ static thr_status open_file(thr_whole_lines *lines, thr_error *err) {
     }
     THR_TRY(thr_stream_open(lines->context, lines->path, lines->name, lines->packing, &lines->stream, err));
     if (!plain)
-        return keep(lines, err);
+        return keep(lines, SIZE_MAX, err);
     lines->raw_size = (uint64_t)st.st_size;
+    if (lines->raw_size > lines->chunk_bytes || lines->chunk_bytes > SIZE_MAX / KEPT_CHUNKS)
+        return THR_OK;
+    THR_TRY(keep(lines, KEPT_CHUNKS * lines->chunk_bytes, err));
+    if (lines->text == NULL)
+        return thr_whole_lines_rewind(lines, err);
+    lines->raw_size = lines->size;
     return THR_OK;
 }
 
@@ -102,14 +124,18 @@ static thr_status next_unpacked(thr_whole_lines *lines, const char **chunk, size
         if (!thr_mul_size(wanted, 2, &wanted))
             return thr_fail(err, THR_ENOMEM, "%s: no memory for a line of %zu bytes", lines->name, lines->end);
     }
-    *chunk = lines->buffer;
-    *size = lines->cut;
+    const size_t mark = lines->begun ? 0 : mark_length(lines->buffer, lines->cut);
+    lines->begun = true;
+    *chunk = lines->buffer + mark;
+    *size = lines->cut - mark;
     return THR_OK;
 }
 
 thr_status thr_whole_lines_next(thr_whole_lines *lines, const char **chunk, size_t *size, thr_error *err) {
     if (lines->text == NULL)
         return next_unpacked(lines, chunk, size, err);
+    if (lines->given == 0)
+        lines->given = mark_length(lines->text, lines->size);
     *chunk = lines->text + lines->given;
     *size = thr_whole_lines_cut(*chunk, lines->size - lines->given, lines->chunk_bytes);
     lines->given += *size;
@@ -118,6 +144,7 @@ thr_status thr_whole_lines_next(thr_whole_lines *lines, const char **chunk, size
 
 thr_status thr_whole_lines_rewind(thr_whole_lines *lines, thr_error *err) {
     lines->given = lines->cut = lines->end = 0;
+    lines->begun = false;
     if (lines->text != NULL)
         return THR_OK;
     thr_stream_close(&lines->stream);

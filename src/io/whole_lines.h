@@ -2,9 +2,10 @@
 /*
  * whole_lines.h - a text in chunks of whole lines, as often as it is wanted.
  *
- * A plain file is mapped; a packed one is unpacked anew each time, into a buffer of a chunk; a pipe, standard input
- * above all, is kept in memory as it came. A chunk ends behind a newline or with the text, so a line longer than a
- * chunk makes its chunk longer. Each time the chunks are the same, as long as the file is.
+ * A plain file is mapped. A packed one that is no larger than a chunk, and unpacked than 16, is unpacked once and kept;
+ * any other anew each time, into a buffer of a chunk. A pipe, standard input above all, is kept in memory as it came. A
+ * chunk ends behind a newline or with the text, so a line longer than a chunk makes its chunk longer. Each time the
+ * chunks are the same, as long as the file is. A byte order mark before all of it is left out.
  */
 #ifndef THR_IO_WHOLE_LINES_H
 #define THR_IO_WHOLE_LINES_H
@@ -20,12 +21,13 @@ typedef struct thr_whole_lines {
     size_t chunk_bytes;
     const char *text; /* the whole, mapped or in memory; NULL: the stream is read */
     size_t size, given;
-    char *kept; /* what came through a pipe */
+    char *kept; /* what came through a pipe, or out of a small packed file */
     thr_map map;
     thr_stream stream;
     char *buffer; /* [0, end) was read from the stream, [0, cut) of it given */
     size_t capacity, cut, end;
-    uint64_t raw_size; /* of the file, or THR_SIZE_UNKNOWN */
+    bool begun;        /* the stream's first chunk was given */
+    uint64_t raw_size; /* of the file, or of what is kept of it; THR_SIZE_UNKNOWN of a pipe */
 } thr_whole_lines;
 
 /* Whether a name means standard input: "-", or a dash with an ending. */

@@ -11,6 +11,7 @@
 #ifndef THR_KERNEL_KERNEL_H
 #define THR_KERNEL_KERNEL_H
 
+#include "kernel/heads.h"
 #include "kernel/layers.h"
 #include "kernel/postings.h"
 #include "kernel/wide.h"
@@ -72,8 +73,8 @@ typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_
 
 /*
  * Slots and their types. One list, of what codes are searched with, what they are learned with (layers.h), what posting
- * lists are added up with (postings.h) and what rankings are learned with (wide.h): the table, the check of
- * completeness and kcheck are made from it.
+ * lists are added up with (postings.h), what rankings are learned with (wide.h) and what heads are asked with
+ * (heads.h): the table, the check of completeness and kcheck are made from it.
  *
  * The distance kernels are three ways to the same number, D of XFBQ (10) for every item: the sum over item planes i and
  * part planes j of popcount(x_i XOR q_j) 2^(i' + j'), i' and j' counted from the least significant plane.
@@ -82,6 +83,7 @@ typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_
     /* sum of q[d] * x[d]: 16 partial sums by d mod 16, each in order of d, then added in halves 8, 4, 2, 1 */         \
     X(dot_f32, thr_rows_kernel)                                                                                        \
     X(dot_f16, thr_rows_kernel)                                                                                        \
+    X(dot_bf16, thr_rows_kernel)                                                                                       \
     X(dot_i8, thr_rows_kernel)                                                                                         \
     /* sum of (q[d] - x[d])^2 in the same order */                                                                     \
     X(l2_f32, thr_rows_kernel)                                                                                         \
@@ -105,7 +107,8 @@ typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_
     X(screen_scores, thr_screen_scores_kernel)
 
 #define THR_KERNEL_LIST(X)                                                                                             \
-    THR_CODE_KERNEL_LIST(X) THR_LAYER_KERNEL_LIST(X) THR_POSTING_KERNEL_LIST(X) THR_WIDE_KERNEL_LIST(X)
+    THR_CODE_KERNEL_LIST(X)                                                                                            \
+    THR_LAYER_KERNEL_LIST(X) THR_POSTING_KERNEL_LIST(X) THR_WIDE_KERNEL_LIST(X) THR_HEAD_KERNEL_LIST(X)
 
 /* Sum of squares in double: 8 partial sums by d mod 8, then halves 4, 2, 1. Not finite exactly if some x is not. */
 typedef double (*thr_sum_squares_kernel)(const float *x, size_t n);
@@ -205,18 +208,22 @@ void thr_kernels_fill_scalar(thr_kernels *kernels);
 void thr_kernels_fill_scalar_layers(thr_kernels *kernels);
 void thr_kernels_fill_scalar_postings(thr_kernels *kernels);
 void thr_kernels_fill_scalar_wide(thr_kernels *kernels);
+void thr_kernels_fill_scalar_heads(thr_kernels *kernels);
 void thr_kernels_fill_avx2(thr_kernels *kernels);
 void thr_kernels_fill_avx2_layers(thr_kernels *kernels);
 void thr_kernels_fill_avx2_postings(thr_kernels *kernels);
 void thr_kernels_fill_avx2_wide(thr_kernels *kernels);
+void thr_kernels_fill_avx2_heads(thr_kernels *kernels);
 void thr_kernels_fill_avx512(thr_kernels *kernels);
 void thr_kernels_fill_avx512_layers(thr_kernels *kernels);
 void thr_kernels_fill_avx512_postings(thr_kernels *kernels);
 void thr_kernels_fill_avx512_wide(thr_kernels *kernels);
+void thr_kernels_fill_avx512_heads(thr_kernels *kernels);
 void thr_kernels_fill_neon(thr_kernels *kernels);
 void thr_kernels_fill_neon_layers(thr_kernels *kernels);
 void thr_kernels_fill_neon_postings(thr_kernels *kernels);
 void thr_kernels_fill_neon_wide(thr_kernels *kernels);
+void thr_kernels_fill_neon_heads(thr_kernels *kernels);
 void thr_kernels_fill_neon_dot(thr_kernels *kernels);
 
 #endif

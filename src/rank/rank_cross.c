@@ -85,7 +85,7 @@ thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *rank
     THR_TRY(check_path(cs, n_cs, err));
     for (size_t i = 0; i < n_cs; i++)
         THR_TRY(thr_rank_options_take(given, &cs[i], &view, &options, err));
-    thr_status status = thr_rank_problem_create(context, &view, &problem, err);
+    thr_status status = thr_rank_problem_create(context, &view, options.row_weights, &problem, err);
     if (status != THR_OK)
         return status;
     THR_TRY_OUT(thr_rank_solver_start(problem, &solver, err));

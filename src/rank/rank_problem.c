@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes over the queries of all chunks: evaluations, products, steps along a line. */
+/* Passes over the queries of all chunks: evaluations, products, judgements. */
 #include "rank/rank_problem.h"
 
 #include <float.h>
@@ -8,21 +8,23 @@
 #include "parallel/pool.h"
 #include "rank/rank_scratch.h"
 
-static thr_pair_rows rows_of(const thr_rank_problem *problem, uint64_t query) {
+static thr_pair_tree tree_of(const thr_rank_problem *problem, uint64_t query) {
     const uint64_t first = problem->view.offsets[query];
-    return (thr_pair_rows){.n = (uint32_t)(problem->view.offsets[query + 1] - first),
-                           .n_levels = problem->n_levels[query],
-                           .levels = problem->sorted_levels + first,
-                           .lows = problem->lows + first,
-                           .highs = problem->highs + first};
+    const size_t node = problem->node_starts[query];
+    return (thr_pair_tree){.n = (uint32_t)(problem->view.offsets[query + 1] - first),
+                           .levels = problem->levels + first,
+                           .n_nodes = problem->node_starts[query + 1] - node,
+                           .nodes = problem->nodes + node,
+                           .ranks = problem->ranks + problem->rank_starts[query],
+                           .masks = problem->masks + first,
+                           .all = problem->all + query};
 }
 
 /* A pass over all queries; of a chunk, numbers go to the chunk's own. */
 typedef struct rank_pass {
     thr_rank_problem *problem;
     void (*query)(const struct rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk);
-    const double *v; /* w, v or d */
-    double step;
+    const double *v;    /* w or v; NULL: zeros */
     bool sums, squares; /* what is added up by feature */
     bool judges;        /* queries of which, or all, not those whose pairs cost something */
     const bool *which;
@@ -37,53 +39,82 @@ static void take_mean_off(double *values, uint32_t n) {
         values[i] -= mean;
 }
 
-/* Order and levels by these scores, beginning with the order there is, and thresholds for a margin. */
-static void set_order(thr_rank_problem *problem, uint64_t query, const double *scores, double margin,
-                      const thr_rank_scratch *scratch) {
+/* X v of a query's rows, less its mean, in the order of labels in scratch->sorted. */
+static void multiply_rows(const rank_pass *pass, uint64_t query, uint32_t n, const thr_rank_scratch *scratch) {
+    const thr_rank_problem *problem = pass->problem;
     const uint64_t first = problem->view.offsets[query];
-    const uint32_t n = (uint32_t)(problem->view.offsets[query + 1] - first);
-    uint32_t *order = problem->order + first;
-    for (uint32_t p = 0; p < n; p++)
-        scratch->rows[p] = (thr_scored_row){.score = scores[order[p]], .row = order[p]};
-    const thr_scored_row *sorted = thr_scored_rows_sort(scratch->rows, scratch->spare, n);
-    for (uint32_t p = 0; p < n; p++) {
-        order[p] = sorted[p].row;
-        problem->sorted_levels[first + p] = problem->levels[first + sorted[p].row];
+    const uint32_t *rows = problem->rows + first;
+    double *values = scratch->values;
+    if (pass->v == NULL) {
+        memset(scratch->sorted, 0, n * sizeof *scratch->sorted);
+        return;
     }
-    thr_pair_thresholds(sorted, n, margin, problem->lows + first, problem->highs + first);
+    thr_rank_rows_times(problem->context->kernels, &problem->view, first, n, pass->v, values);
+    take_mean_off(values, n);
+    for (uint32_t u = 0; u < n; u++)
+        scratch->sorted[u] = values[rows[u]];
+}
+
+/* Find the active pairs by scratch->sorted. Where no row is a margin above another one, all are; no order is needed. */
+static void find_pairs(const thr_pair_tree *tree, double margin, const thr_rank_scratch *scratch) {
+    double least = scratch->sorted[0], most = least;
+    for (uint32_t u = 0; u < tree->n; u++) {
+        const double score = scratch->sorted[u];
+        scratch->rows[u] = (thr_scored_row){.score = score, .row = u};
+        least = score < least ? score : least;
+        most = score > most ? score : most;
+    }
+    if (most - least < margin)
+        thr_pair_tree_take_all(tree, scratch->counts);
+    else
+        thr_pair_tree_order(tree, scratch->rows, scratch->spare, margin, scratch->counts);
+}
+
+/* scratch->sorted by rows' weights. */
+static void weigh(const double *weights, uint32_t n, const thr_rank_scratch *scratch) {
+    for (uint32_t u = 0; u < n && weights != NULL; u++)
+        scratch->sorted[u] *= weights[u];
 }
 
 /* ------------------------------------------------------------------------------------------------ costs */
 
+/* b apart, in scratch->low and ->high: counts without weights. */
+static void set_counts(const thr_pair_tree *tree, const double *weights, const thr_rank_scratch *scratch) {
+    if (weights != NULL)
+        thr_pair_tree_sums(tree, weights, scratch->low, scratch->high, scratch->prefixes);
+    for (uint32_t u = 0; u < tree->n && weights == NULL; u++) {
+        scratch->low[u] = scratch->counts[u].low;
+        scratch->high[u] = scratch->counts[u].high;
+    }
+}
+
 /*
- * The costs of a query's pairs at these scores, and r by row in scratch->force. Leaves order, thresholds and counts
- * behind. Sums of values 1 are counts, exact in double.
+ * The costs of a query's pairs at the scores in scratch->sorted, and r by row in scratch->values. Leaves active pairs
+ * and their counts behind.
  */
-static double costs_of(thr_rank_problem *problem, uint64_t query, const double *scores,
-                       const thr_rank_scratch *scratch) {
-    set_order(problem, query, scores, 1.0, scratch);
-    const thr_pair_rows rows = rows_of(problem, query);
+static double costs_of(thr_rank_problem *problem, uint64_t query, const thr_rank_scratch *scratch) {
+    const thr_pair_tree tree = tree_of(problem, query);
     const uint64_t first = problem->view.offsets[query];
-    const uint32_t *order = problem->order + first;
-    uint32_t *counts = problem->counts + first;
+    const uint32_t *rows = problem->rows + first;
+    const double *weights = problem->weights != NULL ? problem->weights + first : NULL;
+    double *counts = problem->counts + first, *force = scratch->values;
     const double cost = problem->costs[query];
     double slack = 0, product = 0; /* sum of 1 - (s_i - s_j) over active pairs, and r s / 2 c_q */
-    for (uint32_t p = 0; p < rows.n; p++)
-        scratch->sorted[p] = 1.0;
-    thr_pair_sums(&rows, scratch->sorted, scratch->low, scratch->high, scratch->sums);
-    for (uint32_t p = 0; p < rows.n; p++) {
-        const double s = scores[order[p]], below = scratch->low[p], above = scratch->high[p];
-        counts[p] = (uint32_t)(below + above);
-        scratch->force[order[p]] = (below + above) * s - (below - above);
-        slack += below * (1.0 - s);
-        scratch->sorted[p] = s;
+    find_pairs(&tree, 1.0, scratch);
+    set_counts(&tree, weights, scratch);
+    for (uint32_t u = 0; u < tree.n; u++) {
+        const double s = scratch->sorted[u], low = scratch->low[u], high = scratch->high[u];
+        const double weight = weights != NULL ? weights[u] : 1;
+        counts[u] = weight * (low + high);
+        force[rows[u]] = (low + high) * s - (low - high);
+        slack += weight * (low * (1.0 - s) + high * s);
     }
-    thr_pair_sums(&rows, scratch->sorted, scratch->low, scratch->high, scratch->sums);
-    for (uint32_t p = 0; p < rows.n; p++) {
-        const double force = scratch->force[order[p]] - (scratch->low[p] + scratch->high[p]);
-        product += force * scratch->sorted[p];
-        slack += scratch->low[p];
-        scratch->force[order[p]] = 2 * cost * force;
+    weigh(weights, tree.n, scratch);
+    thr_pair_tree_sums(&tree, scratch->sorted, scratch->low, scratch->low, scratch->prefixes);
+    for (uint32_t u = 0; u < tree.n; u++) {
+        const double rest = force[rows[u]] - scratch->low[u], weight = weights != NULL ? weights[u] : 1;
+        product += rest * scratch->sorted[u];
+        force[rows[u]] = 2 * cost * weight * rest;
     }
     return cost * (product + slack);
 }
@@ -102,9 +133,9 @@ static void add_dense_diagonal(const thr_rank_problem *problem, uint64_t query, 
     const size_t n_features = problem->view.n_features;
     const uint64_t first = problem->view.offsets[query], end = problem->view.offsets[query + 1];
     double *restrict sums = scratch->features, *restrict squares = sums + n_features;
-    for (uint64_t p = first; p < end; p++) {
-        const double count = problem->counts[p];
-        const float *x = problem->view.dense + (first + problem->order[p]) * n_features;
+    for (uint64_t u = first; u < end; u++) {
+        const double count = problem->counts[u];
+        const float *x = problem->view.dense + (first + problem->rows[u]) * n_features;
         for (size_t d = 0; d < n_features; d++) {
             const double part = count * (double)x[d];
             sums[d] += part;
@@ -120,10 +151,10 @@ static void add_sparse_diagonal(const thr_rank_problem *problem, uint64_t query,
     const thr_csr *sparse = &problem->view.sparse;
     const uint64_t first = problem->view.offsets[query], end = problem->view.offsets[query + 1];
     double *sums = scratch->features, *squares = sums + problem->view.n_features;
-    for (uint64_t p = first; p < end; p++) {
-        const uint64_t row = first + problem->order[p];
+    for (uint64_t u = first; u < end; u++) {
+        const uint64_t row = first + problem->rows[u];
         for (uint64_t e = sparse->starts[row]; e < sparse->starts[row + 1]; e++) {
-            const double x = (double)sparse->values[e], part = problem->counts[p] * x;
+            const double x = (double)sparse->values[e], part = problem->counts[u] * x;
             sums[sparse->columns[e]] += part;
             squares[sparse->columns[e]] += part * x;
         }
@@ -136,8 +167,8 @@ static void add_sparse_diagonal(const thr_rank_problem *problem, uint64_t query,
 static void add_diagonal(const thr_rank_problem *problem, uint64_t query, const thr_rank_scratch *scratch,
                          double *total) {
     double all = 0;
-    for (uint64_t p = problem->view.offsets[query]; p < problem->view.offsets[query + 1]; p++)
-        all += problem->counts[p];
+    for (uint64_t u = problem->view.offsets[query]; u < problem->view.offsets[query + 1]; u++)
+        all += problem->counts[u];
     if (all > 0)
         (problem->view.dense != NULL ? add_dense_diagonal : add_sparse_diagonal)(problem, query, scratch, all, total);
 }
@@ -149,11 +180,9 @@ static void evaluate_query(const rank_pass *pass, uint64_t query, const thr_rank
     const thr_ranking_view *view = &problem->view;
     const uint64_t first = view->offsets[query];
     const uint32_t n = (uint32_t)(view->offsets[query + 1] - first);
-    double *scores = problem->scores + first;
-    thr_rank_rows_times(problem->context->kernels, view, first, n, pass->v, scores);
-    take_mean_off(scores, n);
-    problem->chunk_values[chunk] += costs_of(problem, query, scores, scratch);
-    thr_rank_rows_add(problem->context->kernels, view, first, n, scratch->force,
+    multiply_rows(pass, query, n, scratch);
+    problem->chunk_values[chunk] += costs_of(problem, query, scratch);
+    thr_rank_rows_add(problem->context->kernels, view, first, n, scratch->values,
                       problem->partial_sums + chunk * view->n_features);
     if (pass->squares)
         add_diagonal(problem, query, scratch, problem->partial_squares + chunk * view->n_features);
@@ -162,59 +191,34 @@ static void evaluate_query(const rank_pass *pass, uint64_t query, const thr_rank
 static void multiply_query(const rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk) {
     const thr_rank_problem *problem = pass->problem;
     const thr_ranking_view *view = &problem->view;
-    const thr_pair_rows rows = rows_of(problem, query);
+    const thr_pair_tree tree = tree_of(problem, query);
     const uint64_t first = view->offsets[query];
-    const uint32_t *order = problem->order + first, *counts = problem->counts + first;
+    const uint32_t *rows = problem->rows + first;
+    const double *counts = problem->counts + first;
+    const double *weights = problem->weights != NULL ? problem->weights + first : NULL;
     const double twice = 2 * problem->costs[query];
-    double *values = scratch->values;
-    thr_rank_rows_times(problem->context->kernels, view, first, rows.n, pass->v, values);
-    take_mean_off(values, rows.n);
-    for (uint32_t p = 0; p < rows.n; p++)
-        scratch->sorted[p] = values[order[p]];
-    thr_pair_sums(&rows, scratch->sorted, scratch->low, scratch->high, scratch->sums);
-    for (uint32_t p = 0; p < rows.n; p++)
-        values[order[p]] = twice * (counts[p] * scratch->sorted[p] - (scratch->low[p] + scratch->high[p]));
-    thr_rank_rows_add(problem->context->kernels, view, first, rows.n, values,
+    double *sums = scratch->low, *values = scratch->values;
+    multiply_rows(pass, query, tree.n, scratch);
+    for (uint32_t u = 0; u < tree.n; u++)
+        scratch->high[u] = counts[u] * scratch->sorted[u];
+    weigh(weights, tree.n, scratch);
+    thr_pair_tree_sums(&tree, scratch->sorted, sums, sums, scratch->prefixes);
+    for (uint32_t u = 0; u < tree.n; u++)
+        values[rows[u]] = twice * (scratch->high[u] - (weights != NULL ? weights[u] : 1) * sums[u]);
+    thr_rank_rows_add(problem->context->kernels, view, first, tree.n, values,
                       problem->partial_sums + chunk * view->n_features);
 }
 
-static void aim_query(const rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk) {
-    (void)scratch, (void)chunk;
-    const thr_rank_problem *problem = pass->problem;
-    const thr_ranking_view *view = &problem->view;
-    const uint64_t first = view->offsets[query];
-    const uint32_t n = (uint32_t)(view->offsets[query + 1] - first);
-    double *steps = problem->steps + first;
-    thr_rank_rows_times(problem->context->kernels, view, first, n, pass->v, steps);
-    take_mean_off(steps, n);
-}
-
-static void step_query(const rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk) {
-    thr_rank_problem *problem = pass->problem;
-    const uint64_t first = problem->view.offsets[query];
-    const uint32_t n = (uint32_t)(problem->view.offsets[query + 1] - first);
-    for (uint32_t i = 0; i < n; i++)
-        scratch->values[i] = problem->scores[first + i] + pass->step * problem->steps[first + i];
-    problem->chunk_values[chunk] += costs_of(problem, query, scratch->values, scratch);
-}
-
-/*
- * With the least margin there is, the rows from lows[p] on are those whose score is not below p's: of lower levels,
- * they are wrong.
- */
+/* With the least margin there is, pairs are active whose better row has no higher score: they are wrong. */
 static void judge_query(const rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk) {
     thr_rank_problem *problem = pass->problem;
-    const thr_ranking_view *view = &problem->view;
-    const uint64_t first = view->offsets[query];
-    const uint32_t n = (uint32_t)(view->offsets[query + 1] - first);
-    thr_rank_rows_times(problem->context->kernels, view, first, n, pass->v, scratch->values);
-    set_order(problem, query, scratch->values, DBL_TRUE_MIN, scratch);
-    const thr_pair_rows rows = rows_of(problem, query);
-    for (uint32_t p = 0; p < n; p++)
-        scratch->sorted[p] = 1.0;
-    thr_pair_sums(&rows, scratch->sorted, scratch->low, scratch->high, scratch->sums);
-    for (uint32_t p = 0; p < n; p++)
-        problem->chunk_values[chunk] += scratch->low[p];
+    const thr_pair_tree tree = tree_of(problem, query);
+    double wrong = 0;
+    multiply_rows(pass, query, tree.n, scratch);
+    find_pairs(&tree, DBL_TRUE_MIN, scratch);
+    for (uint32_t u = 0; u < tree.n; u++)
+        wrong += scratch->counts[u].low;
+    problem->chunk_values[chunk] += wrong;
 }
 
 /* ------------------------------------------------------------------------------------------------ of all */
@@ -257,14 +261,17 @@ static void add_chunks(const thr_rank_problem *problem, const double *partial, d
 
 double thr_rank_evaluate(thr_rank_problem *problem, const double *w, double *gradient, double *diagonal) {
     const size_t n = problem->view.n_features;
-    rank_pass evaluation = {
-        .problem = problem, .query = evaluate_query, .v = w, .sums = true, .squares = diagonal != NULL};
-    const double costs = run(&evaluation);
     double squares = 0;
     for (size_t d = 0; d < n; d++) {
         squares += w[d] * w[d];
         gradient[d] = w[d];
     }
+    rank_pass evaluation = {.problem = problem,
+                            .query = evaluate_query,
+                            .v = squares > 0 ? w : NULL,
+                            .sums = true,
+                            .squares = diagonal != NULL};
+    const double costs = run(&evaluation);
     add_chunks(problem, problem->partial_sums, gradient);
     if (diagonal != NULL) {
         for (size_t d = 0; d < n; d++)
@@ -279,16 +286,6 @@ void thr_rank_product(thr_rank_problem *problem, const double *v, double *out) {
     (void)run(&product);
     memcpy(out, v, problem->view.n_features * sizeof *out);
     add_chunks(problem, problem->partial_sums, out);
-}
-
-void thr_rank_aim(thr_rank_problem *problem, const double *d) {
-    rank_pass aim = {.problem = problem, .query = aim_query, .v = d};
-    (void)run(&aim);
-}
-
-double thr_rank_costs_along(thr_rank_problem *problem, double step) {
-    rank_pass line = {.problem = problem, .query = step_query, .step = step};
-    return run(&line);
 }
 
 uint64_t thr_rank_right_pairs(thr_rank_problem *problem, const double *w, const bool *which, uint64_t *n_pairs) {

@@ -7,27 +7,35 @@
 
 /* A worker's vectors, each as long as the longest query. */
 typedef struct thr_rank_scratch {
-    double *values, *force, *sorted, *low, *high;
-    thr_scored_row *rows, *spare;
-    double *sums;     /* pair_sums.h */
-    double *features; /* 2 x n_features, zeros between uses */
+    double *values;               /* in the order of rows */
+    double *sorted, *low, *high;  /* in the order of labels */
+    thr_scored_row *rows, *spare; /* in the order of scores */
+    thr_pair_counts *counts;      /* in the order of labels */
+    double *prefixes;             /* n + 2 */
+    double *features;             /* 2 x n_features, zeros between uses */
 } thr_rank_scratch;
 
+/* In doubles: of a row, and beside that. */
 enum {
-    THR_RANK_ROW_VECTORS = 5,
-    THR_RANK_KEYS = 2 * sizeof(thr_scored_row) / sizeof(double), /* doubles of a row of both lists */
+    THR_RANK_VECTORS = 4,
+    THR_RANK_KEYS = 2 * sizeof(thr_scored_row) / sizeof(double),
+    THR_RANK_COUNTS = sizeof(thr_pair_counts) / sizeof(double),
+    THR_RANK_ROW_SIZE = THR_RANK_VECTORS + THR_RANK_KEYS + THR_RANK_COUNTS + 1,
+    THR_RANK_ENDS = 2
 };
 
 static inline thr_rank_scratch thr_rank_scratch_of(const thr_rank_problem *problem, uint32_t worker) {
     const size_t n = problem->longest;
     double *at = problem->scratch + worker * problem->scratch_size;
-    thr_rank_scratch s = {.values = at, .force = at + n, .sorted = at + 2 * n, .low = at + 3 * n, .high = at + 4 * n};
-    at += THR_RANK_ROW_VECTORS * n;
+    thr_rank_scratch s = {.values = at, .sorted = at + n, .low = at + 2 * n, .high = at + 3 * n};
+    at += THR_RANK_VECTORS * n;
     s.rows = (thr_scored_row *)(void *)at;
     s.spare = s.rows + n;
     at += THR_RANK_KEYS * n;
-    s.features = at;
-    s.sums = at + 2 * (size_t)problem->view.n_features;
+    s.counts = (thr_pair_counts *)(void *)at;
+    at += THR_RANK_COUNTS * n;
+    s.prefixes = at;
+    s.features = at + n + THR_RANK_ENDS;
     return s;
 }
 

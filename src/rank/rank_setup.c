@@ -11,10 +11,8 @@ static void set_levels(thr_rank_problem *problem, uint64_t query, thr_scored_row
     const uint32_t n = (uint32_t)(problem->view.offsets[query + 1] - first);
     uint32_t level = 0;
     uint64_t pairs = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         rows[i] = (thr_scored_row){.score = problem->view.labels[first + i], .row = i};
-        problem->order[first + i] = i;
-    }
     const thr_scored_row *sorted = thr_scored_rows_sort(rows, spare, n);
     for (uint32_t i = 0, of_level = 0; i < n; i++, of_level++) {
         if (i > 0 && sorted[i].score > sorted[i - 1].score) {
@@ -22,9 +20,9 @@ static void set_levels(thr_rank_problem *problem, uint64_t query, thr_scored_row
             of_level = 0;
         }
         pairs += i - of_level; /* all rows of lower levels */
-        problem->levels[first + sorted[i].row] = level;
+        problem->rows[first + i] = sorted[i].row;
+        problem->levels[first + i] = level;
     }
-    problem->n_levels[query] = level + 1;
     problem->n_pairs[query] = pairs;
     problem->n_all_pairs += pairs;
 }
@@ -78,15 +76,48 @@ static thr_status make_rows(thr_rank_problem *problem, thr_error *err) {
     const size_t n = (size_t)problem->view.n_rows, n_queries = (size_t)problem->view.n_queries;
     THR_TRY(thr_alloc(context, n_queries, sizeof(double), &problem->costs, "costs of queries", err));
     THR_TRY(thr_alloc(context, n_queries, sizeof(uint64_t), &problem->n_pairs, "numbers of pairs", err));
-    THR_TRY(thr_alloc(context, n_queries, sizeof(uint32_t), &problem->n_levels, "numbers of levels", err));
-    THR_TRY(thr_alloc(context, n, sizeof(double), &problem->scores, "scores", err));
-    THR_TRY(thr_alloc(context, n, sizeof(double), &problem->steps, "steps of scores", err));
+    THR_TRY(thr_alloc(context, n_queries, sizeof(bool), &problem->all, "marks of queries", err));
+    THR_TRY(thr_alloc(context, n_queries + 1, sizeof(size_t), &problem->node_starts, "nodes of queries", err));
+    THR_TRY(thr_alloc(context, n_queries + 1, sizeof(size_t), &problem->rank_starts, "ranks of queries", err));
+    THR_TRY(thr_alloc(context, n, sizeof(uint32_t), &problem->rows, "an order of rows", err));
     THR_TRY(thr_alloc(context, n, sizeof(uint32_t), &problem->levels, "levels", err));
-    THR_TRY(thr_alloc(context, n, sizeof(uint32_t), &problem->order, "an order of rows", err));
-    THR_TRY(thr_alloc(context, n, sizeof(uint32_t), &problem->sorted_levels, "levels in order", err));
-    THR_TRY(thr_alloc(context, n, sizeof(uint32_t), &problem->lows, "thresholds", err));
-    THR_TRY(thr_alloc(context, n, sizeof(uint32_t), &problem->highs, "thresholds", err));
-    return thr_alloc(context, n, sizeof(uint32_t), &problem->counts, "counts of pairs", err);
+    THR_TRY(thr_alloc(context, n, sizeof(uint8_t), &problem->masks, "marks of pairs", err));
+    return thr_alloc(context, n, sizeof(double), &problem->counts, "counts of pairs", err);
+}
+
+/* All queries' trees; without pairs they have no nodes. */
+static thr_status make_trees(thr_rank_problem *problem, thr_error *err) {
+    const thr_ranking_view *view = &problem->view;
+    size_t n_nodes = 0, n_ranks = 0;
+    for (uint64_t q = 0; q < view->n_queries; q++) {
+        const uint32_t n = (uint32_t)(view->offsets[q + 1] - view->offsets[q]);
+        size_t ranks = 0;
+        problem->node_starts[q] = n_nodes;
+        problem->rank_starts[q] = n_ranks;
+        n_nodes += thr_pair_tree_shape(problem->levels + view->offsets[q], n, NULL, &ranks);
+        n_ranks += ranks;
+    }
+    problem->node_starts[view->n_queries] = n_nodes;
+    problem->rank_starts[view->n_queries] = n_ranks;
+    THR_TRY(thr_alloc(problem->context, n_nodes, sizeof(thr_pair_node), &problem->nodes, "trees over levels", err));
+    THR_TRY(thr_alloc(problem->context, n_ranks, sizeof(uint16_t), &problem->ranks, "ranks of rows", err));
+    for (uint64_t q = 0; q < view->n_queries; q++) {
+        const uint32_t n = (uint32_t)(view->offsets[q + 1] - view->offsets[q]);
+        (void)thr_pair_tree_shape(problem->levels + view->offsets[q], n, problem->nodes + problem->node_starts[q],
+                                  NULL);
+    }
+    return THR_OK;
+}
+
+static thr_status take_weights(thr_rank_problem *problem, const double *weights, thr_error *err) {
+    const thr_ranking_view *view = &problem->view;
+    if (weights == NULL)
+        return THR_OK;
+    THR_TRY(thr_alloc(problem->context, (size_t)view->n_rows, sizeof(double), &problem->weights, "weights", err));
+    for (uint64_t q = 0; q < view->n_queries; q++)
+        for (uint64_t u = view->offsets[q]; u < view->offsets[q + 1]; u++)
+            problem->weights[u] = weights[view->offsets[q] + problem->rows[u]];
+    return THR_OK;
 }
 
 static thr_status make_chunks(thr_rank_problem *problem, thr_error *err) {
@@ -105,10 +136,10 @@ static thr_status make_chunks(thr_rank_problem *problem, thr_error *err) {
 }
 
 /* Sizes are of memory that was had: they cannot overflow. */
-static thr_status make_scratch(thr_rank_problem *problem, uint32_t most_levels, thr_error *err) {
+static thr_status make_scratch(thr_rank_problem *problem, thr_error *err) {
     const size_t n_workers = problem->context->n_threads;
-    problem->scratch_size = (THR_RANK_ROW_VECTORS + THR_RANK_KEYS) * (size_t)problem->longest +
-                            2 * (size_t)problem->view.n_features + thr_pair_sums_scratch(problem->longest, most_levels);
+    problem->scratch_size =
+        THR_RANK_ROW_SIZE * (size_t)problem->longest + THR_RANK_ENDS + 2 * (size_t)problem->view.n_features;
     size_t n = 0;
     if (!thr_mul_size(n_workers, problem->scratch_size, &n))
         return thr_fail(err, THR_ENOMEM, "room for queries of %u rows on %zu threads: too much", problem->longest,
@@ -119,10 +150,9 @@ static thr_status make_scratch(thr_rank_problem *problem, uint32_t most_levels, 
     return THR_OK;
 }
 
-static thr_status start(thr_rank_problem *problem, thr_error *err) {
+static thr_status start(thr_rank_problem *problem, const double *row_weights, thr_error *err) {
     const thr_ranking_view *view = &problem->view;
     thr_scored_row *rows = NULL;
-    uint32_t most_levels = 1;
     thr_status status = THR_OK;
     for (uint64_t q = 0; q < view->n_queries; q++) {
         const uint64_t n = view->offsets[q + 1] - view->offsets[q];
@@ -136,24 +166,40 @@ static thr_status start(thr_rank_problem *problem, thr_error *err) {
     for (uint64_t q = 0; q < view->n_queries; q++) {
         problem->costs[q] = 1;
         set_levels(problem, q, rows, rows + problem->longest);
-        most_levels = problem->n_levels[q] > most_levels ? problem->n_levels[q] : most_levels;
     }
     THR_TRY_OUT(check_pairs(problem, err));
     THR_TRY_OUT(make_chunks(problem, err));
-    status = make_scratch(problem, most_levels, err);
+    THR_TRY_OUT(make_trees(problem, err));
+    THR_TRY_OUT(take_weights(problem, row_weights, err));
+    status = make_scratch(problem, err);
 out:
     thr_release(problem->context, rows);
     return status;
 }
 
-thr_status thr_rank_problem_create(thr_context *context, const thr_ranking_view *view, thr_rank_problem **problem,
-                                   thr_error *err) {
+double thr_rank_pair_weight(const thr_rank_problem *problem, uint64_t query) {
+    double before = 0, sum = 0, level = 0;
+    if (problem->weights == NULL)
+        return (double)problem->n_pairs[query];
+    for (uint64_t u = problem->view.offsets[query]; u < problem->view.offsets[query + 1]; u++) {
+        if (u > problem->view.offsets[query] && problem->levels[u] != problem->levels[u - 1]) {
+            before += level;
+            level = 0;
+        }
+        sum += before * problem->weights[u];
+        level += problem->weights[u];
+    }
+    return sum;
+}
+
+thr_status thr_rank_problem_create(thr_context *context, const thr_ranking_view *view, const double *row_weights,
+                                   thr_rank_problem **problem, thr_error *err) {
     *problem = NULL;
     thr_rank_problem *made = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a ranking problem", err));
     made->context = context;
     made->view = *view;
-    const thr_status status = start(made, err);
+    const thr_status status = start(made, row_weights, err);
     if (status == THR_OK)
         *problem = made;
     else
@@ -167,15 +213,16 @@ void thr_rank_problem_free(thr_rank_problem *problem) {
     thr_context *context = problem->context;
     thr_release(context, problem->costs);
     thr_release(context, problem->n_pairs);
-    thr_release(context, problem->scores);
-    thr_release(context, problem->steps);
+    thr_release(context, problem->rows);
     thr_release(context, problem->levels);
-    thr_release(context, problem->n_levels);
-    thr_release(context, problem->order);
-    thr_release(context, problem->sorted_levels);
-    thr_release(context, problem->lows);
-    thr_release(context, problem->highs);
+    thr_release(context, problem->weights);
     thr_release(context, problem->counts);
+    thr_release(context, problem->masks);
+    thr_release(context, problem->node_starts);
+    thr_release(context, problem->rank_starts);
+    thr_release(context, problem->all);
+    thr_release(context, problem->nodes);
+    thr_release(context, problem->ranks);
     thr_release(context, problem->chunks);
     thr_release(context, problem->partial_sums);
     thr_release(context, problem->partial_squares);

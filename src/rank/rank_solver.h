@@ -6,8 +6,9 @@
  * gradient continuous, with pieces that are parabolas: near the least a whole step ends on it.
  *
  *   line search    the step is solved to some share of the gradient and halved until f falls by a hundredth of what its
- *                  slope says; conjugate gradients are preconditioned by 0.99 + 0.01 diagonal, which makes up for
- *                  features on scales of their own.
+ *                  slope says; conjugate gradients are preconditioned (rank_precondition.h), which makes up for
+ *                  features on scales of their own, and for those that say the same. Of many queries a part is solved
+ *                  first, to begin where its least is.
  *   trust region   RankSVM, algorithm 1, with the rules of Lin, Weng and Keerthi (2008): a step has at most the length
  *                  that f was like its parabola before, at first that of the gradient (not 0, which would never move).
  */
@@ -17,7 +18,7 @@
 #include <thresher/rank.h>
 
 #include "base/progress.h"
-#include "rank/rank_problem.h"
+#include "rank/rank_precondition.h"
 
 typedef struct thr_rank_solver {
     thr_rank_problem *problem;
@@ -27,9 +28,14 @@ typedef struct thr_rank_solver {
     uint32_t n;              /* features */
     double *w;               /* the best one so far */
     double *gradient, *step; /* at w; from w */
-    double *diagonal;        /* of the preconditioner */
-    double *r, *z, *p, *hp;  /* of conjugate gradients; r: minus gradient, minus H step */
+    double *diagonal;        /* of the Hessian, about; where the preconditioner wants it */
+    thr_rank_preconditioner preconditioner;
+    double *r, *z, *p, *hp; /* of conjugate gradients; r: minus gradient, minus H step */
+    double *costs;          /* n_queries: the problem's, while a part of the queries is looked at */
     double value, norm, first_norm;
+    thr_rank_step_fn on_step; /* or NULL */
+    void *on_step_user;
+    double started; /* the clock that on_step is told the seconds since */
     uint32_t n_steps;
     uint64_t n_products, n_readings;
     double product_seconds;

@@ -19,11 +19,11 @@ void thr_rank_options_init(thr_rank_options *options) {
                                   .scale = THR_RANK_SCALE_PAIR};
 }
 
-static thr_status check_weights(const double *weights, uint64_t n, thr_error *err) {
-    for (uint64_t q = 0; q < n && weights != NULL; q++)
-        if (!isfinite(weights[q]) || weights[q] < 0)
-            return thr_fail(err, THR_EINVAL, "query %llu of %llu has a weight of %g: choose 0 or more",
-                            (unsigned long long)q, (unsigned long long)n, weights[q]);
+static thr_status check_weights(const double *weights, const char *what, uint64_t n, thr_error *err) {
+    for (uint64_t i = 0; i < n && weights != NULL; i++)
+        if (!isfinite(weights[i]) || weights[i] < 0)
+            return thr_fail(err, THR_EINVAL, "%s %llu of %llu has a weight of %g: choose 0 or more", what,
+                            (unsigned long long)i, (unsigned long long)n, weights[i]);
     return THR_OK;
 }
 
@@ -48,28 +48,30 @@ thr_status thr_rank_options_take(const thr_rank_options *given, const double *c,
     if (options->start != NULL && options->start->n_features != view->n_features)
         return thr_fail(err, THR_EDIM, "a model of %u features to start with, for rows of %u",
                         options->start->n_features, view->n_features);
-    return check_weights(options->query_weights, view->n_queries, err);
+    THR_TRY(check_weights(options->query_weights, "query", view->n_queries, err));
+    return check_weights(options->row_weights, "row", view->n_rows, err);
 }
 
 void thr_rank_costs(thr_rank_problem *problem, const thr_rank_options *options, const bool *left_out) {
     const uint64_t n = problem->view.n_queries;
-    uint64_t all = 0;
+    double all = 0;
     for (uint64_t q = 0; q < n; q++)
-        all += left_out == NULL || !left_out[q] ? problem->n_pairs[q] : 0;
+        all += left_out == NULL || !left_out[q] ? thr_rank_pair_weight(problem, q) : 0;
     for (uint64_t q = 0; q < n; q++) {
         const double weight = options->query_weights != NULL ? options->query_weights[q] : 1;
+        const double own = thr_rank_pair_weight(problem, q);
         double pairs = 1;
-        if (options->scale == THR_RANK_SCALE_QUERY && problem->n_pairs[q] != 0)
-            pairs = (double)problem->n_pairs[q];
-        else if (options->scale == THR_RANK_SCALE_MEAN && all != 0)
-            pairs = (double)all;
-        problem->costs[q] = left_out != NULL && left_out[q] ? 0 : options->c * weight / pairs;
+        if (options->scale == THR_RANK_SCALE_QUERY)
+            pairs = own;
+        else if (options->scale == THR_RANK_SCALE_MEAN)
+            pairs = all;
+        problem->costs[q] = (left_out != NULL && left_out[q]) || !(own > 0) ? 0 : options->c * weight / pairs;
     }
 }
 
 static thr_status check_costs(const thr_rank_problem *problem, thr_error *err) {
     for (uint64_t q = 0; q < problem->view.n_queries; q++)
-        if (problem->n_pairs[q] != 0 && problem->costs[q] > 0)
+        if (problem->costs[q] > 0)
             return THR_OK;
     return thr_fail(err, THR_EINVAL, "all queries with pairs have a weight of 0: give some of them more");
 }
@@ -99,7 +101,7 @@ thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, cons
     if (report != NULL)
         *report = (thr_rank_report){.n_pairs = 0};
     THR_TRY(thr_rank_options_take(given, NULL, &view, &options, err));
-    thr_status status = thr_rank_problem_create(context, &view, &problem, err);
+    thr_status status = thr_rank_problem_create(context, &view, options.row_weights, &problem, err);
     if (status != THR_OK)
         return status;
     thr_rank_costs(problem, &options, NULL);
@@ -107,6 +109,9 @@ thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, cons
     THR_TRY_OUT(thr_rank_solver_start(problem, &solver, err));
     solver.epsilon = options.epsilon;
     solver.most_steps = options.most_steps;
+    solver.on_step = options.on_step;
+    solver.on_step_user = options.on_step_user;
+    solver.started = start;
     if (options.start != NULL)
         memcpy(solver.w, options.start->weights, solver.n * sizeof(double));
     THR_TRY_OUT(thr_rank_model_make(context, solver.n, model, err));

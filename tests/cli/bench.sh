@@ -16,5 +16,11 @@ says '"key":"filter_1_percent_over_none"' out
 works "$THRESHER" bench rank --share 1 --scratch . # the objective must be the classic way's
 says '^| MQ2007-list  *| 7,415 x 46  *| 1268 ' out
 says '^| MSLR-WEB30K  *| 2,[0-9]*  *| classic ' out
+works "$THRESHER" bench rank --convergence curves --share 1 --scratch . --data nowhere
+says 'nowhere/letor/mq2007.partial.svm.xz is not there: MQ2007 is left out' err
+says '^| MSLR-WEB30K  *| trust region  *| ' out
+awk -F, '$1 == "\"classic\"" && last == $1 && $4 > before { exit 1 } { last = $1; before = $4; lines++ }
+    END { exit lines < 8 }' curves/convergence-MQ2007-list.csv || die "objectives do not fall"
+[ "$(grep -c '<polyline' curves/convergence-MSLR-WEB30K.svg)" -eq 3 ] || die "not a curve a solver"
 [ -z "$(find . -name 'thresher-bench-*')" ] || die "a scratch directory is left"
 fails 1 'nowhere.*no directory can be made there' "$THRESHER" bench filter --items 1000 --scratch nowhere

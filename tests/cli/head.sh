@@ -56,6 +56,15 @@ same best.ivecs expected
 fails 1 'the head has no hashes: build it with bands' "$THRESHER" head query ordered.head states.fbin -k 2 --screen wta
 fails 1 'the head has no codes: build it with planes' "$THRESHER" head query ordered.head states.fbin -k 2 --screen planes
 
+# bfloat16 has 8 bits of a weight: these are all whole
+works "$THRESHER" head build weights.fbin -o upper.head --planes 0 --places 2 --keep bf16 -q
+works "$THRESHER" head info upper.head
+says '^weights         bf16, 24 bytes$' out
+says '^format version  2$' out
+works "$THRESHER" head query upper.head states.fbin -k 2 -q -o best.ivecs
+printf '2 1\n3 1\n' | to_ivecs >expected
+same best.ivecs expected
+
 # larger, at random: with many hits to be had the screen finds what all words give, to the bit; --measure says so
 random_rows 300 24 1 | to_fbin >weights.fbin
 random_rows 20 24 2 | to_fbin >states.fbin
@@ -84,9 +93,45 @@ mv out two
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 1 --json -q
 same out two
 
+# a byte a weight, and what that loses
+works "$THRESHER" head build weights.fbin -o bytes.head --keep i8 -q
+works "$THRESHER" head info bytes.head
+says '^weights         i8, 8.4 kB$' out
+works "$THRESHER" head query bytes.head states.fbin -k 5 --against head
+says '^recall@5          0.9[0-9]*, worst state 0.[0-9]*$' out
+says '^log-probabilities differ by 0.0[0-9]* on average$' out
+works "$THRESHER" head query bytes.head states.fbin -k 5 --against head --json
+says '{"screen":"full","against":"head","k":5,"n_states":20,"recall":0.9[0-9]*,"worst_recall":0' out
+is_json out
+works "$THRESHER" head query head states.fbin -k 5 --against head
+says '^recall@5          1.0000, worst state 1.0000$' out
+says '^log-probabilities differ by 0 on average$' out
+fails 1 'heads of the same words are compared' "$THRESHER" head query head states.fbin -k 5 --against small.head
+fails 2 'against and -o exclude each other' "$THRESHER" head query head states.fbin --against head -o x.jsonl
+fails 2 'measure and --against exclude each other' "$THRESHER" head query head states.fbin --against head --measure
+
 # tensors by name
 cp weights.fbin not.safetensors
 fails 1 'not.safetensors' "$THRESHER" head build not.safetensors -o x.head
+
+# a model in GGUF: two words of two dimensions, 1 0 and 0 2; and one of a type that is not read
+zeros='\0\0\0\0\0\0\0'
+gguf() {
+    printf "GGUF\3\0\0\0\1${zeros}\0${zeros}\15${zeros}output.weight\2\0\0\0\2${zeros}\2${zeros}"
+    printf "\\$1\0\0\0\0${zeros}${zeros}${zeros}\0\0\0\0\0" # the type, where the data begin, and up to there
+    printf "\0\0\200\77\0${zeros}\0\0\0\100"
+}
+gguf 0 >model.gguf
+works "$THRESHER" head build model.gguf -o model.head --places 2
+says '^model.head: 2 words of 2 dimensions, f32, ' out
+printf '1 3\n-1 -1\n' | to_fbin >two.fbin
+works "$THRESHER" head query model.head two.fbin -k 2 -q -o best.ivecs
+printf '1 0\n0 1\n' | to_ivecs >expected
+same best.ivecs expected
+fails 1 'has no tensor other: of 1 it has, the first are output.weight' \
+    "$THRESHER" head build model.gguf -o x.head --tensor other
+gguf 14 >model.gguf
+fails 1 'output.weight is of type Q4_K (12), and weights are read of' "$THRESHER" head build model.gguf -o x.head
 
 # what is refused
 fails 1 'weights.fbin: has no tensors' "$THRESHER" head build weights.fbin -o x.head --tensor lm_head.weight

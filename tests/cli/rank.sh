@@ -31,7 +31,25 @@ works "$THRESHER" rank train train.svm -o again.safetensors --threads 1 -q
 works "$THRESHER" rank train train.svm -o other.safetensors --threads 3
 same m.safetensors again.safetensors
 same m.safetensors other.safetensors
-works "$THRESHER" rank train train.svm -o m.txt
+works "$THRESHER" rank train train.svm -o m.txt -v
+says '^thresher: train.svm: step 0, objective .*, gradient 1 of that of zeros, 0 products' err
+says '^thresher: train.svm: step 1, ' err
+
+works "$THRESHER" info m.txt
+says '^model *linear ranking, 4 features$' out
+says '^largest *1: ' out
+works "$THRESHER" info m.txt --json
+says '"kind":"ranking model","n_features":4,' out
+(printf 'solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 1\nbias -1\nw\n1\n') >classes.txt
+fails 1 'classes.txt: line 3 has labels, so this is a model of classes' "$THRESHER" info classes.txt
+printf 'solver_type of our dreams\n' >poem.txt
+works "$THRESHER" info poem.txt
+says '^lines *1$' out
+
+# a byte order mark before the rows is no part of them
+(printf '\357\273\277' && cat train.svm) >marked.svm
+works "$THRESHER" rank train marked.svm -o marked.txt
+same m.txt marked.txt
 
 # both kinds of files score alike, in the order of the file
 works "$THRESHER" rank predict m.safetensors train.svm
@@ -76,6 +94,32 @@ says '; 0 Newton steps, 0 products' err
 same warm.txt line.txt
 works "$THRESHER" rank train train.svm -o mean.txt --scale mean
 works "$THRESHER" rank train train.svm -o query.txt --scale query
+
+# weights: a row that is there twice, and one that is not, wherever the rows of its query stand
+awk '{ print NR % 7 == 0 ? 2 : NR % 11 == 0 ? 0 : 1 }' train.svm >weights.txt
+awk 'NR % 7 == 0 { print } NR % 7 == 0 || NR % 11 != 0 { print }' train.svm >copies.svm
+works "$THRESHER" rank train train.svm -o weighted.txt --weights weights.txt -e 1e-9
+works "$THRESHER" rank train copies.svm -o copies.txt -e 1e-9
+tail -n +6 weighted.txt >line.w
+tail -n +6 copies.txt | paste -d ' ' - line.w |
+    awk '($1 - $2) ^ 2 > 1e-14 { print; exit 1 }' || die "a weight of 2 is not a row that is there twice"
+awk '{ print NR == 1 ? 3 : 1 }' RS='\n' weights.txt | head -12 >queries.txt
+awk '/ qid:1 / { print; sub(/qid:1 /, "qid:101 "); print; sub(/qid:101 /, "qid:201 ") } { print }' train.svm >thrice.svm
+works "$THRESHER" rank train train.svm -o weighted.txt --query-weights queries.txt -e 1e-9
+works "$THRESHER" rank train thrice.svm -o thrice.txt -e 1e-9
+tail -n +6 weighted.txt >line.w
+tail -n +6 thrice.txt | paste -d ' ' - line.w |
+    awk '($1 - $2) ^ 2 > 1e-14 { print; exit 1 }' || die "a weight of 3 is not a query that is there thrice"
+head -3 weights.txt >short.txt
+fails 1 'short.txt has 3 weights, train.svm has 240 rows: every row needs a weight' \
+    "$THRESHER" rank train train.svm -o x --weights short.txt
+fails 1 'short.txt has 3 weights, train.svm has 12 queries: every query needs a weight' \
+    "$THRESHER" rank train train.svm -o x --query-weights short.txt
+sed '5s/.*/-1/' weights.txt >negative.txt
+fails 1 'row [0-9]* of 240 has a weight of -1: choose 0 or more' \
+    "$THRESHER" rank train train.svm -o x --weights negative.txt
+sed '5s/.*/heavy/' weights.txt >word.txt
+fails 1 'word.txt: line 5 is no weight, but "heavy"' "$THRESHER" rank train train.svm -o x --weights word.txt
 
 # folds choose a C
 works "$THRESHER" rank train train.svm -o folds.txt -c 0.000001,0.1,10 --folds 4 --json

@@ -25,7 +25,8 @@ static void run_rows(const thr_kernels *kernels, void *out, void *arg) {
     kernel(out, in->query, in->rows, in->stride, in->n_rows, in->n_dims);
 }
 
-static void check_rows(kcheck *check, size_t slot, size_t size) {
+/* narrow: to values of two bytes; NULL of others. */
+static void check_rows(kcheck *check, size_t slot, size_t size, uint16_t (*narrow)(float)) {
     const bool timed = kcheck_timed(check);
     const size_t n_dims = timed ? 200 : kcheck_below(check, 130), n_rows = timed ? 1000 : kcheck_below(check, 11);
     const size_t gap = timed ? 0 : kcheck_below(check, 9), stride = n_dims * size + gap;
@@ -39,22 +40,23 @@ static void check_rows(kcheck *check, size_t slot, size_t size) {
     for (size_t r = 0; r < n_rows; r++)
         for (size_t d = 0; d < n_dims && size > 1; d++) {
             float x = kcheck_float(check);
-            uint16_t h = thr_half_from_f32(x);
+            uint16_t h = narrow != NULL ? narrow(x) : 0;
             memcpy(rows + r * stride + d * size, size == 4 ? (void *)&x : (void *)&h, size);
         }
     rows_input in = {slot, query, rows, stride, n_rows, n_dims};
     kcheck_call(check, run_rows, &in, n_rows * sizeof(float), n_rows, bytes, "%zu rows x %zu", n_rows, n_dims);
 }
 
-#define CHECK_ROWS(name, size)                                                                                         \
+#define CHECK_ROWS(name, size, narrow)                                                                                 \
     void check_##name(kcheck *check) {                                                                                 \
-        check_rows(check, offsetof(thr_kernels, name), size);                                                          \
+        check_rows(check, offsetof(thr_kernels, name), size, narrow);                                                  \
     }
-CHECK_ROWS(dot_f32, 4)
-CHECK_ROWS(dot_f16, 2)
-CHECK_ROWS(dot_i8, 1)
-CHECK_ROWS(l2_f32, 4)
-CHECK_ROWS(l2_f16, 2)
+CHECK_ROWS(dot_f32, 4, NULL)
+CHECK_ROWS(dot_f16, 2, thr_half_from_f32)
+CHECK_ROWS(dot_bf16, 2, thr_bf16_from_f32)
+CHECK_ROWS(dot_i8, 1, NULL)
+CHECK_ROWS(l2_f32, 4, NULL)
+CHECK_ROWS(l2_f16, 2, thr_half_from_f32)
 
 typedef struct values_input {
     const void *values;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_file.c - what is saved is what is opened, to the bit; a damaged file is told, never believed. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "damage.h"
 #include "head_support.h"
 #include "io/safetensors.h"
 
 static const char PATH[] = "unit-head-file.head";
 static const head_case SMALL = {70, 9, THR_DTYPE_F32, true, true, 4, 2, 4, 2};
 static const head_case BARE = {40, 5, THR_DTYPE_F16, false, false, 0, 0, 0, 0};
+static const head_case UPPER = {50, 7, THR_DTYPE_BF16, true, false, 3, 1, 3, 1};
+static const head_case BYTES = {30, 6, THR_DTYPE_I8, false, false, 2, 1, 3, 1};
 
 static void save(thr_context *context, const head_case *shape, uint64_t seed) {
     uint64_t rng = seed;
@@ -20,15 +22,6 @@ static void save(thr_context *context, const head_case *shape, uint64_t seed) {
     assert_ok(thr_head_save(head, PATH, true, &err), &err);
     thr_head_free(head);
     head_drawn_free(&h);
-}
-
-static uint8_t *read_all(size_t *size) {
-    FILE *file = fopen(PATH, "rb");
-    assert_non_null(file);
-    uint8_t *bytes = test_array(1 << 20, 1);
-    *size = fread(bytes, 1, 1 << 20, file);
-    (void)fclose(file);
-    return bytes;
 }
 
 static thr_status open_and_verify(thr_context *context, bool *opened, thr_error *err) {
@@ -69,8 +62,8 @@ static void use(thr_context *context) {
 }
 
 static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
-    static const head_case *const SHAPES[] = {&SMALL, &BARE};
-    for (size_t s = 0; s < 2; s++) {
+    static const head_case *const SHAPES[] = {&SMALL, &BARE, &UPPER, &BYTES};
+    for (size_t s = 0; s < 4; s++) {
         uint64_t rng = test_seed() + s;
         thr_error err;
         thr_head *opened = NULL;
@@ -85,10 +78,12 @@ static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
         assert_true(a.n_places == b.n_places && a.n_codes == b.n_codes && a.hash_bytes == b.hash_bytes);
         assert_true(a.n_planes == b.n_planes && a.plane_bytes == b.plane_bytes);
         assert_true(a.file_bytes == 0 && b.file_bytes > b.weight_bytes + b.hash_bytes + b.plane_bytes);
-        assert_int_equal(a.weight_bytes, (uint64_t)a.n_words * a.n_dims * (s == 0 ? 4 : 2));
+        const uint64_t row_bytes = s == 3 ? a.n_dims + 4 : a.n_dims * (s == 0 ? 4 : 2); /* with the scale */
+        assert_int_equal(a.weight_bytes, a.n_words * row_bytes);
+        assert_true(a.format_version == (s >= 2 ? 2 : 1) && b.format_version == a.format_version);
         test_gaussian(&rng, states, 30);
         const thr_matrix rows = thr_matrix_f32(states, 3, h.shape.n_dims);
-        for (int screen = 0; screen < (s == 0 ? 4 : 2); screen++) {
+        for (int screen = 0; screen < (SHAPES[s]->n_bands > 0 ? 4 : 2); screen++) {
             uint32_t x[12], y[12];
             float p[12], q[12];
             thr_head_query_options o;
@@ -110,49 +105,24 @@ static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
     }
 }
 
+static test_damage damage_of(thr_context *context) {
+    return (test_damage){.path = PATH, .context = context, .open_and_verify = open_and_verify, .use = use};
+}
+
 static void every_changed_byte_is_found(void **state) {
-    static const head_case *const SHAPES[] = {&SMALL, &BARE};
-    for (size_t s = 0; s < 2; s++) {
-        bool opened;
-        thr_error err;
-        size_t size, n_opened = 0;
+    const test_damage damage = damage_of(*state);
+    static const head_case *const SHAPES[] = {&SMALL, &BARE, &UPPER, &BYTES};
+    for (size_t s = 0; s < 4; s++) {
         save(*state, SHAPES[s], 9);
-        assert_ok(open_and_verify(*state, &opened, &err), &err);
-        uint8_t *bytes = read_all(&size);
-        const int fd = open(PATH, O_RDWR);
-        assert_true(fd >= 0);
-        for (size_t i = 0; i < size; i++) {
-            const uint8_t changed = bytes[i] ^ (uint8_t)(1 << i % 8);
-            assert_int_equal(pwrite(fd, &changed, 1, (off_t)i), 1);
-            const thr_status status = open_and_verify(*state, &opened, &err);
-            if (status != THR_ECORRUPT && status != THR_EVERSION && status != THR_EFORMAT)
-                fail_msg("byte %zu of %zu changed: %s", i, size, thr_status_name(status));
-            assert_non_null(strstr(err.text, PATH));
-            n_opened += opened;
-            if (opened)
-                use(*state);
-            assert_int_equal(pwrite(fd, &bytes[i], 1, (off_t)i), 1);
-        }
-        assert_ok(open_and_verify(*state, &opened, &err), &err);
-        assert_true(n_opened > 0 && n_opened < size);
-        (void)close(fd);
-        free(bytes);
+        test_every_changed_byte_is_found(&damage);
     }
 }
 
 static void a_cut_file_is_not_opened(void **state) {
+    const test_damage damage = damage_of(*state);
     thr_error err;
-    size_t size;
     save(*state, &SMALL, 9);
-    uint8_t *bytes = read_all(&size);
-    free(bytes);
-    while (size-- > 0) {
-        bool opened;
-        assert_int_equal(truncate(PATH, (off_t)size), 0);
-        const thr_status status = open_and_verify(*state, &opened, &err);
-        assert_true(!opened && (status == THR_ECORRUPT || status == THR_EFORMAT));
-    }
-    assert_int_equal(unlink(PATH), 0);
+    test_a_cut_file_is_not_opened(&damage);
     thr_head *head = NULL;
     assert_error(thr_head_open(*state, PATH, &head, &err), THR_ENOTFOUND, &err, PATH);
     assert_null(head);
@@ -191,10 +161,10 @@ static void what_is_there_is_not_written_over(void **state) {
 static void a_file_does_not_depend_on_threads(void **state) {
     size_t size, again_size;
     save(*state, &SMALL, 9);
-    uint8_t *bytes = read_all(&size);
+    uint8_t *bytes = test_read_all(PATH, &size);
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
     save(one, &SMALL, 9);
-    uint8_t *again = read_all(&again_size);
+    uint8_t *again = test_read_all(PATH, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(bytes, again, size);
     thr_context_free(one);
@@ -243,7 +213,7 @@ static void tensors_are_found_by_name(void **state) {
     assert_error(thr_head_create_file(*state, TENSORS, "other", &build, &head, &err), THR_ENOTFOUND, &err,
                  "has no tensor other: of 8 it has, the first are ");
     assert_error(thr_head_create_file(*state, TENSORS, "numbers.weight", &build, &head, &err), THR_EFORMAT, &err,
-                 "the tensor numbers.weight is no matrix of F32 or F16");
+                 "the tensor numbers.weight is no matrix of F32, F16 or BF16");
     assert_error(thr_head_create_file(*state, TENSORS, "lm_head.bias", &build, &head, &err), THR_EFORMAT, &err,
                  "the tensor lm_head.bias is no matrix");
     assert_error(thr_head_create_file(*state, TENSORS, "odd.weight", &build, &head, &err), THR_EFORMAT, &err,
@@ -254,6 +224,59 @@ static void tensors_are_found_by_name(void **state) {
     assert_error(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), THR_ENOTFOUND, &err,
                  "has no tensor with a usual name of a head's: of 1 it has, the first are numbers.weight");
     assert_null(head);
+}
+
+/* As they are, to the bit; and made of floats, each the nearest. */
+static void bfloat16_is_kept(void **state) {
+    static const char TENSORS[] = "unit-head-file.safetensors";
+    static const uint16_t weights[] = {0x3f80, 0xc000, 0x0001, 0x8000, 0x4049, 0x3eab}, bias[] = {0x4000, 0x3f00, 0};
+    static const float floats[] = {1.00390625F, -1.01171875F, 0x1.fp59F, 1e-30F, -3.14159F, 0};
+    const thr_tensor all[] = {{.name = "proj.weight", THR_DTYPE_BF16, 2, {3, 2}, weights, sizeof weights},
+                              {.name = "proj.bias", THR_DTYPE_BF16, 1, {3}, bias, sizeof bias}};
+    thr_head *head = NULL;
+    thr_head_build_options build;
+    thr_error err;
+    thr_head_build_options_init(&build);
+    build.n_bands = 0;
+    write_tensors(*state, TENSORS, all, 2);
+    assert_ok(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), &err);
+    assert_int_equal(thr_head_get_info(head).dtype, THR_DTYPE_BF16);
+    assert_memory_equal(thr_head_of(head)->weights, weights, sizeof weights);
+    assert_true(thr_head_of(head)->bias[0] == 2 && thr_head_of(head)->bias[1] == 0.5F);
+    thr_head_free(head);
+    const thr_matrix rows = thr_matrix_f32(floats, 3, 2);
+    build.dtype = THR_DTYPE_BF16;
+    assert_ok(thr_head_create(*state, &rows, &build, &head, &err), &err);
+    static const uint16_t nearest[] = {0x3f80, 0xbf82, 0x5d78, 0x0da2, 0xc049, 0}; /* of ties the even one */
+    assert_memory_equal(thr_head_of(head)->weights, nearest, sizeof nearest);
+    thr_head_free(head);
+}
+
+/* The largest magnitude of a row is 127, ties go to the even integer, and zeros stay zeros. */
+static void bytes_have_a_scale_a_word(void **state) {
+    static const float floats[] = {127, -0.5F, 1.5F, -254, 3, 5, 0, 0, 0, 0x1p-40F, 0x1p-48F, -0x1p-41F};
+    static const int8_t wanted[] = {127, 0, 2, -127, 2, 2, 0, 0, 0, 127, 0, -64};
+    thr_head *head = NULL;
+    thr_head_build_options build;
+    thr_error err;
+    uint32_t words[4];
+    float logits[4], row[3];
+    const thr_matrix rows = thr_matrix_f32(floats, 4, 3);
+    const float asked[3] = {1, 1, 1};
+    const thr_matrix states = thr_matrix_f32(asked, 1, 3);
+    thr_head_build_options_init(&build);
+    build.n_places = 2;
+    build.dtype = THR_DTYPE_I8;
+    assert_ok(thr_head_create(*state, &rows, &build, &head, &err), &err);
+    const thr_head_contents *c = thr_head_of(head);
+    assert_memory_equal(c->weights, wanted, sizeof wanted);
+    assert_true(c->scales[0] == 1 && c->scales[1] == 2 && c->scales[2] == 0 && c->scales[3] == 0x1p-40F / 127);
+    thr_head_row(c, head->context->kernels, 1, row);
+    assert_true(row[0] == -254 && row[1] == 4 && row[2] == 4);
+    assert_ok(thr_head_query(head, &states, 4, NULL, words, logits, NULL, &err), &err);
+    assert_true(words[0] == 0 && logits[0] == 129 && words[1] == 3 && words[2] == 2 && logits[2] == 0);
+    assert_true(words[3] == 1 && logits[3] == -246);
+    thr_head_free(head);
 }
 
 static void rows_are_read_from_other_files(void **state) {
@@ -303,6 +326,8 @@ int main(void) {
         cmocka_unit_test(what_is_there_is_not_written_over),
         cmocka_unit_test(a_file_does_not_depend_on_threads),
         cmocka_unit_test(tensors_are_found_by_name),
+        cmocka_unit_test(bfloat16_is_kept),
+        cmocka_unit_test(bytes_have_a_scale_a_word),
         cmocka_unit_test(rows_are_read_from_other_files),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -12,8 +12,10 @@ static const head_case CASES[] = {
     {1, 1, THR_DTYPE_F32, false, false, 0, 0, 0, 0},    {63, 7, THR_DTYPE_F32, true, false, 5, 1, 3, 2},
     {130, 16, THR_DTYPE_F16, true, true, 8, 2, 4, 3},   {700, 33, THR_DTYPE_F32, false, true, 20, 2, 16, 1},
     {1500, 64, THR_DTYPE_F32, true, true, 30, 1, 8, 3}, {64, 20, THR_DTYPE_F16, false, false, 3, 3, 5, 8},
+    {50, 701, THR_DTYPE_F16, true, false, 4, 2, 16, 2}, {66, 1100, THR_DTYPE_F32, false, true, 4, 2, 16, 2},
+    {210, 35, THR_DTYPE_BF16, true, true, 9, 2, 6, 3},  {150, 47, THR_DTYPE_I8, true, false, 9, 1, 6, 2},
 };
-enum { N_CASES = sizeof CASES / sizeof *CASES, STATES = 21 };
+enum { N_CASES = sizeof CASES / sizeof *CASES, STATES = 37 };
 
 static bool same_bits(float a, float b) {
     return memcmp(&a, &b, sizeof a) == 0;
@@ -124,7 +126,7 @@ static void answers_do_not_depend_on_threads_or_kernels(void **state) {
     (void)state;
     uint64_t rng = test_seed() + 1;
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL), *three = test_context(3, THR_ISA_BEST, NULL);
-    for (size_t i = 2; i < 5; i++) {
+    for (size_t i = 2; i < N_CASES; i++) {
         head_drawn h = head_draw(&CASES[i], &rng, false);
         thr_head *a = head_make(one, &h), *b = head_make(three, &h);
         float *states = test_array((size_t)STATES * CASES[i].n_dims, sizeof *states);

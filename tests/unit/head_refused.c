@@ -68,9 +68,9 @@ static void bad_options_of_a_build_are_told(void **state) {
     assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
                  "a hash of the largest of 13 components: 2 to 12 can be compared");
     o = good;
-    o.dtype = THR_DTYPE_I8;
+    o.dtype = THR_DTYPE_U8;
     assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
-                 "weights are kept as f32 or f16, not as i8");
+                 "weights are kept as f32, f16, bf16 or i8, not as u8");
     o = good;
     o.n_planes = 9;
     o.frequent = NULL;
@@ -198,6 +198,7 @@ static thr_status do_all(thr_context *context, const head_drawn *h, const thr_ma
     const thr_matrix weights = thr_matrix_f32(h->weights, 300, 12);
     thr_head *head = NULL, *opened = NULL;
     thr_head_recall recall;
+    thr_head_loss loss;
     thr_status status = thr_head_create(context, &weights, &h->options, &head, err);
     if (status == THR_OK)
         status = thr_head_save(head, PATH, true, err);
@@ -207,6 +208,8 @@ static thr_status do_all(thr_context *context, const head_drawn *h, const thr_ma
         status = ask(opened, rows, round, err);
     if (status == THR_OK)
         status = thr_head_measure(opened, rows, 7, NULL, &recall, err);
+    if (status == THR_OK)
+        status = thr_head_compare(opened, head, rows, 7, NULL, &loss, err);
     if (status == THR_OK)
         status = thr_head_verify(opened, err);
     thr_head_free(head);
@@ -222,6 +225,7 @@ static void every_allocation_may_fail(void **state) {
     head_drawn h = head_draw(&SHAPE, &rng, false);
     const thr_matrix rows = thr_matrix_f32(states, 12, 12);
     bool failed = true;
+    h.options.dtype = THR_DTYPE_I8; /* which has scales, too */
     test_gaussian(&rng, states, 144);
     for (size_t fail_at = 0; failed || fail_at <= 1; fail_at++) {
         test_memory tracked = {.fail_at = 0};

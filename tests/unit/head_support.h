@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "head/head_impl.h"
+#include "head/head_kinds.h"
 #include "select/candidates.h"
 #include "support.h"
 
@@ -82,11 +84,10 @@ static inline void head_drawn_free(head_drawn *h) {
 /* Of the weights as they are kept; that hashes are right is for lsh_wta.c. */
 static inline void head_find_codes(const thr_head *head, head_drawn *h) {
     const thr_head_contents *c = thr_head_of(head);
-    const thr_matrix kept = {c->weights, c->n_words, c->n_dims, c->dtype, thr_head_row_size(c)};
     float *row = test_array(c->n_dims, sizeof *row);
     h->codes = test_array((size_t)c->n_words * h->shape.n_bands + 1, sizeof *h->codes);
     for (uint32_t w = 0; w < c->n_words && h->shape.n_bands > 0; w++) {
-        assert_int_equal(thr_matrix_to_f32(&kept, w, 1, row), THR_OK);
+        thr_head_row(c, head->context->kernels, w, row);
         thr_wta_hash(&head->wta, row, h->codes + (size_t)w * h->shape.n_bands);
     }
     free(row);
@@ -100,20 +101,29 @@ static inline thr_head *head_make(thr_context *context, const head_drawn *h) {
     return head;
 }
 
-/* The logit as the scalar kernel states it. */
+static inline float head_kept(thr_dtype dtype, float x) {
+    return dtype == THR_DTYPE_F16    ? thr_half_to_f32(thr_half_from_f32(x))
+           : dtype == THR_DTYPE_BF16 ? thr_bf16_to_f32(thr_bf16_from_f32(x))
+                                     : x;
+}
+
+/* The logit as the scalar kernel states it, of the weights as they are kept. */
 static inline float head_logit(const head_drawn *h, const float *state, uint32_t word) {
     const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
     const uint32_t n_dims = h->shape.n_dims;
     const float *row = h->weights + (size_t)word * n_dims;
     float logit = 0;
-    if (h->shape.dtype == THR_DTYPE_F16) {
-        uint16_t *half = test_array(n_dims, sizeof *half);
-        kernels->f32_to_f16(half, row, n_dims);
-        kernels->dot_f16(&logit, state, half, 0, 1, n_dims);
-        free(half);
-    } else {
-        kernels->dot_f32(&logit, state, row, 0, 1, n_dims);
-    }
+    float *kept = test_array(n_dims, sizeof *kept), largest = 0;
+    for (uint32_t d = 0; d < n_dims; d++)
+        largest = fmaxf(largest, fabsf(row[d]));
+    for (uint32_t d = 0; d < n_dims; d++)
+        kept[d] = h->shape.dtype != THR_DTYPE_I8 ? head_kept(h->shape.dtype, row[d])
+                  : largest > 0                  ? (float)nearbyint((double)row[d] * (127 / (double)largest))
+                                                 : 0;
+    kernels->dot_f32(&logit, state, kept, 0, 1, n_dims);
+    if (h->shape.dtype == THR_DTYPE_I8)
+        logit *= (float)((double)largest / 127);
+    free(kept);
     return h->shape.bias ? logit + h->bias[word] : logit;
 }
 

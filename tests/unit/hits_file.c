@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of posting lists: what is built is what is opened, and a damaged one is told, never believed. */
+#include "damage.h"
 #include "hits_support.h"
 
 #include "hits/hits_file.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -112,57 +112,23 @@ static void use(thr_context *context) {
     thr_hits_free(hits);
 }
 
-static uint8_t *read_all(size_t *size) {
-    FILE *file = fopen(PATH, "rb");
-    assert_non_null(file);
-    uint8_t *bytes = test_array(1 << 20, 1);
-    *size = fread(bytes, 1, 1 << 20, file);
-    (void)fclose(file);
-    return bytes;
+static test_damage damage_of(thr_context *context) {
+    return (test_damage){.path = PATH, .context = context, .open_and_verify = open_and_verify, .use = use};
 }
 
 static void every_changed_byte_is_found(void **state) {
+    const test_damage damage = damage_of(*state);
     for (int names = 0; names < 2; names++) {
-        bool opened;
-        thr_error err;
-        size_t size, n_opened = 0;
         build_small(*state, names != 0);
-        assert_ok(open_and_verify(*state, &opened, &err), &err);
-        uint8_t *bytes = read_all(&size);
-        const int fd = open(PATH, O_RDWR);
-        assert_true(fd >= 0);
-        for (size_t i = 0; i < size; i++) {
-            const uint8_t changed = bytes[i] ^ (uint8_t)(1 << i % 8);
-            assert_int_equal(pwrite(fd, &changed, 1, (off_t)i), 1);
-            const thr_status status = open_and_verify(*state, &opened, &err);
-            if (status != THR_ECORRUPT && status != THR_EVERSION && status != THR_EFORMAT)
-                fail_msg("byte %zu of %zu changed: %s", i, size, thr_status_name(status));
-            assert_non_null(strstr(err.text, PATH));
-            n_opened += opened;
-            if (opened)
-                use(*state);
-            assert_int_equal(pwrite(fd, &bytes[i], 1, (off_t)i), 1);
-        }
-        assert_ok(open_and_verify(*state, &opened, &err), &err);
-        assert_true(n_opened > 0 && n_opened < size);
-        (void)close(fd);
-        free(bytes);
+        test_every_changed_byte_is_found(&damage);
     }
 }
 
 static void a_cut_file_is_not_opened(void **state) {
+    const test_damage damage = damage_of(*state);
     thr_error err;
-    size_t size;
     build_small(*state, true);
-    uint8_t *bytes = read_all(&size);
-    free(bytes);
-    while (size-- > 0) {
-        bool opened;
-        assert_int_equal(truncate(PATH, (off_t)size), 0);
-        const thr_status status = open_and_verify(*state, &opened, &err);
-        assert_true(!opened && (status == THR_ECORRUPT || status == THR_EFORMAT));
-    }
-    assert_int_equal(unlink(PATH), 0);
+    test_a_cut_file_is_not_opened(&damage);
     thr_hits *hits = NULL;
     assert_error(thr_hits_open(*state, PATH, &hits, &err), THR_ENOTFOUND, &err, PATH);
     assert_null(hits);
@@ -207,10 +173,10 @@ static void what_is_there_is_not_written_over(void **state) {
 static void a_file_does_not_depend_on_threads(void **state) {
     size_t size, again_size;
     build_small(*state, true);
-    uint8_t *bytes = read_all(&size);
+    uint8_t *bytes = test_read_all(PATH, &size);
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
     build_small(one, true);
-    uint8_t *again = read_all(&again_size);
+    uint8_t *again = test_read_all(PATH, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(bytes, again, size);
     thr_context_free(one);

@@ -4,12 +4,13 @@
 
 #include <math.h>
 
-enum { N_DTYPES = 10 };
+enum { N_DTYPES = 11 };
 
 static void sizes_and_names_are_those_of_the_list(void **state) {
     (void)state;
-    static const size_t sizes[N_DTYPES] = {0, 4, 2, 1, 1, 8, 4, 4, 8, 8};
-    static const char *const names[N_DTYPES] = {"none", "f32", "f16", "i8", "u8", "f64", "i32", "u32", "i64", "u64"};
+    static const size_t sizes[N_DTYPES] = {0, 4, 2, 1, 1, 8, 4, 4, 8, 8, 2};
+    static const char *const names[N_DTYPES] = {"none", "f32", "f16", "i8",  "u8",  "f64",
+                                                "i32",  "u32", "i64", "u64", "bf16"};
     for (int i = 0; i < N_DTYPES; i++) {
         assert_int_equal(thr_dtype_size((thr_dtype)i), sizes[i]);
         assert_string_equal(thr_dtype_name((thr_dtype)i), names[i]);
@@ -53,6 +54,8 @@ static void every_dtype_widens(void **state) {
     check_widening(THR_DTYPE_I64, (int64_t[]){INT64_MIN, INT64_MAX, 0, 1, -1, 5},
                    (float[]){-0x1p63f, 0x1p63f, 0, 1, -1, 5});
     check_widening(THR_DTYPE_U64, (uint64_t[]){0, UINT64_MAX, 1, 2, 3, 4}, (float[]){0, 0x1p64f, 1, 2, 3, 4});
+    check_widening(THR_DTYPE_BF16, (uint16_t[]){0x3f80, 0xc000, 1, 0x7f7f, 0x8000, 0x7f80},
+                   (float[]){1, -2, 0x1p-133f, 0x1.fep127f, -0.0f, INFINITY});
 }
 
 static void rows_that_are_not_there_are_refused(void **state) {

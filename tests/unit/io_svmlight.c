@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "io/svmlight.h"
 #include "io/svmlight_extra.h"
+#include "io/whole_lines.h"
 #include "parallel/pool.h"
 
 #ifndef THR_WITH_GZ
@@ -191,13 +192,20 @@ static void random_files_are_read_as_a_naive_parser_does(void **state) {
     }
 }
 
+static const char MARK[] = "\xef\xbb\xbf"; /* editors put it before a text */
+
 static void files_are_read_as_texts_in_memory_are(void **state) {
     (void)state;
     uint64_t rng = seed() + 1;
     for (size_t i = 0; i < 20; i++) {
         bytes text = {0};
         put_random_file(&text, &rng);
-        const char *path = write_file("a.svm", &text);
+        bytes marked = {0};
+        if (i % 2 != 0)
+            put(&marked, MARK, sizeof MARK - 1);
+        put(&marked, text.data, text.size);
+        const char *path = write_file("a.svm", &marked);
+        drop(&marked);
         const thr_svmlight_options options = {.piece_bytes = i * 7};
         thr_svmlight s;
         thr_error err;
@@ -220,6 +228,8 @@ static void packed_files_are_read_through(void **state) {
         const char *path = in_dir("a.svm.gz");
         gzFile file = gzopen(path, "wb");
         assert_non_null(file);
+        if (i % 2 != 0)
+            assert_int_equal(gzwrite(file, MARK, sizeof MARK - 1), sizeof MARK - 1);
         assert_int_equal(gzwrite(file, text.data, (unsigned)text.size), text.size);
         assert_int_equal(gzclose(file), Z_OK);
         const thr_svmlight_options options = {.piece_bytes = i};
@@ -230,6 +240,38 @@ static void packed_files_are_read_through(void **state) {
         check_against(&s, &text);
         thr_svmlight_free(&s);
         drop(&text);
+    }
+}
+#endif
+
+#if THR_WITH_GZ
+/* Small ones are kept; what comes is the same. */
+static void packed_files_are_unpacked_once_where_they_are_small(void **state) {
+    (void)state;
+    static const struct {
+        size_t chunk_bytes;
+        bool kept;
+    } cases[] = {{1 << 20, true}, {2000, true}, {1000, false}, {10, false}}; /* 18 kB, packed below 1 kB */
+    static const char line[] = "1 qid:1 1:1\n";
+    const char *path = in_dir("same.svm.gz");
+    gzFile file = gzopen(path, "wb");
+    assert_non_null(file);
+    for (int i = 0; i < 1500; i++)
+        assert_int_equal(gzwrite(file, line, sizeof line - 1), sizeof line - 1);
+    assert_int_equal(gzclose(file), Z_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        thr_whole_lines lines;
+        thr_error err;
+        assert_ok(thr_whole_lines_open(test_context, path, cases[i].chunk_bytes, &lines, &err), err);
+        assert_int_equal(lines.text != NULL, cases[i].kept);
+        for (int round = 0; round < 2; round++) {
+            size_t size = 1, all = 0;
+            for (const char *chunk; size != 0; all += size)
+                assert_ok(thr_whole_lines_next(&lines, &chunk, &size, &err), err);
+            assert_int_equal(all, 18000);
+            assert_ok(thr_whole_lines_rewind(&lines, &err), err);
+        }
+        thr_whole_lines_close(&lines);
     }
 }
 #endif
@@ -647,6 +689,7 @@ int main(void) {
         io_test(files_are_read_as_texts_in_memory_are),
 #if THR_WITH_GZ
         io_test(packed_files_are_read_through),
+        io_test(packed_files_are_unpacked_once_where_they_are_small),
 #endif
         io_test(threads_give_the_same_arrays),
         io_test(a_line_of_megabytes_is_a_line),

@@ -35,6 +35,15 @@ static void line_ends_are_cut_off(void **state) {
         {"-\n--\n-x\n", "-\n--\n-x\n"},
         {" a \n\tb\n", " a \n\tb\n"},
         {"\xc3\xa9\n\xff\n", "\xc3\xa9\n\xff\n"},
+        {"\xef\xbb\xbf"
+         "a\nb\n",
+         "a\nb\n"}, /* a byte order mark */
+        {"\xef\xbb\xbf", "\n"},
+        {"\xef\xbb", "\xef\xbb\n"},
+        {"a\n\xef\xbb\xbf"
+         "b\n",
+         "a\n\xef\xbb\xbf"
+         "b\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_lines(cases[i].text, strlen(cases[i].text), cases[i].lines);

@@ -208,10 +208,95 @@ static void every_allocation_may_fail(void **state) {
     thr_context_free(context);
 }
 
+/* The best left, over and over. */
+static void naive_order(const uint64_t *ids, const double *scores, size_t n, size_t *order) {
+    bool *taken = calloc(n + 1, sizeof *taken);
+    assert_non_null(taken);
+    for (size_t place = 0; place < n; place++) {
+        size_t best = n;
+        for (size_t i = 0; i < n; i++)
+            if (!taken[i] &&
+                (best == n || scores[i] > scores[best] || (scores[i] == scores[best] && ids[i] < ids[best])))
+                best = i;
+        taken[best] = true;
+        order[place] = best;
+    }
+    free(taken);
+}
+
+static void candidates_come_in_the_order_of_scores_and_ids(void **state) {
+    (void)state;
+    enum { MOST_CANDIDATES = 70, FEATURES = 11 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    for (size_t n = 0; n <= MOST_CANDIDATES; n++) {
+        double weights[FEATURES], scores[MOST_CANDIDATES + 1], found[MOST_CANDIDATES + 1];
+        float features[(MOST_CANDIDATES + 1) * FEATURES] = {0};
+        uint64_t ids[MOST_CANDIDATES + 1], before[MOST_CANDIDATES + 1];
+        size_t order[MOST_CANDIDATES + 1], places[MOST_CANDIDATES + 1];
+        const uint64_t n_values = n % 3 == 0 ? 1 : 3; /* many equal scores */
+        thr_rank_model *model = NULL;
+        thr_ranking *ranking = NULL;
+        thr_error err;
+        for (size_t f = 0; f < FEATURES; f++)
+            weights[f] = (double)thr_rng_below(&rng, 1000) / 300 - 1.5;
+        for (size_t i = 0; i < n; i++) {
+            before[i] = ids[i] = (i * 31 + 7) % 71 + (i % 2 == 0 ? UINT64_C(1) << 60 : 0);
+            for (size_t f = 0; f < 2; f++)
+                features[i * FEATURES + f] = (float)thr_rng_below(&rng, n_values);
+        }
+        assert_ok(thr_rank_model_from_weights(context, weights, FEATURES, &model, &err), &err);
+        if (n > 0) { /* the scores are a prediction's */
+            double labels[MOST_CANDIDATES + 1] = {0};
+            const thr_matrix rows = thr_matrix_f32(features, n, FEATURES);
+            assert_ok(thr_ranking_from_matrix(context, &rows, labels, NULL, &ranking, &err), &err);
+            assert_ok(thr_rank_model_predict(model, ranking, scores, &err), &err);
+            thr_ranking_free(ranking);
+        }
+        naive_order(before, scores, n, order);
+        assert_ok(thr_rank_model_rerank(model, features, FEATURES, n, ids, found, n % 2 == 0 ? places : NULL, &err),
+                  &err);
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(ids[i], before[order[i]]);
+            assert_true(found[i] == scores[order[i]]);
+            if (n % 2 == 0)
+                assert_int_equal(places[i], order[i]);
+        }
+        thr_rank_model_free(model);
+    }
+    thr_context_free(context);
+}
+
+static void candidates_that_cannot_be_ordered_are_refused(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_rank_model *model = model_of(context);
+    float features[2 * N] = {0};
+    uint64_t ids[2] = {9, 4};
+    double scores[2];
+    thr_error err;
+    assert_int_equal(thr_rank_model_rerank(model, features, N - 1, 2, ids, scores, NULL, &err), THR_EDIM);
+    assert_string_equal(err.text, "candidates of 5 features for a model of 6");
+    features[N] = NAN;
+    assert_int_equal(thr_rank_model_rerank(model, features, N, 2, ids, scores, NULL, &err), THR_ERANGE);
+    assert_string_equal(err.text, "feature 1 of item 4 is nan: give finite numbers");
+    features[N] = 0;
+    features[4] = 10; /* times the greatest double */
+    assert_int_equal(thr_rank_model_rerank(model, features, N, 2, ids, scores, NULL, &err), THR_ERANGE);
+    assert_string_equal(err.text, "item 9 has a score of -inf: scale features down");
+    assert_true(ids[0] == 9 && ids[1] == 4);
+    thr_rank_model_free(model);
+    thr_context_free(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_keep_every_bit),        cmocka_unit_test(texts_are_models_or_say_why_not),
-        cmocka_unit_test(damaged_tensors_are_refused), cmocka_unit_test(scores_are_sums_of_features),
+        cmocka_unit_test(files_keep_every_bit),
+        cmocka_unit_test(texts_are_models_or_say_why_not),
+        cmocka_unit_test(damaged_tensors_are_refused),
+        cmocka_unit_test(scores_are_sums_of_features),
+        cmocka_unit_test(candidates_come_in_the_order_of_scores_and_ids),
+        cmocka_unit_test(candidates_that_cannot_be_ordered_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return test_run_group(tests);

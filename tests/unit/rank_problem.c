@@ -44,7 +44,7 @@ static scene make_scene(thr_context *context, uint64_t *rng, test_labels labels,
         s.ranking = test_ranking_make(rng, n_queries, longest, s.n, labels, sparse);
     } while (test_pairs_count(s.ranking) == 0);
     thr_error err;
-    assert_ok(thr_rank_problem_create(context, &s.ranking->view, &s.problem, &err), &err);
+    assert_ok(thr_rank_problem_create(context, &s.ranking->view, NULL, &s.problem, &err), &err);
     for (uint64_t q = 0; q < s.ranking->view.n_queries; q++)
         s.problem->costs[q] = (double)thr_rng_below(rng, 5) * 0.25;
     static const double scales[] = {0, 0.01, 0.1, 3};
@@ -114,13 +114,7 @@ static void gradients_and_products_are_differences(void **state) {
         double bend = 0, size = 1;
         for (uint32_t d = 0; d < s.n; d++)
             bend += s.b[d] * s.v[d];
-        thr_rank_aim(s.problem, s.v);
-        double norms = 0;
-        for (uint32_t d = 0; d < s.n; d++)
-            norms += there[d] * there[d];
-        const double along = 0.5 * norms + thr_rank_costs_along(s.problem, h);
         const double moved = thr_rank_evaluate(s.problem, there, s.a, NULL);
-        assert_case(fabs(along - moved) <= 1e-12 * moved, "along the line %.17g, there %.17g", along, moved);
         size = fmax(size, fabs(here));
         /* f(w + h v) = f + h slope + h^2 / 2 bend; a pair that turned active or not adds less than h^2 (x v)^2. */
         const double rest = moved - here - h * slope - 0.5 * h * h * bend;
@@ -139,22 +133,19 @@ static void threads_do_not_change_bits(void **state) {
     for (unsigned round = 0; round < 6; round++) {
         test_ranking *ranking = test_ranking_make(&rng, 150, 40, 9, TEST_LABELS_MIXED, round % 2 != 0);
         double *w = random_vector(&rng, 9, 0.1), *v = random_vector(&rng, 9, 1);
-        double gradients[2][9], products[2][9], diagonals[2][9], values[2], along[2];
+        double gradients[2][9], products[2][9], diagonals[2][9], values[2];
         uint64_t n_pairs = 0, right[2];
         for (unsigned i = 0; i < 2; i++) {
             thr_rank_problem *problem;
             thr_error err;
-            assert_ok(thr_rank_problem_create(i == 0 ? one : three, &ranking->view, &problem, &err), &err);
+            assert_ok(thr_rank_problem_create(i == 0 ? one : three, &ranking->view, NULL, &problem, &err), &err);
             assert_true(problem->n_chunks > 8);
             values[i] = thr_rank_evaluate(problem, w, gradients[i], diagonals[i]);
             thr_rank_product(problem, v, products[i]);
-            thr_rank_aim(problem, v);
-            along[i] = thr_rank_costs_along(problem, 0.3);
             right[i] = thr_rank_right_pairs(problem, w, NULL, &n_pairs);
             thr_rank_problem_free(problem);
         }
         assert_memory_equal(&values[0], &values[1], sizeof values[0]);
-        assert_memory_equal(&along[0], &along[1], sizeof along[0]);
         assert_memory_equal(gradients[0], gradients[1], sizeof gradients[0]);
         assert_memory_equal(diagonals[0], diagonals[1], sizeof diagonals[0]);
         assert_memory_equal(products[0], products[1], sizeof products[0]);
@@ -167,7 +158,7 @@ static void threads_do_not_change_bits(void **state) {
     thr_context_free(three);
 }
 
-/* One query of 3,000 rows: deep trees, and few levels that are swept as there are too many rows for a table. */
+/* One query of 3,000 rows: deep trees, and levels of a thousand rows. */
 static void long_queries_are_summed_right(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -177,7 +168,7 @@ static void long_queries_are_summed_right(void **state) {
         thr_rank_problem *problem;
         thr_error err;
         double w[2] = {0.3, 0.01}, v[2] = {1, -1}, got[2], wanted[2];
-        assert_ok(thr_rank_problem_create(context, &ranking->view, &problem, &err), &err);
+        assert_ok(thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err), &err);
         assert_true(ranking->view.n_rows > 2048);
         const double value = thr_rank_evaluate(problem, w, got, NULL), by_pairs = test_pairs_value(ranking, NULL, w);
         assert_case(fabs(value - by_pairs) <= 1e-11 * by_pairs, "value %.17g is not %.17g", value, by_pairs);
@@ -199,11 +190,11 @@ static void what_has_no_pairs_is_refused(void **state) {
     thr_rank_problem *problem = NULL;
     thr_error err;
     test_ranking *equal = test_ranking_make(&rng, 3, 5, 2, TEST_LABELS_EQUAL, false);
-    assert_error(thr_rank_problem_create(context, &equal->view, &problem, &err), THR_EINVAL, &err,
+    assert_error(thr_rank_problem_create(context, &equal->view, NULL, &problem, &err), THR_EINVAL, &err,
                  "in each of the 3 queries");
     assert_null(problem);
     test_ranking *lonely = test_ranking_make(&rng, 7, 1, 2, TEST_LABELS_ALL, false);
-    assert_error(thr_rank_problem_create(context, &lonely->view, &problem, &err), THR_EINVAL, &err,
+    assert_error(thr_rank_problem_create(context, &lonely->view, NULL, &problem, &err), THR_EINVAL, &err,
                  "each of the 7 queries has one row");
     test_ranking_free(equal);
     test_ranking_free(lonely);
@@ -223,7 +214,7 @@ static void every_allocation_may_fail(void **state) {
         thr_error err;
         memory.calls = 0;
         memory.fail_at = at;
-        status = thr_rank_problem_create(context, &ranking->view, &problem, &err);
+        status = thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err);
         if (status != THR_OK)
             assert_error(status, THR_ENOMEM, &err, NULL);
         assert_int_equal(problem != NULL, status == THR_OK);

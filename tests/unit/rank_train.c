@@ -102,6 +102,121 @@ static thr_rank_model *train(thr_context *context, const thr_ranking *ranking, c
     return model;
 }
 
+/* So many queries that a part of them is solved first; with one method, none are. */
+static void many_queries_have_the_least_of_all(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(3, THR_ISA_SCALAR, NULL)};
+    test_ranking *made = test_ranking_make(&rng, 900, 8, 6, TEST_LABELS_MIXED, false);
+    double *costs = test_array(made->view.n_queries, sizeof *costs), w[6] = {0};
+    thr_rank_options options;
+    thr_rank_model *models[3];
+    thr_rank_options_init(&options);
+    options.c = 0.1;
+    options.epsilon = 1e-8;
+    for (uint64_t q = 0; q < made->view.n_queries; q++)
+        costs[q] = options.c;
+    const double least = test_pairs_solve(made, costs, w);
+    for (unsigned i = 0; i < 3; i++) {
+        thr_ranking *ranking = open_ranking(contexts[i % 2], made);
+        thr_rank_report report;
+        options.method = i == 2 ? THR_RANK_TRUST_REGION : THR_RANK_LINE_SEARCH;
+        models[i] = train(contexts[i % 2], ranking, &options, &report);
+        assert_true(report.converged);
+        assert_least(&report, least, "many queries");
+        thr_ranking_free(ranking);
+    }
+    assert_memory_equal(thr_rank_model_weights(models[0]), thr_rank_model_weights(models[1]), 6 * sizeof(double));
+    for (unsigned i = 0; i < 3; i++)
+        thr_rank_model_free(models[i]);
+    free(costs);
+    test_ranking_free(made);
+    thr_context_free(contexts[0]);
+    thr_context_free(contexts[1]);
+}
+
+/* Features that are mixed of others on scales of their own: M knows how they go together, scales alone would not do. */
+static void features_that_go_together_take_few_products(void **state) {
+    (void)state;
+    enum { N = 24 };
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    test_ranking *made = test_ranking_make(&rng, 200, 40, N, TEST_LABELS_FEW, false);
+    float mix[N][N], source[N];
+    for (uint32_t i = 0; i < N * N; i++)
+        mix[i / N][i % N] = test_normal(&rng) * powf(10, -(float)(i % N) / 6);
+    for (uint64_t r = 0; r < made->view.n_rows; r++) {
+        for (uint32_t k = 0; k < N; k++)
+            source[k] = test_normal(&rng);
+        for (uint32_t d = 0; d < N; d++) {
+            made->dense[N * r + d] = 0;
+            for (uint32_t k = 0; k < N; k++)
+                made->dense[N * r + d] += mix[d][k] * source[k];
+        }
+    }
+    thr_ranking *ranking = open_ranking(context, made);
+    thr_rank_options options;
+    thr_rank_report report;
+    thr_rank_options_init(&options);
+    options.c = 1000;
+    options.epsilon = 1e-9;
+    thr_rank_model_free(train(context, ranking, &options, &report));
+    assert_case(report.converged && report.n_products <= 10 * (uint64_t)report.n_steps, "%llu products in %u steps",
+                (unsigned long long)report.n_products, report.n_steps);
+    thr_ranking_free(ranking);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
+typedef struct told_steps {
+    thr_rank_step steps[64];
+    uint32_t n;
+} told_steps;
+
+static void note_step(void *user, const thr_rank_step *step) {
+    told_steps *told = user;
+    assert_true(told->n < 64);
+    told->steps[told->n++] = *step;
+}
+
+static void steps_are_told_as_they_are_made(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    test_ranking *made = test_ranking_make(&rng, 20, 30, 8, TEST_LABELS_FEW, false);
+    thr_ranking *ranking = open_ranking(context, made);
+    for (unsigned method = 0; method < 2; method++) {
+        static told_steps told;
+        thr_rank_options options;
+        thr_rank_report report, until;
+        thr_rank_options_init(&options);
+        options.method = (thr_rank_method)method;
+        options.on_step = note_step;
+        options.on_step_user = &told;
+        told.n = 0;
+        thr_rank_model_free(train(context, ranking, &options, &report));
+        assert_int_equal(told.n, report.n_steps + 1);
+        assert_true(told.steps[report.n_steps].objective == report.objective);
+        assert_true(told.steps[report.n_steps].gradient_norm == report.gradient_norm);
+        assert_int_equal(told.steps[report.n_steps].n_products, report.n_products);
+        assert_true(told.steps[report.n_steps].seconds <= report.seconds);
+        assert_true(told.steps[0].gradient_norm == report.first_gradient_norm && told.steps[0].n_products == 0);
+        options.on_step = NULL;
+        for (uint32_t i = 0; i < told.n; i++) { /* one that stops there has the same objective */
+            assert_int_equal(told.steps[i].step, i);
+            assert_true(told.steps[i].first_gradient_norm == report.first_gradient_norm);
+            assert_true(i == 0 || told.steps[i].seconds >= told.steps[i - 1].seconds);
+            options.most_steps = i;
+            if (i > 0)
+                thr_rank_model_free(train(context, ranking, &options, &until));
+            assert_true(i == 0 || until.objective == told.steps[i].objective);
+        }
+    }
+    thr_ranking_free(ranking);
+    test_ranking_free(made);
+    thr_context_free(context);
+}
+
 static void a_model_to_start_with_saves_steps(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -168,6 +283,82 @@ static void scales_and_weights_are_costs(void **state) {
     free(weights);
     thr_ranking_free(ranking);
     test_ranking_free(made);
+    thr_context_free(context);
+}
+
+/* Rows of a ranking as often as their weights say. */
+static test_ranking *repeat(const test_ranking *made, const double *weights, uint32_t n_features) {
+    test_ranking *copies = test_array(1, sizeof *copies);
+    const thr_ranking_view *view = &made->view;
+    copies->offsets = test_array(view->n_queries + 1, sizeof(uint64_t));
+    copies->queries = test_array(view->n_queries, sizeof(uint64_t));
+    copies->labels = test_array(3 * view->n_rows, sizeof(double));
+    copies->dense = test_array(3 * view->n_rows * n_features, sizeof(float));
+    uint64_t n = 0;
+    for (uint64_t q = 0; q < view->n_queries; q++) {
+        copies->offsets[q] = n;
+        for (uint64_t r = view->offsets[q]; r < view->offsets[q + 1]; r++)
+            for (double copy = 0; copy < weights[r]; copy++, n++) {
+                copies->labels[n] = made->labels[r];
+                memcpy(copies->dense + n * n_features, made->dense + r * n_features, n_features * sizeof(float));
+            }
+    }
+    copies->offsets[view->n_queries] = n;
+    copies->view = *view;
+    copies->view.n_rows = n;
+    copies->view.offsets = copies->offsets;
+    copies->view.queries = copies->queries;
+    copies->view.labels = copies->labels;
+    copies->view.dense = copies->dense;
+    return copies;
+}
+
+/* A weight of 2 is a row that is there twice, of 0 one that is not there, whatever C is the cost of. */
+static void rows_weigh_as_often_as_they_are_there(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    for (unsigned round = 0; round < 12; round++) {
+        const test_labels labels = round % 4 == 3 ? TEST_LABELS_MIXED : (test_labels)(round % 4);
+        const thr_rank_scale scale = (thr_rank_scale)(round % 3);
+        test_ranking *made = some_ranking(&rng, 4, labels, false), *copies = NULL;
+        const thr_ranking_view *view = &made->view;
+        double *weights = test_array(view->n_rows, sizeof *weights), w[4] = {0};
+        do {
+            test_ranking_free(copies);
+            for (uint64_t r = 0; r < view->n_rows; r++)
+                weights[r] = (double)thr_rng_below(&rng, 4);
+            copies = repeat(made, weights, 4);
+        } while (test_pairs_count(copies) == 0);
+        double *costs = test_array(view->n_queries, sizeof *costs);
+        for (uint64_t q = 0; q < view->n_queries; q++) {
+            const thr_ranking_view one = {.offsets = copies->offsets + q,
+                                          .n_queries = 1,
+                                          .labels = copies->labels,
+                                          .n_rows = copies->view.n_rows};
+            const test_ranking query = {.view = one, .labels = copies->labels};
+            const uint64_t own = test_pairs_count(&query), all = test_pairs_count(copies);
+            costs[q] = scale == THR_RANK_SCALE_PAIR ? 2 : 2 / (double)(scale == THR_RANK_SCALE_MEAN ? all : own);
+            costs[q] = own != 0 ? costs[q] : 0;
+        }
+        const double least = test_pairs_solve(copies, costs, w);
+        thr_ranking *ranking = open_ranking(context, made);
+        thr_rank_options options;
+        thr_rank_report report;
+        thr_rank_options_init(&options);
+        options.c = 2;
+        options.epsilon = 1e-8;
+        options.scale = scale;
+        options.row_weights = weights;
+        thr_rank_model_free(train(context, ranking, &options, &report));
+        assert_least(&report, least, "rows with weights");
+        assert_int_equal(report.n_pairs, test_pairs_count(made));
+        free(costs);
+        free(weights);
+        thr_ranking_free(ranking);
+        test_ranking_free(copies);
+        test_ranking_free(made);
+    }
     thr_context_free(context);
 }
 
@@ -264,6 +455,14 @@ static void what_cannot_be_learned_is_refused(void **state) {
     options.query_weights = bad;
     assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err,
                  "query 1 of 3 has a weight of -1");
+    options.query_weights = NULL;
+    double *weights = test_array(made->view.n_rows, sizeof *weights);
+    options.row_weights = weights;
+    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of 0");
+    weights[2] = NAN;
+    assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "row 2 of ");
+    options.row_weights = NULL;
+    free(weights);
     options.query_weights = none;
     assert_error(thr_rank_train(context, ranking, &options, &model, NULL, &err), THR_EINVAL, &err, "weight of 0");
     options.query_weights = NULL;
@@ -302,7 +501,7 @@ static void who_is_stopped_has_the_best_so_far(void **state) {
     thr_rank_problem *problem;
     thr_rank_solver solver;
     thr_error err;
-    assert_ok(thr_rank_problem_create(context, &made->view, &problem, &err), &err);
+    assert_ok(thr_rank_problem_create(context, &made->view, NULL, &problem, &err), &err);
     stopper stops = {.stop_at = 1};
     context->progress = stop;
     context->progress_user = &stops;
@@ -380,8 +579,12 @@ static void mq2007_has_the_published_least(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_is_that_of_a_naive_solver),
+        cmocka_unit_test(many_queries_have_the_least_of_all),
+        cmocka_unit_test(features_that_go_together_take_few_products),
+        cmocka_unit_test(steps_are_told_as_they_are_made),
         cmocka_unit_test(a_model_to_start_with_saves_steps),
         cmocka_unit_test(scales_and_weights_are_costs),
+        cmocka_unit_test(rows_weigh_as_often_as_they_are_there),
         cmocka_unit_test(threads_and_levels_do_not_change_a_model),
         cmocka_unit_test(folds_judge_costs),
         cmocka_unit_test(what_cannot_be_learned_is_refused),

@@ -27,6 +27,14 @@ static inline lanes16 load_f16(const unsigned char *row) {
                       vcvt_high_f32_f16(high)}};
 }
 
+static inline lanes16 load_bf16(const unsigned char *row) {
+    uint16x8_t low = vreinterpretq_u16_u8(vld1q_u8(row)), high = vreinterpretq_u16_u8(vld1q_u8(row + 16));
+    return (lanes16){{vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(low), 16)),
+                      vreinterpretq_f32_u32(vshll_high_n_u16(low, 16)),
+                      vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(high), 16)),
+                      vreinterpretq_f32_u32(vshll_high_n_u16(high, 16))}};
+}
+
 static inline lanes16 load_i8(const unsigned char *row) {
     int8x16_t bytes = vreinterpretq_s8_u8(vld1q_u8(row));
     int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_high_s8(bytes);
@@ -77,6 +85,7 @@ static inline float add_lanes(lanes16 v) {
 
 ROWS_KERNEL(dot_f32, load_f32, step_dot, 4)
 ROWS_KERNEL(dot_f16, load_f16, step_dot, 2)
+ROWS_KERNEL(dot_bf16, load_bf16, step_dot, 2)
 ROWS_KERNEL(dot_i8, load_i8, step_dot, 1)
 ROWS_KERNEL(l2_f32, load_f32, step_l2, 4)
 ROWS_KERNEL(l2_f16, load_f16, step_l2, 2)
@@ -142,6 +151,7 @@ void thr_kernels_fill_neon(thr_kernels *kernels) {
 #define FILL(name) kernels->name = name;
     FILL(dot_f32)
     FILL(dot_f16)
+    FILL(dot_bf16)
     FILL(dot_i8)
     FILL(l2_f32)
     FILL(l2_f16)
@@ -160,4 +170,5 @@ void thr_kernels_fill_neon(thr_kernels *kernels) {
     thr_kernels_fill_neon_layers(kernels);
     thr_kernels_fill_neon_postings(kernels);
     thr_kernels_fill_neon_wide(kernels);
+    thr_kernels_fill_neon_heads(kernels);
 }

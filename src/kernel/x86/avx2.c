@@ -22,6 +22,15 @@ static inline lanes16 load_f16(const void *row) {
     return (lanes16){_mm256_cvtph_ps(_mm_loadu_si128(row)), _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)row + 1))};
 }
 
+/* The upper half of a float32. */
+static inline __m256 widen_bf16(__m128i halves) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+
+static inline lanes16 load_bf16(const void *row) {
+    return (lanes16){widen_bf16(_mm_loadu_si128(row)), widen_bf16(_mm_loadu_si128((const __m128i *)row + 1))};
+}
+
 static inline lanes16 load_i8(const void *row) {
     __m128i bytes = _mm_loadu_si128(row);
     return (lanes16){_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
@@ -71,6 +80,7 @@ static inline float add_lanes(lanes16 v) {
 
 ROWS_KERNEL(dot_f32, load_f32, step_dot, 4)
 ROWS_KERNEL(dot_f16, load_f16, step_dot, 2)
+ROWS_KERNEL(dot_bf16, load_bf16, step_dot, 2)
 ROWS_KERNEL(dot_i8, load_i8, step_dot, 1)
 ROWS_KERNEL(l2_f32, load_f32, step_l2, 4)
 ROWS_KERNEL(l2_f16, load_f16, step_l2, 2)
@@ -286,6 +296,7 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
 #define FILL(name) kernels->name = name;
     FILL(dot_f32)
     FILL(dot_f16)
+    FILL(dot_bf16)
     FILL(dot_i8)
     FILL(l2_f32)
     FILL(l2_f16)
@@ -309,4 +320,5 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     thr_kernels_fill_avx2_layers(kernels);
     thr_kernels_fill_avx2_postings(kernels);
     thr_kernels_fill_avx2_wide(kernels);
+    thr_kernels_fill_avx2_heads(kernels);
 }

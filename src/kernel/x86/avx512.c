@@ -299,4 +299,5 @@ void thr_kernels_fill_avx512(thr_kernels *kernels) {
     thr_kernels_fill_avx512_layers(kernels);
     thr_kernels_fill_avx512_postings(kernels);
     thr_kernels_fill_avx512_wide(kernels);
+    thr_kernels_fill_avx512_heads(kernels);
 }

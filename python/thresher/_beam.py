@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Beam search: the best sentences of a decoder written in Python, whose words a head gives."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from ctypes import byref, c_void_p
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._checks import choice, whole
+from ._head import Floats, Head, Words, _query_options, _words
+from ._jobs import Job, Progress, call_back
+from ._library import lib
+
+_UINT32 = 2**32 - 1
+_FAILED = _abi.STATUS["ECANCELED"]  # of a callback that raised something, which is raised again after the search
+
+
+class Decoder(Protocol):
+    """
+    What a search asks for states: an object with step, and with start and reorder where there is something to do.
+
+    start(n_sentences)  so many sentences begin: a row each, in their order
+    step(words)         row i has word words[i], of uint32 [n], behind what it has: numbers [n, n_dims], the state of
+                        each row, which asks for its next word; at first words are the start word
+    reorder(rows)       row i goes on from what row rows[i], of uint32 [n], was; rows that are not named are done
+    """
+
+    def step(self, words: Words) -> Any: ...
+
+
+class BeamSequence(NamedTuple):
+    """
+    A sequence of words, the last of which is the end word where ended, else it was cut at the maximum length. score is
+    log_prob divided by the length penalty; log_prob adds up word_log_probs.
+    """
+
+    words: Words
+    score: float
+    log_prob: float
+    word_log_probs: Floats
+    ended: bool
+
+
+class _Calls:
+    """A thr_decoder whose functions call a Python decoder; what it raises ends the search and is raised again."""
+
+    def __init__(self, decoder: Any, n_dims: int) -> None:
+        self._decoder, self._n_dims = decoder, n_dims
+        if not callable(getattr(decoder, "step", None)):
+            raise TypeError(f"decoder: {type(decoder).__name__} was given: an object with step(words) is wanted")
+        self._start = _abi.DecoderStart(lambda _self, n, _err: self._call("start", lambda start: start(n)))
+        self._step = _abi.DecoderStep(self._call_step)
+        self._reorder = _abi.DecoderReorder(
+            lambda _self, rows, n, _err: self._call("reorder", lambda reorder: reorder(_copied(rows, n)))
+        )
+        self.struct = _abi.Decoder(None, self._start, self._step, self._reorder)
+
+    def _call(self, name: str, call: Callable[[Any], object]) -> int:
+        def act() -> int:
+            function = getattr(self._decoder, name, None)
+            if function is not None:
+                call(function)
+            return _abi.OK
+
+        return int(call_back(act, _FAILED))
+
+    def _call_step(self, _self: int | None, words: int, n: int, out: int, _err: int | None) -> int:
+        def act() -> int:
+            states = _arrays.vectors(self._decoder.step(_copied(words, n)), "states", one_row=False)
+            if states.shape != (n, self._n_dims):
+                raise ValueError(
+                    f"states: an array of shape {list(states.shape)} came of {n} rows: [{n}, {self._n_dims}] is wanted"
+                )
+            room = (ctypes.c_float * (n * self._n_dims)).from_address(out)
+            with np.errstate(over="ignore"):  # the library says which one is too large
+                np.frombuffer(memoryview(room), np.float32).reshape(n, self._n_dims)[:] = states
+            return _abi.OK
+
+        return int(call_back(act, _FAILED))
+
+
+def _copied(address: int, n: int) -> Words:
+    """Numbers of the library's, which they are only during the call."""
+    return np.frombuffer(memoryview((ctypes.c_uint32 * n).from_address(address)), np.uint32).copy()
+
+
+def _array(address: int | None, dtype: Any, n: int) -> npt.NDArray[Any]:
+    """The same of what a result points to."""
+    if n == 0 or address is None:
+        return np.empty(0, dtype)
+    room = (ctypes.c_char * (n * np.dtype(dtype).itemsize)).from_address(address)
+    return np.frombuffer(memoryview(room), dtype).copy()
+
+
+def _sentences(result: _abi.BeamResult) -> list[list[BeamSequence]]:
+    n = result.n_sequences
+    firsts = _array(result.first_of, np.uint64, result.n_sentences + 1).tolist()
+    offsets = _array(result.offsets, np.uint64, n + 1).tolist()
+    words = _array(result.words, np.uint32, offsets[-1])
+    word_log_probs = _array(result.word_log_probs, np.float32, offsets[-1])
+    log_probs = _array(result.log_probs, np.float64, n).tolist()
+    scores = _array(result.scores, np.float64, n).tolist()
+    ended = _array(result.ended, np.uint8, n).tolist()
+    sequences = [
+        BeamSequence(words[at:to], scores[i], log_probs[i], word_log_probs[at:to], bool(ended[i]))
+        for i, (at, to) in enumerate(zip(offsets[:-1], offsets[1:]))
+    ]
+    return [sequences[at:to] for at, to in zip(firsts[:-1], firsts[1:])]
+
+
+def _max_lengths(given: int | Sequence[int], n_sentences: int) -> tuple[int, Words | None]:
+    """The largest length of all, and one a sentence."""
+    if isinstance(given, (int, np.integer)):
+        return whole(given, "max_length", 1, _abi.BEAM_MAX_LENGTH), None
+    lengths = _words(given, "max_length")
+    if len(lengths) != n_sentences:
+        raise ValueError(f"max_length has {len(lengths)} values for {n_sentences} sentences: one each is wanted")
+    return _abi.BEAM_MAX_LENGTH, lengths
+
+
+def beam_search(
+    head: Head,
+    decoder: Decoder,
+    n_sentences: int,
+    *,
+    start_word: int,
+    end_word: int | None,
+    beam: int = 5,
+    n_best: int = 1,
+    min_length: int = 0,
+    max_length: int | Sequence[int] = 200,
+    penalty: str = "none",
+    alpha: float = 1.0,
+    stop: str = "exact",
+    never: Any = None,
+    screen: str = "full",
+    normaliser: str = "candidates",
+    always: Any = None,
+    group: int = 1,
+    n_frequent: int | None = None,
+    threshold: int | None = None,
+    combine: str = "largest",
+    n_shortlist: int | None = None,
+    progress: Progress | None = None,
+) -> list[list[BeamSequence]]:
+    """
+    The n best sequences of every sentence, best first; fewer, or none, where no more can be finished.
+
+    decoder      an object with step(words), and start and reorder: see Decoder
+    start_word   any number that the decoder knows
+    end_word     a word of the head, or None: every sequence has max_length words
+    beam         live rows of a sentence
+    min_length, max_length
+                 words of a sequence, the end word counted; max_length may be a list, one a sentence
+    penalty      what log-probabilities are divided by: "none"; "wu", ((5 + length) / 6)^alpha; "length", length^alpha
+    stop         "exact": not before nothing that lives can come into the n best; "enough": also when beam are finished
+    never        words that are not produced
+    progress     called with ("beam search", sentences done, all); False stops the search
+
+    The others are those of Head.query; group is 1, or 0: the rows of a sentence share their candidates. What the
+    decoder raises goes through. Raises ArgumentError, ValueError or TypeError for arguments and states that are wrong.
+    """
+    handle = head.handle()
+    n = whole(n_sentences, "n_sentences", 0, 2**31 - 1)
+    calls = _Calls(decoder, head.info.n_dims)
+    query = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
+    longest, lengths = _max_lengths(max_length, n)
+    room = (ctypes.c_size_t * 512)()
+    lib.thr_beam_options_init(
+        room,
+        whole(start_word, "start_word", 0, _UINT32),
+        _abi.BEAM_NO_WORD if end_word is None else whole(end_word, "end_word", 0, _UINT32 - 1),
+    )
+    options = _abi.BeamOptions.from_buffer_copy(room)
+    options.size = ctypes.sizeof(options)
+    options.beam, options.n_best = whole(beam, "beam", 1, _UINT32), whole(n_best, "n_best", 1, _UINT32)
+    options.min_length, options.max_length = whole(min_length, "min_length", 0, _UINT32), longest
+    options.penalty = choice(penalty, "penalty", _abi.BEAM_PENALTY)
+    options.stop = choice(stop, "stop", _abi.BEAM_STOP)
+    options.alpha = alpha
+    forbidden = _words([] if never is None else never, "never")
+    options.never, options.n_never = (_arrays.address(forbidden) if forbidden.size else None), forbidden.size
+    options.query = ctypes.addressof(query)
+    made, result, err = c_void_p(), _abi.BeamResult(), byref(_errors.slot.error)
+    status = lib.thr_beam_create(handle.pointer, byref(options), byref(made), err)
+    if status != _abi.OK:
+        raise _errors.failure(status, _errors.slot.error)
+    try:
+        with Job(progress) as job:
+            places = None if lengths is None else _arrays.address(lengths)
+            job.finish(lib.thr_beam_search(made, byref(calls.struct), n, places, byref(result), err))
+        return _sentences(result)
+    finally:
+        lib.thr_beam_free(made)

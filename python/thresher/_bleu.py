@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BLEU: how near translations come to references."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from ctypes import byref
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._checks import choice
+from ._library import lib
+
+
+class Bleu(NamedTuple):
+    """
+    BLEU and what it is made of: bleu and the four precisions from 0 to 100; matches and all runs of 1 to 4 tokens;
+    tokens of the hypotheses, and of the reference nearest in length to each. signature says how, in sacreBLEU's words.
+    """
+
+    bleu: float
+    precisions: tuple[float, ...]
+    brevity_penalty: float
+    hypothesis_length: int
+    reference_length: int
+    counts: tuple[int, ...]
+    totals: tuple[int, ...]
+    n_sentences: int
+    signature: str
+
+    @property
+    def ratio(self) -> float:
+        """hypothesis_length / reference_length, 0 where that is 0."""
+        return self.hypothesis_length / self.reference_length if self.reference_length else 0.0
+
+
+class _Texts:
+    """A thr_bleu_texts and the bytes it points to."""
+
+    def __init__(self, texts: Any, what: str) -> None:
+        if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+            raise TypeError(f"{what}: {type(texts).__name__} was given: a sequence of str is wanted")
+        pieces = []
+        for i, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise TypeError(f"{what}: number {i} is {type(text).__name__}: str is wanted")
+            pieces.append(text.encode())
+        self.offsets = np.zeros(len(pieces) + 1, np.uint64)
+        np.cumsum([len(piece) for piece in pieces], out=self.offsets[1:])
+        self.bytes = b"".join(pieces)
+        self.struct = _abi.BleuTexts(len(pieces), _arrays.address(self.offsets), self.bytes)
+
+
+def _run(
+    hypotheses: Any, references: Any, options: _abi.BleuOptions, by_sentence: npt.NDArray[np.float64] | None, n: int
+) -> tuple[_abi.BleuScore, str]:
+    hyps = _Texts(hypotheses, "hypotheses")
+    lists = [references] if n == 0 else references
+    refs = [_Texts(texts, f"references[{i}]" if n else "references") for i, texts in enumerate(lists)]
+    views = (_abi.BleuTexts * len(refs))(*[ref.struct for ref in refs])
+    score, signature = _abi.BleuScore(), ctypes.create_string_buffer(_abi.BLEU_SIGNATURE_SIZE)
+    err = _errors.slot.error
+    status = lib.thr_bleu(
+        byref(hyps.struct),
+        views,
+        len(refs),
+        byref(options),
+        byref(score),
+        None if by_sentence is None else _arrays.address(by_sentence),
+        byref(err),
+    )
+    if status == _abi.OK:
+        status = lib.thr_bleu_signature(byref(options), len(refs), signature, byref(err))
+    if status != _abi.OK:
+        raise _errors.failure(status, err)
+    return score, signature.value.decode()
+
+
+def _options(
+    tokenise: Any, smooth: Any, smooth_value: float | None, lower_case: bool, effective_order: bool
+) -> _abi.BleuOptions:
+    if smooth_value is not None and not smooth_value > 0:
+        raise ValueError(f"smooth_value is {smooth_value!r}: a number above 0 is wanted")
+    return _abi.BleuOptions(
+        ctypes.sizeof(_abi.BleuOptions),
+        choice(tokenise, "tokenise", _abi.BLEU_TOKENISER),
+        choice(smooth, "smooth", _abi.BLEU_SMOOTHING),
+        0.0 if smooth_value is None else smooth_value,
+        lower_case,
+        effective_order,
+    )
+
+
+def _count_references(references: Any) -> int:
+    """0: one of them, not in a list."""
+    if isinstance(references, (str, bytes)) or not isinstance(references, Sequence):
+        kind = type(references).__name__
+        raise TypeError(f"references: {kind} was given: a list of str, or of such lists, is wanted")
+    return 0 if len(references) > 0 and isinstance(references[0], str) else len(references)
+
+
+def bleu(
+    hypotheses: Iterable[str],
+    references: Sequence[str] | Sequence[Iterable[str]],
+    *,
+    tokenise: str = "13a",
+    smooth: str = "exp",
+    smooth_value: float | None = None,
+    lower_case: bool = False,
+    effective_order: bool = False,
+) -> Bleu:
+    """
+    BLEU of a corpus, the digits of sacreBLEU.
+
+    hypotheses       a str a sentence
+    references       as many; or a list of several references, each of as many
+    tokenise         "13a", or "none": tokens stand between white space already
+    smooth           what an order without a match counts: "exp", "none", "floor" or "add-k"
+    smooth_value     of floor (None: 0.1) and of add-k (None: 1)
+    lower_case       compare small letters
+    effective_order  only orders that the hypotheses have runs of count
+
+    Raises ArgumentError, ValueError or TypeError for numbers of sentences that differ, other types or words.
+    """
+    options = _options(tokenise, smooth, smooth_value, lower_case, effective_order)
+    score, signature = _run(hypotheses, references, options, None, _count_references(references))
+    return Bleu(
+        score.bleu,
+        tuple(score.precisions),
+        score.brevity_penalty,
+        score.hypothesis_length,
+        score.reference_length,
+        tuple(score.counts),
+        tuple(score.totals),
+        score.n_sentences,
+        signature,
+    )
+
+
+def sentence_bleu(
+    hypotheses: Sequence[str],
+    references: Sequence[str] | Sequence[Iterable[str]],
+    *,
+    tokenise: str = "13a",
+    smooth: str = "exp",
+    smooth_value: float | None = None,
+    lower_case: bool = False,
+    effective_order: bool = True,
+) -> npt.NDArray[np.float64]:
+    """The BLEU of every sentence by itself, float64 [n], with the arguments of bleu."""
+    options = _options(tokenise, smooth, smooth_value, lower_case, effective_order)
+    scores = np.zeros(len(hypotheses), np.float64)
+    _run(hypotheses, references, options, scores, _count_references(references))
+    return scores

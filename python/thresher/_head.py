@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heads: output layers over large vocabularies, asked for the best words of a decoder's states."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from ctypes import byref, c_void_p
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._checks import choice, encoded_path, whole
+from ._context import own, shared_context
+from ._handle import Handle, Model
+from ._jobs import Job
+from ._library import defaults, lib
+from ._steps import in_steps
+
+_UINT32 = 2**32 - 1
+_ROUND = 16  # states that the library scores at once
+_DTYPES = {number: name for name, number in _abi.DTYPE.items()}
+
+Words = npt.NDArray[np.uint32]
+Floats = npt.NDArray[np.float32]
+
+
+class HeadInfo(NamedTuple):
+    """
+    What a head is: weights as dtype, n_words x n_dims; n_codes different hashes in n_bands bands of n_hashes, each of
+    the largest of n_places components; plane codes of n_planes. file_bytes is 0 of a head in memory.
+    """
+
+    n_words: int
+    n_dims: int
+    dtype: str
+    has_bias: bool
+    has_order: bool
+    n_bands: int
+    n_hashes: int
+    n_places: int
+    n_codes: int
+    n_planes: int
+    weight_bytes: int
+    hash_bytes: int
+    plane_bytes: int
+    file_bytes: int
+    format_version: int
+
+
+class HeadRecall(NamedTuple):
+    """
+    What a screen keeps of the full head's answers: the share of the best k words that it finds, the smallest share that
+    one state has, and of how many words a state is given the logits, on average.
+    """
+
+    recall: float
+    worst: float
+    candidates: float
+
+
+class HeadLoss(NamedTuple):
+    """
+    What a head loses of another's answers: the share of the other's best k words that it finds, and the smallest share
+    of one state; the share of states whose best word is the same; words a state is given the logits of; and of words
+    that both find the mean difference of their log-probabilities, without its sign.
+    """
+
+    recall: float
+    worst: float
+    first: float
+    candidates: float
+    log_prob_error: float
+
+
+class HeadHandle(Handle):
+    """A thr_head."""
+
+    __slots__ = ()
+    opens, frees = "thr_head_open", "thr_head_free"
+
+    def info(self) -> HeadInfo:
+        i = lib.thr_head_get_info(self.pointer).info
+        fields = {name: getattr(i, name) for name in HeadInfo._fields}
+        return HeadInfo(**{**fields, "dtype": _DTYPES[i.dtype]})
+
+
+class MadeHandle(HeadHandle):
+    """One that was made in memory, by a function that takes a context and a place for it."""
+
+    __slots__ = ()
+
+    def __init__(self, threads: int | None, make: Callable[[Any, Any, Any], int]) -> None:
+        self.pointer = None
+        self._free = lib.thr_head_free
+        self._context = shared_context(threads)
+        made = c_void_p()
+        with Job() as job:
+            status = make(self._context.pointer, byref(made), byref(_errors.slot.error))
+            self.pointer = made.value
+            own(self)
+            job.finish(status, files=True)
+
+
+def _vector(thing: Any, what: str) -> Floats:
+    array = _arrays.as_numpy(thing, what)
+    if array.ndim != 1 or array.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{what}: an array of shape {list(array.shape)} and type {array.dtype} was given: numbers, one a word, are "
+            "wanted"
+        )
+    with np.errstate(over="ignore"):  # the library says which one is too large
+        return np.ascontiguousarray(array, np.float32)
+
+
+def _words(thing: Any, what: str) -> Words:
+    array = _arrays.integers(thing, what)
+    if array.ndim != 1:
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: a list of words is wanted")
+    if array.size and (int(array.min()) < 0 or int(array.max()) > _UINT32):
+        raise ValueError(f"{what}: {int(array.min())} to {int(array.max())}: words are counted from 0")
+    return np.ascontiguousarray(array, np.uint32)
+
+
+def _rows(weights: Any) -> _abi.Matrix:
+    """A view of them, which keeps what it is of."""
+    halves = _arrays.bfloat16(weights)
+    if halves is None:
+        rows = _arrays.plain(_arrays.vectors(weights, "weights", one_row=False))
+        matrix = _arrays.matrix(rows)
+    else:  # as float16, which has the same size
+        rows = np.ascontiguousarray(_arrays.vectors(halves.view(np.float16), "weights", one_row=False))
+        matrix = _arrays.matrix(rows)
+        matrix.dtype = _abi.DTYPE["bfloat16"]
+    matrix.kept = rows
+    return matrix
+
+
+def _or_auto(value: int | None, what: str) -> int:
+    return _abi.HEAD_AUTO if value is None else whole(value, what, 0, _UINT32 - 1)
+
+
+class Head(Model):
+    """
+    An open head, of a file or in memory. It never changes and may be asked from several threads at once; close it with
+    close() or let it go. After a fork the child opens its file again, and a pickle holds the file's path: a head in
+    memory is saved before.
+    """
+
+    _kind = HeadHandle
+    _handle: HeadHandle | None
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+        super().__init__(path, threads=threads)
+        assert self._handle is not None
+        self.info = self._handle.info()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Head:
+        """A file that save or thresher head build wrote. Raises FileMissingError, FormatError or FileError."""
+        return cls(path, threads=threads)
+
+    @classmethod
+    def build(
+        cls,
+        weights: Any,
+        *,
+        tensor: str | None = None,
+        bias: Any = None,
+        frequent: Any = None,
+        dtype: str | None = None,
+        n_bands: int = 64,
+        n_hashes: int = 2,
+        n_places: int = 16,
+        n_planes: int = 3,
+        seed: int = 1,
+        threads: int | None = None,
+    ) -> Head:
+        """
+        Make a head in memory; save writes it to a file.
+
+        weights   numbers [n_words, n_dims], which are copied: an array or a CPU tensor, also of bfloat16 (ml_dtypes,
+                  torch), or the name of a file, .safetensors, .gguf, .npy or others of rows
+        tensor    the tensor's name in .safetensors or .gguf; None: lm_head.weight, output.weight or another usual one,
+                  else the embeddings that a head is tied to. Of "X.weight", "X.bias" is the bias where it is there
+        bias      numbers [n_words], or none
+        frequent  words, the most frequent first; the others follow as they are numbered. None: words are numbered by
+                  frequency
+        dtype     what weights are kept as: "float32", "float16", "bfloat16", or "int8", a byte each and a scale a word;
+                  None: float16 or bfloat16 where they are, else float32
+        n_bands, n_hashes, n_places
+                  of winner-take-all hashes: bands, hashes of each, components of which a hash is the place of the
+                  largest; n_bands 0: none, and n_hashes 0: as many as 32 bits hold
+        n_planes  of the words' codes, 0 to 8; 0: none
+        seed      of what is drawn for hashes and codes
+
+        Raises ArgumentError, FormatError, FileMissingError (a file, or a tensor that it has not).
+        """
+        options = defaults("thr_head_build_options_init")
+        kept: list[Any] = []
+        if bias is not None:
+            kept.append(_vector(bias, "bias"))
+            options.bias, options.n_bias = _arrays.address(kept[-1]), kept[-1].size
+        if frequent is not None:
+            kept.append(_words(frequent, "frequent"))
+            options.frequent, options.n_frequent = _arrays.address(kept[-1]), kept[-1].size
+        options.dtype = _abi.DTYPE["none"] if dtype is None else choice(dtype, "dtype", _abi.HEAD_DTYPE)
+        options.n_bands = whole(n_bands, "n_bands", 0, _UINT32)
+        options.n_hashes = whole(n_hashes, "n_hashes", 0, _UINT32)
+        options.n_places = whole(n_places, "n_places", 0, _UINT32)
+        options.n_planes = whole(n_planes, "n_planes", 0, _UINT32)
+        options.seed = whole(seed, "seed", 0, 2**64 - 1)
+        if isinstance(weights, (str, bytes, os.PathLike)):
+            path = encoded_path(weights, "weights")
+            name = None if tensor is None else tensor.encode()
+            return cls._of(
+                lambda context, made, err: lib.thr_head_create_file(context, path, name, byref(options), made, err),
+                threads,
+            )
+        if tensor is not None:
+            raise ValueError(f"tensor is {tensor!r}: only a file has tensors with names")
+        matrix = _rows(weights)
+        return cls._of(
+            lambda context, made, err: lib.thr_head_create(context, byref(matrix), byref(options), made, err), threads
+        )
+
+    @classmethod
+    def _of(cls, make: Callable[[Any, Any, Any], int], threads: int | None) -> Head:
+        head = cls.__new__(cls)
+        head._path, head._threads, head._closed = b"", threads, False
+        handle = MadeHandle(threads, make)
+        head._handle, head.info = handle, handle.info()
+        return head
+
+    @property
+    def path(self) -> str:
+        """The file, as an absolute path; "" while the head is in memory alone."""
+        return os.fsdecode(self._path)
+
+    def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the head to the file path, which appears when it is complete. Raises ExistsError or FileError."""
+        name = os.path.abspath(encoded_path(path, "path"))
+        handle = self.handle()
+        with Job() as job:
+            job.finish(lib.thr_head_save(handle.pointer, name, bool(replace), byref(_errors.slot.error)), files=True)
+        self._path = self._path or name
+
+    def query(
+        self,
+        states: Any,
+        k: int,
+        *,
+        screen: str = "full",
+        normaliser: str | None = "candidates",
+        always: Any = None,
+        group: int = 1,
+        n_frequent: int | None = None,
+        threshold: int | None = None,
+        combine: str = "largest",
+        n_shortlist: int | None = None,
+    ) -> tuple[Words, Floats, Floats | None]:
+        """
+        The best k words of every state: words uint32 [n, k], logits and log-probabilities float32 [n, k], best first;
+        of one state, [k] each. A word's logit has the same bits with every screen, batch and number of threads.
+
+        states       numbers [n, n_dims], or [n_dims]
+        screen       which words have a chance: "full", all; "frequent", the n_frequent most frequent; "wta", these and
+                     those that hash as the state does; "planes", the n_shortlist best by plane codes
+        normaliser   what log-probabilities are of: "candidates", the words that have a chance; "exact", all words,
+                     which are scored once more for it; None: no log-probabilities, and None in their place
+        always       words that have a chance with every screen
+        group        so many states, one behind the other, share their candidates; 0: all of them
+        n_frequent   None: 1000, or with "planes" none
+        threshold    hits that make a word a candidate of "wta"; None: 2, or 1 of a single band
+        combine      how the hits of a group's states are put together: "largest" or "sum"
+        n_shortlist  None: 100 and 16 for each of the k
+
+        Raises ArgumentError (also for states that are not finite), UnsupportedError for a screen that the head was not
+        built for.
+        """
+        handle = self.handle()
+        array = _arrays.vectors(states, "states", one_row=True)
+        wanted = whole(k, "k", 1, _UINT32)
+        shape = (*array.shape[:-1], wanted)
+        words, logits = np.empty(shape, np.uint32), np.empty(shape, np.float32)
+        log_probs = None if normaliser is None else np.empty(shape, np.float32)
+        options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
+        err = byref(_errors.slot.error)
+        places = [None if a is None else _arrays.address(a) for a in (words, logits, log_probs)]
+
+        def call(piece: _abi.Matrix, first: int) -> int:
+            out = [None if place is None else place + first * wanted * 4 for place in places]
+            status: int = lib.thr_head_query(handle.pointer, byref(piece), wanted, byref(options), *out, err)
+            return status
+
+        _ask(array, options.group, call)
+        return words, logits, log_probs
+
+    def measure(
+        self,
+        states: Any,
+        k: int,
+        *,
+        screen: str,
+        always: Any = None,
+        group: int = 1,
+        n_frequent: int | None = None,
+        threshold: int | None = None,
+        combine: str = "largest",
+        n_shortlist: int | None = None,
+    ) -> HeadRecall:
+        """What a screen keeps of the full head's answers for these states; the arguments are those of query."""
+        handle = self.handle()
+        array = _arrays.vectors(states, "states", one_row=True)
+        wanted = whole(k, "k", 1, _UINT32)
+        options = _query_options(screen, "candidates", always, group, n_frequent, threshold, combine, n_shortlist)
+        err = byref(_errors.slot.error)
+        parts: list[tuple[int, _abi.HeadRecall]] = []
+
+        def call(piece: _abi.Matrix, _: int) -> int:
+            found = _abi.HeadRecall()
+            status: int = lib.thr_head_measure(handle.pointer, byref(piece), wanted, byref(options), byref(found), err)
+            parts.append((piece.n_rows, found))
+            return status
+
+        _ask(array, options.group, call)
+        n = sum(rows for rows, _ in parts)
+        if n == 0:
+            raise ValueError("states: there are none to measure a screen on")
+        return HeadRecall(
+            sum(rows * found.recall for rows, found in parts) / n,
+            min(found.worst for _, found in parts),
+            sum(rows * found.candidates for rows, found in parts) / n,
+        )
+
+    def compare(
+        self,
+        truth: Head,
+        states: Any,
+        k: int,
+        *,
+        screen: str = "full",
+        normaliser: str = "candidates",
+        always: Any = None,
+        group: int = 1,
+        n_frequent: int | None = None,
+        threshold: int | None = None,
+        combine: str = "largest",
+        n_shortlist: int | None = None,
+    ) -> HeadLoss:
+        """
+        What this head, asked as query is, loses of what truth answers with all words: of the same weights in float32,
+        say. Unlike the others it is one call, which Ctrl-C waits for.
+        """
+        handle, other = self.handle(), truth.handle()
+        array = _arrays.vectors(states, "states", one_row=True)
+        rows = _arrays.plain(array.reshape(-1, array.shape[-1]))
+        options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
+        found, err = _abi.HeadLoss(), _errors.slot.error
+        status = lib.thr_head_compare(
+            handle.pointer,
+            other.pointer,
+            byref(_arrays.matrix(rows)),
+            whole(k, "k", 1, _UINT32),
+            byref(options),
+            byref(found),
+            byref(err),
+        )
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+        return HeadLoss(*(getattr(found, name) for name in HeadLoss._fields))
+
+    def verify(self) -> None:
+        """Read every byte and compare all checksums. Raises FormatError for a damaged file."""
+        handle = self.handle()
+        with Job() as job:
+            job.finish(lib.thr_head_verify(handle.pointer, byref(_errors.slot.error)))
+
+    def handle(self) -> HeadHandle:
+        """The open head; opened again in a process that was forked from the one that opened it."""
+        handle = self._handle
+        if self._closed:
+            raise ValueError(f"{self.path or 'a head in memory'}: the head is closed")
+        if handle is None or handle.pointer is None:
+            self._need_file("is not there after a fork")
+            handle = self._handle = HeadHandle(self._path, self._threads)
+        return handle
+
+    def _need_file(self, what: str) -> None:
+        if not self._path:
+            raise ValueError(f"a head in memory {what}: save it before, or open a file")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._need_file("cannot be pickled")
+        return super().__reduce__()
+
+    def __repr__(self) -> str:
+        i = self.info
+        state = ", closed" if self._closed else ""
+        place = repr(self.path) if self._path else "in memory"
+        return f"<thresher.Head {place}: {i.n_words} words of {i.n_dims} dimensions, {i.dtype}{state}>"
+
+
+def _query_options(
+    screen: str,
+    normaliser: str | None,
+    always: Any,
+    group: int,
+    n_frequent: int | None,
+    threshold: int | None,
+    combine: str,
+    n_shortlist: int | None,
+) -> Any:
+    """thr_head_query_options of what was given."""
+    options = defaults("thr_head_query_options_init")
+    options.screen = choice(screen, "screen", _abi.HEAD_SCREEN)
+    options.normaliser = choice(normaliser or "candidates", "normaliser", _abi.HEAD_NORMALISER)
+    options.combine = choice(combine, "combine", _abi.HEAD_COMBINE)
+    options.group = whole(group, "group", 0, 2**63)
+    options.n_frequent = _or_auto(n_frequent, "n_frequent")
+    options.threshold = _or_auto(threshold, "threshold")
+    options.n_shortlist = _or_auto(n_shortlist, "n_shortlist")
+    if always is not None:
+        options.kept = _words(always, "always")  # lives as long as the options
+        options.always, options.n_always = _arrays.address(options.kept), options.kept.size
+    return options
+
+
+def _ask(array: Any, group: int, call: Callable[[_abi.Matrix, int], int]) -> None:
+    """call() for some states at a time, whole groups of them."""
+    rows = _arrays.plain(array.reshape(-1, array.shape[-1]))
+    in_steps(_arrays.matrix(rows), _ROUND, call, multiple=group if 0 < group < len(rows) else max(len(rows), 1))

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of features with a label, by query: what a ranking is learned from, of arrays and of files."""
+
+from __future__ import annotations
+
+import os
+from ctypes import byref, c_void_p, memmove
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi, _arrays, _errors
+from ._checks import encoded_path
+from ._context import shared_context
+from ._jobs import Job, Progress
+from ._library import defaults, lib
+
+
+def features_of(x: Any) -> Any:
+    """A dense array [n, n_features] of finite numbers, or a scipy CSR matrix as it is."""
+    if hasattr(x, "indptr") or hasattr(x, "tocsr"):
+        return x if hasattr(x, "indptr") and getattr(x, "format", "csr") == "csr" else x.tocsr()
+    array = _arrays.as_numpy(x, "X")
+    if array.ndim != 2:
+        raise ValueError(
+            f"X: an array of shape {list(array.shape)} was given: [n, n_features] is wanted. Reshape your data"
+        )
+    if array.shape[1] == 0:
+        raise ValueError(f"X has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+    if array.dtype.kind == "O":
+        array = array.astype(np.float64)
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X has values of type {array.dtype}")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"X: values of type {array.dtype} were given: numbers are wanted")
+    check_finite(array)
+    return array
+
+
+def check_finite(array: Any) -> None:
+    """A sum is finite where all numbers are, but for sums that are too large: only then they are looked at."""
+    with np.errstate(all="ignore"):
+        if array.dtype.kind != "f" or np.isfinite(array.sum(dtype=np.float64)):
+            return
+    for row in np.flatnonzero(~np.isfinite(array).all(1))[:1]:
+        raise _errors.ArgumentError(f"X: row {row} holds NaN or infinity: numbers must be finite", "ERANGE")
+
+
+def column(thing: Any, what: str, n: int) -> Any:
+    array = _arrays.as_numpy(thing, what)
+    if array.shape != (n,):
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [{n}] is wanted, one a row of X")
+    return array
+
+
+class Ranking:
+    """A thr_ranking while the library learns from it: it has copies of all rows."""
+
+    def __init__(self, context: Any, x: Any, y: Any, qid: Any) -> None:
+        self.pointer: int | None = None
+        made, err = c_void_p(), _errors.slot.error
+        if y is None:
+            raise ValueError("RankSVM requires y to be passed, but the target y is None")
+        if x.shape[0] == 1:
+            raise _errors.ArgumentError("X has 1 sample: a ranking is learned from pairs of rows")
+        labels = column(y, "y", x.shape[0])
+        if labels.dtype.kind == "O":
+            labels = labels.astype(np.float64)
+        if labels.dtype.kind not in "fiub":
+            raise TypeError(f"y: values of type {labels.dtype} were given: numbers are wanted")
+        labels = np.ascontiguousarray(labels, np.float64)
+        queries = None
+        if qid is not None:
+            queries = column(_arrays.integers(qid, "qid"), "qid", x.shape[0]).astype(np.uint64)
+        rest = _arrays.address(labels), None if queries is None else _arrays.address(queries), byref(made), byref(err)
+        if hasattr(x, "indptr"):
+            x = x.copy() if not x.has_sorted_indices else x
+            x.sort_indices()
+            starts = np.ascontiguousarray(x.indptr, np.uint64)
+            columns = np.ascontiguousarray(x.indices, np.uint32)
+            values = np.ascontiguousarray(x.data, np.float32)
+            rows = _abi.Csr(_arrays.address(starts), _arrays.address(columns), _arrays.address(values), *x.shape)
+            status = lib.thr_ranking_from_csr(context.pointer, byref(rows), *rest)
+        else:
+            with np.errstate(over="ignore"):  # the library says which row has what is no finite float32
+                dense = np.ascontiguousarray(x, np.float32)
+            status = lib.thr_ranking_from_matrix(context.pointer, byref(_arrays.matrix(dense)), *rest)
+        if status != _abi.OK:
+            raise _errors.failure(status, err)
+        self.pointer = made.value
+
+    def __enter__(self) -> Ranking:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        lib.thr_ranking_free(self.pointer)
+
+
+class RankingRows(NamedTuple):
+    """
+    What read_ranking gives: features [n, n_features], labels, and the query of each row, in the order of the file. qid
+    is None where the file has no queries.
+    """
+
+    X: Any
+    y: npt.NDArray[np.float64]
+    qid: npt.NDArray[np.uint64] | None
+
+
+def _copied(pointer: Any, n: int, dtype: Any) -> Any:
+    made = np.empty(n, dtype)
+    if n:
+        memmove(_arrays.address(made), pointer, made.nbytes)
+    return made
+
+
+def _dense(view: Any, n: int) -> Any:
+    """Rows of a view, of which one of dense and sparse is there."""
+    if view.dense:
+        return _copied(view.dense, n * view.n_features, np.float32).reshape(n, view.n_features)
+    starts, columns, values = _csr(view, n)
+    made = np.zeros((n, view.n_features), np.float32)
+    made[np.repeat(np.arange(n), np.diff(starts)), columns] = values
+    return made
+
+
+def _csr(view: Any, n: int) -> tuple[Any, Any, Any]:
+    starts = _copied(view.sparse.starts, n + 1, np.uint64).astype(np.int64)
+    written = int(starts[-1])
+    columns = _copied(view.sparse.columns, written, np.uint32).astype(np.int32)
+    return starts, columns, _copied(view.sparse.values, written, np.float32)
+
+
+def _sparse(view: Any, n: int) -> Any:
+    from scipy.sparse import csr_matrix
+
+    if view.dense:
+        return csr_matrix(_dense(view, n))
+    starts, columns, values = _csr(view, n)
+    return csr_matrix((values, columns, starts), (n, view.n_features))
+
+
+def read_ranking(
+    path: str | os.PathLike[str],
+    *,
+    sparse: bool = False,
+    queries: bool = True,
+    cache: bool = False,
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> RankingRows:
+    """
+    Read a file of lines "label qid:N index:value ...", plain, .gz or .xz: (X, y, qid), as RankSVM.fit takes them.
+
+    sparse    X is a scipy CSR matrix, which needs scipy, and not an array; both hold float32
+    queries   False: rows need no queries
+    cache     read FILE.thr-cache where it was made of the file as it is now, else make it
+
+    Where no line has a qid, FILE.query beside it may have the number of rows of each query, as LightGBM's files do.
+    Raises FileMissingError, FormatError (which names the line and the column), FileError, ArgumentError, CanceledError.
+    """
+    options = defaults("thr_ranking_options_init")
+    options.without_queries, options.without_comments, options.cache = not queries, True, bool(cache)
+    context, made, err = shared_context(threads), c_void_p(), _errors.slot.error
+    with Job(progress) as job:
+        status = lib.thr_ranking_open(
+            context.pointer, encoded_path(path, "path"), byref(options), byref(made), byref(err)
+        )
+        job.finish(status, files=True)
+    try:
+        view = lib.thr_ranking_get_view(made).view
+        n, n_queries = view.n_rows, view.n_queries
+        x = _sparse(view, n) if sparse else _dense(view, n)
+        y = _copied(view.labels, n, np.float64)
+        offsets = _copied(view.offsets, n_queries + 1, np.uint64).astype(np.int64)
+        qid = np.repeat(_copied(view.queries, n_queries, np.uint64), np.diff(offsets)) if view.has_queries else None
+        if view.rows:  # they stand by query: put them back
+            places = np.empty(n, np.int64)
+            places[_copied(view.rows, n, np.uint64).astype(np.int64)] = np.arange(n)
+            x, y, qid = x[places], y[places], None if qid is None else qid[places]
+    finally:
+        lib.thr_ranking_free(made)
+    return RankingRows(x, y, qid)

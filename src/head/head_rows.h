@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * head_rows.h - rows of weights as floats, and their products with states: all there is to know of what they are kept
+ * as.
+ *
+ * A product has the bits that kernel dot_f32 states of the row as floats, however it comes about; of I8 those of the
+ * row's integers, times its scale.
+ */
+#ifndef THR_HEAD_HEAD_ROWS_H
+#define THR_HEAD_HEAD_ROWS_H
+
+#include "head/head_file.h"
+#include "kernel/kernel.h"
+
+/* Some words: n of them, ascending; or those from first on. */
+typedef struct thr_head_words {
+    const uint32_t *words; /* NULL: first, first + 1, ... */
+    size_t first, n;
+} thr_head_words;
+
+/*
+ * Rows side by side, n_dims floats each, of I8 the integers: as they are kept, where these are floats that follow each
+ * other, else in room, which has a place for all of them.
+ */
+const float *thr_head_rows(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some, float *room);
+
+/* States that meet rows together, n_dims floats each, and packed for dots_f32 (heads.h). */
+typedef struct thr_head_states {
+    const float *rows, *columns;
+    size_t n;
+} thr_head_states;
+
+/* Floats that n packed states take, and what packs them. */
+size_t thr_head_pack_room(const thr_head_contents *c, size_t n);
+thr_head_states thr_head_pack(const thr_head_contents *c, const float *rows, size_t n, float *columns);
+
+/* Floats of room that products take. */
+size_t thr_head_products_room(const thr_head_contents *c);
+
+/* The product of word i and state j to out[j * stride + i]. Rows are read once. room: thr_head_products_room. */
+void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
+                       const thr_head_states *states, float *room, float *out, size_t stride);
+
+#endif

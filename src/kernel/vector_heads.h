@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vector_heads.h - the kernels of heads.h in the compiler's vectors, compiled by the _heads.c file of each level, which
+ * says how many floats a register has (THR_LANES: 4, 8 or 16), and how many rows and vectors of queries meet in
+ * registers (THR_DOT_ROWS up to 8, THR_DOT_VECTORS up to 4).
+ *
+ * Lanes are queries, so they never meet: one partial sum of a block of products is added up at a time, dimension by
+ * dimension, a row's number going to all lanes; at last the 16 are added in halves. A block's rows stay in the first
+ * level cache for PANEL_STEPS steps of every partial sum, which are put aside in between.
+ */
+#ifndef THR_KERNEL_VECTOR_HEADS_H
+#define THR_KERNEL_VECTOR_HEADS_H
+
+#include "kernel/kernel.h"
+#include "kernel/unroll.h"
+
+#include <string.h>
+
+#ifndef THR_LANES
+#define THR_LANES       4
+#define THR_DOT_ROWS    6
+#define THR_DOT_VECTORS 4
+#endif
+
+enum {
+    LANES = THR_LANES,
+    DOT_ROWS = THR_DOT_ROWS,
+    DOT_VECTORS = THR_DOT_VECTORS,
+    DOT_QUERIES = LANES * DOT_VECTORS,
+    PANEL_STEPS = 64 /* of 16 dimensions */
+};
+
+typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));
+
+#define THR_ALWAYS static inline __attribute__((always_inline))
+
+THR_ALWAYS thr_lanes thr_load(const float *from) {
+    thr_lanes x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+/* One partial sum of every product of a block. */
+typedef thr_lanes thr_block_sum[DOT_ROWS][DOT_VECTORS];
+
+/* What is added to one: n_steps dimensions, 16 apart in rows. */
+typedef struct thr_dot_strip {
+    const float *columns, *rows;
+    size_t width, row_stride, n_steps;
+} thr_dot_strip;
+
+/* rows and vectors are constants where it is called. */
+THR_ALWAYS void thr_dot_tile(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
+    const float *row = p->rows, *column = p->columns;
+    const size_t row_stride = p->row_stride, width = p->width;
+    thr_block_sum s;
+    THR_UNROLL
+    for (size_t r = 0; r < rows; r++)
+        THR_UNROLL
+    for (size_t v = 0; v < vectors; v++)
+        s[r][v] = sum[r][v];
+    for (size_t step = 0; step < p->n_steps; step++, row += THR_DOT_SUMS, column += width) {
+        thr_lanes y[DOT_VECTORS];
+        THR_UNROLL
+        for (size_t v = 0; v < vectors; v++)
+            y[v] = thr_load(column + v * LANES);
+        THR_UNROLL
+        for (size_t r = 0; r < rows; r++) {
+            const float x = row[r * row_stride];
+            THR_UNROLL
+            for (size_t v = 0; v < vectors; v++)
+                s[r][v] += y[v] * x;
+        }
+    }
+    THR_UNROLL
+    for (size_t r = 0; r < rows; r++)
+        THR_UNROLL
+    for (size_t v = 0; v < vectors; v++)
+        sum[r][v] = s[r][v];
+}
+
+THR_ALWAYS void thr_dot_tile_rows(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
+#define CASE(n)                                                                                                        \
+    if (rows == (n) && (n) <= DOT_ROWS)                                                                                \
+        thr_dot_tile(p, sum, (n) <= DOT_ROWS ? (n) : 1, vectors);
+    CASE(8)
+    CASE(7)
+    CASE(6)
+    CASE(5)
+    CASE(4)
+    CASE(3)
+    CASE(2)
+    CASE(1)
+#undef CASE
+}
+
+static inline void thr_dot_tile_any(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
+#define CASE(n)                                                                                                        \
+    if (vectors == (n) && (n) <= DOT_VECTORS)                                                                          \
+        thr_dot_tile_rows(p, sum, rows, (n) <= DOT_VECTORS ? (n) : 1);
+    CASE(4)
+    CASE(3)
+    CASE(2)
+    CASE(1)
+#undef CASE
+}
+
+/* Halves of 16 partial sums, 8, 4, 2, 1: to the first. */
+static inline void thr_dot_add_halves(thr_block_sum *sums, size_t rows, size_t vectors) {
+    for (size_t half = THR_DOT_SUMS / 2; half > 0; half /= 2)
+        for (size_t s = 0; s < half; s++)
+            for (size_t r = 0; r < rows; r++)
+                for (size_t v = 0; v < vectors; v++)
+                    sums[s][r][v] += sums[s + half][r][v];
+}
+
+/* DOT_ROWS rows at most, and DOT_QUERIES of the queries. */
+static inline void thr_dots_block(float *out, size_t stride, const thr_dots *d, size_t n_rows, size_t n_queries) {
+    const size_t n_steps = thr_dots_steps(d->n_dims), vectors = (n_queries + LANES - 1) / LANES;
+    thr_dot_strip strip = {.width = thr_dots_width(d->n_queries), .row_stride = d->row_stride};
+    thr_block_sum sums[THR_DOT_SUMS];
+    memset(sums, 0, sizeof sums);
+    for (size_t first = 0; first < n_steps; first += PANEL_STEPS)
+        for (size_t s = 0; s < THR_DOT_SUMS && first * THR_DOT_SUMS + s < d->n_dims; s++) {
+            const size_t left = thr_dots_steps(d->n_dims - first * THR_DOT_SUMS - s);
+            strip.columns = d->columns + (s * n_steps + first) * strip.width;
+            strip.rows = d->rows + first * THR_DOT_SUMS + s;
+            strip.n_steps = left < PANEL_STEPS ? left : PANEL_STEPS;
+            thr_dot_tile_any(&strip, sums[s], n_rows, vectors);
+        }
+    thr_dot_add_halves(sums, n_rows, vectors);
+    for (size_t q = 0; q < n_queries; q++)
+        for (size_t r = 0; r < n_rows; r++)
+            out[q * stride + r] = sums[0][r][q / LANES][q % LANES];
+}
+
+static inline void thr_dots_f32(float *out, size_t stride, const thr_dots *d) {
+    for (size_t i = 0; i < d->n_rows; i += DOT_ROWS)
+        for (size_t q = 0; q < d->n_queries; q += DOT_QUERIES) {
+            thr_dots block = *d;
+            block.rows += i * d->row_stride;
+            block.columns += q;
+            thr_dots_block(out + q * stride + i, stride, &block, d->n_rows - i < DOT_ROWS ? d->n_rows - i : DOT_ROWS,
+                           d->n_queries - q < DOT_QUERIES ? d->n_queries - q : DOT_QUERIES);
+        }
+}
+
+static inline void thr_kernels_fill_heads(thr_kernels *kernels) {
+    kernels->dots_f32 = thr_dots_f32;
+}
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bleu_text.c - what a sentence's bytes come to before they are parted at white space.
+ *
+ * Tokeniser 13a is a chain of replacements over the whole sentence, one after the other, each of which goes on behind
+ * what it replaced: in "1.,5" the second finds nothing before the comma, for the full stop before it is taken. All that
+ * it looks for is ASCII, and "no digit" is true of any byte of a longer character, so bytes do.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "metric/bleu_room.h"
+
+enum { CAPITAL_SIGMA = 0x3A3, FINAL_SIGMA = 0x3C2, SMALL_SIGMA = 0x3C3, CAPITAL_DOTTED_I = 0x130, DOT_ABOVE = 0x307 };
+
+bool thr_bleu_reserve(thr_bleu_bytes *bytes, size_t length) {
+    if (length <= bytes->capacity)
+        return true;
+    const size_t capacity = length + length / 2;
+    char *grown = capacity < length ? NULL : realloc(bytes->bytes, capacity);
+    if (grown == NULL)
+        return false;
+    bytes->bytes = grown;
+    bytes->capacity = capacity;
+    return true;
+}
+
+static void swap(thr_bleu_bytes *a, thr_bleu_bytes *b) {
+    const thr_bleu_bytes kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* ------------------------------------------------------------------------------------------------ small letters */
+
+/* The code point before at, in text that is UTF-8. */
+static const char *step_back(const char *start, const char *at, uint32_t *letter) {
+    const char *before = at;
+    do
+        before--;
+    while (before > start && ((unsigned char)*before & 0xC0) == 0x80);
+    const char *next = before;
+    (void)thr_utf8_next(&next, at, letter);
+    return before;
+}
+
+/* A sigma from at to next is a final one where a cased letter comes before and none behind, what is between ignored. */
+static bool is_final(const char *start, const char *at, const char *next, const char *end) {
+    uint32_t letter = 0;
+    bool found = false;
+    while (at > start && !found) {
+        at = step_back(start, at, &letter);
+        found = !thr_is_case_ignorable(letter);
+    }
+    if (!found || !thr_is_cased(letter))
+        return false;
+    found = false;
+    while (next < end && !found) {
+        (void)thr_utf8_next(&next, end, &letter);
+        found = !thr_is_case_ignorable(letter);
+    }
+    return !found || !thr_is_cased(letter);
+}
+
+/* Small letters of text to out, which a code point makes at most 3 bytes longer for each byte of it. */
+static bool make_small(const char *text, size_t length, thr_bleu_bytes *out) {
+    const char *end = text + length;
+    out->n = 0;
+    if (length > SIZE_MAX / 4 || !thr_bleu_reserve(out, 4 * length))
+        return false;
+    for (const char *at = text; at < end;) {
+        const char *first = at;
+        uint32_t letter = 0;
+        (void)thr_utf8_next(&at, end, &letter);
+        uint32_t small = thr_lower(letter);
+        if (letter == CAPITAL_SIGMA)
+            small = is_final(text, first, at, end) ? FINAL_SIGMA : SMALL_SIGMA;
+        if (letter == CAPITAL_DOTTED_I)
+            small = 'i';
+        out->n += thr_utf8_put(small, out->bytes + out->n);
+        if (letter == CAPITAL_DOTTED_I)
+            out->n += thr_utf8_put(DOT_ABOVE, out->bytes + out->n);
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------ 13a */
+
+/* All that stands there of from becomes to, which is not longer. */
+static void replace(thr_bleu_bytes *b, const char *from, const char *to) {
+    const size_t n_from = strlen(from), n_to = strlen(to);
+    size_t n = 0;
+    for (size_t i = 0; i < b->n;) {
+        if (b->bytes[i] == *from && b->n - i >= n_from && memcmp(b->bytes + i, from, n_from) == 0) {
+            memcpy(b->bytes + n, to, n_to);
+            n += n_to;
+            i += n_from;
+        } else {
+            b->bytes[n++] = b->bytes[i++];
+        }
+    }
+    b->n = n;
+}
+
+/* ASCII but letters, digits, apostrophe, comma, minus, full stop and controls. */
+static bool is_mark(char c) {
+    return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
+           (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_stop(char c) {
+    return c == '.' || c == ',';
+}
+
+static bool stop_behind_no_digit(char a, char b) {
+    return !is_digit(a) && is_stop(b);
+}
+
+static bool stop_before_no_digit(char a, char b) {
+    return is_stop(a) && !is_digit(b);
+}
+
+static bool minus_behind_digit(char a, char b) {
+    return is_digit(a) && b == '-';
+}
+
+/* Blanks around marks, and around all of it. */
+static void part_marks(const thr_bleu_bytes *in, thr_bleu_bytes *out) {
+    size_t n = 0;
+    out->bytes[n++] = ' ';
+    for (size_t i = 0; i < in->n; i++) {
+        const bool mark = is_mark(in->bytes[i]);
+        if (mark)
+            out->bytes[n++] = ' ';
+        out->bytes[n++] = in->bytes[i];
+        if (mark)
+            out->bytes[n++] = ' ';
+    }
+    out->bytes[n++] = ' ';
+    out->n = n;
+}
+
+/* Two bytes that belong apart: "ab" becomes "a b ", or " a b" where it is the first that is cut off. */
+static void part_pairs(const thr_bleu_bytes *in, bool (*apart)(char a, char b), bool before, thr_bleu_bytes *out) {
+    size_t n = 0, i = 0;
+    while (i < in->n) {
+        if (i + 1 == in->n || !apart(in->bytes[i], in->bytes[i + 1])) {
+            out->bytes[n++] = in->bytes[i++];
+            continue;
+        }
+        if (before)
+            out->bytes[n++] = ' ';
+        out->bytes[n++] = in->bytes[i++];
+        out->bytes[n++] = ' ';
+        out->bytes[n++] = in->bytes[i++];
+        if (!before)
+            out->bytes[n++] = ' ';
+    }
+    out->n = n;
+}
+
+static bool tokenise_13a(thr_bleu_bytes *text, thr_bleu_bytes *spare) {
+    replace(text, "<skipped>", "");
+    replace(text, "-\n", "");
+    replace(text, "\n", " ");
+    replace(text, "&quot;", "\"");
+    replace(text, "&amp;", "&");
+    replace(text, "&lt;", "<");
+    replace(text, "&gt;", ">");
+    /* Marks take 3 bytes, and pairs at most twice as many as they had, in each of three passes. */
+    if (text->n > SIZE_MAX / 32 || !thr_bleu_reserve(text, 24 * (text->n + 1)) ||
+        !thr_bleu_reserve(spare, 24 * (text->n + 1)))
+        return false;
+    part_marks(text, spare);
+    part_pairs(spare, stop_behind_no_digit, false, text);
+    part_pairs(text, stop_before_no_digit, true, spare);
+    part_pairs(spare, minus_behind_digit, false, text);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------ a sentence */
+
+static bool is_utf8(const char *text, size_t length, size_t *bad) {
+    uint32_t letter;
+    const char *at = text, *end = text + length;
+    while (at < end)
+        if (!thr_utf8_next(&at, end, &letter)) {
+            *bad = (size_t)(at - text);
+            return false;
+        }
+    return true;
+}
+
+/* Without white space at the end. */
+static size_t trim(const char *text, size_t length) {
+    const char *end = text + length;
+    while (end > text) {
+        uint32_t letter = 0;
+        const char *before = step_back(text, end, &letter);
+        if (!thr_is_blank(letter))
+            break;
+        end = before;
+    }
+    return (size_t)(end - text);
+}
+
+thr_status thr_bleu_normalise(const thr_bleu_options *options, const char *text, size_t length, thr_bleu_bytes *out,
+                              thr_bleu_bytes *spare, size_t *bad) {
+    if (!is_utf8(text, length, bad))
+        return THR_EFORMAT;
+    if (options->lower_case) {
+        if (!make_small(text, length, spare))
+            return THR_ENOMEM;
+        swap(out, spare);
+    } else {
+        if (!thr_bleu_reserve(out, length))
+            return THR_ENOMEM;
+        if (length > 0)
+            memcpy(out->bytes, text, length);
+        out->n = length;
+    }
+    out->n = trim(out->bytes, out->n);
+    if (options->tokeniser == THR_BLEU_TOKENISER_13A && !tokenise_13a(out, spare))
+        return THR_ENOMEM;
+    return THR_OK;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * damage.h - a file of one of our kinds, every byte of it changed in turn, and cut at every length: opening or
+ * verifying finds it, and what opens nonetheless can be used without harm.
+ */
+#ifndef TEST_DAMAGE_H
+#define TEST_DAMAGE_H
+
+#include <thresher/context.h>
+
+typedef struct test_damage {
+    const char *path; /* the file, sound; below 1 MiB */
+    thr_context *context;
+    /* Open and verify it; *opened: whether only verifying said no. */
+    thr_status (*open_and_verify)(thr_context *context, bool *opened, thr_error *err);
+    void (*use)(thr_context *context); /* open it, where that goes, and ask it something */
+} test_damage;
+
+/* All bytes of a file below 1 MiB; the caller frees them. */
+uint8_t *test_read_all(const char *path, size_t *size);
+
+/* A bit of each byte is changed: it is found, by some only when verified, and the message names the file. */
+void test_every_changed_byte_is_found(const test_damage *damage);
+
+/* The file is cut to every length below its own, and is not opened; then it is gone. */
+void test_a_cut_file_is_not_opened(const test_damage *damage);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* head_compare.c - what a head loses of another's answers is what their words and log-probabilities say. */
+#include <math.h>
+#include <string.h>
+
+#include "head_support.h"
+
+enum { WORDS = 400, DIMS = 24, STATES = 33, K = 8 };
+static const head_case SHAPE = {WORDS, DIMS, THR_DTYPE_F32, true, false, 0, 0, 0, 3};
+
+static thr_head *keep_as(thr_context *context, const head_drawn *h, thr_dtype dtype) {
+    head_drawn other = *h;
+    other.options.dtype = dtype;
+    return head_make(context, &other);
+}
+
+/* The same from what both answer, word by word. */
+static thr_head_loss naive(thr_head *head, thr_head *truth, const thr_matrix *states,
+                           const thr_head_query_options *options) {
+    static uint32_t words[STATES * K], wanted[STATES * K], n_candidates[STATES];
+    static float log_probs[STATES * K], wanted_log_probs[STATES * K];
+    thr_head_query_options o = *options;
+    thr_head_loss loss = {.worst = 1};
+    double n_both = 0;
+    thr_error err;
+    o.n_candidates = n_candidates;
+    assert_ok(thr_head_query(head, states, K, &o, words, NULL, log_probs, &err), &err);
+    assert_ok(thr_head_query(truth, states, K, NULL, wanted, NULL, wanted_log_probs, &err), &err);
+    for (int s = 0; s < STATES; s++) {
+        double n = 0;
+        for (int i = s * K; i < (s + 1) * K; i++)
+            for (int j = s * K; j < (s + 1) * K; j++) {
+                if (words[i] != wanted[j])
+                    continue;
+                n++;
+                loss.log_prob_error += fabs((double)log_probs[i] - (double)wanted_log_probs[j]);
+            }
+        n_both += n;
+        loss.worst = fmin(loss.worst, n / K);
+        loss.first += (words[s * K] == wanted[s * K]) / (double)STATES;
+        loss.candidates += n_candidates[s] / (double)STATES;
+    }
+    loss.recall = n_both / (STATES * K);
+    loss.log_prob_error /= n_both;
+    return loss;
+}
+
+static void assert_near(double is, double wanted) {
+    assert_true(fabs(is - wanted) <= 1e-12 * (1 + fabs(wanted)));
+}
+
+static void a_loss_is_what_the_answers_say(void **state) {
+    static const thr_dtype KINDS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_BF16, THR_DTYPE_I8};
+    uint64_t rng = test_seed();
+    float states[STATES * DIMS];
+    double errors[4];
+    head_drawn h = head_draw(&SHAPE, &rng, false);
+    thr_head *truth = keep_as(*state, &h, THR_DTYPE_F32);
+    test_gaussian(&rng, states, STATES * DIMS);
+    const thr_matrix rows = thr_matrix_f32(states, STATES, DIMS);
+    for (int kind = 0; kind < 4; kind++) {
+        thr_head *head = keep_as(*state, &h, KINDS[kind]);
+        for (int screen = 0; screen < 2; screen++) {
+            thr_head_query_options o;
+            thr_head_loss loss;
+            thr_error err;
+            thr_head_query_options_init(&o);
+            o.screen = screen == 0 ? THR_HEAD_SCREEN_FULL : THR_HEAD_SCREEN_PLANES;
+            o.n_shortlist = 12;
+            assert_ok(thr_head_compare(head, truth, &rows, K, &o, &loss, &err), &err);
+            const thr_head_loss wanted = naive(head, truth, &rows, &o);
+            assert_near(loss.recall, wanted.recall);
+            assert_near(loss.worst, wanted.worst);
+            assert_near(loss.first, wanted.first);
+            assert_near(loss.candidates, wanted.candidates);
+            assert_near(loss.log_prob_error, wanted.log_prob_error);
+            if (screen == 0)
+                errors[kind] = loss.log_prob_error;
+            else
+                assert_true(loss.recall < 1 && loss.candidates == 12);
+        }
+        thr_head_free(head);
+    }
+    assert_true(errors[0] == 0 && errors[1] > 0 && errors[2] > errors[1] && errors[3] > errors[1] && errors[3] < 0.1);
+    thr_head_free(truth);
+    head_drawn_free(&h);
+}
+
+static void what_cannot_be_compared_is_told(void **state) {
+    static const head_case SMALLER = {WORDS - 1, DIMS, THR_DTYPE_F32, false, false, 0, 0, 0, 0};
+    uint64_t rng = test_seed();
+    float states[DIMS] = {1};
+    thr_head_loss loss;
+    thr_error err;
+    head_drawn h = head_draw(&SHAPE, &rng, false), other = head_draw(&SMALLER, &rng, false);
+    thr_head *a = head_make(*state, &h), *b = head_make(*state, &other);
+    const thr_matrix rows = thr_matrix_f32(states, 1, DIMS), none = thr_matrix_f32(states, 0, DIMS);
+    assert_error(
+        thr_head_compare(a, b, &rows, K, NULL, &loss, &err), THR_EDIM, &err,
+        "a head of 400 words and 24 dimensions beside one of 399 and 24: heads of the same words are compared");
+    assert_error(thr_head_compare(a, a, &none, K, NULL, &loss, &err), THR_EDIM, &err, "no states to compare heads on");
+    assert_error(thr_head_compare(a, a, &rows, 0, NULL, &loss, &err), THR_EINVAL, &err, "the best 0 words of heads");
+    assert_error(thr_head_compare(a, a, &rows, WORDS + 1, NULL, &loss, &err), THR_EINVAL, &err, "that have 400");
+    assert_error(thr_head_compare(a, NULL, &rows, K, NULL, &loss, &err), THR_EINVAL, &err, "needs two heads");
+    assert_ok(thr_head_compare(a, a, &rows, WORDS, NULL, &loss, &err), &err);
+    assert_true(loss.recall == 1 && loss.worst == 1 && loss.first == 1 && loss.log_prob_error == 0);
+    thr_head_free(a);
+    thr_head_free(b);
+    head_drawn_free(&h);
+    head_drawn_free(&other);
+}
+
+static int set_up(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+
+static int tear_down(void **state) {
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loss_is_what_the_answers_say),
+        cmocka_unit_test(what_cannot_be_compared_is_told),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

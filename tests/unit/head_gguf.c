@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* head_gguf.c - heads of models in GGUF: the output layer or what it is tied to, as the same weights from memory. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "gguf_support.h"
+#include "head_support.h"
+#include "io/gguf.h"
+
+static const char PATH[] = "unit-head-gguf.gguf";
+enum { WORDS = 5, DIMS = 32 };
+
+static void write_file(const gguf_bytes *b) {
+    FILE *out = fopen(PATH, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(b->at, 1, b->n, out), b->n);
+    (void)fclose(out);
+}
+
+static thr_status make(thr_context *context, const char *tensor, thr_dtype dtype, thr_head **head, thr_error *err) {
+    thr_head_build_options options;
+    thr_head_build_options_init(&options);
+    options.dtype = dtype;
+    *head = NULL;
+    return thr_head_create_file(context, PATH, tensor, &options, head, err);
+}
+
+static void put_floats(gguf_bytes *b, const float *x, size_t n) {
+    gguf_put_bytes(b, x, n * sizeof *x);
+    gguf_align(b, 32);
+}
+
+/* A head has the weights and the bias that are given. */
+static void assert_has(thr_head *head, const float *weights, const float *bias) {
+    const thr_head_contents *c = thr_head_of(head);
+    float row[DIMS];
+    assert_true(c->n_words == WORDS && c->n_dims == DIMS && (c->bias != NULL) == (bias != NULL));
+    for (uint32_t w = 0; w < WORDS; w++) {
+        thr_head_row(c, head->context->kernels, w, row);
+        assert_memory_equal(row, weights + w * DIMS, sizeof row);
+    }
+    if (bias != NULL)
+        assert_memory_equal(c->bias, bias, WORDS * sizeof *bias);
+}
+
+static void the_output_layer_is_taken_with_its_bias(void **state) {
+    gguf_bytes *b = test_array(1, sizeof *b);
+    float weights[WORDS * DIMS], tied[WORDS * DIMS], bias[WORDS] = {1, 2, 3, 4, 5};
+    thr_head *head = NULL;
+    thr_error err;
+    for (int i = 0; i < WORDS * DIMS; i++) {
+        weights[i] = (float)(i % 17) - 8;
+        tied[i] = (float)i / 4;
+    }
+    gguf_begin(b, 3, 4, 0);
+    gguf_put_tensor(b, "token_embd.weight", THR_GGUF_F32, 2, DIMS, WORDS, 0);
+    gguf_put_tensor(b, "output.bias", THR_GGUF_F32, 1, WORDS, 0, 640);
+    gguf_put_tensor(b, "output.weight", THR_GGUF_F32, 2, DIMS, WORDS, 672);
+    gguf_put_tensor(b, "blk.0.ffn_up.weight", 12, 2, 256, 4, 5);
+    gguf_align(b, 32);
+    put_floats(b, tied, WORDS * DIMS);
+    put_floats(b, bias, WORDS);
+    put_floats(b, weights, WORDS * DIMS);
+    write_file(b);
+    assert_ok(make(*state, NULL, THR_DTYPE_NONE, &head, &err), &err);
+    assert_has(head, weights, bias);
+    thr_head_free(head);
+    assert_ok(make(*state, "token_embd.weight", THR_DTYPE_BF16, &head, &err), &err);
+    assert_int_equal(thr_head_get_info(head).dtype, THR_DTYPE_BF16);
+    assert_has(head, tied, NULL); /* quarters up to 40: 8 bits hold them */
+    thr_head_free(head);
+    assert_error(
+        make(*state, "blk.0.ffn_up.weight", THR_DTYPE_NONE, &head, &err), THR_EUNSUPPORTED, &err,
+        "the tensor blk.0.ffn_up.weight is of type Q4_K (12), and weights are read of F32, F16, BF16, Q8_0 and Q6_K: "
+        "convert the model with an output layer of one of these");
+    assert_error(make(*state, "output.bias", THR_DTYPE_NONE, &head, &err), THR_EFORMAT, &err,
+                 "the tensor output.bias has 1 axes: a head is a matrix of words by dimensions");
+    assert_error(
+        make(*state, "none", THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err,
+        "has no tensor none: of 4 it has, the first are token_embd.weight, output.bias, output.weight, blk.0.");
+    assert_null(head);
+    free(b);
+}
+
+/* Each as it is in the file; of Q8_0 the floats that it stands for. */
+static void types_are_kept_or_widened(void **state) {
+    static const struct {
+        uint32_t type;
+        size_t size;
+        thr_dtype dtype;
+    } KINDS[] = {
+        {THR_GGUF_F16, 2, THR_DTYPE_F16}, {THR_GGUF_BF16, 2, THR_DTYPE_BF16}, {THR_GGUF_Q8_0, 1, THR_DTYPE_F32}};
+    gguf_bytes *b = test_array(1, sizeof *b);
+    for (size_t k = 0; k < 3; k++) {
+        float weights[WORDS * DIMS];
+        thr_head *head = NULL;
+        thr_error err;
+        gguf_begin(b, 2, 1, 0);
+        gguf_put_tensor(b, "token_embd.weight", KINDS[k].type, 2, DIMS, WORDS, 0);
+        gguf_align(b, 32);
+        for (int i = 0; i < WORDS * DIMS; i++) {
+            weights[i] = (float)(i % 13 - 6) * 0.5F;
+            if (KINDS[k].type == THR_GGUF_Q8_0 && i % DIMS == 0)
+                gguf_put(b, 0x3800, 2); /* a half */
+            gguf_put(b,
+                     k == 0   ? thr_half_from_f32(weights[i])
+                     : k == 1 ? thr_bf16_from_f32(weights[i])
+                              : (uint64_t)(i % 13 - 6),
+                     KINDS[k].size);
+        }
+        write_file(b);
+        assert_ok(make(*state, NULL, THR_DTYPE_NONE, &head, &err), &err);
+        assert_int_equal(thr_head_get_info(head).dtype, KINDS[k].dtype);
+        assert_has(head, weights, NULL);
+        thr_head_free(head);
+    }
+    free(b);
+}
+
+static void what_is_wrong_is_told(void **state) {
+    gguf_bytes *b = test_array(1, sizeof *b);
+    float numbers[64] = {0};
+    thr_head *head = NULL;
+    thr_error err;
+    gguf_begin(b, 3, 2, 1);
+    gguf_put_pair(b, "split.count", 2, 5, 2);
+    gguf_put_tensor(b, "wide.weight", THR_GGUF_F32, 2, 40000, 0, 0);
+    gguf_put_tensor(b, "many.weight", THR_GGUF_F32, 2, 8, 0, 0);
+    gguf_align(b, 32);
+    put_floats(b, numbers, 64);
+    write_file(b);
+    assert_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err,
+                 "has no tensor output.weight or token_embd.weight: of 2 it has, the first are wide.weight, "
+                 "many.weight; the model has 5 parts, and another may have it");
+    assert_error(make(*state, "wide.weight", THR_DTYPE_NONE, &head, &err), THR_EDIM, &err,
+                 "the tensor wide.weight has 40000 dimensions: a head has 1 to 32768");
+    assert_error(make(*state, "many.weight", THR_DTYPE_NONE, &head, &err), THR_EDIM, &err, "weights of 0 words");
+    gguf_begin(b, 3, 2, 0);
+    gguf_put_tensor(b, "output.weight", THR_GGUF_F32, 2, 8, 4, 0);
+    gguf_put_tensor(b, "output.bias", THR_GGUF_F32, 2, 2, 2, 128);
+    gguf_align(b, 32);
+    put_floats(b, numbers, 64);
+    write_file(b);
+    assert_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_EFORMAT, &err,
+                 "the tensor output.bias is no vector of biases");
+    (void)unlink(PATH);
+    assert_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err, PATH);
+    free(b);
+}
+
+static int set_up(void **state) {
+    *state = test_context(1, THR_ISA_BEST, NULL);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)unlink(PATH);
+    thr_context_free(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_output_layer_is_taken_with_its_bias),
+        cmocka_unit_test(types_are_kept_or_widened),
+        cmocka_unit_test(what_is_wrong_is_told),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of heads that were written once and are kept in the tree: the good ones must open and give the same answers,
+ * bit for bit, for ever and at every CPU level; the damaged ones must be refused, each with its status.
+ *
+ * "unit_head_golden --write" writes all of them anew into tests/golden/heads of the sources. That is right for a new
+ * format, under new names, and wrong as a way to make this test pass.
+ */
+#include "index_support.h"
+
+#include "kernel/kernel.h"
+
+#include <thresher/head.h>
+
+#include <inttypes.h>
+
+static thr_error error;
+static const char GOLDEN[] = THR_SOURCE_DIR "/tests/golden/heads";
+
+enum { K = 4, WORDS = 70, DIMS = 19, STATES = 5, TEXT = 1 << 14 };
+
+static const struct {
+    const char *name;
+    thr_dtype dtype;
+    bool bias, order;
+    uint32_t n_bands, n_planes;
+} KINDS[] = {
+    {"f32-1.head", THR_DTYPE_F32, true, true, 6, 3},
+    {"f16-1.head", THR_DTYPE_F16, false, false, 0, 0},
+    {"bf16-2.head", THR_DTYPE_BF16, true, false, 4, 1},
+    {"i8-2.head", THR_DTYPE_I8, false, true, 5, 2},
+};
+enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+
+/* ------------------------------------------------------------------------------------------------ heads */
+
+static void draw(float *out, size_t n, uint64_t seed) {
+    uint64_t rng = seed;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (float)thr_rng_below(&rng, 4001) / 1000 - 2;
+}
+
+static void write_kind(thr_context *context, int kind, const char *path) {
+    static float weights[WORDS * DIMS], bias[WORDS];
+    uint32_t frequent[WORDS / 2];
+    thr_head *head = NULL;
+    thr_head_build_options options;
+    const thr_matrix rows = thr_matrix_f32(weights, WORDS, DIMS);
+    draw(weights, WORDS * DIMS, 1);
+    draw(bias, WORDS, 2);
+    for (uint32_t i = 0; i < WORDS / 2; i++)
+        frequent[i] = i * 37 % WORDS;
+    thr_head_build_options_init(&options);
+    options.dtype = KINDS[kind].dtype;
+    options.bias = KINDS[kind].bias ? bias : NULL;
+    options.n_bias = WORDS;
+    options.frequent = KINDS[kind].order ? frequent : NULL;
+    options.n_frequent = WORDS / 2;
+    options.n_bands = KINDS[kind].n_bands;
+    options.n_planes = KINDS[kind].n_planes;
+    options.n_places = 5;
+    expect_ok(thr_head_create(context, &rows, &options, &head, &error));
+    expect_ok(thr_head_save(head, path, true, &error));
+    thr_head_free(head);
+}
+
+/* ------------------------------------------------------------------------------------------------ answers */
+
+static char *golden_path(char path[PATH_ROOM], const char *name, const char *ending) {
+    (void)snprintf(path, PATH_ROOM, "%s/%s%s", GOLDEN, name, ending);
+    return path;
+}
+
+static uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* What every screen finds for every state: words, and the bits of logits and log-probabilities. */
+static void print_answers(thr_context *context, int kind, char *text) {
+    static float states[STATES * DIMS];
+    const thr_matrix rows = thr_matrix_f32(states, STATES, DIMS);
+    char path[PATH_ROOM];
+    thr_head *head = NULL;
+    size_t at = 0;
+    draw(states, STATES * DIMS, 3);
+    expect_ok(thr_head_open(context, golden_path(path, KINDS[kind].name, ""), &head, &error));
+    expect_ok(thr_head_verify(head, &error));
+    for (int screen = THR_HEAD_SCREEN_FULL; screen <= THR_HEAD_SCREEN_PLANES; screen++) {
+        uint32_t words[STATES * K], n_candidates[STATES];
+        float logits[STATES * K], log_probs[STATES * K];
+        thr_head_query_options options;
+        if ((screen == THR_HEAD_SCREEN_WTA && KINDS[kind].n_bands == 0) ||
+            (screen == THR_HEAD_SCREEN_PLANES && KINDS[kind].n_planes == 0))
+            continue;
+        thr_head_query_options_init(&options);
+        options.screen = (thr_head_screen)screen;
+        options.n_frequent = 5;
+        options.n_shortlist = 12;
+        options.n_candidates = n_candidates;
+        expect_ok(thr_head_query(head, &rows, K, &options, words, logits, log_probs, &error));
+        for (size_t s = 0; s < STATES; s++) {
+            at += (size_t)snprintf(text + at, TEXT - at, "%d %zu of %" PRIu32, screen, s, n_candidates[s]);
+            for (size_t i = s * K; i < (s + 1) * K; i++)
+                at += (size_t)snprintf(text + at, TEXT - at, "  %" PRIu32 " %08" PRIx32 " %08" PRIx32, words[i],
+                                       bits_of(logits[i]), bits_of(log_probs[i]));
+            at += (size_t)snprintf(text + at, TEXT - at, "\n");
+        }
+    }
+    assert_true(at < TEXT);
+    thr_head_free(head);
+}
+
+static void good_files_give_the_same_answers_at_every_level(void **state) {
+    (void)state;
+    for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
+        thr_context_options options;
+        thr_context *context = NULL;
+        thr_context_options_init(&options);
+        options.isa = (thr_isa)isa;
+        options.n_threads = 2;
+        if (thr_context_create(&options, &context, &error) == THR_EUNSUPPORTED)
+            continue;
+        assert_non_null(context);
+        for (int kind = 0; kind < N_KINDS; kind++) {
+            char path[PATH_ROOM], text[TEXT];
+            size_t size;
+            uint8_t *wanted = read_bytes(golden_path(path, KINDS[kind].name, ".answers"), &size);
+            print_answers(context, kind, text);
+            if (size != strlen(text) || memcmp(wanted, text, size) != 0)
+                fail_msg("%s, %s:\n%s", KINDS[kind].name, thr_isa_name((thr_isa)isa), text);
+            free(wanted);
+        }
+        thr_context_free(context);
+    }
+}
+
+/* What is written today is what was written then, but for what a later format may add under another name. */
+static void the_same_heads_are_written(void **state) {
+    thr_context *context = make_context(NULL, 1);
+    (void)state;
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        char path[PATH_ROOM];
+        size_t size, wanted_size;
+        write_kind(context, kind, "golden.head");
+        uint8_t *bytes = read_bytes("golden.head", &size);
+        uint8_t *wanted = read_bytes(golden_path(path, KINDS[kind].name, ""), &wanted_size);
+        if (size != wanted_size || memcmp(bytes, wanted, size) != 0)
+            fail_msg("%s: %zu bytes are written, which are others than the %zu there are", KINDS[kind].name, size,
+                     wanted_size);
+        free(bytes);
+        free(wanted);
+    }
+    (void)unlink("golden.head");
+    thr_context_free(context);
+}
+
+/* ------------------------------------------------------------------------------------------------ damage */
+
+static const struct {
+    const char *name;
+    thr_status opened, verified;
+} BAD[] = {
+    {"bad-cut.head", THR_ECORRUPT, THR_OK},    {"bad-empty.head", THR_EFORMAT, THR_OK},
+    {"bad-magic.head", THR_EFORMAT, THR_OK},   {"bad-newer.head", THR_EVERSION, THR_OK},
+    {"bad-header.head", THR_ECORRUPT, THR_OK}, {"bad-weights.head", THR_OK, THR_ECORRUPT},
+};
+enum { N_BAD = sizeof BAD / sizeof *BAD };
+
+static void damaged_files_are_refused(void **state) {
+    thr_context *context = make_context(NULL, 1);
+    (void)state;
+    for (size_t i = 0; i < N_BAD; i++) {
+        char path[PATH_ROOM];
+        thr_head *head = NULL;
+        expect_status(thr_head_open(context, golden_path(path, BAD[i].name, ""), &head, &error), BAD[i].opened);
+        if (BAD[i].opened == THR_OK)
+            expect_status(thr_head_verify(head, &error), BAD[i].verified);
+        assert_non_null(strstr(error.text, BAD[i].name));
+        thr_head_free(head);
+    }
+    thr_context_free(context);
+}
+
+/* ------------------------------------------------------------------------------------------------ write */
+
+static void write_bad(void) {
+    enum { VERSION_AT = 8, WORDS_AT = 12, TABLE_BYTES = 1024 };
+    static const struct {
+        size_t at;
+        uint8_t byte;
+    } changes[] = {{0, 't'}, {VERSION_AT, 99}, {WORDS_AT, 1}};
+    char path[PATH_ROOM];
+    size_t size;
+    uint8_t *bytes = read_bytes(golden_path(path, KINDS[0].name, ""), &size);
+    write_bytes(golden_path(path, BAD[0].name, ""), bytes, size / 2);
+    write_bytes(golden_path(path, BAD[1].name, ""), bytes, 0);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        const uint8_t was = bytes[changes[i].at];
+        bytes[changes[i].at] = changes[i].byte;
+        write_bytes(golden_path(path, BAD[2 + i].name, ""), bytes, size);
+        bytes[changes[i].at] = was;
+    }
+    bytes[size - TABLE_BYTES] ^= 1; /* weights are the last section */
+    write_bytes(golden_path(path, BAD[5].name, ""), bytes, size);
+    free(bytes);
+}
+
+static int write_all(void) {
+    thr_context *context = make_context(NULL, 1);
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        char path[PATH_ROOM], text[TEXT];
+        write_kind(context, kind, golden_path(path, KINDS[kind].name, ""));
+        print_answers(context, kind, text);
+        write_text(golden_path(path, KINDS[kind].name, ".answers"), text);
+    }
+    write_bad();
+    thr_context_free(context);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_files_give_the_same_answers_at_every_level),
+        cmocka_unit_test(the_same_heads_are_written),
+        cmocka_unit_test(damaged_files_are_refused),
+    };
+    if (argc > 1 && strcmp(argv[1], "--write") == 0)
+        return write_all();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
