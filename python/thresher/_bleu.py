@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi, _arrays, _errors
+from . import _abi, _abi_sentences, _arrays, _errors
 from ._checks import choice
 from ._library import lib
 
@@ -52,17 +52,21 @@ class _Texts:
         self.offsets = np.zeros(len(pieces) + 1, np.uint64)
         np.cumsum([len(piece) for piece in pieces], out=self.offsets[1:])
         self.bytes = b"".join(pieces)
-        self.struct = _abi.BleuTexts(len(pieces), _arrays.address(self.offsets), self.bytes)
+        self.struct = _abi_sentences.BleuTexts(len(pieces), _arrays.address(self.offsets), self.bytes)
 
 
 def _run(
-    hypotheses: Any, references: Any, options: _abi.BleuOptions, by_sentence: npt.NDArray[np.float64] | None, n: int
-) -> tuple[_abi.BleuScore, str]:
+    hypotheses: Any,
+    references: Any,
+    options: _abi_sentences.BleuOptions,
+    by_sentence: npt.NDArray[np.float64] | None,
+    n: int,
+) -> tuple[_abi_sentences.BleuScore, str]:
     hyps = _Texts(hypotheses, "hypotheses")
     lists = [references] if n == 0 else references
     refs = [_Texts(texts, f"references[{i}]" if n else "references") for i, texts in enumerate(lists)]
-    views = (_abi.BleuTexts * len(refs))(*[ref.struct for ref in refs])
-    score, signature = _abi.BleuScore(), ctypes.create_string_buffer(_abi.BLEU_SIGNATURE_SIZE)
+    views = (_abi_sentences.BleuTexts * len(refs))(*[ref.struct for ref in refs])
+    score, signature = _abi_sentences.BleuScore(), ctypes.create_string_buffer(_abi_sentences.BLEU_SIGNATURE_SIZE)
     err = _errors.slot.error
     status = lib.thr_bleu(
         byref(hyps.struct),
@@ -82,13 +86,13 @@ def _run(
 
 def _options(
     tokenise: Any, smooth: Any, smooth_value: float | None, lower_case: bool, effective_order: bool
-) -> _abi.BleuOptions:
+) -> _abi_sentences.BleuOptions:
     if smooth_value is not None and not smooth_value > 0:
         raise ValueError(f"smooth_value is {smooth_value!r}: a number above 0 is wanted")
-    return _abi.BleuOptions(
-        ctypes.sizeof(_abi.BleuOptions),
-        choice(tokenise, "tokenise", _abi.BLEU_TOKENISER),
-        choice(smooth, "smooth", _abi.BLEU_SMOOTHING),
+    return _abi_sentences.BleuOptions(
+        ctypes.sizeof(_abi_sentences.BleuOptions),
+        choice(tokenise, "tokenise", _abi_sentences.BLEU_TOKENISER),
+        choice(smooth, "smooth", _abi_sentences.BLEU_SMOOTHING),
         0.0 if smooth_value is None else smooth_value,
         lower_case,
         effective_order,

@@ -8,7 +8,7 @@ import os
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
-from . import _abi
+from . import _abi, _abi_sentences
 
 # The names this package calls: what they return, and what they take.
 _ERR = c_void_p  # thr_error *: byref() of one
@@ -159,7 +159,7 @@ _SIZED: dict[str, type[ctypes.Structure]] = {
     "thr_dual_train_options_init": _abi.DualTrainOptions,
     "thr_ranking_options_init": _abi.RankingOptions,
     "thr_rank_options_init": _abi.RankOptions,
-    "thr_bleu_options_init": _abi.BleuOptions,
+    "thr_bleu_options_init": _abi_sentences.BleuOptions,
     "thr_index_build_options_init": _abi.IndexBuildOptions,
     "thr_search_options_init": _abi.SearchOptions,
     "thr_hits_build_options_init": _abi.HitsBuildOptions,

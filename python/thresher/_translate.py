@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ctypes import addressof, byref, c_char_p, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
-from . import _abi, _errors
+from . import _abi, _abi_sentences, _errors
 from ._checks import choice, encoded_path, whole
 from ._context import own, shared_context
 from ._handle import Handle, Model
@@ -76,7 +76,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-_CHOICES = {"screen": _abi.HEAD_SCREEN, "normaliser": _abi.HEAD_NORMALISER, "penalty": _abi.BEAM_PENALTY}
+_CHOICES = {"screen": _abi.HEAD_SCREEN, "normaliser": _abi.HEAD_NORMALISER, "penalty": _abi_sentences.BEAM_PENALTY}
 
 
 class Translator(Model):

@@ -71,8 +71,10 @@ static thr_status check(const thr_head *head, const thr_head *truth, const thr_m
 static thr_status make_room(thr_context *context, answers *a, uint64_t n_states, uint32_t k, uint32_t n_words,
                             thr_error *err) {
     size_t n;
-    if (n_states > SIZE_MAX || !thr_mul_size((size_t)n_states, k, &n))
-        return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu64 " states with %" PRIu32 " words each", n_states, k);
+    if (n_states > SIZE_MAX || !thr_mul_size((size_t)n_states, k, &n)) {
+        (void)thr_fail(err, THR_ENOMEM, "no memory for %" PRIu64 " states with %" PRIu32 " words each", n_states, k);
+        return THR_ENOMEM;
+    }
     THR_TRY(thr_alloc(context, n, sizeof *a->words, &a->words, "words", err));
     THR_TRY(thr_alloc(context, n, sizeof *a->true_words, &a->true_words, "words", err));
     THR_TRY(thr_alloc(context, n, sizeof *a->log_probs, &a->log_probs, "log-probabilities", err));

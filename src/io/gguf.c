@@ -121,14 +121,17 @@ typedef struct cursor {
     uint64_t at;
 } cursor;
 
+/* Both return what thr_fail would, which their callers can see here. */
 static thr_status cut(const cursor *c, const char *what, thr_error *err) {
-    return thr_fail(err, THR_ECORRUPT,
-                    "%s: offset %" PRIu64 ": the file ends within %s: it is cut short, fetch it again", c->file->name,
-                    c->at, what);
+    (void)thr_fail(err, THR_ECORRUPT,
+                   "%s: offset %" PRIu64 ": the file ends within %s: it is cut short, fetch it again", c->file->name,
+                   c->at, what);
+    return THR_ECORRUPT;
 }
 
 static thr_status wrong(const cursor *c, const char *what, thr_error *err) {
-    return thr_fail(err, THR_EFORMAT, "%s: offset %" PRIu64 ": %s: write the file again", c->file->name, c->at, what);
+    (void)thr_fail(err, THR_EFORMAT, "%s: offset %" PRIu64 ": %s: write the file again", c->file->name, c->at, what);
+    return THR_EFORMAT;
 }
 
 static thr_status take(cursor *c, uint64_t n, const uint8_t **bytes, const char *what, thr_error *err) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 thr_status thr_json_fail(const thr_json *json, const char *what, thr_error *err) {
     return thr_fail(err, THR_EFORMAT, "%s: byte %llu, in the header: %s: write or fetch the file again", json->name,
@@ -34,57 +35,6 @@ bool thr_json_at_end(thr_json *json) {
 }
 
 /* ------------------------------------------------------------------------------------------------ strings */
-
-/* The bytes that follow a first byte, and the least and the most that the second may be; 0 where it is no first one. */
-static unsigned n_following(unsigned char first, unsigned char *least, unsigned char *most) {
-    *least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    *most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    if (first >= 0xc2 && first <= 0xdf)
-        return 1;
-    if (first >= 0xe0 && first <= 0xef)
-        return 2;
-    return first >= 0xf0 && first <= 0xf4 ? 3 : 0;
-}
-
-bool thr_utf8_is_valid(const char *text, size_t length) {
-    const unsigned char *at = (const unsigned char *)text, *end = at + length;
-    while (at < end) {
-        unsigned char least, most;
-        const unsigned char first = *at++;
-        if (first < 0x80)
-            continue;
-        const unsigned n = n_following(first, &least, &most);
-        if (n == 0 || (size_t)(end - at) < n)
-            return false;
-        for (unsigned i = 0; i < n; i++, at++) {
-            if (*at < least || *at > most)
-                return false;
-            least = 0x80;
-            most = 0xbf;
-        }
-    }
-    return true;
-}
-
-char *thr_utf8_put(char *out, uint32_t code) {
-    if (code < 0x80) {
-        *out++ = (char)code;
-        return out;
-    }
-    if (code < 0x800) {
-        *out++ = (char)(0xc0 | code >> 6);
-    } else {
-        if (code < 0x10000) {
-            *out++ = (char)(0xe0 | code >> 12);
-        } else {
-            *out++ = (char)(0xf0 | code >> 18);
-            *out++ = (char)(0x80 | (code >> 12 & 0x3f));
-        }
-        *out++ = (char)(0x80 | (code >> 6 & 0x3f));
-    }
-    *out++ = (char)(0x80 | (code & 0x3f));
-    return out;
-}
 
 /* Four digits behind \u. */
 static bool take_hex(thr_json *json, uint32_t *code) {
@@ -136,7 +86,7 @@ static bool take_escape(thr_json *json, char **out) {
             return false;
         code = (unsigned char)meant[letter - letters];
     }
-    *out = thr_utf8_put(*out, code);
+    *out += thr_utf8_put(code, *out);
     return true;
 }
 
@@ -158,7 +108,7 @@ thr_status thr_json_take_string(thr_json *json, char *out, size_t *length, thr_e
     }
     *to = '\0';
     *length = (size_t)(to - out);
-    if (!thr_utf8_is_valid(out, *length))
+    if (thr_utf8_valid(out, *length) < *length)
         return thr_json_fail(json, "a string is not UTF-8", err);
     return THR_OK;
 }

@@ -38,12 +38,6 @@ thr_status thr_json_take_string(thr_json *json, char *out, size_t *length, thr_e
 /* A whole number that fits. */
 thr_status thr_json_take_count(thr_json *json, uint64_t *count, thr_error *err);
 
-/* Whether all of it is UTF-8: no overlong forms, no surrogates. */
-bool thr_utf8_is_valid(const char *text, size_t length);
-
-/* The bytes of a code point, 1 to 4, to out; what is behind them. */
-char *thr_utf8_put(char *out, uint32_t code);
-
 /* The text in quotes to out, which has room for 6 bytes a byte and 2; the bytes written. */
 size_t thr_json_quote(const char *text, char *out);
 

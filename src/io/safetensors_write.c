@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "io/json_text.h"
 #include "io/safetensors.h"
 #include "io/safetensors_kind.h"
@@ -37,7 +38,7 @@ static thr_status check_tensor(const char *path, const thr_tensor *tensor, thr_e
 }
 
 static thr_status check_text(const char *path, const char *what, const char *text, thr_error *err) {
-    if (thr_utf8_is_valid(text, strlen(text)))
+    if (thr_utf8_valid(text, strlen(text)) == strlen(text))
         return THR_OK;
     return thr_fail(err, THR_EINVAL, "%s: %s '%.200s' is not UTF-8: choose another", path, what, text);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "metric/bleu_room.h"
 
 /* ------------------------------------------------------------------------------------------------ tokens */

@@ -61,15 +61,6 @@ void thr_bleu_count(thr_bleu_room *room, thr_bleu_counts *counts);
 
 /* ------------------------------------------------------------------------------------------------ letters */
 
-/*
- * The code point at *at, which moves behind it; false, and *at stays, for what is no UTF-8: a stray or missing
- * continuation, a longer form than needed, a surrogate, more than 0x10FFFF.
- */
-bool thr_utf8_next(const char **at, const char *end, uint32_t *letter);
-
-/* Bytes of a code point, 4 at most, to out; returns how many. */
-size_t thr_utf8_put(uint32_t letter, char out[4]);
-
 /* What parts words: Unicode's white space and the separators 0x1C to 0x1F. */
 bool thr_is_blank(uint32_t letter);
 

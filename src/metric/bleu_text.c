@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "metric/bleu_room.h"
 
 enum { CAPITAL_SIGMA = 0x3A3, FINAL_SIGMA = 0x3C2, SMALL_SIGMA = 0x3C3, CAPITAL_DOTTED_I = 0x130, DOT_ABOVE = 0x307 };
@@ -184,15 +185,11 @@ static bool tokenise_13a(thr_bleu_bytes *text, thr_bleu_bytes *spare) {
 
 /* ------------------------------------------------------------------------------------------------ a sentence */
 
-static bool is_utf8(const char *text, size_t length, size_t *bad) {
-    uint32_t letter;
-    const char *at = text, *end = text + length;
-    while (at < end)
-        if (!thr_utf8_next(&at, end, &letter)) {
-            *bad = (size_t)(at - text);
-            return false;
-        }
-    return true;
+bool thr_is_blank(uint32_t letter) {
+    if (letter < 0x80)
+        return letter == ' ' || (letter >= 0x09 && letter <= 0x0D) || (letter >= 0x1C && letter <= 0x1F);
+    return letter == 0x85 || letter == 0xA0 || letter == 0x1680 || (letter >= 0x2000 && letter <= 0x200A) ||
+           letter == 0x2028 || letter == 0x2029 || letter == 0x202F || letter == 0x205F || letter == 0x3000;
 }
 
 /* Without white space at the end. */
@@ -210,7 +207,8 @@ static size_t trim(const char *text, size_t length) {
 
 thr_status thr_bleu_normalise(const thr_bleu_options *options, const char *text, size_t length, thr_bleu_bytes *out,
                               thr_bleu_bytes *spare, size_t *bad) {
-    if (!is_utf8(text, length, bad))
+    *bad = thr_utf8_valid(text, length);
+    if (*bad < length)
         return THR_EFORMAT;
     if (options->lower_case) {
         if (!make_small(text, length, spare))

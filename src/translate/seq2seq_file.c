@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "io/json_text.h"
+#include "base/utf8.h"
 #include "nn/products.h"
 
 static const char FORMAT[] = "thresher.seq2seq", VERSION[] = "1";
@@ -117,7 +117,7 @@ static thr_status add_word(const source *s, const char *tensor, const char *word
     bool is_new = false;
     uint32_t number = 0;
     if (length == 0 || memchr(word, '\0', length) != NULL || memchr(word, ' ', length) != NULL ||
-        !thr_utf8_is_valid(word, length))
+        thr_utf8_valid(word, length) < length)
         return thr_fail(err, THR_EFORMAT, "%s: word %" PRIu32 " of '%s' is empty, holds a space, or is no UTF-8",
                         s->name, n, tensor);
     if (n < THR_WORDS_SPECIAL && (length != strlen(special[n]) || memcmp(word, special[n], length) != 0))

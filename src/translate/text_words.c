@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "io/json_text.h"
+#include "base/utf8.h"
 #include "tower/letters.h"
 
 static const char JOINER[] = "\xEF\xBF\xAD";
@@ -51,7 +51,7 @@ static bool is_space(uint32_t letter) {
 
 static void put_letter(writer *w, uint32_t letter) {
     char bytes[4];
-    put(w, bytes, (size_t)(thr_utf8_put(bytes, letter) - bytes));
+    put(w, bytes, thr_utf8_put(letter, bytes));
 }
 
 /* Does a run of letters begin here? */

@@ -250,7 +250,8 @@ static void tensors_that_cannot_be_are_refused(void **state) {
     gguf_put(b, 1, 8);
     gguf_put(b, (UINT64_C(1) << 63) + 2, 8);
     gguf_put(b, 2, 8);
-    gguf_put(b, 0, 12);
+    gguf_put(b, THR_GGUF_F32, 4);
+    gguf_put(b, 0, 8);
     gguf_align(b, 32);
     refused(*state, b, THR_EFORMAT, "a tensor has more values than can be");
     free(b);

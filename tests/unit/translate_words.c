@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/json_text.h"
+#include "base/utf8.h"
 #include "tower/letters.h"
 
 #define JOIN "\xEF\xBF\xAD"
@@ -152,10 +152,10 @@ static void model(const char *text, size_t length, char *out) {
         }
     for (size_t t = 0; t < n_tokens; t++) {
         out = t > 0 ? (*out = ' ', out + 1) : out;
-        out = tokens[t].front ? thr_utf8_put(out, 0xFFED) : out;
+        out += tokens[t].front ? thr_utf8_put(0xFFED, out) : 0;
         for (size_t i = tokens[t].first; i < tokens[t].end; i++)
-            out = thr_utf8_put(out, thr_fold(codes[i]));
-        out = tokens[t].behind ? thr_utf8_put(out, 0xFFED) : out;
+            out += thr_utf8_put(thr_fold(codes[i]), out);
+        out += tokens[t].behind ? thr_utf8_put(0xFFED, out) : 0;
     }
     *out = '\0';
 }

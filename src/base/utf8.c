@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8.c - code points of bytes and back, and which of them part words. */
-#include "metric/bleu_room.h"
+#include "base/utf8.h"
 
 /* A sequence's first byte, by its high bits: how many follow, and the least code point that needs so many. */
 static const struct {
@@ -39,9 +38,10 @@ size_t thr_utf8_put(uint32_t letter, char out[4]) {
     return n;
 }
 
-bool thr_is_blank(uint32_t letter) {
-    if (letter < 0x80)
-        return letter == ' ' || (letter >= 0x09 && letter <= 0x0D) || (letter >= 0x1C && letter <= 0x1F);
-    return letter == 0x85 || letter == 0xA0 || letter == 0x1680 || (letter >= 0x2000 && letter <= 0x200A) ||
-           letter == 0x2028 || letter == 0x2029 || letter == 0x202F || letter == 0x205F || letter == 0x3000;
+size_t thr_utf8_valid(const char *text, size_t length) {
+    const char *at = text, *end = text + length;
+    uint32_t letter;
+    while (at < end && thr_utf8_next(&at, end, &letter))
+        ;
+    return (size_t)(at - text);
 }
