@@ -38,6 +38,11 @@ typedef struct thr_seq2seq {
     float *combine;   /* C transposed: 2 h x d */
 } thr_seq2seq;
 
+/* What weights may be. */
+static inline bool thr_seq2seq_may_be(thr_dtype dtype) {
+    return dtype == THR_DTYPE_F32 || dtype == THR_DTYPE_F16 || dtype == THR_DTYPE_BF16;
+}
+
 /* Whether tensors say that they are such a model. */
 bool thr_seq2seq_is_in(const thr_tensors *tensors);
 

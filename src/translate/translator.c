@@ -116,7 +116,7 @@ static thr_status load(thr_translator *t, const char *path, const thr_translator
     THR_TRY_OUT(thr_seq2seq_read(&t->context, tensors, path, &t->model, &weights, &bias, err));
     for (size_t i = 0; i < thr_tensors_count(tensors); i++) {
         const thr_tensor *tensor = thr_tensors_at(tensors, i);
-        if (tensor->dtype == THR_DTYPE_F32 || tensor->dtype == THR_DTYPE_F16)
+        if (thr_seq2seq_may_be(tensor->dtype))
             t->n_parameters += tensor->n_bytes / thr_dtype_size(tensor->dtype);
     }
     THR_TRY_OUT(copy_name(&t->context, thr_tensors_metadata(tensors, "source"), &t->source_name, err));
