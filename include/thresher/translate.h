@@ -50,6 +50,10 @@ THR_API void thr_translator_options_init(thr_translator_options *options);
 
 typedef struct thr_translator thr_translator;
 
+/* Whether a file of tensors is such a model. THR_OK; THR_ENOTFOUND; THR_EFORMAT for a file that is no safetensors;
+ * THR_ECORRUPT; THR_EIO; THR_ENOMEM. */
+THR_API thr_status thr_translator_probe(thr_context *context, const char *path, bool *is_translator, thr_error *err);
+
 /*
  * Open a model, which is read and checked whole, and make its head. options may be NULL for the defaults; what they
  * point to is copied. Memory: the model's weights as float32, its output layer as it is in the file, and the head's

@@ -205,7 +205,8 @@ const prog_command prog_info = {
     .summary = "show this build and machine, or what a file is",
     .text = "Without an argument: the version, the CPU level in use and those available, the threads, the GPUs "
             "or why there are none, what the build can read, and how fast distances are computed in each way. With a "
-            "file: its rows, dimensions and type of values; of a model, what it makes of texts; of examples to rank, "
+            "file: its rows, dimensions and type of values; of a model, what it makes of texts, or which words it "
+            "translates; of examples to rank, "
             "queries, pairs and labels. With an index: what thresher index info shows.",
     .arguments = arguments,
     .options = no_options,

@@ -93,7 +93,7 @@ static void print_text(const char *path, const thr_tower *tower) {
 int prog_print_model(program *run, const char *path) {
     thr_error err = {.status = THR_OK};
     thr_tower *tower = NULL;
-    bool is_dual = false, is_ranking = false;
+    bool is_dual = false, is_ranking = false, is_translator = false;
     int rc = prog_print_rank_model(run, path, &is_ranking);
 
     if (rc != PROG_DONE || is_ranking)
@@ -101,6 +101,9 @@ int prog_print_model(program *run, const char *path) {
     rc = prog_probe_dual(run, path, &is_dual);
     if (rc != PROG_DONE || is_dual)
         return rc != PROG_DONE ? rc : prog_print_dual(run, path);
+    rc = prog_print_translator(run, path, &is_translator);
+    if (rc != PROG_DONE || is_translator)
+        return rc;
     if (thr_tower_open(run->context, path, &tower, &err) != THR_OK)
         return prog_failed(&err);
     if (run->globals.json)

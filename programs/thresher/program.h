@@ -114,6 +114,9 @@ int prog_print_hits(program *run, const char *path);
 bool prog_is_head(const char *path);
 int prog_print_head(program *run, const char *path);
 
+/* translator_info.c: whether a file of tensors is a model of translations; what it is. */
+int prog_print_translator(program *run, const char *path, bool *is_one);
+
 /* help.c: help on standard output for the program, a noun or a command. */
 void prog_help(const program *run);
 

@@ -38,6 +38,14 @@ typedef struct thr_seq2seq {
     float *combine;   /* C transposed: 2 h x d */
 } thr_seq2seq;
 
+/* What weights may be. */
+static inline bool thr_seq2seq_may_be(thr_dtype dtype) {
+    return dtype == THR_DTYPE_F32 || dtype == THR_DTYPE_F16 || dtype == THR_DTYPE_BF16;
+}
+
+/* Whether tensors say that they are such a model. */
+bool thr_seq2seq_is_in(const thr_tensors *tensors);
+
 /*
  * The model of a file, copied and widened to float32; *model starts zeroed, and is the caller's to free after an error,
  * too. The head's weights stay in the file, of which weights is a view; bias, one a word, is the caller's to release.

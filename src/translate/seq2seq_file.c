@@ -34,14 +34,14 @@ static thr_status fail_shape(const source *s, const thr_tensor *tensor, uint64_t
                     s->name, tensor->name, is, tensor->n_axes > 2 ? " x ..." : "", wanted);
 }
 
-/* A tensor of n_axes axes of F32 or F16, 1 to THR_MAX_DIMS numbers in the last one. */
+/* A tensor of n_axes axes of F32, F16 or BF16, 1 to THR_MAX_DIMS numbers in the last one. */
 static thr_status find(const source *s, const char *name, uint32_t n_axes, thr_tensor *out, thr_error *err) {
     const thr_tensor *tensor = thr_tensors_find(s->tensors, name);
     *out = (thr_tensor){.name = name};
     if (tensor == NULL)
         return thr_fail(err, THR_EFORMAT, "%s: has no tensor '%s', which a model of translations has", s->name, name);
-    if (tensor->dtype != THR_DTYPE_F32 && tensor->dtype != THR_DTYPE_F16)
-        return thr_fail(err, THR_EFORMAT, "%s: tensor '%s' is not of F32 or F16: export the model again", s->name,
+    if (!thr_seq2seq_may_be(tensor->dtype))
+        return thr_fail(err, THR_EFORMAT, "%s: tensor '%s' is not of F32, F16 or BF16: export the model again", s->name,
                         name);
     if (tensor->n_axes != n_axes)
         return thr_fail(err, THR_EFORMAT, "%s: tensor '%s' has %" PRIu32 " axes, where %" PRIu32 " are wanted", s->name,
@@ -220,10 +220,14 @@ static thr_status read_layers(const source *s, thr_seq2seq *m, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ the model */
 
+bool thr_seq2seq_is_in(const thr_tensors *tensors) {
+    const char *format = thr_tensors_metadata(tensors, "format");
+    return format != NULL && strcmp(format, FORMAT) == 0;
+}
+
 static thr_status check_kind(const source *s, thr_error *err) {
-    const char *format = thr_tensors_metadata(s->tensors, "format"),
-               *version = thr_tensors_metadata(s->tensors, "version");
-    if (format == NULL || strcmp(format, FORMAT) != 0)
+    const char *version = thr_tensors_metadata(s->tensors, "version");
+    if (!thr_seq2seq_is_in(s->tensors))
         return thr_fail(err, THR_EFORMAT, "%s: is no model of translations: the format of its metadata is not %s",
                         s->name, FORMAT);
     if (version == NULL || strcmp(version, VERSION) != 0)

@@ -116,7 +116,7 @@ static thr_status load(thr_translator *t, const char *path, const thr_translator
     THR_TRY_OUT(thr_seq2seq_read(&t->context, tensors, path, &t->model, &weights, &bias, err));
     for (size_t i = 0; i < thr_tensors_count(tensors); i++) {
         const thr_tensor *tensor = thr_tensors_at(tensors, i);
-        if (tensor->dtype == THR_DTYPE_F32 || tensor->dtype == THR_DTYPE_F16)
+        if (thr_seq2seq_may_be(tensor->dtype))
             t->n_parameters += tensor->n_bytes / thr_dtype_size(tensor->dtype);
     }
     THR_TRY_OUT(copy_name(&t->context, thr_tensors_metadata(tensors, "source"), &t->source_name, err));
@@ -130,6 +130,17 @@ out:
     thr_release(&t->context, bias);
     thr_tensors_free(tensors);
     return status;
+}
+
+thr_status thr_translator_probe(thr_context *context, const char *path, bool *is_translator, thr_error *err) {
+    thr_tensors *tensors = NULL;
+    if (context == NULL || path == NULL || is_translator == NULL)
+        return thr_fail(err, THR_EINVAL, "a model is looked for with a context, a name, and a place for the answer");
+    *is_translator = false;
+    THR_TRY(thr_tensors_open(context, path, &tensors, err));
+    *is_translator = thr_seq2seq_is_in(tensors);
+    thr_tensors_free(tensors);
+    return THR_OK;
 }
 
 thr_status thr_translator_open(thr_context *context, const char *path, const thr_translator_options *options,

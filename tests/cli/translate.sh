@@ -142,6 +142,14 @@ is_json out
 works "$THRESHER" translate small.safetensors text.fr --max-length 1
 says 'translations were cut at their greatest length' err
 
+# what a model is
+works "$THRESHER" info small.safetensors
+says '^target      7 words of 7 dimensions$' out
+says '^model       translations from ? to ?, attention over 1 layer of 14 LSTM units$' out
+works "$THRESHER" info small.safetensors --json
+says '"kind":"translations","source":null,"target":null,"n_source_words":7,' out
+is_json out
+
 # what is refused
 printf 'chat\nle chat le chat\n' >text.fr
 fails 1 'text.fr: line 2 has 4 words, and 3 are the most that are translated at once: part it, or raise --max-source' \

@@ -13,7 +13,8 @@ enum { NO_SKIP = SIZE_MAX, SENTENCES = 5, STEPS = 6, ROWS_MOST = 12 };
 
 static const model_shape SHAPES[] = {{9, 8, 5, 3, 10, 7, 1, THR_DTYPE_F32},
                                      {7, 11, 6, 9, 34, 40, 2, THR_DTYPE_F32},
-                                     {5, 4, 1, 1, 2, 1, 3, THR_DTYPE_F16}};
+                                     {5, 4, 1, 1, 2, 1, 3, THR_DTYPE_F16},
+                                     {9, 8, 5, 3, 10, 7, 1, THR_DTYPE_BF16}};
 
 /* What is read of a file. */
 typedef struct loaded {
@@ -87,7 +88,7 @@ static void states_are_those_of_a_model_in_double(void **state) {
         float *states = test_array(STEPS * SENTENCES * d, sizeof *states);
         uint32_t attended[STEPS * SENTENCES];
         force(&work, &t, states, attended);
-        const double bound = m->shape.dtype == THR_DTYPE_F16 ? 2e-3 : 2e-5;
+        const double bound = m->shape.dtype == THR_DTYPE_F32 ? 2e-5 : m->shape.dtype == THR_DTYPE_F16 ? 2e-3 : 2e-2;
         for (size_t k = 0; k < SENTENCES; k++) {
             static naive_sentence sentence;
             double right[MODEL_UNITS];
@@ -386,7 +387,7 @@ static void other_files_are_no_models(void **state) {
     refused(*state, m, NO_SKIP, THR_EVERSION, "a model of version 2, this build knows 1: use a newer one");
     m->version = "1";
     model_tensor(m, "attention.weight")->dtype = THR_DTYPE_I32;
-    refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'attention.weight' is not of F32 or F16");
+    refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'attention.weight' is not of F32, F16 or BF16");
     model_free(m);
 }
 

@@ -131,11 +131,13 @@ static inline void model_write(thr_context *context, const model *m, const char 
             n_values *= (size_t)t->shape[a];
         t->n_bytes = n_values * thr_dtype_size(t->dtype);
         uint8_t *copy = test_array(t->n_bytes, 1);
-        for (size_t v = 0; t->dtype == THR_DTYPE_F16 && v < n_values; v++) {
-            const uint16_t half = thr_half_from_f32(((const float *)m->tensors[i].data)[v]);
+        const bool is_half = t->dtype == THR_DTYPE_F16 || t->dtype == THR_DTYPE_BF16;
+        for (size_t v = 0; is_half && v < n_values; v++) {
+            const float x = ((const float *)m->tensors[i].data)[v];
+            const uint16_t half = t->dtype == THR_DTYPE_F16 ? thr_half_from_f32(x) : thr_bf16_from_f32(x);
             memcpy(copy + 2 * v, &half, 2);
         }
-        if (t->dtype != THR_DTYPE_F16)
+        if (!is_half)
             memcpy(copy, m->tensors[i].data, t->n_bytes);
         t->data = copy;
     }

@@ -391,6 +391,10 @@ static void options_out_of_range_are_refused(void **state) {
     thr_translator *t = NULL;
     assert_error(thr_translator_open(*state, NULL, NULL, &t, &err), THR_EINVAL, &err, NULL);
     assert_error(thr_translator_open(*state, "none.safetensors", NULL, &t, &err), THR_ENOTFOUND, &err, NULL);
+    bool is_translator = false;
+    assert_error(thr_translator_probe(*state, "none.safetensors", &is_translator, &err), THR_ENOTFOUND, &err, NULL);
+    assert_ok(thr_translator_probe(*state, PATH, &is_translator, &err), &err);
+    assert_true(is_translator);
     t = open_it(*state, NULL);
     assert_error(thr_translator_translate(t, NULL, NULL, 1, NULL, &err), THR_EINVAL, &err, NULL);
     const thr_translator_info info = thr_translator_get_info(t);
