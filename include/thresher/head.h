@@ -144,6 +144,14 @@ typedef enum thr_head_normaliser {
 /* How the hits of the states of a group are put together: the most that one has, or what they have together. */
 typedef enum thr_head_combine { THR_HEAD_COMBINE_LARGEST = 0, THR_HEAD_COMBINE_SUM = 1 } thr_head_combine;
 
+/* Where a query's time went, in seconds. */
+typedef struct thr_head_times {
+    double screen; /* hashes of states, or the scan of codes */
+    double choose; /* words that are hit looked up, and candidates put together */
+    double score;  /* logits of candidates, the best of them, and what they add up to */
+    double exact;  /* the exact normaliser, where it is a pass of its own */
+} thr_head_times;
+
 typedef struct thr_head_query_options {
     size_t size; /* sizeof(thr_head_query_options), set by _init */
     thr_head_screen screen;
@@ -163,6 +171,7 @@ typedef struct thr_head_query_options {
     const uint32_t *always; /* n_always words that are candidates with every screen; or NULL */
     uint64_t n_always;
     uint32_t *n_candidates; /* a place for every state, or NULL: how many words it was given the logits of */
+    thr_head_times *times;  /* or NULL: where the query's time went, but for checks and copies of states */
 } thr_head_query_options;
 
 /* Defaults: all words; candidates as the normaliser; of hashes the largest hits, and each state by itself. */

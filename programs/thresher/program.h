@@ -102,6 +102,7 @@ extern const prog_command bench_search_command; /* bench/search.c */
 extern const prog_command bench_tower_command;  /* bench/tower.c */
 extern const prog_command bench_hits_command;   /* bench/hits.c */
 extern const prog_command bench_rank_command;   /* bench/rank.c */
+extern const prog_command bench_head_command;   /* bench/head.c */
 
 /* cmd_index_info.c: print what an index is; for `info DIR` and `index info DIR`. */
 int prog_print_index(program *run, const char *dir);

@@ -670,6 +670,7 @@ class HeadQueryOptions(ctypes.Structure):
         ("always", c_void_p),
         ("n_always", c_uint64),
         ("n_candidates", c_void_p),
+        ("times", c_void_p),
     ]
 
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "code/encode.h"
 #include "head/head_room.h"
@@ -123,6 +124,13 @@ static thr_status take_states(const thr_head *head, thr_head_room *room, const t
 
 /* ------------------------------------------------------------------------------------------------ query */
 
+/* Add what has passed since *since; the next part begins now. */
+static void note_time(double *since, double *part) {
+    const double now = thr_clock();
+    *part += now - *since;
+    *since = now;
+}
+
 /* All memory that depends on the shape alone, before anything else: a second query of it asks for none. */
 static thr_status make_room(const thr_head *head, thr_head_room *room, const thr_head_plan *p, thr_error *err) {
     const uint32_t n_words = thr_head_of(head)->n_words;
@@ -131,30 +139,39 @@ static thr_status make_room(const thr_head *head, thr_head_room *room, const thr
     THR_TRY(thr_grow(room->context, &room->normalisers, &room->normalisers_capacity, 0, p->n_states,
                      sizeof *room->normalisers, "sums", err));
     THR_TRY(thr_head_score_room(head, room, n_words, p->k, err));
+    double since = thr_clock();
     THR_TRY(thr_head_mark_always(head, room, p->options, p->n_frequent, err));
+    note_time(&since, &p->times->choose);
     if (p->options->screen == THR_HEAD_SCREEN_WTA)
-        return thr_head_hash_states(head, room, p->n_states, err);
-    return p->options->screen == THR_HEAD_SCREEN_PLANES
-               ? thr_head_scan_states(head, room, p->n_states, p->n_shortlist, err)
-               : THR_OK;
+        THR_TRY(thr_head_hash_states(head, room, p->n_states, err));
+    if (p->options->screen == THR_HEAD_SCREEN_PLANES)
+        THR_TRY(thr_head_scan_states(head, room, p->n_states, p->n_shortlist, err));
+    note_time(&since, &p->times->screen);
+    return THR_OK;
 }
 
 static thr_status ask_group(const thr_head *head, thr_head_room *room, const thr_head_plan *p, size_t first,
                             const thr_head_answers *answers, thr_error *err) {
     const size_t left = p->n_states - first, n = left < p->group ? left : p->group;
     uint32_t n_words = thr_head_of(head)->n_words;
+    double since = thr_clock();
     if (!p->all)
         n_words = thr_head_choose(head, room, p, first, n);
+    note_time(&since, &p->times->choose);
     for (size_t i = 0; p->options->n_candidates != NULL && i < n; i++)
         p->options->n_candidates[first + i] = n_words;
-    return thr_head_score(head, room, p->all ? NULL : room->words, n_words, first, n, answers, err);
+    const thr_status status = thr_head_score(head, room, p->all ? NULL : room->words, n_words, first, n, answers, err);
+    note_time(&since, &p->times->score);
+    return status;
 }
 
 static thr_status ask(const thr_head *head, thr_head_room *room, const thr_head_plan *p, thr_head_answers *answers,
                       thr_error *err) {
     THR_TRY(make_room(head, room, p, err));
     if (answers->log_probs != NULL && p->options->normaliser == THR_HEAD_NORMALISER_EXACT && !p->all) {
+        double since = thr_clock();
         thr_head_normalise(head, room, p->n_states, room->normalisers);
+        note_time(&since, &p->times->exact);
         answers->normalisers = room->normalisers;
     }
     for (size_t first = 0; first < p->n_states; first += p->group)
@@ -166,6 +183,7 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
                         thr_head_answers *answers, thr_error *err) {
     void *room;
     size_t places;
+    thr_head_times times = {0, 0, 0, 0};
     THR_TRY(check_options(thr_head_of(head), o, k, err));
     if (states->n_rows > SIZE_MAX || !thr_mul_size((size_t)states->n_rows, (size_t)k * sizeof(uint32_t), &places))
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " states with %" PRIu32 " words each are too many", states->n_rows,
@@ -175,10 +193,13 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
     THR_TRY(thr_idle_take(&head->rooms, thr_head_room_make, &room, err));
     thr_status status = take_states(head, room, states, err);
     if (status == THR_OK && states->n_rows > 0) {
-        const thr_head_plan p = plan_of(thr_head_of(head), o, (size_t)states->n_rows, k);
+        thr_head_plan p = plan_of(thr_head_of(head), o, (size_t)states->n_rows, k);
+        p.times = &times;
         status = ask(head, room, &p, answers, err);
     }
     thr_idle_put(&head->rooms, room);
+    if (o->times != NULL)
+        *o->times = times;
     return status;
 }
 

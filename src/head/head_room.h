@@ -53,6 +53,7 @@ typedef struct thr_head_plan {
     uint32_t n_frequent, threshold, n_shortlist, k;
     size_t n_states, group;
     bool all; /* words are candidates */
+    thr_head_times *times;
 } thr_head_plan;
 
 static inline size_t thr_head_mark_words(const thr_head_contents *c) {

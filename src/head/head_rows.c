@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A single state's products are bound by memory: its rows are read as they are kept. Several states meet rows that were
- * made floats once for all of them; dots_f32 multiplies many states with them nearly as fast as the processor can.
+ * floats, made so once for all of them; dots_f32 multiplies many states with them nearly as fast as the processor can.
  */
 #include "head/head_rows.h"
 
@@ -60,29 +60,17 @@ static void scale(const thr_head_contents *c, thr_head_words some, size_t n_stat
             out[j * stride + i] *= c->scales[word_of(some, i)];
 }
 
-/* ------------------------------------------------------------------------------------------------ rows */
-
-const float *thr_head_rows(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some, float *room) {
-    if (some.n > 0 && c->dtype == THR_DTYPE_F32 && run_of(some, 0) == some.n)
-        return (const float *)(const void *)row_of(c, word_of(some, 0));
-    for (size_t i = 0, n; i < some.n; i += n) {
-        n = run_of(some, i);
-        decode_rows(c, kernels, word_of(some, i), n, room + i * c->n_dims);
-    }
-    return room;
-}
-
 /* ------------------------------------------------------------------------------------------------ products */
 
 /* So few states are multiplied one after the other: packed, most of the columns that they meet rows in were zeros. */
 enum { FEW_STATES = 4 };
 
 /* Rows made floats at a time: so many bytes that they stay in the second level cache, and whole blocks of dots_f32. */
-enum { PIECE_FLOATS = 32768, PIECE_ROWS = 12 };
+enum { PIECE_FLOATS = 32768, PIECE_ROWS = 12, MOST_ROWS = 60 };
 
 static size_t piece_of(const thr_head_contents *c) {
-    const size_t n = PIECE_FLOATS / c->n_dims / PIECE_ROWS;
-    return (n > 0 ? n : 1) * PIECE_ROWS;
+    const size_t n = PIECE_FLOATS / c->n_dims / PIECE_ROWS * PIECE_ROWS;
+    return n < PIECE_ROWS ? PIECE_ROWS : n > MOST_ROWS ? MOST_ROWS : n;
 }
 
 size_t thr_head_pack_room(const thr_head_contents *c, size_t n) {
@@ -99,33 +87,46 @@ size_t thr_head_products_room(const thr_head_contents *c) {
     return piece_of(c) * c->n_dims;
 }
 
-/* One state: rows as they are kept. */
-static void single_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
-                            const float *state, float *out) {
-    const thr_rows_kernel dot = dot_of(c, kernels);
+/* What a few states take: one of them rows as they are kept, several rows as floats. */
+static void few_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
+                         const thr_head_states *states, float *room, float *out, size_t stride) {
+    const size_t piece = piece_of(c);
+    const bool decoded = states->n > 1 && c->dtype != THR_DTYPE_F32;
     for (size_t i = 0, n; i < some.n; i += n) {
+        const void *rows = row_of(c, word_of(some, i));
         n = run_of(some, i);
-        dot(out + i, state, row_of(c, word_of(some, i)), thr_head_row_size(c), n, c->n_dims);
+        n = n < piece ? n : piece;
+        if (decoded) {
+            decode_rows(c, kernels, word_of(some, i), n, room);
+            rows = room;
+        }
+        for (size_t j = 0; j < states->n; j++)
+            (decoded ? kernels->dot_f32 : dot_of(c, kernels))(out + j * stride + i, states->rows + j * c->n_dims, rows,
+                                                              decoded ? c->n_dims * sizeof *room : thr_head_row_size(c),
+                                                              n, c->n_dims);
+    }
+}
+
+/* Rows that are floats are met where they are, others in room. */
+static void many_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
+                          const thr_head_states *states, float *room, float *out, size_t stride) {
+    const float *rows[MOST_ROWS];
+    const size_t piece = piece_of(c);
+    for (size_t first = 0; first < some.n; first += piece) {
+        const size_t n = some.n - first < piece ? some.n - first : piece;
+        for (size_t i = 0; i < n; i++) {
+            const size_t w = word_of(some, first + i);
+            rows[i] = c->dtype == THR_DTYPE_F32 ? (const float *)(const void *)row_of(c, w) : room + i * c->n_dims;
+            if (c->dtype != THR_DTYPE_F32)
+                decode_rows(c, kernels, w, 1, room + i * c->n_dims);
+        }
+        const thr_dots dots = {states->columns, rows, states->n, n, c->n_dims};
+        kernels->dots_f32(out + first, stride, &dots);
     }
 }
 
 void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
                        const thr_head_states *states, float *room, float *out, size_t stride) {
-    const size_t piece = piece_of(c), n_dims = c->n_dims;
-    if (states->n == 1) {
-        single_products(c, kernels, some, states->rows, out);
-        scale(c, some, 1, out, stride);
-        return;
-    }
-    for (size_t i = 0; i < some.n; i += piece) {
-        const size_t n = some.n - i < piece ? some.n - i : piece;
-        const thr_head_words these = {some.words != NULL ? some.words + i : NULL, some.first + i, n};
-        const float *rows = thr_head_rows(c, kernels, these, room);
-        const thr_dots dots = {states->columns, rows, states->n, n, n_dims, n_dims};
-        if (states->n > FEW_STATES)
-            kernels->dots_f32(out + i, stride, &dots);
-        for (size_t j = 0; j < states->n && states->n <= FEW_STATES; j++)
-            kernels->dot_f32(out + j * stride + i, states->rows + j * n_dims, rows, n_dims * sizeof *rows, n, n_dims);
-    }
+    (states->n > FEW_STATES ? many_products : few_products)(c, kernels, some, states, room, out, stride);
     scale(c, some, states->n, out, stride);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head_rows.h - rows of weights as floats, and their products with states: all there is to know of what they are kept
- * as.
+ * head_rows.h - products of rows of weights with states: all there is to know of what they are kept as.
  *
  * A product has the bits that kernel dot_f32 states of the row as floats, however it comes about; of I8 those of the
  * row's integers, times its scale.
@@ -17,12 +16,6 @@ typedef struct thr_head_words {
     const uint32_t *words; /* NULL: first, first + 1, ... */
     size_t first, n;
 } thr_head_words;
-
-/*
- * Rows side by side, n_dims floats each, of I8 the integers: as they are kept, where these are floats that follow each
- * other, else in room, which has a place for all of them.
- */
-const float *thr_head_rows(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some, float *room);
 
 /* States that meet rows together, n_dims floats each, and packed for dots_f32 (heads.h). */
 typedef struct thr_head_states {

@@ -31,10 +31,11 @@ static inline size_t thr_dots_packed(size_t n_queries, size_t n_dims) {
 /* Pack n_queries of n_dims floats, one behind the other; columns has thr_dots_packed places. */
 void thr_dots_pack(float *columns, const float *queries, size_t n_queries, size_t n_dims);
 
-/* Rows of n_dims floats, row_stride floats apart, unaligned. */
+/* n_rows rows of n_dims floats, which may lie anywhere, unaligned. */
 typedef struct thr_dots {
-    const float *columns, *rows;
-    size_t n_queries, n_rows, n_dims, row_stride;
+    const float *columns;
+    const float *const *rows;
+    size_t n_queries, n_rows, n_dims;
 } thr_dots;
 
 /* out[q * stride + i] = what dot_f32 gives of query q and row i. */

@@ -19,8 +19,7 @@ static float dot(const thr_dots *d, size_t query, size_t i) {
     float sums[THR_DOT_SUMS] = {0};
     for (size_t s = 0; s < THR_DOT_SUMS; s++)
         for (size_t step = 0; step * THR_DOT_SUMS + s < d->n_dims; step++)
-            sums[s] +=
-                d->columns[(s * n_steps + step) * width + query] * d->rows[i * d->row_stride + step * THR_DOT_SUMS + s];
+            sums[s] += d->columns[(s * n_steps + step) * width + query] * d->rows[i][step * THR_DOT_SUMS + s];
     for (size_t half = THR_DOT_SUMS / 2; half > 0; half /= 2)
         for (size_t s = 0; s < half; s++)
             sums[s] += sums[s + half];

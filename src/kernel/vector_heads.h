@@ -43,30 +43,33 @@ THR_ALWAYS thr_lanes thr_load(const float *from) {
 /* One partial sum of every product of a block. */
 typedef thr_lanes thr_block_sum[DOT_ROWS][DOT_VECTORS];
 
-/* What is added to one: n_steps dimensions, 16 apart in rows. */
+/* What is added to one: n_steps dimensions from first on, 16 apart in rows. */
 typedef struct thr_dot_strip {
-    const float *columns, *rows;
-    size_t width, row_stride, n_steps;
+    const float *columns;
+    const float *const *rows;
+    size_t width, first, n_steps;
 } thr_dot_strip;
 
 /* rows and vectors are constants where it is called. */
 THR_ALWAYS void thr_dot_tile(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
-    const float *row = p->rows, *column = p->columns;
-    const size_t row_stride = p->row_stride, width = p->width;
+    const float *row[DOT_ROWS], *column = p->columns;
     thr_block_sum s;
+    THR_UNROLL
+    for (size_t r = 0; r < rows; r++)
+        row[r] = p->rows[r] + p->first;
     THR_UNROLL
     for (size_t r = 0; r < rows; r++)
         THR_UNROLL
     for (size_t v = 0; v < vectors; v++)
         s[r][v] = sum[r][v];
-    for (size_t step = 0; step < p->n_steps; step++, row += THR_DOT_SUMS, column += width) {
+    for (size_t step = 0; step < p->n_steps; step++, column += p->width) {
         thr_lanes y[DOT_VECTORS];
         THR_UNROLL
         for (size_t v = 0; v < vectors; v++)
             y[v] = thr_load(column + v * LANES);
         THR_UNROLL
         for (size_t r = 0; r < rows; r++) {
-            const float x = row[r * row_stride];
+            const float x = row[r][step * THR_DOT_SUMS];
             THR_UNROLL
             for (size_t v = 0; v < vectors; v++)
                 s[r][v] += y[v] * x;
@@ -117,14 +120,14 @@ static inline void thr_dot_add_halves(thr_block_sum *sums, size_t rows, size_t v
 /* DOT_ROWS rows at most, and DOT_QUERIES of the queries. */
 static inline void thr_dots_block(float *out, size_t stride, const thr_dots *d, size_t n_rows, size_t n_queries) {
     const size_t n_steps = thr_dots_steps(d->n_dims), vectors = (n_queries + LANES - 1) / LANES;
-    thr_dot_strip strip = {.width = thr_dots_width(d->n_queries), .row_stride = d->row_stride};
+    thr_dot_strip strip = {.rows = d->rows, .width = thr_dots_width(d->n_queries)};
     thr_block_sum sums[THR_DOT_SUMS];
     memset(sums, 0, sizeof sums);
     for (size_t first = 0; first < n_steps; first += PANEL_STEPS)
         for (size_t s = 0; s < THR_DOT_SUMS && first * THR_DOT_SUMS + s < d->n_dims; s++) {
             const size_t left = thr_dots_steps(d->n_dims - first * THR_DOT_SUMS - s);
             strip.columns = d->columns + (s * n_steps + first) * strip.width;
-            strip.rows = d->rows + first * THR_DOT_SUMS + s;
+            strip.first = first * THR_DOT_SUMS + s;
             strip.n_steps = left < PANEL_STEPS ? left : PANEL_STEPS;
             thr_dot_tile_any(&strip, sums[s], n_rows, vectors);
         }
@@ -138,7 +141,7 @@ static inline void thr_dots_f32(float *out, size_t stride, const thr_dots *d) {
     for (size_t i = 0; i < d->n_rows; i += DOT_ROWS)
         for (size_t q = 0; q < d->n_queries; q += DOT_QUERIES) {
             thr_dots block = *d;
-            block.rows += i * d->row_stride;
+            block.rows += i;
             block.columns += q;
             thr_dots_block(out + q * stride + i, stride, &block, d->n_rows - i < DOT_ROWS ? d->n_rows - i : DOT_ROWS,
                            d->n_queries - q < DOT_QUERIES ? d->n_queries - q : DOT_QUERIES);

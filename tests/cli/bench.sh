@@ -22,5 +22,9 @@ says '^| MSLR-WEB30K  *| trust region  *| ' out
 awk -F, '$1 == "\"classic\"" && last == $1 && $4 > before { exit 1 } { last = $1; before = $4; lines++ }
     END { exit lines < 8 }' curves/convergence-MQ2007-list.csv || die "objectives do not fall"
 [ "$(grep -c '<polyline' curves/convergence-MSLR-WEB30K.svg)" -eq 3 ] || die "not a curve a solver"
+works "$THRESHER" bench head --share 1
+says '^| 400 x 1000  *| planes, shared ' out
+says '^| 2,560 x 4096  *| 64 ' out
+fails 1 'weights and --states go together' "$THRESHER" bench head --weights nowhere.npy
 [ -z "$(find . -name 'thresher-bench-*')" ] || die "a scratch directory is left"
 fails 1 'nowhere.*no directory can be made there' "$THRESHER" bench filter --items 1000 --scratch nowhere

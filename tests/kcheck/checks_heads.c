@@ -21,7 +21,10 @@ static void check_dots(kcheck *check, size_t n_rows, size_t n_queries, size_t n_
     fill(check, rows, n);
     fill(check, queries, n_queries * n_dims);
     thr_dots_pack(columns, queries, n_queries, n_dims);
-    thr_dots in = {columns, rows, n_queries, n_rows, n_dims, stride};
+    const float **each = kcheck_buffer(check, n_rows * sizeof *each);
+    for (size_t i = 0; i < n_rows; i++)
+        each[i] = rows + (n_rows - 1 - i) * stride;
+    thr_dots in = {columns, each, n_queries, n_rows, n_dims};
     kcheck_call(check, run_dots, &in, n_rows * n_queries * sizeof(float), n_rows * n_queries * n_dims,
                 n * sizeof(float), "%zu rows x %zu queries of %zu", n_rows, n_queries, n_dims);
 }

@@ -177,7 +177,10 @@ static void recall_is_counted_against_all_words(void **state) {
     o.screen = THR_HEAD_SCREEN_FREQUENT;
     o.n_frequent = 700;
     o.n_candidates = counts;
+    thr_head_times times = {-1, -1, -1, -1};
+    o.times = &times;
     assert_ok(thr_head_measure(head, &rows, 5, &o, &recall, &err), &err);
+    assert_true(times.screen >= 0 && times.choose > 0 && times.score > 0 && times.exact == 0);
     answer a = ask(head, states, STATES, 5, &full), b = ask(head, states, STATES, 5, &o);
     size_t found = 0, worst = 5;
     for (size_t i = 0; i < STATES; i++) {

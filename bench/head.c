@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * head.c - `bench head`: what screens of output layers cost and save, beside the full head: the parts of Table 4 of the
+ * WTA-LSH paper, how recall goes with speed, and a grid of larger vocabularies and batches. One thread.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "head.h"
+#include "program.h"
+#include "talk.h"
+
+enum { K = 12, BEAM = 12, BATCHES = 8, PAPER_WORDS = 40000, ROUNDS = 3, MOST_ROUNDS = 200 };
+
+static const double ENOUGH = 0.4; /* seconds that a query is repeated for */
+
+typedef struct head_values {
+    bench_scan_values common;
+    const char *weights, *tensor, *states;
+} head_values;
+
+/* A screen with what is set of its options. */
+typedef struct screen_case {
+    const char *name;
+    thr_head_screen screen;
+    uint32_t threshold, n_frequent, n_shortlist; /* 0: as by default */
+    uint64_t group;
+    const char *key; /* of its figure, of the first head; or NULL */
+} screen_case;
+
+/* What a query took, the best round of each; and what it answered. */
+typedef struct timed {
+    double total, bare;   /* with log-probabilities, and without */
+    thr_head_times times; /* of the best without */
+    double words, recall;
+} timed;
+
+typedef struct head_bench {
+    bench_scan_run *run;
+    const head_values *values;
+    uint32_t words[64 * K];
+    float log_probs[64 * K];
+    bool figured; /* the first head has its figures */
+    bench_table parts, speed, grid;
+} head_bench;
+
+/* ------------------------------------------------------------------------------------------------ a screen */
+
+static thr_head_query_options options_of(const screen_case *c) {
+    thr_head_query_options o;
+    thr_head_query_options_init(&o);
+    o.screen = c->screen;
+    o.group = c->group;
+    if (c->threshold > 0)
+        o.threshold = c->threshold;
+    if (c->n_frequent > 0)
+        o.n_frequent = c->n_frequent;
+    if (c->n_shortlist > 0)
+        o.n_shortlist = c->n_shortlist;
+    return o;
+}
+
+/* Queries of n states each, one batch after the other of those there are. */
+static int time_screen(head_bench *b, const bench_head *head, const screen_case *c, uint32_t n, timed *t) {
+    thr_head_query_options o = options_of(c);
+    thr_head_times times;
+    thr_error *err = &b->run->err;
+    const uint32_t n_batches = head->n_states / n;
+    *t = (timed){.total = INFINITY, .bare = INFINITY};
+    o.times = &times;
+    const double start = bench_clock(), enough = ENOUGH * (double)b->values->common.items / 100;
+    for (int round = 0; round < ROUNDS || (round < MOST_ROUNDS && bench_clock() - start < enough); round++) {
+        const uint32_t batch = (uint32_t)round % n_batches;
+        const thr_matrix states = thr_matrix_f32(head->states + (size_t)batch * n * head->n_dims, n, head->n_dims);
+        const double begin = bench_clock();
+        if (thr_head_query(head->head, &states, K, &o, b->words, NULL, b->log_probs, err) != THR_OK)
+            return -1;
+        const double between = bench_clock();
+        if (thr_head_query(head->head, &states, K, &o, b->words, NULL, NULL, err) != THR_OK)
+            return -1;
+        const double bare = bench_clock() - between;
+        t->total = fmin(t->total, between - begin);
+        t->times = bare < t->bare ? times : t->times;
+        t->bare = fmin(t->bare, bare);
+    }
+    return 0;
+}
+
+/* What the screen keeps of all states' words. */
+static int measure_recall(head_bench *b, const bench_head *head, const screen_case *c, timed *t) {
+    const thr_head_query_options o = options_of(c);
+    const thr_matrix all = thr_matrix_f32(head->states, head->n_states / BEAM * BEAM, head->n_dims);
+    thr_head_recall recall = {.recall = 1, .candidates = head->n_words};
+    if (c->screen != THR_HEAD_SCREEN_FULL && thr_head_measure(head->head, &all, K, &o, &recall, &b->run->err) != THR_OK)
+        return -1;
+    t->words = recall.candidates;
+    t->recall = recall.recall;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ Table 4 */
+
+static int measure_parts(head_bench *b, const bench_head *head) {
+    static const screen_case cases[] = {{"full", THR_HEAD_SCREEN_FULL, 0, 0, 0, 0, NULL},
+                                        {"wta, shared", THR_HEAD_SCREEN_WTA, 0, 0, 0, 0, NULL},
+                                        {"wta, a state's own", THR_HEAD_SCREEN_WTA, 0, 0, 0, 1, NULL},
+                                        {"planes, shared", THR_HEAD_SCREEN_PLANES, 0, 0, 0, 0, NULL},
+                                        {"planes, a state's own", THR_HEAD_SCREEN_PLANES, 0, 0, 0, 1, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        timed t;
+        if (time_screen(b, head, &cases[i], BEAM, &t) != 0 || measure_recall(b, head, &cases[i], &t) != 0)
+            return -1;
+        bench_table_row(&b->parts);
+        bench_table_cell(&b->parts, "%s x %" PRIu32, prog_exact(head->n_words).text, head->n_dims);
+        bench_table_cell(&b->parts, "%s", cases[i].name);
+        bench_table_cell(&b->parts, "%.2f", t.times.screen * 1e3);
+        bench_table_cell(&b->parts, "%.2f", t.times.choose * 1e3);
+        bench_table_cell(&b->parts, "%.2f", t.times.score * 1e3);
+        bench_table_cell(&b->parts, "%.2f", fmax(t.total - t.bare, 0) * 1e3);
+        bench_table_cell(&b->parts, "%.2f", t.total * 1e3);
+        bench_table_cell(&b->parts, "%.0f", t.words);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ speed and recall */
+
+static int measure_speed(head_bench *b, const bench_head *head) {
+    static const screen_case full = {"full", THR_HEAD_SCREEN_FULL, 0, 0, 0, 0, NULL};
+    static const screen_case cases[] = {{"frequent, T = 1000", THR_HEAD_SCREEN_FREQUENT, 0, 1000, 0, 0, NULL},
+                                        {"wta, t = 2, T = 1000", THR_HEAD_SCREEN_WTA, 2, 1000, 0, 0, NULL},
+                                        {"wta, t = 3, T = 1000", THR_HEAD_SCREEN_WTA, 3, 1000, 0, 0, NULL},
+                                        {"wta, t = 4, T = 1000", THR_HEAD_SCREEN_WTA, 4, 1000, 0, 0, "head_wta"},
+                                        {"wta, t = 6, T = 1000", THR_HEAD_SCREEN_WTA, 6, 1000, 0, 0, NULL},
+                                        {"wta, t = 4, T = 4000", THR_HEAD_SCREEN_WTA, 4, 4000, 0, 0, NULL},
+                                        {"planes, 50 words", THR_HEAD_SCREEN_PLANES, 0, 0, 50, 0, NULL},
+                                        {"planes, 292 words", THR_HEAD_SCREEN_PLANES, 0, 0, 292, 0, "head_planes"},
+                                        {"planes, 1000 words", THR_HEAD_SCREEN_PLANES, 0, 0, 1000, 0, NULL}};
+    timed all;
+    if (time_screen(b, head, &full, BEAM, &all) != 0)
+        return -1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        screen_case c = cases[i];
+        timed t;
+        if (c.n_frequent > head->n_words || c.n_shortlist > head->n_words)
+            continue;
+        if (time_screen(b, head, &c, BEAM, &t) != 0 || measure_recall(b, head, &c, &t) != 0)
+            return -1;
+        bench_table_row(&b->speed);
+        bench_table_cell(&b->speed, "%s x %" PRIu32, prog_exact(head->n_words).text, head->n_dims);
+        bench_table_cell(&b->speed, "%s", c.name);
+        bench_table_cell(&b->speed, "%.0f", t.words);
+        bench_table_cell(&b->speed, "%.2f", t.total * 1e3);
+        bench_table_cell(&b->speed, "%.2f", all.total / t.total);
+        bench_table_cell(&b->speed, "%.4f", t.recall);
+        if (c.key != NULL && !b->figured)
+            bench_figure(b->run, c.key, all.total / t.total, 1, true,
+                         "the full head's time over that of %s, recall %.4f", c.name, t.recall);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ the grid */
+
+enum { N_SCREENS = 3 };
+
+/* recalls: of each screen, which does not depend on the batch; found with the first. */
+static int measure_batch(head_bench *b, const bench_head *head, uint32_t n, double recalls[N_SCREENS]) {
+    static const screen_case cases[N_SCREENS] = {{"full", THR_HEAD_SCREEN_FULL, 0, 0, 0, 1, NULL},
+                                                 {"wta", THR_HEAD_SCREEN_WTA, 3, 0, 0, 1, NULL},
+                                                 {"planes", THR_HEAD_SCREEN_PLANES, 0, 0, 0, 1, NULL}};
+    timed t[N_SCREENS];
+    size_t best = 0;
+    for (size_t i = 0; i < N_SCREENS; i++) {
+        if (time_screen(b, head, &cases[i], n, &t[i]) != 0)
+            return -1;
+        if (recalls[i] < 0 && measure_recall(b, head, &cases[i], &t[i]) != 0)
+            return -1;
+        recalls[i] = recalls[i] < 0 ? t[i].recall : recalls[i];
+        best = t[i].total < t[best].total ? i : best;
+    }
+    bench_table_row(&b->grid);
+    bench_table_cell(&b->grid, "%s x %" PRIu32, prog_exact(head->n_words).text, head->n_dims);
+    bench_table_cell(&b->grid, "%" PRIu32, n);
+    for (size_t i = 0; i < N_SCREENS; i++)
+        bench_table_cell(&b->grid, "%.2f", t[i].total * 1e3);
+    for (size_t i = 1; i < N_SCREENS; i++)
+        bench_table_cell(&b->grid, "%.3f", recalls[i]);
+    bench_table_cell(&b->grid, "%s", cases[best].name);
+    return 0;
+}
+
+static int measure_grid(head_bench *b) {
+    static const uint32_t words[] = {128000, 256000}, dims[] = {1024, 4096}, batches[] = {1, 4, 16, 64};
+    for (size_t i = 0; i < 4; i++) {
+        const bench_head_shape shape = {(uint32_t)(words[i / 2] * b->values->common.items / 100), dims[i % 2], 64,
+                                        b->run->program->globals.seed};
+        double recalls[N_SCREENS] = {-1, -1, -1};
+        bench_head head;
+        int rc = bench_head_draw(b->run->context, &shape, &head, &b->run->err) == THR_OK ? 0 : -1;
+        for (size_t j = 0; rc == 0 && j < sizeof batches / sizeof *batches; j++)
+            rc = measure_batch(b, &head, batches[j], recalls);
+        bench_head_free(&head);
+        if (rc != 0)
+            return b->run->err.status != THR_OK ? -1 : bench_fail(b->run, "no memory for a head");
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ all */
+
+static int measure_head(head_bench *b, const bench_head *head) {
+    if (head->n_states < BEAM)
+        return bench_fail(b->run, "%" PRIu32 " states: a beam has %d", head->n_states, (int)BEAM);
+    const int rc = measure_parts(b, head) == 0 && measure_speed(b, head) == 0 ? 0 : -1;
+    b->figured = true;
+    return rc;
+}
+
+static int measure_drawn(head_bench *b) {
+    static const uint32_t dims[] = {1000, 500};
+    for (size_t i = 0; i < 2; i++) {
+        const bench_head_shape shape = {(uint32_t)(PAPER_WORDS * b->values->common.items / 100), dims[i],
+                                        BEAM * BATCHES, b->run->program->globals.seed};
+        bench_head head;
+        int rc = bench_head_draw(b->run->context, &shape, &head, &b->run->err) == THR_OK ? 0 : -1;
+        if (rc != 0 && b->run->err.status == THR_OK)
+            rc = bench_fail(b->run, "no memory for a head");
+        if (rc == 0)
+            rc = measure_head(b, &head);
+        bench_head_free(&head);
+        if (rc != 0)
+            return rc;
+    }
+    return measure_grid(b);
+}
+
+static int measure_given(head_bench *b) {
+    bench_head head = {.head = NULL};
+    uint64_t n_states = 0;
+    uint32_t n_dims = 0;
+    const head_values *v = b->values;
+    thr_error *err = &b->run->err;
+    int rc = thr_head_create_file(b->run->context, v->weights, v->tensor, NULL, &head.head, err) == THR_OK &&
+                     bench_load(b->run->context, v->states, &head.states, &n_states, &n_dims, err) == THR_OK
+                 ? 0
+                 : -1;
+    if (rc == 0) {
+        const thr_head_info info = thr_head_get_info(head.head);
+        head.n_words = info.n_words;
+        head.n_dims = n_dims;
+        head.n_states = (uint32_t)(n_states < BEAM * BATCHES ? n_states : BEAM * BATCHES);
+        rc = n_dims == info.n_dims ? measure_head(b, &head)
+                                   : bench_fail(b->run, "%s: states of %" PRIu32 " dimensions for a head of %" PRIu32,
+                                                v->states, n_dims, info.n_dims);
+    }
+    bench_head_free(&head);
+    return rc;
+}
+
+static int run_all(head_bench *b) {
+    static const char *const parts[] = {"words x dimensions", "screen",       "hash or scan, ms",
+                                        "look-up, list, ms",  "product, ms",  "normalise, ms",
+                                        "whole, ms",          "words scored", NULL};
+    static const char *const speed[] = {"words x dimensions", "screen", "words scored", "ms", "full over it",
+                                        "recall@12",          NULL};
+    static const char *const grid[] = {"words x dimensions", "states",        "full, ms", "wta, ms", "planes, ms",
+                                       "wta recall",         "planes recall", "fastest",  NULL};
+    const bool given = b->values->weights != NULL;
+    b->parts = (bench_table){.title = "Where the time goes, a beam of 12", .columns = parts};
+    b->speed = (bench_table){.title = "Speed and recall, a beam of 12 that shares its words", .columns = speed};
+    b->grid = (bench_table){.title = "Which screen is the fastest, each state with its own words", .columns = grid};
+    bench_say_machine(b->run, "bench head");
+    if (given)
+        bench_say(b->run, "The head of %s, states of %s.\n\n", b->values->weights, b->values->states);
+    else
+        bench_say(
+            b->run,
+            "Synthetic heads in half precision%s: words in topics, lengths and a bias that fall with the order of "
+            "frequency, states near words drawn by Zipf's law. What a screen finds of a trained model's words "
+            "is for its own states to say.\n\n",
+            b->values->common.items == 100 ? "" : ", with fewer words");
+    if ((given ? measure_given(b) : measure_drawn(b)) != 0)
+        return -1;
+    bench_print(b->run, &b->parts);
+    bench_print(b->run, &b->speed);
+    if (!given)
+        bench_print(b->run, &b->grid);
+    return 0;
+}
+
+static int sections(bench_scan_run *run) {
+    head_bench *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        return bench_fail(run, "no memory");
+    b->run = run;
+    b->values = (const head_values *)(const void *)run->values;
+    const int rc = (b->values->weights == NULL) == (b->values->states == NULL)
+                       ? run_all(b)
+                       : bench_fail(run, "--weights and --states go together");
+    free(b);
+    return rc;
+}
+
+static int run_head(program *run, const void *values) {
+    return bench_run(run, &((const head_values *)values)->common, sections);
+}
+
+static const prog_option options[] = {
+    {.name = "weights",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .help = "a head of a file instead, as head build takes them, with --states",
+     .offset = offsetof(head_values, weights),
+     .names = PROG_NAMES_FILE},
+    {.name = "tensor",
+     .kind = PROG_TEXT,
+     .value = "NAME",
+     .help = "of --weights, where it is .safetensors: which matrix (default: as head build)",
+     .offset = offsetof(head_values, tensor)},
+    {.name = "states",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .help = "a row a state, 12 and more, of --weights",
+     .offset = offsetof(head_values, states),
+     .names = PROG_NAMES_FILE},
+    {.name = "share",
+     .kind = PROG_COUNT,
+     .value = "PERCENT",
+     .help = "of the words that synthetic heads have; all take 6 GB of memory",
+     .offset = offsetof(head_values, common.items),
+     .fallback = "100",
+     .least = 1,
+     .most = 100},
+    PROG_OPTIONS_END,
+};
+
+static const prog_argument no_arguments[] = {{.name = NULL}};
+static const char *const examples[] = {"thresher bench head", "thresher bench head --share 5",
+                                       "thresher bench head --weights model.safetensors --states states.npy", NULL};
+
+const prog_command bench_head_command = {
+    .noun = "bench",
+    .verb = "head",
+    .summary = "measure output layers over large vocabularies on this machine",
+    .text =
+        "Asks heads for the best 12 words of states: all words, those that winner-take-all hashes choose, and those "
+        "that plane codes choose. Prints where the time of a beam of 12 goes for 40,000 words (Table 4 of the "
+        "WTA-LSH paper, on a CPU), speed-ups with recall, and which screen is the fastest for 128,000 and 256,000 "
+        "words and 1 to 64 states: one thread.",
+    .arguments = no_arguments,
+    .options = options,
+    .values_size = sizeof(head_values),
+    .examples = examples,
+    .run = run_head,
+};
