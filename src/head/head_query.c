@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "code/encode.h"
-#include "head/head_room.h"
+#include "head/head_device.h"
 
 /* A shortlist is of so many words, and so many for each of the k. */
 enum { USUAL_FREQUENT = 1000, USUAL_THRESHOLD = 2, SHORTLIST = 100, SHORTLIST_K = 16 };
@@ -135,7 +135,7 @@ static thr_status make_room(const thr_head *head, thr_head_room *room, const thr
     if (p->options->screen == THR_HEAD_SCREEN_WTA)
         return thr_head_hash_states(head, room, p->n_states, err);
     return p->options->screen == THR_HEAD_SCREEN_PLANES
-               ? thr_head_scan_states(head, room, p->n_states, p->n_shortlist, err)
+               ? thr_head_scan_states(head, &head->target, room, p->n_states, p->n_shortlist, err)
                : THR_OK;
 }
 
@@ -176,7 +176,10 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
     thr_status status = take_states(head, room, states, err);
     if (status == THR_OK && states->n_rows > 0) {
         const thr_head_plan p = plan_of(thr_head_of(head), o, (size_t)states->n_rows, k);
-        status = ask(head, room, &p, answers, err);
+        bool done = false;
+        status = thr_head_query_device(head, room, &p, answers, &done, err);
+        if (status == THR_OK && !done)
+            status = ask(head, room, &p, answers, err);
     }
     thr_idle_put(&head->rooms, room);
     return status;
