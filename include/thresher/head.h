@@ -181,9 +181,8 @@ THR_API void thr_head_query_options_init(thr_head_query_options *options);
  * Returns THR_OK; THR_EDIM when states->n_dims is not the head's; THR_EINVAL for k = 0 or more than there are words,
  * n_frequent or n_shortlist of more words than there are, a threshold of 0, an always-in word that is none, or options
  * out of range; THR_ERANGE for a state with NaN or infinity or longer than 2^60 (err names it); THR_EUNSUPPORTED for a
- * screen that the head was not built for, and where a GPU that was asked for by name cannot have the head's weights;
- * THR_ECHANGED when the file was changed or cut since it was opened; THR_ENOMEM, also for memory of a GPU; THR_EDEVICE
- * where a GPU that was asked for by name fails.
+ * screen that the head was not built for; THR_ECHANGED when the file was changed or cut since it was opened;
+ * THR_ENOMEM, also for memory of a GPU; THR_EDEVICE where a GPU that was asked for by name fails.
  */
 THR_API thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k,
                                   const thr_head_query_options *options, uint32_t *words, float *logits,

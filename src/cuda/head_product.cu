@@ -12,19 +12,33 @@
 #include "cuda/half.cuh"
 #include "cuda/head_lists.cuh"
 
+#include <thresher/matrix.h>
+
 static const uint32_t PRODUCT_THREADS = 256, HALF_WARP = 16, PRODUCT_BLOCKS_A_SM = 8, MOST_STATES = 8;
 static const uint32_t PRODUCT_WORDS = 2; /* of half a warp at once */
 static const uint32_t WARP_WORDS = PRODUCT_WORDS * THR_WARP / HALF_WARP;
 
-template <bool HALF> __device__ __forceinline__ float weight_of(const thr_head_product_op &op, size_t row, uint32_t d) {
+template <int KEEP> __device__ __forceinline__ float weight_of(const thr_head_product_op &op, size_t row, uint32_t d) {
     const size_t at = row * op.n_dims + d;
-    if constexpr (HALF)
+    if constexpr (KEEP == THR_DTYPE_F16)
         return half_value(((const uint16_t *)op.weights)[at]);
-    return ((const float *)op.weights)[at];
+    else if constexpr (KEEP == THR_DTYPE_BF16)
+        return __uint_as_float((uint32_t)((const uint16_t *)op.weights)[at] << 16);
+    else if constexpr (KEEP == THR_DTYPE_I8)
+        return (float)((const int8_t *)op.weights)[at];
+    else
+        return ((const float *)op.weights)[at];
+}
+
+/* A logit of a word's product. */
+__device__ __forceinline__ float finish(const thr_head_product_op &op, float product, uint32_t word) {
+    if (op.scales != nullptr)
+        product = __fmul_rn(product, op.scales[word]);
+    return op.bias == nullptr ? product : __fadd_rn(product, op.bias[word]);
 }
 
 /* The products of some words and the states [first, first + n_states), n_states at most STATES. */
-template <bool HALF, uint32_t STATES>
+template <int KEEP, uint32_t STATES>
 __device__ __forceinline__ void multiply(const thr_head_product_op &op, const uint32_t (&words)[PRODUCT_WORDS],
                                          uint32_t first, uint32_t n_states, uint32_t lane,
                                          float (&sums)[PRODUCT_WORDS][STATES]) {
@@ -41,7 +55,7 @@ __device__ __forceinline__ void multiply(const thr_head_product_op &op, const ui
         float x[PRODUCT_WORDS];
 #pragma unroll
         for (uint32_t w = 0; w < PRODUCT_WORDS; w++)
-            x[w] = weight_of<HALF>(op, words[w], d);
+            x[w] = weight_of<KEEP>(op, words[w], d);
 #pragma unroll
         for (uint32_t s = 0; s < STATES; s++) {
             const float q = states[s][d];
@@ -60,7 +74,7 @@ __device__ __forceinline__ void multiply(const thr_head_product_op &op, const ui
 }
 
 /* Row y of the grid: a list, and so many states that have it. */
-template <bool HALF, uint32_t STATES>
+template <int KEEP, uint32_t STATES>
 static __global__ void __launch_bounds__(PRODUCT_THREADS) find_logits(const thr_head_product_op op, uint32_t n_parts) {
     const uint32_t lane = threadIdx.x % HALF_WARP, half = threadIdx.x % THR_WARP / HALF_WARP;
     const uint32_t list = blockIdx.y / n_parts, begin = list * op.lists.group;
@@ -80,38 +94,48 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) find_logits(const thr_
             const uint32_t place = at + half * PRODUCT_WORDS + w, there = place < n ? place : n - 1;
             words[w] = listed == nullptr ? there : listed[there];
         }
-        multiply<HALF, STATES>(op, words, first, n_states, lane, sums);
+        multiply<KEEP, STATES>(op, words, first, n_states, lane, sums);
 #pragma unroll
         for (uint32_t w = 0; w < PRODUCT_WORDS; w++) {
             const uint32_t place = at + half * PRODUCT_WORDS + w;
 #pragma unroll
             for (uint32_t s = 0; s < STATES; s++)
                 if (lane == 0 && s < n_states && place < n)
-                    logits_of(op.lists, first + s)[place] =
-                        op.bias == nullptr ? sums[w][s] : __fadd_rn(sums[w][s], op.bias[words[w]]);
+                    logits_of(op.lists, first + s)[place] = finish(op, sums[w][s], words[w]);
         }
     }
 }
 
-template <bool HALF, uint32_t STATES> static void launch(thr_stream *stream, const thr_head_product_op *op) {
+template <int KEEP, uint32_t STATES> static void launch(thr_stream *stream, const thr_head_product_op *op) {
     const uint32_t n_states = op->lists.n_states, group = op->lists.group < n_states ? op->lists.group : n_states;
     const uint32_t n_parts = (group + STATES - 1) / STATES, n_across = (n_states + group - 1) / group * n_parts;
     const uint32_t a_block = PRODUCT_THREADS / THR_WARP * WARP_WORDS;
     const uint32_t wanted = (op->lists.n_words + a_block - 1) / a_block;
     const uint32_t room = PRODUCT_BLOCKS_A_SM * stream->device->n_multiprocessors / n_across,
                    most = room > 0 ? room : 1;
-    THR_LAUNCH((find_logits<HALF, STATES>), dim3(wanted < most ? wanted : most, n_across), PRODUCT_THREADS,
+    THR_LAUNCH((find_logits<KEEP, STATES>), dim3(wanted < most ? wanted : most, n_across), PRODUCT_THREADS,
                stream->stream, *op, n_parts);
 }
 
-thr_status thr_cuda_head_product(thr_stream *stream, const thr_head_product_op *op, thr_error *err) {
+/* As few states at once as groups have, up to MOST_STATES. */
+template <int KEEP> static void launch_kind(thr_stream *stream, const thr_head_product_op *op) {
+    static void (*const launches[])(thr_stream *, const thr_head_product_op *) = {
+        launch<KEEP, 1>, launch<KEEP, 2>, launch<KEEP, 4>, launch<KEEP, MOST_STATES>};
     const uint32_t group = op->lists.group < op->lists.n_states ? op->lists.group : op->lists.n_states;
-    static void (*const launches[2][4])(thr_stream *, const thr_head_product_op *) = {
-        {launch<false, 1>, launch<false, 2>, launch<false, 4>, launch<false, MOST_STATES>},
-        {launch<true, 1>, launch<true, 2>, launch<true, 4>, launch<true, MOST_STATES>}};
+    launches[group > 4 ? 3 : group > 2 ? 2 : group - 1](stream, op);
+}
+
+thr_status thr_cuda_head_product(thr_stream *stream, const thr_head_product_op *op, thr_error *err) {
     THR_TRY(thr_cuda_use(stream->device, err));
     if (op->lists.n_states == 0)
         return THR_OK;
-    launches[op->half][group > 4 ? 3 : group > 2 ? 2 : group - 1](stream, op);
+    if (op->keep == THR_DTYPE_F16)
+        launch_kind<THR_DTYPE_F16>(stream, op);
+    else if (op->keep == THR_DTYPE_BF16)
+        launch_kind<THR_DTYPE_BF16>(stream, op);
+    else if (op->keep == THR_DTYPE_I8)
+        launch_kind<THR_DTYPE_I8>(stream, op);
+    else
+        launch_kind<THR_DTYPE_F32>(stream, op);
     return thr_cuda_launched(stream, "finding logits", err);
 }

@@ -75,11 +75,12 @@ typedef struct thr_head_lists {
     float *logits;
 } thr_head_lists;
 
-/* Logits: weights of listed words, read where they are, times states, and the bias. */
+/* Logits: weights of listed words, read where they are, times states, times the words' scales, and the bias. */
 typedef struct thr_head_product_op {
     thr_head_lists lists;
     const void *weights; /* n_dims values a word, dense */
-    bool half;           /* float16, else float32 */
+    int keep;            /* what these are, as thr_dtype: float32, float16, bfloat16 or int8 */
+    const float *scales; /* or NULL */
     const float *bias;   /* or NULL */
     uint32_t n_dims;
     const float *states;

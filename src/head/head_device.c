@@ -71,6 +71,7 @@ static thr_status copy_head(thr_head_device *d, thr_error *err) {
     const thr_head_contents *c = thr_head_of(d->head);
     const size_t n = c->n_words;
     THR_TRY(copy(d, c->weights, n * thr_head_row_size(c), &d->weights, err));
+    THR_TRY(copy(d, c->scales, n * sizeof *c->scales, &d->scales, err));
     THR_TRY(copy(d, c->bias, n * sizeof *c->bias, &d->bias, err));
     THR_TRY(copy(d, c->order, n * sizeof *c->order, &d->order, err));
     THR_TRY(copy_hashes(d, err));

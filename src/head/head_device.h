@@ -2,10 +2,10 @@
 /*
  * head_device.h - a head in the memory of a GPU, and the queries that run there.
  *
- * A head is copied once and stays: weights, bias, order, permutations, the hash table and its lists; plane codes when
- * a first query screens by them (scan/store.h). What a query answers is what the CPU does, to the bit: codes and counts
- * are integers, logits and sums are added up in the CPU's order, and ln is taken by the CPU. Of several devices the
- * first is used.
+ * A head is copied once and stays: weights, scales, bias, order, permutations, the hash table and its lists; plane
+ * codes when a first query screens by them (scan/store.h). What a query answers is what the CPU does, to the bit: codes
+ * and counts are integers, logits and sums are added up in the CPU's order, and ln is taken by the CPU. Of several
+ * devices the first is used.
  *
  * A query is one stream of operations (device/head_ops.h) between one copy to the device and one from it, and nobody
  * waits between: how many candidates there are is known there alone. Only the scan of plane codes, which comes before,
@@ -20,11 +20,6 @@
 #include "head/head_room.h"
 
 typedef struct thr_head_device thr_head_device;
-
-/* Whether a GPU can have such a head: weights of float32 or float16. */
-static inline bool thr_head_device_can(const thr_head_contents *c) {
-    return c->dtype == THR_DTYPE_F32 || c->dtype == THR_DTYPE_F16;
-}
 
 /*
  * Copy a head to the first of the devices; both must live as long.
@@ -54,7 +49,7 @@ thr_status thr_head_device_query(thr_head_device *device, thr_head_room *room, c
 
 /*
  * The same on the context's GPU, if there is one and "auto" finds it worth it (context/gpus.h); *done says whether
- * there are answers. THR_EUNSUPPORTED where a GPU must be used and cannot have the head.
+ * there are answers.
  */
 thr_status thr_head_query_device(thr_head *head, thr_head_room *room, const thr_head_plan *plan,
                                  const thr_head_answers *answers, bool *done, thr_error *err);

@@ -31,7 +31,7 @@ typedef enum thr_head_device_room {
     THR_HEAD_N_ROOMS
 } thr_head_device_room;
 
-enum { THR_HEAD_DEVICE_SECTIONS = 6 };
+enum { THR_HEAD_DEVICE_SECTIONS = 7 };
 
 struct thr_head_device {
     const thr_head *head;
@@ -41,7 +41,7 @@ struct thr_head_device {
     thr_stream *stream;
     void *sections[THR_HEAD_DEVICE_SECTIONS]; /* the head; NULL for what it has not, as it stands here */
     const void *weights;
-    const float *bias;
+    const float *scales, *bias;
     const uint32_t *order, *places, *listed;
     const void *slots;
     uint32_t n_sections;

@@ -203,7 +203,8 @@ static thr_status score(const asking *a, const thr_head_lists *lists, size_t fir
                         thr_error *err) {
     const thr_head_product_op product = {.lists = *lists,
                                          .weights = a->d->weights,
-                                         .half = a->c->dtype == THR_DTYPE_F16,
+                                         .keep = (int)a->c->dtype,
+                                         .scales = a->d->scales,
                                          .bias = a->d->bias,
                                          .n_dims = a->c->n_dims,
                                          .states = a->states + first * a->c->n_dims};

@@ -57,20 +57,13 @@ static thr_status get_device(thr_head *head, double more, thr_head_device **out,
 
 thr_status thr_head_query_device(thr_head *head, thr_head_room *room, const thr_head_plan *plan,
                                  const thr_head_answers *answers, bool *done, thr_error *err) {
-    const thr_head_contents *c = thr_head_of(head);
     const bool exact = answers->log_probs != NULL && plan->options->normaliser == THR_HEAD_NORMALISER_EXACT;
     thr_error why = {.status = THR_OK};
     thr_head_device *device = NULL;
     *done = false;
     if (head->context->gpus == NULL)
         return THR_OK;
-    if (!thr_head_device_can(c) && thr_gpus_required(head->context))
-        return thr_fail(err, THR_EUNSUPPORTED,
-                        "a GPU has heads of float32 and float16 weights, and this one's are %s: build it with one of "
-                        "these, or let the CPU answer",
-                        thr_dtype_name(c->dtype));
-    if (thr_head_device_can(c))
-        THR_TRY(get_device(head, cpu_seconds(head, plan, exact), &device, err));
+    THR_TRY(get_device(head, cpu_seconds(head, plan, exact), &device, err));
     if (device == NULL)
         return THR_OK;
     const thr_status status = thr_head_device_query(device, room, plan, answers, &why);

@@ -21,7 +21,8 @@ static const head_case CASES[] = {
     {130, 16, THR_DTYPE_F16, true, true, 8, 2, 4, 3},    {700, 33, THR_DTYPE_F32, false, true, 20, 2, 16, 1},
     {1500, 64, THR_DTYPE_F16, true, true, 70, 2, 8, 3},  {64, 20, THR_DTYPE_F16, false, false, 3, 3, 5, 8},
     {1025, 24, THR_DTYPE_F32, true, false, 1, 32, 2, 1}, {4500, 9, THR_DTYPE_F32, false, true, 40, 1, 2, 0},
-    {33000, 3, THR_DTYPE_F32, false, false, 3, 1, 3, 0},
+    {33000, 3, THR_DTYPE_F32, false, false, 3, 1, 3, 0}, {333, 37, THR_DTYPE_BF16, true, false, 9, 2, 6, 2},
+    {270, 18, THR_DTYPE_I8, true, true, 9, 1, 4, 2},
 };
 enum { N_CASES = sizeof CASES / sizeof *CASES };
 
