@@ -12,7 +12,11 @@
  *
  * Words are counted from 0, by rows of W. Equal logits are ordered by the smaller word.
  *
- * Threads: a head never changes, and may be asked from many threads at once.
+ * With a context that uses GPUs (thr_context_options.device) queries run on the first of them: with "cuda" always, with
+ * "auto" once they are worth copying the head there. The head is copied by the first such query and stays until it is
+ * freed. Answers have the same bits.
+ *
+ * Threads: a head never changes, and may be asked from many threads at once; on a GPU queries take turns.
  */
 #ifndef THRESHER_HEAD_H
 #define THRESHER_HEAD_H
@@ -144,7 +148,7 @@ typedef enum thr_head_normaliser {
 /* How the hits of the states of a group are put together: the most that one has, or what they have together. */
 typedef enum thr_head_combine { THR_HEAD_COMBINE_LARGEST = 0, THR_HEAD_COMBINE_SUM = 1 } thr_head_combine;
 
-/* Where a query's time went, in seconds. */
+/* Where a query's time went, in seconds; on a GPU all of it is score. */
 typedef struct thr_head_times {
     double screen; /* hashes of states, or the scan of codes */
     double choose; /* words that are hit looked up, and candidates put together */
@@ -187,7 +191,7 @@ THR_API void thr_head_query_options_init(thr_head_query_options *options);
  * n_frequent or n_shortlist of more words than there are, a threshold of 0, an always-in word that is none, or options
  * out of range; THR_ERANGE for a state with NaN or infinity or longer than 2^60 (err names it); THR_EUNSUPPORTED for a
  * screen that the head was not built for; THR_ECHANGED when the file was changed or cut since it was opened;
- * THR_ENOMEM.
+ * THR_ENOMEM, also for memory of a GPU; THR_EDEVICE where a GPU that was asked for by name fails.
  */
 THR_API thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k,
                                   const thr_head_query_options *options, uint32_t *words, float *logits,

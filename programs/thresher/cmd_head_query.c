@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "head_in.h"
+#include "gpus.h"
 #include "json.h"
 #include "program.h"
 #include "results.h"
@@ -227,6 +228,8 @@ static int answer(query *q) {
                   prog_exact(q->states.n_rows).text, n_candidates, prog_exact(thr_head_get_info(q->head).n_words).text,
                   q->values->normaliser == THR_HEAD_NORMALISER_EXACT ? "all words" : "the candidates",
                   prog_time(seconds).text);
+    if (rc == PROG_DONE)
+        prog_tell_device("words are scored", prog_first_device(q->run).text);
     return rc;
 }
 

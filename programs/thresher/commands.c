@@ -23,8 +23,10 @@ const prog_option prog_global_options[] = {
      .choices = devices,
      .fallback = "auto",
      .help =
-         "what screens codes in searches for the best -k, adds up posting lists, and makes the steps of tower train: "
-         "cpu; cuda, all GPUs, or cuda:0 or cuda:0,2, those, of which posting lists and a training take the first; "
+         "what screens codes in searches for the best -k, adds up posting lists, answers head query, and makes the "
+         "steps "
+         "of tower train: cpu; cuda, all GPUs, or cuda:0 or cuda:0,2, those, of which all but searches by codes take "
+         "the first; "
          "or auto, GPUs where they work and the work is worth it, else the CPU. Answers are the "
          "same; what is learned is, up to rounding",
      .offset = offsetof(prog_globals, device)},

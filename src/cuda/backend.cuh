@@ -49,6 +49,14 @@ thr_status thr_cuda_hit_tiles(thr_stream *stream, const thr_hit_tiles_op *op, th
 thr_status thr_cuda_hit_dense(thr_stream *stream, const thr_hit_dense_op *op, thr_error *err);
 thr_status thr_cuda_hit_terms(thr_stream *stream, const thr_hit_terms_op *op, thr_error *err);
 
+thr_status thr_cuda_head_hash(thr_stream *stream, const thr_head_hash_op *op, thr_error *err);
+thr_status thr_cuda_head_hits(thr_stream *stream, const thr_head_hits_op *op, thr_error *err);
+thr_status thr_cuda_head_found(thr_stream *stream, const thr_head_found_op *op, thr_error *err);
+thr_status thr_cuda_head_list(thr_stream *stream, const thr_head_list_op *op, thr_error *err);
+thr_status thr_cuda_head_product(thr_stream *stream, const thr_head_product_op *op, thr_error *err);
+thr_status thr_cuda_head_sums(thr_stream *stream, const thr_head_sums_op *op, thr_error *err);
+thr_status thr_cuda_head_best(thr_stream *stream, const thr_head_best_op *op, thr_error *err);
+
 thr_status thr_cuda_gather(thr_stream *stream, const thr_gather_op *op, thr_error *err);
 thr_status thr_cuda_adam(thr_stream *stream, const thr_adam_op *op, thr_error *err);
 thr_status thr_cuda_adam_rows(thr_stream *stream, const thr_adam_rows_op *op, thr_error *err);

@@ -18,6 +18,7 @@
 #include "cuda/hit_parts.cuh"
 #include "cuda/keys.cuh"
 #include "cuda/rank.cuh"
+#include "cuda/sum_up.cuh"
 #include "kernel/elementwise.h"
 
 static const uint32_t TILE_THREADS = RANK_THREADS, TILE_WARPS = TILE_THREADS / THR_WARP;
@@ -30,26 +31,6 @@ static_assert(WORK >= RANK_BINS && OWN % GROUP == 0, "places and bins have room"
 
 /* Words that a block's threads share. */
 enum { REACHED, FIRST, TAKEN, N_SAID };
-
-/* The sum of a thread's value and those of all threads before it; all threads of a block come here. */
-template <typename Totals> __device__ __forceinline__ uint32_t sum_up(uint32_t value, Totals &totals) {
-    const uint32_t lane = threadIdx.x % THR_WARP, warp = threadIdx.x / THR_WARP;
-    for (uint32_t step = 1; step < THR_WARP; step *= 2) {
-        const uint32_t other = __shfl_up_sync(THR_ALL_LANES, value, step);
-        value += lane >= step ? other : 0;
-    }
-    if (lane == THR_WARP - 1)
-        totals[warp] = value;
-    __syncthreads();
-    uint32_t before = totals[lane];
-    for (uint32_t step = 1; step < THR_WARP; step *= 2) {
-        const uint32_t other = __shfl_up_sync(THR_ALL_LANES, before, step);
-        before += lane >= step ? other : 0;
-    }
-    before = __shfl_sync(THR_ALL_LANES, before, (int)(warp == 0 ? 0 : warp - 1));
-    __syncthreads(); /* totals may be used again */
-    return warp == 0 ? value : before + value;
-}
 
 /* What up to TILE_THREADS entries add to a tile. */
 template <typename Places, typename Work, typename Totals>

@@ -4,19 +4,11 @@
  * added in halves, as kernel/kernel.h says of the dot products. So scores have the same bits.
  */
 #include "cuda/backend.cuh"
-#include "cuda/portable.cuh"
+#include "cuda/half.cuh"
 
 #include <thresher/index.h>
 
 static const uint32_t REFINE_THREADS = 256, HALF_WARP = 16;
-
-/* A float16 as float: a change of exponent, exact for subnormals as well. */
-__device__ __forceinline__ float half_value(uint32_t bits) {
-    const uint32_t sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;
-    const float value =
-        rest >= 0x7c00u ? __uint_as_float(rest << 13 | 0x7f800000u) : __fmul_rn(__uint_as_float(rest << 13), 0x1p112f);
-    return __uint_as_float(__float_as_uint(value) | sign);
-}
 
 /* Value d of a row, before its scale. */
 __device__ __forceinline__ float value_of(const thr_refine_op &op, size_t row, uint32_t d) {

@@ -3,9 +3,10 @@
  * device.h - what a GPU backend is: a table of functions over raw device memory, and how one is found.
  *
  * A backend is a library of its own (libthresher_cuda.so), loaded at run time, so that the core needs no CUDA. It gives
- * memory, streams and the operations of ops.h and hit_ops.h, which searches are made of, and of learn_ops.h, which
- * training is; what they are put together to is decided by who calls them. Functions that take a stream return before
- * the work is done; work of one stream is done in order, and a failure may be told by a later call.
+ * memory, streams and the operations of ops.h, hit_ops.h and head_ops.h, which searches are made of, and of
+ * learn_ops.h, which training is; what they are put together to is decided by who calls them. Functions that take a
+ * stream return before the work is done; work of one stream is done in order, and a failure may be told by a later
+ * call.
  *
  * Threads: a device may be used from several threads at once, a stream by one at a time.
  * Errors:  THR_ENOMEM where device or pinned memory is exhausted, the device goes on; THR_EDEVICE for everything else,
@@ -14,6 +15,7 @@
 #ifndef THR_DEVICE_DEVICE_H
 #define THR_DEVICE_DEVICE_H
 
+#include "device/head_ops.h"
 #include "device/hit_ops.h"
 #include "device/learn_ops.h"
 #include "device/ops.h"
@@ -27,7 +29,7 @@ extern "C" {
 typedef struct thr_device thr_device; /* one GPU, opened */
 typedef struct thr_stream thr_stream;
 
-enum { THR_BACKEND_VERSION = 4 }; /* changes with this struct and those of ops.h, hit_ops.h and learn_ops.h */
+enum { THR_BACKEND_VERSION = 5 }; /* changes with this struct and those of ops.h and its neighbours */
 
 typedef struct thr_backend {
     uint32_t version;
@@ -74,6 +76,14 @@ typedef struct thr_backend {
     thr_status (*hit_tiles)(thr_stream *stream, const thr_hit_tiles_op *op, thr_error *err);
     thr_status (*hit_dense)(thr_stream *stream, const thr_hit_dense_op *op, thr_error *err);
     thr_status (*hit_terms)(thr_stream *stream, const thr_hit_terms_op *op, thr_error *err);
+
+    thr_status (*head_hash)(thr_stream *stream, const thr_head_hash_op *op, thr_error *err);
+    thr_status (*head_hits)(thr_stream *stream, const thr_head_hits_op *op, thr_error *err);
+    thr_status (*head_found)(thr_stream *stream, const thr_head_found_op *op, thr_error *err);
+    thr_status (*head_list)(thr_stream *stream, const thr_head_list_op *op, thr_error *err);
+    thr_status (*head_product)(thr_stream *stream, const thr_head_product_op *op, thr_error *err);
+    thr_status (*head_sums)(thr_stream *stream, const thr_head_sums_op *op, thr_error *err);
+    thr_status (*head_best)(thr_stream *stream, const thr_head_best_op *op, thr_error *err);
 
     thr_status (*gather)(thr_stream *stream, const thr_gather_op *op, thr_error *err);
     thr_status (*adam)(thr_stream *stream, const thr_adam_op *op, thr_error *err);

@@ -83,6 +83,7 @@ static thr_status copy_lists(thr_beam *beam, thr_error *err) {
         beam->always[query->n_always++] = o->end_word;
     query->always = beam->always;
     query->n_candidates = NULL;
+    query->times = NULL;
     const uint64_t k = (uint64_t)o->beam + 1 + (o->n_never < beam->n_words ? o->n_never : beam->n_words);
     beam->k = k < beam->n_words ? (uint32_t)k : beam->n_words;
     o->never = NULL;

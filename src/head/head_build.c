@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "code/encode.h"
-#include "head/head_impl.h"
+#include "head/head_device.h"
 #include "head/head_kinds.h"
 #include "parallel/pool.h"
 
@@ -35,6 +35,7 @@ thr_status thr_head_start(thr_context *context, thr_head **out, thr_error *err) 
     THR_TRY(thr_alloc_zero(context, 1, sizeof *head, &head, "a head", err));
     head->context = context;
     head->map.fd = -1;
+    (void)pthread_mutex_init(&head->device_mutex, NULL);
     *out = head;
     return THR_OK;
 }
@@ -69,6 +70,8 @@ void thr_head_free(thr_head *head) {
     if (head == NULL)
         return;
     thr_context *context = head->context;
+    thr_head_device_free(head->device);
+    (void)pthread_mutex_destroy(&head->device_mutex);
     thr_idle_end(&head->rooms, thr_head_room_free);
     thr_wta_free(context, &head->wta);
     thr_quantiser_free(context, &head->quantiser);

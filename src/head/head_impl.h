@@ -31,6 +31,10 @@ struct thr_head {
     thr_segment segment;
     thr_scan_target target;
     thr_idle rooms;
+
+    pthread_mutex_t device_mutex;   /* of what follows */
+    struct thr_head_device *device; /* the head on a GPU, from the first query on that wants it there */
+    double cpu_seconds;             /* that queries are expected to have taken the CPU, for "auto" */
 };
 
 static inline const thr_head_contents *thr_head_of(const thr_head *head) {

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "code/encode.h"
-#include "head/head_room.h"
+#include "head/head_device.h"
 
 /* A shortlist is of so many words, and so many for each of the k. */
 enum { USUAL_FREQUENT = 1000, USUAL_THRESHOLD = 2, SHORTLIST = 100, SHORTLIST_K = 16 };
@@ -145,7 +145,7 @@ static thr_status make_room(const thr_head *head, thr_head_room *room, const thr
     if (p->options->screen == THR_HEAD_SCREEN_WTA)
         THR_TRY(thr_head_hash_states(head, room, p->n_states, err));
     if (p->options->screen == THR_HEAD_SCREEN_PLANES)
-        THR_TRY(thr_head_scan_states(head, room, p->n_states, p->n_shortlist, err));
+        THR_TRY(thr_head_scan_states(head, &head->target, room, p->n_states, p->n_shortlist, err));
     note_time(&since, &p->times->screen);
     return THR_OK;
 }
@@ -195,7 +195,13 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
     if (status == THR_OK && states->n_rows > 0) {
         thr_head_plan p = plan_of(thr_head_of(head), o, (size_t)states->n_rows, k);
         p.times = &times;
-        status = ask(head, room, &p, answers, err);
+        bool done = false;
+        double since = thr_clock();
+        status = thr_head_query_device(head, room, &p, answers, &done, err);
+        if (done)
+            note_time(&since, &times.score);
+        else if (status == THR_OK)
+            status = ask(head, room, &p, answers, err);
     }
     thr_idle_put(&head->rooms, room);
     if (o->times != NULL)

@@ -67,9 +67,12 @@ thr_status thr_head_mark_always(const thr_head *head, thr_head_room *room, const
 /* The band codes of all states in room. THR_ENOMEM. */
 thr_status thr_head_hash_states(const thr_head *head, thr_head_room *room, size_t n_states, thr_error *err);
 
-/* The n_shortlist words of the best estimates of every state, to room->found. THR_ERANGE, THR_ENOMEM. */
-thr_status thr_head_scan_states(const thr_head *head, thr_head_room *room, size_t n_states, uint32_t n_shortlist,
-                                thr_error *err);
+/*
+ * The n_shortlist words of the best estimates of every state by target, the head's codes, to room->found. THR_ERANGE,
+ * THR_ENOMEM; with a store what it returns.
+ */
+thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_room *room,
+                                size_t n_states, uint32_t n_shortlist, thr_error *err);
 
 /*
  * The candidates of the states [first, first + n) to room->words, ascending; at least plan->k. Returns how many.

@@ -72,8 +72,8 @@ thr_status thr_head_hash_states(const thr_head *head, thr_head_room *room, size_
 
 /* ------------------------------------------------------------------------------------------------ planes */
 
-thr_status thr_head_scan_states(const thr_head *head, thr_head_room *room, size_t n_states, uint32_t n_shortlist,
-                                thr_error *err) {
+thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_room *room,
+                                size_t n_states, uint32_t n_shortlist, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     const uint32_t n_coded = thr_head_coded_dims(c);
     const float *states = room->states;
@@ -96,7 +96,7 @@ thr_status thr_head_scan_states(const thr_head *head, thr_head_room *room, size_
     const thr_matrix queries = thr_matrix_f32(states, n_states, n_coded);
     thr_search_options_init(&options);
     options.n_survivors = options.n_candidates = n_shortlist;
-    return thr_scan_search(room->scan, &head->target, &queries, n_shortlist, &options, room->found, NULL, err);
+    return thr_scan_search(room->scan, target, &queries, n_shortlist, &options, room->found, NULL, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ choose */

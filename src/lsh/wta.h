@@ -50,6 +50,11 @@ thr_status thr_wta_make(thr_context *context, const thr_wta_shape *shape, const 
                         thr_error *err);
 void thr_wta_free(thr_context *context, thr_wta *wta);
 
+/* The j-th dimension, from 0, of a permutation. */
+static inline uint32_t thr_wta_place(const thr_wta *wta, uint32_t permutation, uint32_t j) {
+    return wta->places[((size_t)(permutation / 16) * wta->shape.n_places + j) * 16 + permutation % 16];
+}
+
 /* The n_bands band codes of a vector of n_dims finite numbers; the first hash of a band has the highest bits. */
 void thr_wta_hash(const thr_wta *wta, const float *vector, uint32_t *codes);
 

@@ -67,6 +67,30 @@ if grep -q '"number":0,[^{]*"usable":true' out; then
     same out cpu.found
 fi
 
+# ---------------------------------------------------------------------------------------------------------- heads
+
+random_rows 300 24 2 | to_fbin >weights.fbin
+random_rows 9 24 3 | to_fbin >states.fbin
+works "$THRESHER" head build weights.fbin -o small.head -q
+head="head query small.head states.fbin -k 4 --screen wta --frequent 20 -v"
+# shellcheck disable=SC2086 # words
+works "$THRESHER" $head --device cpu
+says 'words are scored by the CPU$' err
+mv out cpu.words
+# shellcheck disable=SC2086
+works "$THRESHER" $head # too little to look for a GPU
+says 'words are scored by the CPU$' err
+same out cpu.words
+# shellcheck disable=SC2086
+fails 1 "$why" "$THRESHER" $head --device cuda
+works env THR_CUDA_LIBRARY="$given" "$THRESHER" info --json
+if grep -q '"number":0,[^{]*"usable":true' out; then
+    # shellcheck disable=SC2086
+    works env THR_CUDA_LIBRARY="$given" "$THRESHER" $head --device cuda
+    says 'words are scored by cuda:0 (' err
+    same out cpu.words
+fi
+
 # ---------------------------------------------------------------------------------------------------------- searches
 
 # 16,384 and 1,536 rows of 1,024 numbers: so much that a batch of queries is worth a GPU, and two batches of queries.

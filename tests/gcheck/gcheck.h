@@ -223,10 +223,19 @@ void gcheck_features(gcheck *g, bool timed);
  */
 void gcheck_fused(gcheck *g, bool timed);
 
+/*
+ * Queries of a head by every screen, full, frequent, wta and planes, beside the CPU's: heads.words, heads.head_bytes,
+ * heads.workspace_bytes, heads.compared and heads.wrong; and, where they are timed, heads.SCREEN.one_s of one state,
+ * .beam_s of twelve that share their .candidates, .cpu_s of these on the CPU, and of these the time in each operation,
+ * which is waited for: .hash_s, .look_up_s, .list_s, .product_s, .normalise_s, .best_s and .copies_s.
+ */
+void gcheck_heads(gcheck *g, bool timed);
+
 /* ------------------------------------------------------------------------------------------------ timing */
 
 typedef struct gcheck_stages {
     double sample, threshold, screen, select, rescore, refine, count, copies; /* seconds */
+    double hash, hits, list, product, sums, best;                             /* of heads */
 } gcheck_stages;
 
 /* Operations so far, of timed devices: those that not every search takes. */

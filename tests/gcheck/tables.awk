@@ -404,6 +404,28 @@ function features(    i, n, sizes, name, text) {
     print "\ncuSPARSE, a prepared product of 5 M x 200,000 in CSR with 200 weights, sums alone: " text "."
 }
 
+# --------------------------------------------------------------------------------------------------- heads
+
+function heads(    i, j, n, m, screens, parts, name, text) {
+    if (has("heads.words")) {
+        text = v["heads.wrong"] > 0 ? "; **answers differ**" : ""
+        printf "%s words, %s on the device, workspace %s%s.\n\n", thousands(v["heads.words"]), \
+               scaled(v["heads.head_bytes"], "B"), scaled(v["heads.workspace_bytes"], "B"), text
+    }
+    print "| screen | candidates | one state | 12 states | the CPU, 12 states | hash | look-up | list | product | normalise | best | copies |"
+    print "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    n = split("full frequent wta planes", screens, " ")
+    m = split("one beam cpu hash look_up list product normalise best copies", parts, " ")
+    for (i = 1; i <= n; i++) {
+        name = "heads." screens[i]
+        printf "| `%s` | %s |", screens[i], has(name ".candidates") ? thousands(v[name ".candidates"]) : ""
+        for (j = 1; j <= m; j++)
+            printf " %s |", micros(name "." parts[j] "_s")
+        print ""
+    }
+    print "\nThe steps are of 12 states that share their candidates, each waited for; so together they take longer than a query."
+}
+
 # ---------------------------------------------------------------------------------------------------- page
 
 function machine(    text) {
@@ -464,6 +486,8 @@ END {
     memory()
     print "\n### Posting lists\n"
     features()
+    print "\n### Heads\n"
+    heads()
     print "\n### Training\n"
     training()
 }

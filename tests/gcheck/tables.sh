@@ -74,6 +74,13 @@ lacks none 'yes\|\*\*no\*\*\|other size'
     figure hits.200.auto_s 0.00004
     figure hits.compared 12
     figure sparse.spmv_s 0.0002
+    figure heads.words 40000
+    figure heads.head_bytes 1.7e8
+    figure heads.workspace_bytes 5e6
+    figure heads.wrong 1
+    figure heads.wta.candidates 6177
+    figure heads.wta.beam_s 0.00012
+    figure heads.wta.look_up_s 0.0000075
     figure both.items 5000000
     figure both.compared 16
     figure both.wrong 0
@@ -105,6 +112,8 @@ has some '| 200 features | 27,100,000 | not yet measured | 50.0 us | 40.0 us | 3
 has some 'in CSR with 200 weights, sums alone: 200 us.'
 has some '| a layer'"'"'s product, by cuBLAS | needs cuBLAS |'
 has some 'AND and count of bits | not there |'
+has some '40,000 words, 170 MB on the device, workspace 5.00 MB; **answers differ**.'
+has some '| `wta` | 6,177 | not yet measured | 120 us | not yet measured | not yet measured | 7.50 us |'
 [ $# -eq 2 ] || exit 0
 
 # The whole script, on the emulator.
@@ -120,6 +129,7 @@ has out/gpu.md '| bench-scale | ok |'
 has out/gpu.md '| bench-recall | ok |'
 has out/gpu.md '| bench-learn | ok |'
 has out/gpu.md '| bench-hits | ok |'
+has out/gpu.md '| bench-heads | ok |'
 has out/gpu.md 'one query, top 1000 | <= 5.5 ms |'
 has out/gpu.md '<!-- end -->'
 lacks out/gpu.md 'answers differ\|\*\*failed\|\*\*stopped'

@@ -75,6 +75,41 @@ static thr_status select_items(thr_stream *stream, const thr_select_op *op, thr_
     return note(stream, start, &stages.select, inner->select(stream, op, err), err);
 }
 
+static thr_status head_hash(thr_stream *stream, const thr_head_hash_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.hash, inner->head_hash(stream, op, err), err);
+}
+
+static thr_status head_hits(thr_stream *stream, const thr_head_hits_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.hits, inner->head_hits(stream, op, err), err);
+}
+
+static thr_status head_found(thr_stream *stream, const thr_head_found_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.hits, inner->head_found(stream, op, err), err);
+}
+
+static thr_status head_list(thr_stream *stream, const thr_head_list_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.list, inner->head_list(stream, op, err), err);
+}
+
+static thr_status head_product(thr_stream *stream, const thr_head_product_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.product, inner->head_product(stream, op, err), err);
+}
+
+static thr_status head_sums(thr_stream *stream, const thr_head_sums_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.sums, inner->head_sums(stream, op, err), err);
+}
+
+static thr_status head_best(thr_stream *stream, const thr_head_best_op *op, thr_error *err) {
+    const double start = thr_clock();
+    return note(stream, start, &stages.best, inner->head_best(stream, op, err), err);
+}
+
 thr_devices gcheck_timed_devices(const thr_devices *devices) {
     thr_devices timed = *devices;
     inner = devices->backend;
@@ -89,6 +124,13 @@ thr_devices gcheck_timed_devices(const thr_devices *devices) {
     outer.select = select_items;
     outer.rescore = rescore;
     outer.refine = refine;
+    outer.head_hash = head_hash;
+    outer.head_hits = head_hits;
+    outer.head_found = head_found;
+    outer.head_list = head_list;
+    outer.head_product = head_product;
+    outer.head_sums = head_sums;
+    outer.head_best = head_best;
     timed.backend = &outer;
     return timed;
 }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hits of words by states (WTA-LSH 4.2.2, algorithm 1): every lane of a warp looks the code of a state and band up, in
+ * two places of the cuckoo table and its stash. Then the warp goes over what the lanes have found together, as figure 4
+ * says, so that no lane waits for the longest list; and one span begins in the step in which another ends, so that
+ * many that are short take few steps. Words of a span lie side by side: a step reads one line of cache or two.
+ *
+ * Counts are added to by atomics, since bands of one state are counted at once (errata 2): the hit that makes a
+ * word's count the threshold marks it, and there is one such hit in any order. Few states leave lanes of a warp without
+ * a code, which spreads what they have over more warps.
+ */
+#include "cuda/backend.cuh"
+#include "lsh/cuckoo_find.h"
+
+static const uint32_t HIT_THREADS = 256, HIT_WARPS = HIT_THREADS / THR_WARP, HIT_BLOCKS_A_SM = 8;
+
+/* What a lane has found. */
+struct hit_span {
+    uint32_t state;
+    uint64_t first, n, end; /* its words; and with the spans of the lanes before */
+};
+
+__device__ __forceinline__ hit_span find_span(const thr_head_hits_op &op, const thr_cuckoo &table, uint64_t pair) {
+    hit_span span = {0, 0, 0, 0};
+    if (pair >= (uint64_t)op.n_states * op.n_bands)
+        return span;
+    const thr_cuckoo_slot *slot = thr_cuckoo_find(&table, (uint32_t)(pair % op.n_bands), op.codes[pair]);
+    span.state = (uint32_t)(pair / op.n_bands);
+    if (slot != nullptr) {
+        span.first = slot->first;
+        span.n = slot->n;
+    }
+    return span;
+}
+
+__device__ __forceinline__ void count_hit(const thr_head_hits_op &op, uint32_t state, uint32_t word) {
+    const uint32_t before = atomicAdd(op.counts + (size_t)(state / op.share) * op.n_words + word, 1u);
+    if (before + 1 == op.threshold)
+        atomicOr(op.marks + (size_t)(state / op.group) * op.n_marks + word / 32, 1u << word % 32);
+}
+
+/* The spans of all lanes, one behind the other. */
+__device__ __forceinline__ void count_spans(const thr_head_hits_op &op, hit_span span, uint32_t lane) {
+    span.end = span.n;
+    for (uint32_t step = 1; step < THR_WARP; step *= 2) {
+        const uint64_t other = __shfl_up_sync(THR_ALL_LANES, (unsigned long long)span.end, step);
+        span.end += lane >= step ? other : 0;
+    }
+    const uint64_t n_all = __shfl_sync(THR_ALL_LANES, (unsigned long long)span.end, (int)THR_WARP - 1);
+    const uint64_t shift = span.first - (span.end - span.n); /* of a step, to what it is in the lists */
+    for (uint64_t from = 0; from < n_all; from += THR_WARP) {
+        const uint64_t step = from + lane;
+        uint32_t owner = 0; /* as many spans end before the step or at it */
+        for (uint32_t half = THR_WARP / 2; half > 0; half /= 2) {
+            const uint64_t end = __shfl_sync(THR_ALL_LANES, (unsigned long long)span.end, (int)(owner + half - 1));
+            owner += end <= step ? half : 0;
+        }
+        const uint64_t its_shift = __shfl_sync(THR_ALL_LANES, (unsigned long long)shift, (int)owner);
+        const uint32_t state = __shfl_sync(THR_ALL_LANES, span.state, (int)owner);
+        if (step < n_all)
+            count_hit(op, state, op.listed[its_shift + step]);
+    }
+}
+
+/* A warp takes so many codes at a time, THR_WARP at most. */
+static __global__ void __launch_bounds__(HIT_THREADS) count_hits(const thr_head_hits_op op, uint32_t a_warp) {
+    const uint32_t lane = threadIdx.x % THR_WARP;
+    const uint64_t warp = (uint64_t)blockIdx.x * HIT_WARPS + threadIdx.x / THR_WARP;
+    const uint64_t n_pairs = (uint64_t)op.n_states * op.n_bands, apart = (uint64_t)gridDim.x * HIT_WARPS * a_warp;
+    thr_cuckoo table;
+    table.slots = (const thr_cuckoo_slot *)op.slots;
+    table.n_slots = op.n_slots;
+    table.n_stash = op.n_stash;
+    table.seed = op.seed;
+    for (uint64_t first = warp * a_warp; first < n_pairs; first += apart)
+        count_spans(op, find_span(op, table, lane < a_warp ? first + lane : n_pairs), lane);
+}
+
+thr_status thr_cuda_head_hits(thr_stream *stream, const thr_head_hits_op *op, thr_error *err) {
+    const uint64_t n_pairs = (uint64_t)op->n_states * op->n_bands;
+    const uint64_t most = (uint64_t)HIT_BLOCKS_A_SM * stream->device->n_multiprocessors;
+    const uint64_t a_lane = (n_pairs + most * HIT_WARPS - 1) / (most * HIT_WARPS);
+    const uint32_t a_warp = a_lane < THR_WARP ? (uint32_t)a_lane : THR_WARP;
+    THR_TRY(thr_cuda_use(stream->device, err));
+    if (n_pairs == 0)
+        return THR_OK;
+    const uint64_t wanted = (n_pairs + (uint64_t)HIT_WARPS * a_warp - 1) / (HIT_WARPS * a_warp);
+    THR_LAUNCH(count_hits, (uint32_t)(wanted < most ? wanted : most), HIT_THREADS, stream->stream, *op, a_warp);
+    return thr_cuda_launched(stream, "counting hits of words", err);
+}

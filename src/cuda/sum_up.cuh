@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sum_up.cuh - running sums over a block of 1024 threads, by warps and then over these. */
+#ifndef THR_CUDA_SUM_UP_CUH
+#define THR_CUDA_SUM_UP_CUH
+
+#include "cuda/portable.cuh"
+
+/*
+ * The sum of a thread's value and those of all threads before it; all threads of a block come here. totals: a word of
+ * shared memory a warp.
+ */
+template <typename Totals> __device__ __forceinline__ uint32_t sum_up(uint32_t value, Totals &totals) {
+    const uint32_t lane = threadIdx.x % THR_WARP, warp = threadIdx.x / THR_WARP;
+    for (uint32_t step = 1; step < THR_WARP; step *= 2) {
+        const uint32_t other = __shfl_up_sync(THR_ALL_LANES, value, step);
+        value += lane >= step ? other : 0;
+    }
+    if (lane == THR_WARP - 1)
+        totals[warp] = value;
+    __syncthreads();
+    uint32_t before = totals[lane];
+    for (uint32_t step = 1; step < THR_WARP; step *= 2) {
+        const uint32_t other = __shfl_up_sync(THR_ALL_LANES, before, step);
+        before += lane >= step ? other : 0;
+    }
+    before = __shfl_sync(THR_ALL_LANES, before, (int)(warp == 0 ? 0 : warp - 1));
+    __syncthreads(); /* totals may be used again */
+    return warp == 0 ? value : before + value;
+}
+
+#endif

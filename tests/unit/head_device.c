@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * head_device.c - queries of heads in contexts that use GPUs: the CPU's answers to the bit, and what is said and done
+ * where there are none, or they fail. The GPUs are emulated (tests/simt).
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context/gpus.h"
+#include "emulator.h"
+#include "head/head_device.h"
+#include "head_support.h"
+
+static test_emulator emulator;
+enum { STATES = 13, MOST_ALWAYS = 4 };
+
+static const head_case CASES[] = {
+    {1, 1, THR_DTYPE_F32, false, false, 0, 0, 0, 0},     {63, 7, THR_DTYPE_F32, true, false, 5, 1, 3, 2},
+    {130, 16, THR_DTYPE_F16, true, true, 8, 2, 4, 3},    {700, 33, THR_DTYPE_F32, false, true, 20, 2, 16, 1},
+    {1500, 64, THR_DTYPE_F16, true, true, 70, 2, 8, 3},  {64, 20, THR_DTYPE_F16, false, false, 3, 3, 5, 8},
+    {1025, 24, THR_DTYPE_F32, true, false, 1, 32, 2, 1}, {4500, 9, THR_DTYPE_F32, false, true, 40, 1, 2, 0},
+    {33000, 3, THR_DTYPE_F32, false, false, 3, 1, 3, 0}, {333, 37, THR_DTYPE_BF16, true, false, 9, 2, 6, 2},
+    {270, 18, THR_DTYPE_I8, true, true, 9, 1, 4, 2},
+};
+enum { N_CASES = sizeof CASES / sizeof *CASES };
+
+static thr_context *make_context(const char *device) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_error err;
+    thr_context_options_init(&options);
+    options.n_threads = 2;
+    options.device = device;
+    assert_ok(thr_context_create(&options, &context, &err), &err);
+    return context;
+}
+
+/* ------------------------------------------------------------------------------------------------ answers */
+
+typedef struct answer {
+    size_t n_states, n;
+    uint32_t *words, *n_candidates;
+    float *logits, *log_probs;
+} answer;
+
+static answer answer_make(size_t n_states, uint32_t k) {
+    const size_t n = n_states * k;
+    return (answer){n_states,
+                    n,
+                    test_array(n, sizeof(uint32_t)),
+                    test_array(n_states, sizeof(uint32_t)),
+                    test_array(n, sizeof(float)),
+                    test_array(n, sizeof(float))};
+}
+
+static void answer_free(answer *a) {
+    free(a->words);
+    free(a->n_candidates);
+    free(a->logits);
+    free(a->log_probs);
+}
+
+static thr_status try_ask(thr_head *head, const float *states, uint32_t k, const thr_head_query_options *options,
+                          answer *a, thr_error *err) {
+    const thr_matrix rows = thr_matrix_f32(states, a->n_states, thr_head_get_info(head).n_dims);
+    thr_head_query_options o = *options;
+    o.n_candidates = a->n_candidates;
+    return thr_head_query(head, &rows, k, &o, a->words, a->logits, a->log_probs, err);
+}
+
+static answer ask(thr_head *head, const float *states, size_t n_states, uint32_t k,
+                  const thr_head_query_options *options) {
+    answer a = answer_make(n_states, k);
+    thr_error err;
+    assert_ok(try_ask(head, states, k, options, &a, &err), &err);
+    return a;
+}
+
+static bool is_same(const answer *a, const answer *b) {
+    return memcmp(a->words, b->words, a->n * sizeof *a->words) == 0 &&
+           memcmp(a->logits, b->logits, a->n * sizeof *a->logits) == 0 &&
+           memcmp(a->log_probs, b->log_probs, a->n * sizeof *a->log_probs) == 0 &&
+           memcmp(a->n_candidates, b->n_candidates, a->n_states * sizeof *a->n_candidates) == 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ the same answers */
+
+/* Options of all kinds, in 16 rounds and more. */
+static thr_head_query_options draw_options(const head_case *shape, int round, const uint32_t *always, uint64_t *rng) {
+    const uint32_t n = shape->n_words;
+    thr_head_query_options o;
+    thr_head_query_options_init(&o);
+    o.screen = (thr_head_screen)(round % 4);
+    if ((o.screen == THR_HEAD_SCREEN_WTA && shape->n_bands == 0) ||
+        (o.screen == THR_HEAD_SCREEN_PLANES && shape->n_planes == 0))
+        o.screen = THR_HEAD_SCREEN_FREQUENT;
+    o.normaliser = (thr_head_normaliser)(round / 4 % 2);
+    o.combine = (thr_head_combine)(round / 8 % 2);
+    o.n_shortlist = 1 + (uint32_t)thr_rng_below(rng, n < 40 ? n : 40);
+    o.n_frequent = round % 3 == 0 ? 0 : (uint32_t)thr_rng_below(rng, n / 8 + 1);
+    o.threshold = 1 + (uint32_t)thr_rng_below(rng, 4);
+    o.group = (uint64_t)(round / 2) % 6;
+    o.always = always;
+    o.n_always = (uint64_t)round % (MOST_ALWAYS + 1);
+    return o;
+}
+
+/* On the GPU with as much memory as it likes, and, every other time, with what one state takes, or some. */
+static void check_case(const head_case *shape, bool ties, int first, int rounds, uint64_t *rng) {
+    thr_context *contexts[] = {make_context("cpu"), make_context("cuda:1")};
+    head_drawn h = head_draw(shape, rng, ties);
+    thr_head *heads[] = {head_make(contexts[0], &h), head_make(contexts[1], &h)};
+    const uint32_t n = shape->n_words, always[MOST_ALWAYS] = {n - 1, n / 2, 0, n / 2};
+    float *states = test_array((size_t)STATES * shape->n_dims, sizeof *states);
+    head_draw_rows(rng, states, STATES, shape->n_dims, ties);
+    for (int round = first; round < first + rounds; round++) {
+        const thr_head_query_options o = draw_options(shape, round, always, rng);
+        const uint32_t most = n < 12 ? n : 12,
+                       k = round == first + rounds - 1 && n < 5000 ? n : 1 + (uint32_t)thr_rng_below(rng, most);
+        const size_t n_states = 1 + (size_t)thr_rng_below(rng, STATES);
+        if (heads[1]->device != NULL)
+            thr_head_device_limit(heads[1]->device,
+                                  round % 2 == 0 ? (size_t)256 << 20 : (size_t)n * 13 * (size_t)round);
+        const uint64_t before = emulator.launches();
+        answer a = ask(heads[0], states, n_states, k, &o);
+        assert_int_equal(emulator.launches(), before);
+        answer b = ask(heads[1], states, n_states, k, &o);
+        assert_true(emulator.launches() > before);
+        assert_case(is_same(&a, &b), "seed %llu, %u words, ties %d, round %d: %u words of %zu states by screen %d",
+                    (unsigned long long)test_seed(), n, ties, round, k, n_states, (int)o.screen);
+        answer_free(&a);
+        answer_free(&b);
+    }
+    free(states);
+    for (int i = 0; i < 2; i++) {
+        thr_head_free(heads[i]);
+        thr_context_free(contexts[i]);
+    }
+    head_drawn_free(&h);
+    assert_int_equal(emulator.allocated() + emulator.pinned(), 0);
+}
+
+static void a_gpu_answers_as_the_cpu(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    for (int i = 0; i < N_CASES; i++) {
+        check_case(&CASES[i], false, 6 * i, CASES[i].n_words > 1000 ? 6 : 12, &rng);
+        if (CASES[i].n_words < 1000)
+            check_case(&CASES[i], true, 6 * i + 3, 8, &rng);
+    }
+}
+
+/* Logits and log-probabilities that nobody wants, no states, and matrices of other types. */
+static void what_is_not_wanted_is_not_needed(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 1;
+    thr_context *contexts[] = {make_context("cpu"), make_context("cuda")};
+    head_drawn h = head_draw(&CASES[3], &rng, false);
+    float *states = test_array((size_t)STATES * CASES[3].n_dims, sizeof *states);
+    uint32_t words[2][STATES * 3];
+    float logits[2][STATES * 3];
+    thr_error err;
+    test_gaussian(&rng, states, (size_t)STATES * CASES[3].n_dims);
+    for (int i = 0; i < 2; i++) {
+        thr_head *head = head_make(contexts[i], &h);
+        const thr_matrix rows = thr_matrix_f32(states, STATES, CASES[3].n_dims);
+        const thr_matrix none = thr_matrix_f32(states, 0, CASES[3].n_dims);
+        assert_ok(thr_head_query(head, &none, 3, NULL, words[i], NULL, NULL, &err), &err);
+        assert_ok(thr_head_query(head, &rows, 3, NULL, words[i], NULL, NULL, &err), &err);
+        assert_ok(thr_head_query(head, &rows, 3, NULL, words[i], logits[i], NULL, &err), &err);
+        thr_head_free(head);
+        thr_context_free(contexts[i]);
+    }
+    assert_memory_equal(words[0], words[1], sizeof words[0]);
+    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+    free(states);
+    head_drawn_free(&h);
+}
+
+/* A table so full that keys are in its stash: what stands there is found, too. */
+static void keys_in_the_stash_are_found(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 2;
+    thr_context *contexts[] = {make_context("cpu"), make_context("cuda")};
+    head_drawn h = head_draw(&CASES[3], &rng, false);
+    float *states = test_array((size_t)STATES * CASES[3].n_dims, sizeof *states);
+    answer answers[2];
+    thr_head_query_options o;
+    thr_head_query_options_init(&o);
+    o.screen = THR_HEAD_SCREEN_WTA;
+    o.n_frequent = 0;
+    o.threshold = 1;
+    for (int i = 0; i < STATES; i++) /* rows of weights: so that there are hits */
+        memcpy(states + (size_t)i * CASES[3].n_dims, h.weights + (size_t)i * 7 * CASES[3].n_dims,
+               CASES[3].n_dims * sizeof *states);
+    for (int i = 0; i < 2; i++) {
+        thr_head *head = head_make(contexts[i], &h);
+        thr_cuckoo *table = &head->view.contents.lsh.table;
+        thr_cuckoo_slot *slots = head->memory.lsh.slots;
+        for (uint32_t s = 0; s < table->n_slots && table->n_stash < THR_CUCKOO_STASH; s++)
+            if (slots[s].n > 1) {
+                slots[table->n_slots + table->n_stash++] = slots[s];
+                slots[s].n = 0;
+            }
+        assert_int_equal(table->n_stash, THR_CUCKOO_STASH);
+        answers[i] = ask(head, states, STATES, 4, &o);
+        thr_head_free(head);
+        thr_context_free(contexts[i]);
+    }
+    assert_true(is_same(&answers[0], &answers[1]));
+    answer_free(&answers[0]);
+    answer_free(&answers[1]);
+    free(states);
+    head_drawn_free(&h);
+}
+
+static void memory_is_counted_and_kept(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 3;
+    const head_case *shape = &CASES[4];
+    thr_context *context = make_context("cuda");
+    head_drawn h = head_draw(shape, &rng, false);
+    thr_head *head = head_make(context, &h);
+    const thr_head_info info = thr_head_get_info(head);
+    float *states = test_array((size_t)STATES * shape->n_dims, sizeof *states);
+    thr_head_query_options o;
+    test_gaussian(&rng, states, (size_t)STATES * shape->n_dims);
+    thr_head_query_options_init(&o);
+    for (int screen = 0; screen < 4; screen++) {
+        o.screen = (thr_head_screen)screen;
+        answer a = ask(head, states, STATES, 5, &o);
+        const thr_head_device_size size = thr_head_device_get_size(head->device);
+        const uint64_t n_permutations = (uint64_t)info.n_bands * info.n_hashes * info.n_places;
+        assert_int_equal(size.head_bytes,
+                         info.weight_bytes + info.hash_bytes + (2 * (uint64_t)info.n_words + n_permutations) * 4);
+        assert_int_equal(size.code_bytes > 0, screen == THR_HEAD_SCREEN_PLANES);
+        assert_int_equal(emulator.allocated(), size.head_bytes + size.code_bytes + size.workspace_bytes);
+        answer again = ask(head, states, STATES, 5, &o);
+        assert_int_equal(emulator.allocated(), size.head_bytes + size.code_bytes + size.workspace_bytes);
+        assert_true(is_same(&a, &again));
+        answer_free(&a);
+        answer_free(&again);
+    }
+    free(states);
+    thr_head_free(head);
+    thr_context_free(context);
+    head_drawn_free(&h);
+}
+
+/* ------------------------------------------------------------------------------------------------ failures */
+
+enum { FEW = 3 };
+static const head_case GIVEN = {300, 24, THR_DTYPE_F16, true, true, 12, 2, 8, 3};
+
+/* A head and states, the same for every context, and what the CPU answers. */
+static struct {
+    head_drawn drawn;
+    float *states;
+    answer right;
+} given;
+
+static thr_head_query_options given_options(void) {
+    thr_head_query_options o;
+    thr_head_query_options_init(&o);
+    o.screen = THR_HEAD_SCREEN_WTA;
+    o.normaliser = THR_HEAD_NORMALISER_EXACT;
+    o.n_frequent = 40;
+    return o;
+}
+
+static answer ask_given(thr_head *head) {
+    const thr_head_query_options o = given_options();
+    return ask(head, given.states, FEW, 6, &o);
+}
+
+static int give(void **state) {
+    uint64_t rng = test_seed() + 4;
+    thr_context *context = make_context("cpu");
+    given.drawn = head_draw(&GIVEN, &rng, false);
+    given.states = test_array((size_t)FEW * GIVEN.n_dims, sizeof *given.states);
+    test_gaussian(&rng, given.states, (size_t)FEW * GIVEN.n_dims);
+    thr_head *head = head_make(context, &given.drawn);
+    given.right = ask_given(head);
+    thr_head_free(head);
+    thr_context_free(context);
+    return test_say_seed(state);
+}
+
+static int forget(void **state) {
+    (void)state;
+    free(given.states);
+    answer_free(&given.right);
+    head_drawn_free(&given.drawn);
+    return emulator.allocated() + emulator.pinned() == 0 ? 0 : 1;
+}
+
+static void assert_right(thr_head *head) {
+    answer a = ask_given(head);
+    assert_true(is_same(&a, &given.right));
+    answer_free(&a);
+}
+
+static void errors_are_those_of_the_cpu(void **state) {
+    (void)state;
+    static const char *const devices[] = {"cpu", "cuda"};
+    const uint32_t n_dims = GIVEN.n_dims, beyond = GIVEN.n_words;
+    float *bad = test_array((size_t)FEW * n_dims, sizeof *bad);
+    for (int i = 0; i < 2; i++) {
+        thr_context *context = make_context(devices[i]);
+        thr_head *head = head_make(context, &given.drawn);
+        answer a = answer_make(FEW, 6);
+        thr_head_query_options o;
+        thr_error err;
+        thr_head_query_options_init(&o);
+        /* What a damaged file may hold: before the first query, which copies it. */
+        const uint16_t nan16 = 0x7e00;
+        for (size_t d = 0; d < (size_t)GIVEN.n_words * n_dims; d++)
+            if (d / n_dims % 3 != 0)
+                memcpy((uint16_t *)head->memory.weights + d, &nan16, sizeof nan16);
+        memcpy(bad, given.states, (size_t)FEW * n_dims * sizeof *bad);
+        bad[2 * n_dims + 1] = NAN;
+        assert_error(try_ask(head, bad, 6, &o, &a, &err), THR_ERANGE, &err, "state 2 holds NaN or infinity");
+        o.always = &beyond;
+        o.n_always = 1;
+        assert_error(try_ask(head, given.states, 6, &o, &a, &err), THR_EINVAL, &err, "always-in word number 0 is 300");
+        o.n_always = 0;
+        answer_free(&a);
+        a = answer_make(FEW, 110);
+        assert_error(try_ask(head, given.states, 110, &o, &a, &err), THR_ERANGE, &err,
+                     "state 0 has logits that are no numbers: verify the head's file");
+        answer_free(&a);
+        thr_head_free(head);
+        thr_context_free(context);
+    }
+    free(bad);
+}
+
+static void auto_takes_a_gpu_once_queries_are_worth_it(void **state) {
+    (void)state;
+    for (int worth = 0; worth < 2; worth++) {
+        thr_context *context = make_context("auto");
+        thr_head *head = head_make(context, &given.drawn);
+        const uint64_t before = emulator.launches();
+        thr_gpus_expect_wake_up(context, worth ? -1 : 10);
+        assert_right(head);
+        assert_int_equal(emulator.launches() > before, worth);
+        assert_int_equal(strncmp(thr_context_device(context), "cuda:0", 6) == 0, worth);
+        thr_head_free(head);
+        thr_context_free(context);
+    }
+}
+
+static void auto_adds_up_what_queries_have_taken(void **state) {
+    (void)state;
+    thr_context *context = make_context("auto");
+    thr_head *head = head_make(context, &given.drawn);
+    const uint64_t before = emulator.launches();
+    int n = 0;
+    thr_gpus_expect_wake_up(context, 1e-4);
+    for (; emulator.launches() == before && n < 1000; n++)
+        assert_right(head);
+    assert_true(n > 1 && n < 1000);
+    thr_head_free(head);
+    thr_context_free(context);
+}
+
+/* Every allocation, copy and launch in turn, until none is left to fail. */
+static void every_failure_is_told_or_made_up_for(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"alloc", "copy", "launch"};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
+        for (int required = 0; required < 2; required++) {
+            bool failed = true;
+            int i = 1;
+            for (; failed; i++) {
+                thr_context *context = make_context(required ? "cuda" : "auto");
+                thr_head *head = head_make(context, &given.drawn);
+                answer a = answer_make(FEW, 6);
+                const thr_head_query_options o = given_options();
+                thr_error err;
+                char failure[32];
+                thr_gpus_expect_wake_up(context, -1);
+                (void)snprintf(failure, sizeof failure, "%s %d", kinds[kind], i);
+                emulator.let_fail(failure);
+                const thr_status status = try_ask(head, given.states, 6, &o, &a, &err);
+                emulator.let_fail("none");
+                failed = required ? status != THR_OK : strncmp(thr_context_device(context), "cpu; ", 5) == 0;
+                if (required && failed)
+                    assert_error(status, kind == 0 ? THR_ENOMEM : THR_EDEVICE, &err, "cuda:0: ");
+                else
+                    assert_case(status == THR_OK && is_same(&a, &given.right), "%s: %s", failure, err.text);
+                assert_right(head); /* a real device would still be lost */
+                answer_free(&a);
+                thr_head_free(head);
+                thr_context_free(context);
+                assert_case(emulator.allocated() + emulator.pinned() == 0, "%s: %zu bytes are left", failure,
+                            emulator.allocated() + emulator.pinned());
+            }
+            /* As many as there are: sections and rooms, copies, operations. */
+            assert_case(i > (kind == 0 ? 15 : 6), "%s: %d", kinds[kind], i);
+        }
+}
+
+static void a_gpu_must_be_there_where_it_is_asked_for(void **state) {
+    (void)state;
+    thr_context *context = make_context("auto");
+    thr_head *head = head_make(context, &given.drawn);
+    thr_gpus_expect_wake_up(context, -1);
+    emulator.let_fail("no device");
+    assert_right(head);
+    emulator.let_fail("none");
+    assert_int_equal(strncmp(thr_context_device(context), "cpu; ", 5), 0);
+    const uint64_t before = emulator.launches();
+    assert_right(head); /* and it stays there */
+    assert_int_equal(emulator.launches(), before);
+    thr_head_free(head);
+    thr_context_free(context);
+}
+
+typedef struct asker {
+    thr_head *head;
+    bool same;
+} asker;
+
+static void *ask_thread(void *arg) {
+    asker *a = arg;
+    a->same = true;
+    for (int i = 0; i < 3; i++) {
+        answer got = ask_given(a->head);
+        a->same = a->same && is_same(&got, &given.right);
+        answer_free(&got);
+    }
+    return NULL;
+}
+
+static void queries_from_several_threads_take_turns(void **state) {
+    (void)state;
+    enum { THREADS = 3 };
+    thr_context *context = make_context("cuda");
+    thr_head *head = head_make(context, &given.drawn);
+    pthread_t threads[THREADS];
+    asker askers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        askers[i] = (asker){head, false};
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_thread, &askers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_true(askers[i].same);
+    }
+    thr_head_free(head);
+    thr_context_free(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gpu_answers_as_the_cpu),
+        cmocka_unit_test(what_is_not_wanted_is_not_needed),
+        cmocka_unit_test(keys_in_the_stash_are_found),
+        cmocka_unit_test(memory_is_counted_and_kept),
+        cmocka_unit_test(errors_are_those_of_the_cpu),
+        cmocka_unit_test(auto_takes_a_gpu_once_queries_are_worth_it),
+        cmocka_unit_test(auto_adds_up_what_queries_have_taken),
+        cmocka_unit_test(every_failure_is_told_or_made_up_for),
+        cmocka_unit_test(a_gpu_must_be_there_where_it_is_asked_for),
+        cmocka_unit_test(queries_from_several_threads_take_turns),
+    };
+    if (!test_emulator_take(&emulator, 2))
+        return 77;
+    return cmocka_run_group_tests(tests, give, forget);
+}
