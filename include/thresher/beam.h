@@ -87,8 +87,8 @@ typedef struct thr_beam_options {
     uint64_t n_never;
     /*
      * How the head is asked; NULL: the defaults, all words. The end word is always in. group is 1, or 0: the rows of a
-     * sentence share their candidates, and are asked together. n_candidates and times are not used. Copied, with what it points
-     * to.
+     * sentence share their candidates, and are asked together. n_candidates and times are not used. Copied, with what
+     * it points to.
      */
     const thr_head_query_options *query;
 } thr_beam_options;
