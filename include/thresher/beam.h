@@ -127,6 +127,7 @@ typedef struct thr_beam_result {
     const double *scores;        /* log_probs divided by the penalty */
     const uint8_t *ended;        /* 1: by the end word; 0: cut at the maximum length */
     uint64_t n_steps, n_states;  /* what it took: steps of the decoder, states of the head */
+    double head_seconds;         /* of the search's time: until the head had its words */
 } thr_beam_result;
 
 /*

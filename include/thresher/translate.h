@@ -99,6 +99,7 @@ typedef struct thr_translations {
     uint64_t n_source_words, n_unknown; /* of all texts; those that the model does not know */
     uint64_t n_words;                   /* of the best translations */
     uint64_t n_steps, n_states;         /* what it took: steps of the decoder, states of the head */
+    double head_seconds;                /* of the time: the head's, as beam.h has them */
 } thr_translations;
 
 /*

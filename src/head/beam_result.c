@@ -59,6 +59,7 @@ thr_status thr_beam_tell(thr_beam *beam, thr_beam_result *result, thr_error *err
                                 .scores = beam->scores,
                                 .ended = beam->ended,
                                 .n_steps = beam->length,
-                                .n_states = beam->n_states};
+                                .n_states = beam->n_states,
+                                .head_seconds = beam->head_seconds};
     return THR_OK;
 }

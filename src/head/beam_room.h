@@ -78,6 +78,7 @@ struct thr_beam {
     size_t n_nodes;
     uint32_t length; /* of the rows with the words that are being chosen: the step */
     uint64_t n_states;
+    double head_seconds;
 
     uint64_t *first_of, *offsets; /* the result */
     uint32_t *result_words;

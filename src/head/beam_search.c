@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "head/beam_room.h"
@@ -64,6 +65,7 @@ static thr_status begin(thr_beam *beam, size_t n, const uint32_t *max_lengths, t
     beam->n_nodes = 0;
     beam->length = 0;
     beam->n_states = 0;
+    beam->head_seconds = 0;
     return thr_beam_set_penalties(beam, longest, err);
 }
 
@@ -174,7 +176,9 @@ static thr_status step(thr_beam *beam, const thr_decoder *decoder, thr_error *er
     const size_t n_before = beam->n_rows;
     beam->length++;
     THR_TRY(ask_decoder(beam, decoder, err));
+    const double asked = thr_clock();
     THR_TRY(ask_head(beam, err));
+    beam->head_seconds += thr_clock() - asked;
     THR_TRY(make_node_room(beam, err));
     beam->n_next_rows = 0;
     for (size_t s = 0; s < beam->n_sentences; s++)

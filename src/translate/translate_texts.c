@@ -119,6 +119,7 @@ static thr_status translate_batch(thr_translator *t, size_t first, size_t n, thr
     THR_TRY(thr_beam_search(t->beam, &decoder, n, t->max_lengths, &found, err));
     result->n_steps += found.n_steps;
     result->n_states += found.n_states;
+    result->head_seconds += found.head_seconds;
     return thr_translator_take(t, first, &found, err);
 }
 
