@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode.h"
 #include "head.h"
 #include "program.h"
 #include "talk.h"
@@ -19,6 +20,7 @@ static const double ENOUGH = 0.4; /* seconds that a query is repeated for */
 typedef struct head_values {
     bench_scan_values common;
     const char *weights, *tensor, *states;
+    bench_decode_set set; /* model NULL: none */
 } head_values;
 
 /* A screen with what is set of its options. */
@@ -291,12 +293,22 @@ static int run_all(head_bench *b) {
     return 0;
 }
 
+static int run_decode(bench_scan_run *run, const bench_decode_set *set) {
+    if (set->source == NULL || set->target == NULL)
+        return bench_fail(run, "--model wants --source and --target, a test set");
+    bench_say_machine(run, "bench head --model");
+    return bench_decode(run, set);
+}
+
 static int sections(bench_scan_run *run) {
+    const head_values *values = (const head_values *)(const void *)run->values;
+    if (values->set.model != NULL)
+        return run_decode(run, &values->set);
     head_bench *b = calloc(1, sizeof *b);
     if (b == NULL)
         return bench_fail(run, "no memory");
     b->run = run;
-    b->values = (const head_values *)(const void *)run->values;
+    b->values = values;
     const int rc = (b->values->weights == NULL) == (b->values->states == NULL)
                        ? run_all(b)
                        : bench_fail(run, "--weights and --states go together");
@@ -334,12 +346,46 @@ static const prog_option options[] = {
      .fallback = "100",
      .least = 1,
      .most = 100},
+    {.name = "model",
+     .kind = PROG_TEXT,
+     .value = "MODEL",
+     .help = "instead: translate a test set with each screen, and say what it costs in BLEU",
+     .offset = offsetof(head_values, set.model),
+     .names = PROG_NAMES_FILE},
+    {.name = "source",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .help = "with --model: texts, one a line",
+     .offset = offsetof(head_values, set.source),
+     .names = PROG_NAMES_FILE},
+    {.name = "target",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .help = "with --model: their translations",
+     .offset = offsetof(head_values, set.target),
+     .names = PROG_NAMES_FILE},
+    {.name = "sentences",
+     .kind = PROG_COUNT,
+     .value = "N",
+     .help = "with --model: so many of them at most",
+     .offset = offsetof(head_values, set.n_texts),
+     .fallback = "300",
+     .least = 1,
+     .most = 1000000},
+    {.name = "plot",
+     .kind = PROG_TEXT,
+     .value = "FILE.svg",
+     .help = "with --model: draw BLEU against speed",
+     .offset = offsetof(head_values, set.plot),
+     .names = PROG_NAMES_FILE},
     PROG_OPTIONS_END,
 };
 
 static const prog_argument no_arguments[] = {{.name = NULL}};
-static const char *const examples[] = {"thresher bench head", "thresher bench head --share 5",
-                                       "thresher bench head --weights model.safetensors --states states.npy", NULL};
+static const char *const examples[] = {
+    "thresher bench head", "thresher bench head --share 5",
+    "thresher bench head --weights model.safetensors --states states.npy",
+    "thresher bench head --model large.safetensors --source test.en --target test.de", NULL};
 
 const prog_command bench_head_command = {
     .noun = "bench",
@@ -349,7 +395,9 @@ const prog_command bench_head_command = {
         "Asks heads for the best 12 words of states: all words, those that winner-take-all hashes choose, and those "
         "that plane codes choose. Prints where the time of a beam of 12 goes for 40,000 words (Table 4 of the "
         "WTA-LSH paper, on a CPU), speed-ups with recall, and which screen is the fastest for 128,000 and 256,000 "
-        "words and 1 to 64 states: one thread.",
+        "words and 1 to 64 states: one thread.\n\n"
+        "With --model it translates a test set instead, with all words and with screens of several parameters and "
+        "beams: seconds in the head and of all, and BLEU (figures 6 and 7, tables 7 and 8).",
     .arguments = no_arguments,
     .options = options,
     .values_size = sizeof(head_values),

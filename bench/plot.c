@@ -75,7 +75,8 @@ int bench_plot_write(const bench_plot *plot, const char *path) {
             most_y = fmax(most_y, plot->series[i].y[j]);
             most_x = fmax(most_x, plot->series[i].x[j]);
         }
-    const scale x = scale_of(plot->x_least, most_x), y = plot->log_y ? log_scale_of(plot) : scale_of(0, most_y);
+    const scale x = scale_of(plot->x_least, most_x),
+                y = plot->log_y ? log_scale_of(plot) : scale_of(plot->y_least, most_y);
     const int legend_x = plot->log_y ? WIDTH - RIGHT - 180 : LEFT + 14; /* where curves that fall are not */
     const int legend_y = plot->log_y ? TOP + 12 : HEIGHT - BOTTOM - 24 - 20 * (plot->n_series - 1);
     FILE *f = fopen(path, "w");

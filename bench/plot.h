@@ -16,6 +16,7 @@ typedef struct bench_series {
 typedef struct bench_plot {
     const char *title, *x_label, *y_label;
     double x_least; /* points left of it are not drawn */
+    double y_least; /* where the y axis begins, or below; not with log_y */
     bool log_y;     /* y, which then is above 0, by powers of ten */
     int n_series;
     bench_series series[BENCH_PLOT_SERIES];
@@ -25,7 +26,7 @@ typedef struct bench_plot {
 bench_series *bench_plot_series(bench_plot *plot, const char *name);
 void bench_plot_point(bench_series *series, double x, double y);
 
-/* Write the plot; -1 when the file cannot be written. The y axis begins at 0, but for log_y. */
+/* Write the plot; -1 when the file cannot be written. The y axis begins at y_least, but for log_y. */
 int bench_plot_write(const bench_plot *plot, const char *path);
 
 #endif
