@@ -734,4 +734,5 @@ class Translations(ctypes.Structure):
         ("n_words", c_uint64),
         ("n_steps", c_uint64),
         ("n_states", c_uint64),
+        ("head_seconds", c_double),
     ]

@@ -60,6 +60,7 @@ class BeamResult(ctypes.Structure):
         ("ended", c_void_p),
         ("n_steps", c_uint64),
         ("n_states", c_uint64),
+        ("head_seconds", c_double),
     ]
 
 

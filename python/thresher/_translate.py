@@ -60,7 +60,7 @@ class _TranslatorHandle(Handle):
         own(self)
 
 
-_QUERY = {name for name, _ in _abi.HeadQueryOptions._fields_} - {"size"}
+_QUERY = {field[0] for field in _abi.HeadQueryOptions._fields_} - {"size"}
 
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
