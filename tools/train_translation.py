@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train an LSTM translator with attention for `thresher translate` (docs/translate.md says what the model is).
 
-Wants torch, numpy, safetensors and the package thresher. Each data file has lines "source TAB target", may be packed by
-xz or gz, or is two text files SOURCE:TARGET with a line a sentence each.
-What is written to --out:
+Wants torch, numpy, safetensors and the package thresher. Each data file has lines "source TAB target", may be packed
+by xz or gz, or is two text files SOURCE:TARGET with a line a sentence each. What is written to --out:
 
     model.safetensors   the best epoch by loss on held-out sentences
     test.source, test.target
@@ -16,6 +15,7 @@ The output layer is trained over a sample of words: the sum of all words' expone
 words drawn by frequency ^ .75, each divided by how often it is expected (importance sampling). --full-epochs of the last
 epochs sum over all words.
 """
+
 import argparse
 import collections
 import gzip
@@ -189,8 +189,12 @@ def greedy(model, source, longest):
 
 
 def tensors_to_keep(model, source_words, target_words, half):
-    names = {"source": "encoder.embedding", "target": "decoder.embedding", "encoder": "encoder.lstm",
-             "decoder": "decoder.lstm"}
+    names = {
+        "source": "encoder.embedding",
+        "target": "decoder.embedding",
+        "encoder": "encoder.lstm",
+        "decoder": "decoder.lstm",
+    }
     out = {}
     for name, value in model.state_dict().items():
         room, rest = name.split(".", 1)
@@ -252,9 +256,12 @@ def main():
     source_words, _ = vocabulary([s for s, _ in split[0]], a.source_words)
     target_words, counts = vocabulary([t for _, t in split[0]], a.target_words)
     ids = [{word: i for i, word in enumerate(words)} for words in (source_words, target_words)]
-    train, valid = [[(numbered(s, ids[0]) + [END], numbered(t, ids[1]) + [END]) for s, t in part] for part in split]
-    print(f"{len(train)} pairs to learn from, {len(valid)} to validate, {len(parts[2])} to test; "
-          f"{len(source_words)} source words, {len(target_words)} target words", flush=True)
+    train, valid = [[([*numbered(s, ids[0]), END], [*numbered(t, ids[1]), END]) for s, t in part] for part in split]
+    print(
+        f"{len(train)} pairs to learn from, {len(valid)} to validate, {len(parts[2])} to test; "
+        f"{len(source_words)} source words, {len(target_words)} target words",
+        flush=True,
+    )
 
     counts[UNKNOWN] = sum(t.count(UNKNOWN) for _, t in train)
     chances = torch.tensor(counts**0.75, dtype=torch.float32)
@@ -303,8 +310,11 @@ def main():
                 sys.exit("the loss is no number any more: try a smaller --rate")
             if time.monotonic() - told > 60:
                 told = time.monotonic()
-                print(f"epoch {epoch + 1}: {i + 1} of {len(order)} batches, loss {loss / words:.3f}, "
-                      f"{done / (told - began):.0f} words/s", flush=True)
+                print(
+                    f"epoch {epoch + 1}: {i + 1} of {len(order)} batches, loss {loss / words:.3f}, "
+                    f"{done / (told - began):.0f} words/s",
+                    flush=True,
+                )
                 loss = words = 0
             if ended or time.monotonic() - saved > 600:
                 keep(epoch, i + 1)
@@ -317,8 +327,13 @@ def main():
             print(epoch + 1, rate_of(a, epoch), f"{judged:.4f}", sep="\t", file=log)
         print(f"epoch {epoch + 1}: validation loss {judged:.4f}, {time.monotonic() - began:.0f} s", flush=True)
         for row, out in zip(shown_source.tolist(), greedy(model, shown_source, 20)):
-            print("   ", thresher.join_words([source_words[i] for i in row[:-1]]), "->",
-                  thresher.join_words([target_words[i] for i in out]), flush=True)
+            print(
+                "   ",
+                thresher.join_words([source_words[i] for i in row[:-1]]),
+                "->",
+                thresher.join_words([target_words[i] for i in out]),
+                flush=True,
+            )
         if judged < best:
             best = judged
             kept = tensors_to_keep(model, source_words, target_words, a.half)

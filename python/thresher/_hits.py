@@ -208,7 +208,7 @@ class Hits:
         made = HitsTarget(self, target) if isinstance(target, str) else target
         handle = made.handle if isinstance(target, str) and made is not None else self.handle()
         one = is_one_query(query)
-        some: Sequence[Any] = [query] if one else query  # type: ignore[list-item,assignment]
+        some: Sequence[Any] = [query] if one else query  # type: ignore[assignment]
         queries = self.asked(handle, some).queries(0, len(some))
         wanted = whole(k, "k", 1, 2**31)
         ids = np.empty((len(some), wanted), np.uint64)
