@@ -12,8 +12,8 @@ by xz or gz, or is two text files SOURCE:TARGET with a line a sentence each. Wha
     log.tsv             epoch, learning rate, validation loss a word
 
 The output layer is trained over a sample of words: the sum of all words' exponentials is estimated from --negatives
-words drawn by frequency ^ .75, each divided by how often it is expected (importance sampling). --full-epochs of the last
-epochs sum over all words.
+words drawn by frequency ^ .75, each divided by how often it is expected (importance sampling). --full-epochs of the
+last epochs sum over all words.
 """
 
 import argparse
