@@ -163,30 +163,38 @@ static int keep(decoding *d, const thr_translations *found, texts *out) {
     return 0;
 }
 
-static int translate(decoding *d, const way *how, outcome *result, texts *out) {
+static int translate_lines(decoding *d, const way *how, const char *const *lines, const size_t *lengths,
+                           outcome *result, texts *out) {
     thr_translator *translator = NULL;
     thr_translations found;
-    const char **lines = malloc(d->sources.n * sizeof *lines);
-    size_t *lengths = malloc(d->sources.n * sizeof *lengths);
-    int rc = lines != NULL && lengths != NULL ? 0 : bench_fail(d->run, "no memory for lines");
-    for (uint64_t i = 0; rc == 0 && i < d->sources.n; i++) {
-        lines[i] = d->sources.bytes + d->sources.offsets[i];
-        lengths[i] = (size_t)(d->sources.offsets[i + 1] - d->sources.offsets[i]);
-    }
-    if (rc == 0)
-        rc = open_translator(d, how, &translator);
-    if (rc == 0) {
-        const double start = bench_clock();
-        if (thr_translator_translate(translator, lines, lengths, d->sources.n, &found, &d->run->err) != THR_OK)
-            rc = -1;
-        result->seconds = bench_clock() - start;
-    }
+    if (open_translator(d, how, &translator) != 0)
+        return -1;
+    const double start = bench_clock();
+    int rc =
+        thr_translator_translate(translator, lines, lengths, d->sources.n, &found, &d->run->err) == THR_OK ? 0 : -1;
+    result->seconds = bench_clock() - start;
     if (rc == 0) {
         result->how = *how;
         result->head_seconds = found.head_seconds;
         rc = keep(d, &found, out);
     }
     thr_translator_free(translator);
+    return rc;
+}
+
+static int translate(decoding *d, const way *how, outcome *result, texts *out) {
+    const char **lines = malloc(d->sources.n * sizeof *lines);
+    size_t *lengths = malloc(d->sources.n * sizeof *lengths);
+    int rc = -1;
+    if (lines == NULL || lengths == NULL) {
+        rc = bench_fail(d->run, "no memory for lines");
+    } else {
+        for (uint64_t i = 0; i < d->sources.n; i++) {
+            lines[i] = d->sources.bytes + d->sources.offsets[i];
+            lengths[i] = (size_t)(d->sources.offsets[i + 1] - d->sources.offsets[i]);
+        }
+        rc = translate_lines(d, how, lines, lengths, result, out);
+    }
     free(lengths);
     free(lines);
     return rc;
