@@ -186,7 +186,7 @@ static thr_status count(const asking *a, size_t first, uint32_t n, bool fresh, t
 
 /* What screens find for n states from `first` on. */
 static thr_status mark(const asking *a, size_t first, uint32_t n, bool fresh, thr_error *err) {
-    const thr_head_found_op found = {.words = a->found + first * a->plan->n_shortlist,
+    const thr_head_found_op found = {.words = a->found != NULL ? a->found + first * a->plan->n_shortlist : NULL,
                                      .n_found = a->plan->n_shortlist,
                                      .n_states = n,
                                      .group = group_at_once(a),

@@ -43,7 +43,7 @@ typedef struct thr_bleu_counts {
     uint64_t counts[THR_BLEU_ORDER], totals[THR_BLEU_ORDER];
 } thr_bleu_counts;
 
-/* Room for length bytes; false where there is no memory. What is there stays. */
+/* Room for length bytes, of none some too; false where there is no memory. What is there stays. */
 bool thr_bleu_reserve(thr_bleu_bytes *bytes, size_t length);
 
 /*

@@ -15,9 +15,9 @@
 enum { CAPITAL_SIGMA = 0x3A3, FINAL_SIGMA = 0x3C2, SMALL_SIGMA = 0x3C3, CAPITAL_DOTTED_I = 0x130, DOT_ABOVE = 0x307 };
 
 bool thr_bleu_reserve(thr_bleu_bytes *bytes, size_t length) {
-    if (length <= bytes->capacity)
+    if (bytes->bytes != NULL && length <= bytes->capacity)
         return true;
-    const size_t capacity = length + length / 2;
+    const size_t capacity = length + length / 2 + 64;
     char *grown = capacity < length ? NULL : realloc(bytes->bytes, capacity);
     if (grown == NULL)
         return false;
