@@ -146,9 +146,9 @@ static void a_gpu_answers_as_the_cpu(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     for (int i = 0; i < N_CASES; i++) {
-        check_case(&CASES[i], false, 6 * i, CASES[i].n_words > 1000 ? 6 : 12, &rng);
+        check_case(&CASES[i], false, 6 * i, CASES[i].n_words > 1000 ? 4 : 8, &rng);
         if (CASES[i].n_words < 1000)
-            check_case(&CASES[i], true, 6 * i + 3, 8, &rng);
+            check_case(&CASES[i], true, 6 * i + 3, 4, &rng);
     }
 }
 
