@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Translations by the model in data/translate: the BLEU that they have, and that screens find the same.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+# shellcheck disable=SC2154 # source_dir is lib.inc's
+data=$source_dir/data/translate
+head -40 "$data/test.en" >test.en
+head -40 "$data/test.de" >test.de
+
+# bleu FILE: what it has over the translations that people wrote
+bleu() {
+    works "$THRESHER" eval bleu "$1" test.de --lower-case --json
+    sed 's/.*"bleu":\([0-9]*\)\.\([0-9]\).*/\1.\2/' out
+}
+
+works "$THRESHER" translate "$data/en-de.safetensors" test.en -o full.de
+[ "$(wc -l <full.de)" -eq 40 ] || die "a line a sentence"
+full=$(bleu full.de)
+
+# normalised alike, a screen that misses nothing finds the same
+works "$THRESHER" translate "$data/en-de.safetensors" test.en -o planes.de --screen planes --normaliser exact
+same full.de planes.de
+
+# few words cost
+works "$THRESHER" translate "$data/en-de.safetensors" test.en -o frequent.de --screen frequent --frequent 500
+frequent=$(bleu frequent.de)
+awk -v full="$full" -v few="$frequent" 'BEGIN { exit !(full > 30 && few > 5 && few < full - 5) }' ||
+    die "BLEU $full of all words, $frequent of 500"
+
+# the same bits everywhere: other batches, threads and kernels
+head -8 test.en >some.en
+head -8 full.de >some.de
+works env THR_ISA=scalar "$THRESHER" translate "$data/en-de.safetensors" some.en -o other.de --batch 3 --threads 2
+same some.de other.de
+printf 'Where is the station?\n' >one.en
+works "$THRESHER" translate "$data/en-de.safetensors" one.en
+says '^wo ist der bahnhof?$' out
