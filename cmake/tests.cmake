@@ -22,7 +22,7 @@ set(work_dir ${PROJECT_BINARY_DIR}/tests/work)
 function(thr_test name)
     file(MAKE_DIRECTORY ${work_dir}/${name})
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${work_dir}/${name})
-    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
                          ENVIRONMENT "THR_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
 
