@@ -82,7 +82,7 @@ THR_ALWAYS void thr_sum_chunk(float *out, const thr_gather *g, size_t c, size_t 
             break;
         row = table + g->rows[r] * g->n_columns;
         const float weight = scaled ? g->weights[r] : 1.0f;
-        THR_UNROLL
+        /* Short enough to be unrolled untold; gcc takes being told to for the loop over rows, too: sixteen of it. */
         for (size_t v = 0; v < vectors; v++)
             sums[v] += scaled ? weight * thr_load(row + v * LANES) : thr_load(row + v * LANES);
     }
