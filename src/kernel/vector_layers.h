@@ -160,8 +160,10 @@ THR_ALWAYS thr_neighbours thr_words_at(const float *vectors, const uint32_t *wor
                             t + 1 == n_words ? NULL : vectors + words[t + 1] * 3 * n + 2 * n};
 }
 
-static inline void thr_window_max_rest(float *best, uint16_t *where, const float *vectors, const uint32_t *words,
-                                       size_t n_words, const float *bias, size_t first, size_t n_columns) {
+/* Columns that fill no two vectors, few where there are any: compiled for size, as vectors would not pay. */
+__attribute__((cold)) static void thr_window_max_rest(float *best, uint16_t *where, const float *vectors,
+                                                      const uint32_t *words, size_t n_words, const float *bias,
+                                                      size_t first, size_t n_columns) {
     for (size_t t = 0; t < n_words; t++) {
         const thr_neighbours at = thr_words_at(vectors, words, n_words, t, n_columns);
         for (size_t c = first; c < n_columns; c++) {
