@@ -10,7 +10,6 @@
 #include "fiber.h"
 #include "report.h"
 
-#include <cstring>
 #include <string>
 
 namespace simt {
@@ -215,8 +214,7 @@ void block_meet(const char *what, Place place, int predicate) {
     }
     if (b.n_waiting > 0) {
         const Thread &first = threads[b.first_waiting];
-        if (first.place.line != place.line || std::strcmp(first.place.file, place.file) != 0 ||
-            std::strcmp(b.what, what) != 0)
+        if (!same_place(first.place, place) || !same_text(b.what, what))
             kernel_report(place, "divergent barrier: %s comes to %s, but %s waits at %s of %s",
                           thread_text(me.number).c_str(), what, thread_text(first.number).c_str(), b.what,
                           place_text(first.place).c_str());

@@ -8,7 +8,18 @@
 #include "launch.h"
 #include "machine.h"
 
+#include <cstring>
+
 namespace simt {
+
+/* Texts of one kernel mostly have one address. */
+inline bool same_text(const char *a, const char *b) {
+    return a == b || !std::strcmp(a, b);
+}
+
+inline bool same_place(Place a, Place b) {
+    return a.line == b.line && same_text(a.file, b.file);
+}
 
 /* Run a block to its end. false: a report was taken by a handler and the block is abandoned. */
 bool run_block(const Launch &what, uint3 index, uint64_t seed);

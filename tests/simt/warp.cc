@@ -13,10 +13,6 @@
 namespace simt {
 namespace {
 
-bool same_place(Place a, Place b) {
-    return a.line == b.line && (a.file == b.file || !std::strcmp(a.file, b.file));
-}
-
 [[noreturn]] void report_mask(const char *what, Place place, uint32_t mask, unsigned lane, const char *why) {
     kernel_report(place, "wrong mask: %s of %s has mask 0x%08x, but lane %u %s", what,
                   thread_text(current->number).c_str(), mask, lane, why);
@@ -41,7 +37,7 @@ Group &find_group(Warp &warp, const char *what, Place place, uint32_t mask) {
     Group *mine = nullptr;
     for (unsigned g = 0; g < warp.n_groups; g++) {
         Group &group = warp.groups[g];
-        const bool same = same_place(group.place, place) && !std::strcmp(group.what, what);
+        const bool same = same_place(group.place, place) && same_text(group.what, what);
         if (same && group.mask == mask) {
             mine = &group;
         } else if ((group.mask & bit) && (mask & group.arrived)) {
