@@ -418,7 +418,11 @@ static int plot(const decoding *d) {
     }
     const int rc = bench_plot_write(p, d->set->plot);
     free(p);
-    return rc == 0 ? 0 : bench_fail(d->run, "%s: could not be written", d->set->plot);
+    if (rc != 0)
+        return bench_fail(d->run, "%s: could not be written", d->set->plot);
+    const char *slash = strrchr(d->set->plot, '/');
+    bench_say(d->run, "![BLEU against speed](%s)\n\n", slash != NULL ? slash + 1 : d->set->plot);
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ all */

@@ -61,8 +61,9 @@ THR_API thr_status thr_translator_probe(thr_context *context, const char *path, 
  *
  * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT for a file that is no model, or one that lacks a tensor or has one of
  * another shape (err names it); THR_EVERSION; THR_ERANGE for weights that are not finite; THR_EDIM for dimensions
- * beyond THR_MAX_DIMS; THR_EMISMATCH for a head of other words or dimensions than the model's; THR_EINVAL for options
- * out of range; what thr_head_create, thr_head_open and thr_beam_create return; THR_ECORRUPT; THR_EIO; THR_ENOMEM.
+ * beyond THR_MAX_DIMS; THR_EMISMATCH for a head of other words, dimensions or weights than the model's; THR_EINVAL
+ * for options out of range; what thr_head_create, thr_head_open and thr_beam_create return; THR_ECORRUPT; THR_EIO;
+ * THR_ENOMEM.
  */
 THR_API thr_status thr_translator_open(thr_context *context, const char *path, const thr_translator_options *options,
                                        thr_translator **translator, thr_error *err);

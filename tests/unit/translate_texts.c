@@ -288,6 +288,11 @@ static void a_head_may_be_a_file(void **state) {
     o.build = &build;
     assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EINVAL, &err, "a head is a file's or built");
     o.build = NULL;
+    for (size_t i = 0; i < 40 * 12; i++)
+        model_values(m, "output.weight")[i] *= -1; /* another model of the same shape */
+    model_write(*state, m, PATH, NO_SKIP);
+    assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EMISMATCH, &err,
+                 " has other weights than in unit-translate-texts.safetensors");
     dictionary(*state);
     assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EMISMATCH, &err,
                  "a head of 40 words of 12 dimensions, and unit-translate-texts.safetensors has 7 of 14");
