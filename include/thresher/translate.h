@@ -22,6 +22,9 @@
 extern "C" {
 #endif
 
+/* States that the head is about to be asked with, n rows of n_dims, for as long as the call lasts. */
+typedef void (*thr_states_fn)(void *user, const float *states, uint64_t n, uint32_t n_dims);
+
 typedef struct thr_translator_options {
     size_t size;      /* sizeof(thr_translator_options), set by _init */
     const char *head; /* a file that thresher head build made of the model's output.weight; NULL: made of the model */
@@ -40,6 +43,8 @@ typedef struct thr_translator_options {
     uint32_t batch;                    /* texts translated together, 1 at least: for speed, and for memory */
     bool unknown;                      /* <unk> may be produced */
     bool replace_unk;                  /* it may, and each is replaced by the source's word it attends to most */
+    thr_states_fn on_states;           /* told of each step's states, in the thread that called; NULL: not */
+    void *on_states_user;
 } thr_translator_options;
 
 /*

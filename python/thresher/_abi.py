@@ -710,6 +710,8 @@ class TranslatorOptions(ctypes.Structure):
         ("batch", c_uint32),
         ("unknown", c_bool),
         ("replace_unk", c_bool),
+        ("on_states", c_void_p),
+        ("on_states_user", c_void_p),
     ]
 
 

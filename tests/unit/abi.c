@@ -146,7 +146,7 @@ PINNED(sizeof(thr_beam_options), 72);
 PINNED(sizeof(thr_beam_result), 96);
 PINNED(offsetof(thr_beam_options, size), 0);
 PINNED(sizeof(thr_head_loss), 40);
-PINNED(sizeof(thr_translator_options), 88);
+PINNED(sizeof(thr_translator_options), 104);
 PINNED(sizeof(thr_translator_info), 144);
 PINNED(sizeof(thr_translation), 40);
 PINNED(sizeof(thr_translations), 72);
