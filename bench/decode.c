@@ -157,6 +157,8 @@ static thr_head_query_options query_of(const way *how) {
     query.n_frequent = how->n_frequent;
     query.threshold = how->threshold;
     query.n_shortlist = how->n_shortlist;
+    if (how->screen == THR_HEAD_SCREEN_PLANES)
+        query.normaliser = THR_HEAD_NORMALISER_SAMPLED;
     query.group = how->screen == THR_HEAD_SCREEN_WTA ? 0 : 1; /* shared by the beams, as the paper has them */
     return query;
 }
@@ -478,14 +480,14 @@ static int run_all(decoding *d) {
     if (read_set(d) != 0 || make_head(d) != 0 || run_way(d, &full, NULL) != 0 || run_screens(d) != 0 ||
         run_beams(d) != 0)
         return -1;
-    bench_say(
-        d->run,
-        "A model of %s target words, %s of %" PRIu32 " dimensions, %" PRIu32 " LSTM units; %" PRIu64
-        " sentences one by one, candidates as the normaliser; BLEU of small letters. Hashes: %d bands of %d, of %d "
-        "places each, whose candidates a sentence's beams share. Speed-ups are over the full head with the same "
-        "beam.\n\n",
-        prog_exact(d->info.n_target_words).text, "states", d->info.n_dims, d->info.n_units, d->sources.n, (int)N_BANDS,
-        (int)N_HASHES, (int)N_PLACES);
+    bench_say(d->run,
+              "A model of %s target words, %s of %" PRIu32 " dimensions, %" PRIu32 " LSTM units; %" PRIu64
+              " sentences one by one; log-probabilities over the candidates, those of planes over all words by a "
+              "sample; BLEU of small letters. Hashes: %d bands of %d, of %d "
+              "places each, whose candidates a sentence's beams share. Speed-ups are over the full head with the same "
+              "beam.\n\n",
+              prog_exact(d->info.n_target_words).text, "states", d->info.n_dims, d->info.n_units, d->sources.n,
+              (int)N_BANDS, (int)N_HASHES, (int)N_PLACES);
     bench_print(d->run, &d->table);
     report_figures(d);
     return d->set->plot != NULL ? plot(d) : 0;

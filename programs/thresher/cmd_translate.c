@@ -24,7 +24,7 @@ typedef struct translate_values {
 } translate_values;
 
 static const char *const screens[] = {"full", "frequent", "wta", "planes", NULL};
-static const char *const normalisers[] = {"candidates", "exact", NULL};
+static const char *const normalisers[] = {"candidates", "exact", "sampled", NULL};
 static const char *const penalties[] = {"none", "wu", "length", NULL};
 
 static const prog_argument arguments[] = {
@@ -77,11 +77,11 @@ static const prog_option options[] = {
      .offset = offsetof(translate_values, group)},
     {.name = "normaliser",
      .kind = PROG_CHOICE,
-     .value = "candidates|exact",
+     .value = "candidates|exact|sampled",
      .choices = normalisers,
      .fallback = "candidates",
-     .help = "over which words probabilities add up to 1: those of the candidates, or those of all words, for which "
-             "all are scored",
+     .help = "over which words probabilities add up to 1: the candidates; all words, for which all are scored; or all "
+             "words as a sample of them estimates it",
      .offset = offsetof(translate_values, normaliser)},
     {.name = "head",
      .kind = PROG_TEXT,

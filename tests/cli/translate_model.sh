@@ -23,6 +23,10 @@ full=$(bleu full.de)
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o planes.de --screen planes --normaliser exact
 same full.de planes.de
 
+works "$THRESHER" translate "$data/en-de.safetensors" test.en -o sampled.de --screen planes --normaliser sampled \
+    --shortlist 300
+same full.de sampled.de
+
 # the states that the head was asked with: a screen can be measured on them
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o again.de --states states.npy
 same full.de again.de
