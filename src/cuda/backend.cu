@@ -272,7 +272,8 @@ static const thr_backend backend = {THR_BACKEND_VERSION,
                                     thr_cuda_rank_costs,
                                     thr_cuda_rank_bend,
                                     thr_cuda_rank_add,
-                                    thr_cuda_rank_diagonal};
+                                    thr_cuda_rank_diagonal,
+                                    thr_cuda_rank_sample};
 
 extern "C" THR_API const thr_backend *thr_backend_get(void) {
     return &backend;

@@ -77,6 +77,7 @@ thr_status thr_cuda_rank_costs(thr_stream *stream, const thr_rank_costs_op *op, 
 thr_status thr_cuda_rank_bend(thr_stream *stream, const thr_rank_bend_op *op, thr_error *err);
 thr_status thr_cuda_rank_add(thr_stream *stream, const thr_rank_add_op *op, thr_error *err);
 thr_status thr_cuda_rank_diagonal(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err);
+thr_status thr_cuda_rank_sample(thr_stream *stream, const thr_rank_sample_op *op, thr_error *err);
 
 /* Before a stream is closed. */
 void thr_cuda_end_products(thr_stream *stream);

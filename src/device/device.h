@@ -106,6 +106,7 @@ typedef struct thr_backend {
     thr_status (*rank_bend)(thr_stream *stream, const thr_rank_bend_op *op, thr_error *err);
     thr_status (*rank_add)(thr_stream *stream, const thr_rank_add_op *op, thr_error *err);
     thr_status (*rank_diagonal)(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err);
+    thr_status (*rank_sample)(thr_stream *stream, const thr_rank_sample_op *op, thr_error *err);
 } thr_backend;
 
 /* The one name a backend's library exports. */

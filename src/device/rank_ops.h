@@ -120,4 +120,22 @@ typedef struct thr_rank_diagonal_op {
     double *partial, *out;
 } thr_rank_diagonal_op;
 
+/*
+ * The matrix near the Hessian that preconditions (rank/rank_precondition.h), of n_sampled queries and of these every
+ * row_step-th u, whose rows begin in the panel at starts[i], starts[n_sampled] in all: the diagonal's roots to scales,
+ * and the products of rows, scaled by them, to matrix, n_features x n_features, without the 1 of the diagonal. means is
+ * scratch memory, n_sampled x n_features, panel as well, of as many rows as there are.
+ */
+typedef struct thr_rank_sample_op {
+    thr_rank_queries queries;
+    const float *x;
+    uint32_t n_features, n_sampled;
+    uint64_t row_step;
+    double share; /* of all rows to those of the sample */
+    const uint32_t *sampled, *starts;
+    const double *counts;
+    double *means, *scales;
+    float *panel, *matrix;
+} thr_rank_sample_op;
+
 #endif

@@ -68,6 +68,7 @@ static thr_status make_host(thr_rank_device *d, thr_error *err) {
     THR_TRY(thr_alloc(p->context, n_queries, sizeof(double), &d->known_costs, "costs of queries", err));
     THR_TRY(
         thr_alloc(p->context, n_queries + p->n_chunks + 1, sizeof(uint32_t), &d->listing, "a list of queries", err));
+    THR_TRY(thr_alloc(p->context, 2 * n_queries + 1, sizeof(uint32_t), &d->sampled, "a sample of queries", err));
     THR_TRY(d->backend->alloc_pinned(d->device, n_numbers * sizeof(double), &pinned, "a ranking", err));
     d->pinned = pinned;
     return THR_OK;
@@ -114,7 +115,9 @@ void thr_rank_device_free(thr_rank_device *d) {
     d->backend->close_stream(d->stream);
     for (uint32_t i = 0; i < d->n_arrays; i++)
         d->backend->release(d->device, d->arrays[i]);
+    d->backend->release(d->device, d->sample_room);
     d->backend->release_pinned(d->device, d->pinned);
+    thr_release(context, d->sampled);
     thr_release(context, d->listing);
     thr_release(context, d->known_costs);
     thr_release(context, d);

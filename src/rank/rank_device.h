@@ -15,7 +15,7 @@
 #define THR_RANK_RANK_DEVICE_H
 
 #include "device/choice.h"
-#include "rank/rank_problem.h"
+#include "rank/rank_precondition.h"
 
 typedef struct thr_rank_device thr_rank_device;
 
@@ -37,7 +37,11 @@ thr_status thr_rank_device_evaluate(thr_rank_device *device, const double *w, do
                                     double *value, thr_error *err);
 thr_status thr_rank_device_product(thr_rank_device *device, const double *v, double *out, thr_error *err);
 
-/* The counts of the last evaluation, to the problem's. THR_EDEVICE. */
+/* The preconditioner's scales and sums for the last evaluation, before they are factorised. THR_EDEVICE; THR_ENOMEM. */
+thr_status thr_rank_device_matrix(thr_rank_device *device, const thr_rank_sample *sample, double *scales, float *sums,
+                                  thr_error *err);
+
+/* The counts of the last evaluation, to the problem's, for tests. THR_EDEVICE. */
 thr_status thr_rank_device_counts(thr_rank_device *device, thr_error *err);
 
 #endif

@@ -30,6 +30,10 @@ struct thr_rank_device {
     uint32_t *listing;   /* n_queries, then n_chunks + 1 */
     uint32_t n_listed;
     bool is_listed;
+    uint32_t *sampled; /* n_queries, then n_queries + 1: queries of the sample, and where their rows begin */
+    uint32_t n_sampled;
+    void *sample_room; /* of the device; grows */
+    size_t sample_size;
     double *pinned; /* v, out, the diagonal: n_features each; then values, n_chunks */
 };
 

@@ -102,11 +102,15 @@ thr_status thr_rank_solver_multiply(thr_rank_solver *solver, const double *v, do
 thr_status thr_rank_solver_precondition(thr_rank_solver *solver, thr_error *err) {
     thr_error why = {.status = THR_OK};
     if (solver->device != NULL && !solver->preconditioner.is_diagonal) {
-        const thr_status status = thr_rank_device_counts(solver->device, &why);
-        if (status != THR_OK) {
-            THR_TRY(leave_device(solver, status, &why, err));
-            evaluate_again(solver, solver->hp);
+        thr_rank_preconditioner *p = &solver->preconditioner;
+        const thr_rank_sample sample = thr_rank_sample_choose(solver->problem);
+        const thr_status status = thr_rank_device_matrix(solver->device, &sample, p->scales, p->sums, &why);
+        if (status == THR_OK) {
+            thr_rank_preconditioner_factorise(p);
+            return THR_OK;
         }
+        THR_TRY(leave_device(solver, status, &why, err));
+        evaluate_again(solver, solver->hp);
     }
     thr_rank_preconditioner_set(&solver->preconditioner, solver->diagonal);
     return THR_OK;

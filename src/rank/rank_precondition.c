@@ -22,27 +22,18 @@ static const double ridge = 1e-5, next_ridge = 100, most_ridge = 1;
 
 /* ------------------------------------------------------------------------------------------------ the sample */
 
-/* Every query_step-th query that costs something, and every row_step-th of its rows. */
-typedef struct sample {
-    uint64_t query_step, row_step;
-} sample;
-
-static bool counts(const thr_rank_problem *problem, uint64_t query) {
-    return problem->n_pairs[query] != 0 && problem->costs[query] > 0;
-}
-
-static sample choose(const thr_rank_problem *problem) {
+thr_rank_sample thr_rank_sample_choose(const thr_rank_problem *problem) {
     const thr_ranking_view *view = &problem->view;
     uint64_t n_rows = 0, n_queries = 0;
     for (uint64_t q = 0; q < view->n_queries; q++) {
-        n_rows += counts(problem, q) ? view->offsets[q + 1] - view->offsets[q] : 0;
-        n_queries += counts(problem, q);
+        n_rows += thr_rank_sample_may_have(problem, q) ? view->offsets[q + 1] - view->offsets[q] : 0;
+        n_queries += thr_rank_sample_may_have(problem, q);
     }
     uint64_t wanted = (uint64_t)ROWS_A_FEATURE * view->n_features;
     const uint64_t paid = 4 * MOST_PRODUCTS * n_rows / (view->n_features > 0 ? view->n_features : 1);
     wanted = wanted < paid ? wanted : paid;
     const uint64_t step = n_rows / (wanted > 0 ? wanted : 1), most = n_queries / LEAST_QUERIES;
-    sample s = {.query_step = step < most ? step : most};
+    thr_rank_sample s = {.query_step = step < most ? step : most};
     s.query_step = s.query_step > 0 ? s.query_step : 1;
     s.row_step = step / s.query_step > 0 ? step / s.query_step : 1;
     return s;
@@ -142,13 +133,13 @@ static size_t add_rows(thr_rank_preconditioner *p, uint64_t query, uint64_t row_
 static void sum_up(thr_rank_preconditioner *p) {
     const thr_rank_problem *problem = p->problem;
     const size_t n = problem->view.n_features;
-    const sample s = choose(problem);
+    const thr_rank_sample s = thr_rank_sample_choose(problem);
     const double share = (double)(s.query_step * s.row_step);
     for (unsigned pass = 0; pass < 2; pass++) {
         uint64_t place = 0;
         size_t in_panel = 0;
         for (uint64_t q = 0; q < problem->view.n_queries; q++) {
-            if (!counts(problem, q) || place++ % s.query_step != 0 || !find_mean(p, q, s.row_step))
+            if (!thr_rank_sample_may_have(problem, q) || place++ % s.query_step != 0 || !find_mean(p, q, s.row_step))
                 continue;
             if (pass == 0)
                 add_diagonal(p, q, s.row_step, 2 * share * problem->costs[q]);
@@ -230,6 +221,10 @@ void thr_rank_preconditioner_set(thr_rank_preconditioner *p, const double *diago
         p->scales[d] = 1;
     memset(p->sums, 0, n * n * sizeof *p->sums);
     sum_up(p);
+    thr_rank_preconditioner_factorise(p);
+}
+
+void thr_rank_preconditioner_factorise(thr_rank_preconditioner *p) {
     double added = ridge;
     while (!factorise(p, added) && added < most_ridge)
         added *= next_ridge;

@@ -18,6 +18,17 @@
 
 #include "rank/rank_problem.h"
 
+/* Every query_step-th query that costs something, and every row_step-th of its rows. */
+typedef struct thr_rank_sample {
+    uint64_t query_step, row_step;
+} thr_rank_sample;
+
+/* The sample by the problem's costs as they are, and whether a query may be in it. */
+thr_rank_sample thr_rank_sample_choose(const thr_rank_problem *problem);
+static inline bool thr_rank_sample_may_have(const thr_rank_problem *problem, uint64_t query) {
+    return problem->n_pairs[query] != 0 && problem->costs[query] > 0;
+}
+
 typedef struct thr_rank_preconditioner {
     const thr_rank_problem *problem;
     bool is_diagonal;
@@ -33,6 +44,9 @@ void thr_rank_preconditioner_end(thr_rank_preconditioner *p);
 
 /* Make it for the w of the last evaluation; diagonal: what that said, where is_diagonal. */
 void thr_rank_preconditioner_set(thr_rank_preconditioner *p, const double *diagonal);
+
+/* The same of scales and sums that are made, by whom it may be; not where is_diagonal. */
+void thr_rank_preconditioner_factorise(thr_rank_preconditioner *p);
 
 /* z = M^-1 r; r z. */
 double thr_rank_preconditioner_solve(const thr_rank_preconditioner *p, const double *r, double *z);

@@ -18,6 +18,7 @@
 
 static test_emulator emulator;
 static thr_error error;
+static unsigned n_matrices, n_sampled; /* compared */
 
 /* "auto" finds every training worth a GPU in these. */
 static thr_context *make_context(const char *device, test_memory *memory) {
@@ -112,6 +113,27 @@ static void make_ties(test_ranking *made, double *w) {
         w[d] = rint(2 * w[d]) / 2;
 }
 
+static void check_matrix(thr_rank_problem *cpu, thr_rank_problem *gpu, thr_rank_device *device, int number) {
+    const size_t n = cpu->view.n_features;
+    thr_rank_preconditioner p;
+    double *scales = test_array(n, sizeof *scales);
+    float *sums = test_array(n * n, sizeof *sums);
+    const thr_rank_sample sample = thr_rank_sample_choose(gpu);
+    assert_ok(thr_rank_preconditioner_start(cpu, &p, &error), &error);
+    if (!p.is_diagonal) {
+        thr_rank_preconditioner_set(&p, NULL);
+        assert_ok(thr_rank_device_matrix(device, &sample, scales, sums, &error), &error);
+        assert_case(same_bits(p.scales, scales, n), "shape %d: other scales", number);
+        for (size_t i = 0; i < n; i++) /* what is used: below the diagonal */
+            assert_case(memcmp(p.sums + i * n, sums + i * n, i * sizeof *sums) == 0, "shape %d: row %zu", number, i);
+        n_matrices++;
+        n_sampled += sample.query_step > 1 || sample.row_step > 1;
+    }
+    thr_rank_preconditioner_end(&p);
+    free(scales);
+    free(sums);
+}
+
 typedef struct shape {
     uint64_t n_queries;
     uint32_t longest, n_features;
@@ -127,7 +149,8 @@ static const shape SHAPES[] = {
     {3, 200, 19, TEST_LABELS_ALL, 3, false, false},     {4, 150, 7, TEST_LABELS_MANY, 0, false, true},
     {2, 300, 66, TEST_LABELS_ALL, 0.01, false, true},   {30, 33, 4, TEST_LABELS_MIXED, 0.01, false, false},
     {1, 2500, 3, TEST_LABELS_FEW, 0.3, false, false},   {1, 1500, 2, TEST_LABELS_ALL, 0.3, true, true},
-    {1, 700, 130, TEST_LABELS_MANY, 0.2, false, false},
+    {1, 700, 130, TEST_LABELS_MANY, 0.2, false, false}, {300, 8, 2, TEST_LABELS_FEW, 0.3, false, false},
+    {20, 150, 3, TEST_LABELS_MIXED, 0.3, false, true},  {9, 100, 33, TEST_LABELS_FEW, 0.1, false, false},
 };
 enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
 
@@ -203,6 +226,7 @@ static void check_shape(thr_context *contexts[2], const thr_devices *devices, co
                     round, what);
         if (!s->weighted)
             check_naive(made, problems[1]->costs, w, v, &gpu);
+        check_matrix(problems[0], problems[1], device, number);
         thr_rank_device_sweep(device, true);
         ask_device(device, problems[1], w, v, &swept);
         thr_rank_device_sweep(device, false);
@@ -232,6 +256,7 @@ static void passes_have_the_bits_of_the_cpu(void **state) {
     thr_context *contexts[] = {make_context("cpu", NULL), make_context("cuda:1", NULL)};
     for (int i = 0; i < N_SHAPES; i++)
         check_shape(contexts, thr_gpus_get(contexts[1]), &SHAPES[i], &rng, i);
+    assert_case(n_matrices > 10 && n_sampled > 2, "%u matrices, %u of samples", n_matrices, n_sampled);
     thr_context_free(contexts[0]);
     end(contexts[1]);
 }
