@@ -138,7 +138,7 @@ PINNED(sizeof(thr_hits_search_options), 56);
 PINNED(sizeof(thr_hits_changes), 120);
 PINNED(sizeof(thr_head_build_options), 72);
 PINNED(sizeof(thr_head_info), 88);
-PINNED(sizeof(thr_head_query_options), 72);
+PINNED(sizeof(thr_head_query_options), 88);
 PINNED(sizeof(thr_head_times), 32);
 PINNED(sizeof(thr_head_recall), 24);
 PINNED(sizeof(thr_decoder), 32);
