@@ -65,7 +65,7 @@ static scale log_scale_of(const bench_plot *plot) {
     least = floor(least + 1e-9);
     most = fmax(ceil(most - 1e-9), least + 1);
     const double step = ceil((most - least) / (2 * TICKS));
-    return (scale){most - step * ceil((most - least) / step), step, most};
+    return (scale){step * floor(least / step), step, step * ceil(most / step)};
 }
 
 int bench_plot_write(const bench_plot *plot, const char *path) {

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <thresher/device.h>
+
 #include "program.h"
 #include "rank.h"
 #include "talk.h"
@@ -133,17 +135,55 @@ static int measure_reading(rank_bench *b, int shape) {
 
 /* ------------------------------------------------------------------------------------------------ training */
 
-static int train(rank_bench *b, const thr_ranking *ranking, thr_rank_report *report) {
+static int train(rank_bench *b, thr_context *context, const thr_ranking *ranking, thr_rank_report *report) {
     thr_rank_options options;
     thr_rank_model *model = NULL;
     thr_rank_options_init(&options);
     options.c = C;
     options.epsilon = EPSILON;
-    const thr_status status = thr_rank_train(b->run->context, ranking, &options, &model, report, &b->run->err);
+    const thr_status status = thr_rank_train(context, ranking, &options, &model, report, &b->run->err);
     thr_rank_model_free(model);
     if (status == THR_OK && !report->converged)
         return bench_fail(b->run, "%s: the gradient did not become small enough", b->shape.name);
     return status == THR_OK ? 0 : -1;
+}
+
+static void report_training(rank_bench *b, const char *device, const thr_rank_report *report) {
+    const double matrix = (double)b->shape.n_rows * b->shape.n_features * sizeof(float);
+    const double rate = matrix * (double)report->n_products / report->product_seconds;
+    bench_table_row(&b->training);
+    bench_table_cell(&b->training, "%s%s", b->shape.name, device);
+    bench_table_cell(&b->training, "%s x %" PRIu32, prog_exact(b->shape.n_rows).text, b->shape.n_features);
+    bench_table_cell(&b->training, "%" PRIu32, b->shape.n_levels);
+    bench_table_cell(&b->training, "%s", prog_short((double)report->n_pairs).text);
+    bench_table_cell(&b->training, "%.2f", report->seconds);
+    bench_table_cell(&b->training, "%" PRIu32 ", %" PRIu64, report->n_steps, report->n_products);
+    bench_table_cell(&b->training, "%.1f", rate * 1e-9);
+    bench_table_cell(&b->training, "%.2f", rate / b->bandwidth);
+    bench_table_cell(&b->training, "%.2f", 100 * report->pairwise_accuracy);
+}
+
+/* The same on a GPU, where there is one: it must come to the same objective. */
+static int train_on_gpu(rank_bench *b, const thr_ranking *ranking, const thr_rank_report *wanted) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_rank_report report;
+    uint32_t n_gpus = 0;
+    if (thr_device_count(&n_gpus, NULL) != THR_OK || n_gpus == 0)
+        return 0;
+    thr_context_options_init(&options);
+    options.n_threads = 1;
+    options.device = "cuda:0";
+    if (thr_context_create(&options, &context, &b->run->err) != THR_OK)
+        return -1;
+    int rc = train(b, context, ranking, &report);
+    if (rc == 0 && report.objective != wanted->objective)
+        rc = bench_fail(b->run, "%s: the objective is %.17g, on a GPU %.17g", b->shape.name, wanted->objective,
+                        report.objective);
+    if (rc == 0)
+        report_training(b, ", a GPU", &report);
+    thr_context_free(context);
+    return rc;
 }
 
 /* All examples, from memory. */
@@ -155,21 +195,15 @@ static int measure_training(rank_bench *b, int shape) {
     thr_rank_report report;
     if (thr_ranking_from_matrix(b->run->context, &rows, e->labels, e->queries, &ranking, &b->run->err) != THR_OK)
         return -1;
-    const int rc = train(b, ranking, &report);
+    int rc = train(b, b->run->context, ranking, &report);
+    if (rc == 0) {
+        report_training(b, "", &report);
+        rc = train_on_gpu(b, ranking, &report);
+    }
     thr_ranking_free(ranking);
     if (rc != 0)
         return -1;
     const double rate = matrix * (double)report.n_products / report.product_seconds;
-    bench_table_row(&b->training);
-    bench_table_cell(&b->training, "%s", b->shape.name);
-    bench_table_cell(&b->training, "%s x %" PRIu32, prog_exact(b->shape.n_rows).text, b->shape.n_features);
-    bench_table_cell(&b->training, "%" PRIu32, b->shape.n_levels);
-    bench_table_cell(&b->training, "%s", prog_short((double)report.n_pairs).text);
-    bench_table_cell(&b->training, "%.2f", report.seconds);
-    bench_table_cell(&b->training, "%" PRIu32 ", %" PRIu64, report.n_steps, report.n_products);
-    bench_table_cell(&b->training, "%.1f", rate * 1e-9);
-    bench_table_cell(&b->training, "%.2f", rate / b->bandwidth);
-    bench_table_cell(&b->training, "%.2f", 100 * report.pairwise_accuracy);
     bench_figure(b->run, shape == 0 ? "rank_product_list" : "rank_product_web", rate / b->bandwidth, 0.7, true,
                  "bytes of X a second in products with the Hessian over a plain read's, %s", b->shape.name);
     return 0;
@@ -208,7 +242,7 @@ static int measure_both(rank_bench *b, int shape) {
     double read_s;
     if (open_file(b, false, &ranking, &read_s) != 0)
         return -1;
-    const int rc = train(b, ranking, &ours);
+    const int rc = train(b, b->run->context, ranking, &ours);
     thr_ranking_free(ranking);
     if (rc != 0)
         return -1;

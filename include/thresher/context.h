@@ -52,8 +52,8 @@ typedef struct thr_context_options {
     void *progress_user;
     /*
      * What screens the codes: "cpu" (NULL); "cuda", all GPUs together, or "cuda:0" or "cuda:0,2", those; or "auto", the
-     * GPUs from the search on that is worth copying codes there, as long as it works, else the CPU. Posting lists and
-     * trainings take the first of them likewise. Copied.
+     * GPUs from the search on that is worth copying codes there, as long as it works, else the CPU. Posting lists,
+     * heads and trainings take the first of them likewise. Copied.
      */
     const char *device;
 } thr_context_options;

@@ -159,7 +159,10 @@ typedef enum thr_head_screen {
 
 typedef enum thr_head_normaliser {
     THR_HEAD_NORMALISER_CANDIDATES = 0, /* probabilities of the candidates add up to 1 */
-    THR_HEAD_NORMALISER_EXACT = 1       /* those of all words do: every word is scored once more, for this alone */
+    THR_HEAD_NORMALISER_EXACT = 1,      /* those of all words do: every word is scored once more, for this alone */
+    THR_HEAD_NORMALISER_SAMPLED = 2     /* about as those of all words: what other words than candidates have is
+                                           estimated from a sample, the same for all states, of the 256 most frequent
+                                           words and 128 for each doubling of ranks, so 1,200 of 42,000. Not on GPUs */
 } thr_head_normaliser;
 
 /* How the hits of the states of a group are put together: the most that one has, or what they have together. */
@@ -170,7 +173,7 @@ typedef struct thr_head_times {
     double screen; /* hashes of states, or the scan of codes */
     double choose; /* words that are hit looked up, and candidates put together */
     double score;  /* logits of candidates, the best of them, and what they add up to */
-    double exact;  /* the exact normaliser, where it is a pass of its own */
+    double exact;  /* the exact normaliser, where it is a pass of its own, or the sample of the other one */
 } thr_head_times;
 
 typedef struct thr_head_query_options {

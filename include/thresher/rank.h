@@ -12,6 +12,9 @@
  * |gradient| <= epsilon |gradient at 0|, of which there is one. A bias would cancel in every pair, so there is none; so
  * does the mean of a query's features, which is taken off all scores while they are compared.
  *
+ * A context with a GPU (thr_context_options.device) learns from dense rows there, with "auto" where that is worth it,
+ * and the model has the CPU's bits. Sparse rows are the CPU's; "cuda" refuses them.
+ *
  * Threads: a thr_rank_model is immutable and may be shared.
  */
 #ifndef THRESHER_RANK_H
@@ -80,12 +83,13 @@ typedef struct thr_rank_report {
 
 /*
  * Train a model. options and report may be NULL. The same ranking and options give the same model, bit for bit, for any
- * number of threads and at any CPU level.
+ * number of threads, at any CPU level, and on a GPU.
  *
  * Returns THR_OK; THR_EINVAL for options out of range, a ranking without pairs (one row a query, or equal labels in
  * each), or one whose features tell nothing of its labels, where 0 would be the model; THR_EDIM for a start of other
  * features, or a query of 2^32 - 1 rows; THR_ERANGE where f is not finite, as features or C are too large;
- * THR_ECANCELED, then *model is the best so far, or NULL before the first step; THR_ENOMEM.
+ * THR_ECANCELED, then *model is the best so far, or NULL before the first step; THR_ENOMEM; in a context of "cuda" also
+ * THR_EUNSUPPORTED for sparse rows, THR_ENOMEM for memory of the device, and THR_EDEVICE.
  */
 THR_API thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, const thr_rank_options *options,
                                   thr_rank_model **model, thr_rank_report *report, thr_error *err);

@@ -22,6 +22,9 @@
 extern "C" {
 #endif
 
+/* States that the head is about to be asked with, n rows of n_dims, for as long as the call lasts. */
+typedef void (*thr_states_fn)(void *user, const float *states, uint64_t n, uint32_t n_dims);
+
 typedef struct thr_translator_options {
     size_t size;      /* sizeof(thr_translator_options), set by _init */
     const char *head; /* a file that thresher head build made of the model's output.weight; NULL: made of the model */
@@ -40,6 +43,8 @@ typedef struct thr_translator_options {
     uint32_t batch;                    /* texts translated together, 1 at least: for speed, and for memory */
     bool unknown;                      /* <unk> may be produced */
     bool replace_unk;                  /* it may, and each is replaced by the source's word it attends to most */
+    thr_states_fn on_states;           /* told of each step's states, in the thread that called; NULL: not */
+    void *on_states_user;
 } thr_translator_options;
 
 /*
@@ -61,8 +66,9 @@ THR_API thr_status thr_translator_probe(thr_context *context, const char *path, 
  *
  * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT for a file that is no model, or one that lacks a tensor or has one of
  * another shape (err names it); THR_EVERSION; THR_ERANGE for weights that are not finite; THR_EDIM for dimensions
- * beyond THR_MAX_DIMS; THR_EMISMATCH for a head of other words or dimensions than the model's; THR_EINVAL for options
- * out of range; what thr_head_create, thr_head_open and thr_beam_create return; THR_ECORRUPT; THR_EIO; THR_ENOMEM.
+ * beyond THR_MAX_DIMS; THR_EMISMATCH for a head of other words, dimensions or weights than the model's; THR_EINVAL
+ * for options out of range; what thr_head_create, thr_head_open and thr_beam_create return; THR_ECORRUPT; THR_EIO;
+ * THR_ENOMEM.
  */
 THR_API thr_status thr_translator_open(thr_context *context, const char *path, const thr_translator_options *options,
                                        thr_translator **translator, thr_error *err);

@@ -22,7 +22,8 @@ typedef struct query_values {
 } query_values;
 
 static const char *const screens[] = {"full", "frequent", "wta", "planes", "auto", NULL};
-static const char *const normalisers[] = {"candidates", "exact", NULL};
+static const char *const over[] = {"the candidates", "all words", "all words, by a sample"};
+static const char *const normalisers[] = {"candidates", "exact", "sampled", NULL};
 static const char *const combines[] = {"largest", "sum", NULL};
 
 static const prog_argument arguments[] = {
@@ -102,11 +103,11 @@ static const prog_option options[] = {
      .offset = offsetof(query_values, always)},
     {.name = "normaliser",
      .kind = PROG_CHOICE,
-     .value = "candidates|exact",
+     .value = "candidates|exact|sampled",
      .choices = normalisers,
      .fallback = "candidates",
-     .help = "over which words probabilities add up to 1: those of the candidates, or those of all words, for which "
-             "all are scored",
+     .help = "over which words probabilities add up to 1: the candidates; all words, for which all are scored; or all "
+             "words as a sample of them estimates it",
      .offset = offsetof(query_values, normaliser)},
     {.name = "certify",
      .kind = PROG_FLAG,
@@ -242,8 +243,7 @@ static int answer(query *q) {
     if (rc == PROG_DONE)
         prog_note("%s states, %.1f of %s words each, log-probabilities over %s, in %s",
                   prog_exact(q->states.n_rows).text, n_candidates, prog_exact(thr_head_get_info(q->head).n_words).text,
-                  q->values->normaliser == THR_HEAD_NORMALISER_EXACT ? "all words" : "the candidates",
-                  prog_time(seconds).text);
+                  over[q->values->normaliser], prog_time(seconds).text);
     if (rc == PROG_DONE && q->values->screen == THR_HEAD_SCREEN_AUTO)
         prog_note("screen: %s", screens[q->used]);
     if (rc == PROG_DONE && q->values->certify)
@@ -409,7 +409,8 @@ const prog_command prog_head_query = {
             "log-probabilities. Logits are exact and the same with every screen; which words are candidates is the "
             "screen's choice, and where it lets fewer than k by, the most frequent of the others are.\n\n"
             "Log-probabilities over the candidates are too large by what the others have, and not the same from screen "
-            "to screen; --normaliser exact makes them those of the full head, at its cost.\n\n"
+            "to screen; --normaliser exact makes them those of the full head, at its cost, and sampled nearly so for "
+            "little.\n\n"
             "Without -o a readable table is printed, with --json an object a state: query, ids, scores (logits), "
             "log_probs, normaliser, candidates, with --certify certified.",
     .arguments = arguments,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpus.h"
 #include "json.h"
 #include "rank_files.h"
 #include "row_numbers.h"
@@ -278,7 +279,7 @@ static void tell(const train_values *values, const training *work) {
                   report->n_steps == values->steps ? "more --steps go on" : "that is as far as doubles go");
 }
 
-static void print_json(const train_values *values, const training *work) {
+static void print_json(const train_values *values, const training *work, const char *device) {
     const thr_rank_report *report = &work->report;
     const thr_ranking_view view = thr_ranking_get_view(work->ranking);
     prog_json json = prog_json_to(stdout);
@@ -299,6 +300,7 @@ static void print_json(const train_values *values, const training *work) {
     prog_json_key_real(&json, "pairwise_accuracy", report->pairwise_accuracy);
     prog_json_key_real(&json, "read_s", work->read_seconds);
     prog_json_key_real(&json, "train_s", report->seconds);
+    prog_json_key_text(&json, "device", device);
     if (work->path.judged) {
         prog_json_key(&json, "folds");
         prog_json_open(&json, '[');
@@ -328,9 +330,12 @@ static int run_train(program *run, const void *all_values) {
     if (rc == PROG_DONE)
         rc = train(run, values, &work);
     if (rc == PROG_DONE) {
+        const prog_device device = prog_first_device(run);
+
         tell(values, &work);
+        prog_tell_device("rows were gone over", device.text);
         if (run->globals.json)
-            print_json(values, &work);
+            print_json(values, &work, device.text);
     }
     thr_rank_model_free(work.model);
     thr_rank_model_free(work.start);
@@ -355,7 +360,9 @@ const prog_command prog_rank_train = {
         "least of half the weights' squares and, for each pair of rows of a query with different labels, C times the "
         "square of what the better one's score is short of being 1 above the other's. Labels are any numbers; the "
         "larger the better.\n\n"
-        "The same rows and options give the same model, to the bit, with any number of threads. -v shows every step. "
+        "The same rows and options give the same model, to the bit, with any number of threads and on a GPU "
+        "(--device), which "
+        "learns from dense rows. -v shows every step. "
         "SIGINT writes the best "
         "model so far. Values are read as float32; all sums are made in double.",
     .arguments = arguments,

@@ -8,6 +8,7 @@
 
 #include "json.h"
 #include "program.h"
+#include "rows_out.h"
 #include "talk.h"
 #include "text_lines.h"
 
@@ -15,7 +16,7 @@
 enum { BATCHES_AT_ONCE = 32 };
 
 typedef struct translate_values {
-    const char *model, *text, *head, *output;
+    const char *model, *text, *head, *output, *states;
     size_t screen, normaliser, penalty;
     uint64_t frequent, threshold, shortlist, group, beam, n_best, batch, max_length, max_source;
     double length_penalty, length_ratio;
@@ -23,7 +24,7 @@ typedef struct translate_values {
 } translate_values;
 
 static const char *const screens[] = {"full", "frequent", "wta", "planes", NULL};
-static const char *const normalisers[] = {"candidates", "exact", NULL};
+static const char *const normalisers[] = {"candidates", "exact", "sampled", NULL};
 static const char *const penalties[] = {"none", "wu", "length", NULL};
 
 static const prog_argument arguments[] = {
@@ -76,11 +77,11 @@ static const prog_option options[] = {
      .offset = offsetof(translate_values, group)},
     {.name = "normaliser",
      .kind = PROG_CHOICE,
-     .value = "candidates|exact",
+     .value = "candidates|exact|sampled",
      .choices = normalisers,
      .fallback = "candidates",
-     .help = "over which words probabilities add up to 1: those of the candidates, or those of all words, for which "
-             "all are scored",
+     .help = "over which words probabilities add up to 1: the candidates; all words, for which all are scored; or all "
+             "words as a sample of them estimates it",
      .offset = offsetof(translate_values, normaliser)},
     {.name = "head",
      .kind = PROG_TEXT,
@@ -161,6 +162,13 @@ static const prog_option options[] = {
      .kind = PROG_FLAG,
      .help = "print words as the model has them, with joiners, not put together",
      .offset = offsetof(translate_values, words)},
+    {.name = "states",
+     .kind = PROG_TEXT,
+     .value = "FILE",
+     .names = PROG_NAMES_FILE,
+     .help = "write the states that the head was asked with, too, a row each: .npy .fbin or .fvecs, for thresher head "
+             "query --measure",
+     .offset = offsetof(translate_values, states)},
     {.name = "output",
      .letter = 'o',
      .kind = PROG_TEXT,
@@ -178,10 +186,31 @@ typedef struct translation {
     thr_translator *translator;
     prog_lines_in in;
     prog_lines_out out;
+    prog_rows_out states;
+    int states_rc;
     char **lines; /* copies */
     size_t *lengths, n, most;
     uint64_t n_lines, n_source_words, n_unknown, n_words, n_cut, n_states;
 } translation;
+
+static void keep_states(void *user, const float *states, uint64_t n, uint32_t n_dims) {
+    translation *t = user;
+
+    (void)n_dims;
+    if (t->states_rc == PROG_DONE)
+        t->states_rc = prog_rows_out_write(&t->states, states, n);
+}
+
+static int open_states(translation *t) {
+    if (t->values->states == NULL)
+        return PROG_DONE;
+    if (t->values->states[0] == '-') {
+        prog_error("--states %s: standard output has the translations; name a file", t->values->states);
+        return PROG_WRONG_WORDS;
+    }
+    return prog_rows_out_open(&t->states, t->values->states, THR_DTYPE_F32,
+                              thr_translator_get_info(t->translator).n_dims);
+}
 
 static int open_model(translation *t) {
     const translate_values *v = t->values;
@@ -212,6 +241,10 @@ static int open_model(translation *t) {
     o.batch = (uint32_t)v->batch;
     o.unknown = v->unk;
     o.replace_unk = v->replace_unk;
+    if (v->states != NULL) {
+        o.on_states = keep_states;
+        o.on_states_user = t;
+    }
     return thr_translator_open(t->run->context, v->model, &o, &t->translator, &err) == THR_OK ? PROG_DONE
                                                                                               : prog_failed(&err);
 }
@@ -308,6 +341,8 @@ static int translate_lines(translation *t) {
 
     if (thr_translator_translate(t->translator, (const char *const *)t->lines, t->lengths, t->n, &made, &err) != THR_OK)
         return prog_failed_at(t->in.name, &err);
+    if (t->states_rc != PROG_DONE)
+        return t->states_rc;
     for (size_t i = 0; i < t->n; i++) {
         if (t->run->globals.json)
             put_json(t->out.file, t, &made, i);
@@ -364,17 +399,24 @@ static void tell(const translation *t, double seconds) {
 }
 
 static int run_translate(program *run, const void *all_values) {
-    translation t = {.run = run, .values = all_values};
+    translation t = {.run = run, .values = all_values, .states_rc = PROG_DONE};
     int rc = open_model(&t);
 
     if (rc == PROG_DONE)
         rc = prog_lines_open(&t.in, run->context, t.values->text);
     if (rc == PROG_DONE)
         rc = prog_lines_create(&t.out, t.values->output);
+    if (rc == PROG_DONE)
+        rc = open_states(&t);
     const double start = prog_seconds();
 
     if (rc == PROG_DONE)
         rc = translate_all(&t);
+    if (t.states.path != NULL) {
+        const int closed = prog_rows_out_close(&t.states, rc == PROG_DONE);
+
+        rc = rc == PROG_DONE ? closed : rc;
+    }
     rc = prog_lines_finish(&t.out, rc);
     if (rc == PROG_DONE)
         tell(&t, prog_seconds() - start);

@@ -22,13 +22,12 @@ const prog_option prog_global_options[] = {
      .value = "auto|cpu|cuda[:N]",
      .choices = devices,
      .fallback = "auto",
-     .help =
-         "what screens codes in searches for the best -k, adds up posting lists, answers head query, and makes the "
-         "steps "
-         "of tower train: cpu; cuda, all GPUs, or cuda:0 or cuda:0,2, those, of which all but searches by codes take "
-         "the first; "
-         "or auto, GPUs where they work and the work is worth it, else the CPU. Answers are the "
-         "same; what is learned is, up to rounding",
+     .help = "what screens codes in searches for the best -k, adds up posting lists, answers head query, and makes the "
+             "steps of tower train and the passes of rank train: cpu; cuda, all GPUs, or cuda:0 or cuda:0,2, those, of "
+             "which all but searches by codes take "
+             "the first; "
+             "or auto, GPUs where they work and the work is worth it, else the CPU. Answers are the "
+             "same, and so are rankings; what towers learn is, up to rounding",
      .offset = offsetof(prog_globals, device)},
     {.name = "seed",
      .kind = PROG_COUNT,

@@ -105,7 +105,7 @@ int prog_rows_out_open(prog_rows_out *out, const char *path, thr_dtype dtype, ui
 
     *out = (prog_rows_out){.path = path, .dtype = dtype, .n_dims = n_dims};
     if (found < 0) {
-        prog_error("-o %s: the ending must be %s", path,
+        prog_error("%s: the ending must be %s", path,
                    dtype == THR_DTYPE_F32 ? ".npy, .fbin or .fvecs" : ".npy, .u8bin or .bvecs for packed codes");
         return PROG_WRONG_WORDS;
     }
@@ -115,7 +115,7 @@ int prog_rows_out_open(prog_rows_out *out, const char *path, thr_dtype dtype, ui
     else if (out->format == PROG_ROWS_VECS)
         out->file = stdout;
     else {
-        prog_error("-o %s: its header tells the number of rows, which is known at the end: use %s, or a file", path,
+        prog_error("%s: its header tells the number of rows, which is known at the end: use %s, or a file", path,
                    dtype == THR_DTYPE_F32 ? "-.fvecs" : "-.bvecs");
         rc = PROG_WRONG_WORDS;
     }

@@ -69,6 +69,14 @@ class Words(Case):
         with Index.build(self.path("both"), self.vectors[:3], features=lists, device="auto") as index:
             self.assertEqual(index.hits.device, "cpu")
 
+    def test_rankings_take_the_same_words(self) -> None:
+        x, y = self.vectors[:40], np.arange(40) % 3
+        plain, chosen = thresher.RankSVM().fit(x, y), thresher.RankSVM(device="auto").fit(x, y)
+        np.testing.assert_array_equal(plain.coef_, chosen.coef_)
+        self.assertEqual(chosen.get_params()["device"], "auto")
+        with self.assertRaisesRegex(thresher.ArgumentError, "no device gpu"):
+            thresher.RankSVM(device="gpu").fit(x, y)
+
     def test_a_wrong_device_fails_before_a_build(self) -> None:
         with self.assertRaises(thresher.ArgumentError):
             Index.build(self.path("new"), self.vectors, device="gpu")

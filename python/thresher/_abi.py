@@ -47,7 +47,7 @@ RANK_METHOD = {"line_search": 0, "trust_region": 1}
 RANK_SCALE = {"pair": 0, "query": 1, "mean": 2}
 CONVENTION = {"letor": 0, "lightgbm": 1, "xgboost": 2, "xgboost_minus": 3}
 HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3, "auto": 4}
-HEAD_NORMALISER = {"candidates": 0, "exact": 1}
+HEAD_NORMALISER = {"candidates": 0, "exact": 1, "sampled": 2}
 HEAD_COMBINE = {"largest": 0, "sum": 1}
 HEAD_AUTO = 2**32 - 1
 HITS_MAX_FEATURE = 2**28 - 1
@@ -712,6 +712,8 @@ class TranslatorOptions(ctypes.Structure):
         ("batch", c_uint32),
         ("unknown", c_bool),
         ("replace_unk", c_bool),
+        ("on_states", c_void_p),
+        ("on_states_user", c_void_p),
     ]
 
 

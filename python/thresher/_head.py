@@ -271,7 +271,8 @@ class Head(Model):
                      those that hash as the state does; "planes", the n_shortlist best by plane codes; "auto",
                      "full" or "planes", whichever was faster here for so many states when it was first asked
         normaliser   what log-probabilities are of: "candidates", the words that have a chance; "exact", all words,
-                     which are scored once more for it; None: no log-probabilities, and None in their place
+                     which are scored once more for it; "sampled", all words as some of them estimate it, not on GPUs;
+                     None: no log-probabilities, and None in their place
         always       words that have a chance with every screen
         group        so many states, one behind the other, share their candidates; 0: all of them
         n_frequent   None: 1000, or with "planes" none

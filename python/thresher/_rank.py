@@ -20,7 +20,7 @@ from ._quality import rank_quality
 from ._ranking import Ranking, column, features_of
 from ._train import number
 
-_PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "threads")
+_PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "threads", "device")
 _UNCHANGED = "$UNCHANGED$"  # as scikit-learn has it
 
 
@@ -112,6 +112,7 @@ class RankSVM:
     scale       what C is the cost of: "pair", "query", all pairs of a query, or "mean", all pairs
     warm_start  fit begins at coef_, where there is one
     threads     how many work; None: as many as the process may use
+    device      where fit and cross_validate go over dense rows: "cpu", "cuda", "cuda:N" or "auto"; the model is the same
 
     After fit: coef_, float64 [n_features]; n_features_in_; n_iter_; report_, a RankReport.
     """
@@ -126,6 +127,7 @@ class RankSVM:
         scale: str = "pair",
         warm_start: bool = False,
         threads: int | None = None,
+        device: str = "cpu",
     ) -> None:
         self.C = C
         self.epsilon = epsilon
@@ -134,6 +136,7 @@ class RankSVM:
         self.scale = scale
         self.warm_start = warm_start
         self.threads = threads
+        self.device = device
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor by name."""
@@ -203,9 +206,9 @@ class RankSVM:
         on_step        called with a RankStep where training begins and after each Newton step
 
         Raises ArgumentError (no pairs, features that tell nothing, a parameter or a value out of range), CanceledError,
-        ValueError or TypeError. Ctrl-C stops it, too; coef_ is then what it was.
+        DeviceError or UnsupportedError (of a GPU), ValueError or TypeError. Ctrl-C stops it, too; coef_ is then what it was.
         """
-        options, context, x = self._options(), shared_context(self.threads), features_of(X)
+        options, context, x = self._options(), shared_context(self.threads, self.device), features_of(X)
         start, model, report = c_void_p(), c_void_p(), _abi.RankReport()
         _tell_steps(options, on_step)
         try:
@@ -248,7 +251,7 @@ class RankSVM:
         their queries: float64 [len(Cs)]. Queries are dealt to folds by the seed. Training begins at the model of the C
         before. The rest is as in fit.
         """
-        options, context, x = self._options(), shared_context(self.threads), features_of(X)
+        options, context, x = self._options(), shared_context(self.threads, self.device), features_of(X)
         costs = np.ascontiguousarray(np.atleast_1d(_arrays.as_numpy(Cs, "Cs")), np.float64)
         if costs.ndim != 1:
             raise ValueError(f"Cs: an array of shape {list(costs.shape)} was given: [n] is wanted")

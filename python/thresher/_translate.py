@@ -113,7 +113,7 @@ class Translator(Model):
         screen          which words have their logits computed: "full", "frequent", "wta" or "planes", with frequent,
                         threshold and shortlist as `thresher translate` has them
         group           0: the beams of a text share their candidates
-        normaliser      over what probabilities add up to 1: "candidates", or "exact", all words
+        normaliser      over what probabilities add up to 1: "candidates", "exact", all words, or "sampled", these by a sample
         head            a file that `thresher head build` made of the model; None: it is made anew
         penalty         what log-probabilities are divided by: "none"; "wu", ((5 + n) / 6)^length_penalty; "length",
                         n^length_penalty

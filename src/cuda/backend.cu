@@ -266,7 +266,13 @@ static const thr_backend backend = {THR_BACKEND_VERSION,
                                     thr_cuda_plane_back,
                                     thr_cuda_residual,
                                     thr_cuda_residual_back,
-                                    thr_cuda_match};
+                                    thr_cuda_match,
+                                    thr_cuda_rank_scores,
+                                    thr_cuda_rank_order,
+                                    thr_cuda_rank_costs,
+                                    thr_cuda_rank_bend,
+                                    thr_cuda_rank_add,
+                                    thr_cuda_rank_diagonal};
 
 extern "C" THR_API const thr_backend *thr_backend_get(void) {
     return &backend;

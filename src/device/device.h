@@ -4,9 +4,9 @@
  *
  * A backend is a library of its own (libthresher_cuda.so), loaded at run time, so that the core needs no CUDA. It gives
  * memory, streams and the operations of ops.h, hit_ops.h and head_ops.h, which searches are made of, and of
- * learn_ops.h, which training is; what they are put together to is decided by who calls them. Functions that take a
- * stream return before the work is done; work of one stream is done in order, and a failure may be told by a later
- * call.
+ * learn_ops.h and rank_ops.h, which training is; what they are put together to is decided by who calls them. Functions
+ * that take a stream return before the work is done; work of one stream is done in order, and a failure may be told by
+ * a later call.
  *
  * Threads: a device may be used from several threads at once, a stream by one at a time.
  * Errors:  THR_ENOMEM where device or pinned memory is exhausted, the device goes on; THR_EDEVICE for everything else,
@@ -19,6 +19,7 @@
 #include "device/hit_ops.h"
 #include "device/learn_ops.h"
 #include "device/ops.h"
+#include "device/rank_ops.h"
 
 #include <thresher/device.h>
 
@@ -29,7 +30,7 @@ extern "C" {
 typedef struct thr_device thr_device; /* one GPU, opened */
 typedef struct thr_stream thr_stream;
 
-enum { THR_BACKEND_VERSION = 5 }; /* changes with this struct and those of ops.h and its neighbours */
+enum { THR_BACKEND_VERSION = 6 }; /* changes with this struct and those of ops.h and its neighbours */
 
 typedef struct thr_backend {
     uint32_t version;
@@ -98,6 +99,13 @@ typedef struct thr_backend {
     thr_status (*residual)(thr_stream *stream, const thr_residual_op *op, thr_error *err);
     thr_status (*residual_back)(thr_stream *stream, const thr_residual_back_op *op, thr_error *err);
     thr_status (*match)(thr_stream *stream, const thr_match_op *op, thr_error *err);
+
+    thr_status (*rank_scores)(thr_stream *stream, const thr_rank_scores_op *op, thr_error *err);
+    thr_status (*rank_order)(thr_stream *stream, const thr_rank_order_op *op, thr_error *err);
+    thr_status (*rank_costs)(thr_stream *stream, const thr_rank_costs_op *op, thr_error *err);
+    thr_status (*rank_bend)(thr_stream *stream, const thr_rank_bend_op *op, thr_error *err);
+    thr_status (*rank_add)(thr_stream *stream, const thr_rank_add_op *op, thr_error *err);
+    thr_status (*rank_diagonal)(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err);
 } thr_backend;
 
 /* The one name a backend's library exports. */

@@ -63,6 +63,11 @@ thr_status thr_head_query_device(thr_head *head, thr_head_room *room, const thr_
     *done = false;
     if (head->context->gpus == NULL)
         return THR_OK;
+    if (answers->log_probs != NULL && plan->options->normaliser == THR_HEAD_NORMALISER_SAMPLED && !plan->all)
+        return !thr_gpus_required(head->context)
+                   ? THR_OK
+                   : thr_fail(err, THR_EUNSUPPORTED,
+                              "no GPU samples a normaliser: take candidates or exact, or the CPU");
     THR_TRY(get_device(head, cpu_seconds(head, plan, exact), &device, err));
     if (device == NULL)
         return THR_OK;

@@ -42,6 +42,8 @@ void thr_head_room_free(void *piece) {
     thr_release(context, room->columns);
     thr_release(context, room->tiles);
     thr_release(context, room->normalisers);
+    thr_release(context, room->sampled);
+    thr_head_sample_free(context, &room->sample);
     thr_release(context, room->coded);
     thr_release(context, room->found);
     thr_release(context, room->estimates);
@@ -70,7 +72,7 @@ static thr_status check_options(const thr_head_contents *c, const thr_head_query
                         k == 0 ? "" : ", and no more than it has");
     if ((unsigned)o->screen > THR_HEAD_SCREEN_AUTO)
         return thr_fail(err, THR_EINVAL, "there is no screen number %d", (int)o->screen);
-    if ((unsigned)o->normaliser > THR_HEAD_NORMALISER_EXACT)
+    if ((unsigned)o->normaliser > THR_HEAD_NORMALISER_SAMPLED)
         return thr_fail(err, THR_EINVAL, "there is no normaliser number %d", (int)o->normaliser);
     if ((unsigned)o->combine > THR_HEAD_COMBINE_SUM)
         return thr_fail(err, THR_EINVAL, "there is no way number %d to put hits together", (int)o->combine);
@@ -179,6 +181,12 @@ static thr_status ask(const thr_head *head, thr_head_room *room, const thr_head_
         thr_head_normalise(head, room, p->n_states, room->normalisers);
         note_time(&since, &p->times->exact);
         answers->normalisers = room->normalisers;
+    }
+    answers->sampled = answers->log_probs != NULL && p->options->normaliser == THR_HEAD_NORMALISER_SAMPLED && !p->all;
+    if (answers->sampled) {
+        double since = thr_clock();
+        THR_TRY(thr_head_sample_states(head, room, p->n_states, err));
+        note_time(&since, &p->times->exact);
     }
     for (size_t first = 0; first < p->n_states; first += p->group)
         THR_TRY(ask_group(head, room, p, first, answers, err));

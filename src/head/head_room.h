@@ -22,6 +22,16 @@ typedef struct thr_head_sum {
     float largest;
 } thr_head_sum;
 
+/*
+ * Words spread over the order of frequency: all of the first ranks, then one of every 2^j; ascending. words[i] stands
+ * for weights[i] words.
+ */
+typedef struct thr_head_sample {
+    uint32_t *words;
+    float *weights;
+    uint32_t n;
+} thr_head_sample;
+
 struct thr_head_room {
     thr_context *context;
     float *states; /* n_dims each */
@@ -34,6 +44,8 @@ struct thr_head_room {
     float *columns;            /* states of a round, packed */
     float *tiles;              /* for the products of a tile, one a thread */
     double *normalisers;       /* of states */
+    thr_head_sample sample;    /* words whose logits stand for those of others */
+    float *sampled;            /* logits of the sample, sample.n a state */
     thr_scan *scan;            /* with planes: what it takes, states with the bias's 1, and the words it finds */
     float *coded;
     uint64_t *found;
@@ -43,7 +55,7 @@ struct thr_head_room {
     uint8_t *cells;   /* and its code */
     size_t states_capacity, codes_capacity, always_capacity, marks_capacity, words_capacity, n_collectors,
         sums_capacity, columns_capacity, tiles_capacity, normalisers_capacity, coded_capacity, found_capacity,
-        estimates_capacity, logits_capacity, part_capacity, cells_capacity;
+        estimates_capacity, logits_capacity, part_capacity, cells_capacity, sampled_capacity;
     uint32_t n_counted; /* words that counter is made for */
 };
 
@@ -101,6 +113,7 @@ typedef struct thr_head_answers {
     float *logits; /* or NULL */
     float *log_probs;
     const double *normalisers; /* ln of the sum of exponentials, a state; or NULL: of the words that are scored */
+    bool sampled;              /* and of what room->sampled says of others, which room->marks has not */
 } thr_head_answers;
 
 /* Memory for scoring up to n_words words and the best k of them. THR_ENOMEM. */
@@ -112,6 +125,17 @@ thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t
  */
 thr_status thr_head_score(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words,
                           size_t first, size_t n, const thr_head_answers *answers, thr_error *err);
+
+/* Logits of n_words words (ascending) for the first n states, n_words a state, to logits. */
+void thr_head_logits(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words, size_t n,
+                     float *logits);
+
+/* room->sample, once, and its logits for the first n states. THR_ENOMEM. */
+thr_status thr_head_sample_states(const thr_head *head, thr_head_room *room, size_t n, thr_error *err);
+void thr_head_sample_free(thr_context *context, thr_head_sample *sample);
+
+/* A normaliser of candidates alone, with what the sample's other words add to it for a state. */
+double thr_head_add_sampled(const thr_head_room *room, size_t state, double normaliser);
 
 /* normalisers[i], of the first n states: ln of the sum of the exponentials of all words' logits. */
 void thr_head_normalise(const thr_head *head, thr_head_room *room, size_t n, double *normalisers);

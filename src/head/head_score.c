@@ -7,6 +7,7 @@
  * places as there are words and states.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "head/head_room.h"
@@ -22,6 +23,7 @@ typedef struct scoring {
     thr_head_states states; /* THR_HEAD_ROUND at most */
     bool sums;              /* of exponentials are wanted */
     uint32_t k;             /* 0: no best ones */
+    float *kept;            /* or NULL: where all logits go, n_words a state of the round */
 } scoring;
 
 /* ------------------------------------------------------------------------------------------------ a tile */
@@ -62,6 +64,8 @@ static void score_tile(void *arg, size_t tile, uint32_t worker) {
             logits[j] += c->bias[words != NULL ? words[j] : first + j];
         if (s->sums)
             s->room->sums[tile * THR_HEAD_ROUND + i] = sum_up(kernels, logits, n);
+        if (s->kept != NULL)
+            memcpy(s->kept + i * s->n_words + first, logits, n * sizeof *logits);
         if (s->k > 0)
             collect(&s->room->collectors[worker * THR_HEAD_ROUND + i], words, first, logits, n);
     }
@@ -99,9 +103,9 @@ static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr
     if (best->n < a->k)
         return thr_fail(err, THR_ERANGE, "state %zu has logits that are no numbers: verify the head's file", state);
     thr_candidates_sort(best->items, best->n);
-    const double normaliser = a->log_probs == NULL     ? 0
-                              : a->normalisers != NULL ? a->normalisers[state]
-                                                       : normaliser_of(s, i);
+    double normaliser = a->log_probs == NULL ? 0 : a->normalisers != NULL ? a->normalisers[state] : normaliser_of(s, i);
+    if (a->log_probs != NULL && a->sampled)
+        normaliser = thr_head_add_sampled(s->room, state, normaliser);
     for (uint32_t j = 0; j < a->k; j++) {
         a->words[state * a->k + j] = (uint32_t)best->items[j].row;
         if (a->logits != NULL)
@@ -171,5 +175,19 @@ void thr_head_normalise(const thr_head *head, thr_head_room *room, size_t n, dou
         thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
         for (size_t i = 0; i < s.states.n; i++)
             normalisers[first + i] = normaliser_of(&s, i);
+    }
+}
+
+void thr_head_logits(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words, size_t n,
+                     float *logits) {
+    scoring s = {.head = head,
+                 .room = room,
+                 .words = words,
+                 .n_words = n_words,
+                 .n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE};
+    for (size_t first = 0; first < n; first += s.states.n) {
+        begin_round(&s, first, n - first);
+        s.kept = logits + first * n_words;
+        thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
     }
 }

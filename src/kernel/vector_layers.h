@@ -82,7 +82,7 @@ THR_ALWAYS void thr_sum_chunk(float *out, const thr_gather *g, size_t c, size_t 
             break;
         row = table + g->rows[r] * g->n_columns;
         const float weight = scaled ? g->weights[r] : 1.0f;
-        THR_UNROLL
+        /* Short enough to be unrolled untold; gcc takes being told to for the loop over rows, too: sixteen of it. */
         for (size_t v = 0; v < vectors; v++)
             sums[v] += scaled ? weight * thr_load(row + v * LANES) : thr_load(row + v * LANES);
     }
@@ -160,8 +160,10 @@ THR_ALWAYS thr_neighbours thr_words_at(const float *vectors, const uint32_t *wor
                             t + 1 == n_words ? NULL : vectors + words[t + 1] * 3 * n + 2 * n};
 }
 
-static inline void thr_window_max_rest(float *best, uint16_t *where, const float *vectors, const uint32_t *words,
-                                       size_t n_words, const float *bias, size_t first, size_t n_columns) {
+/* Columns that fill no two vectors, few where there are any: compiled for size, as vectors would not pay. */
+__attribute__((cold)) static void thr_window_max_rest(float *best, uint16_t *where, const float *vectors,
+                                                      const uint32_t *words, size_t n_words, const float *bias,
+                                                      size_t first, size_t n_columns) {
     for (size_t t = 0; t < n_words; t++) {
         const thr_neighbours at = thr_words_at(vectors, words, n_words, t, n_columns);
         for (size_t c = first; c < n_columns; c++) {

@@ -89,6 +89,7 @@ thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *rank
     if (status != THR_OK)
         return status;
     THR_TRY_OUT(thr_rank_solver_start(problem, &solver, err));
+    THR_TRY_OUT(thr_rank_solver_choose_device(&solver, err));
     solver.epsilon = options.epsilon;
     solver.most_steps = options.most_steps;
     THR_TRY_OUT(thr_alloc(context, (size_t)view.n_queries, sizeof *folds, &folds, "folds of queries", err));

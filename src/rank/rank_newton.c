@@ -26,7 +26,7 @@ static double residual_share(const thr_rank_solver *solver) {
 static thr_status find_step(thr_rank_solver *solver, thr_error *err) {
     const uint32_t n = solver->n;
     const double share = residual_share(solver);
-    thr_rank_preconditioner_set(&solver->preconditioner, solver->diagonal);
+    THR_TRY(thr_rank_solver_precondition(solver, err));
     memset(solver->step, 0, n * sizeof(double));
     for (uint32_t d = 0; d < n; d++)
         solver->r[d] = -solver->gradient[d];

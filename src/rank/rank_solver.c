@@ -29,7 +29,9 @@ void thr_rank_solver_end(thr_rank_solver *solver) {
     if (solver->problem == NULL)
         return;
     thr_context *context = solver->problem->context;
+    thr_rank_device_free(solver->device);
     thr_rank_preconditioner_end(&solver->preconditioner);
+    thr_release(context, solver->device_w);
     thr_release(context, solver->costs);
     thr_release(context, solver->w);
     thr_release(context, solver->gradient);
@@ -48,15 +50,16 @@ thr_status thr_rank_solver_read(thr_rank_solver *solver, thr_error *err) {
 
 thr_status thr_rank_solver_product(thr_rank_solver *solver, const double *v, double *out, thr_error *err) {
     const double start = thr_clock();
-    thr_rank_product(solver->problem, v, out);
+    THR_TRY(thr_rank_solver_multiply(solver, v, out, err));
     solver->product_seconds += thr_clock() - start;
     solver->n_products++;
     return thr_rank_solver_read(solver, err);
 }
 
 thr_status thr_rank_solver_evaluate(thr_rank_solver *solver, bool diagonal, thr_error *err) {
-    solver->value = thr_rank_evaluate(solver->problem, solver->w, solver->gradient,
-                                      diagonal && solver->preconditioner.is_diagonal ? solver->diagonal : NULL);
+    THR_TRY(thr_rank_solver_f(solver, solver->gradient,
+                              diagonal && solver->preconditioner.is_diagonal ? solver->diagonal : NULL, &solver->value,
+                              err));
     solver->norm = sqrt(thr_rank_inner(solver->gradient, solver->gradient, solver->n));
     if (!isfinite(solver->value) || !isfinite(solver->norm))
         return thr_fail(err, THR_ERANGE,

@@ -18,6 +18,7 @@
 #include <thresher/rank.h>
 
 #include "base/progress.h"
+#include "rank/rank_device.h"
 #include "rank/rank_precondition.h"
 
 typedef struct thr_rank_solver {
@@ -30,8 +31,10 @@ typedef struct thr_rank_solver {
     double *gradient, *step; /* at w; from w */
     double *diagonal;        /* of the Hessian, about; where the preconditioner wants it */
     thr_rank_preconditioner preconditioner;
-    double *r, *z, *p, *hp; /* of conjugate gradients; r: minus gradient, minus H step */
-    double *costs;          /* n_queries: the problem's, while a part of the queries is looked at */
+    double *r, *z, *p, *hp;  /* of conjugate gradients; r: minus gradient, minus H step */
+    double *costs;           /* n_queries: the problem's, while a part of the queries is looked at */
+    thr_rank_device *device; /* or NULL: f and products are the CPU's */
+    double *device_w;        /* of the device's last evaluation */
     double value, norm, first_norm;
     thr_rank_step_fn on_step; /* or NULL */
     void *on_step_user;
@@ -44,6 +47,12 @@ typedef struct thr_rank_solver {
 /* THR_ENOMEM. w is 0. */
 thr_status thr_rank_solver_start(thr_rank_problem *problem, thr_rank_solver *solver, thr_error *err);
 void thr_rank_solver_end(thr_rank_solver *solver);
+
+/*
+ * Evaluate and multiply on the context's GPU from now on, if there is one and "auto" finds the problem worth it
+ * (context/gpus.h). THR_EUNSUPPORTED with "cuda" for sparse rows; THR_ENOMEM; THR_EDEVICE.
+ */
+thr_status thr_rank_solver_choose_device(thr_rank_solver *solver, thr_error *err);
 
 /*
  * From solver->w to the least of f by the problem's costs. *converged: whether epsilon was reached; it may not be for
@@ -60,11 +69,20 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
 thr_status thr_rank_newton_step(thr_rank_solver *solver, bool *moved, thr_error *err);
 thr_status thr_rank_trust_step(thr_rank_solver *solver, double *radius, bool *moved, thr_error *err);
 
-/* Evaluate at w. THR_ERANGE; THR_ECANCELED. */
+/* Evaluate at w. THR_ERANGE; THR_ECANCELED; a device's failures, here and below. */
 thr_status thr_rank_solver_evaluate(thr_rank_solver *solver, bool diagonal, thr_error *err);
 
 /* out = H v, counted and timed. THR_ECANCELED. */
 thr_status thr_rank_solver_product(thr_rank_solver *solver, const double *v, double *out, thr_error *err);
+
+/*
+ * f at w, a product with the Hessian of the last evaluation, and the preconditioner for that: by the device, or, where
+ * there is none or it fails a solver that may do without, the CPU. Nothing is counted. THR_EDEVICE; THR_ENOMEM.
+ */
+thr_status thr_rank_solver_f(thr_rank_solver *solver, double *gradient, double *diagonal, double *value,
+                             thr_error *err);
+thr_status thr_rank_solver_multiply(thr_rank_solver *solver, const double *v, double *out, thr_error *err);
+thr_status thr_rank_solver_precondition(thr_rank_solver *solver, thr_error *err);
 
 /* Count a reading of X, and ask whether to go on. */
 thr_status thr_rank_solver_read(thr_rank_solver *solver, thr_error *err);

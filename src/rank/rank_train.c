@@ -107,6 +107,7 @@ thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, cons
     thr_rank_costs(problem, &options, NULL);
     THR_TRY_OUT(check_costs(problem, err));
     THR_TRY_OUT(thr_rank_solver_start(problem, &solver, err));
+    THR_TRY_OUT(thr_rank_solver_choose_device(&solver, err));
     solver.epsilon = options.epsilon;
     solver.most_steps = options.most_steps;
     solver.on_step = options.on_step;

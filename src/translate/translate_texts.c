@@ -68,16 +68,21 @@ static thr_status take_texts(thr_translator *t, const char *const *texts, const 
 /* ------------------------------------------------------------------------------------------------ the decoder */
 
 static thr_status start(void *self, uint64_t n_sentences, thr_error *err) {
-    return thr_seq2seq_begin(self, NULL, (size_t)n_sentences, err);
+    thr_translator *t = self;
+    return thr_seq2seq_begin(&t->work, NULL, (size_t)n_sentences, err);
 }
 
 static thr_status step(void *self, const uint32_t *words, uint64_t n, float *states, thr_error *err) {
-    (void)n;
-    return thr_seq2seq_step(self, words, states, NULL, err);
+    thr_translator *t = self;
+    THR_TRY(thr_seq2seq_step(&t->work, words, states, NULL, err));
+    if (t->options.on_states != NULL)
+        t->options.on_states(t->options.on_states_user, states, n, (uint32_t)t->model.n_dims);
+    return THR_OK;
 }
 
 static thr_status reorder(void *self, const uint32_t *from, uint64_t n, thr_error *err) {
-    return thr_seq2seq_reorder(self, from, (size_t)n, err);
+    thr_translator *t = self;
+    return thr_seq2seq_reorder(&t->work, from, (size_t)n, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ batches */
@@ -113,7 +118,7 @@ static thr_status gather(thr_translator *t, size_t first, size_t n_left, size_t 
 }
 
 static thr_status translate_batch(thr_translator *t, size_t first, size_t n, thr_translations *result, thr_error *err) {
-    const thr_decoder decoder = {&t->work, start, step, reorder};
+    const thr_decoder decoder = {t, start, step, reorder};
     thr_beam_result found;
     THR_TRY(thr_seq2seq_encode(&t->work, t->batch_words, t->batch_starts, n, err));
     THR_TRY(thr_beam_search(t->beam, &decoder, n, t->max_lengths, &found, err));

@@ -63,34 +63,6 @@ static thr_status copy_name(thr_context *context, const char *name, char **copy,
     return THR_OK;
 }
 
-static thr_status make_head(thr_translator *t, const thr_translator_options *o, const thr_matrix *weights,
-                            const float *bias, thr_error *err) {
-    thr_head_build_options build;
-    thr_head_build_options_init(&build);
-    if (o->build != NULL) {
-        THR_TRY(thr_take_options(&build, sizeof build, o->build, sizeof build, "thr_head_build_options", err));
-    } else {
-        const thr_head_screen screen = o->query != NULL ? o->query->screen : THR_HEAD_SCREEN_FULL;
-        build.n_bands = screen == THR_HEAD_SCREEN_WTA ? build.n_bands : 0;
-        build.n_planes = screen == THR_HEAD_SCREEN_PLANES ? build.n_planes : 0;
-        build.n_places = build.n_places < weights->n_dims ? build.n_places : weights->n_dims;
-    }
-    build.bias = bias;
-    build.n_bias = weights->n_rows;
-    return thr_head_create(&t->context, weights, &build, &t->head, err);
-}
-
-static thr_status open_head(thr_translator *t, const char *path, const char *model, thr_error *err) {
-    THR_TRY(thr_head_open(&t->context, path, &t->head, err));
-    const thr_head_info head = thr_head_get_info(t->head);
-    if (head.n_words != t->model.target.words.n || head.n_dims != t->model.n_dims)
-        return thr_fail(err, THR_EMISMATCH,
-                        "%s: a head of %" PRIu32 " words of %" PRIu32 " dimensions, and %s has %" PRIu32
-                        " of %zu: build it of the model's output.weight",
-                        path, head.n_words, head.n_dims, model, t->model.target.words.n, t->model.n_dims);
-    return THR_OK;
-}
-
 static thr_status make_beam(thr_translator *t, const thr_translator_options *o, thr_error *err) {
     const uint32_t never[] = {THR_WORD_START, THR_WORD_UNKNOWN};
     thr_beam_options beam;
@@ -121,10 +93,7 @@ static thr_status load(thr_translator *t, const char *path, const thr_translator
     }
     THR_TRY_OUT(copy_name(&t->context, thr_tensors_metadata(tensors, "source"), &t->source_name, err));
     THR_TRY_OUT(copy_name(&t->context, thr_tensors_metadata(tensors, "target"), &t->target_name, err));
-    if (o->head != NULL)
-        THR_TRY_OUT(open_head(t, o->head, path, err));
-    else
-        THR_TRY_OUT(make_head(t, o, &weights, bias, err));
+    THR_TRY_OUT(thr_translator_head(t, path, o, &weights, bias, err));
     THR_TRY_OUT(make_beam(t, o, err));
 out:
     thr_release(&t->context, bias);

@@ -68,4 +68,8 @@ thr_status thr_translator_take_nothing(thr_translator *translator, size_t text, 
 /* All that was made, in the order of the texts. THR_OK; THR_ENOMEM. */
 thr_status thr_translator_tell(thr_translator *translator, thr_translations *result, thr_error *err);
 
+/* t->head, of options or made of weights and bias; model is the file that has them. */
+thr_status thr_translator_head(thr_translator *t, const char *model, const thr_translator_options *options,
+                               const thr_matrix *weights, const float *bias, thr_error *err);
+
 #endif

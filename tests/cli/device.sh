@@ -147,6 +147,29 @@ same auto.model cpu.model
 fails 1 "$why" "$THRESHER" $train -o cuda.model --device cuda
 [ ! -e cuda.model ] || die "a model without a GPU"
 
+# ---------------------------------------------------------------------------------------------------------- rankings
+
+awk 'BEGIN { for (i = 0; i < 60; i++) printf "%d qid:%d 1:%d 2:%d\n", i * 7 % 5, i / 12, i * 11 % 17, i * 5 % 13 }' >rows.svm
+rank="rank train rows.svm -c 0.01"
+# shellcheck disable=SC2086 # words
+works "$THRESHER" $rank -o cpu.ranker --device cpu -v
+says 'rows were gone over by the CPU$' err
+# shellcheck disable=SC2086
+works "$THRESHER" $rank -o auto.ranker -v --json # too few to look for a GPU
+says 'rows were gone over by the CPU$' err
+says '"device":"cpu"}' out
+same auto.ranker cpu.ranker
+# shellcheck disable=SC2086
+fails 1 "$why" "$THRESHER" $rank -o cuda.ranker --device cuda
+[ ! -e cuda.ranker ] || die "a ranker without a GPU"
+works env THR_CUDA_LIBRARY="$given" "$THRESHER" info --json
+if grep -q '"number":0,[^{]*"usable":true' out; then
+    # shellcheck disable=SC2086
+    works env THR_CUDA_LIBRARY="$given" "$THRESHER" $rank -o cuda.ranker -v --device cuda
+    says 'rows were gone over by cuda:0 (' err
+    same cuda.ranker cpu.ranker
+fi
+
 # ---------------------------------------------------------------------------------------------------------- broken GPUs
 
 # A library that shows two GPUs, neither of which can be used.

@@ -23,6 +23,20 @@ full=$(bleu full.de)
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o planes.de --screen planes --normaliser exact
 same full.de planes.de
 
+works "$THRESHER" translate "$data/en-de.safetensors" test.en -o sampled.de --screen planes --normaliser sampled \
+    --shortlist 300
+same full.de sampled.de
+
+# the states that the head was asked with: a screen can be measured on them
+works "$THRESHER" translate "$data/en-de.safetensors" test.en -o again.de --states states.npy
+same full.de again.de
+works "$THRESHER" head build "$data/en-de.safetensors" -o model.head --tensor output.weight
+works "$THRESHER" head query model.head states.npy -k 5 --screen planes --measure --json
+says '"recall":\(1\|0.99[0-9]*\)[,}]' out
+fails 2 'standard output has the translations' "$THRESHER" translate "$data/en-de.safetensors" test.en --states -.fvecs
+fails 2 'states.txt: the ending must be' "$THRESHER" translate "$data/en-de.safetensors" test.en --states states.txt
+[ ! -e states.txt ] || die "a file that was refused"
+
 # few words cost
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o frequent.de --screen frequent --frequent 500
 frequent=$(bleu frequent.de)

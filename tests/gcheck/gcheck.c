@@ -3,7 +3,7 @@
  * gcheck - tests searches on GPUs, and the operations of training, against the same on the CPU, and times them.
  *
  *   gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]
- *   gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads]
+ *   gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads|rank]
  *
  * Devices are found as the library finds them, so the environment variable THR_CUDA_LIBRARY may name the backend that
  * was compiled for the emulator; sizes are then small and times say nothing.
@@ -179,8 +179,9 @@ typedef struct words {
 } words;
 
 static int usage(void) {
-    (void)fprintf(stderr, "usage: gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]\n"
-                          "       gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads]\n");
+    (void)fprintf(stderr,
+                  "usage: gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]\n"
+                  "       gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads|rank]\n");
     return 2;
 }
 
@@ -212,8 +213,8 @@ static bool read_words(int argc, char **argv, gcheck *g, words *w) {
         else
             return false;
     }
-    return w->test != w->bench &&
-           (wants(w, "scale") || wants(w, "recall") || wants(w, "learn") || wants(w, "hits") || wants(w, "heads"));
+    return w->test != w->bench && (wants(w, "scale") || wants(w, "recall") || wants(w, "learn") || wants(w, "hits") ||
+                                   wants(w, "heads") || wants(w, "rank"));
 }
 
 int main(int argc, char **argv) {
@@ -239,6 +240,8 @@ int main(int argc, char **argv) {
     if (w.test)
         gcheck_heads(&g, false);
     if (w.test)
+        gcheck_rank(&g, false);
+    if (w.test)
         gcheck_test(&g);
     if (w.bench && wants(&w, "scale"))
         gcheck_bench_scale(&g);
@@ -252,6 +255,8 @@ int main(int argc, char **argv) {
         gcheck_fused(&g, true);
     if (w.bench && wants(&w, "heads"))
         gcheck_heads(&g, true);
+    if (w.bench && wants(&w, "rank"))
+        gcheck_rank(&g, true);
     thr_scan_free(g.scan);
     thr_devices_close(g.context, g.opened_all);
     thr_devices_close(g.context, g.opened_one);

@@ -231,6 +231,13 @@ void gcheck_fused(gcheck *g, bool timed);
  */
 void gcheck_heads(gcheck *g, bool timed);
 
+/*
+ * RankSVM solved by trees and by sweeps beside the CPU's: rank.rows, rank.features, rank.compared and rank.wrong; and,
+ * where they are timed, rank.WAY_s of a whole solution by WAY cpu, trees and sweeps, rank.WAY_product_s of a product
+ * with the Hessian, and rank.copied_s of the copy to the device.
+ */
+void gcheck_rank(gcheck *g, bool timed);
+
 /* ------------------------------------------------------------------------------------------------ timing */
 
 typedef struct gcheck_stages {

@@ -378,6 +378,31 @@ static void errors_are_those_of_the_cpu(void **state) {
     free(bad);
 }
 
+static void a_sampled_normaliser_is_the_cpus(void **state) {
+    (void)state;
+    static const char *const devices[] = {"cpu", "auto", "cuda"};
+    answer answers[3];
+    for (int i = 0; i < 3; i++) {
+        thr_context *context = make_context(devices[i]);
+        thr_head *head = head_make(context, &given.drawn);
+        thr_head_query_options o = given_options();
+        thr_error err;
+        o.normaliser = THR_HEAD_NORMALISER_SAMPLED;
+        head->cpu_seconds = 1e9; /* a GPU is worth it */
+        answers[i] = answer_make(FEW, 6);
+        const thr_status status = try_ask(head, given.states, 6, &o, &answers[i], &err);
+        if (i == 2)
+            assert_error(status, THR_EUNSUPPORTED, &err, "no GPU samples a normaliser");
+        else
+            assert_ok(status, &err);
+        thr_head_free(head);
+        thr_context_free(context);
+    }
+    assert_true(is_same(&answers[0], &answers[1]));
+    for (int i = 0; i < 3; i++)
+        answer_free(&answers[i]);
+}
+
 static void auto_takes_a_gpu_once_queries_are_worth_it(void **state) {
     (void)state;
     for (int worth = 0; worth < 2; worth++) {
@@ -503,6 +528,7 @@ int main(void) {
         cmocka_unit_test(keys_in_the_stash_are_found),
         cmocka_unit_test(memory_is_counted_and_kept),
         cmocka_unit_test(errors_are_those_of_the_cpu),
+        cmocka_unit_test(a_sampled_normaliser_is_the_cpus),
         cmocka_unit_test(auto_takes_a_gpu_once_queries_are_worth_it),
         cmocka_unit_test(auto_adds_up_what_queries_have_taken),
         cmocka_unit_test(every_failure_is_told_or_made_up_for),

@@ -104,7 +104,7 @@ static void bad_queries_are_told(void **state) {
         {good, 301, THR_EINVAL,
          "the best 301 words of a head that has 300: ask for 1 or more, and no more than it has"},
         {good, 1, THR_EINVAL, "there is no screen number 5"},
-        {good, 1, THR_EINVAL, "there is no normaliser number 2"},
+        {good, 1, THR_EINVAL, "there is no normaliser number 3"},
         {good, 1, THR_EINVAL, "there is no way number 2 to put hits together"},
         {good, 1, THR_EINVAL, "301 frequent words of a head that has 300 words"},
         {good, 1, THR_EINVAL, "a threshold of 0 hits"},
@@ -114,7 +114,7 @@ static void bad_queries_are_told(void **state) {
         {good, 1, THR_EINVAL, "a shortlist of 301 words of a head that has 300"},
     };
     cases[2].options.screen = (thr_head_screen)5;
-    cases[3].options.normaliser = (thr_head_normaliser)2;
+    cases[3].options.normaliser = (thr_head_normaliser)3;
     cases[4].options.combine = (thr_head_combine)2;
     cases[5].options.n_frequent = 301;
     cases[6].options.threshold = 0;
@@ -185,7 +185,7 @@ static thr_status ask(thr_head *head, const thr_matrix *rows, int round, thr_err
     thr_head_query_options o;
     thr_head_query_options_init(&o);
     o.screen = (thr_head_screen)(round % 4);
-    o.normaliser = (thr_head_normaliser)(round / 4 % 2);
+    o.normaliser = (thr_head_normaliser)(round / 4 % 3);
     o.group = 5;
     o.n_frequent = 20;
     o.n_shortlist = 30;
@@ -204,7 +204,7 @@ static thr_status do_all(thr_context *context, const head_drawn *h, const thr_ma
         status = thr_head_save(head, PATH, true, err);
     if (status == THR_OK)
         status = thr_head_open(context, PATH, &opened, err);
-    for (int round = 0; round < 8 && status == THR_OK; round++)
+    for (int round = 0; round < 12 && status == THR_OK; round++)
         status = ask(opened, rows, round, err);
     if (status == THR_OK)
         status = thr_head_measure(opened, rows, 7, NULL, &recall, err);

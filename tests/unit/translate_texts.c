@@ -262,6 +262,36 @@ static void screens_that_let_all_words_by_answer_as_the_full_head(void **state) 
     model_free(m);
 }
 
+typedef struct told_states {
+    uint64_t n;
+    bool all_small; /* they come from tanh */
+} told_states;
+
+static void take_told(void *user, const float *states, uint64_t n, uint32_t n_dims) {
+    told_states *told = user;
+    assert_int_equal(n_dims, 12);
+    for (uint64_t i = 0; i < n * n_dims; i++)
+        told->all_small = told->all_small && fabsf(states[i]) <= 1;
+    told->n += n;
+}
+
+static void states_are_told_before_the_head_has_them(void **state) {
+    static drawn_texts all;
+    uint64_t rng = test_seed() + 6;
+    model *m = random_model(*state);
+    told_states told = {.all_small = true};
+    thr_translator_options o;
+    draw_texts(&all, &rng);
+    thr_translator_options_init(&o);
+    o.on_states = take_told;
+    o.on_states_user = &told;
+    thr_translator *t = open_it(*state, &o);
+    const thr_translations r = translate(t, all.at, TEXTS);
+    assert_true(told.n > TEXTS && told.n == r.n_states && told.all_small);
+    thr_translator_free(t);
+    model_free(m);
+}
+
 static void a_head_may_be_a_file(void **state) {
     static drawn_texts all;
     uint64_t rng = test_seed() + 4;
@@ -288,6 +318,11 @@ static void a_head_may_be_a_file(void **state) {
     o.build = &build;
     assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EINVAL, &err, "a head is a file's or built");
     o.build = NULL;
+    for (size_t i = 0; i < 40 * 12; i++)
+        model_values(m, "output.weight")[i] *= -1; /* another model of the same shape */
+    model_write(*state, m, PATH, NO_SKIP);
+    assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EMISMATCH, &err,
+                 " has other weights than in unit-translate-texts.safetensors");
     dictionary(*state);
     assert_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EMISMATCH, &err,
                  "a head of 40 words of 12 dimensions, and unit-translate-texts.safetensors has 7 of 14");
@@ -530,6 +565,7 @@ int main(void) {
         cmocka_unit_test(one_beam_is_the_greedy_choice_of_a_model_in_double),
         cmocka_unit_test(an_answer_does_not_depend_on_the_batch_or_the_threads),
         cmocka_unit_test(screens_that_let_all_words_by_answer_as_the_full_head),
+        cmocka_unit_test(states_are_told_before_the_head_has_them),
         cmocka_unit_test(a_head_may_be_a_file),
         cmocka_unit_test(lengths_have_limits),
         cmocka_unit_test(long_texts_are_batches_of_their_own),

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank_device.c - RankSVM on GPUs: the CPU's bits in every pass and in whole trainings, the reference beside them, and
+ * what is said and done where there are no GPUs, or they fail. The GPUs are emulated (tests/simt).
+ */
+#include "pairs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <thresher/rank.h>
+
+#include "context/gpus.h"
+#include "emulator.h"
+#include "rank/rank_solver.h"
+
+static test_emulator emulator;
+static thr_error error;
+
+/* "auto" finds every training worth a GPU in these. */
+static thr_context *make_context(const char *device, test_memory *memory) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_context_options_init(&options);
+    options.n_threads = 2;
+    options.device = device;
+    if (memory != NULL)
+        options.allocator = test_memory_allocator(memory);
+    assert_ok(thr_context_create(&options, &context, &error), &error);
+    if (context->gpus != NULL)
+        thr_gpus_expect_wake_up(context, -1e3);
+    return context;
+}
+
+static void end(thr_context *context) {
+    thr_context_free(context);
+    emulator.let_fail("none");
+    assert_int_equal(emulator.allocated() + emulator.pinned(), 0);
+}
+
+static double *random_vector(uint64_t *rng, size_t n, double scale) {
+    double *v = test_array(n, sizeof *v);
+    for (size_t d = 0; d < n; d++)
+        v[d] = scale * (double)test_normal(rng);
+    return v;
+}
+
+/* Weights of which some are 0. */
+static double *random_weights(uint64_t *rng, size_t n) {
+    double *v = test_array(n, sizeof *v);
+    for (size_t i = 0; i < n; i++)
+        v[i] = (double)thr_rng_below(rng, 8) * 0.375;
+    return v;
+}
+
+/* ------------------------------------------------------------------------------------------------ passes */
+
+typedef struct answers {
+    double value, *gradient, *diagonal, *product, *counts;
+} answers;
+
+static answers answers_make(const thr_ranking_view *view) {
+    const size_t n = view->n_features;
+    return (answers){0, test_array(n, sizeof(double)), test_array(n, sizeof(double)), test_array(n, sizeof(double)),
+                     test_array((size_t)view->n_rows, sizeof(double))};
+}
+
+static void answers_free(answers *a) {
+    free(a->gradient);
+    free(a->diagonal);
+    free(a->product);
+    free(a->counts);
+}
+
+static void take_counts(const thr_rank_problem *problem, answers *a) {
+    const thr_ranking_view *view = &problem->view;
+    for (uint64_t q = 0; q < view->n_queries; q++)
+        for (uint64_t u = view->offsets[q]; u < view->offsets[q + 1]; u++)
+            a->counts[u] = problem->n_pairs[q] != 0 && problem->costs[q] > 0 ? problem->counts[u] : 0;
+}
+
+static void ask_device(thr_rank_device *device, thr_rank_problem *problem, const double *w, const double *v,
+                       answers *a) {
+    assert_ok(thr_rank_device_evaluate(device, w, a->gradient, a->diagonal, &a->value, &error), &error);
+    assert_ok(thr_rank_device_product(device, v, a->product, &error), &error);
+    memset(problem->counts, 0, (size_t)problem->view.n_rows * sizeof(double));
+    assert_ok(thr_rank_device_counts(device, &error), &error);
+    take_counts(problem, a);
+}
+
+static bool same_bits(const double *a, const double *b, size_t n) {
+    return memcmp(a, b, n * sizeof *a) == 0;
+}
+
+static double distance(const double *a, const double *b, size_t n) {
+    double largest = 1e-300, most = 0;
+    for (size_t d = 0; d < n; d++) {
+        largest = fmax(largest, fmax(fabs(a[d]), fabs(b[d])));
+        most = fmax(most, fabs(a[d] - b[d]));
+    }
+    return most / largest;
+}
+
+/* Scores of some rows are made equal, others a margin of about 1 apart: whole numbers. */
+static void make_ties(test_ranking *made, double *w) {
+    const thr_ranking_view *view = &made->view;
+    for (uint64_t i = 0; i < view->n_rows * view->n_features; i++)
+        made->dense[i] = rintf(made->dense[i]);
+    for (uint32_t d = 0; d < view->n_features; d++)
+        w[d] = rint(2 * w[d]) / 2;
+}
+
+typedef struct shape {
+    uint64_t n_queries;
+    uint32_t longest, n_features;
+    test_labels labels;
+    double scale; /* of w */
+    bool ties, weighted;
+} shape;
+
+static const shape SHAPES[] = {
+    {1, 2, 1, TEST_LABELS_ALL, 1, false, false},        {5, 9, 3, TEST_LABELS_FEW, 0.1, false, true},
+    {6, 40, 8, TEST_LABELS_FEW, 1, true, false},        {7, 130, 17, TEST_LABELS_MANY, 0.1, false, false},
+    {12, 60, 9, TEST_LABELS_MIXED, 0.3, false, true},   {40, 12, 5, TEST_LABELS_MIXED, 1, true, true},
+    {3, 200, 19, TEST_LABELS_ALL, 3, false, false},     {4, 150, 7, TEST_LABELS_MANY, 0, false, true},
+    {2, 300, 66, TEST_LABELS_ALL, 0.01, false, true},   {30, 33, 4, TEST_LABELS_MIXED, 0.01, false, false},
+    {1, 2500, 3, TEST_LABELS_FEW, 0.3, false, false},   {1, 1500, 2, TEST_LABELS_ALL, 0.3, true, true},
+    {1, 700, 130, TEST_LABELS_MANY, 0.2, false, false},
+};
+enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+
+static test_ranking *make_ranking(uint64_t *rng, const shape *s) {
+    test_ranking *made = NULL;
+    do {
+        test_ranking_free(made);
+        made = test_ranking_make(rng, s->n_queries, s->longest, s->n_features, s->labels, false);
+    } while (test_pairs_count(made) == 0);
+    return made;
+}
+
+/* One query of a shape's longest may be drawn short: the largest of some is taken. */
+static test_ranking *make_long_ranking(uint64_t *rng, const shape *s) {
+    test_ranking *made = make_ranking(rng, s);
+    while (s->n_queries == 1 && s->longest > 500 && made->view.n_rows < s->longest * 3 / 4) {
+        test_ranking_free(made);
+        made = make_ranking(rng, s);
+    }
+    return made;
+}
+
+static void check_naive(const test_ranking *made, const double *costs, const double *w, const double *v,
+                        const answers *a) {
+    const size_t n = made->view.n_features;
+    double *wanted = test_array(n, sizeof *wanted);
+    const double value = test_pairs_value(made, costs, w);
+    assert_case(fabs(a->value - value) <= 1e-11 * value, "value %.17g is not %.17g", a->value, value);
+    test_pairs_gradient(made, costs, w, wanted);
+    assert_true(distance(a->gradient, wanted, n) < 1e-10);
+    test_pairs_product(made, costs, w, v, wanted);
+    assert_true(distance(a->product, wanted, n) < 1e-10);
+    free(wanted);
+}
+
+static void check_shape(thr_context *contexts[2], const thr_devices *devices, const shape *s, uint64_t *rng,
+                        int number) {
+    test_ranking *made = make_long_ranking(rng, s);
+    const thr_ranking_view *view = &made->view;
+    const size_t n = view->n_features, n_rows = (size_t)view->n_rows;
+    double *there = random_vector(rng, n, s->scale), *w = test_array(n, sizeof *w), *v = random_vector(rng, n, 1);
+    if (s->ties)
+        make_ties(made, there);
+    double *weights = s->weighted ? random_weights(rng, n_rows) : NULL;
+    thr_rank_problem *problems[2];
+    thr_rank_device *device = NULL;
+    answers cpu = answers_make(view), gpu = answers_make(view), swept = answers_make(view);
+    for (int i = 0; i < 2; i++)
+        assert_ok(thr_rank_problem_create(contexts[i], view, weights, &problems[i], &error), &error);
+    assert_ok(thr_rank_device_create(problems[1], devices, &device, &error), &error);
+    for (int round = 0; round < 2; round++) { /* of other costs, at 0 and somewhere else */
+        for (uint64_t q = 0; q < view->n_queries; q++)
+            problems[0]->costs[q] = problems[1]->costs[q] =
+                s->n_queries == 1 ? 0.5 : (double)thr_rng_below(rng, 4) * 0.3;
+        for (size_t d = 0; d < n; d++)
+            w[d] = round == 0 ? 0 : there[d];
+        cpu.value = thr_rank_evaluate(problems[0], w, cpu.gradient, cpu.diagonal);
+        thr_rank_product(problems[0], v, cpu.product);
+        take_counts(problems[0], &cpu);
+        ask_device(device, problems[1], w, v, &gpu);
+        const char *what = NULL;
+        if (!same_bits(&cpu.value, &gpu.value, 1))
+            what = "value";
+        else if (!same_bits(cpu.counts, gpu.counts, n_rows))
+            what = "counts";
+        else if (!same_bits(cpu.gradient, gpu.gradient, n))
+            what = "gradient";
+        else if (!same_bits(cpu.diagonal, gpu.diagonal, n))
+            what = "diagonal";
+        else if (!same_bits(cpu.product, gpu.product, n))
+            what = "product";
+        assert_case(what == NULL, "seed %llu, shape %d, round %d: another %s", (unsigned long long)test_seed(), number,
+                    round, what);
+        if (!s->weighted)
+            check_naive(made, problems[1]->costs, w, v, &gpu);
+        thr_rank_device_sweep(device, true);
+        ask_device(device, problems[1], w, v, &swept);
+        thr_rank_device_sweep(device, false);
+        assert_case(s->weighted || same_bits(cpu.counts, swept.counts, n_rows), "shape %d: sweeps count others",
+                    number);
+        assert_case(
+            fabs(swept.value - gpu.value) <= 1e-11 * gpu.value && distance(swept.gradient, gpu.gradient, n) < 1e-10 &&
+                distance(swept.product, gpu.product, n) < 1e-10 && distance(swept.counts, gpu.counts, n_rows) < 1e-12,
+            "shape %d, round %d: sweeps come to %.17g, not %.17g", number, round, swept.value, gpu.value);
+    }
+    thr_rank_device_free(device);
+    for (int i = 0; i < 2; i++)
+        thr_rank_problem_free(problems[i]);
+    answers_free(&cpu);
+    answers_free(&gpu);
+    answers_free(&swept);
+    free(weights);
+    free(there);
+    free(w);
+    free(v);
+    test_ranking_free(made);
+}
+
+static void passes_have_the_bits_of_the_cpu(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    thr_context *contexts[] = {make_context("cpu", NULL), make_context("cuda:1", NULL)};
+    for (int i = 0; i < N_SHAPES; i++)
+        check_shape(contexts, thr_gpus_get(contexts[1]), &SHAPES[i], &rng, i);
+    thr_context_free(contexts[0]);
+    end(contexts[1]);
+}
+
+/* ------------------------------------------------------------------------------------------------ trainings */
+
+/* The ranking as thr_ranking_from_matrix or _csr has it. */
+static thr_ranking *open_ranking(thr_context *context, const test_ranking *made) {
+    const thr_ranking_view *view = &made->view;
+    uint64_t *queries = test_array((size_t)view->n_rows, sizeof *queries);
+    thr_ranking *ranking = NULL;
+    for (uint64_t q = 0; q < view->n_queries; q++)
+        for (uint64_t r = view->offsets[q]; r < view->offsets[q + 1]; r++)
+            queries[r] = q;
+    const thr_matrix dense = thr_matrix_f32(made->dense, view->n_rows, view->n_features);
+    assert_ok(view->dense != NULL
+                  ? thr_ranking_from_matrix(context, &dense, view->labels, queries, &ranking, &error)
+                  : thr_ranking_from_csr(context, &view->sparse, view->labels, queries, &ranking, &error),
+              &error);
+    free(queries);
+    return ranking;
+}
+
+typedef struct trained {
+    thr_rank_model *model;
+    thr_rank_report report;
+    char device[256];
+    bool launched;
+} trained;
+
+static thr_status try_train(thr_context *context, const test_ranking *made, const thr_rank_options *options,
+                            trained *t) {
+    thr_ranking *ranking = open_ranking(context, made);
+    const uint64_t before = emulator.launches();
+    const thr_status status = thr_rank_train(context, ranking, options, &t->model, &t->report, &error);
+    t->launched = emulator.launches() > before;
+    (void)snprintf(t->device, sizeof t->device, "%s", thr_context_device(context));
+    thr_ranking_free(ranking);
+    return status;
+}
+
+static trained train(const char *device, const test_ranking *made, const thr_rank_options *options) {
+    thr_context *context = make_context(device, NULL);
+    trained t = {.model = NULL};
+    assert_ok(try_train(context, made, options, &t), &error);
+    /* The model is the context's: only its weights may stay. */
+    thr_rank_model *model = NULL;
+    static thr_context *keeper;
+    if (keeper == NULL)
+        keeper = make_context("cpu", NULL);
+    assert_ok(thr_rank_model_from_weights(keeper, thr_rank_model_weights(t.model), thr_rank_model_n_features(t.model),
+                                          &model, &error),
+              &error);
+    thr_rank_model_free(t.model);
+    t.model = model;
+    end(context);
+    return t;
+}
+
+static void assert_same_model(const trained *a, const trained *b) {
+    assert_true(a->report.objective == b->report.objective && a->report.n_steps == b->report.n_steps &&
+                a->report.n_products == b->report.n_products &&
+                a->report.pairwise_accuracy == b->report.pairwise_accuracy);
+    assert_true(same_bits(thr_rank_model_weights(a->model), thr_rank_model_weights(b->model),
+                          thr_rank_model_n_features(a->model)));
+}
+
+/* Both methods, with and without a matrix for the preconditioner, weights, costs a query, and a start. */
+static void trainings_end_with_the_bits_of_the_cpu(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 1;
+    static const shape shapes[] = {{12, 30, 6, TEST_LABELS_MIXED, 0, false, false},
+                                   {4, 20, 40, TEST_LABELS_FEW, 0, false, true},
+                                   {300, 5, 3, TEST_LABELS_MIXED, 0, true, false}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        test_ranking *made = make_ranking(&rng, &shapes[i]);
+        double *row_weights = shapes[i].weighted ? random_weights(&rng, (size_t)made->view.n_rows) : NULL;
+        double *query_weights = random_weights(&rng, (size_t)made->view.n_queries);
+        thr_rank_options options;
+        thr_rank_options_init(&options);
+        options.c = 0.1;
+        options.row_weights = row_weights;
+        options.query_weights = i == 1 ? NULL : query_weights;
+        trained first = {.model = NULL};
+        for (int round = 0; round < 2; round++) {
+            options.method = (thr_rank_method)((i + (size_t)round) % 2);
+            trained cpu = train("cpu", made, &options), gpu = train(round == 0 ? "cuda:1" : "auto", made, &options);
+            assert_true(!cpu.launched && gpu.launched && strncmp(gpu.device, "cuda:", 5) == 0);
+            assert_same_model(&cpu, &gpu);
+            thr_rank_model_free(cpu.model);
+            thr_rank_model_free(first.model);
+            first = gpu;
+            options.start = first.model;
+            options.c = 0.15;
+        }
+        thr_rank_model_free(first.model);
+        free(row_weights);
+        free(query_weights);
+        test_ranking_free(made);
+    }
+}
+
+static double solve(thr_rank_problem *problem, const thr_devices *devices, bool sweep, double *accuracy) {
+    thr_rank_solver solver;
+    bool converged = false;
+    uint64_t n_pairs = 0;
+    assert_ok(thr_rank_solver_start(problem, &solver, &error), &error);
+    solver.epsilon = 1e-8;
+    solver.most_steps = 100;
+    if (devices != NULL) {
+        assert_ok(thr_rank_solver_choose_device(&solver, &error), &error);
+        assert_non_null(solver.device);
+        thr_rank_device_sweep(solver.device, sweep);
+    }
+    assert_ok(thr_rank_solver_run(&solver, THR_RANK_LINE_SEARCH, &converged, &error), &error);
+    assert_true(converged);
+    const double value = solver.value;
+    *accuracy = (double)thr_rank_right_pairs(problem, solver.w, NULL, &n_pairs) / (double)n_pairs;
+    thr_rank_solver_end(&solver);
+    return value;
+}
+
+/* RankSVM's algorithm 2 for the whole way: another order of sums, the same least. */
+static void sweeps_come_to_the_same_least(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 2;
+    const shape s = {10, 40, 6, TEST_LABELS_MIXED, 0, false, false};
+    for (int round = 0; round < 2; round++) {
+        test_ranking *made = make_ranking(&rng, &s);
+        thr_context *context = make_context("cuda", NULL);
+        const thr_devices *devices = thr_gpus_get(context);
+        thr_rank_problem *problem = NULL;
+        double accuracies[3];
+        assert_ok(thr_rank_problem_create(context, &made->view, NULL, &problem, &error), &error);
+        for (uint64_t q = 0; q < made->view.n_queries; q++)
+            problem->costs[q] = 0.05;
+        const double least = solve(problem, NULL, false, &accuracies[0]);
+        assert_true(solve(problem, devices, false, &accuracies[1]) == least);
+        const double swept = solve(problem, devices, true, &accuracies[2]);
+        assert_case(fabs(swept - least) <= 1e-10 * least, "%.17g, not %.17g", swept, least);
+        assert_true(accuracies[0] == accuracies[1] && accuracies[0] == accuracies[2]);
+        thr_rank_problem_free(problem);
+        test_ranking_free(made);
+        end(context);
+    }
+}
+
+static void folds_are_judged_alike(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 3;
+    const shape s = {15, 12, 4, TEST_LABELS_FEW, 0, false, false};
+    static const double cs[] = {0.01, 1};
+    static const char *const devices[] = {"cpu", "cuda"};
+    test_ranking *made = make_ranking(&rng, &s);
+    double accuracies[2][2];
+    for (int i = 0; i < 2; i++) {
+        thr_context *context = make_context(devices[i], NULL);
+        thr_ranking *ranking = open_ranking(context, made);
+        assert_ok(thr_rank_cross_validate(context, ranking, NULL, cs, 2, 2, 1, accuracies[i], &error), &error);
+        thr_ranking_free(ranking);
+        end(context);
+    }
+    assert_true(same_bits(accuracies[0], accuracies[1], 2));
+    test_ranking_free(made);
+}
+
+/* ------------------------------------------------------------------------------------------------ what cannot be */
+
+static void sparse_rows_are_the_cpus(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 4;
+    test_ranking *made = NULL;
+    do {
+        test_ranking_free(made);
+        made = test_ranking_make(&rng, 6, 20, 5, TEST_LABELS_FEW, true);
+    } while (test_pairs_count(made) == 0);
+    trained cpu = train("cpu", made, NULL), chosen = train("auto", made, NULL);
+    assert_false(chosen.launched);
+    assert_same_model(&cpu, &chosen);
+    thr_context *context = make_context("cuda", NULL);
+    trained t = {.model = NULL};
+    assert_error(try_train(context, made, NULL, &t), THR_EUNSUPPORTED, &error,
+                 "GPUs learn from dense rows, and these are sparse: take the CPU, or, of few features, dense rows");
+    assert_null(t.model);
+    end(context);
+    thr_rank_model_free(cpu.model);
+    thr_rank_model_free(chosen.model);
+    test_ranking_free(made);
+}
+
+static void numbers_too_large_are_told_as_on_the_cpu(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 5;
+    const shape s = {3, 20, 4, TEST_LABELS_FEW, 0, false, false};
+    static const char *const devices[] = {"cpu", "cuda"};
+    test_ranking *made = make_ranking(&rng, &s);
+    thr_rank_options options;
+    thr_rank_options_init(&options);
+    options.c = 1e308;
+    for (uint64_t i = 0; i < made->view.n_rows * made->view.n_features; i++)
+        made->dense[i] *= 1e30F;
+    for (int i = 0; i < 2; i++) {
+        thr_context *context = make_context(devices[i], NULL);
+        trained t = {.model = NULL};
+        assert_error(try_train(context, made, &options, &t), THR_ERANGE, &error, "features or C are too large");
+        end(context);
+    }
+    test_ranking_free(made);
+}
+
+static void auto_takes_a_gpu_only_where_it_is_worth_it(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 6;
+    const shape s = {6, 20, 4, TEST_LABELS_FEW, 0, false, false};
+    test_ranking *made = make_ranking(&rng, &s);
+    thr_context *context = make_context("auto", NULL);
+    trained t = {.model = NULL};
+    thr_gpus_expect_wake_up(context, 10);
+    assert_ok(try_train(context, made, NULL, &t), &error);
+    assert_false(t.launched);
+    thr_rank_model_free(t.model);
+    end(context);
+    test_ranking_free(made);
+}
+
+/* Every allocation, copy and launch in turn, some of the later ones, until none is left to fail. */
+static void every_failure_is_told_or_made_up_for(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"alloc", "copy", "launch"};
+    uint64_t rng = test_seed() + 7;
+    const shape s = {3, 9, 3, TEST_LABELS_FEW, 0, false, false};
+    test_ranking *made = make_ranking(&rng, &s);
+    const trained right = train("cpu", made, NULL);
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
+        for (int required = 0; required < 2; required++) {
+            bool failed = true;
+            int n = 0;
+            for (int i = 1; failed; i += i < 40 ? 1 : 7, n++) {
+                thr_context *context = make_context(required ? "cuda" : "auto", NULL);
+                trained t = {.model = NULL};
+                char failure[32];
+                (void)snprintf(failure, sizeof failure, "%s %d", kinds[kind], i);
+                if (!required) /* opened before, as with "cuda" */
+                    assert_non_null(thr_gpus_get(context));
+                emulator.let_fail(failure);
+                const thr_status status = try_train(context, made, NULL, &t);
+                emulator.let_fail("none");
+                failed = required ? status != THR_OK : strncmp(t.device, "cpu; ", 5) == 0;
+                if (required && failed)
+                    assert_error(status, kind == 0 ? THR_ENOMEM : THR_EDEVICE, &error, "cuda:0: ");
+                else {
+                    assert_case(status == THR_OK, "%s: %s", failure, error.text);
+                    assert_same_model(&t, &right);
+                }
+                thr_rank_model_free(t.model);
+                end(context);
+            }
+            assert_case(n > (kind == 0 ? 25 : 30), "%s: %d", kinds[kind], n);
+        }
+    thr_rank_model_free(right.model);
+    test_ranking_free(made);
+}
+
+static void every_allocation_of_the_host_may_fail(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 8;
+    const shape s = {3, 9, 3, TEST_LABELS_MANY, 0, false, true};
+    test_ranking *made = make_ranking(&rng, &s);
+    thr_rank_options options;
+    thr_rank_options_init(&options);
+    options.most_steps = 1;
+    test_memory memory = {0};
+    thr_context *context = make_context("cuda", &memory);
+    thr_ranking *ranking = open_ranking(context, made);
+    thr_status status = THR_ENOMEM;
+    size_t n = 0;
+    for (; status != THR_OK; n++) {
+        thr_rank_model *model = NULL;
+        const size_t live = memory.live;
+        memory.fail_at = memory.calls + n + 1;
+        status = thr_rank_train(context, ranking, &options, &model, NULL, &error);
+        assert_true(status == THR_OK || (status == THR_ENOMEM && model == NULL));
+        thr_rank_model_free(model);
+        assert_int_equal(memory.live, live);
+        assert_int_equal(emulator.allocated() + emulator.pinned(), 0);
+    }
+    assert_case(n > 35, "%zu allocations", n);
+    thr_ranking_free(ranking);
+    end(context);
+    test_ranking_free(made);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(passes_have_the_bits_of_the_cpu),
+        cmocka_unit_test(trainings_end_with_the_bits_of_the_cpu),
+        cmocka_unit_test(sweeps_come_to_the_same_least),
+        cmocka_unit_test(folds_are_judged_alike),
+        cmocka_unit_test(sparse_rows_are_the_cpus),
+        cmocka_unit_test(numbers_too_large_are_told_as_on_the_cpu),
+        cmocka_unit_test(auto_takes_a_gpu_only_where_it_is_worth_it),
+        cmocka_unit_test(every_failure_is_told_or_made_up_for),
+        cmocka_unit_test(every_allocation_of_the_host_may_fail),
+    };
+    if (!test_emulator_take(&emulator, 2))
+        return 77;
+    return test_run_group(tests);
+}
