@@ -50,11 +50,16 @@ typedef struct thr_head_build_options {
      * of n_places components. n_bands 0: none, and no such screen. n_hashes 0: as many as 32 bits hold.
      */
     uint32_t n_bands, n_hashes, n_places;
-    uint32_t n_planes; /* of codes of the words, 1 to 8 (codes.h); 0: none, and no such screen */
+    /*
+     * Of codes of the words, 1 to 8 (codes.h); 0: none, and no such screen. AUTO: as many as give a code 256 bits, 1
+     * from 256 dimensions on: a scan takes as long as it has planes, and an estimate's error falls with the root of the
+     * dimensions.
+     */
+    uint32_t n_planes;
     uint64_t seed;
 } thr_head_build_options;
 
-/* Defaults: weights as they are, no bias, 64 bands of 2 hashes of 16 components, 3 planes, seed 1. */
+/* Defaults: weights as they are, no bias, 64 bands of 2 hashes of 16 components, n_planes AUTO, seed 1. */
 THR_API void thr_head_build_options_init(thr_head_build_options *options);
 
 typedef struct thr_head thr_head;
@@ -136,9 +141,21 @@ typedef enum thr_head_screen {
     THR_HEAD_SCREEN_FULL = 0,     /* all words */
     THR_HEAD_SCREEN_FREQUENT = 1, /* the n_frequent most frequent ones */
     THR_HEAD_SCREEN_WTA = 2,      /* and those that hash as the states do */
-    THR_HEAD_SCREEN_PLANES = 3    /* the n_shortlist words of the best logits as plane codes estimate them, which are
-                                     scanned all; and the n_frequent most frequent ones */
+    THR_HEAD_SCREEN_PLANES = 3,   /* the n_shortlist words of the best logits as plane codes estimate them, which are
+                                     scanned all; those of the longest codes, one word in 64 and 64 at most, for their
+                                     estimates are the farthest off; and the n_frequent most frequent ones */
+    THR_HEAD_SCREEN_AUTO = 4      /* FULL or PLANES, whichever is faster on this machine: see below */
 } thr_head_screen;
+
+/*
+ * THR_HEAD_SCREEN_AUTO asks a head both ways, twice each after a round to warm up, at the first query of so many states
+ * with so long a shortlist, both up to the next power of two, and takes the one whose better time was less for all such
+ * queries from then on, until the head is freed. A head without codes, one whose shortlist is of all words, and
+ * log-probabilities over all words (THR_HEAD_NORMALISER_EXACT), which score every word anyway, take FULL without
+ * asking. Words and logits are the same either way but for what PLANES misses, which thr_head_measure tells;
+ * log-probabilities over candidates are over those of the way that was taken. Who wants the same bits in every run
+ * names a screen, or one for all runs by `used`.
+ */
 
 typedef enum thr_head_normaliser {
     THR_HEAD_NORMALISER_CANDIDATES = 0, /* probabilities of the candidates add up to 1 */
@@ -179,6 +196,16 @@ typedef struct thr_head_query_options {
     uint64_t n_always;
     uint32_t *n_candidates; /* a place for every state, or NULL: how many words it was given the logits of */
     thr_head_times *times;  /* or NULL: where the query's time went, but for checks and copies of states */
+    thr_head_screen *used;  /* or NULL: the screen that answered, which with AUTO is FULL or PLANES */
+    /*
+     * A place for every state, or NULL: 1 where it is proven that the words are those of the full head, else 0. With
+     * FULL they are. With PLANES that follows where the k-th logit is out of reach of every word that the state's
+     * shortlist leaves out, by how far its code may be off (head_certify.c): hardly ever with few planes, nearly always
+     * with 6 and more. Nothing is known of other screens. States are coded with 8 bits then instead of 4, so that a
+     * scan takes about twice as long. The first such query reads all weights, and keeps 12 bytes a word; every one goes
+     * over the words again.
+     */
+    uint8_t *certified;
 } thr_head_query_options;
 
 /* Defaults: all words; candidates as the normaliser; of hashes the largest hits, and each state by itself. */

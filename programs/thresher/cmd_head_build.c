@@ -91,9 +91,8 @@ static const prog_option options[] = {
      .kind = PROG_COUNT,
      .value = "N",
      .most = THR_MAX_BITS,
-     .fallback = "3",
      .help = "planes of the words' codes, by which a shortlist is found: n dimensions take n / 8 bytes a plane; 0: no "
-             "codes, and no screen by them",
+             "codes, and no screen by them (default: as many as give a code 256 bits, 1 from 256 dimensions on)",
      .offset = offsetof(build_values, planes)},
     {.name = "force",
      .kind = PROG_FLAG,
@@ -170,7 +169,8 @@ static int run_build(program *run, const void *all_values) {
     how.n_bands = (uint32_t)values->bands;
     how.n_hashes = (uint32_t)values->hashes;
     how.n_places = (uint32_t)values->places;
-    how.n_planes = (uint32_t)values->planes;
+    if (prog_is_given(run, "planes"))
+        how.n_planes = (uint32_t)values->planes;
     how.seed = run->globals.seed;
     if (rc == PROG_DONE)
         rc = build(run, values, &how);

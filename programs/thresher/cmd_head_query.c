@@ -18,10 +18,10 @@ typedef struct query_values {
     const char *path, *states, *always, *against, *output;
     uint64_t k, frequent, threshold, shortlist, group;
     size_t screen, normaliser, combine;
-    bool measure;
+    bool measure, certify;
 } query_values;
 
-static const char *const screens[] = {"full", "frequent", "wta", "planes", NULL};
+static const char *const screens[] = {"full", "frequent", "wta", "planes", "auto", NULL};
 static const char *const over[] = {"the candidates", "all words", "all words, by a sample"};
 static const char *const normalisers[] = {"candidates", "exact", "sampled", NULL};
 static const char *const combines[] = {"largest", "sum", NULL};
@@ -51,11 +51,12 @@ static const prog_option options[] = {
      .offset = offsetof(query_values, k)},
     {.name = "screen",
      .kind = PROG_CHOICE,
-     .value = "full|frequent|wta|planes",
+     .value = "full|frequent|wta|planes|auto",
      .choices = screens,
      .fallback = "full",
      .help = "which words have their logits computed: all; the most frequent; these and the words that hash as the "
-             "state does; or a shortlist, the best as plane codes of all words estimate them",
+             "state does; a shortlist, the best as plane codes of all words estimate them; or all or a shortlist, "
+             "whichever is faster here for so many states",
      .offset = offsetof(query_values, screen)},
     {.name = "frequent",
      .kind = PROG_COUNT,
@@ -108,6 +109,11 @@ static const prog_option options[] = {
      .help = "over which words probabilities add up to 1: the candidates; all words, for which all are scored; or all "
              "words as a sample of them estimates it",
      .offset = offsetof(query_values, normaliser)},
+    {.name = "certify",
+     .kind = PROG_FLAG,
+     .help = "say of every state whether its words are proven to be those that all words give; with planes that takes "
+             "a head of several of them",
+     .offset = offsetof(query_values, certify)},
     {.name = "measure",
      .kind = PROG_FLAG,
      .help = "instead of words, print which share of those that all words give the screen finds, and both times",
@@ -141,6 +147,8 @@ typedef struct query {
     uint32_t k;
     uint32_t *words, *n_candidates;
     float *logits, *log_probs;
+    uint8_t *certified;
+    thr_head_screen used;
     uint64_t *ids; /* of one state */
 } query;
 
@@ -160,6 +168,8 @@ static int prepare(query *q) {
     q->how.normaliser = (thr_head_normaliser)v->normaliser;
     q->how.combine = (thr_head_combine)v->combine;
     q->how.group = v->group;
+    q->how.used = &q->used;
+    q->used = q->how.screen;
     q->how.always = q->always.items;
     q->how.n_always = q->always.n;
     if (prog_is_given(q->run, "frequent"))
@@ -184,7 +194,8 @@ static int put_state(query *q, prog_results *results, uint64_t state) {
                                 .width = q->k,
                                 .log_probs = q->log_probs + state * q->k,
                                 .normaliser = normalisers[q->values->normaliser],
-                                .n_candidates = &q->n_candidates[state]};
+                                .n_candidates = &q->n_candidates[state],
+                                .certified = q->values->certify ? &q->certified[state] : NULL};
     return prog_results_put(results, &answer);
 }
 
@@ -199,17 +210,21 @@ static bool make_room(query *q) {
     q->log_probs = malloc(places * sizeof *q->log_probs);
     q->n_candidates = malloc((size_t)n * sizeof *q->n_candidates);
     q->ids = malloc(q->k * sizeof *q->ids);
-    return q->words != NULL && q->logits != NULL && q->log_probs != NULL && q->n_candidates != NULL && q->ids != NULL;
+    q->certified = malloc((size_t)n);
+    return q->certified != NULL && q->words != NULL && q->logits != NULL && q->log_probs != NULL &&
+           q->n_candidates != NULL && q->ids != NULL;
 }
 
 static int answer(query *q) {
     thr_error err = {.status = THR_OK};
     prog_results results;
     double n_candidates = 0;
+    uint64_t n_certified = 0;
 
     if (!make_room(q))
         return prog_no_memory();
     q->how.n_candidates = q->n_candidates;
+    q->how.certified = q->values->certify ? q->certified : NULL;
     const double start = prog_seconds();
     if (thr_head_query(q->head, &q->rows, q->k, &q->how, q->words, q->logits, q->log_probs, &err) != THR_OK)
         return prog_failed_at(q->values->states, &err);
@@ -220,6 +235,7 @@ static int answer(query *q) {
     for (uint64_t i = 0; i < q->states.n_rows && rc == PROG_DONE; i++) {
         rc = put_state(q, &results, i);
         n_candidates += (double)q->n_candidates[i] / (double)q->states.n_rows;
+        n_certified += q->values->certify ? q->certified[i] : 0;
     }
     if (rc == PROG_DONE)
         rc = prog_results_commit(&results);
@@ -228,6 +244,10 @@ static int answer(query *q) {
         prog_note("%s states, %.1f of %s words each, log-probabilities over %s, in %s",
                   prog_exact(q->states.n_rows).text, n_candidates, prog_exact(thr_head_get_info(q->head).n_words).text,
                   over[q->values->normaliser], prog_time(seconds).text);
+    if (rc == PROG_DONE && q->values->screen == THR_HEAD_SCREEN_AUTO)
+        prog_note("screen: %s", screens[q->used]);
+    if (rc == PROG_DONE && q->values->certify)
+        prog_note("certified: %s of %s states", prog_exact(n_certified).text, prog_exact(q->states.n_rows).text);
     if (rc == PROG_DONE)
         prog_tell_device("words are scored", prog_first_device(q->run).text);
     return rc;
@@ -253,6 +273,8 @@ static void tell(const query *q, const thr_head_recall *recall, double full_s, d
 
     if (!q->run->globals.json) {
         (void)printf("recall@%" PRIu32 "    %.4f, worst state %.4f\n", q->k, recall->recall, recall->worst);
+        if (q->values->screen == THR_HEAD_SCREEN_AUTO)
+            (void)printf("screen      %s\n", screens[q->used]);
         (void)printf("candidates  %.1f of %s words a state\n", recall->candidates, prog_exact(n_words).text);
         (void)printf("time        %s for %s states, %s with all words\n", prog_time(screen_s).text,
                      prog_exact(q->states.n_rows).text, prog_time(full_s).text);
@@ -262,6 +284,8 @@ static void tell(const query *q, const thr_head_recall *recall, double full_s, d
 
     prog_json_open(&json, '{');
     prog_json_key_text(&json, "screen", screens[q->values->screen]);
+    if (q->values->screen == THR_HEAD_SCREEN_AUTO)
+        prog_json_key_text(&json, "used", screens[q->used]);
     prog_json_key_count(&json, "k", q->k);
     prog_json_key_count(&json, "n_states", q->states.n_rows);
     prog_json_key_count(&json, "n_words", n_words);
@@ -363,6 +387,7 @@ static int run_query(program *run, const void *all_values) {
     free(q.log_probs);
     free(q.n_candidates);
     free(q.ids);
+    free(q.certified);
     return rc;
 }
 
@@ -371,6 +396,7 @@ static const char *const examples[] = {
     "thresher head query model.head states.npy -k 12 --screen planes --shortlist 300",
     "thresher head query model.head states.npy -k 12 --screen wta --group 12 -o best.jsonl",
     "thresher head query model.head states.npy -k 12 --screen wta --measure",
+    "thresher head query model.head states.npy -k 12 --screen planes --certify",
     "thresher head query small.head states.npy -k 12 --against model.head",
     NULL,
 };
@@ -386,7 +412,7 @@ const prog_command prog_head_query = {
             "to screen; --normaliser exact makes them those of the full head, at its cost, and sampled nearly so for "
             "little.\n\n"
             "Without -o a readable table is printed, with --json an object a state: query, ids, scores (logits), "
-            "log_probs, normaliser, candidates.",
+            "log_probs, normaliser, candidates, with --certify certified.",
     .arguments = arguments,
     .options = options,
     .values_size = sizeof(query_values),

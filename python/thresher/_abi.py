@@ -46,7 +46,7 @@ GAIN = {"exponential": 0, "linear": 1}
 RANK_METHOD = {"line_search": 0, "trust_region": 1}
 RANK_SCALE = {"pair": 0, "query": 1, "mean": 2}
 CONVENTION = {"letor": 0, "lightgbm": 1, "xgboost": 2, "xgboost_minus": 3}
-HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3}
+HEAD_SCREEN = {"full": 0, "frequent": 1, "wta": 2, "planes": 3, "auto": 4}
 HEAD_NORMALISER = {"candidates": 0, "exact": 1, "sampled": 2}
 HEAD_COMBINE = {"largest": 0, "sum": 1}
 HEAD_AUTO = 2**32 - 1
@@ -671,6 +671,8 @@ class HeadQueryOptions(ctypes.Structure):
         ("n_always", c_uint64),
         ("n_candidates", c_void_p),
         ("times", c_void_p),
+        ("used", c_void_p),
+        ("certified", c_void_p),
     ]
 
 

@@ -174,7 +174,7 @@ class Head(Model):
         n_bands: int = 64,
         n_hashes: int = 2,
         n_places: int = 16,
-        n_planes: int = 3,
+        n_planes: int | None = None,
         seed: int = 1,
         threads: int | None = None,
     ) -> Head:
@@ -193,7 +193,7 @@ class Head(Model):
         n_bands, n_hashes, n_places
                   of winner-take-all hashes: bands, hashes of each, components of which a hash is the place of the
                   largest; n_bands 0: none, and n_hashes 0: as many as 32 bits hold
-        n_planes  of the words' codes, 0 to 8; 0: none
+        n_planes  of the words' codes, 0 to 8; 0: none; None: as many as give a code 256 bits, 1 from 256 dimensions on
         seed      of what is drawn for hashes and codes
 
         Raises ArgumentError, FormatError, FileMissingError (a file, or a tensor that it has not).
@@ -210,7 +210,7 @@ class Head(Model):
         options.n_bands = whole(n_bands, "n_bands", 0, _UINT32)
         options.n_hashes = whole(n_hashes, "n_hashes", 0, _UINT32)
         options.n_places = whole(n_places, "n_places", 0, _UINT32)
-        options.n_planes = whole(n_planes, "n_planes", 0, _UINT32)
+        options.n_planes = _or_auto(n_planes, "n_planes")
         options.seed = whole(seed, "seed", 0, 2**64 - 1)
         if isinstance(weights, (str, bytes, os.PathLike)):
             path = encoded_path(weights, "weights")
@@ -260,6 +260,7 @@ class Head(Model):
         threshold: int | None = None,
         combine: str = "largest",
         n_shortlist: int | None = None,
+        certified: npt.NDArray[np.bool_] | None = None,
     ) -> tuple[Words, Floats, Floats | None]:
         """
         The best k words of every state: words uint32 [n, k], logits and log-probabilities float32 [n, k], best first;
@@ -267,7 +268,8 @@ class Head(Model):
 
         states       numbers [n, n_dims], or [n_dims]
         screen       which words have a chance: "full", all; "frequent", the n_frequent most frequent; "wta", these and
-                     those that hash as the state does; "planes", the n_shortlist best by plane codes
+                     those that hash as the state does; "planes", the n_shortlist best by plane codes; "auto",
+                     "full" or "planes", whichever was faster here for so many states when it was first asked
         normaliser   what log-probabilities are of: "candidates", the words that have a chance; "exact", all words,
                      which are scored once more for it; "sampled", all words as some of them estimate it, not on GPUs;
                      None: no log-probabilities, and None in their place
@@ -277,6 +279,8 @@ class Head(Model):
         threshold    hits that make a word a candidate of "wta"; None: 2, or 1 of a single band
         combine      how the hits of a group's states are put together: "largest" or "sum"
         n_shortlist  None: 100 and 16 for each of the k
+        certified    an array of bools, one a state, that is filled: whether the words are proven to be those of "full".
+                     Heads of 6 planes and more prove most of what "planes" finds, those of 1 nothing
 
         Raises ArgumentError (also for states that are not finite), UnsupportedError for a screen that the head was not
         built for.
@@ -288,15 +292,22 @@ class Head(Model):
         words, logits = np.empty(shape, np.uint32), np.empty(shape, np.float32)
         log_probs = None if normaliser is None else np.empty(shape, np.float32)
         options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
+        proofs = None if certified is None else np.zeros(array.size // max(array.shape[-1], 1), np.uint8)
+        if certified is not None and (certified.dtype != np.bool_ or certified.size != proofs.size):
+            raise ValueError(f"certified: an array of {proofs.size} bools is wanted, one a state")
         err = byref(_errors.slot.error)
         places = [None if a is None else _arrays.address(a) for a in (words, logits, log_probs)]
 
         def call(piece: _abi.Matrix, first: int) -> int:
             out = [None if place is None else place + first * wanted * 4 for place in places]
+            if proofs is not None:
+                options.certified = _arrays.address(proofs) + first
             status: int = lib.thr_head_query(handle.pointer, byref(piece), wanted, byref(options), *out, err)
             return status
 
         _ask(array, options.group, call)
+        if certified is not None:
+            certified[...] = proofs.reshape(certified.shape)
         return words, logits, log_probs
 
     def measure(

@@ -57,6 +57,10 @@ static thr_status check_lists(const thr_beam_options *o, const thr_head_query_op
             return thr_fail(err, THR_EINVAL, "the end word, %" PRIu32 ", is among those that are never produced",
                             o->end_word);
     }
+    if (query->screen == THR_HEAD_SCREEN_AUTO)
+        return thr_fail(err, THR_EINVAL,
+                        "a beam search adds up log-probabilities of all its steps, which are over candidates: name its "
+                        "screen, full or planes, whichever is chosen where thr_head_query is asked for auto");
     if (query->group > 1)
         return thr_fail(err, THR_EINVAL,
                         "candidates for groups of %" PRIu64 " states: a beam search has them for each row (1) or for "
@@ -84,6 +88,8 @@ static thr_status copy_lists(thr_beam *beam, thr_error *err) {
     query->always = beam->always;
     query->n_candidates = NULL;
     query->times = NULL;
+    query->used = NULL;
+    query->certified = NULL;
     const uint64_t k = (uint64_t)o->beam + 1 + (o->n_never < beam->n_words ? o->n_never : beam->n_words);
     beam->k = k < beam->n_words ? (uint32_t)k : beam->n_words;
     o->never = NULL;
@@ -101,7 +107,8 @@ thr_status thr_beam_create(thr_head *head, const thr_beam_options *options, thr_
     thr_beam_options_init(&complete, 0, THR_BEAM_NO_WORD);
     thr_head_query_options_init(&query);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_beam_options", err));
-    THR_TRY(thr_take_options(&query, sizeof query, complete.query, sizeof query, "thr_head_query_options", err));
+    THR_TRY(
+        thr_take_options(&query, sizeof query, complete.query, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
     const thr_head_info info = thr_head_get_info(head);
     THR_TRY(check_numbers(&complete, err));
     THR_TRY(check_lists(&complete, &query, info.n_words, err));

@@ -11,11 +11,13 @@
 
 #include "base/error.h"
 #include "code/encode.h"
+#include "head/head_certify.h"
+#include "head/head_choice.h"
 #include "head/head_device.h"
 #include "head/head_kinds.h"
 #include "parallel/pool.h"
 
-enum { HASHED_ROWS = 64, BANDS = 64, HASHES = 2, PLACES = 16, PLANES = 3 };
+enum { HASHED_ROWS = 64, BANDS = 64, HASHES = 2, PLACES = 16, CODE_BITS = 256 };
 
 static const float LARGEST_F16 = 65504, LARGEST_BIAS = 0x1p100F;
 
@@ -24,7 +26,7 @@ void thr_head_build_options_init(thr_head_build_options *options) {
                                         .n_bands = BANDS,
                                         .n_hashes = HASHES,
                                         .n_places = PLACES,
-                                        .n_planes = PLANES,
+                                        .n_planes = THR_HEAD_AUTO,
                                         .seed = 1};
 }
 
@@ -35,6 +37,7 @@ thr_status thr_head_start(thr_context *context, thr_head **out, thr_error *err) 
     THR_TRY(thr_alloc_zero(context, 1, sizeof *head, &head, "a head", err));
     head->context = context;
     head->map.fd = -1;
+    (void)pthread_mutex_init(&head->mutex, NULL);
     (void)pthread_mutex_init(&head->device_mutex, NULL);
     *out = head;
     return THR_OK;
@@ -54,6 +57,7 @@ static thr_status set_target(thr_head *head, thr_error *err) {
                                      .metric = THR_METRIC_IP,
                                      .keep = THR_DTYPE_NONE,
                                      .lead = c->planes.n_planes};
+    head->n_longest = thr_head_planes_longest(&c->planes, c->n_words, head->longest);
     return THR_OK;
 }
 
@@ -63,6 +67,7 @@ thr_status thr_head_complete(thr_head *head, thr_error *err) {
         THR_TRY(thr_wta_make(head->context, &c->shape, NULL, &head->wta, err));
     if (c->planes.n_planes > 0)
         THR_TRY(set_target(head, err));
+    THR_TRY(thr_alloc_zero(head->context, 1, sizeof *head->choices, &head->choices, "a head", err));
     return thr_idle_start(&head->rooms, head->context, err);
 }
 
@@ -72,6 +77,9 @@ void thr_head_free(thr_head *head) {
     thr_context *context = head->context;
     thr_head_device_free(head->device);
     (void)pthread_mutex_destroy(&head->device_mutex);
+    (void)pthread_mutex_destroy(&head->mutex);
+    thr_head_bounds_free(context, head->bounds);
+    thr_release(context, head->choices);
     thr_idle_end(&head->rooms, thr_head_room_free);
     thr_wta_free(context, &head->wta);
     thr_quantiser_free(context, &head->quantiser);
@@ -267,7 +275,7 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ planes */
 
-static void coded_row(const void *user, uint32_t w, float *out) {
+void thr_head_coded_row(const void *user, uint32_t w, float *out) {
     const thr_head *head = user;
     const thr_head_contents *c = thr_head_of(head);
     thr_head_row(c, head->context->kernels, w, out);
@@ -275,11 +283,19 @@ static void coded_row(const void *user, uint32_t w, float *out) {
         out[c->n_dims] = c->bias[w];
 }
 
-static thr_status code(thr_head *head, uint32_t n_planes, thr_error *err) {
+/* Planes that give a code of n_dims dimensions so many bits. */
+static uint32_t usual_planes(uint32_t n_dims) {
+    const uint32_t n = (CODE_BITS + n_dims - 1) / n_dims;
+    return n < THR_MAX_BITS ? n : THR_MAX_BITS;
+}
+
+static thr_status code(thr_head *head, uint32_t wanted, thr_error *err) {
     thr_head_contents *c = &head->view.contents;
-    return n_planes == 0 ? THR_OK
-                         : thr_head_planes_make(head->context, coded_row, head, c->n_words, thr_head_coded_dims(c),
-                                                n_planes, &head->memory.planes, &c->planes, err);
+    const uint32_t n_planes = wanted == THR_HEAD_AUTO ? usual_planes(c->n_dims) : wanted;
+    return n_planes == 0
+               ? THR_OK
+               : thr_head_planes_make(head->context, thr_head_coded_row, head, c->n_words, thr_head_coded_dims(c),
+                                      n_planes, &head->memory.planes, &c->planes, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ create */

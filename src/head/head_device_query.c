@@ -326,7 +326,7 @@ static thr_status tell(const asking *a, const thr_head_answers *out, thr_error *
 static thr_status scan(thr_head_device *d, thr_head_room *room, const thr_head_plan *plan, thr_error *err) {
     const thr_scan_target *target;
     THR_TRY(thr_head_device_codes(d, &target, err));
-    return thr_head_scan_states(d->head, target, room, plan->n_states, plan->n_shortlist, err);
+    return thr_head_scan_states(d->head, target, room, plan, err);
 }
 
 thr_status thr_head_device_query(thr_head_device *d, thr_head_room *room, const thr_head_plan *plan,

@@ -5,6 +5,8 @@
 
 #include <thresher/head.h>
 
+#include <stddef.h>
+
 #include "base/idle.h"
 #include "head/head_file.h"
 #include "kernel/kernel.h"
@@ -30,7 +32,13 @@ struct thr_head {
     thr_quantiser quantiser; /* with planes, and these as a scan takes them */
     thr_segment segment;
     thr_scan_target target;
+    uint32_t longest[THR_HEAD_LONGEST]; /* words that are candidates with every shortlist (head_planes.h) */
+    uint32_t n_longest;
     thr_idle rooms;
+
+    pthread_mutex_t mutex;            /* of what follows */
+    struct thr_head_choices *choices; /* of screens, for AUTO (head_choice.h) */
+    struct thr_head_bounds *bounds;   /* of codes, from the first query on that wants them (head_certify.h) */
 
     pthread_mutex_t device_mutex;   /* of what follows */
     struct thr_head_device *device; /* the head on a GPU, from the first query on that wants it there */
@@ -44,6 +52,12 @@ static inline const thr_head_contents *thr_head_of(const thr_head *head) {
 /* An empty one; and what is made of contents: permutations, rooms. THR_ENOMEM. */
 thr_status thr_head_start(thr_context *context, thr_head **head, thr_error *err);
 thr_status thr_head_complete(thr_head *head, thr_error *err);
+
+/* Bytes of the options of a query that they had at first. */
+enum { THR_HEAD_QUERY_FIRST = offsetof(thr_head_query_options, used) };
+
+/* A word's row as it is coded: with its bias, if there is one, as one more component. head is a const thr_head. */
+void thr_head_coded_row(const void *head, uint32_t w, float *out);
 
 /* Where weights come from: n_rows of n_dims floats, which are of dtype or from it; a row at a time, of any number. */
 typedef struct thr_head_source {

@@ -19,21 +19,27 @@ typedef struct making {
     float *norms, *residuals, *products; /* PIECE each */
 } making;
 
-static void find_mean(const making *m) {
-    memset(m->mean, 0, m->n_dims * sizeof *m->mean);
-    for (uint32_t w = 0; w < m->n_words; w++) {
-        m->row(m->user, w, m->rows);
-        for (uint32_t d = 0; d < m->n_dims; d++)
-            m->mean[d] += (double)m->rows[d];
+void thr_head_planes_mean(thr_head_row_fn *fn, const void *user, uint32_t n_words, uint32_t n_dims, float *row,
+                          double *mean) {
+    memset(mean, 0, n_dims * sizeof *mean);
+    for (uint32_t w = 0; w < n_words; w++) {
+        fn(user, w, row);
+        for (uint32_t d = 0; d < n_dims; d++)
+            mean[d] += (double)row[d];
     }
-    for (uint32_t d = 0; d < m->n_dims; d++)
-        m->mean[d] /= (double)m->n_words;
+    for (uint32_t d = 0; d < n_dims; d++)
+        mean[d] /= (double)n_words;
+}
+
+void thr_head_planes_row(thr_head_row_fn *fn, const void *user, uint32_t w, const double *mean, uint32_t n_dims,
+                         float *out) {
+    fn(user, w, out);
+    for (uint32_t d = 0; d < n_dims; d++)
+        out[d] = (float)((double)out[d] - mean[d]);
 }
 
 static void put_row(const making *m, uint32_t w, float *out) {
-    m->row(m->user, w, out);
-    for (uint32_t d = 0; d < m->n_dims; d++)
-        out[d] = (float)((double)out[d] - m->mean[d]);
+    thr_head_planes_row(m->row, m->user, w, m->mean, m->n_dims, out);
 }
 
 /* Rows spread over the vocabulary, which is in order of frequency as a rule. */
@@ -93,7 +99,7 @@ thr_status thr_head_planes_make(thr_context *context, thr_head_row_fn *row, cons
     if (n_planes == 0 || n_planes > THR_MAX_BITS)
         return thr_fail(err, THR_EINVAL, "codes of %" PRIu32 " planes: 1 to %d are possible", n_planes, THR_MAX_BITS);
     THR_TRY_OUT(make_room(&m, err));
-    find_mean(&m);
+    thr_head_planes_mean(row, user, n_words, n_dims, m.rows, m.mean);
     THR_TRY_OUT(train(&m, n_planes, &quantiser, err));
     THR_TRY_OUT(thr_alloc_zero(context, n / THR_BLOCK_ITEMS, thr_block_size(n_dims, n_planes), &memory->codes,
                                "codes of words", err));
@@ -112,6 +118,21 @@ void thr_head_planes_free(thr_context *context, thr_head_planes_memory *memory) 
     thr_release(context, memory->codes);
     thr_release(context, memory->factors);
     *memory = (thr_head_planes_memory){NULL, NULL};
+}
+
+uint32_t thr_head_planes_longest(const thr_head_planes *planes, uint32_t n_words, uint32_t *words) {
+    const uint32_t share = n_words / THR_HEAD_LONGEST_ONE_IN,
+                   most = share < THR_HEAD_LONGEST ? share : THR_HEAD_LONGEST;
+    uint32_t n = 0;
+    for (uint32_t w = 0; w < n_words && most > 0; w++) {
+        uint32_t at = n < most ? n++ : most; /* words[0..n) by descending factors; the last gives way */
+        for (; at > 0 && planes->factors[words[at - 1]] < planes->factors[w]; at--)
+            if (at < most)
+                words[at] = words[at - 1];
+        if (at < most)
+            words[at] = w;
+    }
+    return n;
 }
 
 const char *thr_head_planes_check(const thr_head_planes *planes, uint32_t n_words) {

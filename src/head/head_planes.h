@@ -41,6 +41,14 @@ static inline uint64_t thr_head_padded(uint32_t n_words) {
 /* Rows as they are coded: n_dims floats of word w to out. */
 typedef void thr_head_row_fn(const void *user, uint32_t w, float *out);
 
+/* The mean of n_words rows of n_dims dimensions; row has room for one. */
+void thr_head_planes_mean(thr_head_row_fn *fn, const void *user, uint32_t n_words, uint32_t n_dims, float *row,
+                          double *mean);
+
+/* What is coded of word w: its row less the mean. */
+void thr_head_planes_row(thr_head_row_fn *fn, const void *user, uint32_t w, const double *mean, uint32_t n_dims,
+                         float *out);
+
 /*
  * Code n_words rows of n_dims dimensions. THR_EINVAL for n_planes out of 1 to 8; THR_ERANGE, THR_EDIM as
  * thr_quantiser_train and encoding; THR_ENOMEM. *memory is to be freed in either case.
@@ -49,6 +57,16 @@ thr_status thr_head_planes_make(thr_context *context, thr_head_row_fn *row, cons
                                 uint32_t n_dims, uint32_t n_planes, thr_head_planes_memory *memory,
                                 thr_head_planes *planes, thr_error *err);
 void thr_head_planes_free(thr_context *context, thr_head_planes_memory *memory);
+
+/*
+ * The words of the longest codes. With x = factor * b the vector that a code b stands for (bounds.h), an estimate's
+ * error grows with |x|, and of all words about with the factor: a few of the longest rows, those of the most frequent
+ * words as a rule, are far off for states that they are right for. The words of the largest factors, of equal ones the
+ * smaller word, to words, which has THR_HEAD_LONGEST places; returns how many: one in so many of all, and no more than
+ * there are places.
+ */
+enum { THR_HEAD_LONGEST = 64, THR_HEAD_LONGEST_ONE_IN = 64 };
+uint32_t thr_head_planes_longest(const thr_head_planes *planes, uint32_t n_words, uint32_t *words);
 
 /* Of codes from a file, whatever their bytes: NULL when they can be searched, or what is wrong. */
 const char *thr_head_planes_check(const thr_head_planes *planes, uint32_t n_words);

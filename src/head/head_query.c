@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "code/encode.h"
+#include "head/head_certify.h"
+#include "head/head_choice.h"
 #include "head/head_device.h"
 
 /* A shortlist is of so many words, and so many for each of the k. */
@@ -44,6 +46,10 @@ void thr_head_room_free(void *piece) {
     thr_head_sample_free(context, &room->sample);
     thr_release(context, room->coded);
     thr_release(context, room->found);
+    thr_release(context, room->estimates);
+    thr_release(context, room->logits);
+    thr_release(context, room->part);
+    thr_release(context, room->cells);
     thr_scan_free(room->scan);
     thr_release(context, room);
 }
@@ -64,7 +70,7 @@ static thr_status check_options(const thr_head_contents *c, const thr_head_query
         return thr_fail(err, THR_EINVAL,
                         "the best %" PRIu32 " words of a head that has %" PRIu32 ": ask for 1 or more%s", k, c->n_words,
                         k == 0 ? "" : ", and no more than it has");
-    if ((unsigned)o->screen > THR_HEAD_SCREEN_PLANES)
+    if ((unsigned)o->screen > THR_HEAD_SCREEN_AUTO)
         return thr_fail(err, THR_EINVAL, "there is no screen number %d", (int)o->screen);
     if ((unsigned)o->normaliser > THR_HEAD_NORMALISER_SAMPLED)
         return thr_fail(err, THR_EINVAL, "there is no normaliser number %d", (int)o->normaliser);
@@ -147,7 +153,7 @@ static thr_status make_room(const thr_head *head, thr_head_room *room, const thr
     if (p->options->screen == THR_HEAD_SCREEN_WTA)
         THR_TRY(thr_head_hash_states(head, room, p->n_states, err));
     if (p->options->screen == THR_HEAD_SCREEN_PLANES)
-        THR_TRY(thr_head_scan_states(head, &head->target, room, p->n_states, p->n_shortlist, err));
+        THR_TRY(thr_head_scan_states(head, &head->target, room, p, err));
     note_time(&since, &p->times->screen);
     return THR_OK;
 }
@@ -187,11 +193,70 @@ static thr_status ask(const thr_head *head, thr_head_room *room, const thr_head_
     return THR_OK;
 }
 
+/* A query whose states room has. */
+typedef struct asking {
+    thr_head *head;
+    thr_head_room *room;
+    thr_head_query_options options; /* complete */
+    size_t n_states;
+    thr_head_answers *answers;
+    thr_head_times times;
+} asking;
+
+/* thr_head_ask_fn: on a GPU, or here. */
+static thr_status ask_screen(void *arg, thr_head_screen screen, thr_error *err) {
+    asking *a = arg;
+    bool done = false;
+    a->options.screen = screen;
+    a->times = (thr_head_times){0, 0, 0, 0};
+    thr_head_plan p = plan_of(thr_head_of(a->head), &a->options, a->n_states, a->answers->k);
+    p.times = &a->times;
+    double since = thr_clock();
+    a->answers->normalisers = NULL;
+    THR_TRY(thr_head_query_device(a->head, a->room, &p, a->answers, &done, err));
+    if (!done)
+        return ask(a->head, a->room, &p, a->answers, err);
+    note_time(&since, &a->times.score);
+    return THR_OK;
+}
+
+/* Which screen AUTO comes to. */
+static thr_status choose_screen(asking *a, thr_head_screen *screen, thr_error *err) {
+    const thr_head_contents *c = thr_head_of(a->head);
+    const bool exact = a->answers->log_probs != NULL && a->options.normaliser == THR_HEAD_NORMALISER_EXACT;
+    const thr_head_plan p = plan_of(c, &a->options, a->n_states, a->answers->k);
+    *screen = THR_HEAD_SCREEN_FULL;
+    if (c->planes.n_planes == 0 || p.n_shortlist == c->n_words || exact)
+        return THR_OK;
+    return thr_head_choose_screen(a->head, a->n_states, p.n_shortlist, ask_screen, a, screen, err);
+}
+
+static thr_status certify(asking *a, thr_error *err) {
+    const thr_head_plan p = plan_of(thr_head_of(a->head), &a->options, a->n_states, a->answers->k);
+    return thr_head_certify(a->head, a->room, &p, a->answers->logits, a->options.certified, err);
+}
+
+/* Ask as the options say, some of whose fields are places that are written to. */
+static thr_status answer(asking *a, thr_error *err) {
+    thr_head_screen screen = a->options.screen;
+    if (a->options.certified != NULL && a->answers->logits == NULL) {
+        THR_TRY(thr_grow(a->room->context, &a->room->logits, &a->room->logits_capacity, 0, a->n_states * a->answers->k,
+                         sizeof *a->room->logits, "logits", err));
+        a->answers->logits = a->room->logits;
+    }
+    if (screen == THR_HEAD_SCREEN_AUTO)
+        THR_TRY(choose_screen(a, &screen, err));
+    THR_TRY(ask_screen(a, screen, err));
+    if (a->options.used != NULL)
+        *a->options.used = screen;
+    return a->options.certified != NULL ? certify(a, err) : THR_OK;
+}
+
 static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, const thr_head_query_options *o,
                         thr_head_answers *answers, thr_error *err) {
     void *room;
     size_t places;
-    thr_head_times times = {0, 0, 0, 0};
+    asking a = {.head = head, .options = *o, .n_states = (size_t)states->n_rows, .answers = answers};
     THR_TRY(check_options(thr_head_of(head), o, k, err));
     if (states->n_rows > SIZE_MAX || !thr_mul_size((size_t)states->n_rows, (size_t)k * sizeof(uint32_t), &places))
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " states with %" PRIu32 " words each are too many", states->n_rows,
@@ -200,20 +265,12 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
         THR_TRY(thr_map_check(&head->map, head->path, err));
     THR_TRY(thr_idle_take(&head->rooms, thr_head_room_make, &room, err));
     thr_status status = take_states(head, room, states, err);
-    if (status == THR_OK && states->n_rows > 0) {
-        thr_head_plan p = plan_of(thr_head_of(head), o, (size_t)states->n_rows, k);
-        p.times = &times;
-        bool done = false;
-        double since = thr_clock();
-        status = thr_head_query_device(head, room, &p, answers, &done, err);
-        if (done)
-            note_time(&since, &times.score);
-        else if (status == THR_OK)
-            status = ask(head, room, &p, answers, err);
-    }
+    a.room = room;
+    if (status == THR_OK && states->n_rows > 0)
+        status = answer(&a, err);
     thr_idle_put(&head->rooms, room);
     if (o->times != NULL)
-        *o->times = times;
+        *o->times = a.times;
     return status;
 }
 
@@ -223,7 +280,7 @@ thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k, 
     if (head == NULL || states == NULL || words == NULL)
         return thr_fail(err, THR_EINVAL, "a query needs a head, states and room for words");
     thr_head_query_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_query_options", err));
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
     thr_head_answers answers = {.k = k, .words = words, .logits = logits, .log_probs = log_probs};
     return query(head, states, k, &complete, &answers, err);
 }
@@ -264,7 +321,7 @@ thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k
     *recall = (thr_head_recall){.recall = 0};
     thr_head_query_options_init(&full);
     thr_head_query_options_init(&screened);
-    THR_TRY(thr_take_options(&screened, sizeof screened, options, sizeof screened, "thr_head_query_options", err));
+    THR_TRY(thr_take_options(&screened, sizeof screened, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
     THR_TRY(check_options(thr_head_of(head), &screened, k, err));
     if (states->n_rows == 0)
         return thr_fail(err, THR_EDIM, "no states to measure a screen on");

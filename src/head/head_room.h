@@ -49,9 +49,13 @@ struct thr_head_room {
     thr_scan *scan;            /* with planes: what it takes, states with the bias's 1, and the words it finds */
     float *coded;
     uint64_t *found;
+    float *estimates; /* of found, where answers are certified, and then */
+    float *logits;    /* those of the answer, if nobody else keeps them, */
+    float *part;      /* a state as it is coded, */
+    uint8_t *cells;   /* and its code */
     size_t states_capacity, codes_capacity, always_capacity, marks_capacity, words_capacity, n_collectors,
         sums_capacity, columns_capacity, tiles_capacity, normalisers_capacity, coded_capacity, found_capacity,
-        sampled_capacity;
+        estimates_capacity, logits_capacity, part_capacity, cells_capacity, sampled_capacity;
     uint32_t n_counted; /* words that counter is made for */
 };
 
@@ -73,7 +77,8 @@ static inline size_t thr_head_mark_words(const thr_head_contents *c) {
     return ((size_t)c->n_words + 63) / 64;
 }
 
-/* What every group has: the most frequent words and those that are always in. THR_EINVAL; THR_ENOMEM. */
+/* What every group has: the most frequent words, with planes the longest, and those that are always in. THR_EINVAL;
+ * THR_ENOMEM. */
 thr_status thr_head_mark_always(const thr_head *head, thr_head_room *room, const thr_head_query_options *o,
                                 uint32_t n_frequent, thr_error *err);
 
@@ -81,11 +86,18 @@ thr_status thr_head_mark_always(const thr_head *head, thr_head_room *room, const
 thr_status thr_head_hash_states(const thr_head *head, thr_head_room *room, size_t n_states, thr_error *err);
 
 /*
- * The n_shortlist words of the best estimates of every state by target, the head's codes, to room->found. THR_ERANGE,
- * THR_ENOMEM; with a store what it returns.
+ * The n_shortlist words of the best estimates of every state by target, the head's codes, to room->found, best first;
+ * their estimates to room->estimates where the plan's options want answers certified. THR_ERANGE, THR_ENOMEM; with a
+ * store what it returns.
  */
 thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_room *room,
-                                size_t n_states, uint32_t n_shortlist, thr_error *err);
+                                const thr_head_plan *plan, thr_error *err);
+
+/* Of a state's code, where answers are certified: with the usual 4 its own error is what hides most that is certain. */
+enum { THR_HEAD_CERTIFIED_BITS = 8 };
+
+/* Mark those of the states [first, first + n) in room->marks. */
+void thr_head_mark_shortlists(thr_head_room *room, const thr_head_plan *plan, size_t first, size_t n);
 
 /*
  * The candidates of the states [first, first + n) to room->words, ascending; at least plan->k. Returns how many.

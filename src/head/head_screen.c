@@ -35,6 +35,8 @@ thr_status thr_head_mark_always(const thr_head *head, thr_head_room *room, const
     }
     for (uint32_t i = 0; i < n_frequent; i++)
         mark(room->always, frequent_word(c, i));
+    for (uint32_t i = 0; o->screen == THR_HEAD_SCREEN_PLANES && i < head->n_longest; i++)
+        mark(room->always, head->longest[i]);
     return THR_OK;
 }
 
@@ -73,8 +75,10 @@ thr_status thr_head_hash_states(const thr_head *head, thr_head_room *room, size_
 /* ------------------------------------------------------------------------------------------------ planes */
 
 thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_room *room,
-                                size_t n_states, uint32_t n_shortlist, thr_error *err) {
+                                const thr_head_plan *plan, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
+    const size_t n_states = plan->n_states, n_shortlist = plan->n_shortlist;
+    const bool estimates = plan->options->certified != NULL;
     const uint32_t n_coded = thr_head_coded_dims(c);
     const float *states = room->states;
     thr_search_options options;
@@ -85,6 +89,9 @@ thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *tar
         THR_TRY(thr_scan_create(room->context, &room->scan, err));
     THR_TRY(
         thr_grow(room->context, &room->found, &room->found_capacity, 0, n_found, sizeof *room->found, "words", err));
+    if (estimates)
+        THR_TRY(thr_grow(room->context, &room->estimates, &room->estimates_capacity, 0, n_found,
+                         sizeof *room->estimates, "estimates", err));
     if (n_coded != c->n_dims) {
         THR_TRY(thr_grow(room->context, &room->coded, &room->coded_capacity, 0, n, sizeof *room->coded, "states", err));
         for (size_t i = 0; i < n_states; i++) {
@@ -96,7 +103,14 @@ thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *tar
     const thr_matrix queries = thr_matrix_f32(states, n_states, n_coded);
     thr_search_options_init(&options);
     options.n_survivors = options.n_candidates = n_shortlist;
-    return thr_scan_search(room->scan, target, &queries, n_shortlist, &options, room->found, NULL, err);
+    options.query_bits = estimates ? THR_HEAD_CERTIFIED_BITS : 0;
+    return thr_scan_search(room->scan, target, &queries, n_shortlist, &options, room->found,
+                           estimates ? room->estimates : NULL, err);
+}
+
+void thr_head_mark_shortlists(thr_head_room *room, const thr_head_plan *plan, size_t first, size_t n) {
+    for (size_t i = first * plan->n_shortlist; i < (first + n) * plan->n_shortlist; i++)
+        mark(room->marks, (uint32_t)room->found[i]);
 }
 
 /* ------------------------------------------------------------------------------------------------ choose */
@@ -126,8 +140,7 @@ uint32_t thr_head_choose(const thr_head *head, thr_head_room *room, const thr_he
         thr_lsh_mark(&c->lsh, &room->counter, room->codes + first * c->shape.n_bands, n, plan->threshold,
                      o->combine == THR_HEAD_COMBINE_SUM ? THR_LSH_SUM : THR_LSH_LARGEST, room->marks);
     if (o->screen == THR_HEAD_SCREEN_PLANES)
-        for (size_t i = first * plan->n_shortlist; i < (first + n) * plan->n_shortlist; i++)
-            mark(room->marks, (uint32_t)room->found[i]);
+        thr_head_mark_shortlists(room, plan, first, n);
     uint32_t missing = count(room->marks, n_marks);
     missing = missing < plan->k ? plan->k - missing : 0;
     for (uint32_t i = 0; missing > 0; i++) {

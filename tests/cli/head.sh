@@ -82,12 +82,25 @@ works "$THRESHER" head query head states.fbin -k 5 --screen frequent --frequent 
 says '"screen":"frequent","k":5,"n_states":20,"n_words":300,"recall":0[.,]' out
 is_json out
 works "$THRESHER" head info head
-says '^plane codes     3 planes, ' out
+says '^plane codes     8 planes, ' out
 works "$THRESHER" head query head states.fbin -k 5 --screen planes --shortlist 300 --json -q
 sed 's/,"normaliser".*//' out >planes
 same planes full
 works "$THRESHER" head query head states.fbin -k 5 --screen planes --shortlist 60 --json -q
-says '"candidates":60}$' out
+says '"candidates":6[0-4]}$' out
+works "$THRESHER" head query head states.fbin -k 5 --screen planes --certify --shortlist 100 --json
+says '"certified":true}$' out
+says '^thresher: certified: [0-9]* of 20 states$' err
+works "$THRESHER" head query head states.fbin -k 5 --screen frequent --frequent 200 --certify -q --json
+says '"certified":false}$' out
+works "$THRESHER" head query head states.fbin -k 5 --screen auto --json
+says '^thresher: screen: [fp][ul][la]' err
+works "$THRESHER" head query head states.fbin -k 5 --screen auto --measure --json
+says '"screen":"auto","used":"[a-z]*","k":5' out
+is_json out
+works "$THRESHER" head build weights.fbin -o one.head --planes 1 --bands 0 -q
+works "$THRESHER" head info one.head
+says '^plane codes     1 plane' out
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 2 --json -q
 mv out two
 works "$THRESHER" head query head states.fbin -k 5 --screen wta --group 4 --combine sum --threshold 60 --threads 1 --json -q

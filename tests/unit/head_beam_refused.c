@@ -72,6 +72,9 @@ static void bad_options_are_told(void **state) {
     query.n_always = 2;
     good.query = &query;
     assert_error(thr_beam_create(head, &good, &beam, &err), THR_EINVAL, &err, "2 always-in words, and no list of them");
+    query.n_always = 0;
+    query.screen = THR_HEAD_SCREEN_AUTO;
+    assert_error(thr_beam_create(head, &good, &beam, &err), THR_EINVAL, &err, "name its screen, full or planes");
     query.size = 1;
     assert_error(thr_beam_create(head, &good, &beam, &err), THR_EINVAL, &err, "thr_head_query_options has size 1");
     assert_error(thr_beam_create(head, NULL, &beam, &err), THR_EINVAL, &err, "made with a head and options");

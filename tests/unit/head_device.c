@@ -179,6 +179,47 @@ static void what_is_not_wanted_is_not_needed(void **state) {
     head_drawn_free(&h);
 }
 
+/* Certificates are the CPU's; auto is one of two screens there, too. */
+static void certificates_are_the_same(void **state) {
+    (void)state;
+    uint64_t rng = test_seed() + 5;
+    const head_case shape = {400, 40, THR_DTYPE_F32, true, false, 0, 0, 0, 6};
+    thr_context *contexts[] = {make_context("cpu"), make_context("cuda")};
+    head_drawn h = head_draw(&shape, &rng, false);
+    float *states = test_array((size_t)STATES * shape.n_dims, sizeof *states);
+    const thr_matrix rows = thr_matrix_f32(states, STATES, shape.n_dims);
+    uint8_t certified[2][STATES];
+    uint32_t words[3][STATES * 3];
+    size_t n = 0;
+    thr_error err;
+    test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
+    for (int i = 0; i < 2; i++) {
+        thr_head *head = head_make(contexts[i], &h);
+        thr_head_query_options o;
+        thr_head_screen used;
+        thr_head_query_options_init(&o);
+        o.screen = THR_HEAD_SCREEN_PLANES;
+        o.n_shortlist = 60;
+        o.certified = certified[i];
+        assert_ok(thr_head_query(head, &rows, 3, &o, words[i], NULL, NULL, &err), &err);
+        o.screen = THR_HEAD_SCREEN_AUTO;
+        o.certified = NULL;
+        o.used = &used;
+        assert_ok(thr_head_query(head, &rows, 3, &o, words[2], NULL, NULL, &err), &err);
+        o.screen = used;
+        assert_ok(thr_head_query(head, &rows, 3, &o, words[i], NULL, NULL, &err), &err);
+        assert_memory_equal(words[2], words[i], sizeof words[i]);
+        thr_head_free(head);
+        thr_context_free(contexts[i]);
+    }
+    assert_memory_equal(certified[0], certified[1], sizeof certified[0]);
+    for (size_t i = 0; i < STATES; i++)
+        n += certified[0][i];
+    assert_true(n > 0);
+    free(states);
+    head_drawn_free(&h);
+}
+
 /* A table so full that keys are in its stash: what stands there is found, too. */
 static void keys_in_the_stash_are_found(void **state) {
     (void)state;
@@ -483,6 +524,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_answers_as_the_cpu),
         cmocka_unit_test(what_is_not_wanted_is_not_needed),
+        cmocka_unit_test(certificates_are_the_same),
         cmocka_unit_test(keys_in_the_stash_are_found),
         cmocka_unit_test(memory_is_counted_and_kept),
         cmocka_unit_test(errors_are_those_of_the_cpu),

@@ -237,14 +237,14 @@ static void a_shortlist_by_planes_keeps_the_best(void **state) {
     o.screen = THR_HEAD_SCREEN_PLANES;
     o.n_shortlist = 150;
     assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
-    assert_true(recall.candidates == 150);
+    assert_true(recall.candidates >= 150 && recall.candidates <= 150 + 3000 / 64);
     assert_case(recall.recall >= 0.99, "seed %llu: recall %.4f", (unsigned long long)test_seed(), recall.recall);
     o.n_shortlist = 3000;
     assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
     assert_true(recall.candidates == 3000 && recall.recall == 1);
     o.n_shortlist = THR_HEAD_AUTO;
     assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
-    assert_true(recall.candidates == 260);
+    assert_true(recall.candidates >= 260 && recall.candidates <= 260 + 3000 / 64);
     free(states);
     thr_head_free(head);
     head_drawn_free(&h);

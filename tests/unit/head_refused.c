@@ -103,7 +103,7 @@ static void bad_queries_are_told(void **state) {
         {good, 0, THR_EINVAL, "the best 0 words of a head that has 300"},
         {good, 301, THR_EINVAL,
          "the best 301 words of a head that has 300: ask for 1 or more, and no more than it has"},
-        {good, 1, THR_EINVAL, "there is no screen number 4"},
+        {good, 1, THR_EINVAL, "there is no screen number 5"},
         {good, 1, THR_EINVAL, "there is no normaliser number 3"},
         {good, 1, THR_EINVAL, "there is no way number 2 to put hits together"},
         {good, 1, THR_EINVAL, "301 frequent words of a head that has 300 words"},
@@ -113,7 +113,7 @@ static void bad_queries_are_told(void **state) {
         {good, 1, THR_EINVAL, "a shortlist of 0 words of a head that has 300"},
         {good, 1, THR_EINVAL, "a shortlist of 301 words of a head that has 300"},
     };
-    cases[2].options.screen = (thr_head_screen)4;
+    cases[2].options.screen = (thr_head_screen)5;
     cases[3].options.normaliser = (thr_head_normaliser)3;
     cases[4].options.combine = (thr_head_combine)2;
     cases[5].options.n_frequent = 301;

@@ -153,6 +153,18 @@ static inline void head_find_shortlists(const thr_head *head, const head_drawn *
     free(rows);
 }
 
+/* Words whose factors fewer than n_longest others come before: larger, or equal and of a smaller word. */
+static inline void head_want_longest(const thr_head *head, uint32_t n_longest, bool *wanted) {
+    const float *factors = thr_head_of(head)->planes.factors;
+    const uint32_t n = thr_head_of(head)->n_words;
+    for (uint32_t w = 0; w < n; w++) {
+        uint32_t before = 0;
+        for (uint32_t v = 0; v < n; v++)
+            before += factors[v] > factors[w] || (factors[v] >= factors[w] && v < w);
+        wanted[w] = wanted[w] || before < n_longest;
+    }
+}
+
 /* Which words a group of states is given: wanted[w]. */
 static inline void head_naive_candidates(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
                                          const float *states, size_t n_states, uint32_t k, bool *wanted) {
@@ -183,8 +195,10 @@ static inline void head_naive_candidates(const thr_head *head, const head_drawn 
         free(largest);
         free(sums);
     }
-    if (o->screen == THR_HEAD_SCREEN_PLANES)
+    if (o->screen == THR_HEAD_SCREEN_PLANES) {
         head_find_shortlists(head, h, o, states, n_states, wanted);
+        head_want_longest(head, n / 64 < 64 ? n / 64 : 64, wanted);
+    }
     for (uint32_t w = 0; w < n; w++)
         n_wanted += wanted[w];
     for (uint32_t i = 0; n_wanted < k; i++) {
