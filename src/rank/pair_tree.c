@@ -154,7 +154,7 @@ static void order_block(const thr_pair_node *node, const uint32_t *levels, uint8
         upto[i] =
             i + 1 < n && levels[node->begin + i] == levels[node->begin + i + 1] ? upto[i + 1] : (UINT32_C(2) << i) - 1;
     for (uint32_t k = 0; k < n; k++) {
-        while (!(rows[k].score - rows[low].score < margin))
+        while (low < k && !(rows[k].score - rows[low].score < margin)) /* of infinite scores none is near another */
             low++;
         while (high < n && rows[high].score - rows[k].score < margin)
             high++;

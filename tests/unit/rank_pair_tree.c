@@ -144,6 +144,23 @@ static void all_pairs_are_sums_by_level(void **state) {
     }
 }
 
+/* Differences of infinite scores are no numbers: which pairs there are is senseless then, and nothing worse. */
+static void infinite_scores_stay_within_bounds(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, LONGEST);
+        query q = make(&rng, n, 1);
+        for (uint32_t u = 0; u < n; u++)
+            if (round % 2 == 0 || thr_rng_below(&rng, 3) == 0)
+                q.scores[u] = thr_rng_below(&rng, 2) == 0 ? INFINITY : -INFINITY;
+        order(&q, 1);
+        for (uint32_t u = 0; u < n; u++)
+            assert_true(q.counts[u].low <= u && q.counts[u].high < n - u);
+        free_query(&q);
+    }
+}
+
 /* Nodes of more than 65,536 rows have wider ranks. Some rows are looked at. */
 static void long_queries_have_wide_ranks(void **state) {
     (void)state;
@@ -173,6 +190,7 @@ static void long_queries_have_wide_ranks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_those_over_pairs),
+        cmocka_unit_test(infinite_scores_stay_within_bounds),
         cmocka_unit_test(all_pairs_are_sums_by_level),
         cmocka_unit_test(long_queries_have_wide_ranks),
     };
