@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "head_in.h"
 #include "gpus.h"
+#include "head_how.h"
+#include "head_in.h"
 #include "json.h"
 #include "program.h"
 #include "results.h"
@@ -16,14 +17,14 @@
 
 typedef struct query_values {
     const char *path, *states, *always, *against, *output;
-    uint64_t k, frequent, threshold, shortlist, group;
-    size_t screen, normaliser, combine;
+    uint64_t k, group;
+    size_t screen, combine;
+    prog_head_values asked;
     bool measure, certify;
 } query_values;
 
 static const char *const screens[] = {"full", "frequent", "wta", "planes", "auto", NULL};
 static const char *const over[] = {"the candidates", "all words", "all words, by a sample"};
-static const char *const normalisers[] = {"candidates", "exact", "sampled", NULL};
 static const char *const combines[] = {"largest", "sum", NULL};
 
 static const prog_argument arguments[] = {
@@ -58,35 +59,16 @@ static const prog_option options[] = {
              "state does; a shortlist, the best as plane codes of all words estimate them; or all or a shortlist, "
              "whichever is faster here for so many states",
      .offset = offsetof(query_values, screen)},
-    {.name = "frequent",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .most = UINT32_MAX - 1,
-     .help = "how many of the most frequent words are candidates (default: 1000; with planes none)",
-     .offset = offsetof(query_values, frequent)},
-    {.name = "threshold",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = UINT32_MAX - 1,
-     .help = "with wta: in how many bands a state must hit a word (default: 2)",
-     .offset = offsetof(query_values, threshold)},
-    {.name = "shortlist",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = UINT32_MAX - 1,
-     .help = "with planes: how many words of the best estimates are candidates (default: 100 + 16 k)",
-     .offset = offsetof(query_values, shortlist)},
-    {.name = "group",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .most = UINT32_MAX,
-     .fallback = "1",
-     .help = "with wta and planes: so many states, one behind the other, share their candidates, as the beams of a "
-             "sentence may; "
-             "0: all",
-     .offset = offsetof(query_values, group)},
+    PROG_HEAD_OPTIONS(query_values, asked){
+        .name = "group",
+        .kind = PROG_COUNT,
+        .value = "N",
+        .most = UINT32_MAX,
+        .fallback = "1",
+        .help = "with wta and planes: so many states, one behind the other, share their candidates, as the beams of a "
+                "sentence may; "
+                "0: all",
+        .offset = offsetof(query_values, group)},
     {.name = "combine",
      .kind = PROG_CHOICE,
      .value = "largest|sum",
@@ -101,14 +83,6 @@ static const prog_option options[] = {
      .help =
          "words that are candidates in any case, by their numbers: a file of whole numbers, or .txt with one a line",
      .offset = offsetof(query_values, always)},
-    {.name = "normaliser",
-     .kind = PROG_CHOICE,
-     .value = "candidates|exact|sampled",
-     .choices = normalisers,
-     .fallback = "candidates",
-     .help = "over which words probabilities add up to 1: the candidates; all words, for which all are scored; or all "
-             "words as a sample of them estimates it",
-     .offset = offsetof(query_values, normaliser)},
     {.name = "certify",
      .kind = PROG_FLAG,
      .help = "say of every state whether its words are proven to be those that all words give; with planes that takes "
@@ -165,19 +139,13 @@ static int prepare(query *q) {
         return rc;
     thr_head_query_options_init(&q->how);
     q->how.screen = (thr_head_screen)v->screen;
-    q->how.normaliser = (thr_head_normaliser)v->normaliser;
     q->how.combine = (thr_head_combine)v->combine;
     q->how.group = v->group;
     q->how.used = &q->used;
     q->used = q->how.screen;
     q->how.always = q->always.items;
     q->how.n_always = q->always.n;
-    if (prog_is_given(q->run, "frequent"))
-        q->how.n_frequent = (uint32_t)v->frequent;
-    if (prog_is_given(q->run, "threshold"))
-        q->how.threshold = (uint32_t)v->threshold;
-    if (prog_is_given(q->run, "shortlist"))
-        q->how.n_shortlist = (uint32_t)v->shortlist;
+    prog_head_ask(q->run, &v->asked, &q->how);
     q->k = (uint32_t)v->k;
     q->rows = thr_matrix_f32(q->states.items, q->states.n_rows, q->states.n_dims);
     return PROG_DONE;
@@ -193,7 +161,7 @@ static int put_state(query *q, prog_results *results, uint64_t state) {
                                 .n = q->k,
                                 .width = q->k,
                                 .log_probs = q->log_probs + state * q->k,
-                                .normaliser = normalisers[q->values->normaliser],
+                                .normaliser = prog_normalisers[q->values->asked.normaliser],
                                 .n_candidates = &q->n_candidates[state],
                                 .certified = q->values->certify ? &q->certified[state] : NULL};
     return prog_results_put(results, &answer);
@@ -243,7 +211,7 @@ static int answer(query *q) {
     if (rc == PROG_DONE)
         prog_note("%s states, %.1f of %s words each, log-probabilities over %s, in %s",
                   prog_exact(q->states.n_rows).text, n_candidates, prog_exact(thr_head_get_info(q->head).n_words).text,
-                  over[q->values->normaliser], prog_time(seconds).text);
+                  over[q->values->asked.normaliser], prog_time(seconds).text);
     if (rc == PROG_DONE && q->values->screen == THR_HEAD_SCREEN_AUTO)
         prog_note("screen: %s", screens[q->used]);
     if (rc == PROG_DONE && q->values->certify)

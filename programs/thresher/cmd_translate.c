@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "head_how.h"
 #include "json.h"
 #include "program.h"
 #include "rows_out.h"
@@ -17,14 +18,14 @@ enum { BATCHES_AT_ONCE = 32 };
 
 typedef struct translate_values {
     const char *model, *text, *head, *output, *states;
-    size_t screen, normaliser, penalty;
-    uint64_t frequent, threshold, shortlist, group, beam, n_best, batch, max_length, max_source;
+    size_t screen, penalty;
+    prog_head_values asked;
+    uint64_t group, beam, n_best, batch, max_length, max_source;
     double length_penalty, length_ratio;
     bool unk, replace_unk, words;
 } translate_values;
 
 static const char *const screens[] = {"full", "frequent", "wta", "planes", NULL};
-static const char *const normalisers[] = {"candidates", "exact", "sampled", NULL};
 static const char *const penalties[] = {"none", "wu", "length", NULL};
 
 static const prog_argument arguments[] = {
@@ -48,41 +49,14 @@ static const prog_option options[] = {
      .fallback = "full",
      .help = "which words of the target have their logits computed, as in thresher head query",
      .offset = offsetof(translate_values, screen)},
-    {.name = "frequent",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .most = UINT32_MAX - 1,
-     .help = "how many of the most frequent words are candidates (default: 1000, or all of fewer; with planes none)",
-     .offset = offsetof(translate_values, frequent)},
-    {.name = "threshold",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = UINT32_MAX - 1,
-     .help = "with wta: in how many bands a state must hit a word (default: 2)",
-     .offset = offsetof(translate_values, threshold)},
-    {.name = "shortlist",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = UINT32_MAX - 1,
-     .help = "with planes: how many words of the best estimates are candidates",
-     .offset = offsetof(translate_values, shortlist)},
-    {.name = "group",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .most = 1,
-     .fallback = "1",
-     .help = "0: the beams of a sentence share their candidates; 1: each has its own",
-     .offset = offsetof(translate_values, group)},
-    {.name = "normaliser",
-     .kind = PROG_CHOICE,
-     .value = "candidates|exact|sampled",
-     .choices = normalisers,
-     .fallback = "candidates",
-     .help = "over which words probabilities add up to 1: the candidates; all words, for which all are scored; or all "
-             "words as a sample of them estimates it",
-     .offset = offsetof(translate_values, normaliser)},
+    PROG_HEAD_OPTIONS(translate_values,
+                      asked){.name = "group",
+                             .kind = PROG_COUNT,
+                             .value = "N",
+                             .most = 1,
+                             .fallback = "1",
+                             .help = "0: the beams of a sentence share their candidates; 1: each has its own",
+                             .offset = offsetof(translate_values, group)},
     {.name = "head",
      .kind = PROG_TEXT,
      .value = "FILE",
@@ -221,14 +195,8 @@ static int open_model(translation *t) {
     thr_translator_options_init(&o);
     thr_head_query_options_init(&query);
     query.screen = (thr_head_screen)v->screen;
-    query.normaliser = (thr_head_normaliser)v->normaliser;
     query.group = v->group;
-    if (prog_is_given(t->run, "frequent"))
-        query.n_frequent = (uint32_t)v->frequent;
-    if (prog_is_given(t->run, "threshold"))
-        query.threshold = (uint32_t)v->threshold;
-    if (prog_is_given(t->run, "shortlist"))
-        query.n_shortlist = (uint32_t)v->shortlist;
+    prog_head_ask(t->run, &v->asked, &query);
     o.query = &query;
     o.head = v->head;
     o.beam = (uint32_t)v->beam;
