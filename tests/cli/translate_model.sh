@@ -23,9 +23,10 @@ full=$(bleu full.de)
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o planes.de --screen planes --normaliser exact
 same full.de planes.de
 
-works "$THRESHER" translate "$data/en-de.safetensors" test.en -o sampled.de --screen planes --normaliser sampled \
-    --shortlist 300
-same full.de sampled.de
+# or nearly so by a sample of words
+works "$THRESHER" translate "$data/en-de.safetensors" test.en -o sampled.de --screen planes --normaliser sampled
+differ=$(diff full.de sampled.de | grep -c '^<' || true)
+[ "$differ" -le 2 ] || die "$differ of 40 translations differ with a sampled normaliser"
 
 # the states that the head was asked with: a screen can be measured on them
 works "$THRESHER" translate "$data/en-de.safetensors" test.en -o again.de --states states.npy
