@@ -431,42 +431,63 @@ static void report_figures(decoding *d) {
 
 /* ------------------------------------------------------------------------------------------------ the plot */
 
-static int plot(const decoding *d) {
-    static const struct {
-        const char *name;
-        thr_head_screen screen;
-        bool beams; /* other beams, else other parameters */
-    } series[] = {{"full, smaller beams", THR_HEAD_SCREEN_FULL, true},
-                  {"frequent words", THR_HEAD_SCREEN_FREQUENT, false},
-                  {"wta", THR_HEAD_SCREEN_WTA, false},
-                  {"planes", THR_HEAD_SCREEN_PLANES, false},
-                  {"wta, smaller beams", THR_HEAD_SCREEN_WTA, true},
-                  {"planes, smaller beams", THR_HEAD_SCREEN_PLANES, true}};
+/* A curve: the ways of a screen with a beam of 12 and so many frequent words (0: any), or those with smaller beams. */
+typedef struct curve {
+    const char *name;
+    thr_head_screen screen;
+    uint32_t n_frequent;
+    bool beams;
+} curve;
+
+static bool is_on(const curve *c, const way *how) {
+    return how->screen == c->screen && how->beam <= BEAM && (how->beam < BEAM) == c->beams &&
+           (c->n_frequent == 0 || how->n_frequent == c->n_frequent);
+}
+
+static int plot(const decoding *d, const char *title, const curve *curves, size_t n, const char *path) {
     const outcome *full = full_of(d, BEAM);
     bench_plot *p = calloc(1, sizeof *p);
     if (p == NULL)
         return bench_fail(d->run, "no memory for a plot");
-    p->title = "BLEU against the speed of translation";
+    p->title = title;
     p->x_label = "times the full head with a beam of 12";
     p->y_label = "BLEU";
-    p->y_least = full->bleu;
-    for (int i = 0; i < d->n_done; i++)
-        p->y_least = fmin(p->y_least, floor(d->done[i].bleu));
-    for (size_t i = 0; i < sizeof series / sizeof *series; i++) {
-        bench_series *s = bench_plot_series(p, series[i].name);
-        for (int j = 0; j < d->n_done; j++) {
-            const outcome *o = &d->done[j];
-            if (o->how.screen == series[i].screen && o->how.beam <= BEAM && (o->how.beam < BEAM) == series[i].beams)
-                bench_plot_point(s, full->seconds / o->seconds, o->bleu);
-        }
+    p->y_least = floor(full->bleu);
+    for (size_t i = 0; i < n; i++) {
+        bench_series *s = bench_plot_series(p, curves[i].name);
+        for (int j = 0; j < d->n_done; j++)
+            if (is_on(&curves[i], &d->done[j].how)) {
+                bench_plot_point(s, full->seconds / d->done[j].seconds, d->done[j].bleu);
+                p->y_least = fmin(p->y_least, floor(d->done[j].bleu));
+            }
     }
-    const int rc = bench_plot_write(p, d->set->plot);
+    const int rc = bench_plot_write(p, path);
     free(p);
     if (rc != 0)
-        return bench_fail(d->run, "%s: could not be written", d->set->plot);
-    const char *slash = strrchr(d->set->plot, '/');
-    bench_say(d->run, "![BLEU against speed](%s)\n\n", slash != NULL ? slash + 1 : d->set->plot);
+        return bench_fail(d->run, "%s: could not be written", path);
+    const char *slash = strrchr(path, '/');
+    bench_say(d->run, "![%s](%s)\n\n", title, slash != NULL ? slash + 1 : path);
     return 0;
+}
+
+/* Figure 6 to FILE.svg, figure 7 to FILE-beams.svg. */
+static int plot_both(const decoding *d) {
+    static const curve screens[] = {{"frequent words", THR_HEAD_SCREEN_FREQUENT, 0, false},
+                                    {"wta, T 500", THR_HEAD_SCREEN_WTA, 500, false},
+                                    {"wta, T 2000", THR_HEAD_SCREEN_WTA, 2000, false},
+                                    {"planes", THR_HEAD_SCREEN_PLANES, 0, false}},
+                       beams[] = {{"full, smaller beams", THR_HEAD_SCREEN_FULL, 0, true},
+                                  {"wta, smaller beams", THR_HEAD_SCREEN_WTA, 0, true},
+                                  {"planes, smaller beams", THR_HEAD_SCREEN_PLANES, 0, true}};
+    const char *path = d->set->plot;
+    const size_t length = strlen(path),
+                 stem = length > 4 && strcmp(path + length - 4, ".svg") == 0 ? length - 4 : length;
+    char other[1100];
+    if (snprintf(other, sizeof other, "%.*s-beams%s", (int)stem, path, path + stem) >= (int)sizeof other)
+        return bench_fail(d->run, "%s: the name is too long", path);
+    const int rc = plot(d, "BLEU against speed, a beam of 12", screens, sizeof screens / sizeof *screens, path);
+    return rc != 0 ? rc
+                   : plot(d, "BLEU against speed, beams of 1, 3 and 6", beams, sizeof beams / sizeof *beams, other);
 }
 
 /* ------------------------------------------------------------------------------------------------ all */
@@ -490,7 +511,7 @@ static int run_all(decoding *d) {
               (int)N_BANDS, (int)N_HASHES, (int)N_PLACES);
     bench_print(d->run, &d->table);
     report_figures(d);
-    return d->set->plot != NULL ? plot(d) : 0;
+    return d->set->plot != NULL ? plot_both(d) : 0;
 }
 
 int bench_decode(bench_scan_run *run, const bench_decode_set *set) {
