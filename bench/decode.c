@@ -283,7 +283,10 @@ static void report(decoding *d, const outcome *o) {
     bench_table_cell(&d->table, "%.2f", o->bleu);
     bench_table_cell(&d->table, "%.2f", full->bleu - o->bleu);
     bench_table_cell(&d->table, "%.1f", 100 * o->same);
-    bench_table_cell(&d->table, o->recall > 0 ? "%.4f" : "", o->recall);
+    if (o->recall > 0)
+        bench_table_cell(&d->table, "%.4f", o->recall);
+    else
+        bench_table_cell(&d->table, "%s", "");
 }
 
 static int run_way(decoding *d, const way *how, const outcome **result) {
