@@ -392,3 +392,13 @@ void test_target_free(test_target *target) {
     free(target->segments);
     *target = (test_target){.codes = NULL};
 }
+
+int test_make_context(void **state) {
+    *state = test_context(2, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+
+int test_drop_context(void **state) {
+    thr_context_free(*state);
+    return 0;
+}

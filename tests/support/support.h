@@ -30,6 +30,11 @@ uint64_t test_seed(void);
 int test_say_seed(void **state);
 #define test_run_group(tests) cmocka_run_group_tests(tests, test_say_seed, NULL)
 
+/* The same with a context of two threads and the best kernels as the state of all tests. */
+int test_make_context(void **state);
+int test_drop_context(void **state);
+#define test_run_with_context(tests) cmocka_run_group_tests(tests, test_make_context, test_drop_context)
+
 /* About normal(0, 1): the sum of 12 uniform numbers. */
 float test_normal(uint64_t *rng);
 void test_gaussian(uint64_t *rng, float *out, size_t n);

@@ -427,16 +427,6 @@ static void answers_depend_on_the_sentence_alone(void **state) {
     thr_context_free(three);
 }
 
-static int set_up(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_by_the_book),
@@ -447,5 +437,5 @@ int main(void) {
         cmocka_unit_test(it_stops_early_only_where_it_is_told),
         cmocka_unit_test(answers_depend_on_the_sentence_alone),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_with_context(tests);
 }

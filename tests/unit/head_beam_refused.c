@@ -263,16 +263,6 @@ static void a_second_search_asks_for_no_memory(void **state) {
     }
 }
 
-static int set_up(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_options_are_told),
@@ -281,5 +271,5 @@ int main(void) {
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_second_search_asks_for_no_memory),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_with_context(tests);
 }

@@ -189,16 +189,6 @@ static void certificates_do_not_depend_on_threads_or_kernels(void **state) {
     head_drawn_free(&h);
 }
 
-static int set_up(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_other_answer_is_certified),
@@ -206,5 +196,5 @@ int main(void) {
         cmocka_unit_test(screens_certify_what_they_know),
         cmocka_unit_test(certificates_do_not_depend_on_threads_or_kernels),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_with_context(tests);
 }

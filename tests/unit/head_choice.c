@@ -115,20 +115,10 @@ static void answers_are_those_of_the_screen_that_was_used(void **state) {
     head_drawn_free(&h);
 }
 
-static int set_up(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_faster_way_is_taken_and_kept),
         cmocka_unit_test(answers_are_those_of_the_screen_that_was_used),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_with_context(tests);
 }

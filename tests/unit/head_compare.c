@@ -110,20 +110,10 @@ static void what_cannot_be_compared_is_told(void **state) {
     head_drawn_free(&other);
 }
 
-static int set_up(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loss_is_what_the_answers_say),
         cmocka_unit_test(what_cannot_be_compared_is_told),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_with_context(tests);
 }

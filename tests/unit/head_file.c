@@ -307,16 +307,6 @@ static void rows_are_read_from_other_files(void **state) {
                  "is a text");
 }
 
-static int set_up(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_opened_head_answers_as_the_one_that_was_saved),
@@ -330,5 +320,5 @@ int main(void) {
         cmocka_unit_test(bytes_have_a_scale_a_word),
         cmocka_unit_test(rows_are_read_from_other_files),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_with_context(tests);
 }

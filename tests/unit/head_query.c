@@ -338,16 +338,6 @@ static void words_by_hand(void **state) {
     thr_head_free(head);
 }
 
-static int set_up(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_by_hand),
@@ -357,5 +347,5 @@ int main(void) {
         cmocka_unit_test(many_may_ask_at_once),
         cmocka_unit_test(recall_is_counted_against_all_words),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_with_context(tests);
 }

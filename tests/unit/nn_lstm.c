@@ -194,21 +194,11 @@ static void numbers_are_those_of_pytorch(void **state) {
         assert_true(fabsf(out[i] - torch_out[i]) < 1e-5f);
 }
 
-static int set_up(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-
-static int tear_down(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sequences_are_what_a_model_in_double_has),
         cmocka_unit_test(bits_depend_on_neither_batch_nor_threads_nor_cpu),
         cmocka_unit_test(numbers_are_those_of_pytorch),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return test_run_with_context(tests);
 }
