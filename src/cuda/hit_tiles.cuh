@@ -20,6 +20,7 @@
 #include "cuda/rank.cuh"
 #include "cuda/sum_up.cuh"
 #include "kernel/elementwise.h"
+#include "select/histogram.h"
 
 static const uint32_t TILE_THREADS = RANK_THREADS, TILE_WARPS = TILE_THREADS / THR_WARP;
 static const uint32_t OWN = THR_HIT_TILE / TILE_THREADS; /* places of a thread */
@@ -247,7 +248,7 @@ template <typename Dense> __device__ __forceinline__ void score_tile(const thr_h
     THR_SHARED(uint64_t, threshold, 1);
     const uint32_t n_tiles = thr_hit_tiles_of(op.hits.n_items), n = op.samples != nullptr ? op.n_samples : n_tiles;
     const uint32_t q = blockIdx.x / n, at = blockIdx.x % n;
-    const uint32_t tile = op.samples != nullptr ? (uint32_t)((uint64_t)at * n_tiles / n) : at;
+    const uint32_t tile = op.samples != nullptr ? (uint32_t)thr_sample_place(at, n, n_tiles) : at;
     if (threadIdx.x < N_SAID)
         said[threadIdx.x] = 0;
     find_sums(op, q, tile, places, work, totals);

@@ -10,6 +10,7 @@
 #include "kernel/kernel.h"
 #include "scan/scan.h"
 #include "select/candidates.h"
+#include "select/histogram.h"
 
 enum {
     THR_TILE_BLOCKS = 16, /* blocks screened in one go, at most */
@@ -23,7 +24,7 @@ enum {
 
 /*
  * How many blocks are sampled for the first threshold: one in 32, at most 256 (their 16,384 scores tell a threshold of
- * a hundredth of a percent well enough), and none where less than 8 would be: block number i * n_blocks / n_sampled.
+ * a hundredth of a percent well enough), and none where less than 8 would be: those of thr_sample_place.
  */
 enum { THR_SAMPLE_BLOCKS = 256, THR_SAMPLE_LEAST = 8, THR_SAMPLE_ONE_IN = 32 };
 

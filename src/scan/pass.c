@@ -20,7 +20,7 @@ static void first_thresholds(const thr_job *job, const thr_scan_group *group, th
     const uint64_t n_sampled = job->target->hits != NULL ? 0 : thr_sample_blocks(job->n_blocks);
     size_t n[THR_GROUP] = {0};
     for (uint64_t i = 0; i < n_sampled; i++) {
-        const uint64_t block = i * job->n_blocks / n_sampled;
+        const uint64_t block = thr_sample_place(i, n_sampled, job->n_blocks);
         for (uint32_t q = 0; q < group->n; q++)
             if (!group->queries[q].collected) {
                 lanes[q].collector.n = 0;

@@ -44,7 +44,7 @@ static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_la
     const uint64_t n_sampled = thr_sample_blocks(job->n_blocks);
     size_t n = 0;
     for (uint64_t i = 0; i < n_sampled; i++) {
-        const uint64_t block = i * job->n_blocks / n_sampled;
+        const uint64_t block = thr_sample_place(i, n_sampled, job->n_blocks);
         lane->collector.n = 0;
         lane->collector.threshold = threshold;
         thr_screen_blocks(&alone, lane, (thr_block_range){block, block + 1});

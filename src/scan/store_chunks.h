@@ -18,6 +18,7 @@
 #define THR_SCAN_STORE_CHUNKS_H
 
 #include "scan/store_impl.h"
+#include "select/histogram.h"
 
 /*
  * The n tiles from place `at` on in memory laid out for n_places, numbered in the part from first_tile on. No pointer
@@ -40,7 +41,7 @@ thr_device_codes thr_store_sampled(const thr_store_part *part);
 
 /* The tile that is the i-th sampled one. */
 static inline uint32_t thr_store_sampled_tile(const thr_store_part *part, uint32_t i) {
-    return (uint32_t)((uint64_t)i * part->n_tiles / part->n_samples);
+    return (uint32_t)thr_sample_place(i, part->n_samples, part->n_tiles);
 }
 
 /* Chunk i on the host, and its size; the tiles in it, as they lie in one of the buffers. */

@@ -21,6 +21,14 @@ THR_ANYWHERE double thr_sample_rank(double n_sample, uint64_t n_all, uint64_t wa
 }
 
 /*
+ * Which of n things in a row, blocks or tiles, is the i-th of n_sampled that are evenly spaced: in the middle of its
+ * part, as a sample from the first thing on has too many of the best where things are in order of frequency.
+ */
+THR_ANYWHERE uint64_t thr_sample_place(uint64_t i, uint64_t n_sampled, uint64_t n) {
+    return (2 * i + 1) * n / (2 * n_sampled);
+}
+
+/*
  * A threshold that about `wanted` of n_all scores reach, judged by a sample of n_sample of them taken anywhere: the
  * lower edge of the histogram bin below that of the score of thr_sample_rank. Where too few survive, the caller starts
  * again without a threshold.

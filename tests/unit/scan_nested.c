@@ -181,7 +181,7 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
     test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
     for (uint64_t s = 0; s < n_sampled; s++)
         for (uint64_t i = 0; i < 64 * FEW_DIMS; i++) {
-            float *value = &rows[s * n_blocks / n_sampled * 64 * FEW_DIMS + i];
+            float *value = &rows[thr_sample_place(s, n_sampled, n_blocks) * 64 * FEW_DIMS + i];
             *value = queries[i % FEW_DIMS] + 0.1f * *value;
         }
     for (size_t m = 0; m < 3; m++) {

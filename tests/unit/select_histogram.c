@@ -77,6 +77,42 @@ static void the_rank_of_the_sample_reaches_it_for_any_distribution(void **state)
         }
 }
 
+static void places_are_in_the_middle_of_their_parts(void **state) {
+    (void)state;
+    const uint64_t ns[] = {1, 2, 31, 625, UINT64_C(1) << 40};
+    for (size_t j = 0; j < sizeof ns / sizeof *ns; j++)
+        for (uint64_t n_sampled = 1; n_sampled <= 256 && n_sampled <= ns[j]; n_sampled++)
+            for (uint64_t i = 0; i < n_sampled; i++) {
+                const uint64_t place = thr_sample_place(i, n_sampled, ns[j]);
+                assert_true(place >= i * ns[j] / n_sampled && place < ((i + 1) * ns[j] + n_sampled - 1) / n_sampled);
+                assert_true(i == 0 || place > thr_sample_place(i - 1, n_sampled, ns[j]));
+                assert_true(place < ns[j]);
+            }
+    assert_int_equal(thr_sample_place(0, 19, 625), 16);
+    assert_int_equal(thr_sample_place(18, 19, 625), 608);
+}
+
+/* Words in order of frequency: the first block has scores that no other has. */
+static void the_wanted_number_reaches_it_where_the_first_are_the_best(void **state) {
+    (void)state;
+    enum { BLOCK = 64, N_BLOCKS = 625, N_SAMPLED = 19, WANTED = 292 };
+    uint64_t rng = test_seed();
+    float *scores = test_array((size_t)N_BLOCKS * BLOCK, sizeof *scores), sample[N_SAMPLED * BLOCK];
+    size_t failures = 0;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        test_gaussian(&rng, scores, (size_t)N_BLOCKS * BLOCK);
+        for (size_t i = 0; i < BLOCK; i++)
+            scores[i] += 5;
+        for (size_t i = 0; i < N_SAMPLED * BLOCK; i++)
+            sample[i] = scores[thr_sample_place(i / BLOCK, N_SAMPLED, N_BLOCKS) * BLOCK + i % BLOCK];
+        const float threshold = thr_sampled_threshold(sample, N_SAMPLED * BLOCK, N_BLOCKS * BLOCK, WANTED);
+        failures += count_reaching(scores, (size_t)N_BLOCKS * BLOCK, threshold) < WANTED;
+    }
+    assert_case(failures <= 1, "seed %llu: too few in %zu of %d trials", (unsigned long long)test_seed(), failures,
+                TRIALS);
+    free(scores);
+}
+
 static void a_sample_too_small_to_tell_gives_minus_infinity(void **state) {
     (void)state;
     float sample[100];
@@ -109,6 +145,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_wanted_number_reaches_it_in_nearly_all_trials),
         cmocka_unit_test(the_rank_of_the_sample_reaches_it_for_any_distribution),
+        cmocka_unit_test(places_are_in_the_middle_of_their_parts),
+        cmocka_unit_test(the_wanted_number_reaches_it_where_the_first_are_the_best),
         cmocka_unit_test(a_sample_too_small_to_tell_gives_minus_infinity),
         cmocka_unit_test(equal_and_infinite_scores_are_no_trouble),
     };
