@@ -11,6 +11,9 @@
 
 #include <math.h>
 
+/* Queries of a tile that are looked up together: what the kernels do at once, and little of the cache for distances. */
+enum { LOOKED_UP = 4 };
+
 const thr_segment *thr_segment_of(const thr_scan_target *target, uint64_t row) {
     size_t low = 0, high = target->n_segments;
     while (high - low > 1) {
@@ -152,43 +155,43 @@ static void screen_tile(const thr_scan_query *query, thr_lane *lane, const uint3
     }
 }
 
-/*
- * A tile's distances of query q to lane->distances, and where one look-up serves two queries those of q + 1 to
- * lane->more_distances; returns how many queries that was.
- */
-static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane *lane, const uint8_t *codes,
+/* A tile's distances of query q and as many behind it as are looked up together, each to its lane; returns how many. */
+static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane *lanes, const uint8_t *codes,
                                size_t n) {
     const thr_query_code *code = &group->queries[q].code;
     const thr_kernels *kernels = group->queries->kernels;
     const bool table = group->codes.way == THR_WAY_TABLE;
-    if (table && code->n_parts == 1 && q + 1 < group->n) {
-        const thr_query_part *parts[] = {&code->parts[0], &group->queries[q + 1].code.parts[0]};
-        uint32_t *places[] = {lane->distances, lane->more_distances};
-        kernels->distance_tables(places, codes, n, parts, 2);
-        return 2;
+    if (!table || code->n_parts > 1) {
+        thr_query_distances(code, table ? kernels->distance_table : kernels->distance_xor, codes, n, lanes[q].distances,
+                            lanes[q].more_distances);
+        return 1;
     }
-    thr_query_distances(code, table ? kernels->distance_table : kernels->distance_xor, codes, n, lane->distances,
-                        lane->more_distances);
-    return 1;
+    const thr_query_part *parts[LOOKED_UP];
+    uint32_t *places[LOOKED_UP];
+    const uint32_t found = group->n - q < LOOKED_UP ? group->n - q : LOOKED_UP;
+    for (uint32_t i = 0; i < found; i++) {
+        parts[i] = &group->queries[q + i].code.parts[0];
+        places[i] = lanes[q + i].distances;
+    }
+    kernels->distance_tables(places, codes, n, parts, found);
+    return found;
 }
 
-/* One or two queries in turn while the tile is in the cache; or, where bytes are multiplied, all distances at once. */
+/* A few queries in turn while the tile is in the cache; or, where bytes are multiplied, all distances at once. */
 static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr_segment *segment, uint64_t first,
                          size_t n) {
     const thr_scan_query *queries = group->queries;
     const uint8_t *codes = segment->codes + first * thr_block_size(queries->code.n_dims, queries->code.item_bits);
     const bool together = group->codes.way == THR_WAY_TILE;
-    const size_t tile = (size_t)THR_TILE_BLOCKS * THR_BLOCK_ITEMS, stride = tile + (together ? THR_GROUP_GAP : 0);
-    const uint32_t *distances = together ? lanes->group_distances : lanes->distances;
+    const size_t stride = (size_t)THR_TILE_BLOCKS * THR_BLOCK_ITEMS + THR_GROUP_GAP;
     if (together)
         thr_query_group_distances(&group->codes, queries->kernels, codes, n, lanes->group_distances, stride,
                                   lanes->more_distances);
-    for (uint32_t q = 0, found; q < group->n; q += found) {
-        found = together ? group->n : find_distances(group, q, lanes, codes, n);
-        for (uint32_t i = 0; i < found; i++)
-            if (!queries[q + i].collected)
-                screen_tile(&queries[q + i], &lanes[q + i], distances + i * stride, segment, first, n);
-    }
+    for (uint32_t q = 0, end; q < group->n; q = end)
+        for (end = q + (together ? group->n : find_distances(group, q, lanes, codes, n)); q < end; q++)
+            if (!queries[q].collected)
+                screen_tile(&queries[q], &lanes[q], together ? lanes->group_distances + q * stride : lanes[q].distances,
+                            segment, first, n);
 }
 
 /* Blocks [first, first + n) of a segment, a tile at a time; n is at most THR_RUN_BLOCKS. */

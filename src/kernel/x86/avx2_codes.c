@@ -2,60 +2,18 @@
 /*
  * Plane code kernels with AVX2: half a byte row (32 items) a register, PSHUFB for look-ups and for counting bits.
  *
- * A block is walked once, in memory order, with the sums of both halves in registers. Per plane and half the sums of
- * even and odd items are 16-bit words: `both` adds whole words, `odd` their high bytes; even = both - 256 odd.
+ * A block is walked once, in memory order, with the sums of both halves in registers.
  */
-#include "kernel/x86/avx2_codes.h"
+#include "kernel/x86/avx2_words.h"
 
-#include <immintrin.h>
-
-enum { ITEMS = 64, HALF = 32, MAX_PLANES = 8, ROWS_A_ROUND = 510 /* 510 rows * 120 fit 16 bits */ };
-
-typedef struct word_sums {
-    __m256i both, odd;
-} word_sums;
-
-static inline __m256i load(const uint8_t *at) {
-    return _mm256_loadu_si256((const __m256i *)(const void *)at);
-}
-
-static inline void add_bytes(word_sums *sum, __m256i bytes) {
-    sum->both = _mm256_add_epi16(sum->both, bytes);
-    sum->odd = _mm256_add_epi16(sum->odd, _mm256_srli_epi16(bytes, 8));
-}
-
-static inline __m256i look_up(__m256i x, __m256i low, __m256i high) {
-    const __m256i mask = _mm256_set1_epi8(15);
-    return _mm256_add_epi8(_mm256_shuffle_epi8(low, _mm256_and_si256(x, mask)),
-                           _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 4), mask)));
-}
-
-static inline __m256i popcount_bytes(__m256i x) {
+INLINE __m256i popcount_bytes(__m256i x) {
     const __m256i counts = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1,
                                             2, 2, 3, 2, 3, 3, 4);
     return look_up(x, counts, counts);
 }
 
-/* out[0..31] = 2 out + the words of even and odd items in order, or just the words where first. */
-static inline void fold_words(uint32_t *out, const word_sums *sum, int first) {
-    __m256i even = _mm256_sub_epi16(sum->both, _mm256_slli_epi16(sum->odd, 8));
-    __m256i words[2] = {_mm256_unpacklo_epi16(even, sum->odd), _mm256_unpackhi_epi16(even, sum->odd)};
-    /* words[h], lane l: items 16 l + 8 h to 16 l + 8 h + 7 */
-    for (int lane = 0; lane < 2; lane++)
-        for (int h = 0; h < 2; h++) {
-            __m128i eight = lane == 0 ? _mm256_castsi256_si128(words[h]) : _mm256_extracti128_si256(words[h], 1);
-            __m256i wide = _mm256_cvtepu16_epi32(eight);
-            __m256i *at = (__m256i *)(void *)(out + 16 * lane + 8 * h);
-            if (!first) {
-                __m256i old = _mm256_loadu_si256(at);
-                wide = _mm256_add_epi32(wide, _mm256_add_epi32(old, old));
-            }
-            _mm256_storeu_si256(at, wide);
-        }
-}
-
 /* Adds to distances the sum over planes of 2^(planes - 1 - p) times the plane's sums. */
-static inline void store_planes(uint32_t *distances, word_sums sums[][2], uint32_t planes, int add) {
+INLINE void store_planes(uint32_t *distances, word_sums sums[][2], uint32_t planes, int add) {
     uint32_t total[ITEMS];
     for (uint32_t p = 0; p < planes; p++)
         for (int half = 0; half < 2; half++)
@@ -64,39 +22,49 @@ static inline void store_planes(uint32_t *distances, word_sums sums[][2], uint32
         distances[i] = total[i] + (add ? distances[i] : 0);
 }
 
-static inline __attribute__((always_inline)) void distance_table(uint32_t *distances, const uint8_t *blocks,
-                                                                 size_t n_blocks, const thr_query_part *part,
-                                                                 const uint32_t planes) {
+/* Two rows' sums, at most 240, fit a byte and are widened together. */
+INLINE void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part,
+                           const uint32_t planes) {
+    const size_t row = (size_t)ITEMS * planes;
     for (size_t b = 0; b < n_blocks; b++, distances += ITEMS)
         for (uint32_t r = 0; r < part->n_rows;) {
-            uint32_t start = r, end = part->n_rows - r > ROWS_A_ROUND ? r + ROWS_A_ROUND : part->n_rows;
+            const uint32_t start = r, end = part->n_rows - r > ROWS_A_ROUND ? r + ROWS_A_ROUND : part->n_rows;
             word_sums sums[MAX_PLANES][2];
             for (uint32_t p = 0; p < planes; p++)
                 for (int half = 0; half < 2; half++)
-                    sums[p][half] = (word_sums){_mm256_setzero_si256(), _mm256_setzero_si256()};
-            for (; r < end; r++, blocks += (size_t)ITEMS * planes) {
-                const __m128i *nibbles = (const __m128i *)(const void *)(part->nibbles + (size_t)32 * r);
-                __m256i low = _mm256_broadcastsi128_si256(_mm_load_si128(nibbles));
-                __m256i high = _mm256_broadcastsi128_si256(_mm_load_si128(nibbles + 1));
+                    sums[p][half] = no_words();
+            for (; r + 2 <= end; r += 2, blocks += 2 * row) {
+                const uint8_t *nibbles = part->nibbles + (size_t)32 * r;
+                const __m256i low = table(nibbles), high = table(nibbles + 16);
+                const __m256i next_low = table(nibbles + 32), next_high = table(nibbles + 48);
+                for (uint32_t p = 0; p < planes; p++)
+                    for (int half = 0; half < 2; half++) {
+                        const uint8_t *at = blocks + ITEMS * p + HALF * half;
+                        add_bytes(&sums[p][half], _mm256_add_epi8(look_up(load(at), low, high),
+                                                                  look_up(load(at + row), next_low, next_high)));
+                    }
+            }
+            for (; r < end; r++, blocks += row) {
+                const uint8_t *nibbles = part->nibbles + (size_t)32 * r;
                 for (uint32_t p = 0; p < planes; p++)
                     for (int half = 0; half < 2; half++)
-                        add_bytes(&sums[p][half], look_up(load(blocks + ITEMS * p + HALF * half), low, high));
+                        add_bytes(&sums[p][half],
+                                  look_up(load(blocks + ITEMS * p + HALF * half), table(nibbles), table(nibbles + 16)));
             }
             store_planes(distances, sums, planes, start > 0);
         }
 }
 
 /* A plane's XORs with all query planes, weighted: at most 8 * 15 a row, so it is summed like a look-up. */
-static inline __attribute__((always_inline)) void distance_xor(uint32_t *distances, const uint8_t *blocks,
-                                                               size_t n_blocks, const thr_query_part *part,
-                                                               const uint32_t planes) {
+INLINE void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part,
+                         const uint32_t planes) {
     for (size_t b = 0; b < n_blocks; b++, distances += ITEMS)
         for (uint32_t r = 0; r < part->n_rows;) {
             uint32_t start = r, end = part->n_rows - r > ROWS_A_ROUND ? r + ROWS_A_ROUND : part->n_rows;
             word_sums sums[MAX_PLANES][2];
             for (uint32_t p = 0; p < planes; p++)
                 for (int half = 0; half < 2; half++)
-                    sums[p][half] = (word_sums){_mm256_setzero_si256(), _mm256_setzero_si256()};
+                    sums[p][half] = no_words();
             for (; r < end; r++, blocks += (size_t)ITEMS * planes)
                 for (uint32_t p = 0; p < planes; p++)
                     for (int half = 0; half < 2; half++) {
@@ -136,13 +104,6 @@ void thr_distance_table_avx2(uint32_t *distances, const uint8_t *blocks, size_t 
 #undef CALL
 }
 
-/* One part after the other: the sums of two are more than sixteen registers hold. */
-void thr_distance_tables_avx2(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
-                              const thr_query_part *const *parts, size_t n_parts) {
-    for (size_t i = 0; i < n_parts; i++)
-        thr_distance_table_avx2(distances[i], blocks, n_blocks, parts[i]);
-}
-
 void thr_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part) {
 #define CALL(p) distance_xor(distances, blocks, n_blocks, part, p)
     PLANES_SWITCH(part->item_bits, CALL)
@@ -161,7 +122,7 @@ void thr_code_squares_avx2(uint32_t *squares, const uint8_t *blocks, size_t n_bl
                 for (int half = 0; half < 2; half++)
                     for (uint32_t r = 0; r < n_rows;) {
                         uint32_t end = n_rows - r > ROWS_A_ROUND ? r + ROWS_A_ROUND : n_rows;
-                        word_sums sum = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+                        word_sums sum = no_words();
                         for (; r < end; r++) {
                             const uint8_t *row = blocks + (size_t)ITEMS * bits * r + HALF * half;
                             add_bytes(&sum,
