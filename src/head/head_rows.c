@@ -66,7 +66,7 @@ static void scale(const thr_head_contents *c, thr_head_words some, size_t n_stat
 enum { FEW_STATES = 4 };
 
 /* Rows made floats at a time: so many bytes that they stay in the second level cache, and whole blocks of dots_f32. */
-enum { PIECE_FLOATS = 32768, PIECE_ROWS = 12, MOST_ROWS = 60 };
+enum { PIECE_FLOATS = 32768, PIECE_ROWS = 12, MOST_ROWS = 60, CACHE_LINE = 64 };
 
 static size_t piece_of(const thr_head_contents *c) {
     const size_t n = PIECE_FLOATS / c->n_dims / PIECE_ROWS * PIECE_ROWS;
@@ -107,6 +107,14 @@ static void few_products(const thr_head_contents *c, const thr_kernels *kernels,
     }
 }
 
+enum { AHEAD = 4 }; /* rows of a shortlist, which lie anywhere, are asked for so many before they are read */
+
+static void fetch_row(const thr_head_contents *c, size_t w) {
+    const char *row = row_of(c, w);
+    for (size_t i = 0; i < thr_head_row_size(c); i += CACHE_LINE)
+        __builtin_prefetch(row + i);
+}
+
 /* Rows that are floats are met where they are, others in room. */
 static void many_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
                           const thr_head_states *states, float *room, float *out, size_t stride) {
@@ -116,6 +124,8 @@ static void many_products(const thr_head_contents *c, const thr_kernels *kernels
         const size_t n = some.n - first < piece ? some.n - first : piece;
         for (size_t i = 0; i < n; i++) {
             const size_t w = word_of(some, first + i);
+            if (some.words != NULL && first + i + AHEAD < some.n)
+                fetch_row(c, word_of(some, first + i + AHEAD));
             rows[i] = c->dtype == THR_DTYPE_F32 ? (const float *)(const void *)row_of(c, w) : room + i * c->n_dims;
             if (c->dtype != THR_DTYPE_F32)
                 decode_rows(c, kernels, w, 1, room + i * c->n_dims);

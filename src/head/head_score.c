@@ -28,11 +28,25 @@ typedef struct scoring {
 
 /* ------------------------------------------------------------------------------------------------ a tile */
 
+/* In lanes, so that no comparison waits for the one before. */
+static float largest_of(const float *x, size_t n) {
+    enum { LANES = 8 };
+    float most[LANES];
+    for (size_t j = 0; j < LANES; j++)
+        most[j] = x[j < n ? j : 0];
+    for (size_t i = LANES; i + LANES <= n; i += LANES)
+        for (size_t j = 0; j < LANES; j++)
+            most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
+    for (size_t i = n / LANES * LANES; i < n; i++)
+        most[0] = x[i] > most[0] ? x[i] : most[0];
+    for (size_t j = 1; j < LANES; j++)
+        most[0] = most[j] > most[0] ? most[j] : most[0];
+    return most[0];
+}
+
 static thr_head_sum sum_up(const thr_kernels *kernels, const float *logits, size_t n) {
     float shifted[THR_HEAD_TILE];
-    thr_head_sum all = {0, logits[0]};
-    for (size_t i = 1; i < n; i++)
-        all.largest = logits[i] > all.largest ? logits[i] : all.largest;
+    thr_head_sum all = {0, largest_of(logits, n)};
     for (size_t i = 0; i < n; i++)
         shifted[i] = logits[i] - all.largest;
     kernels->exp_f32(shifted, shifted, n);
@@ -48,6 +62,15 @@ static void collect(thr_collector *best, const uint32_t *words, size_t first, co
             thr_collector_push(best, words != NULL ? words[i] : first + i, logits[i], 0);
 }
 
+static void add_bias(const float *bias, const uint32_t *words, size_t first, size_t n, float *logits) {
+    if (words != NULL)
+        for (size_t i = 0; i < n; i++)
+            logits[i] += bias[words[i]];
+    else
+        for (size_t i = 0; i < n; i++)
+            logits[i] += bias[first + i];
+}
+
 static void score_tile(void *arg, size_t tile, uint32_t worker) {
     const scoring *s = arg;
     const thr_head_contents *c = thr_head_of(s->head);
@@ -60,8 +83,8 @@ static void score_tile(void *arg, size_t tile, uint32_t worker) {
                       s->room->tiles + worker * thr_head_products_room(c), products, THR_HEAD_TILE);
     for (size_t i = 0; i < s->states.n; i++) {
         float *logits = products + i * THR_HEAD_TILE;
-        for (size_t j = 0; c->bias != NULL && j < n; j++)
-            logits[j] += c->bias[words != NULL ? words[j] : first + j];
+        if (c->bias != NULL)
+            add_bias(c->bias, words, first, n, logits);
         if (s->sums)
             s->room->sums[tile * THR_HEAD_ROUND + i] = sum_up(kernels, logits, n);
         if (s->kept != NULL)

@@ -48,6 +48,7 @@ typedef struct thr_dot_strip {
     const float *columns;
     const float *const *rows;
     size_t width, first, n_steps;
+    bool begins; /* sums, which hold nothing yet */
 } thr_dot_strip;
 
 /* rows and vectors are constants where it is called. */
@@ -61,7 +62,7 @@ THR_ALWAYS void thr_dot_tile(const thr_dot_strip *p, thr_block_sum sum, size_t r
     for (size_t r = 0; r < rows; r++)
         THR_UNROLL
     for (size_t v = 0; v < vectors; v++)
-        s[r][v] = sum[r][v];
+        s[r][v] = p->begins ? (thr_lanes){0} : sum[r][v];
     for (size_t step = 0; step < p->n_steps; step++, column += p->width) {
         thr_lanes y[DOT_VECTORS];
         THR_UNROLL
@@ -122,13 +123,15 @@ static inline void thr_dots_block(float *out, size_t stride, const thr_dots *d, 
     const size_t n_steps = thr_dots_steps(d->n_dims), vectors = (n_queries + LANES - 1) / LANES;
     thr_dot_strip strip = {.rows = d->rows, .width = thr_dots_width(d->n_queries)};
     thr_block_sum sums[THR_DOT_SUMS];
-    memset(sums, 0, sizeof sums);
+    for (size_t s = d->n_dims; s < THR_DOT_SUMS; s++)
+        memset(sums[s], 0, sizeof sums[s]);
     for (size_t first = 0; first < n_steps; first += PANEL_STEPS)
         for (size_t s = 0; s < THR_DOT_SUMS && first * THR_DOT_SUMS + s < d->n_dims; s++) {
             const size_t left = thr_dots_steps(d->n_dims - first * THR_DOT_SUMS - s);
             strip.columns = d->columns + (s * n_steps + first) * strip.width;
             strip.first = first * THR_DOT_SUMS + s;
             strip.n_steps = left < PANEL_STEPS ? left : PANEL_STEPS;
+            strip.begins = first == 0;
             thr_dot_tile_any(&strip, sums[s], n_rows, vectors);
         }
     thr_dot_add_halves(sums, n_rows, vectors);
