@@ -245,9 +245,9 @@ def machine():
     return f"{names[0] if names else 'CPU'}, {thresher.info().isa}, one thread"
 
 
-def write_docs(made):
+def write_docs(made, begin):
     with open(report.DOCUMENT, encoding="utf-8") as file:
-        document = report.between(file.read(), BEGIN, report.END, made)
+        document = report.between(file.read(), begin, report.END, made)
     with open(report.DOCUMENT, "w", encoding="utf-8") as file:
         file.write(document)
     print(f"Written: {report.DOCUMENT}")
@@ -269,7 +269,7 @@ def main():
     rows = Rows(*thresher.read_ranking(path))
     made = text(rows, *measure(rows, arguments.splits), arguments.splits)
     if arguments.docs:
-        write_docs(made)
+        write_docs(made, BEGIN)
     else:
         print(made)
 

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import datasets
 import dual
 import dual_log
+import head
 import measure
 import numpy as np
 import peer
@@ -347,7 +348,9 @@ class TowerTexts(unittest.TestCase):
                 spelled = [table["rows"][table["grams"][a:b]].tolist() for a, b in zip(table["starts"], ends)]
                 again = tower_torch.Texts([(w, w) for w in words], keys=self.keys(pairs))
                 for word, place in zip(words, places):
-                    self.assertEqual(spelled[place], again.grams.take(np.array([again_number(words, word)]))[0].tolist())
+                    self.assertEqual(
+                        spelled[place], again.grams.take(np.array([again_number(words, word)]))[0].tolist()
+                    )
                 self.assertEqual(spelled[-1], [])
 
     @staticmethod
@@ -420,6 +423,49 @@ class Rank(unittest.TestCase):
         self.assertEqual(first, ["one", "65.00 ± 7.07", "0.4500 ± 0.0707", "", ""])
         self.assertEqual(second[3:], ["+1.00 ± 0.00", "0.0000 ± 0.0000"])
         self.assertEqual(rank.signed([-1e-9], 1, 2), "0.00 ± 0.00")
+
+
+class Heads(unittest.TestCase):
+    def problem(self):
+        rng = np.random.default_rng(1)
+        weights, bias = rng.standard_normal((300, 20)).astype(np.float16), rng.standard_normal(300)
+        return head.Problem(weights, bias, rng.standard_normal((24, 20)).astype(np.float32))
+
+    def test_rows_with_their_bias_have_the_order_of_the_logits(self):
+        problem = self.problem()
+        for one_length in (False, True):
+            rows, states = problem.with_bias(one_length)
+            self.assertEqual(rows.shape[1] % 8, 0)
+            np.testing.assert_allclose(states @ rows.T, problem.logits, rtol=1e-4, atol=1e-4)
+        distances = ((states[:, None] - rows[None]) ** 2).sum(axis=2)
+        nearest = np.argpartition(distances, head.K, axis=1)[:, : head.K]
+        self.assertEqual(problem.recall(nearest), 1)
+
+    def test_recall_counts_a_word_once_and_none_as_missed(self):
+        problem = self.problem()
+        best = head.best_of(problem.logits)
+        self.assertEqual(problem.recall(best), 1)
+        twice, none = best.copy(), best.copy()
+        twice[:, 1], none[:, 3] = twice[:, 0], -1
+        for wrong in (twice, none):
+            self.assertAlmostEqual(problem.recall(wrong), 1 - 1 / head.K)
+        worst = np.argsort(problem.logits, axis=1)[:, : head.K]
+        self.assertEqual(problem.recall(worst), 0)
+
+    def test_the_fastest_setting_with_enough_recall_is_taken(self):
+        problem = self.problem()
+        best = head.best_of(problem.logits)
+        few = np.where(np.arange(head.K) < head.K // 2, best, -1)
+
+        def settings(answers):
+            return lambda _: ((words, lambda first, end, a=a: a[first:end]) for words, a in answers)
+
+        found = head.measure_way(problem, "made up", settings([("few", few), ("all", best)]), False)
+        self.assertEqual((found[0], found[2]), ("all", 1))
+        found = head.measure_way(problem, "made up", settings([("few", few)]), False)
+        self.assertEqual((found[0], found[2]), ("few", 0.5))
+        with self.assertRaises(SystemExit):
+            head.measure_way(problem, "made up", settings([("few", few)]), True)
 
 
 if __name__ == "__main__":
