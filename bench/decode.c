@@ -159,14 +159,14 @@ static thr_head_query_options query_of(const way *how) {
     query.n_shortlist = how->n_shortlist;
     if (how->screen == THR_HEAD_SCREEN_PLANES)
         query.normaliser = THR_HEAD_NORMALISER_SAMPLED;
-    query.group = how->screen == THR_HEAD_SCREEN_WTA ? 0 : 1; /* shared by the beams, as the paper has them */
+    query.group = 0; /* candidates are shared by the beams, as the paper has them */
     return query;
 }
 
 static int measure_recall(decoding *d, const way *how, outcome *result) {
     const thr_matrix states = thr_matrix_f32(d->states, d->n_states, d->info.n_dims);
     thr_head_query_options query = query_of(how);
-    query.group = query.group == 0 ? how->beam : 1;
+    query.group = how->beam;
     thr_head_recall recall;
     if (thr_head_measure(d->own, &states, how->beam, &query, &recall, &d->run->err) != THR_OK)
         return -1;
@@ -508,7 +508,7 @@ static int run_all(decoding *d) {
               "A model of %s target words, %s of %" PRIu32 " dimensions, %" PRIu32 " LSTM units; %" PRIu64
               " sentences one by one; log-probabilities over the candidates, those of planes over all words by a "
               "sample; BLEU of small letters. Hashes: %d bands of %d, of %d "
-              "places each, whose candidates a sentence's beams share. Speed-ups are over the full head with the same "
+              "places each. A sentence's beams share their candidates. Speed-ups are over the full head with the same "
               "beam.\n\n",
               prog_exact(d->info.n_target_words).text, "states", d->info.n_dims, d->info.n_units, d->sources.n,
               (int)N_BANDS, (int)N_HASHES, (int)N_PLACES);

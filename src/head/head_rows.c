@@ -111,7 +111,8 @@ enum { AHEAD = 4 }; /* rows of a shortlist, which lie anywhere, are asked for so
 
 static void fetch_row(const thr_head_contents *c, size_t w) {
     const char *row = row_of(c, w);
-    for (size_t i = 0; i < thr_head_row_size(c); i += CACHE_LINE)
+    const size_t size = thr_head_row_size(c);
+    for (size_t i = 0; i < size; i += CACHE_LINE)
         __builtin_prefetch(row + i);
 }
 
