@@ -28,13 +28,13 @@ typedef struct scoring {
 
 /* ------------------------------------------------------------------------------------------------ a tile */
 
-/* In lanes, so that no comparison waits for the one before. */
+/* Of those that are numbers; in lanes, so that no comparison waits for the one before. */
 static float largest_of(const float *x, size_t n) {
     enum { LANES = 8 };
     float most[LANES];
     for (size_t j = 0; j < LANES; j++)
-        most[j] = x[j < n ? j : 0];
-    for (size_t i = LANES; i + LANES <= n; i += LANES)
+        most[j] = -INFINITY;
+    for (size_t i = 0; i + LANES <= n; i += LANES)
         for (size_t j = 0; j < LANES; j++)
             most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
     for (size_t i = n / LANES * LANES; i < n; i++)
@@ -44,9 +44,9 @@ static float largest_of(const float *x, size_t n) {
     return most[0];
 }
 
-static thr_head_sum sum_up(const thr_kernels *kernels, const float *logits, size_t n) {
+static thr_head_sum sum_up(const thr_kernels *kernels, const float *logits, size_t n, float largest) {
     float shifted[THR_HEAD_TILE];
-    thr_head_sum all = {0, largest_of(logits, n)};
+    thr_head_sum all = {0, largest};
     for (size_t i = 0; i < n; i++)
         shifted[i] = logits[i] - all.largest;
     kernels->exp_f32(shifted, shifted, n);
@@ -55,7 +55,10 @@ static thr_head_sum sum_up(const thr_kernels *kernels, const float *logits, size
     return all;
 }
 
-static void collect(thr_collector *best, const uint32_t *words, size_t first, const float *logits, size_t n) {
+static void collect(thr_collector *best, const uint32_t *words, size_t first, const float *logits, size_t n,
+                    float largest) {
+    if (largest < best->threshold)
+        return; /* as most tiles, once some have been */
     thr_collector_reserve(best);
     for (size_t i = 0; i < n; i++)
         if (logits[i] >= best->threshold)
@@ -85,12 +88,13 @@ static void score_tile(void *arg, size_t tile, uint32_t worker) {
         float *logits = products + i * THR_HEAD_TILE;
         if (c->bias != NULL)
             add_bias(c->bias, words, first, n, logits);
+        const float largest = largest_of(logits, n);
         if (s->sums)
-            s->room->sums[tile * THR_HEAD_ROUND + i] = sum_up(kernels, logits, n);
+            s->room->sums[tile * THR_HEAD_ROUND + i] = sum_up(kernels, logits, n, largest);
         if (s->kept != NULL)
             memcpy(s->kept + i * s->n_words + first, logits, n * sizeof *logits);
         if (s->k > 0)
-            collect(&s->room->collectors[worker * THR_HEAD_ROUND + i], words, first, logits, n);
+            collect(&s->room->collectors[worker * THR_HEAD_ROUND + i], words, first, logits, n, largest);
     }
 }
 
