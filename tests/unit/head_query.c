@@ -174,6 +174,40 @@ static void answers_do_not_depend_on_threads_or_kernels(void **state) {
     thr_context_free(three);
 }
 
+/* What a damaged file may hold: of every three words two have a weight that is no number. */
+static void words_without_a_logit_hide_no_others(void **state) {
+    enum { K = 40 };
+    uint64_t rng = test_seed() + 7;
+    head_drawn h = head_draw(&CASES[4], &rng, false);
+    thr_head *good = head_make(*state, &h), *bad = head_make(*state, &h);
+    const uint32_t n = h.shape.n_words, n_dims = h.shape.n_dims;
+    float *states = test_array((size_t)STATES * n_dims, sizeof *states);
+    uint32_t words[STATES * K];
+    float logits[STATES * K];
+    thr_head_query_options o;
+    thr_error err;
+    test_gaussian(&rng, states, (size_t)STATES * n_dims);
+    for (uint32_t w = 0; w < n; w++)
+        if (w % 3 != 0)
+            ((float *)bad->memory.weights)[(size_t)w * n_dims + w % n_dims] = NAN;
+    thr_head_query_options_init(&o);
+    const thr_matrix rows = thr_matrix_f32(states, STATES, n_dims);
+    assert_ok(thr_head_query(bad, &rows, K, &o, words, logits, NULL, &err), &err);
+    answer all = ask(good, states, STATES, n, &o);
+    for (size_t i = 0; i < STATES; i++)
+        for (size_t j = 0, at = 0; j < K; j++, at++) {
+            while (all.words[i * n + at] % 3 != 0)
+                at++;
+            assert_int_equal(words[i * K + j], all.words[i * n + at]);
+            assert_true(same_bits(logits[i * K + j], all.logits[i * n + at]));
+        }
+    answer_free(&all);
+    free(states);
+    thr_head_free(good);
+    thr_head_free(bad);
+    head_drawn_free(&h);
+}
+
 static void recall_is_counted_against_all_words(void **state) {
     uint64_t rng = test_seed() + 2;
     head_drawn h = head_draw(&CASES[4], &rng, false);
@@ -345,6 +379,7 @@ int main(void) {
         cmocka_unit_test(answers_do_not_depend_on_threads_or_kernels),
         cmocka_unit_test(a_shortlist_by_planes_keeps_the_best),
         cmocka_unit_test(many_may_ask_at_once),
+        cmocka_unit_test(words_without_a_logit_hide_no_others),
         cmocka_unit_test(recall_is_counted_against_all_words),
     };
     return test_run_with_context(tests);
