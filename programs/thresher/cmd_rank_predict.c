@@ -2,16 +2,15 @@
 /*
  * cmd_rank_predict.c - `rank predict MODEL FILE`: a score a row, or a ranked run.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "json.h"
 #include "rank_files.h"
 #include "talk.h"
+#include "text_lines.h"
 
 typedef struct predict_values {
     const char *model, *file, *output;
@@ -131,57 +130,16 @@ static bool ends_with(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-static int cannot_write(const char *path) {
-    prog_error("%s could not be written: %s", path, errno != 0 ? strerror(errno) : "a write failed");
-    return PROG_FAILED;
-}
-
-static bool finish(FILE *file) {
-    errno = 0;
-    return fflush(file) == 0 && ferror(file) == 0;
-}
-
-/* A file appears whole or not at all. */
-static int write_file(const char *path, const prediction *p, bool as_json) {
-    const size_t size = strlen(path) + sizeof ".tmp";
-    char *temporary = malloc(size);
-    FILE *file = NULL;
-    int rc = PROG_DONE;
-
-    if (temporary == NULL)
-        return prog_no_memory();
-    (void)snprintf(temporary, size, "%s.tmp", path);
-    errno = 0;
-    file = fopen(temporary, "wb");
-    if (file == NULL) {
-        rc = cannot_write(path);
-        free(temporary);
-        return rc;
-    }
-    if (ends_with(path, ".trec"))
-        put_run(file, p);
-    else
-        put_lines(file, p, as_json);
-    if (!finish(file) || fsync(fileno(file)) != 0)
-        rc = cannot_write(path);
-    if (fclose(file) != 0 && rc == PROG_DONE)
-        rc = cannot_write(path);
-    if (rc == PROG_DONE && rename(temporary, path) != 0)
-        rc = cannot_write(path);
-    if (rc != PROG_DONE)
-        (void)unlink(temporary);
-    free(temporary);
-    return rc;
-}
-
 static int write_out(const program *run, const char *path, const prediction *p) {
-    if (path != NULL && strcmp(path, "-.trec") != 0)
-        return write_file(path, p, run->globals.json);
-    if (path != NULL)
-        put_run(stdout, p);
-    else
-        put_lines(stdout, p, run->globals.json);
-    return finish(stdout) ? PROG_DONE : cannot_write("standard output");
+    const bool as_run = path != NULL && ends_with(path, ".trec");
+    prog_lines_out out;
+    int rc = prog_lines_create(&out, as_run && strcmp(path, "-.trec") == 0 ? NULL : path);
+
+    if (rc == PROG_DONE && as_run)
+        put_run(out.file, p);
+    else if (rc == PROG_DONE)
+        put_lines(out.file, p, run->globals.json);
+    return prog_lines_finish(&out, rc);
 }
 
 static int run_predict(program *run, const void *all_values) {

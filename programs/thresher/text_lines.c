@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "program.h"
@@ -86,9 +87,15 @@ int prog_lines_create(prog_lines_out *out, const char *path) {
     if (path == NULL || strcmp(path, "-") == 0)
         return PROG_DONE;
     const size_t size = strlen(path) + sizeof ".tmp";
+    struct stat status;
 
     out->file = NULL;
     out->path = path;
+    errno = 0;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) { /* a pipe or a device is written to as it is */
+        out->file = fopen(path, "wb");
+        return out->file != NULL ? PROG_DONE : cannot_write(out);
+    }
     out->written = malloc(size);
     if (out->written == NULL)
         return prog_no_memory();
@@ -108,13 +115,13 @@ int prog_lines_finish(prog_lines_out *out, int rc) {
         rc = prog_lines_flush(out);
     if (out->file != NULL && out->path != NULL) {
         errno = 0;
-        if (rc == PROG_DONE && fsync(fileno(out->file)) != 0)
+        if (rc == PROG_DONE && out->written != NULL && fsync(fileno(out->file)) != 0)
             rc = cannot_write(out);
         if (fclose(out->file) != 0 && rc == PROG_DONE)
             rc = cannot_write(out);
-        if (rc == PROG_DONE && rename(out->written, out->path) != 0)
+        if (rc == PROG_DONE && out->written != NULL && rename(out->written, out->path) != 0)
             rc = cannot_write(out);
-        if (rc != PROG_DONE)
+        if (rc != PROG_DONE && out->written != NULL)
             (void)unlink(out->written);
     }
     free(out->written);

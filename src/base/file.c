@@ -71,7 +71,10 @@ void thr_map_close(thr_map *map) {
 thr_status thr_out_open(thr_context *context, const char *path, thr_out *out, thr_error *err) {
     *out = (thr_out){.fd = -1, .context = context};
     size_t length = strlen(path);
+    struct stat st;
     thr_status status = THR_OK;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) /* a directory fails to be replaced */
+        return thr_fail(err, THR_EIO, "%s: is no plain file, and would be replaced by one: name another", path);
     THR_TRY_OUT(thr_alloc(context, length + 1, 1, &out->path, "a file name", err));
     memcpy(out->path, path, length + 1);
     THR_TRY_OUT(thr_alloc(context, length + 5, 1, &out->temporary, "a file name", err));

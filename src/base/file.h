@@ -37,6 +37,7 @@ typedef struct thr_out {
     thr_context *context;
 } thr_out;
 
+/* THR_EIO also for what is there and is no plain file, a device say, which would be replaced. */
 thr_status thr_out_open(thr_context *context, const char *path, thr_out *out, thr_error *err);
 thr_status thr_out_write(thr_out *out, const void *data, size_t size, thr_error *err);
 

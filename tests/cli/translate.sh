@@ -93,6 +93,12 @@ same out expected
 works "$THRESHER" translate small.safetensors text.fr -q -o text.en
 same text.en expected
 [ ! -s out ] && [ ! -e text.en.tmp ] || die "-o leaves something else"
+mkfifo pipe
+cat pipe >piped &
+works "$THRESHER" translate small.safetensors text.fr -q -o pipe
+[ -p pipe ] || { kill $! && die "-o replaces a pipe"; }
+wait
+cmp piped text.en || die "-o does not write to a pipe as it is"
 "$THRESHER" translate small.safetensors -q <text.fr >out 2>err || die "standard input"
 same out expected
 "$THRESHER" translate small.safetensors - -q -o - <text.fr >out 2>err || die "-"

@@ -173,6 +173,10 @@ static void a_file_that_cannot_be_made_or_renamed_is_an_error_without_traces(voi
     thr_out out;
     thr_error err;
     assert_error(thr_out_open(&context, path_of("no/such/dir"), &out, &err), THR_ENOTFOUND, &err, "no/such/dir");
+    assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
+    assert_error(thr_out_open(&context, path_of("pipe"), &out, &err), THR_EIO, &err, "pipe: is no plain file");
+    thr_out_drop(&out);
+    assert_int_equal(unlink(path_of("pipe")), 0);
     thr_out_drop(&out);
     /* A directory stands at the final name. */
     char path[128], temporary[140];
