@@ -135,7 +135,8 @@ static int measure(filter_bench *b) {
         }
     for (int i = 0; i < N_FILTERS; i++) {
         filter_case *c = &b->cases[i];
-        if (c->n_rows > 0 && thr_recall(c->truth, NULL, K, c->ids, K, N_QUERIES, K, &c->recall, &b->run->err) != THR_OK)
+        const thr_recall_rows truth = {c->truth, NULL, K}, found = {c->ids, NULL, K};
+        if (c->n_rows > 0 && thr_recall(&truth, &found, N_QUERIES, K, &c->recall, &b->run->err) != THR_OK)
             return -1;
     }
     return 0;
@@ -213,19 +214,11 @@ static int run_filter(program *run, const void *values) {
 }
 
 static const prog_option options[] = {
-    {.name = "items",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .help = "items of 200 dimensions; a kilobyte of scratch space and memory each",
-     .offset = offsetof(bench_scan_values, items),
-     .fallback = "1000000",
-     .least = 1000,
-     .most = 100000000},
-    {.name = "scratch",
-     .kind = PROG_TEXT,
-     .value = "DIR",
-     .help = "where the index is built (default: $TMPDIR or /tmp)",
-     .offset = offsetof(bench_scan_values, scratch),
+    {PROG_COUNT_OPTION("items", "N", offsetof(bench_scan_values, items),
+                       "items of 200 dimensions; a kilobyte of scratch space and memory each"),
+     .fallback = "1000000", .least = 1000, .most = 100000000},
+    {PROG_TEXT_OPTION("scratch", "DIR", offsetof(bench_scan_values, scratch),
+                      "where the index is built (default: $TMPDIR or /tmp)"),
      .names = PROG_NAMES_DIR},
     PROG_OPTIONS_END,
 };
@@ -242,7 +235,7 @@ const prog_command bench_filter_command = {
         "hundredth or a ten-thousandth of them pass, over the time without a filter, with one thread and every "
         "answer checked.",
     .arguments = no_arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(bench_scan_values),
     .examples = examples,
     .run = run_filter,

@@ -80,10 +80,11 @@ static int time_screen(head_bench *b, const bench_head *head, const screen_case 
         const uint32_t batch = (uint32_t)round % n_batches;
         const thr_matrix states = thr_matrix_f32(head->states + (size_t)batch * n * head->n_dims, n, head->n_dims);
         const double begin = bench_clock();
-        if (thr_head_query(head->head, &states, K, &o, b->words, NULL, b->log_probs, err) != THR_OK)
+        if (thr_head_query(head->head, &states, K, &o, &(thr_head_answers){b->words, NULL, b->log_probs}, err) !=
+            THR_OK)
             return -1;
         const double between = bench_clock();
-        if (thr_head_query(head->head, &states, K, &o, b->words, NULL, NULL, err) != THR_OK)
+        if (thr_head_query(head->head, &states, K, &o, &(thr_head_answers){b->words, NULL, NULL}, err) != THR_OK)
             return -1;
         const double bare = bench_clock() - between;
         t->total = fmin(t->total, between - begin);
@@ -339,62 +340,23 @@ static int run_head(program *run, const void *values) {
 }
 
 static const prog_option options[] = {
-    {.name = "weights",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .help = "a head of a file instead, as head build takes them, with --states",
-     .offset = offsetof(head_values, weights),
+    {PROG_FILE_OPTION("weights", offsetof(head_values, weights),
+                      "a head of a file instead, as head build takes them, with --states")},
+    {PROG_TEXT_OPTION("tensor", "NAME", offsetof(head_values, tensor),
+                      "of --weights, where it is .safetensors: which matrix (default: as head build)")},
+    {PROG_FILE_OPTION("states", offsetof(head_values, states), "a row a state, 12 and more, of --weights")},
+    {PROG_COUNT_OPTION("share", "PERCENT", offsetof(head_values, common.items),
+                       "of the words that synthetic heads have; all take 6 GB of memory"),
+     .fallback = "100", .least = 1, .most = 100},
+    {PROG_TEXT_OPTION("model", "MODEL", offsetof(head_values, set.model),
+                      "instead: translate a test set with each screen, and say what it costs in BLEU"),
      .names = PROG_NAMES_FILE},
-    {.name = "tensor",
-     .kind = PROG_TEXT,
-     .value = "NAME",
-     .help = "of --weights, where it is .safetensors: which matrix (default: as head build)",
-     .offset = offsetof(head_values, tensor)},
-    {.name = "states",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .help = "a row a state, 12 and more, of --weights",
-     .offset = offsetof(head_values, states),
-     .names = PROG_NAMES_FILE},
-    {.name = "share",
-     .kind = PROG_COUNT,
-     .value = "PERCENT",
-     .help = "of the words that synthetic heads have; all take 6 GB of memory",
-     .offset = offsetof(head_values, common.items),
-     .fallback = "100",
-     .least = 1,
-     .most = 100},
-    {.name = "model",
-     .kind = PROG_TEXT,
-     .value = "MODEL",
-     .help = "instead: translate a test set with each screen, and say what it costs in BLEU",
-     .offset = offsetof(head_values, set.model),
-     .names = PROG_NAMES_FILE},
-    {.name = "source",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .help = "with --model: texts, one a line",
-     .offset = offsetof(head_values, set.source),
-     .names = PROG_NAMES_FILE},
-    {.name = "target",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .help = "with --model: their translations",
-     .offset = offsetof(head_values, set.target),
-     .names = PROG_NAMES_FILE},
-    {.name = "sentences",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .help = "with --model: so many of them at most",
-     .offset = offsetof(head_values, set.n_texts),
-     .fallback = "300",
-     .least = 1,
-     .most = 1000000},
-    {.name = "plot",
-     .kind = PROG_TEXT,
-     .value = "FILE.svg",
-     .help = "with --model: draw BLEU against speed, of smaller beams to FILE-beams.svg",
-     .offset = offsetof(head_values, set.plot),
+    {PROG_FILE_OPTION("source", offsetof(head_values, set.source), "with --model: texts, one a line")},
+    {PROG_FILE_OPTION("target", offsetof(head_values, set.target), "with --model: their translations")},
+    {PROG_COUNT_OPTION("sentences", "N", offsetof(head_values, set.n_texts), "with --model: so many of them at most"),
+     .fallback = "300", .least = 1, .most = 1000000},
+    {PROG_TEXT_OPTION("plot", "FILE.svg", offsetof(head_values, set.plot),
+                      "with --model: draw BLEU against speed, of smaller beams to FILE-beams.svg"),
      .names = PROG_NAMES_FILE},
     PROG_OPTIONS_END,
 };
@@ -417,7 +379,7 @@ const prog_command bench_head_command = {
         "With --model it translates a test set instead, with all words and with screens of several parameters and "
         "beams: seconds in the head and of all, and BLEU (figures 6 and 7, tables 7 and 8).",
     .arguments = no_arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(head_values),
     .examples = examples,
     .run = run_head,

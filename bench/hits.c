@@ -323,23 +323,14 @@ static int run_hits(program *run, const void *values) {
 }
 
 static const prog_option options[] = {
-    {.name = "items",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .help = "items of 20 features; half a kilobyte of memory each, and a third of one in the scratch directory",
-     .offset = offsetof(bench_scan_values, items),
-     .fallback = "5000000",
-     .least = 1000,
-     .most = 16000000},
-    {.name = "peers",
-     .kind = PROG_FLAG,
-     .help = "also run SciPy and SuiteSparse:GraphBLAS where Python has them (bench/peers)",
-     .offset = offsetof(bench_scan_values, peers)},
-    {.name = "scratch",
-     .kind = PROG_TEXT,
-     .value = "DIR",
-     .help = "where the lists are built (default: $TMPDIR or /tmp)",
-     .offset = offsetof(bench_scan_values, scratch),
+    {PROG_COUNT_OPTION(
+         "items", "N", offsetof(bench_scan_values, items),
+         "items of 20 features; half a kilobyte of memory each, and a third of one in the scratch directory"),
+     .fallback = "5000000", .least = 1000, .most = 16000000},
+    {PROG_FLAG_OPTION("peers", offsetof(bench_scan_values, peers),
+                      "also run SciPy and SuiteSparse:GraphBLAS where Python has them (bench/peers)")},
+    {PROG_TEXT_OPTION("scratch", "DIR", offsetof(bench_scan_values, scratch),
+                      "where the lists are built (default: $TMPDIR or /tmp)"),
      .names = PROG_NAMES_DIR},
     PROG_OPTIONS_END,
 };
@@ -359,7 +350,7 @@ const prog_command bench_hits_command = {
         "lists "
         "are built again and swapped.",
     .arguments = no_arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(bench_scan_values),
     .examples = examples,
     .run = run_hits,

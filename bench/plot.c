@@ -68,7 +68,7 @@ static scale log_scale_of(const bench_plot *plot) {
     return (scale){step * floor(least / step), step, step * ceil(most / step)};
 }
 
-int bench_plot_write(const bench_plot *plot, const char *path) {
+void bench_plot_print(const bench_plot *plot, FILE *f) {
     double most_y = 1e-9, most_x = plot->x_least + 1e-9;
     for (int i = 0; i < plot->n_series; i++)
         for (int j = 0; j < plot->series[i].n; j++) {
@@ -79,9 +79,6 @@ int bench_plot_write(const bench_plot *plot, const char *path) {
                 y = plot->log_y ? log_scale_of(plot) : scale_of(plot->y_least, most_y);
     const int legend_x = plot->log_y ? WIDTH - RIGHT - 180 : LEFT + 14; /* where curves that fall are not */
     const int legend_y = plot->log_y ? TOP + 12 : HEIGHT - BOTTOM - 24 - 20 * (plot->n_series - 1);
-    FILE *f = fopen(path, "w");
-    if (f == NULL)
-        return -1;
     fprintf(f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
             "font-size=\"13\">\n<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n"
@@ -125,5 +122,12 @@ int bench_plot_write(const bench_plot *plot, const char *path) {
                 legend_x, legend_y + 20 * i, COLOURS[i], legend_x + 18, legend_y + 20 * i + 11, s->name);
     }
     fprintf(f, "</svg>\n");
+}
+
+int bench_plot_write(const bench_plot *plot, const char *path) {
+    FILE *f = fopen(path, "w");
+    if (f == NULL)
+        return -1;
+    bench_plot_print(plot, f);
     return fclose(f) == 0 ? 0 : -1;
 }

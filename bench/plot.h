@@ -4,6 +4,7 @@
 #define THRESHER_BENCH_PLOT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 enum { BENCH_PLOT_SERIES = 8, BENCH_PLOT_POINTS = 256 };
 
@@ -26,7 +27,10 @@ typedef struct bench_plot {
 bench_series *bench_plot_series(bench_plot *plot, const char *name);
 void bench_plot_point(bench_series *series, double x, double y);
 
-/* Write the plot; -1 when the file cannot be written. The y axis begins at y_least, but for log_y. */
+/* Write the plot. The y axis begins at y_least, but for log_y. */
+void bench_plot_print(const bench_plot *plot, FILE *file);
+
+/* The same to a file of its own; -1 when it cannot be written. */
 int bench_plot_write(const bench_plot *plot, const char *path);
 
 #endif

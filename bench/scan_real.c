@@ -103,14 +103,14 @@ static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench
         bench_unmap(file, size);
     }
     options.exact = false;
+    const thr_recall_rows truth = {data->truth, NULL, K}, found = {data->answers, NULL, K};
     for (int i = 0; i < N_COUNTS; i++) {
         options.n_candidates = COUNTS[i];
         const double took = time_queries(run, index, data, &options, data->answers);
         double recall = 0;
         if (!(took > 0))
             goto out;
-        if (thr_recall(data->truth, NULL, K, data->answers, K, (size_t)data->n_queries, K, &recall, &run->err) !=
-            THR_OK)
+        if (thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &run->err) != THR_OK)
             goto out;
         bench_plot_point(curve, recall, 1 / took);
         bench_table_row(table);

@@ -51,7 +51,7 @@ const prog_command bench_search_command = {
             "Python program in the source tree, bench/peers/search.py. This prints what to install and to run. Its "
             "results are in docs/benchmarks.md.",
     .arguments = no_arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(search_values),
     .examples = examples,
     .run = bench_search,

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "program.h"
-#include "talk.h"
-#include "text_lines.h"
 
 void bench_texts_free(bench_texts *t) {
     free(t->offsets);
@@ -33,7 +31,8 @@ int bench_texts_add(bench_texts *t, const char *text, size_t length) {
         t->bytes = bytes;
         t->bytes_room = room;
     }
-    memcpy(t->bytes + begin, text, length);
+    if (length > 0) /* bytes may be NULL while all texts are empty */
+        memcpy(t->bytes + begin, text, length);
     t->offsets[++t->n] = begin + length;
     return 0;
 }
@@ -53,18 +52,21 @@ double bench_texts_same(const bench_texts *a, const bench_texts *b) {
 }
 
 int bench_texts_read(bench_scan_run *run, const char *path, uint64_t most, bench_texts *t) {
-    prog_lines_in in;
+    thr_error err = {.status = THR_OK};
+    thr_reader *reader = NULL;
     const char *line = NULL;
     size_t length;
-    int rc = prog_lines_open(&in, run->context, path) == PROG_DONE ? 0 : -1;
+    int rc = 0;
+    if (thr_reader_open_lines(run->context, path, 0, &reader, &err) != THR_OK)
+        return bench_fail(run, "%s", err.text);
     while (rc == 0 && t->n < most) {
-        if (prog_lines_next(&in, &line, &length) != PROG_DONE)
-            rc = -1;
+        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
+            rc = bench_fail(run, "%s", err.text);
         else if (line == NULL)
             break;
         else if (bench_texts_add(t, line, length) != 0)
             rc = bench_fail(run, "%s: no memory for its lines", path);
     }
-    prog_lines_close(&in);
+    thr_reader_free(reader);
     return rc;
 }

@@ -5,11 +5,11 @@
 enable_language(CUDA)
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu)
-add_library(thresher_cuda MODULE ${cuda_sources} src/base/error.c)
+add_library(thresher_cuda MODULE ${cuda_sources} src/base/error.c src/base/printable.c src/base/utf8.c)
 set_target_properties(thresher_cuda PROPERTIES
     CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Static
     CUDA_VISIBILITY_PRESET hidden
-    EXPORT_COMPILE_COMMANDS OFF) # clang-tidy knows error.c already, and no CUDA
+    EXPORT_COMPILE_COMMANDS OFF) # clang-tidy knows the files of base already, and no CUDA
 target_include_directories(thresher_cuda PRIVATE include src)
 target_link_libraries(thresher_cuda PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 # No contraction, as everywhere; warnings are the host compiler's, but for what nvcc itself writes.

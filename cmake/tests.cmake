@@ -9,7 +9,7 @@
 #   tests/cli/NAME.sh        cli.NAME       the program from outside
 #   examples/NAME.c          example.NAME   public API only
 #   examples/NAME.py         example.NAME   the same in Python
-#   python/tests/test_*.py   python         the Python package on the shared library
+#   python/tests/test_*.py   python         the Python package on the shared library; test_abuse.py: python.abuse, too
 #   tests/simt/test_NAME.cc  simt.NAME      the emulator that kernels for GPUs are tested with; needs a C++ compiler
 #   tools/check-NAME         house.NAME     the checks of the house (option THR_HOUSE)
 #
@@ -17,6 +17,20 @@
 
 set(support_dir ${PROJECT_SOURCE_DIR}/tests/support)
 set(work_dir ${PROJECT_BINARY_DIR}/tests/work)
+
+# thr_sources(variable prefix pattern): the files whose tests, prefixNAME, are among those that THR_TESTS asks for.
+function(thr_sources variable prefix pattern)
+    file(GLOB sources CONFIGURE_DEPENDS ${pattern})
+    set(wanted "")
+    foreach(source IN LISTS sources)
+        get_filename_component(name ${source} NAME_WE)
+        string(REGEX REPLACE "^fuzz_" "" name ${name})
+        if(NOT THR_TESTS OR "${prefix}${name}" MATCHES "${THR_TESTS}")
+            list(APPEND wanted ${source})
+        endif()
+    endforeach()
+    set(${variable} "${wanted}" PARENT_SCOPE)
+endfunction()
 
 # thr_test(name command...): add a test, with everything all tests share.
 function(thr_test name)
@@ -78,9 +92,14 @@ else()
     set(test_libraries thresher_test_needs)
 endif()
 
-file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/*.c)
+thr_sources(unit_sources unit. tests/unit/*.c)
 foreach(source IN LISTS unit_sources)
     get_filename_component(name ${source} NAME_WE)
+    file(READ ${source} text) # what has contexts of one thread alone tells ThreadSanitizer nothing
+    if(THR_SANITIZE MATCHES "thread" AND text MATCHES "test_context\\(1," AND
+       NOT text MATCHES "test_context\\([^1]|test_run_with_context|n_threads|thr_context_create|pthread")
+        continue()
+    endif()
     add_executable(unit_${name} ${source})
     target_link_libraries(unit_${name} PRIVATE ${test_libraries})
     string(REGEX REPLACE "^bench_" "bench/" benched ${name}.c)
@@ -88,15 +107,9 @@ foreach(source IN LISTS unit_sources)
         target_sources(unit_${name} PRIVATE ${benched})
     endif()
     thr_test(unit.${name} unit_${name})
-    file(READ ${source} text) # what has contexts of one thread alone tells ThreadSanitizer nothing
-    if(name MATCHES "^(parallel|scan|index|nn|hits|head|tower|rank|translate)" AND
-       (NOT text MATCHES "test_context\\(1," OR
-        text MATCHES "test_context\\([^1]|test_run_with_context|n_threads|thr_context_create|pthread"))
-        set_tests_properties(unit.${name} PROPERTIES LABELS threads)
-    endif()
 endforeach()
 
-file(GLOB kcheck_sources CONFIGURE_DEPENDS tests/kcheck/*.c)
+thr_sources(kcheck_sources "kcheck " tests/kcheck/*.c)
 if(kcheck_sources)
     add_executable(kcheck ${kcheck_sources})
     target_link_libraries(kcheck PRIVATE ${test_libraries})
@@ -111,7 +124,7 @@ if(kcheck_sources)
     endforeach()
 endif()
 
-file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+thr_sources(fuzz_sources fuzz. tests/fuzz/fuzz_*.c)
 foreach(source IN LISTS fuzz_sources)
     get_filename_component(target ${source} NAME_WE)
     string(REGEX REPLACE "^fuzz_" "" name ${target})
@@ -182,6 +195,8 @@ if(with_simt)
     if(THR_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
         # These checks are in a part of clang's runtime that programs in C do not have; they open plugins made of this.
         target_compile_options(thresher_simt PUBLIC -fno-sanitize=function,vptr)
+        # AddressSanitizer finds what these do, and kernels take half as long again to compile with them.
+        target_compile_options(thresher_simt PUBLIC -fno-sanitize=null,object-size)
     endif()
     foreach(source IN LISTS simt_tests)
         get_filename_component(target ${source} NAME_WE)
@@ -201,14 +216,14 @@ if(with_simt)
         set_property(SOURCE ${wrapper} APPEND PROPERTY OBJECT_DEPENDS ${source})
         list(APPEND emulated ${wrapper})
     endforeach()
-    add_library(thresher_cuda_emulated MODULE ${emulated} src/base/error.c)
+    add_library(thresher_cuda_emulated MODULE ${emulated} src/base/error.c src/base/printable.c src/base/utf8.c)
     target_include_directories(thresher_cuda_emulated PRIVATE include src)
     target_link_libraries(thresher_cuda_emulated PRIVATE thresher_simt ${CMAKE_DL_LIBS})
     # Loops that nvcc has to unroll need not be here: gcc does not know the word, and clang would take minutes.
     target_compile_options(thresher_cuda_emulated PRIVATE
                            -Wno-unknown-pragmas
                            "$<$<CXX_COMPILER_ID:Clang>:SHELL:-mllvm -pragma-unroll-threshold=1 -Wno-pass-failed>")
-    set_target_properties(thresher_cuda_emulated PROPERTIES EXPORT_COMPILE_COMMANDS OFF) # error.c is known already
+    set_target_properties(thresher_cuda_emulated PROPERTIES EXPORT_COMPILE_COMMANDS OFF) # the files of base are known already
     # And what it loads in the place of cuBLAS.
     add_library(thresher_cublas_emulated MODULE tests/simt/cublas/cublas.c)
     add_dependencies(thresher_cuda_emulated thresher_cublas_emulated)
@@ -220,29 +235,32 @@ endif()
 # ------------------------------------------------------------------------------------------------------ gcheck
 
 # What tools/gpu-check runs on a machine with a GPU; the test is the same program with the emulated backend.
-file(GLOB gcheck_sources CONFIGURE_DEPENDS tests/gcheck/*.c)
-add_executable(gcheck ${gcheck_sources})
-target_link_libraries(gcheck PRIVATE ${test_libraries})
-if(TARGET thresher_cuda_emulated)
-    thr_test(gcheck.emulated gcheck --test)
-    set_property(TEST gcheck.emulated PROPERTY SKIP_RETURN_CODE) # the emulator is there: without devices it is a failure
-    set_property(TEST gcheck.emulated APPEND PROPERTY ENVIRONMENT
-                 "THR_CUDA_LIBRARY=$<TARGET_FILE:thresher_cuda_emulated>" "THR_SIMT_DEVICES=3"
-                 "THR_CUBLAS_LIBRARY=$<TARGET_FILE:thresher_cublas_emulated>")
-    thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/tables.sh ${PROJECT_BINARY_DIR}
-             $<TARGET_FILE:thresher_cuda_emulated>)
-    set_tests_properties(gcheck.script PROPERTIES TIMEOUT 960) # sanitizers, on a slow and busy machine
-else()
-    thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/tables.sh)
+thr_sources(gcheck_sources "gcheck " tests/gcheck/*.c)
+if(gcheck_sources)
+    add_executable(gcheck ${gcheck_sources})
+    target_link_libraries(gcheck PRIVATE ${test_libraries})
+    if(TARGET thresher_cuda_emulated)
+        thr_test(gcheck.emulated gcheck --test)
+        set_property(TEST gcheck.emulated PROPERTY SKIP_RETURN_CODE) # without devices it is a failure here
+        set_property(TEST gcheck.emulated APPEND PROPERTY ENVIRONMENT
+                     "THR_CUDA_LIBRARY=$<TARGET_FILE:thresher_cuda_emulated>" "THR_SIMT_DEVICES=3"
+                     "THR_CUBLAS_LIBRARY=$<TARGET_FILE:thresher_cublas_emulated>")
+        thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/tables.sh ${PROJECT_BINARY_DIR}
+                 $<TARGET_FILE:thresher_cuda_emulated>)
+        set_tests_properties(gcheck.script PROPERTIES TIMEOUT 960) # sanitizers, on a slow and busy machine
+    else()
+        thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/tables.sh)
+    endif()
 endif()
 
 # What a GPU can do at most, and cuBLAS and cuSPARSE on it; its products by four warps are compute capability 9.0's alone ("90a").
 if(THR_HAS_CUDA)
     file(GLOB gprobe_sources CONFIGURE_DEPENDS tests/gcheck/probe/*.cu)
     find_package(CUDAToolkit)
+    string(REPLACE "90-real" "90a-real" gprobe_architectures "${CMAKE_CUDA_ARCHITECTURES}")
     add_executable(gprobe ${gprobe_sources})
     set_target_properties(gprobe PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF
-                          CUDA_ARCHITECTURES "80-real;90a-real;90-virtual" CUDA_RUNTIME_LIBRARY Static)
+                          CUDA_ARCHITECTURES "${gprobe_architectures}" CUDA_RUNTIME_LIBRARY Static)
     set_property(TARGET gprobe PROPERTY COMPILE_OPTIONS "-Xcompiler=-Wall,-Wextra$<$<BOOL:${THR_WERROR}>:,-Werror>")
     if(TARGET CUDA::cublas)
         target_compile_definitions(gprobe PRIVATE PROBE_WITH_CUBLAS=1)
@@ -257,15 +275,16 @@ endif()
 # --------------------------------------------------------------------------------------------- cli and examples
 
 if(TARGET thresher_program AND NOT CMAKE_CROSSCOMPILING) # the scripts call the program without an emulator
-    file(GLOB cli_sources CONFIGURE_DEPENDS tests/cli/*.sh)
+    thr_sources(cli_sources cli. tests/cli/*.sh)
     foreach(source IN LISTS cli_sources)
         get_filename_component(name ${source} NAME_WE)
         thr_test(cli.${name} sh ${PROJECT_SOURCE_DIR}/tools/in-scratch sh ${source})
         set_property(TEST cli.${name} APPEND PROPERTY ENVIRONMENT "THRESHER=$<TARGET_FILE:thresher_program>")
+        set_property(TEST cli.${name} PROPERTY COST 5)
     endforeach()
 endif()
 
-file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+thr_sources(example_sources example. examples/*.c)
 foreach(source IN LISTS example_sources)
     get_filename_component(name ${source} NAME_WE)
     add_executable(example_${name} ${source})
@@ -276,11 +295,12 @@ endforeach()
 
 # ------------------------------------------------------------------------------------------------------- python
 
-# A sanitizer's library cannot be loaded by a Python without it, nor another CPU's.
+# A sanitizer's library cannot be loaded by a Python without it (but see below), nor another CPU's.
 if(NOT THR_SANITIZE AND NOT THR_FUZZ AND NOT CMAKE_CROSSCOMPILING)
     thr_test(python sh ${PROJECT_SOURCE_DIR}/tools/with-python -m unittest discover -s ${PROJECT_SOURCE_DIR}/python/tests)
     set_property(TEST python APPEND PROPERTY ENVIRONMENT
                  "THRESHER_LIBRARY=$<TARGET_FILE:thresher>" "CC=${CMAKE_C_COMPILER}" "PYTHONDONTWRITEBYTECODE=1")
+    set_property(TEST python PROPERTY COST 20)
     file(GLOB python_examples CONFIGURE_DEPENDS examples/*.py)
     foreach(source IN LISTS python_examples)
         get_filename_component(name ${source} NAME_WE)
@@ -289,6 +309,16 @@ if(NOT THR_SANITIZE AND NOT THR_FUZZ AND NOT CMAKE_CROSSCOMPILING)
         set_property(TEST example.${name} APPEND PROPERTY ENVIRONMENT
                      "THRESHER_LIBRARY=$<TARGET_FILE:thresher>" "PYTHONDONTWRITEBYTECODE=1")
     endforeach()
+elseif(THR_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT THR_FUZZ AND NOT CMAKE_CROSSCOMPILING
+       AND (NOT THR_TESTS OR "python.abuse" MATCHES "${THR_TESTS}"))
+    # GCC's runtime can be loaded before Python: what must not bring Python down is run with it.
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libasan.so OUTPUT_VARIABLE asan_runtime
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+    thr_test(python.abuse sh ${PROJECT_SOURCE_DIR}/tools/with-python -m unittest discover
+             -s ${PROJECT_SOURCE_DIR}/python/tests -p test_abuse.py)
+    set_property(TEST python.abuse APPEND PROPERTY ENVIRONMENT
+                 "THRESHER_LIBRARY=$<TARGET_FILE:thresher>" "LD_PRELOAD=${asan_runtime}" "ASAN_OPTIONS=detect_leaks=0"
+                 "PYTHONDONTWRITEBYTECODE=1")
 endif()
 
 # -------------------------------------------------------------------------------------------------------- house
@@ -304,6 +334,7 @@ if(THR_HOUSE)
                      "CC=${CMAKE_C_COMPILER}" "CMAKE=${CMAKE_COMMAND}")
     endforeach()
     set_tests_properties(house.tidy PROPERTIES PROCESSORS 2 TIMEOUT 900) # it uses two CPUs itself
+    set_tests_properties(house.readme house.wheel PROPERTIES COST 30) # long ones first, so that none runs alone at the end
 elseif(CMAKE_CROSSCOMPILING) # the house sees what its own machine compiles; these it does not
     thr_test(house.tidy sh ${PROJECT_SOURCE_DIR}/tools/check-tidy ${arm_sources})
     set_property(TEST house.tidy APPEND PROPERTY ENVIRONMENT "THR_BUILD_DIR=${PROJECT_BINARY_DIR}")

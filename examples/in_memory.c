@@ -41,7 +41,7 @@ int main(void) {
         return 1;
     }
     for (int i = 0; i < 3; i++)
-        printf("id %llu, squared distance %g\n", (unsigned long long)found[i], (double)-scores[i]);
+        printf("id %llu, squared distance %g\n", (unsigned long long)found[i], 0 - (double)scores[i]);
     thr_index_free(index);
     thr_reader_free(reader);
     thr_context_free(context);

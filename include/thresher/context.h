@@ -2,7 +2,10 @@
 /*
  * context.h - where memory, threads and the CPU level come from.
  *
- * A context is made first and freed last; everything else is made from one and must be freed before it.
+ * Create a context first; every other object is created from one. A context is reference-counted: its creator, every
+ * object created from it and each thr_context_retain hold a reference. Releasing the last one frees its threads, GPUs
+ * and memory, so a context and its objects may be freed in any order, from any thread. The allocator and progress
+ * callbacks must stay valid until then.
  *
  * Threads: a context may be used from several threads at once.
  */
@@ -51,9 +54,10 @@ typedef struct thr_context_options {
     thr_progress_fn progress;
     void *progress_user;
     /*
-     * What screens the codes: "cpu" (NULL); "cuda", all GPUs together, or "cuda:0" or "cuda:0,2", those; or "auto", the
-     * GPUs from the search on that is worth copying codes there, as long as it works, else the CPU. Posting lists,
-     * heads and trainings take the first of them likewise. Copied.
+     * Where to run: "cpu" (the default, NULL); "cuda", all GPUs; "cuda:0" or "cuda:0,2", these GPUs; or "auto". With
+     * "auto" an index, posting lists, a head or a training moves to a GPU once its uses so far are estimated to take
+     * the CPU longer than the copy, and back to the CPU if the GPU fails or lacks memory (docs/gpu.md). Posting lists,
+     * heads and trainings use the first GPU only. The string is copied.
      */
     const char *device;
 } thr_context_options;
@@ -70,8 +74,14 @@ THR_API void thr_context_options_init(thr_context_options *options);
  */
 THR_API thr_status thr_context_create(const thr_context_options *options, thr_context **context, thr_error *err);
 
-/* Free a context; NULL is allowed. Everything made from it must have been freed before. */
+/*
+ * Release a reference that thr_context_create or thr_context_retain returned; NULL is allowed. The caller must not use
+ * the context afterwards; objects created from it keep working until they are freed.
+ */
 THR_API void thr_context_free(thr_context *context);
+
+/* Take another reference, which thr_context_free releases. Returns the context. */
+THR_API thr_context *thr_context_retain(thr_context *context);
 
 /* The level in use, and its name ("avx512"). */
 THR_API thr_isa thr_context_isa(const thr_context *context);
@@ -81,8 +91,10 @@ THR_API const char *thr_isa_name(thr_isa isa);
 THR_API uint32_t thr_context_threads(const thr_context *context);
 
 /*
- * What screens the codes, in words that live as long as the context: "cpu"; "cuda:0 (NVIDIA H200)"; or, of "auto",
- * "cpu; " with the reason behind it once a GPU was wanted and could not be used. A search or training may change it.
+ * Where work runs, as text that lives as long as the context: "cpu"; "cuda:0 (NVIDIA H200)"; with "auto" also
+ * "cpu; REASON" once a GPU was needed and could not be used. Each index, posting lists, head or training falls back to
+ * the CPU by itself: while others are still on the GPU, the text is "cuda:0 (NVIDIA H200); REASON", with the reason of
+ * the first that fell back. A search or training may change the text.
  */
 THR_API const char *thr_context_device(const thr_context *context);
 

@@ -8,8 +8,10 @@
  * as a CPU's, bit for bit.
  *
  * It also searches posting lists (thr_hits_search), which are copied there at the first search that wants it; of
- * several GPUs the first does. With "auto" it is used from the search on where that would have been worth it for those
- * so far.
+ * several GPUs the first does.
+ *
+ * With "auto" an index, posting lists or a head is copied to the GPU once its uses so far are estimated to take the CPU
+ * longer than waking the GPU up and copying. If the GPU fails or lacks memory, that object alone returns to the CPU.
  *
  * And it makes the steps of thr_tower_train, with "cuda" always, with "auto" where the training is long; of several
  * GPUs the first does. It needs cuBLAS, too, which is loaded then: the library that the environment variable

@@ -149,7 +149,8 @@ THR_API thr_dual_info thr_dual_get_info(const thr_dual *dual);
  * do not depend on those beside it, the number of threads or the CPU level.
  *
  * THR_OK; THR_EINVAL for another side; THR_EFORMAT for a word without a field's name, or of more than 1000 bytes;
- * THR_ERANGE for a number behind a user's word that is not finite; THR_ENOMEM.
+ * THR_ERANGE for a number behind a user's word that is not finite; THR_ECHANGED when the model's file was changed or
+ * cut since it was opened; THR_ENOMEM.
  */
 THR_API thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *const *texts, const size_t *lengths,
                                    size_t n_texts, float *out, thr_error *err);
@@ -174,7 +175,7 @@ typedef struct thr_dual_hit {
  * word that two sequences have is there twice: weights add up. Words that add 0 are left out; a model without
  * hits has none.
  *
- * THR_OK; THR_EFORMAT and THR_ERANGE as above.
+ * THR_OK; THR_EFORMAT, THR_ERANGE and THR_ECHANGED as above.
  */
 THR_API thr_status thr_dual_hits(const thr_dual *dual, const char *text, size_t length, thr_dual_hit *hits, size_t room,
                                  size_t *n, thr_error *err);

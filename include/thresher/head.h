@@ -47,7 +47,8 @@ typedef struct thr_head_build_options {
     uint64_t n_frequent;
     /*
      * Winner-take-all hashes (WTA-LSH 4.2): n_bands band codes of n_hashes hashes each, a hash the place of the largest
-     * of n_places components. n_bands 0: none, and no such screen. n_hashes 0: as many as 32 bits hold.
+     * of n_places components, 16 or, where the weights have fewer and this is the default, all. n_bands 0: none, and no
+     * such screen. n_hashes 0: as many as 32 bits hold.
      */
     uint32_t n_bands, n_hashes, n_places;
     /*
@@ -97,9 +98,13 @@ THR_API thr_status thr_head_create_file(thr_context *context, const char *path, 
 
 /*
  * Write a head to the file path (docs/format.md), which appears when it is complete. replace: also where one is there.
- * THR_OK; THR_EEXIST; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ * THR_OK; THR_EEXIST, also with replace for a file that is not a head, nor empty; THR_ENOTFOUND; THR_ENOSPACE; THR_EIO;
+ * THR_ECHANGED when the head is of a file that was changed or cut since it was opened; THR_ENOMEM.
  */
 THR_API thr_status thr_head_save(const thr_head *head, const char *path, bool replace, thr_error *err);
+
+/* Whether thr_head_save could write to path, for before a head is made: what that returns, but THR_ENOSPACE. */
+THR_API thr_status thr_head_check_path(thr_context *context, const char *path, bool replace, thr_error *err);
 
 /*
  * Open such a file by mmap. All that a query believes is checked, which reads all but the weights; thr_head_verify
@@ -111,7 +116,8 @@ THR_API thr_status thr_head_save(const thr_head *head, const char *path, bool re
 THR_API thr_status thr_head_open(thr_context *context, const char *path, thr_head **head, thr_error *err);
 
 /*
- * Read every byte of an opened file, compare all checksums, and check that weights are finite. THR_OK, also of a head
+ * Read every byte of an opened file, compare all checksums, check that weights are finite, and hash them again: every
+ * word stands under its hashes, which takes as long as making them on one thread. THR_OK, also of a head
  * that was made in memory; THR_ECORRUPT naming the file and section; THR_ECHANGED when the file was changed since it
  * was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
@@ -211,11 +217,17 @@ typedef struct thr_head_query_options {
 /* Defaults: all words; candidates as the normaliser; of hashes the largest hits, and each state by itself. */
 THR_API void thr_head_query_options_init(thr_head_query_options *options);
 
+/* Where a query's answers go: n_rows x k places each, state i's from i * k on, best first. They stay the caller's. */
+typedef struct thr_head_answers {
+    uint32_t *words;
+    float *logits;    /* of words; or NULL */
+    float *log_probs; /* natural logarithms of their probabilities; or NULL: nothing is normalised */
+} thr_head_answers;
+
 /*
- * The best k words of every state among its candidates, best first. options may be NULL for the defaults. words,
- * logits and log_probs have room for n_rows x k; the latter two may be NULL, and nothing is normalised then. Where a
- * screen lets fewer than k words by, the most frequent of the others are candidates, too, until there are k: so no
- * answer is short. After a first query of the same shape nothing is allocated.
+ * The best k words of every state among its candidates. options may be NULL for the defaults. Where a screen lets fewer
+ * than k words by, the most frequent of the others are candidates, too, until there are k: so no answer is short. After
+ * a first query of the same shape nothing is allocated.
  *
  * Returns THR_OK; THR_EDIM when states->n_dims is not the head's; THR_EINVAL for k = 0 or more than there are words,
  * n_frequent or n_shortlist of more words than there are, a threshold of 0, an always-in word that is none, or options
@@ -224,8 +236,8 @@ THR_API void thr_head_query_options_init(thr_head_query_options *options);
  * THR_ENOMEM, also for memory of a GPU; THR_EDEVICE where a GPU that was asked for by name fails.
  */
 THR_API thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k,
-                                  const thr_head_query_options *options, uint32_t *words, float *logits,
-                                  float *log_probs, thr_error *err);
+                                  const thr_head_query_options *options, const thr_head_answers *answers,
+                                  thr_error *err);
 
 /* What a screen keeps of the answers of the full head. */
 typedef struct thr_head_recall {

@@ -72,21 +72,23 @@ THR_API void thr_hits_build_options_init(thr_hits_build_options *options);
  * depend on how many there are. Memory: 12 bytes a pair of an item and a feature, 24 an item, 15 for every number up to
  * the largest feature's, and the file.
  *
- * Returns THR_OK; THR_EEXIST when path is there and replace is false; THR_EDIM for no items, more than
- * THR_HITS_MAX_ITEMS, or a number of ids or values that is not theirs; THR_EINVAL for offsets that do not ascend from 0
- * or options out of range; THR_ERANGE for a feature beyond THR_HITS_MAX_FEATURE (err names the item), the id THR_NO_ID,
- * or a value that is not finite; THR_EDUPLICATE for an id that stands twice (err names both rows); THR_ENOSPACE;
- * THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ * Returns THR_OK; THR_EEXIST when path exists and replace is false, or holds no posting lists; THR_EDIM for no items,
+ * more than THR_HITS_MAX_ITEMS, or a wrong number of ids or values; THR_EINVAL for offsets that do not ascend from 0 or
+ * options out of range; THR_ERANGE for a feature beyond THR_HITS_MAX_FEATURE (err names the item), the id THR_NO_ID, or
+ * a value that is not finite; THR_EDUPLICATE for an id that stands twice (err names both rows);
+ * THR_ENOSPACE; THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
 THR_API thr_status thr_hits_build(thr_context *context, const char *path, const thr_item_features *items,
                                   const thr_hits_build_options *options, thr_error *err);
 
-/*
- * The same from pairs in any order: the item of row rows[p] has features[p]. Items without a pair have no features.
- * THR_EINVAL for a row that is not below n_items (err names the pair).
- */
-THR_API thr_status thr_hits_build_pairs(thr_context *context, const char *path, const uint32_t *rows,
-                                        const uint32_t *features, uint64_t n_pairs, uint64_t n_items,
+/* Pairs in any order: the item of row rows[p] has features[p]. Items without a pair have no features. */
+typedef struct thr_hits_pairs {
+    const uint32_t *rows, *features;
+    uint64_t n_pairs, n_items;
+} thr_hits_pairs;
+
+/* The same from pairs. THR_EINVAL for a row that is not below n_items (err names the pair). */
+THR_API thr_status thr_hits_build_pairs(thr_context *context, const char *path, const thr_hits_pairs *pairs,
                                         const thr_hits_build_options *options, thr_error *err);
 
 /*
@@ -139,10 +141,14 @@ typedef struct thr_hits_info {
 THR_API thr_hits_info thr_hits_get_info(const thr_hits *hits);
 
 /*
- * Read every byte, compare all checksums, and check what follows from the rest. THR_OK; THR_ECORRUPT naming the file
- * and section; THR_ECHANGED when the file was changed since it was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
+ * Read every byte, compare all checksums, recompute derived values and check the order: numbers of items and postings,
+ * places that ascend, rows and ids that occur once, words that ascend, zeros between sections. Takes a byte an item
+ * where there are rows. THR_OK; THR_ECORRUPT naming the file and section; THR_ECHANGED when the file was changed since
+ * it was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
 THR_API thr_status thr_hits_verify(thr_hits *hits, thr_error *err);
+
+/* The lookups below cost an fstat each, and find nothing in a file that was changed or cut since it was opened. */
 
 /* The number of a feature's word; of a file without words, the number itself where it is one. false: no item has it. */
 THR_API bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature);
@@ -188,13 +194,19 @@ THR_API thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers,
  */
 typedef struct thr_hits_target thr_hits_target;
 
-/* THR_OK; THR_EINVAL for an expression that is wrong (err says where); THR_ENOMEM. Is to be freed before hits. */
+/* THR_OK; THR_EINVAL for an expression that is wrong (err says where); THR_ENOMEM. Used only while hits are there. */
 THR_API thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hits_target **target,
                                           thr_error *err);
 THR_API void thr_hits_target_free(thr_hits_target *target);
 
 /* How many items it lets through. */
 THR_API uint64_t thr_hits_target_count(const thr_hits_target *target);
+
+/*
+ * The i-th word of the expression, from 0, among those that no item has (misspelt, perhaps), in the order of the
+ * expression and with repetitions; NULL when there are no more. The string lives as long as the target.
+ */
+THR_API const char *thr_hits_target_unknown(const thr_hits_target *target, size_t i);
 
 /* ------------------------------------------------------------------------------------------------ search */
 
@@ -242,15 +254,16 @@ THR_API thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queri
                                    thr_error *err);
 
 /*
- * What the item with this id owes to each of n features: shares[i] is the weight of features[i], as a search rounds it,
- * where the item has it, else 0; a search's s is their sum. matched[i] (or NULL) is 1 where it has it, also of a weight
- * of 0. weights NULL: 1 each.
+ * What the item with this id owes to each feature of one of queries, number query of them, from 0: shares[i] is the
+ * weight of the query's i-th feature, as a search rounds it, where the item has it, else 0; a search's s is their sum.
+ * matched[i] is 1 where it has it, also of a weight of 0, else 0. Both have a place for every feature of that query;
+ * matched may be NULL. Other queries are not looked at.
  *
- * Returns THR_OK; THR_ENOTFOUND for an id that is not there; THR_EINVAL, THR_ERANGE and THR_ECHANGED as
- * thr_hits_search.
+ * Returns THR_OK; THR_ENOTFOUND for an id that is not there; THR_EINVAL for a query that is not among queries;
+ * THR_EINVAL, THR_ERANGE and THR_ECHANGED as thr_hits_search.
  */
-THR_API thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const uint32_t *features, const float *weights,
-                                    size_t n, float *shares, uint8_t *matched, thr_error *err);
+THR_API thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const thr_hits_queries *queries, uint64_t query,
+                                    float *shares, uint8_t *matched, thr_error *err);
 
 /* ------------------------------------------------------------------------------------------------ updates */
 

@@ -135,9 +135,15 @@ typedef struct thr_index_info {
 THR_API thr_index_info thr_index_get_info(const thr_index *index);
 
 /*
- * Read every byte, compare all checksums, and compute again what follows from the rest. THR_OK; THR_ECORRUPT naming the
- * file, section and offset; THR_ECHANGED when the index was replaced since it was opened; THR_EIO; THR_ECANCELED;
- * THR_ENOMEM.
+ * Read every byte, compare all checksums, and recompute derived values: block norms and inverse norms are those of the
+ * codes and vectors, vectors and factors are finite, no code is longer than the bound that certifies answers, padding
+ * is zero, no id is given twice, and features are of the same items.
+ *
+ * Reads the files about twice; ids of s segments take n log(s) steps more. No allocation grows with the number of
+ * items. Names are not compared with each other. Posting lists and the model are verified, too.
+ *
+ * THR_OK; THR_ECORRUPT naming the file, section and place; THR_ECHANGED when the index was replaced since it was
+ * opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
 THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
 
@@ -156,6 +162,14 @@ THR_API thr_hits *thr_index_hits(thr_index *index);
 
 /* The name of the item with this id, NULL when the index has no names or no such id. Lives as long as the index. */
 THR_API const char *thr_index_name(const thr_index *index, uint64_t id);
+
+/*
+ * The names of the items in rows first to first + n - 1. names[i] is NULL where there is no such row, and in an index
+ * without names. The files are checked for changes once a call, not once a name.
+ * THR_OK; THR_EINVAL; THR_ECHANGED.
+ */
+THR_API thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n, const char **names,
+                                       thr_error *err);
 
 /* The row number of the item with this id; false when there is no such item. Filters are over rows. */
 THR_API bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row);
@@ -262,7 +276,7 @@ typedef struct thr_radius_result {
  * factors (cosine, not nested and without a centre), for then all vectors are scored. Exact scores decide what is
  * found, so nothing is in an answer that does not belong there; of an index of codes only, estimates decide.
  *
- * *result is to be freed before the context. Memory is needed for the answers alone, about 40 bytes an item found.
+ * *result may be freed after the index. Memory is needed for the answers alone, about 40 bytes an item found.
  * Answers do not depend on the number of threads or the CPU level.
  *
  * Returns THR_OK; THR_EINVAL for NaN, a least score above 0 for L2, options out of range or for the best k, or a filter

@@ -103,6 +103,16 @@ typedef struct thr_reader_shape {
  */
 THR_API thr_status thr_reader_open(thr_context *context, const char *path, thr_reader **reader, thr_error *err);
 
+/*
+ * Open a text, a line each, for thr_reader_next_line: what thr_reader_open reads as a text, a plain file of any other
+ * name (.gz and .xz are read through), or standard input where path is "-" or NULL. The latter two may be empty. A line
+ * has at most longest bytes; 0: 1 MiB.
+ *
+ * Returns as thr_reader_open; THR_EINVAL for a file of numbers.
+ */
+THR_API thr_status thr_reader_open_lines(thr_context *context, const char *path, size_t longest, thr_reader **reader,
+                                         thr_error *err);
+
 /* A reader over rows in memory, which must live as long as the reader. */
 THR_API thr_status thr_reader_from_matrix(thr_context *context, const thr_matrix *rows, thr_reader **reader,
                                           thr_error *err);
@@ -118,7 +128,7 @@ THR_API thr_status thr_reader_from_function(thr_context *context, uint64_t n_row
 
 THR_API thr_reader_shape thr_reader_get_shape(const thr_reader *reader);
 
-/* The name the reader was opened with; "memory" or "function" for the others. Never NULL. */
+/* The name the reader was opened with; "vectors" for the others. Never NULL. */
 THR_API const char *thr_reader_name(const thr_reader *reader);
 
 /*
@@ -131,8 +141,8 @@ THR_API thr_status thr_reader_next(thr_reader *reader, uint64_t max_rows, thr_ma
 
 /*
  * The next line of a text, without its end (\n or \r\n); NUL-terminated, good until the next call on this reader.
- * *line is NULL at the end. Lines are at most 1 MiB and hold no NUL byte; a quoted field of .csv may hold line ends. A
- * row without the column is an error.
+ * *line is NULL at the end. Lines are at most 1 MiB, or what thr_reader_open_lines was given, and hold no NUL byte; a
+ * quoted field of .csv may hold line ends. A row without the column is an error.
  *
  * Returns THR_OK; THR_EIO; THR_EFORMAT or THR_ECORRUPT with the line or row number in err; THR_EINVAL when it is not a
  * text.

@@ -16,21 +16,29 @@ extern "C" {
 #define THR_NO_ID UINT64_MAX /* fills the end of a result row that has fewer than k items */
 
 /*
+ * The ids that queries are answered with, a row of n_columns each, best first: query q's are ids[q * n_columns] to
+ * ids[(q + 1) * n_columns - 1], THR_NO_ID behind those that there are. scores, when not NULL, has a score for every
+ * one of them in the same shape; larger is better (negate distances). A view: all of it stays the caller's.
+ */
+typedef struct thr_recall_rows {
+    const uint64_t *ids;
+    const float *scores;
+    size_t n_columns;
+} thr_recall_rows;
+
+/*
  * recall@k: the share of the true first k ids that stand among the first k of the result, averaged over queries.
  *
- * truth is n_queries x truth_stride ids, result n_queries x result_stride; both strides at least k. A result id that
- * stands twice in its row counts once. THR_NO_ID never counts as found; true rows shorter than k (filled up with
- * THR_NO_ID) are judged on the ids they have.
+ * truth and result have n_queries rows of at least k columns. A result id that stands twice in its row counts once.
+ * THR_NO_ID never counts as found; true rows shorter than k (filled up with THR_NO_ID) are judged on the ids they have.
  *
- * truth_scores, when not NULL, has truth's shape, best first, larger is better (negate distances), and must hold a
- * score for every id: a result id that ties with the true k-th score then counts as found wherever truth lists it, as
- * big-ann counts ties.
+ * With truth->scores, a result id that ties with the true k-th score counts as found wherever truth lists it, as
+ * big-ann counts ties. result->scores are not read.
  *
- * Returns THR_OK; THR_EINVAL for k = 0, no queries or a stride below k.
+ * Returns THR_OK; THR_EINVAL for k = 0, no queries or fewer columns than k; THR_ENOMEM.
  */
-THR_API thr_status thr_recall(const uint64_t *truth, const float *truth_scores, size_t truth_stride,
-                              const uint64_t *result, size_t result_stride, size_t n_queries, size_t k, double *recall,
-                              thr_error *err);
+THR_API thr_status thr_recall(const thr_recall_rows *truth, const thr_recall_rows *result, size_t n_queries, size_t k,
+                              double *recall, thr_error *err);
 
 /*
  * ROC AUC: the probability that a positive drawn at random has a higher score than a negative, equal scores counted

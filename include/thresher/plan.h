@@ -4,7 +4,7 @@
  *
  * All ways give the same integers, so the choice never changes an answer, only the time it takes. Which one is fastest
  * depends on the processor, the number of bits on both sides and the queries at hand, so it is measured: once in a
- * process for every shape of a search, at its first use. The environment variable THR_KERNEL=xor|table|tile takes the
+ * context for every shape of a search, at its first use. The environment variable THR_KERNEL=xor|table|tile takes the
  * choice instead; it is read by thr_context_create.
  *
  * Threads: all functions may be called from several threads at once.
@@ -41,7 +41,7 @@ typedef struct thr_plan {
 } thr_plan;
 
 /*
- * Measure a shape, if this process has not yet, and say what a search would take. The first call for a shape takes some
+ * Measure a shape, if the context has not yet, and say what a search would take. The first call for a shape takes some
  * tenths of a millisecond, more with thousands of dimensions or at the scalar level. Rates of more than 16 queries are
  * those of 16.
  *

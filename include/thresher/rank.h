@@ -94,17 +94,25 @@ typedef struct thr_rank_report {
 THR_API thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, const thr_rank_options *options,
                                   thr_rank_model **model, thr_rank_report *report, thr_error *err);
 
+/* A cross-validation: what is judged, on which folds, and where the answer goes. Both arrays stay the caller's. */
+typedef struct thr_rank_folds {
+    const double *cs;   /* n_cs costs, 1 at least, which ascend */
+    double *accuracies; /* n_cs places: with cs[i] for options->c, the share of all pairs that are in order, 0 to 1 */
+    size_t n_cs;
+    uint64_t seed;    /* by which queries are dealt to folds: the same seed, the same folds */
+    uint32_t n_folds; /* 2 to the number of queries with pairs */
+} thr_rank_folds;
+
 /*
- * How well models of n_cs costs, which ascend, do on queries that they were not trained on. Queries are dealt to
- * n_folds folds by the seed; every fold is judged by a model of the others, each cost's beginning at the one before it.
- * accuracies[i]: the share of all pairs that are in order, with cs[i] for options->c.
+ * How well models of several costs do on queries that they were not trained on. Queries are dealt to folds; every fold
+ * is judged by a model of the others, each cost's beginning at the one before it. options may be NULL; its c is not
+ * read. After an error folds->accuracies may hold anything.
  *
- * What thr_rank_train returns; THR_EINVAL also for n_folds that are not from 2 to the number of queries with pairs, or
- * for cs that do not ascend.
+ * What thr_rank_train returns; THR_EINVAL also for folds out of range, no costs, or some that do not ascend.
  */
 THR_API thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *ranking,
-                                           const thr_rank_options *options, const double *cs, size_t n_cs,
-                                           uint32_t n_folds, uint64_t seed, double *accuracies, thr_error *err);
+                                           const thr_rank_options *options, const thr_rank_folds *folds,
+                                           thr_error *err);
 
 /* ------------------------------------------------------------------------------------------------ models */
 
@@ -120,9 +128,13 @@ THR_API thr_status thr_rank_model_open(thr_context *context, const char *path, t
 
 /*
  * Write a model, which appears whole or not at all: tensors where path ends with .safetensors, else LIBLINEAR's text.
- * Both keep every bit of the weights. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOTFOUND; THR_ENOMEM.
+ * Both keep every bit of the weights. THR_OK; THR_EEXIST where path is a file that is no ranking model, nor empty;
+ * THR_ENOSPACE; THR_EIO; THR_ENOTFOUND; THR_ENOMEM.
  */
 THR_API thr_status thr_rank_model_save(const thr_rank_model *model, const char *path, thr_error *err);
+
+/* Whether thr_rank_model_save could write to path, for before training: what that returns, but THR_ENOSPACE. */
+THR_API thr_status thr_rank_model_check_path(thr_context *context, const char *path, thr_error *err);
 
 /* A model of these weights. THR_OK; THR_EDIM for no features; THR_ERANGE for one that is not finite; THR_ENOMEM. */
 THR_API thr_status thr_rank_model_from_weights(thr_context *context, const double *weights, uint32_t n_features,
@@ -136,22 +148,23 @@ THR_API void thr_rank_model_free(thr_rank_model *model);
 
 /*
  * The scores of a ranking's rows, n_rows numbers in the order of its view. Features that the model has and the ranking
- * has not are 0. THR_OK; THR_EDIM when the ranking has more features than the model.
+ * has not are 0. THR_OK; THR_EDIM when the ranking has more features than the model; THR_ERANGE where finite numbers
+ * add up to a score that is not (err has its row as it was given, from 0).
  */
 THR_API thr_status thr_rank_model_predict(const thr_rank_model *model, const thr_ranking *ranking, double *scores,
                                           thr_error *err);
 
 /*
- * Put n candidates, those of a search, in the order of a model: row i of features, n_features of them, is that of
+ * Put candidates, those of a search, in the order of a model: row i of features, THR_DTYPE_F32 and dense, is that of
  * ids[i]. ids and scores come back by descending score of the model, equal ones by the smaller id; places[i], unless
  * places is NULL, is where the one that now stands at i stood before. Nothing is allocated; a score has the bits that
  * thr_rank_model_predict gives it in dense rows.
  *
- * THR_OK; THR_EDIM when n_features are not as many as the model has; THR_ERANGE for a feature or a score that is not
- * finite (err names the id; ids are as they were).
+ * THR_OK; THR_EDIM when features are not as many as the model has; THR_EINVAL for other rows; THR_ERANGE for a feature
+ * or a score that is not finite (err names the id; ids are as they were).
  */
-THR_API thr_status thr_rank_model_rerank(const thr_rank_model *model, const float *features, uint32_t n_features,
-                                         size_t n, uint64_t *ids, double *scores, size_t *places, thr_error *err);
+THR_API thr_status thr_rank_model_rerank(const thr_rank_model *model, const thr_matrix *features, uint64_t *ids,
+                                         double *scores, size_t *places, thr_error *err);
 
 #ifdef __cplusplus
 }

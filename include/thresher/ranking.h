@@ -27,7 +27,11 @@ typedef struct thr_ranking_options {
     size_t size;           /* sizeof(thr_ranking_options), set by _init */
     bool without_queries;  /* of a file: rows need no queries; where it has none, all rows are one query's */
     bool without_comments; /* of a file: comments are not kept */
-    bool cache;            /* of a file: read FILE.thr-cache where it was made of FILE as it is now, else make it */
+    /*
+     * Of a file: read FILE.thr-cache where it was made of FILE as it is now, else make it. Where it cannot be made,
+     * thr_ranking_cache_status says why, and nothing is lost but the time of reading FILE again.
+     */
+    bool cache;
 } thr_ranking_options;
 
 /* Defaults: queries are needed, comments are kept, no cache. */
@@ -82,6 +86,9 @@ THR_API thr_ranking_view thr_ranking_get_view(const thr_ranking *ranking);
  * NULL where it has none, or for a row that is not there.
  */
 THR_API const char *thr_ranking_comment(const thr_ranking *ranking, uint64_t row, size_t *length);
+
+/* THR_OK, or why the cache that was to be made could not be written. */
+THR_API thr_status thr_ranking_cache_status(const thr_ranking *ranking, thr_error *err);
 
 /* Free; NULL is allowed. */
 THR_API void thr_ranking_free(thr_ranking *ranking);

@@ -71,6 +71,13 @@ THR_API const char *thr_status_name(thr_status status);
 /* The general meaning of a status, as in THR_STATUS_LIST. Never NULL. */
 THR_API const char *thr_status_text(thr_status status);
 
+/*
+ * Make text fit for a terminal, in place: control characters (C0, DEL, C1), ends of lines, marks of direction (U+202E
+ * and its like) and bytes that are no UTF-8 become '?' each. It never gets longer. Errors have gone through it; names
+ * and words of files have not.
+ */
+THR_API void thr_make_printable(char *text);
+
 /* "0.1.0" of the library in use, which may differ from the header's THR_VERSION_STRING. */
 THR_API const char *thr_version(void);
 

@@ -18,6 +18,7 @@
 #include <thresher/index.h>
 #include <thresher/matrix.h>
 #include <thresher/metric.h>
+#include <thresher/output.h>
 #include <thresher/plan.h>
 #include <thresher/rank.h>
 #include <thresher/ranking.h>

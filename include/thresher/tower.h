@@ -160,7 +160,7 @@ THR_API thr_tower_info thr_tower_get_info(const thr_tower *tower);
  * +-1/2 +-1/4 ...: thr_tower_pack makes planes of it, an index takes it as it is. lengths NULL: texts end with NUL.
  * A text's bits do not depend on those beside it, the number of threads or the CPU level.
  *
- * THR_OK; THR_ENOMEM.
+ * THR_OK; THR_ECHANGED when the model's file was changed or cut since it was opened; THR_ENOMEM.
  */
 THR_API thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts,
                                     const size_t *lengths, size_t n_texts, float *out, thr_error *err);

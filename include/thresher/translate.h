@@ -114,9 +114,9 @@ typedef struct thr_translations {
  * the next call. Texts are sorted by length and worked on in batches; after a first call of the same shape little is
  * allocated. A text is one sequence: of several sentences most models make less than of each by itself.
  *
- * Returns THR_OK; THR_EDIM for a text of more than max_source words (err has its number, from 0), and nothing is
- * translated then; THR_ERANGE where numbers of the model overflow; THR_ECANCELED; what thr_beam_search returns;
- * THR_ENOMEM.
+ * Returns THR_OK; THR_EDIM for a text of more than max_source words and THR_EFORMAT for one that holds a NUL byte (err
+ * has its number, from 0), and nothing is translated then; THR_ERANGE where numbers of the model overflow;
+ * THR_ECANCELED; what thr_beam_search returns; THR_ENOMEM.
  */
 THR_API thr_status thr_translator_translate(thr_translator *translator, const char *const *texts, const size_t *lengths,
                                             uint64_t n_texts, thr_translations *result, thr_error *err);

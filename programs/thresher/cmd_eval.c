@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "endings.h"
 #include "ids.h"
 #include "json.h"
 #include "program.h"
@@ -20,44 +21,22 @@ typedef struct recall_values {
 } recall_values;
 
 static const prog_argument arguments[] = {
-    {.name = "TRUTH",
-     .help = "the true ids, nearest first: .ivecs .ibin .npy .hdf5:neighbors .jsonl",
-     .offset = offsetof(recall_values, truth),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("TRUTH", PROG_NAMES_FILE, offsetof(recall_values, truth),
+                   "the true ids, nearest first: .ivecs .ibin .npy .hdf5:neighbors .jsonl"),
      .required = true},
-    {.name = "RESULT",
-     .help = "the ids that were found, in the same formats",
-     .offset = offsetof(recall_values, result),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("RESULT", PROG_NAMES_FILE, offsetof(recall_values, result),
+                   "the ids that were found, in the same formats"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {.letter = 'k',
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .required = true,
-     .help = "how many ids of every row count",
-     .offset = offsetof(recall_values, k)},
-    {.name = "truth-distances",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help =
-         "distances of the true ids, as many as TRUTH has, to count ties (default: those in TRUTH, where it is .ibin "
-         "with distances)",
-     .offset = offsetof(recall_values, distances)},
+    {PROG_K_OPTION(offsetof(recall_values, k), "how many ids of every row count")},
+    {PROG_FILE_OPTION("truth-distances", offsetof(recall_values, distances),
+                      "distances of the true ids, as many as TRUTH has, to count ties (default: those in TRUTH, where "
+                      "it is .ibin with distances)")},
     PROG_OPTIONS_END,
 };
-
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text);
-    size_t end_length = strlen(end);
-
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
 
 /* ---------------------------------------------------------------------------------------------- scores of the truth */
 
@@ -90,7 +69,7 @@ static int read_distances(prog_scores *scores, program *run, const recall_values
     const char *path = values->distances;
     int rc;
 
-    if (path == NULL && !ends_with(values->truth, ".ibin"))
+    if (path == NULL && !prog_ends_with(values->truth, ".ibin"))
         return PROG_DONE;
     if (path == NULL) {
         size_t size = strlen(values->truth) + sizeof ":distances";
@@ -193,10 +172,12 @@ static int run_recall(program *run, const void *all_values) {
         rc = widen(&result, values->k);
     if (rc == PROG_DONE)
         rc = read_distances(&scores, run, values, &truth);
-    if (rc == PROG_DONE &&
-        thr_recall(truth.ids, scores.scores, (size_t)truth.n_columns, result.ids, (size_t)result.n_columns,
-                   (size_t)truth.n_rows, (size_t)values->k, &recall, &err) != THR_OK)
-        rc = prog_failed(&err);
+    if (rc == PROG_DONE) {
+        const thr_recall_rows right = {truth.ids, scores.scores, (size_t)truth.n_columns};
+        const thr_recall_rows found = {result.ids, NULL, (size_t)result.n_columns};
+        if (thr_recall(&right, &found, (size_t)truth.n_rows, (size_t)values->k, &recall, &err) != THR_OK)
+            rc = prog_failed(&err);
+    }
     if (rc == PROG_DONE)
         print(run, values, truth.n_rows, scores.scores != NULL, recall);
     prog_ids_free(&truth);
@@ -220,7 +201,7 @@ const prog_command prog_eval_recall = {
             "queries. Where distances of the true ids are known, an id that is as near as the k-th true one counts as "
             "found too.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(recall_values),
     .examples = examples,
     .run = run_recall,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "endings.h"
 #include "json.h"
 #include "program.h"
 #include "talk.h"
@@ -16,11 +17,9 @@ typedef struct auc_values {
 } auc_values;
 
 static const prog_argument arguments[] = {
-    {.name = "SCORES",
-     .help = "a score and a label, 0 or 1, a line: the first columns of .tsv or .csv, others as in X.tsv:3,5 or "
-             "X.csv:score,label, or .txt with a blank between",
-     .offset = offsetof(auc_values, scores),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("SCORES", PROG_NAMES_FILE, offsetof(auc_values, scores),
+                   "a score and a label, 0 or 1, a line: the first columns of .tsv or .csv, others as in X.tsv:3,5 or "
+                   "X.csv:score,label, or .txt with a blank between"),
      .required = true},
     {.name = NULL},
 };
@@ -35,24 +34,13 @@ typedef struct judged_scores {
     size_t n_positives;
 } judged_scores;
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text);
-    const size_t end_length = strlen(end);
-
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 /* A table without columns behind its name: its first two. Others as they are; NULL without memory. */
 static char *name_columns(const char *path) {
-    static const char *const tables[] = {".tsv", ".csv", ".tsv.gz", ".csv.gz", ".tsv.xz", ".csv.xz"};
     const size_t size = strlen(path) + sizeof ":1,2";
     char *name = malloc(size);
-    bool is_table = false;
 
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        is_table = is_table || ends_with(path, tables[i]);
     if (name != NULL)
-        (void)snprintf(name, size, "%s%s", path, is_table ? ":1,2" : "");
+        (void)snprintf(name, size, "%s%s", path, prog_is_table(path) ? ":1,2" : "");
     return name;
 }
 
@@ -172,7 +160,7 @@ const prog_command prog_eval_auc = {
     .text = "The area under the ROC curve: the probability that what has label 1 scores higher than what has label 0, "
             "each drawn at random; equal scores count half. Scores are read as float32.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(auc_values),
     .examples = examples,
     .run = run_auc,

@@ -2,7 +2,6 @@
 /*
  * cmd_eval_bleu.c - `eval bleu HYP REF...`.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,18 +21,13 @@ typedef struct bleu_values {
 } bleu_values;
 
 static const prog_argument arguments[] = {
-    {.name = "HYP",
-     .help = "the translations, UTF-8, a sentence a line: .txt, a column of .tsv or .csv as in X.tsv:2, each also .gz "
-             "or .xz; files of other names are lines of text",
-     .offset = offsetof(bleu_values, hypotheses),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("HYP", PROG_NAMES_FILE, offsetof(bleu_values, hypotheses),
+                   "the translations, UTF-8, a sentence a line: .txt, a column of .tsv or .csv as in X.tsv:2, each "
+                   "also .gz or .xz; files of other names are lines of text"),
      .required = true},
-    {.name = "REF...",
-     .help = "what they should be: one file, or several with a reference each for every sentence",
-     .offset = offsetof(bleu_values, references),
-     .names = PROG_NAMES_FILE,
-     .required = true,
-     .many = true},
+    {PROG_ARGUMENT("REF...", PROG_NAMES_FILE, offsetof(bleu_values, references),
+                   "what they should be: one file, or several with a reference each for every sentence"),
+     .required = true, .many = true},
     {.name = NULL},
 };
 
@@ -41,38 +35,20 @@ static const char *const tokenisers[] = {"13a", "none", NULL};                  
 static const char *const smoothings[] = {"exp", "none", "floor", "add-k", NULL}; /* thr_bleu_smoothing */
 
 static const prog_option options[] = {
-    {.name = "tokenise",
-     .kind = PROG_CHOICE,
-     .value = "13a|none",
-     .choices = tokenisers,
-     .fallback = "13a",
-     .help = "how sentences are made tokens: as mteval-v13a does, or not: tokens stand between white space",
-     .offset = offsetof(bleu_values, tokeniser)},
-    {.name = "smooth",
-     .kind = PROG_CHOICE,
-     .value = "exp|none|floor|add-k",
-     .choices = smoothings,
-     .fallback = "exp",
-     .help = "what an order without a match counts: half a match, then a quarter; nothing; a floor; or k more in all "
-             "orders but the first",
-     .offset = offsetof(bleu_values, smoothing)},
-    {.name = "smooth-value",
-     .kind = PROG_REAL,
-     .value = "X",
-     .help = "the floor (default: 0.1), or k (default: 1)",
-     .offset = offsetof(bleu_values, smoothing_value)},
-    {.name = "lower-case",
-     .kind = PROG_FLAG,
-     .help = "compare small letters",
-     .offset = offsetof(bleu_values, lower_case)},
-    {.name = "effective-order",
-     .kind = PROG_FLAG,
-     .help = "only orders that there are runs of count, which short sentences need",
-     .offset = offsetof(bleu_values, effective_order)},
-    {.name = "sentences",
-     .kind = PROG_FLAG,
-     .help = "print the BLEU of every sentence by itself, one a line",
-     .offset = offsetof(bleu_values, sentences)},
+    {PROG_CHOICE_OPTION("tokenise", "13a|none", tokenisers, offsetof(bleu_values, tokeniser),
+                        "how sentences are made tokens: as mteval-v13a does, or not: tokens stand between white space"),
+     .fallback = "13a"},
+    {PROG_CHOICE_OPTION("smooth", "exp|none|floor|add-k", smoothings, offsetof(bleu_values, smoothing),
+                        "what an order without a match counts: half a match, then a quarter; nothing; a floor; or k "
+                        "more in all orders but the first"),
+     .fallback = "exp"},
+    {PROG_REAL_OPTION("smooth-value", "X", offsetof(bleu_values, smoothing_value),
+                      "the floor (default: 0.1), or k (default: 1)")},
+    {PROG_FLAG_OPTION("lower-case", offsetof(bleu_values, lower_case), "compare small letters")},
+    {PROG_FLAG_OPTION("effective-order", offsetof(bleu_values, effective_order),
+                      "only orders that there are runs of count, which short sentences need")},
+    {PROG_FLAG_OPTION("sentences", offsetof(bleu_values, sentences),
+                      "print the BLEU of every sentence by itself, one a line")},
     PROG_OPTIONS_END,
 };
 
@@ -115,7 +91,8 @@ static bool grow(text_file *file, size_t length) {
 static bool add_line(text_file *file, const char *line, size_t length) {
     if (!grow(file, length))
         return false;
-    memcpy(file->bytes + file->n_bytes, line, length);
+    if (length > 0) /* bytes may be NULL while all lines are empty */
+        memcpy(file->bytes + file->n_bytes, line, length);
     file->offsets[file->n] = file->n_bytes;
     file->n_bytes += length;
     file->n++;
@@ -123,74 +100,23 @@ static bool add_line(text_file *file, const char *line, size_t length) {
     return true;
 }
 
-static int read_reader(text_file *file, thr_reader *reader, const char *path) {
-    thr_error err = {.status = THR_OK};
-    const char *line;
-    size_t length;
-
-    if (thr_reader_get_shape(reader).n_dims != 0) {
-        prog_error("%s holds rows of numbers, not sentences", path);
-        return PROG_FAILED;
-    }
-    for (;;) {
-        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
-            return prog_failed(&err);
-        if (line == NULL)
-            return PROG_DONE;
-        if (prog_stop_signal() != 0)
-            return prog_stopped();
-        if (!add_line(file, line, length))
-            return prog_no_memory();
-    }
-}
-
-/* A name no reader knows, such as test.de. */
-static int read_plain(text_file *file, const char *path) {
-    FILE *in = fopen(path, "rb");
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length = 0;
-    int rc = PROG_DONE;
-
-    if (in == NULL) {
-        prog_error("cannot open %s: %s", path, strerror(errno));
-        return PROG_FAILED;
-    }
-    while (rc == PROG_DONE && (length = getline(&line, &room, in)) >= 0) {
-        if (length > 0 && line[length - 1] == '\n')
-            length--;
-        if (!add_line(file, line, (size_t)length))
-            rc = prog_no_memory();
-        else if (prog_stop_signal() != 0)
-            rc = prog_stopped();
-    }
-    if (rc == PROG_DONE && ferror(in)) {
-        prog_error("cannot read %s: %s", path, strerror(errno));
-        rc = PROG_FAILED;
-    }
-    free(line);
-    (void)fclose(in);
-    return rc;
-}
-
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text);
-    const size_t end_length = strlen(end);
-
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 static int read_texts(text_file *file, program *run, const char *path) {
     thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
-    const thr_status status = thr_reader_open(run->context, path, &reader, &err);
-    int rc;
+    const char *line = NULL;
+    size_t length = 0;
+    int rc = PROG_DONE;
 
-    if (status == THR_EINVAL && path[0] != '-' && !ends_with(path, ".gz") && !ends_with(path, ".xz"))
-        return read_plain(file, path);
-    if (status != THR_OK)
+    if (thr_reader_open_lines(run->context, path, 0, &reader, &err) != THR_OK)
         return prog_failed(&err);
-    rc = read_reader(file, reader, path);
+    do {
+        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK)
+            rc = prog_failed(&err);
+        else if (prog_stop_signal() != 0)
+            rc = prog_stopped();
+        else if (line != NULL && !add_line(file, line, length))
+            rc = prog_no_memory();
+    } while (rc == PROG_DONE && line != NULL);
     thr_reader_free(reader);
     return rc;
 }
@@ -383,7 +309,7 @@ const prog_command prog_eval_bleu = {
         "are those of sacreBLEU 2.6 with the same signature. Give text as people read it, not tokens, unless with "
         "--tokenise none.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(bleu_values),
     .examples = examples,
     .run = run_bleu,

@@ -9,6 +9,7 @@
 
 #include "program.h"
 #include "quality.h"
+#include "rank_files.h"
 #include "row_numbers.h"
 #include "talk.h"
 
@@ -19,29 +20,21 @@ typedef struct ndcg_values {
 } ndcg_values;
 
 static const prog_argument arguments[] = {
-    {.name = "SCORES",
-     .help =
-         "a score a row of FILE, in its order: .txt a line each, a column of .tsv or .csv as in X.tsv:3, or rows of "
-         "one number, .npy .fvecs",
-     .offset = offsetof(ndcg_values, scores),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("SCORES", PROG_NAMES_FILE, offsetof(ndcg_values, scores),
+                   "a score a row of FILE, in its order: .txt a line each, a column of .tsv or .csv as in X.tsv:3, or "
+                   "rows of one number, .npy .fvecs"),
      .required = true},
-    {.name = "FILE",
-     .help =
-         "labels and queries: lines of \"label qid:N index:value ...\", or without qid and FILE.query beside it; .gz "
-         "and .xz are read through",
-     .offset = offsetof(ndcg_values, file),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(ndcg_values, file),
+                   "labels and queries: lines of \"label qid:N index:value ...\", or without qid and FILE.query beside "
+                   "it; .gz and .xz are read through"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    PROG_QUALITY_OPTIONS(ndcg_values,
-                         quality){.name = "cache",
-                                  .kind = PROG_FLAG,
-                                  .help = "read FILE.thr-cache where it was made of FILE as it is now, else make it",
-                                  .offset = offsetof(ndcg_values, cache)},
+    PROG_QUALITY_OPTIONS(ndcg_values, quality),
+    {PROG_FLAG_OPTION("cache", offsetof(ndcg_values, cache),
+                      "read FILE.thr-cache where it was made of FILE as it is now, else make it")},
     PROG_OPTIONS_END,
 };
 
@@ -72,6 +65,7 @@ static int run_ndcg(program *run, const void *all_values) {
     how.cache = values->cache;
     if (thr_ranking_open(run->context, values->file, &how, &ranking, &err) != THR_OK)
         return prog_failed(&err);
+    prog_rank_tell_cache(ranking);
     rc = judge(run, values, ranking);
     thr_ranking_free(ranking);
     return rc;
@@ -97,7 +91,7 @@ const prog_command prog_eval_ndcg = {
         "relevant. ERR@k is the expected reciprocal rank of Chapelle and others. Pairwise accuracy is over all pairs "
         "of rows of one query with different labels: the share of those with the larger score at the larger label.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(ndcg_values),
     .examples = examples,
     .run = run_ndcg,

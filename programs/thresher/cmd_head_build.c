@@ -7,6 +7,7 @@
 
 #include "head_in.h"
 #include "json.h"
+#include "plain.h"
 #include "program.h"
 #include "talk.h"
 
@@ -20,84 +21,42 @@ typedef struct build_values {
 static const char *const keeps[] = {"as-is", "f32", "f16", "bf16", "i8", NULL};
 
 static const prog_argument arguments[] = {
-    {.name = "WEIGHTS",
-     .help = "a row a word: .safetensors, .gguf, .npy or another file of rows",
-     .offset = offsetof(build_values, weights),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("WEIGHTS", PROG_NAMES_FILE, offsetof(build_values, weights),
+                   "a row a word: .safetensors, .gguf, .npy or another file of rows"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "the file to write",
-     .offset = offsetof(build_values, output),
-     .required = true},
-    {.name = "tensor",
-     .kind = PROG_TEXT,
-     .value = "NAME",
-     .help = "which tensor of .safetensors or .gguf (default: lm_head.weight, output.weight or another usual name, "
-             "else the "
-             "embeddings that a head is tied to). Of X.weight, X.bias is the bias where it is there",
-     .offset = offsetof(build_values, tensor)},
-    {.name = "bias",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "a number a word, which is added to its logit: .npy or another file of numbers",
-     .offset = offsetof(build_values, bias)},
-    {.name = "keep",
-     .kind = PROG_CHOICE,
-     .value = "as-is|f32|f16|bf16|i8",
-     .choices = keeps,
-     .fallback = "as-is",
-     .help = "what weights are kept as: f16 or bf16 where they are, else f32; or one of these. i8 has a "
-             "byte a weight and a scale a word: see head query --against for what that loses",
-     .offset = offsetof(build_values, keep)},
-    {.name = "frequent",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "words by their numbers, the most frequent first: a file of whole numbers, or .txt with one a line; the "
-             "others follow as they are numbered (default: words are numbered by frequency)",
-     .offset = offsetof(build_values, frequent)},
-    {.name = "bands",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .most = 65536,
-     .fallback = "64",
-     .help = "bands of hashes, in each of which a state may hit a word; 0: no hashes, and no screen by them",
-     .offset = offsetof(build_values, bands)},
-    {.name = "hashes",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .most = 32,
-     .fallback = "2",
-     .help = "hashes that a word and a state must share for a hit; 0: as many as 32 bits hold",
-     .offset = offsetof(build_values, hashes)},
-    {.name = "places",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 2,
-     .most = 65536,
-     .fallback = "16",
-     .help = "components, drawn at random, of which a hash is the place of the largest",
-     .offset = offsetof(build_values, places)},
-    {.name = "planes",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .most = THR_MAX_BITS,
-     .help = "planes of the words' codes, by which a shortlist is found: n dimensions take n / 8 bytes a plane; 0: no "
-             "codes, and no screen by them (default: as many as give a code 256 bits, 1 from 256 dimensions on)",
-     .offset = offsetof(build_values, planes)},
-    {.name = "force",
-     .kind = PROG_FLAG,
-     .help = "replace a file that is there, at the moment the new one is complete",
-     .offset = offsetof(build_values, force)},
+    {PROG_NEW_FILE_OPTION("FILE", offsetof(build_values, output), "the file to write")},
+    {PROG_TEXT_OPTION(
+        "tensor", "NAME", offsetof(build_values, tensor),
+        "which tensor of .safetensors or .gguf (default: lm_head.weight, output.weight or another usual name, else the "
+        "embeddings that a head is tied to). Of X.weight, X.bias is the bias where it is there")},
+    {PROG_FILE_OPTION("bias", offsetof(build_values, bias),
+                      "a number a word, which is added to its logit: .npy or another file of numbers")},
+    {PROG_CHOICE_OPTION("keep", "as-is|f32|f16|bf16|i8", keeps, offsetof(build_values, keep),
+                        "what weights are kept as: f16 or bf16 where they are, else f32; or one of these. i8 has a "
+                        "byte a weight and a scale a word: see head query --against for what that loses"),
+     .fallback = "as-is"},
+    {PROG_FILE_OPTION("frequent", offsetof(build_values, frequent),
+                      "words by their numbers, the most frequent first: a file of whole numbers, or .txt with one a "
+                      "line; the others follow as they are numbered (default: words are numbered by frequency)")},
+    {PROG_COUNT_OPTION("bands", "N", offsetof(build_values, bands),
+                       "bands of hashes, in each of which a state may hit a word; 0: no hashes, and no screen by them"),
+     .most = 65536, .fallback = "64"},
+    {PROG_COUNT_OPTION("hashes", "N", offsetof(build_values, hashes),
+                       "hashes that a word and a state must share for a hit; 0: as many as 32 bits hold"),
+     .most = 32, .fallback = "2"},
+    {PROG_COUNT_OPTION("places", "N", offsetof(build_values, places),
+                       "components, drawn at random, of which a hash is the place of the largest"),
+     .least = 2, .most = 65536, .fallback = "16"},
+    {PROG_COUNT_OPTION(
+         "planes", "N", offsetof(build_values, planes),
+         "planes of the words' codes, by which a shortlist is found: n dimensions take n / 8 bytes a plane; 0: no "
+         "codes, and no screen by them (default: as many as give a code 256 bits, 1 from 256 dimensions on)"),
+     .most = THR_MAX_BITS},
+    {PROG_FORCE_OPTION(offsetof(build_values, force))},
     PROG_OPTIONS_END,
 };
 
@@ -123,11 +82,11 @@ static int tell(const program *run, const build_values *values, const thr_head_i
         prog_json_end(&json);
         return PROG_DONE;
     }
-    (void)printf("%s: %s words of %" PRIu32 " dimensions, %s%s, weights of %s, hashes of %s, codes of %s, in %s\n",
-                 values->output, prog_exact(info->n_words).text, info->n_dims, thr_dtype_name(info->dtype),
-                 info->has_bias ? " with a bias" : "", prog_bytes((double)info->weight_bytes).text,
-                 prog_bytes((double)info->hash_bytes).text, prog_bytes((double)info->plane_bytes).text,
-                 prog_time(seconds).text);
+    prog_line("%s: %s words of %" PRIu32 " dimensions, %s%s, weights of %s, hashes of %s, codes of %s, in %s",
+              values->output, prog_exact(info->n_words).text, info->n_dims, thr_dtype_name(info->dtype),
+              info->has_bias ? " with a bias" : "", prog_bytes((double)info->weight_bytes).text,
+              prog_bytes((double)info->hash_bytes).text, prog_bytes((double)info->plane_bytes).text,
+              prog_time(seconds).text);
     return PROG_DONE;
 }
 
@@ -142,7 +101,7 @@ static int build(const program *run, const build_values *values, const thr_head_
     if (prog_stop_signal() != 0)
         rc = prog_stopped();
     else if (thr_head_save(head, values->output, values->force, &err) != THR_OK)
-        rc = prog_failed(&err);
+        rc = prog_failed_to_build(&err);
     const thr_head_info info = thr_head_get_info(head);
     thr_head_free(head);
     return rc == PROG_DONE ? tell(run, values, &info, start) : rc;
@@ -154,9 +113,12 @@ static int run_build(program *run, const void *all_values) {
     prog_floats bias = {.items = NULL};
     prog_head_words frequent = {.items = NULL};
     thr_head_build_options how;
+    thr_error err = {.status = THR_OK};
     int rc = PROG_DONE;
 
     thr_head_build_options_init(&how);
+    if (thr_head_check_path(run->context, values->output, values->force, &err) != THR_OK)
+        return prog_failed_to_build(&err);
     if (values->bias != NULL)
         rc = prog_floats_read(&bias, run->context, values->bias, "biases");
     if (rc == PROG_DONE && values->frequent != NULL)
@@ -197,7 +159,7 @@ const prog_command prog_head_build = {
         "can be asked for its best words without reading all weights.\n\n"
         "More hashes a band make lists shorter and hits rarer; more bands find more words, in more time.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(build_values),
     .examples = examples,
     .run = run_build,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "plain.h"
 #include "program.h"
 #include "sound.h"
 #include "talk.h"
@@ -16,10 +17,7 @@ typedef struct head_values {
 } head_values;
 
 static const prog_argument arguments[] = {
-    {.name = "FILE",
-     .help = "a head that thresher head build wrote",
-     .offset = offsetof(head_values, path),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(head_values, path), "a head that thresher head build wrote"),
      .required = true},
     {.name = NULL},
 };
@@ -64,7 +62,7 @@ static void print_json(const char *path, const thr_head_info *info) {
 }
 
 static void print_text(const char *path, const thr_head_info *info) {
-    (void)printf("head            %s\n", path);
+    prog_line("head            %s", path);
     (void)printf("words           %s%s\n", prog_exact(info->n_words).text,
                  info->has_order ? ", with their order by frequency" : ", numbered by frequency");
     (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
@@ -115,7 +113,7 @@ const prog_command prog_head_info = {
     .text = "Words and dimensions, what weights are kept as, how words were hashed and coded, and how many bytes it "
             "all takes.",
     .arguments = arguments,
-    .options = no_options,
+    .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(head_values),
     .examples = info_examples,
     .run = run_info,
@@ -147,10 +145,10 @@ const prog_command prog_head_verify = {
     .noun = "head",
     .verb = "verify",
     .summary = "read every byte of a head and check it",
-    .text = "Compares all checksums, and checks what follows from the rest. Exit code 1 says that the file is damaged; "
+    .text = "Compares all checksums, then recomputes derived values. Exit code 1 says that the file is damaged; "
             "the message names the section.",
     .arguments = arguments,
-    .options = no_options,
+    .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(head_values),
     .examples = verify_examples,
     .run = run_verify,

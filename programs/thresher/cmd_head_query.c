@@ -28,85 +28,42 @@ static const char *const over[] = {"the candidates", "all words", "all words, by
 static const char *const combines[] = {"largest", "sum", NULL};
 
 static const prog_argument arguments[] = {
-    {.name = "FILE",
-     .help = "a head that thresher head build wrote",
-     .offset = offsetof(query_values, path),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(query_values, path), "a head that thresher head build wrote"),
      .required = true},
-    {.name = "STATES",
-     .help = "a row a state: .npy or another file of rows",
-     .offset = offsetof(query_values, states),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("STATES", PROG_NAMES_FILE, offsetof(query_values, states),
+                   "a row a state: .npy or another file of rows"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {.letter = 'k',
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = UINT32_MAX,
-     .fallback = "10",
-     .help = "how many words to find for every state",
-     .offset = offsetof(query_values, k)},
-    {.name = "screen",
-     .kind = PROG_CHOICE,
-     .value = "full|frequent|wta|planes|auto",
-     .choices = screens,
-     .fallback = "full",
-     .help = "which words have their logits computed: all; the most frequent; these and the words that hash as the "
-             "state does; a shortlist, the best as plane codes of all words estimate them; or all or a shortlist, "
-             "whichever is faster here for so many states",
-     .offset = offsetof(query_values, screen)},
-    PROG_HEAD_OPTIONS(query_values, asked){
-        .name = "group",
-        .kind = PROG_COUNT,
-        .value = "N",
-        .most = UINT32_MAX,
-        .fallback = "1",
-        .help = "with wta and planes: so many states, one behind the other, share their candidates, as the beams of a "
-                "sentence may; "
-                "0: all",
-        .offset = offsetof(query_values, group)},
-    {.name = "combine",
-     .kind = PROG_CHOICE,
-     .value = "largest|sum",
-     .choices = combines,
-     .fallback = "largest",
-     .help = "what of the hits of a group's states must reach the threshold",
-     .offset = offsetof(query_values, combine)},
-    {.name = "always",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help =
-         "words that are candidates in any case, by their numbers: a file of whole numbers, or .txt with one a line",
-     .offset = offsetof(query_values, always)},
-    {.name = "certify",
-     .kind = PROG_FLAG,
-     .help = "say of every state whether its words are proven to be those that all words give; with planes that takes "
-             "a head of several of them",
-     .offset = offsetof(query_values, certify)},
-    {.name = "measure",
-     .kind = PROG_FLAG,
-     .help = "instead of words, print which share of those that all words give the screen finds, and both times",
-     .offset = offsetof(query_values, measure)},
-    {.name = "against",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help =
-         "instead of words, print what is lost of the answers that this head gives with all words: of a head of the "
-         "same weights in more bytes, say",
-     .offset = offsetof(query_values, against)},
-    {.name = "output",
-     .letter = 'o',
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "write .ivecs, .jsonl or .trec instead of a table",
-     .offset = offsetof(query_values, output)},
+    {PROG_K_OPTION(offsetof(query_values, k), "how many words to find for every state"), .most = UINT32_MAX},
+    {PROG_CHOICE_OPTION("screen", "full|frequent|wta|planes|auto", screens, offsetof(query_values, screen),
+                        "which words have their logits computed: all; the most frequent; these and the words that hash "
+                        "as the state does; a shortlist, the best as plane codes of all words estimate them; or all or "
+                        "a shortlist, whichever is faster here for so many states"),
+     .fallback = "full"},
+    PROG_HEAD_OPTIONS(query_values, asked),
+    {PROG_COUNT_OPTION("group", "N", offsetof(query_values, group),
+                       "with wta and planes: so many states, one behind the other, share their "
+                       "candidates, as the beams of a sentence may; 0: all"),
+     .most = UINT32_MAX, .fallback = "1"},
+    {PROG_CHOICE_OPTION("combine", "largest|sum", combines, offsetof(query_values, combine),
+                        "what of the hits of a group's states must reach the threshold"),
+     .fallback = "largest"},
+    {PROG_FILE_OPTION(
+        "always", offsetof(query_values, always),
+        "words that are candidates in any case, by their numbers: a file of whole numbers, or .txt with one a line")},
+    {PROG_FLAG_OPTION("certify", offsetof(query_values, certify),
+                      "say of every state whether its words are proven to be those that all words give; with planes "
+                      "that takes a head of several of them")},
+    {PROG_FLAG_OPTION(
+        "measure", offsetof(query_values, measure),
+        "instead of words, print which share of those that all words give the screen finds, and both times")},
+    {PROG_FILE_OPTION("against", offsetof(query_values, against),
+                      "instead of words, print what is lost of the answers that this head gives with all words: of a "
+                      "head of the same weights in more bytes, say")},
+    {PROG_RESULTS_OPTION(offsetof(query_values, output), "")},
     PROG_OPTIONS_END,
 };
 
@@ -194,10 +151,11 @@ static int answer(query *q) {
     q->how.n_candidates = q->n_candidates;
     q->how.certified = q->values->certify ? q->certified : NULL;
     const double start = prog_seconds();
-    if (thr_head_query(q->head, &q->rows, q->k, &q->how, q->words, q->logits, q->log_probs, &err) != THR_OK)
+    if (thr_head_query(q->head, &q->rows, q->k, &q->how, &(thr_head_answers){q->words, q->logits, q->log_probs},
+                       &err) != THR_OK)
         return prog_failed_at(q->values->states, &err);
     const double seconds = prog_seconds() - start;
-    int rc = prog_results_open(&results, q->values->output, q->run->globals.json, NULL, NULL, false);
+    int rc = prog_results_open(&results, q->run, q->values->output, NULL, NULL, false);
     if (rc != PROG_DONE)
         return rc;
     for (uint64_t i = 0; i < q->states.n_rows && rc == PROG_DONE; i++) {
@@ -205,9 +163,7 @@ static int answer(query *q) {
         n_candidates += (double)q->n_candidates[i] / (double)q->states.n_rows;
         n_certified += q->values->certify ? q->certified[i] : 0;
     }
-    if (rc == PROG_DONE)
-        rc = prog_results_commit(&results);
-    prog_results_drop(&results);
+    rc = prog_results_close(&results, rc);
     if (rc == PROG_DONE)
         prog_note("%s states, %.1f of %s words each, log-probabilities over %s, in %s",
                   prog_exact(q->states.n_rows).text, n_candidates, prog_exact(thr_head_get_info(q->head).n_words).text,
@@ -229,7 +185,8 @@ static int clock_query(query *q, const thr_head_query_options *how, double *seco
 
     for (int i = 0; i < 2; i++) {
         const double start = prog_seconds();
-        if (thr_head_query(q->head, &q->rows, q->k, how, q->words, q->logits, q->log_probs, &err) != THR_OK)
+        if (thr_head_query(q->head, &q->rows, q->k, how, &(thr_head_answers){q->words, q->logits, q->log_probs},
+                           &err) != THR_OK)
             return prog_failed_at(q->values->states, &err);
         *seconds = prog_seconds() - start;
     }
@@ -382,7 +339,7 @@ const prog_command prog_head_query = {
             "Without -o a readable table is printed, with --json an object a state: query, ids, scores (logits), "
             "log_probs, normaliser, candidates, with --certify certified.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(query_values),
     .examples = examples,
     .run = run_query,

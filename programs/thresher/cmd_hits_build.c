@@ -5,8 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "hits_words.h"
 #include "json.h"
-#include "program.h"
+#include "plain.h"
 #include "talk.h"
 
 typedef struct build_values {
@@ -16,10 +17,9 @@ typedef struct build_values {
 } build_values;
 
 static const prog_argument arguments[] = {
-    {.name = "ITEM_FEATURES",
-     .help = "an item a line: its name or id, a tab, and its features, parted by spaces: .tsv, also .gz and .xz",
-     .offset = offsetof(build_values, table),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("ITEM_FEATURES", PROG_NAMES_FILE, offsetof(build_values, table),
+                   "an item a line: its name or id, a tab, and its features, separated by spaces and without weights: "
+                   ".tsv, also .gz and .xz"),
      .required = true},
     {.name = NULL},
 };
@@ -27,33 +27,16 @@ static const prog_argument arguments[] = {
 static const char *const orders[] = {"features", "rows", NULL};
 
 static const prog_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "the file to write",
-     .offset = offsetof(build_values, output),
-     .required = true},
-    {.name = "order",
-     .kind = PROG_CHOICE,
-     .value = "features|rows",
-     .choices = orders,
-     .fallback = "features",
-     .help = "how items are numbered within the lists: so that those with the same frequent features are neighbours, "
-             "which makes lists shorter and searches faster; or as they stand. Ids and answers are the same",
-     .offset = offsetof(build_values, order)},
-    {.name = "model",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "the dual tower (thresher tower train --model dual) that makes the queries: those that say they are of "
-             "another one are refused",
-     .offset = offsetof(build_values, model)},
-    {.name = "force",
-     .kind = PROG_FLAG,
-     .help = "replace a file that is there, at the moment the new one is complete",
-     .offset = offsetof(build_values, force)},
+    {PROG_NEW_FILE_OPTION("FILE", offsetof(build_values, output), "the file to write")},
+    {PROG_CHOICE_OPTION(
+         "order", "features|rows", orders, offsetof(build_values, order),
+         "how items are numbered within the lists: so that those with the same frequent features are neighbours, which "
+         "makes lists shorter and searches faster; or as they stand. Ids and answers are the same"),
+     .fallback = "features"},
+    {PROG_FILE_OPTION("model", offsetof(build_values, model),
+                      "the dual tower (thresher tower train --model dual) that makes the queries: those that say they "
+                      "are of another one are refused")},
+    {PROG_FORCE_OPTION(offsetof(build_values, force))},
     PROG_OPTIONS_END,
 };
 
@@ -68,6 +51,7 @@ static int tell(const program *run, const build_values *values, uint64_t n_repea
     const double bytes = info.n_postings > 0 ? (double)info.list_bytes / (double)info.n_postings : 0.0;
     if (n_repeated > 0)
         prog_note("%s features stood with their item already and count once", prog_exact(n_repeated).text);
+    prog_hits_note_weighed(run, hits, 0, values->table);
     if (run->globals.json) {
         prog_json json = prog_json_to(stdout);
 
@@ -84,9 +68,9 @@ static int tell(const program *run, const build_values *values, uint64_t n_repea
         prog_json_close(&json, '}');
         prog_json_end(&json);
     } else {
-        (void)printf("%s: %s items, %s features, %s postings of %.2f bytes, %s, in %s\n", values->output,
-                     prog_exact(info.n_items).text, prog_exact(info.n_features).text, prog_exact(info.n_postings).text,
-                     bytes, prog_bytes((double)info.file_bytes).text, prog_time(seconds).text);
+        prog_line("%s: %s items, %s features, %s postings of %.2f bytes, %s, in %s", values->output,
+                  prog_exact(info.n_items).text, prog_exact(info.n_features).text, prog_exact(info.n_postings).text,
+                  bytes, prog_bytes((double)info.file_bytes).text, prog_time(seconds).text);
     }
     thr_hits_free(hits);
     return PROG_DONE;
@@ -116,7 +100,7 @@ static int run_build(program *run, const void *all_values) {
     if (values->model != NULL && !find_fingerprint(run, values->model, &build.model, &err))
         return prog_failed(&err);
     if (thr_hits_build_table(run->context, values->output, values->table, &build, &err) != THR_OK)
-        return prog_failed(&err);
+        return prog_failed_to_build(&err);
     prog_progress_end();
     return tell(run, values, n_repeated, start);
 }
@@ -137,7 +121,7 @@ const prog_command prog_hits_build = {
             "that are all whole numbers are ids.\n\n"
             "The file appears when it is complete. A build that fails or is stopped changes nothing.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(build_values),
     .examples = examples,
     .run = run_build,

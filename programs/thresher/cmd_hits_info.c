@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "plain.h"
 #include "program.h"
 #include "sound.h"
 #include "talk.h"
@@ -16,10 +17,8 @@ typedef struct hits_values {
 } hits_values;
 
 static const prog_argument arguments[] = {
-    {.name = "FILE",
-     .help = "posting lists that thresher hits build wrote",
-     .offset = offsetof(hits_values, path),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(hits_values, path),
+                   "posting lists that thresher hits build wrote"),
      .required = true},
     {.name = NULL},
 };
@@ -79,7 +78,7 @@ static double share(const thr_hits_info *info, uint64_t n_postings) {
 }
 
 static void print_text(const char *path, const thr_hits_info *info) {
-    (void)printf("posting lists   %s\n", path);
+    prog_line("posting lists   %s", path);
     (void)printf("items           %s\n", prog_exact(info->n_items).text);
     (void)printf("features        %s%s\n", prog_exact(info->n_features).text, info->has_words ? ", with words" : "");
     (void)printf("postings        %s, %.1f an item\n", prog_exact(info->n_postings).text,
@@ -130,7 +129,7 @@ const prog_command prog_hits_info = {
     .summary = "show what posting lists hold",
     .text = "Items, features and postings, in which form their blocks are written, and how many bytes they take.",
     .arguments = arguments,
-    .options = no_options,
+    .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(hits_values),
     .examples = info_examples,
     .run = run_info,
@@ -162,10 +161,10 @@ const prog_command prog_hits_verify = {
     .noun = "hits",
     .verb = "verify",
     .summary = "read every byte of posting lists and check it",
-    .text = "Compares all checksums, and checks what follows from the rest. Exit code 1 says that the file is damaged; "
+    .text = "Compares all checksums, then recomputes derived values. Exit code 1 says that the file is damaged; "
             "the message names the section.",
     .arguments = arguments,
-    .options = no_options,
+    .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(hits_values),
     .examples = verify_examples,
     .run = run_verify,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "dual.h"
-#include "hits_query.h"
+#include "hits_values.h"
 #include "index_out.h"
 #include "program.h"
 #include "talk.h"
@@ -39,12 +39,10 @@ static const thr_dtype keep_dtypes[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_
 enum { GROUP_KEEP = 1, GROUP_ROTATE = 2 };
 
 static const prog_argument arguments[] = {
-    {.name = "VECTORS",
-     .help = "rows of numbers: .npy .fvecs .bvecs .fbin .f16bin .u8bin .i8bin .hdf5:DATASET, also with .gz or .xz "
-             "behind; -.fvecs and the like read standard input. With --model also texts, a line an item: .txt, or a "
-             "column of a table, FILE.tsv:COLUMN",
-     .offset = offsetof(build_values, vectors),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("VECTORS", PROG_NAMES_FILE, offsetof(build_values, vectors),
+                   "rows of numbers: .npy .fvecs .bvecs .fbin .f16bin .u8bin .i8bin .hdf5:DATASET, also with .gz or "
+                   ".xz behind; -.fvecs and the like read standard input. With --model also texts, a line an item: "
+                   ".txt, or a column of a table, FILE.tsv:COLUMN"),
      .required = true},
     {.name = NULL},
 };
@@ -58,91 +56,46 @@ static const prog_option options[] = {
      .names = PROG_NAMES_DIR,
      .help = "the index to make",
      .offset = offsetof(build_values, output)},
-    {.name = "ids",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "an id an item (.npy .ibin .ivecs), or a text of one id or name a line (.txt .tsv:COLUMN .csv:COLUMN); "
-             "default: row numbers from 0",
-     .offset = offsetof(build_values, ids)},
-    {.name = "features",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "what the items have, in the order of VECTORS: .tsv of names and features, as thresher hits build reads "
-             "it; the names are the items' unless --ids gives the same. Searches may then add what features weigh",
-     .offset = offsetof(build_values, features)},
-    {.name = "values",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "with --features: a bid an item, which multiplies its score unless a search gives others: .tsv of items "
-             "and numbers, where others have 1; or a column of numbers in order of items",
-     .offset = offsetof(build_values, values)},
-    {.name = "model",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "the model (thresher tower train) whose item side encodes the texts, or has made the vectors; the index "
-             "carries a copy and can be searched with texts. Where its items are binary, their codes are as it makes "
-             "them",
-     .offset = offsetof(build_values, model)},
-    {.name = "metric",
-     .kind = PROG_CHOICE,
-     .value = "cosine|ip|l2",
-     .choices = metrics,
-     .fallback = "cosine",
-     .help = "what near means: cosine, inner product or distance; a model decides it",
-     .offset = offsetof(build_values, metric)},
-    {.name = "bits",
-     .kind = PROG_COUNT,
-     .value = "1..8",
-     .least = 1,
-     .most = 8,
-     .fallback = "3",
-     .help = "bits of code a dimension: more is slower and needs fewer candidates",
-     .offset = offsetof(build_values, bits)},
-    {.name = "lead",
-     .kind = PROG_COUNT,
-     .value = "1..8",
-     .least = 1,
-     .most = 8,
-     .help = "bits that are screened by themselves; the others are read of what survives only (default: chosen by "
-             "dimensions; as many as --bits: all are screened)",
-     .offset = offsetof(build_values, lead)},
-    {.name = "rotate",
-     .kind = PROG_FLAG,
-     .group = GROUP_ROTATE,
-     .help = "rotate vectors at random before they are coded (default: where a sample's codes get better by it)",
-     .offset = offsetof(build_values, rotate)},
-    {.name = "no-rotate",
-     .kind = PROG_FLAG,
-     .group = GROUP_ROTATE,
-     .help = "do not rotate",
-     .offset = offsetof(build_values, no_rotate)},
-    {.name = "keep",
-     .kind = PROG_CHOICE,
-     .value = "f32|f16|i8",
-     .choices = keeps,
-     .fallback = "f32",
-     .group = GROUP_KEEP,
-     .help = "type of the vectors kept for exact scores",
-     .offset = offsetof(build_values, keep)},
-    {.name = "codes-only",
-     .kind = PROG_FLAG,
-     .group = GROUP_KEEP,
-     .help = "keep no vectors: the index is small and scores are estimates",
-     .offset = offsetof(build_values, codes_only)},
-    {.name = "force",
-     .kind = PROG_FLAG,
-     .help = "replace an index that is there, at the moment the new one is complete",
-     .offset = offsetof(build_values, force)},
-    {.name = "segment-items",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .help = "at most so many items a segment file (default: chosen by size)",
-     .offset = offsetof(build_values, segment_items)},
+    {PROG_FILE_OPTION("ids", offsetof(build_values, ids),
+                      "an id an item (.npy .ibin .ivecs), or a text of one id or name a line (.txt .tsv:COLUMN "
+                      ".csv:COLUMN); default: row numbers from 0")},
+    {PROG_FILE_OPTION(
+        "features", offsetof(build_values, features),
+        "what the items have, in the order of VECTORS: .tsv of names and features, as thresher hits build reads it; "
+        "the names are the items' unless --ids gives the same. Searches may then add what features weigh")},
+    {PROG_FILE_OPTION("values", offsetof(build_values, values),
+                      "with --features: a bid an item, which multiplies its score unless a search gives others: .tsv "
+                      "of items and numbers, where others have 1; or a column of numbers in order of items")},
+    {PROG_FILE_OPTION(
+        "model", offsetof(build_values, model),
+        "the model (thresher tower train) whose item side encodes the texts, or has made the vectors; the index "
+        "carries a copy and can be searched with texts. Where its items are binary, their codes are as it makes them")},
+    {PROG_CHOICE_OPTION("metric", "cosine|ip|l2", metrics, offsetof(build_values, metric),
+                        "what near means: cosine, inner product or distance; a model decides it"),
+     .fallback = "cosine"},
+    {PROG_COUNT_OPTION("bits", "1..8", offsetof(build_values, bits),
+                       "bits of code a dimension: more is slower and needs fewer candidates"),
+     .least = 1, .most = 8, .fallback = "3"},
+    {PROG_COUNT_OPTION("lead", "1..8", offsetof(build_values, lead),
+                       "bits that are screened by themselves; the others are read of what survives only (default: "
+                       "chosen by dimensions; as many as --bits: all are screened)"),
+     .least = 1, .most = 8},
+    {PROG_FLAG_OPTION(
+         "rotate", offsetof(build_values, rotate),
+         "rotate vectors at random before they are coded (default: where a sample's codes get better by it)"),
+     .group = GROUP_ROTATE},
+    {PROG_FLAG_OPTION("no-rotate", offsetof(build_values, no_rotate), "do not rotate"), .group = GROUP_ROTATE},
+    {PROG_CHOICE_OPTION("keep", "f32|f16|i8", keeps, offsetof(build_values, keep),
+                        "type of the vectors kept for exact scores"),
+     .fallback = "f32", .group = GROUP_KEEP},
+    {PROG_FLAG_OPTION("codes-only", offsetof(build_values, codes_only),
+                      "keep no vectors: the index is small and scores are estimates"),
+     .group = GROUP_KEEP},
+    {PROG_FLAG_OPTION("force", offsetof(build_values, force),
+                      "replace an existing index when the new one is complete")},
+    {PROG_COUNT_OPTION("segment-items", "N", offsetof(build_values, segment_items),
+                       "at most so many items a segment file (default: chosen by size)"),
+     .least = 1},
     PROG_OPTIONS_END,
 };
 
@@ -302,7 +255,7 @@ const prog_command prog_index_build = {
         "The index appears when it is complete. A build that fails or is stopped (SIGINT, SIGTERM) changes nothing: "
         "what was there before stays.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(build_values),
     .examples = examples,
     .run = run_build,

@@ -9,6 +9,7 @@
 #include "index_out.h"
 #include "json.h"
 #include "model_info.h"
+#include "plain.h"
 #include "program.h"
 #include "sound.h"
 #include "talk.h"
@@ -18,11 +19,7 @@ typedef struct index_values {
 } index_values;
 
 static const prog_argument arguments[] = {
-    {.name = "DIR",
-     .help = "an index",
-     .offset = offsetof(index_values, dir),
-     .names = PROG_NAMES_DIR,
-     .required = true},
+    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(index_values, dir), "an index"), .required = true},
     {.name = NULL},
 };
 
@@ -91,7 +88,7 @@ static void print_text(const char *dir, thr_index *index) {
     const char *ids = info->has_names ? "row numbers, with names" : info->has_ids ? "given ids" : "row numbers";
     const thr_tower_config model = tower != NULL ? thr_tower_get_info(tower).config : (thr_tower_config){.size = 0};
 
-    (void)printf("index           %s\n", dir);
+    prog_line("index           %s", dir);
     (void)printf("items           %s\n", prog_exact(info->n_items).text);
     (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
     (void)printf("metric          %s\n", thr_metric_name(info->metric));
@@ -158,7 +155,7 @@ const prog_command prog_index_info = {
     .text = "Shows the size, metric, codes and kept vectors of an index. Only headers are read; thresher index verify "
             "reads everything.",
     .arguments = arguments,
-    .options = no_options,
+    .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(index_values),
     .examples = info_examples,
     .run = run_info,
@@ -193,7 +190,7 @@ const prog_command prog_index_verify = {
     .text = "Reads all files of an index and compares all checksums. Exit code 1 says that the index is damaged; the "
             "message names the file, the section and the offset.",
     .arguments = arguments,
-    .options = no_options,
+    .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(index_values),
     .examples = verify_examples,
     .run = run_verify,

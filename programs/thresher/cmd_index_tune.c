@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "json.h"
+#include "plain.h"
 #include "program.h"
 #include "talk.h"
 
@@ -17,27 +18,16 @@ typedef struct tune_values {
 } tune_values;
 
 static const prog_argument arguments[] = {
-    {.name = "DIR",
-     .help = "an index",
-     .offset = offsetof(tune_values, dir),
-     .names = PROG_NAMES_DIR,
-     .required = true},
-    {.name = "QUERIES",
-     .help =
-         "queries like those to come, in any format that thresher index build reads; without them, items of the index",
-     .offset = offsetof(tune_values, queries),
-     .names = PROG_NAMES_FILE},
+    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(tune_values, dir), "an index"), .required = true},
+    {PROG_ARGUMENT(
+        "QUERIES", PROG_NAMES_FILE, offsetof(tune_values, queries),
+        "queries like those to come, in any format that thresher index build reads; without them, items of the index")},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {.name = "most",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 30,
-     .fallback = "1000",
-     .help = "calibrate with the first N queries at most",
-     .offset = offsetof(tune_values, most)},
+    {PROG_COUNT_OPTION("most", "N", offsetof(tune_values, most), "calibrate with the first N queries at most"),
+     .least = 30, .fallback = "1000"},
     PROG_OPTIONS_END,
 };
 
@@ -97,8 +87,8 @@ static void report(const program *run, const tune_values *values, const thr_inde
         prog_json_end(&json);
         return;
     }
-    (void)printf("%s is calibrated with %s %s, in %s\n", values->dir, prog_exact(info->tuned_queries).text,
-                 values->queries == NULL ? "of its items" : "queries", prog_time(seconds).text);
+    prog_line("%s is calibrated with %s %s, in %s", values->dir, prog_exact(info->tuned_queries).text,
+              values->queries == NULL ? "of its items" : "queries", prog_time(seconds).text);
 }
 
 static int run_tune(program *run, const void *all_values) {
@@ -137,7 +127,7 @@ const prog_command prog_index_tune = {
         "queries that differ from the items want a calibration of their own.\n\n"
         "The calibration is kept in the index. At least 30 queries are needed, and a thousand are better.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(tune_values),
     .examples = examples,
     .run = run_tune,

@@ -11,6 +11,7 @@
 #include "json.h"
 #include "kernels.h"
 #include "model_info.h"
+#include "plain.h"
 #include "program.h"
 #include "rank_model_info.h"
 #include "ranking_info.h"
@@ -123,7 +124,7 @@ static void print_file_json(const char *path, const thr_reader_shape *shape, boo
 }
 
 static void print_file_text(const char *path, const thr_reader_shape *shape, bool is_text, bool has_size, double size) {
-    (void)printf("file        %s\n", path);
+    prog_line("file        %s", path);
     (void)printf("%s       %s\n", is_text ? "lines" : "rows ",
                  shape->n_rows == THR_ROWS_UNKNOWN ? "not known before the end" : prog_exact(shape->n_rows).text);
     if (!is_text) {
@@ -135,7 +136,15 @@ static void print_file_text(const char *path, const thr_reader_shape *shape, boo
         (void)printf("size        %s\n", prog_bytes(size).text);
 }
 
-static int print_file(const program *run, const char *path) {
+/* Of a name that says nothing: examples to rank, or what the name should have been. */
+static int print_unnamed(program *run, const char *path, const thr_error *unknown) {
+    bool is = false;
+    const int rc = prog_print_ranking(run, path, &is);
+
+    return is ? rc : prog_failed(unknown);
+}
+
+static int print_file(program *run, const char *path) {
     thr_error err = {.status = THR_OK};
     thr_reader *reader = NULL;
     thr_reader_shape shape;
@@ -145,7 +154,7 @@ static int print_file(const program *run, const char *path) {
     int rc = PROG_DONE;
 
     if (thr_reader_open(run->context, path, &reader, &err) != THR_OK)
-        return prog_failed(&err);
+        return err.status == THR_EINVAL ? print_unnamed(run, path, &err) : prog_failed(&err);
     shape = thr_reader_get_shape(reader);
     is_text = shape.dtype == THR_DTYPE_NONE;
     if (is_text)
@@ -174,12 +183,18 @@ static int run_info(program *run, const void *values) {
 
     if (path == NULL)
         return print_build(run);
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+    const bool is_there = stat(path, &status) == 0;
+
+    if (is_there && S_ISDIR(status.st_mode))
         return prog_print_index(run, path);
+    if (is_there && !S_ISREG(status.st_mode)) { /* opening a pipe waits until somebody writes */
+        prog_error("%s is a pipe or a device, and info reads files more than once: write it to a file", path);
+        return PROG_FAILED;
+    }
     if (prog_is_hits(path))
         return prog_print_hits(run, path);
     if (prog_names_ranking(path))
-        return prog_print_ranking(run, path);
+        return prog_print_ranking(run, path, NULL);
     if (prog_is_head(path))
         return prog_print_head(run, path);
     if (prog_is_liblinear(path))
@@ -188,10 +203,9 @@ static int run_info(program *run, const void *values) {
 }
 
 static const prog_argument arguments[] = {
-    {.name = "FILE|DIR",
-     .help = "a file of vectors, ids, words, a model, posting lists, a head or examples to rank (.svm), or an index",
-     .offset = offsetof(info_values, path),
-     .names = PROG_NAMES_FILE},
+    {PROG_ARGUMENT(
+        "FILE|DIR", PROG_NAMES_FILE, offsetof(info_values, path),
+        "a file of vectors, ids, words, a model, posting lists, a head or examples to rank (.svm), or an index")},
     {.name = NULL},
 };
 
@@ -209,7 +223,7 @@ const prog_command prog_info = {
             "translates; of examples to rank, "
             "queries, pairs and labels. With an index: what thresher index info shows.",
     .arguments = arguments,
-    .options = no_options,
+    .options = PROG_OPTIONS(no_options),
     .values_size = sizeof(info_values),
     .examples = examples,
     .run = run_info,

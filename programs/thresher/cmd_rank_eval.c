@@ -15,22 +15,18 @@ typedef struct eval_values {
 } eval_values;
 
 static const prog_argument arguments[] = {
-    {.name = "MODEL",
-     .help = "a model that thresher rank train or LIBLINEAR wrote",
-     .offset = offsetof(eval_values, model),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(eval_values, model),
+                   "a model that thresher rank train or LIBLINEAR wrote"),
      .required = true},
-    {.name = "FILE",
-     .help = "rows with their labels, as in rank train: .svm, also .gz and .xz",
-     .offset = offsetof(eval_values, file),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(eval_values, file),
+                   "rows with their labels, as in rank train: .svm, also .gz and .xz"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    PROG_QUALITY_OPTIONS(eval_values, quality) //
-    PROG_RANK_OPTIONS(eval_values, reading)    //
+    PROG_QUALITY_OPTIONS(eval_values, quality),
+    PROG_RANK_OPTIONS(eval_values, reading),
     PROG_OPTIONS_END,
 };
 
@@ -76,7 +72,7 @@ const prog_command prog_rank_eval = {
         "Scores the rows as rank predict does and judges them as eval ndcg does: NDCG, MAP, MRR, ERR and precision, "
         "and the share of pairs that are in order. Of rows of equal scores the first one of FILE stands first.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(eval_values),
     .examples = examples,
     .run = run_eval,

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "endings.h"
 #include "json.h"
+#include "out.h"
 #include "rank_files.h"
 #include "talk.h"
-#include "text_lines.h"
 
 typedef struct predict_values {
     const char *model, *file, *output;
@@ -18,28 +19,20 @@ typedef struct predict_values {
 } predict_values;
 
 static const prog_argument arguments[] = {
-    {.name = "MODEL",
-     .help = "a model that thresher rank train or LIBLINEAR wrote",
-     .offset = offsetof(predict_values, model),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(predict_values, model),
+                   "a model that thresher rank train or LIBLINEAR wrote"),
      .required = true},
-    {.name = "FILE",
-     .help = "rows to score, as in rank train: .svm, also .gz and .xz; their labels do not count",
-     .offset = offsetof(predict_values, file),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(predict_values, file),
+                   "rows to score, as in rank train: .svm, also .gz and .xz; their labels do not count"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "write a run where the name ends with .trec, else a score a line (default: standard output)",
-     .offset = offsetof(predict_values, output)},
-    PROG_RANK_OPTIONS(predict_values, reading) //
+    {PROG_TEXT_OPTION("output", "FILE", offsetof(predict_values, output),
+                      "write a run where the name ends with .trec, else a score a line (default: standard output)"),
+     .letter = 'o', .names = PROG_NAMES_OUTPUT},
+    PROG_RANK_OPTIONS(predict_values, reading),
     PROG_OPTIONS_END,
 };
 
@@ -114,7 +107,7 @@ static void put_run(FILE *file, const prediction *p) {
 
             (void)fprintf(file, "%" PRIu64 " Q0 ", p->view.queries[q]);
             if (name != NULL && length > 0)
-                (void)fprintf(file, "%.*s", (int)(length < 200 ? length : 200), name);
+                (void)fwrite(name, 1, length, file);
             else
                 (void)fprintf(file, "%" PRIu64, p->view.rows != NULL ? p->view.rows[place] : place);
             (void)fprintf(file, " %" PRIu64 " %.17g thresher\n", i + 1, p->scores[place]);
@@ -124,22 +117,16 @@ static void put_run(FILE *file, const prediction *p) {
 
 /* ------------------------------------------------------------------------------------------------ where to */
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), end_length = strlen(end);
-
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 static int write_out(const program *run, const char *path, const prediction *p) {
-    const bool as_run = path != NULL && ends_with(path, ".trec");
-    prog_lines_out out;
-    int rc = prog_lines_create(&out, as_run && strcmp(path, "-.trec") == 0 ? NULL : path);
+    const bool as_run = path != NULL && prog_ends_with(path, ".trec");
+    prog_out out;
+    int rc = prog_out_open(&out, run->context, as_run && strcmp(path, "-.trec") == 0 ? NULL : path);
 
     if (rc == PROG_DONE && as_run)
         put_run(out.file, p);
     else if (rc == PROG_DONE)
         put_lines(out.file, p, run->globals.json);
-    return prog_lines_finish(&out, rc);
+    return prog_out_close(&out, rc);
 }
 
 static int run_predict(program *run, const void *all_values) {
@@ -148,8 +135,10 @@ static int run_predict(program *run, const void *all_values) {
     thr_rank_model *model = NULL;
     thr_error err = {.status = THR_OK};
     double seconds = 0;
-    int rc = PROG_DONE;
+    int rc = prog_rank_check_output(values->output, values->file, &values->reading);
 
+    if (rc != PROG_DONE)
+        return rc;
     if (thr_rank_model_open(run->context, values->model, &model, &err) != THR_OK)
         return prog_failed(&err);
     rc = prog_rank_open(run, values->file, &values->reading, true, &p.ranking, &seconds);
@@ -189,7 +178,7 @@ const prog_command prog_rank_predict = {
         "their comment says (\"docid = NAME\", or its first word), else by their number, from 0. Features that the "
         "model has and FILE has not count as 0.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(predict_values),
     .examples = examples,
     .run = run_predict,

@@ -28,86 +28,40 @@ static const char *const methods[] = {"line-search", "trust-region", NULL};
 static const char *const scales[] = {"pair", "query", "mean", NULL};
 
 static const prog_argument arguments[] = {
-    {.name = "FILE",
-     .help = "rows to learn from, \"label qid:N index:value ...\" a line: .svm, also .gz and .xz",
-     .offset = offsetof(train_values, file),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("FILE", PROG_NAMES_FILE, offsetof(train_values, file),
+                   "rows to learn from, \"label qid:N index:value ...\" a line: .svm, also .gz and .xz"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = PROG_TEXT,
-     .value = "MODEL",
-     .names = PROG_NAMES_FILE,
-     .required = true,
-     .help = "the model to write: tensors where the name ends with .safetensors, else LIBLINEAR's text",
-     .offset = offsetof(train_values, output)},
-    {.name = "cost",
-     .letter = 'c',
-     .kind = PROG_TEXT,
-     .value = "C[,C...]",
-     .fallback = "1",
-     .help = "what a pair in the wrong order costs; of several, ascending, the one that does best by --folds",
-     .offset = offsetof(train_values, costs)},
-    {.name = "epsilon",
-     .letter = 'e',
-     .kind = PROG_REAL,
-     .value = "X",
-     .most_real = 0.5,
-     .fallback = "1e-5",
-     .help = "stop where the gradient is this share of what it is for a model of zeros",
-     .offset = offsetof(train_values, epsilon)},
-    {.name = "folds",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 2,
-     .most = 1000,
-     .help = "judge every C on queries it was not trained on: N parts, dealt by --seed",
-     .offset = offsetof(train_values, folds)},
-    {.name = "scale",
-     .kind = PROG_CHOICE,
-     .value = "WHAT",
-     .choices = scales,
-     .fallback = "pair",
-     .help = "what C is the cost of: a pair, all pairs of a query, or all pairs (pair, query, mean)",
-     .offset = offsetof(train_values, scale)},
-    {.name = "method",
-     .kind = PROG_CHOICE,
-     .value = "NAME",
-     .choices = methods,
-     .fallback = "line-search",
-     .help = "how Newton's steps are kept in bounds (line-search, trust-region); the model is the same",
-     .offset = offsetof(train_values, method)},
-    {.name = "steps",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = 1000000,
-     .fallback = "200",
-     .help = "Newton steps, at most",
-     .offset = offsetof(train_values, steps)},
-    {.name = "start",
-     .kind = PROG_TEXT,
-     .value = "MODEL",
-     .names = PROG_NAMES_FILE,
-     .help = "a model to begin with, of as many features",
-     .offset = offsetof(train_values, start)},
-    {.name = "weights",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "a weight for each row, in their order: a pair costs C times the product of its rows'",
-     .offset = offsetof(train_values, weights)},
-    {.name = "query-weights",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "a weight for each query, in the order in which they first appear: C of its pairs is times that",
-     .offset = offsetof(train_values, query_weights)},
-    PROG_RANK_OPTIONS(train_values, reading) //
+    {PROG_NEW_FILE_OPTION("MODEL", offsetof(train_values, output),
+                          "the model to write: tensors where the name ends with .safetensors, else LIBLINEAR's text")},
+    {PROG_TEXT_OPTION("cost", "C[,C...]", offsetof(train_values, costs),
+                      "what a pair in the wrong order costs; of several, ascending, the one that does best by --folds"),
+     .letter = 'c', .fallback = "1"},
+    {PROG_REAL_OPTION("epsilon", "X", offsetof(train_values, epsilon),
+                      "stop where the gradient is this share of what it is for a model of zeros"),
+     .letter = 'e', .most_real = 0.5, .fallback = "1e-5"},
+    {PROG_COUNT_OPTION("folds", "N", offsetof(train_values, folds),
+                       "judge every C on queries it was not trained on: N parts, dealt by --seed"),
+     .least = 2, .most = 1000},
+    {PROG_CHOICE_OPTION("scale", "WHAT", scales, offsetof(train_values, scale),
+                        "what C is the cost of: a pair, all pairs of a query, or all pairs (pair, query, mean)"),
+     .fallback = "pair"},
+    {PROG_CHOICE_OPTION("method", "NAME", methods, offsetof(train_values, method),
+                        "how Newton's steps are kept in bounds (line-search, trust-region); the model is the same"),
+     .fallback = "line-search"},
+    {PROG_COUNT_OPTION("steps", "N", offsetof(train_values, steps), "Newton steps, at most"), .least = 1,
+     .most = 1000000, .fallback = "200"},
+    {PROG_TEXT_OPTION("start", "MODEL", offsetof(train_values, start), "a model to begin with, of as many features"),
+     .names = PROG_NAMES_START},
+    {PROG_FILE_OPTION("weights", offsetof(train_values, weights),
+                      "a weight for each row, in their order: a pair costs C times the product of its rows'")},
+    {PROG_FILE_OPTION(
+        "query-weights", offsetof(train_values, query_weights),
+        "a weight for each query, in the order in which they first appear: C of its pairs is times that")},
+    PROG_RANK_OPTIONS(train_values, reading),
     PROG_OPTIONS_END,
 };
 
@@ -181,10 +135,14 @@ static thr_rank_options rank_options(const train_values *values, const training 
 static int judge_costs(const program *run, const train_values *values, training *work) {
     const thr_rank_options train = rank_options(values, work);
     cost_path *path = &work->path;
+    const thr_rank_folds folds = {.cs = path->costs,
+                                  .accuracies = path->accuracies,
+                                  .n_cs = path->n,
+                                  .seed = run->globals.seed,
+                                  .n_folds = (uint32_t)values->folds};
     thr_error err = {.status = THR_OK};
 
-    if (thr_rank_cross_validate(run->context, work->ranking, &train, path->costs, path->n, (uint32_t)values->folds,
-                                run->globals.seed, path->accuracies, &err) != THR_OK)
+    if (thr_rank_cross_validate(run->context, work->ranking, &train, &folds, &err) != THR_OK)
         return prog_failed_at(values->file, &err);
     prog_progress_end();
     path->judged = true;
@@ -199,7 +157,12 @@ static int judge_costs(const program *run, const train_values *values, training 
 
 static int read_files(program *run, const train_values *values, training *work) {
     thr_error err = {.status = THR_OK};
+    const int rc = prog_rank_check_output(values->output, values->file, &values->reading);
 
+    if (rc != PROG_DONE)
+        return rc;
+    if (thr_rank_model_check_path(run->context, values->output, &err) != THR_OK)
+        return prog_failed(&err);
     if (values->start != NULL && thr_rank_model_open(run->context, values->start, &work->start, &err) != THR_OK)
         return prog_failed(&err);
     return prog_rank_open(run, values->file, &values->reading, false, &work->ranking, &work->read_seconds);
@@ -366,7 +329,7 @@ const prog_command prog_rank_train = {
         "SIGINT writes the best "
         "model so far. Values are read as float32; all sums are made in double.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(train_values),
     .examples = examples,
     .run = run_train,

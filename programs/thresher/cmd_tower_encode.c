@@ -24,60 +24,32 @@ typedef struct encode_values {
 static const char *const sides[] = {"query", "item", NULL};
 
 static const prog_argument arguments[] = {
-    {.name = "MODEL",
-     .help = "a model that thresher tower train wrote",
-     .offset = offsetof(encode_values, model),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(encode_values, model), "a model that thresher tower train wrote"),
      .required = true},
-    {.name = "TEXTS",
-     .help = "a text a line: .txt; or a column of a table: packages.tsv:4; of a dual tower requests or items, .tsv",
-     .offset = offsetof(encode_values, texts),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT(
+         "TEXTS", PROG_NAMES_FILE, offsetof(encode_values, texts),
+         "a text a line: .txt; or a column of a table: packages.tsv:4; of a dual tower requests or items, .tsv"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = PROG_TEXT,
-     .value = "FILE|DIR",
-     .names = PROG_NAMES_FILE,
-     .required = true,
-     .help = "a row a text: .npy .fbin .fvecs, packed ones .npy .u8bin .bvecs; a name with another ending, or none, is "
-             "that of an index to make",
-     .offset = offsetof(encode_values, output)},
-    {.name = "side",
-     .kind = PROG_CHOICE,
-     .value = "query|item",
-     .choices = sides,
-     .fallback = "item",
-     .help = "the tower that encodes",
-     .offset = offsetof(encode_values, side)},
-    {.name = "packed",
-     .kind = PROG_FLAG,
-     .help =
-         "write bits: of each plane one a dimension, eight a byte from the lowest, planes one after the other; else "
-         "the sum of the planes, weighted 1, 1/2, 1/4, ..., is written as floats",
-     .offset = offsetof(encode_values, packed)},
-    {.name = "ids",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "of an index: an id or a name a text, as in thresher index build",
-     .offset = offsetof(encode_values, ids)},
-    {.name = "hits",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help =
-         "of a dual tower and --side query: write a line a user, of the model's fingerprint, then words that items may "
-         "have and what they add, as thresher hits search takes them",
-     .offset = offsetof(encode_values, hits)},
-    {.name = "force",
-     .kind = PROG_FLAG,
-     .help = "of an index: replace one that is there",
-     .offset = offsetof(encode_values, force)},
+    {PROG_NEW_FILE_OPTION(
+        "FILE|DIR", offsetof(encode_values, output),
+        "a row a text: .npy .fbin .fvecs, packed ones .npy .u8bin .bvecs; a name with another ending, or "
+        "none, is that of an index to make")},
+    {PROG_CHOICE_OPTION("side", "query|item", sides, offsetof(encode_values, side), "the tower that encodes"),
+     .fallback = "item"},
+    {PROG_FLAG_OPTION("packed", offsetof(encode_values, packed),
+                      "write bits: of each plane one a dimension, eight a byte from the lowest, planes one after the "
+                      "other; else the sum of the planes, weighted 1, 1/2, 1/4, ..., is written as floats")},
+    {PROG_FILE_OPTION("ids", offsetof(encode_values, ids),
+                      "of an index: an id or a name a text, as in thresher index build")},
+    {PROG_TEXT_OPTION("hits", "FILE", offsetof(encode_values, hits),
+                      "of a dual tower and --side query: write a line a user, of the model's fingerprint, then words "
+                      "that items may have and what they add, as thresher hits search takes them"),
+     .names = PROG_NAMES_OUTPUT},
+    {PROG_FLAG_OPTION("force", offsetof(encode_values, force), "of an index: replace one that is there")},
     PROG_OPTIONS_END,
 };
 
@@ -154,8 +126,9 @@ static int make_index(program *run, const encode_values *values, thr_reader *row
     return prog_build_index(run, values->output, rows, &build, start);
 }
 
-static int make_file(const encode_values *values, const thr_tower *tower, thr_reader *rows, double start) {
-    prog_rows_out out = {.file = NULL};
+static int make_file(const program *run, const encode_values *values, const thr_tower *tower, thr_reader *rows,
+                     double start) {
+    prog_rows_out out;
     const uint32_t n_dims =
         values->packed ? thr_tower_packed_size(tower, (thr_side)values->side) : thr_tower_get_info(tower).config.n_dims;
 
@@ -163,12 +136,12 @@ static int make_file(const encode_values *values, const thr_tower *tower, thr_re
         prog_error("%s: its %s side is no binary code: leave out --packed", values->model, sides[values->side]);
         return PROG_FAILED;
     }
-    int rc = prog_rows_out_open(&out, values->output, values->packed ? THR_DTYPE_U8 : THR_DTYPE_F32, n_dims);
+    int rc =
+        prog_rows_out_open(&out, run->context, values->output, values->packed ? THR_DTYPE_U8 : THR_DTYPE_F32, n_dims);
 
     if (rc == PROG_DONE)
         rc = copy(rows, tower, values, &out);
-    const int closed = prog_rows_out_close(&out, rc == PROG_DONE);
-    rc = rc == PROG_DONE ? closed : rc;
+    rc = prog_rows_out_close(&out, rc);
     if (rc == PROG_DONE) {
         const double seconds = prog_seconds() - start;
         prog_note("encoded %s texts in %s (%s texts/s)", prog_exact(out.n_rows).text, prog_time(seconds).text,
@@ -214,7 +187,7 @@ static int run_encode(program *run, const void *all_values) {
         thr_tower_reader(tower, (thr_side)values->side, texts, &rows, &err) != THR_OK)
         rc = prog_failed(&err);
     else if (prog_names_rows(values->output))
-        rc = make_file(values, tower, rows, start);
+        rc = make_file(run, values, tower, rows, start);
     else
         rc = make_index(run, values, rows, start);
     thr_reader_free(rows);
@@ -241,7 +214,7 @@ const prog_command prog_tower_encode = {
         "Of a dual tower TEXTS are users, the first column of its requests, or items, the second one of --items; the "
         "inner product of two vectors, and the words of --hits that the item has, are the score.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(encode_values),
     .examples = examples,
     .run = run_encode,

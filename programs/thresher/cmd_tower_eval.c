@@ -17,27 +17,18 @@ typedef struct eval_values {
 } eval_values;
 
 static const prog_argument arguments[] = {
-    {.name = "MODEL",
-     .help = "a model that thresher tower train wrote",
-     .offset = offsetof(eval_values, model),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(eval_values, model), "a model that thresher tower train wrote"),
      .required = true},
-    {.name = "PAIRS",
-     .help = "a query and an item in every row: .tsv .csv, also .gz and .xz; of a dual tower requests",
-     .offset = offsetof(eval_values, pairs),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("PAIRS", PROG_NAMES_FILE, offsetof(eval_values, pairs),
+                   "a query and an item in every row: .tsv .csv, also .gz and .xz; of a dual tower requests"),
      .required = true},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    PROG_PAIRS_OPTIONS(eval_values, columns) //
-    {.name = "items",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "of a dual tower: the items that requests name, as it was trained with",
-     .offset = offsetof(eval_values, items)},
+    PROG_PAIRS_OPTIONS(eval_values, columns),
+    {PROG_FILE_OPTION("items", offsetof(eval_values, items),
+                      "of a dual tower: the items that requests name, as it was trained with")},
     PROG_OPTIONS_END,
 };
 
@@ -111,7 +102,7 @@ const prog_command prog_tower_eval = {
             "Of a dual tower PAIRS are requests as in tower train: it prints GAUC, the mean AUC of requests' best ads "
             "against the others, and how often the best ad is among the first 5 and 10, by requests and by value.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(eval_values),
     .examples = examples,
     .run = run_eval,

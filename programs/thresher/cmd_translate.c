@@ -8,10 +8,10 @@
 
 #include "head_how.h"
 #include "json.h"
+#include "out.h"
 #include "program.h"
 #include "rows_out.h"
 #include "talk.h"
-#include "text_lines.h"
 
 /* Texts are sorted by length among so many batches; with batches of one, each line is answered as it comes. */
 enum { BATCHES_AT_ONCE = 32 };
@@ -29,127 +29,62 @@ static const char *const screens[] = {"full", "frequent", "wta", "planes", NULL}
 static const char *const penalties[] = {"none", "wu", "length", NULL};
 
 static const prog_argument arguments[] = {
-    {.name = "MODEL",
-     .help = "a model of translations, .safetensors (docs/translate.md)",
-     .offset = offsetof(translate_values, model),
-     .names = PROG_NAMES_FILE,
+    {PROG_ARGUMENT("MODEL", PROG_NAMES_FILE, offsetof(translate_values, model),
+                   "a model of translations, .safetensors (docs/translate.md)"),
      .required = true},
-    {.name = "TEXT",
-     .help = "a text a line: a file of any name, a column as in other commands, or - for standard input (default)",
-     .offset = offsetof(translate_values, text),
-     .names = PROG_NAMES_FILE},
+    {PROG_ARGUMENT(
+        "TEXT", PROG_NAMES_FILE, offsetof(translate_values, text),
+        "a text a line: a file of any name, a column as in other commands, or - for standard input (default)")},
     {.name = NULL},
 };
 
 static const prog_option options[] = {
-    {.name = "screen",
-     .kind = PROG_CHOICE,
-     .value = "full|frequent|wta|planes",
-     .choices = screens,
-     .fallback = "full",
-     .help = "which words of the target have their logits computed, as in thresher head query",
-     .offset = offsetof(translate_values, screen)},
-    PROG_HEAD_OPTIONS(translate_values,
-                      asked){.name = "group",
-                             .kind = PROG_COUNT,
-                             .value = "N",
-                             .most = 1,
-                             .fallback = "1",
-                             .help = "0: the beams of a sentence share their candidates; 1: each has its own",
-                             .offset = offsetof(translate_values, group)},
-    {.name = "head",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "the head that thresher head build made of MODEL, so that it is not made again",
-     .offset = offsetof(translate_values, head)},
-    {.name = "beam",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = THR_BEAM_MAX_BEAM,
-     .fallback = "5",
-     .help = "how many translations of a text are followed at once",
-     .offset = offsetof(translate_values, beam)},
-    {.name = "n-best",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = THR_BEAM_MAX_BEAM,
-     .fallback = "1",
-     .help = "how many translations of a text are printed, best first, with their scores",
-     .offset = offsetof(translate_values, n_best)},
-    {.name = "penalty",
-     .kind = PROG_CHOICE,
-     .value = "none|wu|length",
-     .choices = penalties,
-     .fallback = "length",
-     .help = "what log-probabilities are divided by: nothing; ((5 + words) / 6)^A; or words^A",
-     .offset = offsetof(translate_values, penalty)},
-    {.name = "length-penalty",
-     .kind = PROG_REAL,
-     .value = "A",
-     .least_real = 0,
-     .fallback = "1",
-     .help = "the A of --penalty, from 0: the larger, the longer translations may be",
-     .offset = offsetof(translate_values, length_penalty)},
-    {.name = "max-length",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = THR_BEAM_MAX_LENGTH,
-     .fallback = "500",
-     .help = "words a translation may have at most",
-     .offset = offsetof(translate_values, max_length)},
-    {.name = "length-ratio",
-     .kind = PROG_REAL,
-     .value = "R",
-     .least_real = 0,
-     .fallback = "2",
-     .help = "and at most R for each of the text's, and 10 more",
-     .offset = offsetof(translate_values, length_ratio)},
-    {.name = "max-source",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = THR_BEAM_MAX_LENGTH,
-     .fallback = "1000",
-     .help = "words a line may have; a longer one ends the work",
-     .offset = offsetof(translate_values, max_source)},
-    {.name = "batch",
-     .kind = PROG_COUNT,
-     .value = "N",
-     .least = 1,
-     .most = 65536,
-     .fallback = "32",
-     .help = "how many texts are translated together; with 1 each line is answered before the next is read",
-     .offset = offsetof(translate_values, batch)},
-    {.name = "unk",
-     .kind = PROG_FLAG,
-     .help = "let <unk> stand in translations; else the next best word does",
-     .offset = offsetof(translate_values, unk)},
-    {.name = "replace-unk",
-     .kind = PROG_FLAG,
-     .help = "replace each <unk> by the word of the text that it attends to most",
-     .offset = offsetof(translate_values, replace_unk)},
-    {.name = "words",
-     .kind = PROG_FLAG,
-     .help = "print words as the model has them, with joiners, not put together",
-     .offset = offsetof(translate_values, words)},
-    {.name = "states",
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "write the states that the head was asked with, too, a row each: .npy .fbin or .fvecs, for thresher head "
-             "query --measure",
-     .offset = offsetof(translate_values, states)},
-    {.name = "output",
-     .letter = 'o',
-     .kind = PROG_TEXT,
-     .value = "FILE",
-     .names = PROG_NAMES_FILE,
-     .help = "write to a file, which appears when all is done",
-     .offset = offsetof(translate_values, output)},
+    {PROG_CHOICE_OPTION("screen", "full|frequent|wta|planes", screens, offsetof(translate_values, screen),
+                        "which words of the target have their logits computed, as in thresher head query"),
+     .fallback = "full"},
+    PROG_HEAD_OPTIONS(translate_values, asked),
+    {PROG_COUNT_OPTION("group", "N", offsetof(translate_values, group),
+                       "0: the beams of a sentence share their candidates; 1: each has its own"),
+     .most = 1, .fallback = "1"},
+    {PROG_FILE_OPTION("head", offsetof(translate_values, head),
+                      "the head that thresher head build made of MODEL, so that it is not made again")},
+    {PROG_COUNT_OPTION("beam", "N", offsetof(translate_values, beam),
+                       "how many translations of a text are followed at once"),
+     .least = 1, .most = THR_BEAM_MAX_BEAM, .fallback = "5"},
+    {PROG_COUNT_OPTION("n-best", "N", offsetof(translate_values, n_best),
+                       "how many translations of a text are printed, best first, with their scores"),
+     .least = 1, .most = THR_BEAM_MAX_BEAM, .fallback = "1"},
+    {PROG_CHOICE_OPTION("penalty", "none|wu|length", penalties, offsetof(translate_values, penalty),
+                        "what log-probabilities are divided by: nothing; ((5 + words) / 6)^A; or words^A"),
+     .fallback = "length"},
+    {PROG_REAL_OPTION("length-penalty", "A", offsetof(translate_values, length_penalty),
+                      "the A of --penalty, from 0: the larger, the longer translations may be"),
+     .least_real = 0, .fallback = "1"},
+    {PROG_COUNT_OPTION("max-length", "N", offsetof(translate_values, max_length),
+                       "words a translation may have at most"),
+     .least = 1, .most = THR_BEAM_MAX_LENGTH, .fallback = "500"},
+    {PROG_REAL_OPTION("length-ratio", "R", offsetof(translate_values, length_ratio),
+                      "and at most R for each of the text's, and 10 more"),
+     .least_real = 0, .fallback = "2"},
+    {PROG_COUNT_OPTION("max-source", "N", offsetof(translate_values, max_source),
+                       "words a line may have; a longer one ends the work"),
+     .least = 1, .most = THR_BEAM_MAX_LENGTH, .fallback = "1000"},
+    {PROG_COUNT_OPTION("batch", "N", offsetof(translate_values, batch),
+                       "how many texts are translated together; with 1 each line is answered before the next is read"),
+     .least = 1, .most = 65536, .fallback = "32"},
+    {PROG_FLAG_OPTION("unk", offsetof(translate_values, unk),
+                      "let <unk> stand in translations; else the next best word does")},
+    {PROG_FLAG_OPTION("replace-unk", offsetof(translate_values, replace_unk),
+                      "replace each <unk> by the word of the text that it attends to most")},
+    {PROG_FLAG_OPTION("words", offsetof(translate_values, words),
+                      "print words as the model has them, with joiners, not put together")},
+    {PROG_TEXT_OPTION("states", "FILE", offsetof(translate_values, states),
+                      "write the states that the head was asked with, too, a row each: .npy .fbin or .fvecs, for "
+                      "thresher head query --measure"),
+     .names = PROG_NAMES_OUTPUT},
+    {PROG_TEXT_OPTION("output", "FILE", offsetof(translate_values, output),
+                      "write to a file, which appears when all is done"),
+     .letter = 'o', .names = PROG_NAMES_OUTPUT},
     PROG_OPTIONS_END,
 };
 
@@ -158,8 +93,9 @@ typedef struct translation {
     program *run;
     const translate_values *values;
     thr_translator *translator;
-    prog_lines_in in;
-    prog_lines_out out;
+    thr_reader *in;
+    const char *in_name; /* for messages */
+    prog_out out;
     prog_rows_out states;
     int states_rc;
     char **lines; /* copies */
@@ -182,7 +118,7 @@ static int open_states(translation *t) {
         prog_error("--states %s: standard output has the translations; name a file", t->values->states);
         return PROG_WRONG_WORDS;
     }
-    return prog_rows_out_open(&t->states, t->values->states, THR_DTYPE_F32,
+    return prog_rows_out_open(&t->states, t->run->context, t->values->states, THR_DTYPE_F32,
                               thr_translator_get_info(t->translator).n_dims);
 }
 
@@ -219,6 +155,18 @@ static int open_model(translation *t) {
 
 /* ------------------------------------------------------------------------------------------------ lines in */
 
+static bool is_input(const char *path) {
+    return path == NULL || strcmp(path, "-") == 0;
+}
+
+static int open_text(translation *t) {
+    thr_error err = {.status = THR_OK};
+
+    t->in_name = is_input(t->values->text) ? "standard input" : t->values->text;
+    return thr_reader_open_lines(t->run->context, t->values->text, 0, &t->in, &err) == THR_OK ? PROG_DONE
+                                                                                              : prog_failed(&err);
+}
+
 /* Says which line of the file it is, as the library cannot. */
 static int check_length(const translation *t, const char *line, size_t length) {
     uint64_t n_words = 1;
@@ -237,7 +185,7 @@ static int check_length(const translation *t, const char *line, size_t length) {
         return PROG_DONE;
     prog_error("%s: line %" PRIu64 " has %" PRIu64 " words, and %" PRIu64
                " are the most that are translated at once: part it, or raise --max-source",
-               t->in.name, t->n_lines + t->n + 1, n_words, t->values->max_source);
+               t->in_name, t->n_lines + t->n + 1, n_words, t->values->max_source);
     return PROG_FAILED;
 }
 
@@ -308,7 +256,7 @@ static int translate_lines(translation *t) {
     thr_translations made;
 
     if (thr_translator_translate(t->translator, (const char *const *)t->lines, t->lengths, t->n, &made, &err) != THR_OK)
-        return prog_failed_at(t->in.name, &err);
+        return prog_failed_at(t->in_name, &err);
     if (t->states_rc != PROG_DONE)
         return t->states_rc;
     for (size_t i = 0; i < t->n; i++) {
@@ -325,26 +273,30 @@ static int translate_lines(translation *t) {
     t->n_states += made.n_states;
     t->n_lines += t->n;
     drop_lines(t);
-    return prog_lines_flush(&t->out);
+    return prog_out_flush(&t->out);
 }
 
 /* ------------------------------------------------------------------------------------------------ command */
 
 static int translate_all(translation *t) {
+    thr_error err = {.status = THR_OK};
     const char *line = NULL;
     size_t length = 0;
     int rc = PROG_DONE;
 
     t->most = t->values->batch == 1 ? 1 : (size_t)t->values->batch * BATCHES_AT_ONCE;
-    if (t->in.file == stdin && isatty(STDIN_FILENO))
+    if (is_input(t->values->text) && isatty(STDIN_FILENO))
         t->most = 1;
     t->lines = calloc(t->most, sizeof *t->lines);
     t->lengths = calloc(t->most, sizeof *t->lengths);
     if (t->lines == NULL || t->lengths == NULL)
         return prog_no_memory();
     for (;;) {
-        rc = prog_lines_next(&t->in, &line, &length);
-        if (rc == PROG_DONE && line != NULL)
+        if (thr_reader_next_line(t->in, &line, &length, &err) != THR_OK)
+            return prog_failed(&err);
+        if (prog_stop_signal() != 0)
+            return prog_stopped();
+        if (line != NULL)
             rc = add_line(t, line, length);
         if (rc != PROG_DONE)
             return rc;
@@ -371,27 +323,23 @@ static int run_translate(program *run, const void *all_values) {
     int rc = open_model(&t);
 
     if (rc == PROG_DONE)
-        rc = prog_lines_open(&t.in, run->context, t.values->text);
+        rc = open_text(&t);
     if (rc == PROG_DONE)
-        rc = prog_lines_create(&t.out, t.values->output);
+        rc = prog_out_open(&t.out, run->context, t.values->output);
     if (rc == PROG_DONE)
         rc = open_states(&t);
     const double start = prog_seconds();
 
     if (rc == PROG_DONE)
         rc = translate_all(&t);
-    if (t.states.path != NULL) {
-        const int closed = prog_rows_out_close(&t.states, rc == PROG_DONE);
-
-        rc = rc == PROG_DONE ? closed : rc;
-    }
-    rc = prog_lines_finish(&t.out, rc);
+    rc = prog_rows_out_close(&t.states, rc);
+    rc = prog_out_close(&t.out, rc);
     if (rc == PROG_DONE)
         tell(&t, prog_seconds() - start);
     drop_lines(&t);
     free(t.lines);
     free(t.lengths);
-    prog_lines_close(&t.in);
+    thr_reader_free(t.in);
     thr_translator_free(t.translator);
     return rc;
 }
@@ -416,7 +364,7 @@ const prog_command prog_translate = {
             "With --n-best there are up to N lines a text, number ||| text ||| log_prob= L ||| score, the number from "
             "0; with --json an object a text: query, and translations with text, score, log_prob, n_words, ended.",
     .arguments = arguments,
-    .options = options,
+    .options = PROG_OPTIONS(options),
     .values_size = sizeof(translate_values),
     .examples = examples,
     .run = run_translate,

@@ -104,9 +104,9 @@ void prog_complete_bash(void) {
     (void)printf("    esac\n    case \"$noun $verb\" in\n");
     for (const prog_command *const *c = prog_commands; *c != NULL; c++) {
         (void)printf("    \"%s %s\"%s)\n        options=\"", (*c)->noun, verb(*c), (*c)->verb == NULL ? "*" : "");
-        bash_list((*c)->options);
+        bash_list((*c)->options.table);
         (void)printf("\"\n        case $before in\n");
-        bash_values((*c)->options);
+        bash_values((*c)->options.table);
         (void)printf("        esac ;;\n");
     }
     (void)printf("    \" \") [[ $cur == -* ]] || { _thresher_words \"");
@@ -223,7 +223,7 @@ void prog_complete_zsh(void) {
         size_t place = 1;
 
         (void)printf("\n_thresher_%s%s%s=(\n", (*c)->noun, (*c)->verb != NULL ? "_" : "", verb(*c));
-        zsh_options((*c)->options);
+        zsh_options((*c)->options.table);
         for (const prog_argument *a = (*c)->arguments; a->name != NULL; a++) {
             const char *files = a->names == PROG_NAMES_DIR ? "_files -/" : "_files";
 
@@ -257,7 +257,7 @@ static void fish_options(const prog_option *table, const char *condition) {
         } else if (o->kind != PROG_FLAG && o->names == PROG_NAMES_DIR) {
             (void)printf(" -x -a '(__fish_complete_directories)'");
         } else if (o->kind != PROG_FLAG) {
-            (void)printf(" -%c", o->names == PROG_NAMES_FILE ? 'r' : 'x');
+            (void)printf(" -%c", o->names != PROG_NAMES_NOTHING ? 'r' : 'x');
         }
         (void)printf(" -d '");
         quoted(o->help, "\\");
@@ -288,7 +288,7 @@ void prog_complete_fish(void) {
             (void)printf("'\n");
         }
         (void)snprintf(condition, sizeof condition, "__thresher_is %s%s%s", (*c)->noun, blank(*c), verb(*c));
-        fish_options((*c)->options, condition);
+        fish_options((*c)->options.table, condition);
     }
     fish_options(prog_global_options, "");
 }

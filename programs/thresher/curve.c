@@ -6,10 +6,13 @@
 #include "curve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "out.h"
 #include "plot.h"
 #include "program.h"
 #include "talk.h"
@@ -18,31 +21,78 @@ static const char header[] = "epoch,seconds,examples_per_s,loss,valid_loss,valid
 enum { LINE_SIZE = 256, PATH_SIZE = 4096 };
 
 static int cannot(const char *path) {
-    prog_error("cannot write %s: %s", path, strerror(errno));
+    prog_error("cannot read %s: %s", path, strerror(errno));
     return PROG_FAILED;
 }
 
-int prog_curve_open(prog_curve *curve, const char *path, bool more) {
-    FILE *file;
+/* FILE.csv is drawn as FILE.svg. */
+static void name_plot(const char *path, char name[PATH_SIZE]) {
+    const char *dot = strrchr(path, '.');
+    const int stem = dot != NULL && strchr(dot, '/') == NULL ? (int)(dot - path) : (int)strlen(path);
 
-    curve->path = path;
+    (void)snprintf(name, PATH_SIZE, "%.*s.svg", stem, path);
+}
+
+/* Whether what is there may be replaced: nothing, an empty file, or one that begins like ours. */
+static int check_kind(const char *path, const char *beginning, const char *kind, bool *is_new) {
+    char first[sizeof header] = "";
+    FILE *file = prog_out_is_stream(path) ? NULL : fopen(path, "rb");
+    const size_t n = file != NULL ? fread(first, 1, strlen(beginning), file) : 0;
+
+    if (file != NULL)
+        (void)fclose(file);
+    *is_new = n == 0;
+    if (n == 0 || strcmp(first, beginning) == 0)
+        return PROG_DONE;
+    prog_error("%s: exists and is not %s: choose another name for --curve, or delete it first", path, kind);
+    return PROG_FAILED;
+}
+
+/* The training writes the model and, beside it, where it stands. */
+static int check_model(const char *path, const char *model) {
+    char checkpoint[PATH_SIZE];
+
+    (void)snprintf(checkpoint, sizeof checkpoint, "%s.checkpoint", model);
+    if (!prog_is_one_file(path, model) && !prog_is_one_file(path, checkpoint))
+        return PROG_DONE;
+    prog_error("%s: is what the training writes to: choose another name for --curve, which also makes FILE.svg", path);
+    return PROG_FAILED;
+}
+
+int prog_curve_open(prog_curve *curve, thr_context *context, const char *path, const char *model, bool more) {
+    char plot[PATH_SIZE];
+    prog_out out;
+    bool is_new = false;
+
+    *curve = (prog_curve){.context = context, .path = path};
     if (path == NULL)
         return PROG_DONE;
     if (strlen(path) + sizeof ".svg" > PATH_SIZE) {
         prog_error("%s: a shorter name is needed", path);
         return PROG_FAILED;
     }
-    file = fopen(path, more ? "a" : "w");
-    if (file == NULL)
-        return cannot(path);
-    /* Where the end is, a stream that appends says for certain after it was sought. */
-    if (fseek(file, 0, SEEK_END) == 0 && ftell(file) == 0)
-        (void)fputs(header, file);
-    return fclose(file) == 0 ? PROG_DONE : cannot(path);
+    name_plot(path, plot);
+    int rc = check_model(plot, model);
+
+    if (rc == PROG_DONE)
+        rc = check_model(path, model);
+    if (rc == PROG_DONE)
+        rc = check_kind(plot, "<svg", "a plot", &is_new);
+    if (rc == PROG_DONE)
+        rc = check_kind(path, header, "a learning curve", &is_new);
+    if (rc != PROG_DONE || (more && !is_new))
+        return rc;
+    rc = prog_out_open(&out, context, path);
+    if (rc == PROG_DONE)
+        (void)fputs(header, out.file);
+    return prog_out_close(&out, rc);
 }
 
+/* At the end of the file, which is still the one that was begun. */
 void prog_curve_add(prog_curve *curve, const thr_tower_epoch *epoch) {
-    FILE *file = curve->path == NULL ? NULL : fopen(curve->path, "a");
+    const int links = curve->path != NULL && prog_out_is_stream(curve->path) ? 0 : O_NOFOLLOW;
+    const int descriptor = curve->path != NULL ? open(curve->path, O_WRONLY | O_APPEND | O_CLOEXEC | links) : -1;
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "a") : NULL;
 
     if (file == NULL)
         return;
@@ -66,10 +116,12 @@ static bool read_line(const char *line, double numbers[COLUMNS]) {
     return true;
 }
 
-static int plot_file(FILE *file, const char *path) {
+static int plot_file(const prog_curve *curve, FILE *file) {
     static bench_plot plot; /* large */
     char line[LINE_SIZE];
     double numbers[COLUMNS];
+    char path[PATH_SIZE];
+    prog_out out;
 
     plot = (bench_plot){.title = "Learning curve", .x_label = "epoch", .y_label = "log loss"};
     bench_series *train = bench_plot_series(&plot, "training");
@@ -80,23 +132,26 @@ static int plot_file(FILE *file, const char *path) {
         bench_plot_point(train, numbers[COLUMN_EPOCH], numbers[COLUMN_LOSS]);
         bench_plot_point(valid, numbers[COLUMN_EPOCH], numbers[COLUMN_VALID_LOSS]);
     }
-    return train->n == 0 || bench_plot_write(&plot, path) == 0 ? PROG_DONE : cannot(path);
+    if (train->n == 0)
+        return PROG_DONE;
+    name_plot(curve->path, path);
+    const int rc = prog_out_open(&out, curve->context, path);
+
+    if (rc == PROG_DONE)
+        bench_plot_print(&plot, out.file);
+    return prog_out_close(&out, rc);
 }
 
 int prog_curve_close(prog_curve *curve) {
-    char path[PATH_SIZE];
     FILE *file;
     int rc;
 
     if (curve->path == NULL)
         return PROG_DONE;
-    const char *dot = strrchr(curve->path, '.');
-    const int stem = dot != NULL && strchr(dot, '/') == NULL ? (int)(dot - curve->path) : (int)strlen(curve->path);
-    (void)snprintf(path, sizeof path, "%.*s.svg", stem, curve->path);
     file = fopen(curve->path, "r");
     if (file == NULL)
         return cannot(curve->path);
-    rc = plot_file(file, path);
+    rc = plot_file(curve, file);
     (void)fclose(file);
     return rc;
 }

@@ -9,11 +9,15 @@
 #include <thresher/thresher.h>
 
 typedef struct prog_curve {
+    thr_context *context;
     const char *path; /* NULL: none is wanted */
 } prog_curve;
 
-/* Begin the file, or with more go on with it. */
-int prog_curve_open(prog_curve *curve, const char *path, bool more);
+/*
+ * Begin the file, or with more go on with it. What is there and is no curve, nor its plot, is refused, and so are the
+ * names of the model that is trained and of its checkpoint.
+ */
+int prog_curve_open(prog_curve *curve, thr_context *context, const char *path, const char *model, bool more);
 void prog_curve_add(prog_curve *curve, const thr_tower_epoch *epoch);
 
 /* Plot what stands in the file. */

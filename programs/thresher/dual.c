@@ -7,6 +7,7 @@
 
 #include "curve.h"
 #include "json.h"
+#include "plain.h"
 #include "talk.h"
 
 int prog_probe_dual(program *run, const char *path, bool *is_dual) {
@@ -51,7 +52,7 @@ int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_o
     prog_curve curve;
     thr_error err = {.status = THR_OK};
     thr_status status;
-    int rc = prog_curve_open(&curve, files->curve, train->resume);
+    int rc = prog_curve_open(&curve, run->context, files->curve, files->output, train->resume);
 
     if (rc != PROG_DONE)
         return rc;
@@ -158,7 +159,7 @@ prog_dual_text prog_dual_line(const thr_dual_info *info) {
 }
 
 static void print_info_text(const char *path, const thr_dual_info *info) {
-    (void)printf("file        %s\n", path);
+    prog_line("file        %s", path);
     (void)printf("model       %s\n", prog_dual_line(info).text);
     (void)printf("users       %s words of %s fields\n", prog_exact(info->n_user_words).text,
                  prog_exact(info->n_user_fields).text);

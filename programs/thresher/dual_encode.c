@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dual_encode.c - features of users or items, line by line, to vectors, and to the hits of users' histories. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "dual.h"
 #include "hits_query.h"
+#include "out.h"
 #include "rows_out.h"
 #include "talk.h"
 
@@ -17,8 +17,7 @@ typedef struct encoding {
     const thr_dual *dual;
     thr_side side;
     prog_rows_out out;
-    FILE *hits; /* NULL: not wanted */
-    const char *hits_path;
+    prog_out hits; /* closed: not wanted */
     char *lines[LINES_AT_ONCE];
     size_t lengths[LINES_AT_ONCE];
     size_t n; /* lines that wait */
@@ -42,11 +41,6 @@ static const char *name_column(const char *texts, thr_side side, char name[PATH_
     return texts;
 }
 
-static int cannot_write(const char *path) {
-    prog_error("cannot write %s: %s", path, strerror(errno));
-    return PROG_FAILED;
-}
-
 /* "#model=0123456789abcdef category=12:0.53 brand=7:-0.1", weights to nine digits: as they are. */
 static int write_hits(encoding *e, const char *line, size_t length) {
     thr_error err = {.status = THR_OK};
@@ -62,11 +56,11 @@ static int write_hits(encoding *e, const char *line, size_t length) {
             return prog_no_memory();
         return write_hits(e, line, length);
     }
-    (void)fprintf(e->hits, PROG_HITS_MODEL_WORD "%016" PRIx64, thr_dual_get_info(e->dual).fingerprint);
+    (void)fprintf(e->hits.file, PROG_HITS_MODEL_WORD "%016" PRIx64, thr_dual_get_info(e->dual).fingerprint);
     for (size_t i = 0; i < n; i++)
-        (void)fprintf(e->hits, " %.*s:%.9g", (int)e->room[i].length, e->room[i].word, (double)e->room[i].weight);
-    (void)fputc('\n', e->hits);
-    return ferror(e->hits) == 0 ? PROG_DONE : cannot_write(e->hits_path);
+        (void)fprintf(e->hits.file, " %.*s:%.9g", (int)e->room[i].length, e->room[i].word, (double)e->room[i].weight);
+    (void)fputc('\n', e->hits.file);
+    return ferror(e->hits.file) == 0 ? PROG_DONE : prog_out_failed(&e->hits);
 }
 
 /* All lines that wait. */
@@ -79,7 +73,7 @@ static int write_lines(encoding *e) {
     else
         rc = prog_rows_out_write(&e->out, e->vectors, e->n);
     for (size_t i = 0; i < e->n; i++) {
-        if (rc == PROG_DONE && e->hits != NULL)
+        if (rc == PROG_DONE && e->hits.file != NULL)
             rc = write_hits(e, e->lines[i], e->lengths[i]);
         free(e->lines[i]);
     }
@@ -117,34 +111,29 @@ static int read_lines(encoding *e, thr_reader *texts) {
     return rc;
 }
 
-static int encode(encoding *e, thr_reader *texts, const char *output) {
+static int encode(encoding *e, thr_context *context, thr_reader *texts, const char *output, const char *hits) {
     const uint32_t n_vector = thr_dual_get_info(e->dual).n_vector;
-    int rc = prog_rows_out_open(&e->out, output, THR_DTYPE_F32, n_vector);
+    int rc = prog_rows_out_open(&e->out, context, output, THR_DTYPE_F32, n_vector);
 
-    if (rc != PROG_DONE)
-        return rc;
+    if (rc == PROG_DONE && hits != NULL)
+        rc = prog_out_open(&e->hits, context, hits);
     e->vectors = malloc((size_t)LINES_AT_ONCE * n_vector * sizeof *e->vectors);
     e->n_room = HITS_AT_FIRST;
     e->room = malloc(e->n_room * sizeof *e->room);
-    if (e->hits_path != NULL)
-        e->hits = fopen(e->hits_path, "w");
-    if (e->vectors == NULL || e->room == NULL)
+    if (rc == PROG_DONE && (e->vectors == NULL || e->room == NULL))
         rc = prog_no_memory();
-    else if (e->hits_path != NULL && e->hits == NULL)
-        rc = cannot_write(e->hits_path);
-    else
+    if (rc == PROG_DONE)
         rc = read_lines(e, texts);
-    if (e->hits != NULL && fclose(e->hits) != 0 && rc == PROG_DONE)
-        rc = cannot_write(e->hits_path);
-    const int closed = prog_rows_out_close(&e->out, rc == PROG_DONE);
-
+    rc = prog_out_close(&e->hits, rc);
+    rc = prog_rows_out_close(&e->out, rc);
     free(e->vectors);
     free(e->room);
-    return rc == PROG_DONE ? closed : rc;
+    return rc;
 }
 
 /* Of an encoding that is zeroed. */
-static int encode_with(encoding *e, program *run, const char *model, const char *texts_path, const char *output) {
+static int encode_with(encoding *e, program *run, const char *model, const char *texts_path, const char *output,
+                       const char *hits) {
     thr_error err = {.status = THR_OK};
     char name[PATH_SIZE];
     thr_dual *dual = NULL;
@@ -156,7 +145,7 @@ static int encode_with(encoding *e, program *run, const char *model, const char 
         rc = prog_failed(&err);
     } else {
         e->dual = dual;
-        rc = encode(e, texts, output);
+        rc = encode(e, run->context, texts, output, hits);
     }
     thr_reader_free(texts);
     thr_dual_free(dual);
@@ -172,8 +161,7 @@ int prog_encode_dual(program *run, const char *model, thr_side side, const char 
     if (e == NULL)
         return prog_no_memory();
     e->side = side;
-    e->hits_path = hits;
-    rc = encode_with(e, run, model, texts, output);
+    rc = encode_with(e, run, model, texts, output, hits);
     if (rc == PROG_DONE) {
         const double seconds = prog_seconds() - start;
 

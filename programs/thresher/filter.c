@@ -101,9 +101,17 @@ static int take(prog_filter *filter, const char *path, bool is_mask, uint64_t at
     return PROG_DONE;
 }
 
+/* Ids of which there are as many as items, all 0 or 1 and one of them twice, are a mask of another type. */
+static int check_ids(const prog_filter *filter, const char *path, uint64_t n, const uint64_t *n_of) {
+    if (n != filter->n_bits || n_of[0] + n_of[1] != n || (n_of[0] < 2 && n_of[1] < 2))
+        return PROG_DONE;
+    prog_error("%s: holds only zeros and ones, as a mask would: save it as u1, mask.astype('u1')", path);
+    return PROG_FAILED;
+}
+
 static int read_numbers(prog_filter *filter, thr_reader *reader, const char *path, bool is_mask) {
     thr_error err = {.status = THR_OK};
-    uint64_t at = 0;
+    uint64_t at = 0, n_of[2] = {0};
 
     for (;;) {
         thr_matrix rows;
@@ -111,7 +119,7 @@ static int read_numbers(prog_filter *filter, thr_reader *reader, const char *pat
         if (thr_reader_next(reader, ROWS_AT_ONCE, &rows, &err) != THR_OK)
             return prog_failed(&err);
         if (rows.n_rows == 0)
-            return PROG_DONE;
+            return is_mask ? PROG_DONE : check_ids(filter, path, at, n_of);
         for (uint64_t row = 0; row < rows.n_rows; row++) {
             for (uint32_t i = 0; i < rows.n_dims; i++, at++) {
                 uint64_t value;
@@ -122,6 +130,8 @@ static int read_numbers(prog_filter *filter, thr_reader *reader, const char *pat
                 }
                 if (take(filter, path, is_mask, at, value) != PROG_DONE)
                     return PROG_FAILED;
+                if (value <= 1)
+                    n_of[value]++;
             }
         }
     }

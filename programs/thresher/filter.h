@@ -2,7 +2,7 @@
 /*
  * filter.h - which items a search may return, read from a file.
  *
- *   u8, as many values as the index has items   a mask: 1 may be returned, 0 may not
+ *   u8 (or bool), a value for every item        a mask: 1 may be returned, 0 may not
  *   other whole numbers                         the ids that may be returned
  *   .txt .tsv .csv                              ids, or names where the index has names, one a line
  *   .roaring                                    a Roaring bitmap of ids, in the portable format

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "endings.h"
 #include "filter.h"
 #include "program.h"
 #include "talk.h"
@@ -13,9 +14,7 @@ static const char ENDING[] = ".roaring";
 enum { FIRST_BYTES = 1 << 16 };
 
 bool prog_is_roaring(const char *path) {
-    size_t length = strlen(path);
-
-    return length >= strlen(ENDING) && strcmp(path + length - strlen(ENDING), ENDING) == 0;
+    return prog_ends_with(path, ENDING);
 }
 
 /* All that is left of a file, however long; *bytes is malloc's. */

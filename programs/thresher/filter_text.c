@@ -69,12 +69,18 @@ static int lines_read(lines *all, thr_reader *reader) {
  * Lines that are names. The wanted names are sorted and the index is gone through once, so that a long list costs no
  * pass over the names a line.
  */
-static void allow_names(prog_filter *filter, lines *all) {
+static int allow_names(prog_filter *filter, lines *all) {
+    enum { ROWS_AT_ONCE = 1024 };
+    const char *names[ROWS_AT_ONCE];
+    thr_error err;
+
     if (all->n == 0)
-        return;
+        return PROG_DONE;
     qsort(all->items, all->n, sizeof *all->items, compare_lines);
     for (uint64_t row = 0; row < filter->n_bits; row++) {
-        line wanted = {.text = (char *)(uintptr_t)thr_index_name(filter->index, row)};
+        if (row % ROWS_AT_ONCE == 0 && thr_index_row_names(filter->index, row, ROWS_AT_ONCE, names, &err) != THR_OK)
+            return prog_failed(&err);
+        const line wanted = {.text = (char *)(uintptr_t)names[row % ROWS_AT_ONCE]};
         line *found =
             wanted.text != NULL ? bsearch(&wanted, all->items, all->n, sizeof *all->items, compare_lines) : NULL;
 
@@ -87,6 +93,7 @@ static void allow_names(prog_filter *filter, lines *all) {
         for (line *l = found; l < all->items + all->n && strcmp(l->text, wanted.text) == 0; l++)
             l->used = true;
     }
+    return PROG_DONE;
 }
 
 int prog_filter_read_text(prog_filter *filter, thr_reader *reader, const char *path) {
@@ -95,7 +102,7 @@ int prog_filter_read_text(prog_filter *filter, thr_reader *reader, const char *p
     int rc = lines_read(&all, reader);
 
     if (rc == PROG_DONE && has_names)
-        allow_names(filter, &all);
+        rc = allow_names(filter, &all);
     for (size_t i = 0; i < all.n && rc == PROG_DONE; i++) {
         const line *l = &all.items[i];
         uint64_t id, row;

@@ -105,7 +105,7 @@ static void roff_usage(const prog_command *command) {
         macro_word(a->name);
         (void)putchar('\n');
     }
-    for (const prog_option *o = command->options; prog_option_is(o); o++) {
+    for (const prog_option *o = command->options.table; prog_option_is(o); o++) {
         if (!o->required)
             continue;
         (void)printf(".Fl %c Ar ", o->letter);
@@ -133,9 +133,9 @@ static void roff_command(const prog_command *command) {
         }
         (void)printf(".El\n");
     }
-    if (prog_option_is(command->options)) {
+    if (prog_option_is(command->options.table)) {
         (void)printf(".Pp\nOptions:\n");
-        roff_options(command->options);
+        roff_options(command->options.table);
     }
 }
 
@@ -236,7 +236,7 @@ static void markdown_command(const prog_command *command) {
                  command->verb != NULL ? command->verb : "");
     for (const prog_argument *a = command->arguments; a->name != NULL; a++)
         (void)printf(a->required ? " %s" : " [%s]", a->name);
-    for (const prog_option *o = command->options; prog_option_is(o); o++)
+    for (const prog_option *o = command->options.table; prog_option_is(o); o++)
         if (o->required)
             (void)printf(" -%c %s", o->letter, o->value);
     (void)printf(" [options]\n\n%s\n\n", command->text);
@@ -251,8 +251,8 @@ static void markdown_command(const prog_command *command) {
     }
     if (command->arguments->name != NULL)
         (void)putchar('\n');
-    if (prog_option_is(command->options))
-        markdown_options(command->options);
+    if (prog_option_is(command->options.table))
+        markdown_options(command->options.table);
     (void)printf("Examples:\n\n");
     for (const char *const *e = command->examples; *e != NULL; e++)
         (void)printf("    %s\n", *e);

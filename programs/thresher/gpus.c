@@ -9,22 +9,29 @@
 
 /* ------------------------------------------------------------------------------------------------ after the work */
 
+/* The reason behind thr_context_device's words, or NULL. */
+static const char *reason_of(const char *device) {
+    const char *why = strstr(device, "; ");
+
+    return why == NULL ? NULL : why + strlen("; ");
+}
+
 /*
  * With --device auto the library tries GPUs where they are worth it and goes on without them where that fails; then a
- * reason stands behind "cpu". Two kinds of reason are told apart, since most machines simply have no GPU, and nobody
- * wants to read that in every search; but a GPU that is there and was not used is news.
+ * reason stands behind "cpu", or behind the GPUs where another object still uses them. Two kinds of reason are told
+ * apart, since most machines simply have no GPU, and nobody wants to read that in every search; but a GPU that is there
+ * and was not used is news.
  *
  * The first kind is what thr_device_count answers as well, word for word. It is asked now and not before the search,
  * because counting wakes a driver up, which takes longer than most searches; now it has been done. And the sentences
  * are compared, not only the statuses, because a GPU that failed in a search can make counting fail too.
  */
 void prog_tell_device(const char *what, const char *device) {
-    static const char given_up[] = "cpu; ";
-    const char *why = device + sizeof given_up - 1;
+    const char *why = reason_of(device);
     thr_error none = {.status = THR_OK};
     uint32_t n;
 
-    if (strncmp(device, given_up, sizeof given_up - 1) != 0)
+    if (why == NULL)
         prog_detail("%s by %s", what, strcmp(device, "cpu") == 0 ? "the CPU" : device);
     else if (thr_device_count(&n, &none) != THR_OK && strcmp(none.text, why) == 0)
         prog_detail("%s by the CPU; %s", what, why);
@@ -33,11 +40,14 @@ void prog_tell_device(const char *what, const char *device) {
 }
 
 prog_device prog_first_device(const program *run) {
-    const char *all = thr_context_device(run->context), *second = strstr(all, ", cuda:");
-    const size_t length = strncmp(all, "cuda:", 5) == 0 && second != NULL ? (size_t)(second - all) : strlen(all);
+    const char *all = thr_context_device(run->context), *why = reason_of(all), *second = strstr(all, ", cuda:");
     prog_device first;
 
-    (void)snprintf(first.text, sizeof first.text, "%.*s", (int)length, all);
+    if (second == NULL || (why != NULL && second > why))
+        (void)snprintf(first.text, sizeof first.text, "%s", all);
+    else
+        (void)snprintf(first.text, sizeof first.text, "%.*s%s%s", (int)(second - all), all, why == NULL ? "" : "; ",
+                       why == NULL ? "" : why);
     return first;
 }
 

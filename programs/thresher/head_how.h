@@ -14,35 +14,24 @@ extern const char *const prog_normalisers[]; /* thr_head_normaliser */
 
 /* Entries of an option table; values is the member of that type in the command's struct. */
 #define PROG_HEAD_OPTIONS(type, values)                                                                                \
-    {.name = "frequent",                                                                                               \
-     .kind = PROG_COUNT,                                                                                               \
-     .value = "N",                                                                                                     \
-     .most = UINT32_MAX - 1,                                                                                           \
-     .help = "how many of the most frequent words are candidates (default: 1000, or all of fewer; with planes none)",  \
-     .offset = offsetof(type, values.frequent)},                                                                       \
-        {.name = "threshold",                                                                                          \
-         .kind = PROG_COUNT,                                                                                           \
-         .value = "N",                                                                                                 \
-         .least = 1,                                                                                                   \
-         .most = UINT32_MAX - 1,                                                                                       \
-         .help = "with wta: in how many bands a state must hit a word (default: 2)",                                   \
-         .offset = offsetof(type, values.threshold)},                                                                  \
-        {.name = "shortlist",                                                                                          \
-         .kind = PROG_COUNT,                                                                                           \
-         .value = "N",                                                                                                 \
-         .least = 1,                                                                                                   \
-         .most = UINT32_MAX - 1,                                                                                       \
-         .help = "with planes: how many words of the best estimates are candidates (default: 100, and 16 for each "    \
-                 "word that is wanted)",                                                                               \
-         .offset = offsetof(type, values.shortlist)},                                                                  \
-        {.name = "normaliser",                                                                                         \
-         .kind = PROG_CHOICE,                                                                                          \
-         .value = "candidates|exact|sampled",                                                                          \
-         .choices = prog_normalisers,                                                                                  \
-         .fallback = "candidates",                                                                                     \
-         .help = "over which words probabilities add up to 1: the candidates; all words, for which all are scored; "   \
-                 "or all words as a sample of them estimates it",                                                      \
-         .offset = offsetof(type, values.normaliser)},
+    {PROG_COUNT_OPTION(                                                                                                \
+         "frequent", "N", offsetof(type, values.frequent),                                                             \
+         "how many of the most frequent words are candidates (default: 1000, or all of fewer; with planes none)"),     \
+     .most = UINT32_MAX - 1},                                                                                          \
+        {PROG_COUNT_OPTION("threshold", "N", offsetof(type, values.threshold),                                         \
+                           "with wta: in how many bands a state must hit a word (default: 2)"),                        \
+         .least = 1, .most = UINT32_MAX - 1},                                                                          \
+        {PROG_COUNT_OPTION("shortlist", "N", offsetof(type, values.shortlist),                                         \
+                           "with planes: how many words of the best estimates are candidates (default: 100, and 16 "   \
+                           "for each word that is wanted)"),                                                           \
+         .least = 1, .most = UINT32_MAX - 1},                                                                          \
+    {                                                                                                                  \
+        PROG_CHOICE_OPTION("normaliser", "candidates|exact|sampled", prog_normalisers,                                 \
+                           offsetof(type, values.normaliser),                                                          \
+                           "over which words probabilities add up to 1: the candidates; all words, for which all "     \
+                           "are scored; or all words as a sample of them estimates it"),                               \
+            .fallback = "candidates"                                                                                   \
+    }
 
 /* Put into a query's options what the command was told; the rest stays. */
 void prog_head_ask(const program *run, const prog_head_values *values, thr_head_query_options *query);

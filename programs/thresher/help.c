@@ -71,7 +71,7 @@ static void usage(const prog_command *command) {
                  command->verb != NULL ? command->verb : "");
     for (const prog_argument *a = command->arguments; a->name != NULL; a++)
         (void)printf(a->required ? " %s" : " [%s]", a->name);
-    for (const prog_option *o = command->options; prog_option_is(o); o++) {
+    for (const prog_option *o = command->options.table; prog_option_is(o); o++) {
         if (o->required && o->letter != 0)
             (void)printf(" -%c %s", o->letter, o->value);
         else if (o->required)
@@ -88,8 +88,8 @@ static void command_help(const prog_command *command) {
         (void)printf("\nArguments:\n");
     for (const prog_argument *a = command->arguments; a->name != NULL; a++)
         line(a->name, a->help);
-    if (prog_option_is(command->options))
-        options("Options:", command->options);
+    if (prog_option_is(command->options.table))
+        options("Options:", command->options.table);
     options("Options of every command:", prog_global_options);
     (void)printf("\nExamples:\n");
     for (const char *const *e = command->examples; *e != NULL; e++)

@@ -6,10 +6,18 @@
 #include "hits_query.h"
 #include "results.h"
 
+/* A feature of the query, and where it stands there. */
+typedef struct prog_place {
+    uint32_t feature;
+    size_t at;
+} prog_place;
+
 /* Memory, from answer to answer. Zeroed before the first. */
 typedef struct prog_explainer {
     prog_match *matches;
     uint64_t *match_ends;
+    prog_place *places;
+    size_t *first; /* where each feature of the query stands first */
     float *shares;
     uint8_t *matched;
     size_t matches_capacity, shares_capacity, ends_capacity;

@@ -7,39 +7,49 @@
 
 #include "talk.h"
 
-static int reserve(prog_hits_query *q, size_t length) {
-    const size_t n = length / 2 + 1; /* words a line of this length can have */
-    if (length + 1 > q->text_capacity) {
-        free(q->text);
-        q->text_capacity = 2 * (length + 1);
-        q->text = malloc(q->text_capacity);
-    }
-    if (n > q->capacity) {
-        free(q->words);
-        free(q->features);
-        free(q->weights);
-        q->capacity = 2 * n;
-        q->words = malloc(q->capacity * sizeof *q->words);
-        q->features = malloc(q->capacity * sizeof *q->features);
-        q->weights = malloc(q->capacity * sizeof *q->weights);
-    }
-    if (q->text != NULL && q->words != NULL && q->features != NULL && q->weights != NULL)
-        return PROG_DONE;
-    prog_hits_query_free(q);
-    (void)prog_no_memory();
-    return PROG_FAILED;
+/* Each of them stays what it was where there is no memory for more. */
+static bool more_words(prog_hits_batch *b, size_t n) {
+    size_t *words = realloc(b->words, n * sizeof *words);
+    b->words = words != NULL ? words : b->words;
+    uint32_t *features = realloc(b->features, n * sizeof *features);
+    b->features = features != NULL ? features : b->features;
+    float *weights = realloc(b->weights, n * sizeof *weights);
+    b->weights = weights != NULL ? weights : b->weights;
+    b->capacity = n;
+    return words != NULL && features != NULL && weights != NULL;
 }
 
-/* Cut a number from behind a word's last colon. What stands there and is none belongs to the word. */
-static float take_weight(char *word) {
-    char *colon = strrchr(word, ':'), *end = NULL;
-    if (colon == NULL || colon == word || colon[1] == '\0')
-        return 1;
-    const float weight = strtof(colon + 1, &end);
-    if (*end != '\0')
-        return 1;
-    *colon = '\0';
-    return weight;
+static bool more_text(prog_hits_batch *b, size_t n) {
+    char *text = realloc(b->text, n);
+    b->text = text != NULL ? text : b->text;
+    b->text_capacity = n;
+    return text != NULL;
+}
+
+static bool more_queries(prog_hits_batch *b, size_t n) {
+    uint64_t *offsets = realloc(b->offsets, (n + 1) * sizeof *offsets);
+    b->offsets = offsets != NULL ? offsets : b->offsets;
+    b->queries_capacity = n;
+    return offsets != NULL;
+}
+
+/* Room for one more query, of a line of this length. */
+static bool reserve(prog_hits_batch *b, size_t length) {
+    const size_t n = b->n + length / 2 + 1; /* words a line of this length can have */
+    if (n > b->capacity && !more_words(b, 2 * n))
+        return false;
+    if (b->text_size + length + 1 > b->text_capacity && !more_text(b, 2 * (b->text_size + length + 1)))
+        return false;
+    return b->n_queries < b->queries_capacity || more_queries(b, 2 * b->n_queries + 16);
+}
+
+bool prog_hits_weight(const char *word, const char **colon, float *weight) {
+    char *end = NULL;
+    *colon = strrchr(word, ':');
+    if (*colon == NULL || *colon == word || (*colon)[1] == '\0')
+        return false;
+    *weight = strtof(*colon + 1, &end);
+    return *end == '\0';
 }
 
 /* The fingerprint that a word says; false where it is another word. */
@@ -52,37 +62,60 @@ static bool take_model(const char *word, uint64_t *model) {
     return true;
 }
 
-int prog_hits_query_read(prog_hits_query *query, const thr_hits *hits, const char *name, const char *line,
-                         size_t length) {
-    const int rc = reserve(query, length);
-    if (rc != PROG_DONE)
-        return rc;
-    memcpy(query->text, line, length);
-    query->text[length] = '\0';
-    query->n = 0;
-    query->model = 0;
-    char *state = NULL;
-    for (char *word = strtok_r(query->text, " \t", &state); word != NULL; word = strtok_r(NULL, " \t", &state)) {
-        if (word == query->text + strspn(line, " \t") && take_model(word, &query->model))
-            continue;
-        const float weight = take_weight(word);
-        if (!isfinite(weight)) {
-            prog_error("%s: the weight of %.200s is no finite number", name, word);
-            return PROG_FAILED;
-        }
-        query->words[query->n] = word;
-        query->weights[query->n] = weight;
-        if (!thr_hits_feature(hits, word, &query->features[query->n]))
-            query->features[query->n] = UINT32_MAX;
-        query->n++;
+/* What stands behind a word's last colon and is no number belongs to the word. */
+static int take_word(prog_hits_batch *b, const thr_hits *hits, const char *name, char *word) {
+    const char *colon;
+    float weight = 1;
+    if (prog_hits_weight(word, &colon, &weight))
+        word[colon - word] = '\0';
+    else
+        weight = 1;
+    if (!isfinite(weight)) {
+        prog_error("%s: the weight of %.200s is no finite number", name, word);
+        return PROG_FAILED;
     }
+    b->words[b->n] = (size_t)(word - b->text);
+    b->weights[b->n] = weight;
+    if (!thr_hits_feature(hits, word, &b->features[b->n]))
+        b->features[b->n] = UINT32_MAX;
+    b->n++;
     return PROG_DONE;
 }
 
-void prog_hits_query_free(prog_hits_query *query) {
-    free(query->text);
-    free(query->words);
-    free(query->features);
-    free(query->weights);
-    *query = (prog_hits_query){.n = 0};
+int prog_hits_batch_add(prog_hits_batch *batch, const thr_hits *hits, const char *name, const char *line, size_t length,
+                        uint64_t *model) {
+    int rc = PROG_DONE;
+    if (!reserve(batch, length))
+        return prog_no_memory();
+    char *text = batch->text + batch->text_size, *state = NULL;
+    memcpy(text, line, length);
+    text[length] = '\0';
+    batch->text_size += length + 1;
+    batch->offsets[batch->n_queries] = batch->n;
+    *model = 0;
+    char *const first = text + strspn(text, " \t");
+    for (char *word = strtok_r(text, " \t", &state); word != NULL && rc == PROG_DONE;
+         word = strtok_r(NULL, " \t", &state))
+        if (word != first || !take_model(word, model))
+            rc = take_word(batch, hits, name, word);
+    batch->offsets[++batch->n_queries] = batch->n;
+    return rc;
+}
+
+void prog_hits_batch_clear(prog_hits_batch *batch) {
+    batch->n = batch->n_queries = batch->text_size = 0;
+}
+
+prog_hits_query prog_hits_batch_query(const prog_hits_batch *b, size_t i) {
+    const size_t at = (size_t)b->offsets[i];
+    return (prog_hits_query){b->text, b->words + at, b->features + at, b->weights + at, (size_t)b->offsets[i + 1] - at};
+}
+
+void prog_hits_batch_free(prog_hits_batch *batch) {
+    free(batch->text);
+    free(batch->words);
+    free(batch->features);
+    free(batch->weights);
+    free(batch->offsets);
+    *batch = (prog_hits_batch){.n = 0};
 }

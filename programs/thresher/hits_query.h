@@ -1,46 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hits_query.h - a query of posting lists as text: features parted by spaces, each with a weight behind its last colon.
+ * hits_query.h - queries of posting lists as text: features separated by spaces, each with a weight behind its last
+ * colon.
  *
  *     category=12:1.5 brand=7 time=12:30      weights 1.5, 1 and 30
  *
- * A line's first word may say which model its weights are of, by its fingerprint: `#model=0123456789abcdef`.
+ * A line's first word may be the fingerprint of the model that its weights are of: `#model=0123456789abcdef`.
  */
 #ifndef THRESHER_PROGRAM_HITS_QUERY_H
 #define THRESHER_PROGRAM_HITS_QUERY_H
 
 #include "program.h"
 
-/* Zeroed before the first query; its memory is used again. */
-typedef struct prog_hits_query {
-    char *text;         /* the words, each with a zero byte */
-    const char **words; /* within text */
+/* Queries, one behind the other. Zeroed before the first; prog_hits_batch_clear keeps the memory. */
+typedef struct prog_hits_batch {
+    char *text;         /* all words, each with a zero byte */
+    size_t *words;      /* where in text each begins */
     uint32_t *features; /* UINT32_MAX for a word that no item has */
     float *weights;
-    size_t n, capacity, text_capacity;
-    uint64_t model; /* 0: not told */
+    size_t n, capacity, text_size, text_capacity;
+    uint64_t *offsets; /* n_queries + 1 */
+    size_t n_queries, queries_capacity;
+} prog_hits_batch;
+
+/* One of them: features i to i + n of all. A view. */
+typedef struct prog_hits_query {
+    const char *text;
+    const size_t *words;
+    const uint32_t *features;
+    const float *weights;
+    size_t n;
 } prog_hits_query;
+
+static inline const char *prog_hits_query_word(const prog_hits_query *query, size_t i) {
+    return query->text + query->words[i];
+}
 
 /* What a model's lines begin with, and the hexadecimal digits behind it. */
 #define PROG_HITS_MODEL_WORD "#model="
 enum { PROG_HITS_MODEL_DIGITS = 16 };
 
-/* Read one line, called name in messages. Answers PROG_DONE or an exit code after having said what is wrong. */
-int prog_hits_query_read(prog_hits_query *query, const thr_hits *hits, const char *name, const char *line,
-                         size_t length);
-void prog_hits_query_free(prog_hits_query *query);
-
 /*
- * hits_values.c: a number for every item, by row: of a table, FILE.tsv with an item and its number in each line, where
- * items that are not named have fallback; or of any file of numbers, one a row in their order. The caller frees it.
+ * Add the query of a line, called name in messages; *model is the fingerprint it has, or 0. Answers PROG_DONE or an
+ * exit code after having said what is wrong.
  */
-int prog_hits_values_read(program *run, const thr_hits *hits, const char *path, float fallback, float **values);
+int prog_hits_batch_add(prog_hits_batch *batch, const thr_hits *hits, const char *name, const char *line, size_t length,
+                        uint64_t *model);
+void prog_hits_batch_clear(prog_hits_batch *batch);
+prog_hits_query prog_hits_batch_query(const prog_hits_batch *batch, size_t i);
+void prog_hits_batch_free(prog_hits_batch *batch);
 
-/* Set them as a search's options name their files; NULL: those that the lists have stay, with both NULL. */
-int prog_hits_values_set(program *run, thr_hits *hits, const char *multipliers, const char *offsets);
-
-/* The same for the *n items of a table of features, before anything is built of it. */
-int prog_table_values_read(program *run, const char *table, const char *path, float fallback, float **values,
-                           uint64_t *n);
+/* Whether a weight stands behind a word's last colon, which begins at *colon. */
+bool prog_hits_weight(const char *word, const char **colon, float *weight);
 
 #endif

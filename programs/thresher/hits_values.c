@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hits_values.c - bids and offsets of items, from a table or a file of numbers. */
+#include "hits_values.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hits_query.h"
+#include "endings.h"
 #include "talk.h"
-
-static bool is_table(const char *path) {
-    static const char *const endings[] = {".tsv", ".tsv.gz", ".tsv.xz"};
-    const size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        const size_t end = strlen(endings[i]);
-        if (length >= end && strcmp(path + length - end, endings[i]) == 0)
-            return true;
-    }
-    return false;
-}
 
 /* ------------------------------------------------------------------------------------------------ tables */
 
@@ -221,12 +212,13 @@ static int read_values(program *run, lookup *l, const char *path, float fallback
         return prog_no_memory();
     for (size_t i = 0; i < l->n; i++)
         (*values)[i] = fallback;
-    const int rc = is_table(path) ? read_table(run, l, path, *values) : read_numbers(run, l->n, path, *values);
+    const int rc =
+        prog_ends_unpacked(path, ".tsv") ? read_table(run, l, path, *values) : read_numbers(run, l->n, path, *values);
     free(l->names);
     return rc;
 }
 
-int prog_hits_values_read(program *run, const thr_hits *hits, const char *path, float fallback, float **values) {
+static int read_for_items(program *run, const thr_hits *hits, const char *path, float fallback, float **values) {
     lookup l = {.hits = hits, .n = thr_hits_get_info(hits).n_rows};
     return read_values(run, &l, path, fallback, values);
 }
@@ -236,9 +228,9 @@ int prog_hits_values_set(program *run, thr_hits *hits, const char *multipliers_p
     float *multipliers = NULL, *offsets = NULL;
     int rc = PROG_DONE;
     if (multipliers_path != NULL)
-        rc = prog_hits_values_read(run, hits, multipliers_path, 1, &multipliers);
+        rc = read_for_items(run, hits, multipliers_path, 1, &multipliers);
     if (rc == PROG_DONE && offsets_path != NULL)
-        rc = prog_hits_values_read(run, hits, offsets_path, 0, &offsets);
+        rc = read_for_items(run, hits, offsets_path, 0, &offsets);
     if (rc == PROG_DONE && (multipliers != NULL || offsets != NULL) &&
         thr_hits_set_values(hits, multipliers, offsets, thr_hits_get_info(hits).n_rows, &err) != THR_OK)
         rc = prog_failed(&err);

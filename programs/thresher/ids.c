@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ids.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,10 @@
 #include "program.h"
 #include "talk.h"
 
-enum { ROWS_AT_ONCE = 4096 };
+enum {
+    ROWS_AT_ONCE = 4096,
+    LINE_BYTES = 256 << 20 /* some millions of ids with their scores */
+};
 
 /* Room for n_rows rows of n_columns values, doubling. */
 static bool grow(void **values, uint64_t *room, uint64_t n_rows, uint64_t n_columns, size_t value_size) {
@@ -91,56 +93,51 @@ out:
 /* ------------------------------------------------------------------------------------------------ .jsonl */
 
 /* Two passes: the longest row says how many columns there are. */
-static int read_lines(prog_ids *ids, FILE *file, const char *path, bool counting, char **line, size_t *line_room) {
+static int read_lines(prog_ids *ids, thr_context *context, const char *path, bool counting) {
+    thr_error err = {.status = THR_OK};
+    thr_reader *reader = NULL;
+    const char *line = NULL;
+    size_t length = 0;
     uint64_t row = 0;
-    ssize_t length;
+    int rc = PROG_DONE;
 
-    while ((length = getline(line, line_room, file)) >= 0) {
+    if (thr_reader_open_lines(context, path, LINE_BYTES, &reader, &err) != THR_OK)
+        return prog_failed(&err);
+    for (;; row++) {
+        if (thr_reader_next_line(reader, &line, &length, &err) != THR_OK) {
+            rc = prog_failed(&err);
+            break;
+        }
+        if (line == NULL)
+            break;
         bool fits = counting || row < ids->n_rows; /* the file may have grown since it was counted */
         uint64_t *out = counting || !fits ? NULL : ids->ids + row * ids->n_columns;
-        int64_t n = fits ? prog_jsonl_ids(*line, (size_t)length, out, counting ? 0 : ids->n_columns) : -1;
+        int64_t n = fits ? prog_jsonl_ids(line, length, out, counting ? 0 : ids->n_columns) : -1;
 
         if (n < 0) {
             prog_error("%s: line %" PRIu64 " is no result of thresher index search", path, row + 1);
-            return PROG_FAILED;
+            rc = PROG_FAILED;
+            break;
         }
         if (counting && (uint64_t)n > ids->n_columns)
             ids->n_columns = (uint64_t)n;
         for (uint64_t i = (uint64_t)n; !counting && i < ids->n_columns; i++)
             out[i] = THR_NO_ID;
-        row++;
     }
-    if (ferror(file)) {
-        prog_error("%s could not be read: %s", path, strerror(errno));
-        return PROG_FAILED;
-    }
+    thr_reader_free(reader);
     ids->n_rows = row;
-    return PROG_DONE;
+    return rc;
 }
 
-static int read_jsonl(prog_ids *ids, const char *path) {
-    FILE *file = fopen(path, "rb");
-    char *line = NULL;
-    size_t line_room = 0;
-    int rc;
+static int read_jsonl(prog_ids *ids, thr_context *context, const char *path) {
+    uint64_t room = 0;
+    int rc = read_lines(ids, context, path, true);
 
-    if (file == NULL) {
-        prog_error("%s could not be opened: %s", path, strerror(errno));
-        return PROG_FAILED;
-    }
-    rc = read_lines(ids, file, path, true, &line, &line_room);
-    if (rc == PROG_DONE && ids->n_columns > 0) {
-        uint64_t room = 0;
-
-        if (!grow((void **)&ids->ids, &room, ids->n_rows, ids->n_columns, sizeof *ids->ids))
-            rc = prog_no_memory();
-        rewind(file);
-    }
-    if (rc == PROG_DONE && ids->ids != NULL)
-        rc = read_lines(ids, file, path, false, &line, &line_room);
-    free(line);
-    (void)fclose(file);
-    return rc;
+    if (rc != PROG_DONE || ids->n_rows == 0 || ids->n_columns == 0)
+        return rc;
+    if (!grow((void **)&ids->ids, &room, ids->n_rows, ids->n_columns, sizeof *ids->ids))
+        return prog_no_memory();
+    return read_lines(ids, context, path, false);
 }
 
 int prog_ids_read(prog_ids *ids, thr_context *context, const char *path) {
@@ -148,7 +145,7 @@ int prog_ids_read(prog_ids *ids, thr_context *context, const char *path) {
 
     *ids = (prog_ids){.ids = NULL};
     if (length > 6 && strcmp(path + length - 6, ".jsonl") == 0)
-        return read_jsonl(ids, path);
+        return read_jsonl(ids, context, path);
     return read_matrix(ids, context, path);
 }
 

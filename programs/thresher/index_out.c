@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "hits_words.h"
 #include "json.h"
 #include "talk.h"
 
@@ -46,7 +47,7 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
 }
 
 /* Open what was built and say how large it became. */
-static int report(const program *run, const char *dir, double seconds) {
+static int report(const program *run, const char *dir, const char *features, double seconds) {
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
     thr_index_info info;
@@ -60,6 +61,8 @@ static int report(const program *run, const char *dir, double seconds) {
               prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? " and a model of " : "",
               prog_model_bytes(index) > 0 ? prog_bytes((double)prog_model_bytes(index)).text : "",
               prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
+    if (features != NULL)
+        prog_hits_note_weighed(run, thr_index_hits(index), 0, features);
     if (run->globals.json) {
         prog_json json = prog_json_to(stdout);
 
@@ -81,7 +84,7 @@ int prog_build_index(program *run, const char *dir, thr_reader *rows, const thr_
     prog_detail("building with %" PRIu32 " threads, CPU level %s", thr_context_threads(run->context),
                 thr_isa_name(thr_context_isa(run->context)));
     if (thr_index_build(run->context, dir, rows, build, &err) != THR_OK)
-        return prog_failed(&err);
+        return prog_failed_to_build(&err);
     prog_progress_end();
-    return report(run, dir, prog_seconds() - start);
+    return report(run, dir, build->features_path, prog_seconds() - start);
 }

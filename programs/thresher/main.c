@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "out.h"
 #include "program.h"
 #include "talk.h"
 
@@ -42,7 +43,9 @@ static int run_command(program *run) {
     options.device = run->globals.device;
     if (thr_context_create(&options, &run->context, &err) != THR_OK)
         return prog_failed(&err);
-    rc = run->command->run(run, run->values);
+    rc = prog_check_outputs(run);
+    if (rc == PROG_DONE)
+        rc = run->command->run(run, run->values);
     thr_context_free(run->context);
     return rc;
 }
@@ -50,6 +53,7 @@ static int run_command(program *run) {
 static int work(program *run, int argc, char **argv) {
     int rc = prog_parse(run, argc, argv);
 
+    run->globals.verbose = run->globals.verbose && !run->globals.quiet;
     prog_talk_setup(run->globals.quiet, run->globals.verbose);
     if (rc != PROG_DONE)
         return rc;

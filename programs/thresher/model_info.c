@@ -7,6 +7,7 @@
 
 #include "dual.h"
 #include "rank_model_info.h"
+#include "plain.h"
 #include "talk.h"
 
 /* "3 bits" or "float32", what a side of a model gives a dimension */
@@ -76,7 +77,7 @@ static void print_json(const char *path, const thr_tower *tower) {
 static void print_text(const char *path, const thr_tower *tower) {
     const thr_tower_info model = thr_tower_get_info(tower);
 
-    (void)printf("file        %s\n", path);
+    prog_line("file        %s", path);
     (void)printf("model       %s\n", prog_model_line(tower).text);
     (void)printf("texts       the first %s words, pooled in %" PRIu32 " dimensions\n",
                  prog_exact(model.config.max_words).text, model.config.n_pooled);

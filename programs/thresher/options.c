@@ -70,7 +70,7 @@ static bool has_name(const prog_option *option, const char *name, size_t length)
 
 /* The option of that name, or of that letter when name is NULL; the command's own go first. */
 static const prog_option *find(const program *run, const char *name, size_t length, char letter) {
-    const prog_option *tables[] = {run->command != NULL ? run->command->options : NULL, prog_global_options};
+    const prog_option *tables[] = {run->command != NULL ? run->command->options.table : NULL, prog_global_options};
 
     for (size_t t = 0; t < 2; t++)
         for (const prog_option *o = tables[t]; o != NULL && prog_option_is(o); o++)
@@ -252,17 +252,17 @@ static int store_fallbacks(program *run, const prog_option *table) {
 }
 
 bool prog_is_given(const program *run, const char *name) {
-    const prog_option *table = run->command->options;
+    const prog_option *table = run->command->options.table;
 
     for (size_t i = 0; prog_option_is(&table[i]); i++)
-        if (table[i].name != NULL && strcmp(table[i].name, name) == 0)
+        if (has_name(&table[i], name, strlen(name)) || (name[1] == '\0' && has_letter(&table[i], name[0])))
             return (run->given >> i & 1) != 0;
     return false;
 }
 
 /* Say so when an option of the command goes not together with one that was given before. */
 static int check_group(const program *run, const prog_option *option) {
-    const prog_option *table = run->command->options;
+    const prog_option *table = run->command->options.table;
 
     if (option->group == 0)
         return PROG_DONE;
@@ -279,7 +279,7 @@ static int check_group(const program *run, const prog_option *option) {
 static int mark(program *run, const prog_option *option) {
     if (run->command == NULL || is_global(option))
         return PROG_DONE;
-    run->given |= UINT64_C(1) << (option - run->command->options);
+    run->given |= UINT64_C(1) << (option - run->command->options.table);
     return check_group(run, option);
 }
 
@@ -288,7 +288,7 @@ static int mark(program *run, const prog_option *option) {
 static int unknown_option(const program *run, const char *word, size_t length) {
     char name[80];
     prog_nearest nearest;
-    const prog_option *tables[] = {run->command != NULL ? run->command->options : NULL, prog_global_options};
+    const prog_option *tables[] = {run->command != NULL ? run->command->options.table : NULL, prog_global_options};
 
     (void)snprintf(name, sizeof name, "%.*s", (int)(length < 70 ? length : 70), word);
     nearest = prog_nearest_to(name + (name[1] == '-' ? 2 : 1));
@@ -374,7 +374,7 @@ static int choose(program *run, const prog_command *command) {
     run->values = calloc(1, command->values_size);
     if (run->values == NULL)
         return prog_no_memory();
-    return store_fallbacks(run, command->options);
+    return store_fallbacks(run, command->options.table);
 }
 
 /* The first word is no noun: it may be misspelt, or a verb whose noun is missing. */
@@ -441,6 +441,10 @@ static int read_verb(program *run, const char *word) {
 static int read_word(program *run, const char *word, size_t *n_arguments) {
     const prog_argument *arguments;
 
+    if (run->command == NULL && strcmp(word, "help") == 0) { /* `thresher help index` is `thresher index --help` */
+        run->globals.help = true;
+        return PROG_DONE;
+    }
     if (run->noun == NULL)
         return read_noun(run, word);
     if (run->command == NULL)
@@ -479,8 +483,8 @@ static int check_complete(program *run) {
             return PROG_WRONG_WORDS;
         }
     }
-    for (const prog_option *o = run->command->options; prog_option_is(o); o++) {
-        if (!o->required || (run->given >> (o - run->command->options) & 1) != 0)
+    for (const prog_option *o = run->command->options.table; prog_option_is(o); o++) {
+        if (!o->required || (run->given >> (o - run->command->options.table) & 1) != 0)
             continue;
         if (o->letter != 0)
             prog_error("-%c %s is missing; %s", o->letter, o->value, prog_see_help(run));
@@ -514,7 +518,7 @@ int prog_parse(program *run, int argc, char **argv) {
 void prog_parse_free(program *run) {
     if (run->values == NULL)
         return;
-    for (const prog_option *o = run->command->options; prog_option_is(o); o++)
+    for (const prog_option *o = run->command->options.table; prog_option_is(o); o++)
         if (o->kind == PROG_LIST)
             free((void *)((prog_list *)(void *)((char *)run->values + o->offset))->items);
     for (const prog_argument *a = run->command->arguments; a->name != NULL; a++)

@@ -28,8 +28,14 @@ typedef enum prog_kind {
 
 #define PROG_NO_CHOICE SIZE_MAX
 
-/* What a value names, for the shell's completion. */
-typedef enum prog_names { PROG_NAMES_NOTHING, PROG_NAMES_FILE, PROG_NAMES_DIR } prog_names;
+/* What a value names, for the shell's completion, and so that no output replaces an input (out.h). */
+typedef enum prog_names {
+    PROG_NAMES_NOTHING,
+    PROG_NAMES_FILE, /* an input */
+    PROG_NAMES_DIR,
+    PROG_NAMES_OUTPUT, /* a file to write */
+    PROG_NAMES_START,  /* an input that the output goes on from, and may replace */
+} prog_names;
 
 typedef struct prog_list {
     const char **items;
@@ -58,6 +64,22 @@ typedef struct prog_option {
 #define PROG_OPTIONS_END                                                                                               \
     { .name = NULL, .letter = 0 }
 
+/* A command's table. program.given has a bit an option: a longer table does not compile. */
+enum { PROG_MAX_OPTIONS = 64 };
+
+typedef struct prog_options {
+    const prog_option *table;
+} prog_options;
+
+#define PROG_OPTIONS(array)                                                                                            \
+    {                                                                                                                  \
+        (array) + 0 * sizeof(struct {                                                                                  \
+                      _Static_assert(sizeof(array) / sizeof(array)[0] <= PROG_MAX_OPTIONS + 1,                         \
+                                     "too many options: widen given");                                                 \
+                      char unused;                                                                                     \
+                  })                                                                                                   \
+    }
+
 typedef struct prog_argument {
     const char *name; /* "VECTORS"; NULL ends the table */
     const char *help;
@@ -66,6 +88,53 @@ typedef struct prog_argument {
     bool required;
     bool many; /* the last one: all words that are left, and one at least where it is required */
 } prog_argument;
+
+/* ------------------------------------------------------------------------------------------------ shared options */
+
+/* Entries of an option table: PLACE is offsetof the value in the command's struct. Braces may hold more behind them. */
+
+/* How many to find. */
+#define PROG_K_OPTION(place, what)                                                                                     \
+    .letter = 'k', .kind = PROG_COUNT, .value = "N", .least = 1, .fallback = "10", .help = (what), .offset = (place)
+
+/* Where answers go (results.h). */
+#define PROG_RESULTS_OPTION(place, more)                                                                               \
+    .name = "output", .letter = 'o', .kind = PROG_TEXT, .value = "FILE", .names = PROG_NAMES_OUTPUT,                   \
+    .help = "write .ivecs, .jsonl or .trec instead of a table" more, .offset = (place)
+
+/* A file that is read. */
+#define PROG_FILE_OPTION(spelt, place, what)                                                                           \
+    .name = (spelt), .kind = PROG_TEXT, .value = "FILE", .names = PROG_NAMES_FILE, .help = (what), .offset = (place)
+
+/* The file that is made. */
+#define PROG_NEW_FILE_OPTION(takes, place, what)                                                                       \
+    .name = "output", .letter = 'o', .kind = PROG_TEXT, .value = (takes), .names = PROG_NAMES_OUTPUT,                  \
+    .required = true, .help = (what), .offset = (place)
+
+#define PROG_FLAG_OPTION(spelt, place, what) .name = (spelt), .kind = PROG_FLAG, .help = (what), .offset = (place)
+
+#define PROG_FORCE_OPTION(place)                                                                                       \
+    PROG_FLAG_OPTION("force", place, "replace an existing file of the same kind when the new one is complete")
+
+#define PROG_TEXT_OPTION(spelt, takes, place, what)                                                                    \
+    .name = (spelt), .kind = PROG_TEXT, .value = (takes), .help = (what), .offset = (place)
+
+#define PROG_COUNT_OPTION(spelt, takes, place, what)                                                                   \
+    .name = (spelt), .kind = PROG_COUNT, .value = (takes), .help = (what), .offset = (place)
+
+#define PROG_REAL_OPTION(spelt, takes, place, what)                                                                    \
+    .name = (spelt), .kind = PROG_REAL, .value = (takes), .help = (what), .offset = (place)
+
+#define PROG_LIST_OPTION(spelt, takes, place, what)                                                                    \
+    .name = (spelt), .kind = PROG_LIST, .value = (takes), .help = (what), .offset = (place)
+
+#define PROG_CHOICE_OPTION(spelt, takes, of, place, what)                                                              \
+    .name = (spelt), .kind = PROG_CHOICE, .value = (takes), .choices = (of), .help = (what), .offset = (place)
+
+#define PROG_ARGUMENT(spelt, what_names, place, what)                                                                  \
+    .name = (spelt), .names = (what_names), .help = (what), .offset = (place)
+
+/* ------------------------------------------------------------------------------------------------ use */
 
 /* Whether an entry is not the end of its table. */
 bool prog_option_is(const prog_option *option);
@@ -85,7 +154,7 @@ const char *prog_see_help(const struct program *run);
  */
 int prog_parse(struct program *run, int argc, char **argv);
 
-/* Whether the command line has the option of this name, of the command's own. */
+/* Whether the command line has the option of this name, or of this letter, of the command's own. */
 bool prog_is_given(const struct program *run, const char *name);
 
 /* Free what prog_parse allocated. */

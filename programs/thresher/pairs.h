@@ -15,40 +15,21 @@ typedef struct prog_pairs_values {
 
 /* Entries of an option table; values is the member of that type in the command's struct. */
 #define PROG_PAIRS_OPTIONS(type, values)                                                                               \
-    {.name = "query-column",                                                                                           \
-     .kind = PROG_COUNT,                                                                                               \
-     .value = "N",                                                                                                     \
-     .least = 1,                                                                                                       \
-     .most = UINT32_MAX,                                                                                               \
-     .fallback = "1",                                                                                                  \
-     .help = "the column of PAIRS that queries stand in, from 1",                                                      \
-     .offset = offsetof(type, values.query_column)},                                                                   \
-        {.name = "item-column",                                                                                        \
-         .kind = PROG_COUNT,                                                                                           \
-         .value = "N",                                                                                                 \
-         .least = 1,                                                                                                   \
-         .most = UINT32_MAX,                                                                                           \
-         .fallback = "2",                                                                                              \
-         .help = "the column of PAIRS that items stand in",                                                            \
-         .offset = offsetof(type, values.item_column)},                                                                \
-        {.name = "label-column",                                                                                       \
-         .kind = PROG_COUNT,                                                                                           \
-         .value = "N",                                                                                                 \
-         .least = 1,                                                                                                   \
-         .most = UINT32_MAX,                                                                                           \
-         .help = "a column of numbers that say how good a pair is (default: all pairs are good)",                      \
-         .offset = offsetof(type, values.label_column)},                                                               \
-        {.name = "least-label",                                                                                        \
-         .kind = PROG_REAL,                                                                                            \
-         .value = "X",                                                                                                 \
-         .least_real = -INFINITY,                                                                                      \
-         .fallback = "1",                                                                                              \
-         .help = "pairs with a label of less are bad",                                                                 \
-         .offset = offsetof(type, values.least_label)},                                                                \
-        {.name = "header",                                                                                             \
-         .kind = PROG_FLAG,                                                                                            \
-         .help = "the first row of PAIRS names its columns",                                                           \
-         .offset = offsetof(type, values.header)},
+    {PROG_COUNT_OPTION("query-column", "N", offsetof(type, values.query_column),                                       \
+                       "the column of PAIRS that queries stand in, from 1"),                                           \
+     .least = 1, .most = UINT32_MAX, .fallback = "1"},                                                                 \
+        {PROG_COUNT_OPTION("item-column", "N", offsetof(type, values.item_column),                                     \
+                           "the column of PAIRS that items stand in"),                                                 \
+         .least = 1, .most = UINT32_MAX, .fallback = "2"},                                                             \
+        {PROG_COUNT_OPTION("label-column", "N", offsetof(type, values.label_column),                                   \
+                           "a column of numbers that say how good a pair is (default: all pairs are good)"),           \
+         .least = 1, .most = UINT32_MAX},                                                                              \
+        {PROG_REAL_OPTION("least-label", "X", offsetof(type, values.least_label),                                      \
+                          "pairs with a label of less are bad"),                                                       \
+         .least_real = -INFINITY, .fallback = "1"},                                                                    \
+    {                                                                                                                  \
+        PROG_FLAG_OPTION("header", offsetof(type, values.header), "the first row of PAIRS names its columns")          \
+    }
 
 static inline thr_pairs_format prog_pairs_format(const prog_pairs_values *values) {
     return (thr_pairs_format){.query_column = (uint32_t)values->query_column,

@@ -43,7 +43,7 @@ typedef struct prog_command {
     const char *summary; /* a line without full stop */
     const char *text;    /* paragraphs, separated by an empty line */
     const prog_argument *arguments;
-    const prog_option *options;
+    prog_options options;
     size_t values_size;          /* size of the struct that the offsets of both tables point into */
     const char *const *examples; /* command lines, ended by NULL */
     int (*run)(struct program *program, const void *values);

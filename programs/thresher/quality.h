@@ -22,29 +22,20 @@ extern const char *const prog_ties[];
      .fallback = "10",                                                                                                 \
      .help = "ranks that count for NDCG, ERR and precision; 0: all",                                                   \
      .offset = offsetof(type, values.k)},                                                                              \
-        {.name = "convention",                                                                                         \
-         .kind = PROG_CHOICE,                                                                                          \
-         .value = "NAME",                                                                                              \
-         .choices = prog_conventions,                                                                                  \
-         .fallback = "lightgbm",                                                                                       \
-         .help = "whose NDCG. letor counts queries without a gain, or of fewer than -k rows, as 0, and "               \
-                 "discounts by 1, 1, then 1 / log2(rank); the others by 1 / log2(1 + rank). lightgbm and "             \
-                 "xgboost count queries without a gain as 1, xgboost-minus as 0; in MAP and MRR, too",                 \
-         .offset = offsetof(type, values.convention)},                                                                 \
-        {.name = "gain",                                                                                               \
-         .kind = PROG_CHOICE,                                                                                          \
-         .value = "exponential|linear",                                                                                \
-         .choices = prog_gains,                                                                                        \
-         .fallback = "exponential",                                                                                    \
-         .help = "what a label is worth: 2^label - 1, for labels up to 31, or the label",                              \
-         .offset = offsetof(type, values.gain)},                                                                       \
-        {.name = "ties",                                                                                               \
-         .kind = PROG_CHOICE,                                                                                          \
-         .value = "wrong|right",                                                                                       \
-         .choices = prog_ties,                                                                                         \
-         .fallback = "wrong",                                                                                          \
-         .help = "what pairs of equal scores count as in pairwise accuracy; SVMrank and LIBLINEAR have them right",    \
-         .offset = offsetof(type, values.ties)},
+        {PROG_CHOICE_OPTION("convention", "NAME", prog_conventions, offsetof(type, values.convention),                 \
+                            "whose NDCG. letor counts queries without a gain, or of fewer than -k rows, as 0, and "    \
+                            "discounts by 1, 1, then 1 / log2(rank); the others by 1 / log2(1 + rank). lightgbm and "  \
+                            "xgboost count queries without a gain as 1, xgboost-minus as 0; in MAP and MRR, too"),     \
+         .fallback = "lightgbm"},                                                                                      \
+        {PROG_CHOICE_OPTION("gain", "exponential|linear", prog_gains, offsetof(type, values.gain),                     \
+                            "what a label is worth: 2^label - 1, for labels up to 31, or the label"),                  \
+         .fallback = "exponential"},                                                                                   \
+    {                                                                                                                  \
+        PROG_CHOICE_OPTION(                                                                                            \
+            "ties", "wrong|right", prog_ties, offsetof(type, values.ties),                                             \
+            "what pairs of equal scores count as in pairwise accuracy; SVMrank and LIBLINEAR have them right"),        \
+            .fallback = "wrong"                                                                                        \
+    }
 
 /* Judge scores, one a row of the ranking's view, and print it. where names what was judged, for messages. */
 int prog_quality_judge(const program *run, const prog_quality_values *values, const thr_ranking *ranking,

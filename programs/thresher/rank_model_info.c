@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "json.h"
+#include "plain.h"
 #include "talk.h"
 
 enum { SHOWN = 5 }; /* of the weights, the largest first */
@@ -28,12 +29,19 @@ static uint32_t find_largest(const double *weights, uint32_t n, uint32_t largest
     return found;
 }
 
+/* Squares are of weights times a power of two, so that those of large and small ones can be numbers. */
 static double length_of(const double *weights, uint32_t n) {
-    double sum = 0;
+    double most = 0, sum = 0;
+    int exponent = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        sum += weights[i] * weights[i];
-    return sqrt(sum);
+        most = fmax(most, fabs(weights[i]));
+    (void)frexp(most, &exponent);
+    for (uint32_t i = 0; i < n; i++) {
+        const double weight = ldexp(weights[i], -exponent);
+        sum += weight * weight;
+    }
+    return ldexp(sqrt(sum), exponent);
 }
 
 static void print_json(const char *path, const double *weights, uint32_t n) {
@@ -52,7 +60,7 @@ static void print_text(const char *path, const double *weights, uint32_t n) {
     uint32_t largest[SHOWN];
     const uint32_t shown = find_largest(weights, n, largest);
 
-    (void)printf("file        %s\n", path);
+    prog_line("file        %s", path);
     (void)printf("model       linear ranking, %s %s\n", prog_exact(n).text, n == 1 ? "feature" : "features");
     (void)printf("length      %.6g\n", length_of(weights, n));
     for (uint32_t i = 0; i < shown; i++)

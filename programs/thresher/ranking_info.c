@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "endings.h"
 #include "json.h"
+#include "plain.h"
 #include "talk.h"
 
 static bool ends_at(const char *path, size_t length, const char *end) {
@@ -81,19 +83,22 @@ static void print_json(const char *path, const thr_ranking_view *view, const ran
 }
 
 static void print_text(const char *path, const thr_ranking_view *view, const ranking_facts *facts) {
-    (void)printf("file        %s\n", path);
+    const bool packed = prog_ends_with(path, ".gz") || prog_ends_with(path, ".xz");
+    const int length = (int)strlen(path) - (packed ? 3 : 0); /* of what .query follows */
+
+    prog_line("file        %s", path);
     (void)printf("rows        %s\n", prog_exact(view->n_rows).text);
     if (view->has_queries)
         (void)printf("queries     %s, of %s to %s rows\n", prog_exact(view->n_queries).text,
                      prog_exact(facts->smallest_query).text, prog_exact(facts->largest_query).text);
     else
-        (void)printf("queries     none: no line has a qid, and no .query file stands beside it\n");
+        prog_line("queries     none: no line has a qid, and there is no file %.*s.query", length, path);
     (void)printf("pairs       %s of different labels\n", prog_exact(facts->n_pairs).text);
     (void)printf("labels      %.9g to %.9g\n", facts->least_label, facts->largest_label);
     (void)printf("features    %s, %s\n", prog_exact(view->n_features).text, view->dense != NULL ? "dense" : "sparse");
 }
 
-int prog_print_ranking(program *run, const char *path) {
+int prog_print_ranking(program *run, const char *path, bool *is) {
     thr_error err = {.status = THR_OK};
     thr_ranking_options how;
     thr_ranking *ranking = NULL;
@@ -103,8 +108,12 @@ int prog_print_ranking(program *run, const char *path) {
     thr_ranking_options_init(&how);
     how.without_queries = true;
     how.without_comments = true;
-    if (thr_ranking_open(run->context, path, &how, &ranking, &err) != THR_OK)
-        return prog_failed(&err);
+    const thr_status status = thr_ranking_open(run->context, path, &how, &ranking, &err);
+
+    if (is != NULL)
+        *is = status == THR_OK;
+    if (status != THR_OK)
+        return is != NULL ? PROG_DONE : prog_failed(&err);
     view = thr_ranking_get_view(ranking);
     facts = find_facts(&view);
     if (run->globals.json)

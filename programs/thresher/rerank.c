@@ -7,29 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "endings.h"
 #include "talk.h"
 
 static const char score_name[] = "score";
 
 /* ------------------------------------------------------------------------------------------------ words */
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), end_length = strlen(end);
-
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-static bool is_table(const char *path) {
-    static const char *const endings[] = {".tsv", ".csv", ".tsv.gz", ".csv.gz", ".tsv.xz", ".csv.xz"};
-
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        if (ends_with(path, endings[i]))
-            return true;
-    return false;
-}
-
 int prog_rerank_check(const program *run, const prog_rerank_values *values, uint64_t k, const char *output) {
-    const bool svm = output != NULL && ends_with(output, ".svm");
+    const bool svm = output != NULL && prog_ends_with(output, ".svm");
 
     if (values->model != NULL && values->columns == NULL)
         prog_error("--rank needs --rank-columns, which says what the model's features are; %s", prog_see_help(run));
@@ -40,7 +26,7 @@ int prog_rerank_check(const program *run, const prog_rerank_values *values, uint
     else if ((values->features != NULL || values->depth != 0) && values->columns == NULL)
         prog_error("--rank-features and --rank-depth need --rank-columns; %s", prog_see_help(run));
     else if (values->items != NULL &&
-             (values->items[0] == '\0' || values->features == NULL || !is_table(values->features)))
+             (values->items[0] == '\0' || values->features == NULL || !prog_is_table(values->features)))
         prog_error("--rank-items is a column of --rank-features FILE.tsv or .csv; %s", prog_see_help(run));
     else if (values->depth != 0 && values->model == NULL)
         prog_error("--rank-depth needs --rank MODEL; %s", prog_see_help(run));
@@ -360,7 +346,7 @@ int prog_rerank_open(prog_rerank *r, program *run, const prog_rerank_values *val
     if (rc == PROG_DONE)
         rc = allocate(r, n_items, most);
     if (rc == PROG_DONE && r->n_columns > 0)
-        rc = is_table(values->features) ? read_table(r, run, n_items) : read_matrix(r, run, n_items);
+        rc = prog_is_table(values->features) ? read_table(r, run, n_items) : read_matrix(r, run, n_items);
     return rc;
 }
 
@@ -387,6 +373,7 @@ int prog_rerank_answer(prog_rerank *r, uint64_t n, uint64_t *ids, float *scores)
     const size_t width = r->n_features;
     thr_error err = {.status = THR_OK};
     float *rows = r->rows;
+    const thr_matrix features = thr_matrix_f32(rows, n, r->n_features);
 
     for (uint64_t i = 0; i < n; i++) {
         fill_row(r, ids[i], scores[i], r->rows + i * width);
@@ -394,7 +381,7 @@ int prog_rerank_answer(prog_rerank *r, uint64_t n, uint64_t *ids, float *scores)
     }
     if (r->model == NULL)
         return PROG_DONE;
-    if (thr_rank_model_rerank(r->model, rows, r->n_features, (size_t)n, ids, r->scores, r->places, &err) != THR_OK)
+    if (thr_rank_model_rerank(r->model, &features, ids, r->scores, r->places, &err) != THR_OK)
         return prog_failed_at(r->values->model, &err);
     for (uint64_t i = 0; i < n; i++) {
         r->found[i] = scores[r->places[i]];

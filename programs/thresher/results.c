@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "program.h"
+#include "endings.h"
+#include "hits_query.h"
+#include "plain.h"
 #include "suggest.h"
 #include "talk.h"
 
@@ -23,13 +23,6 @@ static const struct {
 };
 
 enum { N_ENDINGS = sizeof endings / sizeof endings[0] };
-
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text);
-    size_t end_length = strlen(end);
-
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
 
 /* ------------------------------------------------------------------------------------------------ open and close */
 
@@ -46,104 +39,30 @@ static int wrong_ending(const char *path, size_t n_endings) {
     return PROG_WRONG_WORDS;
 }
 
-static int write_failed(const prog_results *results) {
-    prog_error("%s could not be written: %s", results->name, errno != 0 ? strerror(errno) : "a write failed");
-    return PROG_FAILED;
-}
-
-static int open_file(prog_results *results, const char *path) {
-    struct stat status;
-    size_t size = strlen(path) + sizeof ".tmp";
-
-    errno = 0;
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        results->file = fopen(path, "wb");
-        return results->file != NULL ? PROG_DONE : write_failed(results);
-    }
-    results->written = malloc(size);
-    if (results->written == NULL)
-        return prog_no_memory();
-    (void)snprintf(results->written, size, "%s.tmp", path);
-    errno = 0;
-    results->file = fopen(results->written, "wb");
-    if (results->file == NULL) {
-        int rc = write_failed(results);
-        free(results->written);
-        results->written = NULL;
-        return rc;
-    }
-    results->path = path;
-    return PROG_DONE;
-}
-
-int prog_results_open(prog_results *results, const char *path, bool json, prog_name_of *name_of, const void *named,
-                      bool features) {
+int prog_results_open(prog_results *results, const program *run, const char *path, prog_name_of *name_of,
+                      const void *named, bool features) {
     const size_t n_endings = features ? N_ENDINGS : N_ENDINGS - 1;
 
-    *results = (prog_results){.format = json ? PROG_FORMAT_JSON : PROG_FORMAT_TABLE,
-                              .file = stdout,
-                              .name = path != NULL ? path : "standard output",
-                              .name_of = name_of,
-                              .named = named};
+    *results = (prog_results){
+        .format = run->globals.json ? PROG_FORMAT_JSON : PROG_FORMAT_TABLE, .name_of = name_of, .named = named};
     if (path == NULL)
-        return PROG_DONE;
+        return prog_out_open(&results->out, run->context, NULL);
     for (size_t i = 0; i < n_endings; i++) {
-        if (!ends_with(path, endings[i].ending))
+        if (!prog_ends_with(path, endings[i].ending))
             continue;
         results->format = endings[i].format;
-        if (path[0] == '-' && strcmp(path + 1, endings[i].ending) == 0) {
-            results->name = "standard output";
-            return PROG_DONE;
-        }
-        results->file = NULL;
-        return open_file(results, path);
+        const bool is_stdout = path[0] == '-' && strcmp(path + 1, endings[i].ending) == 0;
+        results->is_file = !is_stdout;
+        return prog_out_open(&results->out, run->context, is_stdout ? NULL : path);
     }
     return wrong_ending(path, n_endings);
 }
 
-int prog_results_commit(prog_results *results) {
-    int rc = PROG_DONE;
-
-    if (results->file == NULL)
-        return PROG_DONE;
-    errno = 0;
-    if (fflush(results->file) != 0 || ferror(results->file))
-        rc = write_failed(results);
-    if (rc == PROG_DONE && results->path != NULL && fsync(fileno(results->file)) != 0)
-        rc = write_failed(results);
-    if (results->file != stdout) {
-        if (fclose(results->file) != 0 && rc == PROG_DONE)
-            rc = write_failed(results);
-        results->file = NULL;
-    }
-    if (rc == PROG_DONE && results->path != NULL) {
-        if (rename(results->written, results->path) != 0)
-            rc = write_failed(results);
-        else
-            results->path = NULL;
-    }
-    prog_results_drop(results);
-    return rc;
-}
-
-void prog_results_drop(prog_results *results) {
-    if (results->file != NULL && results->file != stdout)
-        (void)fclose(results->file);
-    results->file = NULL;
-    if (results->path != NULL)
-        (void)unlink(results->written);
-    results->path = NULL;
-    free(results->written);
-    results->written = NULL;
+int prog_results_close(prog_results *results, int rc) {
+    return prog_out_close(&results->out, rc);
 }
 
 /* ------------------------------------------------------------------------------------------------ formats */
-
-/* A name as a terminal may see it. */
-static void print_plain(FILE *file, const char *name) {
-    for (const char *c = name; *c != '\0'; c++)
-        (void)putc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, file);
-}
 
 static const char *name_of(const prog_results *results, uint64_t id) {
     return results->name_of != NULL ? results->name_of(results->named, id) : NULL;
@@ -157,7 +76,7 @@ static uint64_t first_match(const prog_answer *answer, uint64_t i) {
 static void put_matches(FILE *file, const prog_answer *answer, uint64_t i) {
     for (uint64_t m = first_match(answer, i); m < answer->match_ends[i]; m++) {
         (void)fputs(m == first_match(answer, i) ? "                    " : ", ", file);
-        print_plain(file, answer->matches[m].word);
+        prog_put_plain(file, answer->matches[m].word);
         (void)fprintf(file, " %g", (double)answer->matches[m].share);
     }
     if (answer->match_ends[i] > first_match(answer, i))
@@ -165,13 +84,13 @@ static void put_matches(FILE *file, const prog_answer *answer, uint64_t i) {
 }
 
 static void put_table(prog_results *results, const prog_answer *answer) {
-    FILE *file = results->file;
+    FILE *file = results->out.file;
 
     if (results->n_queries > 0)
         (void)putc('\n', file);
     if (answer->like != NULL || answer->text != NULL) {
         (void)fputs(answer->like != NULL ? "like " : "text ", file);
-        print_plain(file, answer->like != NULL ? answer->like : answer->text);
+        prog_put_plain(file, answer->like != NULL ? answer->like : answer->text);
         (void)putc('\n', file);
     } else {
         (void)fprintf(file, "query %" PRIu64 "\n", results->n_queries);
@@ -185,7 +104,7 @@ static void put_table(prog_results *results, const prog_answer *answer) {
         if (answer->log_probs != NULL)
             (void)fprintf(file, "%12.6f  ", (double)answer->log_probs[i]);
         if (name != NULL)
-            print_plain(file, name);
+            prog_put_plain(file, name);
         else
             (void)fprintf(file, "%" PRIu64, answer->ids[i]);
         (void)putc('\n', file);
@@ -219,8 +138,26 @@ static void put_json_log_probs(prog_json *json, const prog_answer *answer) {
     prog_json_key_count(json, "candidates", *answer->n_candidates);
 }
 
+/* The features of the query that no item has, where there are any. */
+static void put_json_unknown(prog_json *json, const prog_hits_query *query) {
+    bool is_open = false;
+
+    for (size_t i = 0; i < query->n; i++) {
+        if (query->features[i] != UINT32_MAX)
+            continue;
+        if (!is_open) {
+            prog_json_key(json, "unknown");
+            prog_json_open(json, '[');
+            is_open = true;
+        }
+        prog_json_text(json, prog_hits_query_word(query, i));
+    }
+    if (is_open)
+        prog_json_close(json, ']');
+}
+
 static void put_json(prog_results *results, const prog_answer *answer) {
-    prog_json json = prog_json_to(results->file);
+    prog_json json = prog_json_to(results->out.file);
 
     prog_json_open(&json, '{');
     prog_json_key_count(&json, "query", results->n_queries);
@@ -256,6 +193,8 @@ static void put_json(prog_results *results, const prog_answer *answer) {
     }
     if (answer->matches != NULL)
         put_json_matches(&json, answer);
+    if (answer->query != NULL)
+        put_json_unknown(&json, answer->query);
     if (answer->certified != NULL)
         prog_json_key_bool(&json, "certified", *answer->certified != 0);
     prog_json_close(&json, '}');
@@ -272,17 +211,17 @@ static int put_ivecs(prog_results *results, const prog_answer *answer) {
     for (uint64_t i = 0; i < answer->n; i++) {
         if (answer->ids[i] > INT32_MAX) {
             prog_error("%s: id %" PRIu64 " of query %" PRIu64 " does not fit the 32 bits of .ivecs; write .jsonl",
-                       results->name, answer->ids[i], results->n_queries);
+                       results->out.name, answer->ids[i], results->n_queries);
             return PROG_FAILED;
         }
     }
     if (answer->width > INT32_MAX) {
-        prog_error("%s: rows of %" PRIu64 " ids do not fit .ivecs; write .jsonl", results->name, answer->width);
+        prog_error("%s: rows of %" PRIu64 " ids do not fit .ivecs; write .jsonl", results->out.name, answer->width);
         return PROG_FAILED;
     }
-    put_int32(results->file, (uint32_t)answer->width);
+    put_int32(results->out.file, (uint32_t)answer->width);
     for (uint64_t i = 0; i < answer->width; i++)
-        put_int32(results->file, i < answer->n ? (uint32_t)answer->ids[i] : UINT32_MAX);
+        put_int32(results->out.file, i < answer->n ? (uint32_t)answer->ids[i] : UINT32_MAX);
     return PROG_DONE;
 }
 
@@ -290,13 +229,13 @@ static int put_ivecs(prog_results *results, const prog_answer *answer) {
 static int check_word(const prog_results *results, const char *word) {
     if (word[0] != '\0' && strpbrk(word, " \t\v\f\r\n") == NULL)
         return PROG_DONE;
-    prog_error("%s: the name \"%s\" is empty or holds a blank, which %s cannot write; write .jsonl", results->name,
+    prog_error("%s: the name \"%s\" is empty or holds a blank, which %s cannot write; write .jsonl", results->out.name,
                word, results->format == PROG_FORMAT_SVM ? ".svm" : ".trec");
     return PROG_FAILED;
 }
 
 static int put_trec(prog_results *results, const prog_answer *answer) {
-    FILE *file = results->file;
+    FILE *file = results->out.file;
     char query[24];
 
     (void)snprintf(query, sizeof query, "%" PRIu64, results->n_queries);
@@ -319,7 +258,7 @@ static int put_trec(prog_results *results, const prog_answer *answer) {
 
 /* Rows without a label yet: 0. A value has all digits that a float32 needs. */
 static int put_svm(prog_results *results, const prog_answer *answer) {
-    FILE *file = results->file;
+    FILE *file = results->out.file;
 
     for (uint64_t i = 0; i < answer->n; i++) {
         const char *name = name_of(results, answer->ids[i]);
@@ -363,8 +302,8 @@ int prog_results_put(prog_results *results, const prog_answer *answer) {
         rc = put_trec(results, answer);
         break;
     }
-    if (rc == PROG_DONE && ferror(results->file))
-        rc = write_failed(results);
+    if (rc == PROG_DONE && ferror(results->out.file))
+        rc = prog_out_failed(&results->out);
     results->n_queries++;
     return rc;
 }

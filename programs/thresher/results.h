@@ -3,23 +3,23 @@
  * results.h - where the answers of a search go: a table or JSON on standard output, or a file by its ending.
  *
  *   .ivecs   int32 number of ids, then the ids; rows that are short are filled up with -1
- *   .jsonl   {"query":0,"ids":[...],"scores":[...],"names":[...],"certified":true,"matches":[{...}]} a line
+ *   .jsonl   {"query":0,"ids":[...],"scores":[...],"names":[...],"certified":true,"matches":[{...}]} a line; of queries
+ *            with features that no item has also "unknown":["feature",...]
  *   .trec    query Q0 item rank score thresher
  *   .svm     0 qid:query 1:number 2:number ... # docid = item, where answers have features: rows to be labelled
  *
- * "-.jsonl" and the like write to standard output. A file is written as FILE.tmp and renamed when all is in it;
- * what is no regular file (a pipe, a device) is written directly.
+ * "-.jsonl" and the like write to standard output.
  */
 #ifndef THRESHER_PROGRAM_RESULTS_H
 #define THRESHER_PROGRAM_RESULTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include <thresher/thresher.h>
 
 #include "json.h"
+#include "out.h"
 
 typedef enum prog_format {
     PROG_FORMAT_TABLE,
@@ -34,10 +34,8 @@ typedef const char *prog_name_of(const void *named, uint64_t id);
 
 typedef struct prog_results {
     prog_format format;
-    FILE *file;
-    const char *path;      /* the name it gets in the end; NULL: standard output, or written directly */
-    char *written;         /* the name it has until then */
-    const char *name;      /* for messages */
+    prog_out out;
+    bool is_file;          /* not standard output */
     prog_name_of *name_of; /* NULL: items have ids alone */
     const void *named;
     uint64_t n_queries; /* written so far */
@@ -55,36 +53,34 @@ typedef struct prog_answer {
     const char *text; /* the text it is, or NULL */
     const uint64_t *ids;
     const float *scores;
-    uint64_t n;                   /* ids there are */
-    uint64_t width;               /* ids there could be, at least 1 */
-    const uint8_t *certified;     /* whether it is certainly the exact one; NULL: not known */
-    const prog_match *matches;    /* item i's are matches[match_ends[i - 1]] to matches[match_ends[i] - 1], from 0; */
-    const uint64_t *match_ends;   /* NULL: not asked for */
-    const float *features;        /* n x n_features, or NULL */
-    uint32_t n_features;          /* of each item */
-    const float *found_scores;    /* the search's, where another order was given; or NULL */
-    const float *log_probs;       /* of words, or NULL: items have none */
-    const char *normaliser;       /* with log_probs: over which words they are, ... */
-    const uint32_t *n_candidates; /* ... and how many were scored */
+    uint64_t n;                 /* ids there are */
+    uint64_t width;             /* ids there could be, at least 1 */
+    const uint8_t *certified;   /* whether it is certainly the exact one; NULL: not known */
+    const prog_match *matches;  /* item i's are matches[match_ends[i - 1]] to matches[match_ends[i] - 1], from 0; */
+    const uint64_t *match_ends; /* NULL: not asked for */
+    const struct prog_hits_query *query; /* its features, or NULL */
+    const float *features;               /* n x n_features, or NULL */
+    uint32_t n_features;                 /* of each item */
+    const float *found_scores;           /* the search's, where another order was given; or NULL */
+    const float *log_probs;              /* of words, or NULL: items have none */
+    const char *normaliser;              /* with log_probs: over which words they are, ... */
+    const uint32_t *n_candidates;        /* ... and how many were scored */
 } prog_answer;
 
 /*
- * path is what -o says, NULL for standard output, where json chooses JSON instead of the table. name_of may be NULL.
+ * path is what -o says, NULL for standard output, where --json chooses JSON instead of the table. name_of may be NULL.
  * features: whether answers have them, so that they can be .svm. Answers PROG_DONE or an exit code after having said
  * what is wrong.
  */
-int prog_results_open(prog_results *results, const char *path, bool json, prog_name_of *name_of, const void *named,
-                      bool features);
+int prog_results_open(prog_results *results, const struct program *run, const char *path, prog_name_of *name_of,
+                      const void *named, bool features);
 
 /* Whether what is written says which answers are certified. */
 bool prog_results_show_certified(const prog_results *results);
 
 int prog_results_put(prog_results *results, const prog_answer *answer);
 
-/* Finish and give the file its name. */
-int prog_results_commit(prog_results *results);
-
-/* Throw away what is not committed. May be called at any time after prog_results_open, also twice. */
-void prog_results_drop(prog_results *results);
+/* Give the file its name where rc is PROG_DONE, else throw away what is written. As prog_out_close. */
+int prog_results_close(prog_results *results, int rc);
 
 #endif

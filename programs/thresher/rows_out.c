@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "program.h"
 #include "talk.h"
@@ -43,11 +41,6 @@ bool prog_names_rows(const char *path) {
     return find(path, THR_DTYPE_F32) >= 0 || find(path, THR_DTYPE_U8) >= 0;
 }
 
-static int cannot(const prog_rows_out *out) {
-    prog_error("cannot write %s: %s", out->path, strerror(errno));
-    return PROG_FAILED;
-}
-
 static void put_u32(unsigned char *place, uint64_t value) {
     for (int i = 0; i < 4; i++)
         place[i] = (unsigned char)(value >> 8 * i);
@@ -67,61 +60,40 @@ static bool write_header(prog_rows_out *out) {
                                out->dtype == THR_DTYPE_F32 ? "<f4" : "|u1", out->n_rows, out->n_dims);
         npy[sizeof npy_lead + (size_t)n] = ' ';
         npy[NPY_HEADER - 1] = '\n';
-        return fwrite(npy, NPY_HEADER, 1, out->file) == 1;
+        return fwrite(npy, NPY_HEADER, 1, out->out.file) == 1;
     case PROG_ROWS_BIN:
         put_u32(bin, out->n_rows);
         put_u32(bin + 4, out->n_dims);
-        return fwrite(bin, sizeof bin, 1, out->file) == 1;
+        return fwrite(bin, sizeof bin, 1, out->out.file) == 1;
     default:
         return true;
     }
 }
 
-/* A plain file appears when it is whole; what is none, a pipe say, is written to as it is. */
-static int open_file(prog_rows_out *out) {
-    const size_t size = strlen(out->path) + sizeof ".tmp";
-    struct stat status;
-
-    if (stat(out->path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        if (out->format != PROG_ROWS_VECS) {
-            prog_error("%s: is no plain file: use .fvecs or .bvecs, whose header does not tell how many rows follow",
-                       out->path);
-            return PROG_WRONG_WORDS;
-        }
-        out->file = fopen(out->path, "wb");
-        return out->file != NULL ? PROG_DONE : cannot(out);
-    }
-    out->written = malloc(size);
-    if (out->written == NULL)
-        return prog_no_memory();
-    (void)snprintf(out->written, size, "%s.tmp", out->path);
-    out->file = fopen(out->written, "wb");
-    return out->file != NULL ? PROG_DONE : cannot(out);
-}
-
-int prog_rows_out_open(prog_rows_out *out, const char *path, thr_dtype dtype, uint32_t n_dims) {
+int prog_rows_out_open(prog_rows_out *out, thr_context *context, const char *path, thr_dtype dtype, uint32_t n_dims) {
     const int found = find(path, dtype);
-    int rc = PROG_DONE;
 
-    *out = (prog_rows_out){.path = path, .dtype = dtype, .n_dims = n_dims};
+    *out = (prog_rows_out){.dtype = dtype, .n_dims = n_dims};
     if (found < 0) {
         prog_error("%s: the ending must be %s", path,
                    dtype == THR_DTYPE_F32 ? ".npy, .fbin or .fvecs" : ".npy, .u8bin or .bvecs for packed codes");
         return PROG_WRONG_WORDS;
     }
     out->format = endings[found].format;
-    if (path[0] != '-' || strcmp(path + 1, endings[found].ending) != 0)
-        rc = open_file(out);
-    else if (out->format == PROG_ROWS_VECS)
-        out->file = stdout;
-    else {
+    const bool is_stdout = path[0] == '-' && strcmp(path + 1, endings[found].ending) == 0;
+
+    if (is_stdout && out->format != PROG_ROWS_VECS) {
         prog_error("%s: its header tells the number of rows, which is known at the end: use %s, or a file", path,
                    dtype == THR_DTYPE_F32 ? "-.fvecs" : "-.bvecs");
-        rc = PROG_WRONG_WORDS;
+        return PROG_WRONG_WORDS;
     }
-    if (rc == PROG_DONE && !write_header(out))
-        rc = cannot(out);
-    return rc;
+    if (prog_out_is_stream(path) && out->format != PROG_ROWS_VECS) {
+        prog_error("%s: is no plain file: use .fvecs or .bvecs, whose header does not tell how many rows follow", path);
+        return PROG_WRONG_WORDS;
+    }
+    const int rc = prog_out_open(&out->out, context, is_stdout ? NULL : path);
+
+    return rc == PROG_DONE && !write_header(out) ? prog_out_failed(&out->out) : rc;
 }
 
 int prog_rows_out_write(prog_rows_out *out, const void *rows, uint64_t n_rows) {
@@ -130,41 +102,28 @@ int prog_rows_out_write(prog_rows_out *out, const void *rows, uint64_t n_rows) {
 
     put_u32(dims, out->n_dims);
     for (uint64_t r = 0; r < n_rows; r++) {
-        if ((out->format == PROG_ROWS_VECS && fwrite(dims, sizeof dims, 1, out->file) != 1) ||
-            fwrite((const char *)rows + r * size, size, 1, out->file) != 1)
-            return cannot(out);
+        if ((out->format == PROG_ROWS_VECS && fwrite(dims, sizeof dims, 1, out->out.file) != 1) ||
+            fwrite((const char *)rows + r * size, size, 1, out->out.file) != 1)
+            return prog_out_failed(&out->out);
     }
     out->n_rows += n_rows;
     return PROG_DONE;
 }
 
-/* The number of rows, now that it is known, and all on its way to the disk. */
-static bool finish(prog_rows_out *out) {
+/* The number of rows, now that it is known. */
+static bool finish_header(prog_rows_out *out) {
     if (out->format == PROG_ROWS_BIN && out->n_rows > UINT32_MAX) {
         errno = EFBIG;
         return false;
     }
-    if (out->written == NULL || out->format == PROG_ROWS_VECS)
-        return fflush(out->file) == 0;
-    rewind(out->file);
-    return write_header(out) && fflush(out->file) == 0;
+    if (out->format == PROG_ROWS_VECS)
+        return true;
+    rewind(out->out.file);
+    return write_header(out);
 }
 
-int prog_rows_out_close(prog_rows_out *out, bool keep) {
-    int rc = PROG_DONE;
-
-    if (out->file != NULL && keep && (!finish(out) || (out->written != NULL && fsync(fileno(out->file)) != 0)))
-        rc = cannot(out);
-    if (out->file != NULL && out->file != stdout && fclose(out->file) != 0 && keep && rc == PROG_DONE)
-        rc = cannot(out);
-    if (out->file != NULL && out->written != NULL) {
-        if (keep && rc == PROG_DONE && rename(out->written, out->path) != 0)
-            rc = cannot(out);
-        if (!keep || rc != PROG_DONE)
-            (void)unlink(out->written);
-    }
-    free(out->written);
-    out->file = NULL;
-    out->written = NULL;
-    return rc;
+int prog_rows_out_close(prog_rows_out *out, int rc) {
+    if (out->out.file != NULL && rc == PROG_DONE && !finish_header(out))
+        rc = prog_out_failed(&out->out);
+    return prog_out_close(&out->out, rc);
 }

@@ -10,16 +10,15 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include <thresher/thresher.h>
+
+#include "out.h"
 
 typedef enum prog_rows_format { PROG_ROWS_NPY, PROG_ROWS_BIN, PROG_ROWS_VECS } prog_rows_format;
 
 typedef struct prog_rows_out {
-    const char *path;
-    char *written; /* the name until it is whole; NULL for a pipe */
-    FILE *file;
+    prog_out out;
     prog_rows_format format;
     thr_dtype dtype; /* F32 or U8 */
     uint32_t n_dims;
@@ -30,10 +29,10 @@ typedef struct prog_rows_out {
 bool prog_names_rows(const char *path);
 
 /* PROG_DONE, or an exit code after saying what is wrong. */
-int prog_rows_out_open(prog_rows_out *out, const char *path, thr_dtype dtype, uint32_t n_dims);
+int prog_rows_out_open(prog_rows_out *out, thr_context *context, const char *path, thr_dtype dtype, uint32_t n_dims);
 int prog_rows_out_write(prog_rows_out *out, const void *rows, uint64_t n_rows);
 
-/* Finish the file, or with keep false leave what was there before. */
-int prog_rows_out_close(prog_rows_out *out, bool keep);
+/* Finish the file where rc is PROG_DONE, else leave what was there before; as prog_out_close. */
+int prog_rows_out_close(prog_rows_out *out, int rc);
 
 #endif

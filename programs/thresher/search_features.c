@@ -6,97 +6,96 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hits_values.h"
 #include "talk.h"
 
-static int open_batch(prog_features *f, uint64_t batch, thr_search_options *options) {
-    f->batch = batch;
-    f->queries = calloc((size_t)batch, sizeof *f->queries);
-    f->offsets = calloc((size_t)batch + 1, sizeof *f->offsets);
-    f->n_unknown = calloc((size_t)batch, sizeof *f->n_unknown);
-    if (f->queries == NULL || f->offsets == NULL || f->n_unknown == NULL)
-        return prog_no_memory();
-    f->options = options;
-    options->features = &f->view;
-    options->value = (thr_hits_value)f->values->value;
-    options->n_unknown = f->n_unknown;
-    return PROG_DONE;
+const char *const prog_value_forms[] = {"sum", "sigmoid", NULL};
+
+/* ------------------------------------------------------------------------------------------------ open */
+
+/* A misspelt word lets nothing through, and nothing else would show it. */
+static void note_unknown(const thr_hits_target *target) {
+    enum { SHOWN = 3 };
+    const char *word;
+
+    for (size_t i = 0; (word = thr_hits_target_unknown(target, i)) != NULL; i++) {
+        if (i == SHOWN) {
+            prog_note("--target: more of its words match no item; only the first 3 are shown");
+            return;
+        }
+        prog_note("--target: no item has the feature %.200s%s", word,
+                  strpbrk(word, "<>") != NULL
+                      ? "; a target does not compare values, it names features as items have them"
+                      : "");
+    }
 }
 
-static int open_lines(prog_features *f, program *run, const char *file) {
+int prog_features_open(prog_features *f, program *run, const prog_features_values *values, thr_hits *hits) {
     thr_error err = {.status = THR_OK};
-    f->name = file;
-    if (thr_reader_open(run->context, file, &f->lines, &err) != THR_OK)
-        return prog_failed(&err);
+
+    f->values = values;
+    f->hits = hits;
+    if (hits == NULL)
+        return PROG_DONE;
+    if (values->target != NULL) {
+        if (thr_hits_target_create(hits, values->target, &f->target, &err) != THR_OK)
+            return prog_failed_at("--target", &err);
+        note_unknown(f->target);
+        prog_detail("%s of %s items may be found", prog_exact(thr_hits_target_count(f->target)).text,
+                    prog_exact(thr_hits_get_info(hits).n_items).text);
+    }
+    return prog_hits_values_set(run, hits, values->multipliers, values->offsets);
+}
+
+int prog_features_from(prog_features *f, program *run, const char *file, const char *name, const prog_list *texts,
+                       const thr_dual *dual) {
+    thr_error err = {.status = THR_OK};
+
+    f->name = file != NULL ? file : name;
+    f->texts = texts;
+    f->dual = dual;
+    if (file == NULL)
+        return PROG_DONE;
+    if (thr_reader_open(run->context, file, &f->lines, &err) != THR_OK) {
+        if (name != NULL || err.status != THR_ENOTFOUND)
+            return prog_failed(&err);
+        prog_error("%s; --features takes a file here, a line of features a query", err.text);
+        return PROG_FAILED;
+    }
     if (thr_reader_get_shape(f->lines).dtype == THR_DTYPE_NONE)
         return PROG_DONE;
     prog_error("%s holds numbers; lines of features are wanted", file);
     return PROG_FAILED;
 }
 
-int prog_features_of_users(prog_features *f, program *run, const thr_index *index, const char *file,
-                           const prog_list *texts, uint64_t batch, thr_search_options *options) {
-    f->dual = thr_index_dual(index);
-    if (f->dual == NULL || f->hits == NULL || f->values->features != NULL) {
-        f->dual = NULL;
-        return PROG_DONE;
-    }
-    f->texts = texts;
-    f->name = "--text";
-    const int rc = file != NULL ? open_lines(f, run, file) : PROG_DONE;
-    return rc == PROG_DONE ? open_batch(f, batch, options) : rc;
+/* ------------------------------------------------------------------------------------------------ lines */
+
+static prog_line name_line(const prog_features *f, uint64_t line) {
+    prog_line name;
+
+    if (f->lines != NULL)
+        (void)snprintf(name.text, sizeof name.text, "%.200s: line %" PRIu64, f->name, line);
+    else
+        (void)snprintf(name.text, sizeof name.text, "%s", f->name != NULL ? f->name : "");
+    return name;
 }
 
-int prog_features_open(prog_features *f, program *run, const prog_features_values *values, thr_index *index,
-                       const char *dir, uint64_t batch, thr_search_options *options) {
-    thr_error err = {.status = THR_OK};
-    f->values = values;
-    f->hits = thr_index_hits(index);
-    if (f->hits == NULL && values->features == NULL && values->target == NULL)
-        return PROG_DONE;
-    if (f->hits == NULL) {
-        prog_error("%s was built without features: build it with thresher index build --features", dir);
-        return PROG_FAILED;
-    }
-    if (values->target != NULL && thr_hits_target_create(f->hits, values->target, &f->target, &err) != THR_OK)
-        return prog_failed_at("--target", &err);
-    options->target = f->target;
-    if (f->target != NULL)
-        prog_detail("%s of %s items may be found", prog_exact(thr_hits_target_count(f->target)).text,
-                    prog_exact(thr_hits_get_info(f->hits).n_items).text);
-    int rc = prog_hits_values_set(run, f->hits, values->multipliers, values->offsets);
-    if (rc != PROG_DONE || values->features == NULL)
-        return rc;
-    rc = open_lines(f, run, values->features);
-    return rc == PROG_DONE ? open_batch(f, batch, options) : rc;
-}
-
-/* Room for n features of all queries together. */
-static int reserve(prog_features *f, size_t n) {
-    if (n <= f->capacity)
-        return PROG_DONE;
-    const size_t capacity = 2 * n;
-    uint32_t *features = realloc(f->features, capacity * sizeof *features);
-    if (features != NULL)
-        f->features = features;
-    float *weights = realloc(f->weights, capacity * sizeof *weights);
-    if (weights != NULL)
-        f->weights = weights;
-    if (features == NULL || weights == NULL)
-        return prog_no_memory();
-    f->capacity = capacity;
-    return PROG_DONE;
+prog_line prog_features_model_line(const prog_features *f) {
+    return name_line(f, f->model_line);
 }
 
 /* The next query's line; NULL at the end. */
 static int read_line(prog_features *f, const char **line, size_t *length) {
     thr_error err = {.status = THR_OK};
+
     *line = NULL;
-    if (f->lines != NULL)
-        return thr_reader_next_line(f->lines, line, length, &err) == THR_OK ? PROG_DONE : prog_failed(&err);
-    if (f->next_text < f->texts->n) {
-        *line = f->texts->items[f->next_text++];
+    if (f->lines != NULL && thr_reader_next_line(f->lines, line, length, &err) != THR_OK)
+        return prog_failed(&err);
+    if (f->lines == NULL && f->n_lines < f->texts->n) {
+        *line = f->texts->items[f->n_lines];
         *length = strlen(*line);
     }
+    f->n_lines += *line != NULL;
     return PROG_DONE;
 }
 
@@ -106,8 +105,9 @@ static int weigh(prog_features *f, const char **line, size_t *length) {
     thr_dual_hit few[64], *hits = few;
     thr_error err = {.status = THR_OK};
     size_t n = 0, size = 1;
+
     if (thr_dual_hits(f->dual, *line, *length, hits, sizeof few / sizeof few[0], &n, &err) != THR_OK)
-        return prog_failed_at(f->name, &err);
+        return prog_failed_at(name_line(f, f->n_lines).text, &err);
     if (n > sizeof few / sizeof few[0]) {
         hits = malloc(n * sizeof *hits);
         if (hits == NULL)
@@ -131,76 +131,91 @@ static int weigh(prog_features *f, const char **line, size_t *length) {
     return f->weighed != NULL ? PROG_DONE : prog_no_memory();
 }
 
-/* Of what model the weights of a line are; all that say it say the same. */
-static int take_model(prog_features *f, uint64_t model) {
-    uint64_t *all = &f->options->features_model;
-    if (model != 0 && *all != 0 && model != *all) {
-        prog_error("%s: its lines are of the models %016" PRIx64 " and %016" PRIx64 ": search for each by itself",
-                   f->name, *all, model);
-        return PROG_FAILED;
-    }
-    *all = model != 0 ? model : *all;
-    return PROG_DONE;
+/* Of what model the weights of a line are. The library refuses one that is not the lists', so that one is kept. */
+static void take_model(prog_features *f, uint64_t model) {
+    if (model == 0 || (f->model != 0 && f->model != thr_hits_get_info(f->hits).model))
+        return;
+    f->model = model;
+    f->model_line = f->n_lines;
 }
 
-static int next_line(prog_features *f, uint64_t q) {
-    const char *line;
-    size_t length = 0;
-    int rc = read_line(f, &line, &length);
-    if (rc == PROG_DONE && line == NULL) {
-        prog_error("%s has fewer lines than there are queries: give one for each, an empty one for none", f->name);
-        return PROG_FAILED;
-    }
-    if (rc == PROG_DONE && f->dual != NULL)
-        rc = weigh(f, &line, &length);
-    if (rc == PROG_DONE)
-        rc = prog_hits_query_read(&f->queries[q], f->hits, f->name, line, length);
-    return rc == PROG_DONE ? take_model(f, f->queries[q].model) : rc;
-}
-
-int prog_features_check(const prog_features *f) {
-    const prog_features_values *v = f->values;
-    if (f->batch != 0 || (v->multipliers == NULL && v->offsets == NULL && !v->explain && v->value == 0))
+/* Features of an index's queries are used with vectors, which all are of one model. */
+static int check_model(const prog_features *f, uint64_t model) {
+    if (model == 0 || f->model == 0 || model == f->model)
         return PROG_DONE;
-    prog_error("--value, --multipliers, --offsets and --explain need --features: queries are vectors alone");
+    prog_error("%s: its lines are of the models %016" PRIx64 " and %016" PRIx64 ": search for each by itself", f->name,
+               f->model, model);
     return PROG_FAILED;
 }
 
-int prog_features_next(prog_features *f, uint64_t n) {
-    int rc = PROG_DONE;
-    if (f->batch == 0)
-        return PROG_DONE;
-    for (uint64_t q = 0; q < n && rc == PROG_DONE; q++) {
-        const prog_hits_query *query = &f->queries[q];
-        const size_t at = (size_t)f->offsets[q];
-        rc = next_line(f, q);
-        if (rc == PROG_DONE)
-            rc = reserve(f, at + query->n);
-        if (rc == PROG_DONE && query->n > 0) {
-            memcpy(f->features + at, query->features, query->n * sizeof *f->features);
-            memcpy(f->weights + at, query->weights, query->n * sizeof *f->weights);
-        }
-        f->offsets[q + 1] = at + query->n;
+/* What no item has of the last query of the batch; without rows of numbers it may be all that the query has. */
+static void count_unknown(prog_features *f, bool with_rows) {
+    const prog_hits_query query = prog_hits_batch_query(&f->batch, f->batch.n_queries - 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < query.n; i++)
+        n += query.features[i] == UINT32_MAX;
+    f->n_unknown += n;
+    if (with_rows || n < query.n)
+        return;
+    if (n == 0) {
+        f->first_empty = f->n_empty++ == 0 ? f->n_lines - 1 : f->first_empty;
+        return;
     }
-    f->view = (thr_hits_queries){n, f->offsets, f->features, f->weights};
+    f->first_unmatched = f->n_unmatched == 0 ? f->n_lines - 1 : f->first_unmatched;
+    f->n_unmatched++;
+}
+
+/* One more line to the batch; *more is false where none is left. */
+static int next_line(prog_features *f, bool with_rows, bool *more) {
+    const char *line;
+    size_t length = 0;
+    uint64_t model;
+    int rc = read_line(f, &line, &length);
+
+    *more = line != NULL;
+    if (rc == PROG_DONE && *more && f->dual != NULL)
+        rc = weigh(f, &line, &length);
+    if (rc == PROG_DONE && *more)
+        rc = prog_hits_batch_add(&f->batch, f->hits, name_line(f, f->n_lines).text, line, length, &model);
+    if (rc == PROG_DONE && *more && with_rows)
+        rc = check_model(f, model);
+    if (rc != PROG_DONE || !*more)
+        return rc;
+    take_model(f, model);
+    count_unknown(f, with_rows);
+    return prog_stop_signal() != 0 ? prog_stopped() : PROG_DONE;
+}
+
+int prog_features_next(prog_features *f, uint64_t most) {
+    bool more = true;
+    int rc = PROG_DONE;
+
+    prog_hits_batch_clear(&f->batch);
+    while (rc == PROG_DONE && more && f->batch.n_queries < most)
+        rc = next_line(f, false, &more);
     return rc;
 }
 
-void prog_features_count(prog_features *f, uint64_t n) {
-    for (uint64_t q = 0; q < n && f->batch != 0; q++)
-        f->all_unknown += f->n_unknown[q];
-}
+int prog_features_of_rows(prog_features *f, uint64_t n) {
+    bool more = true;
+    int rc = PROG_DONE;
 
-int prog_features_explain(prog_features *f, uint64_t q, prog_answer *answer) {
-    if (f->batch == 0 || !f->values->explain)
-        return PROG_DONE;
-    return prog_explain(&f->explainer, f->hits, &f->queries[q], answer);
+    prog_hits_batch_clear(&f->batch);
+    while (f->name != NULL && rc == PROG_DONE && more && f->batch.n_queries < n)
+        rc = next_line(f, true, &more);
+    if (rc == PROG_DONE && !more) {
+        prog_error("%s has fewer lines than there are queries: give one for each, an empty one for none", f->name);
+        rc = PROG_FAILED;
+    }
+    return rc;
 }
 
 int prog_features_end(prog_features *f) {
     thr_error err = {.status = THR_OK};
     const char *line = NULL;
     size_t length;
+
     if (f->lines == NULL)
         return PROG_DONE;
     if (thr_reader_next_line(f->lines, &line, &length, &err) != THR_OK)
@@ -211,16 +226,41 @@ int prog_features_end(prog_features *f) {
     return PROG_FAILED;
 }
 
+/* ------------------------------------------------------------------------------------------------ answers */
+
+thr_hits_queries prog_features_view(const prog_features *f) {
+    return (thr_hits_queries){f->batch.n_queries, f->batch.offsets, f->batch.features, f->batch.weights};
+}
+
+int prog_features_answer(prog_features *f, uint64_t q, prog_answer *answer) {
+    if (f->name == NULL)
+        return PROG_DONE;
+    f->query = prog_hits_batch_query(&f->batch, (size_t)q);
+    answer->query = &f->query;
+    return f->values->explain ? prog_explain(&f->explainer, f->hits, &f->query, answer) : PROG_DONE;
+}
+
+void prog_features_report(const prog_features *f) {
+    if (f->n_unknown > 0)
+        prog_note("%s of their features no item has", prog_exact(f->n_unknown).text);
+    if (f->n_unmatched == 1)
+        prog_note("query %" PRIu64 ": no item has any of its features, so nothing matches: check the spelling",
+                  f->first_unmatched);
+    else if (f->n_unmatched > 1)
+        prog_note("%s queries have only features that no item has, so their answers match nothing (the first is query "
+                  "%" PRIu64 "): check the spelling",
+                  prog_exact(f->n_unmatched).text, f->first_unmatched);
+    if (f->n_empty == 1)
+        prog_note("query %" PRIu64 ": it has no features, so nothing matches", f->first_empty);
+    else if (f->n_empty > 1)
+        prog_note("%s queries have no features, so their answers match nothing (the first is query %" PRIu64 ")",
+                  prog_exact(f->n_empty).text, f->first_empty);
+}
+
 void prog_features_free(prog_features *f) {
-    for (uint64_t q = 0; q < f->batch && f->queries != NULL; q++)
-        prog_hits_query_free(&f->queries[q]);
     thr_reader_free(f->lines);
     thr_hits_target_free(f->target);
+    prog_hits_batch_free(&f->batch);
     prog_explainer_free(&f->explainer);
-    free(f->queries);
-    free(f->offsets);
-    free(f->features);
-    free(f->weights);
-    free(f->n_unknown);
     free(f->weighed);
 }

@@ -4,18 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "search.h"
+#include "index_search.h"
 #include "talk.h"
 
 /* Queries a thread at once: as many as read the codes together, for nobody knows how long their answers are. */
 enum { QUERIES_A_THREAD = 16 };
 
-bool prog_search_by_radius(const prog_search_values *values) {
-    return !isnan(values->radius);
-}
-
 /* For l2 a user means the distance, and the library minus its square: rounded so that what is just at it is within. */
-static int find_least_score(prog_search *s) {
+static int find_least_score(prog_vector_search *s) {
     const double radius = s->values->radius;
 
     s->least_score = (float)radius;
@@ -32,13 +28,13 @@ static int find_least_score(prog_search *s) {
     return PROG_DONE;
 }
 
-int prog_search_prepare_radius(prog_search *s) {
-    if (s->results.format == PROG_FORMAT_IVECS) {
+int prog_vector_search_prepare_radius(prog_vector_search *s) {
+    if (s->search.results.format == PROG_FORMAT_IVECS) {
         prog_error("-o %s: rows of .ivecs have one length, but answers by --radius have not; write .jsonl or .trec",
                    s->values->output);
         return PROG_WRONG_WORDS;
     }
-    s->batch = (uint64_t)QUERIES_A_THREAD * thr_context_threads(s->run->context);
+    s->search.batch = (uint64_t)QUERIES_A_THREAD * thr_context_threads(s->search.run->context);
     return find_least_score(s);
 }
 
@@ -46,12 +42,12 @@ int prog_search_take_found(prog_search *s, uint64_t query, uint64_t *n) {
     const uint64_t first = s->found->offsets[query];
 
     *n = s->found->offsets[query + 1] - first;
-    if (*n >= s->room) {
-        s->room = *n + 1; /* never none */
+    if (*n >= s->capacity) {
+        s->capacity = *n + 1; /* never none */
         free(s->ids);
         free(s->scores);
-        s->ids = malloc((size_t)s->room * sizeof *s->ids);
-        s->scores = malloc((size_t)s->room * sizeof *s->scores);
+        s->ids = malloc((size_t)s->capacity * sizeof *s->ids);
+        s->scores = malloc((size_t)s->capacity * sizeof *s->scores);
         if (s->ids == NULL || s->scores == NULL)
             return prog_no_memory();
     }

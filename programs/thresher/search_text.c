@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* search_text.c - queries that are texts: what the model that an index carries makes of them. */
 #include <stdlib.h>
+#include <string.h>
 
-#include "search.h"
+#include "index_search.h"
 #include "talk.h"
 
-static int has_model(const prog_search *s, const char *name, const char *verb) {
+static int has_model(const prog_vector_search *s, const char *name, const char *verb) {
     if (thr_index_tower(s->index) != NULL || thr_index_dual(s->index) != NULL)
         return PROG_DONE;
     prog_error("%s %s text, and %s carries no model to read it with: give rows of numbers, an item with --like, or an "
@@ -14,7 +15,7 @@ static int has_model(const prog_search *s, const char *name, const char *verb) {
     return PROG_FAILED;
 }
 
-int prog_search_encode(const prog_search *s, const char *name, thr_reader *texts, thr_reader **rows) {
+int prog_vector_search_encode(const prog_vector_search *s, const char *name, thr_reader *texts, thr_reader **rows) {
     const thr_dual *dual = thr_index_dual(s->index);
     thr_error err = {.status = THR_OK};
     const int rc = has_model(s, name, "holds");
@@ -27,23 +28,40 @@ int prog_search_encode(const prog_search *s, const char *name, thr_reader *texts
     return status == THR_OK ? PROG_DONE : prog_failed(&err);
 }
 
-int prog_search_texts(prog_search *s) {
+static thr_status encode(const prog_vector_search *s, const char *const *texts, size_t n, float *rows, thr_error *err) {
     const thr_dual *dual = thr_index_dual(s->index);
+    return dual != NULL ? thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, n, rows, err)
+                        : thr_tower_encode(thr_index_tower(s->index), THR_SIDE_QUERY, texts, NULL, n, rows, err);
+}
+
+/* A text of which the model knows nothing is encoded as an empty one is. */
+static int note_unknown(const prog_vector_search *s, size_t n) {
+    static const char *const empty[] = {""};
+    const size_t size = sizeof(float) * s->info.n_dims;
+    float *nothing = malloc(size);
+
+    if (nothing == NULL)
+        return prog_no_memory();
+    const thr_status status = encode(s, empty, 1, nothing, NULL);
+    for (size_t i = 0; status == THR_OK && i < n; i++)
+        if (memcmp(nothing, s->vectors + i * s->info.n_dims, size) == 0)
+            prog_note("query %zu: the model knows nothing of the text, so what is found says nothing", i);
+    free(nothing);
+    return PROG_DONE;
+}
+
+int prog_vector_search_texts(prog_vector_search *s) {
     const char *const *texts = s->values->text.items;
     const size_t n = s->values->text.n, size = sizeof(float) * s->info.n_dims;
     thr_error err = {.status = THR_OK};
-    int rc = has_model(s, "--text", "is");
+    const int rc = has_model(s, "--text", "is");
 
     if (rc != PROG_DONE)
         return rc;
     s->vectors = n <= SIZE_MAX / size ? malloc(n * size) : NULL;
     if (s->vectors == NULL)
         return prog_no_memory();
-    const thr_status status =
-        dual != NULL ? thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, n, s->vectors, &err)
-                     : thr_tower_encode(thr_index_tower(s->index), THR_SIDE_QUERY, texts, NULL, n, s->vectors, &err);
-    if (status != THR_OK)
+    if (encode(s, texts, n, s->vectors, &err) != THR_OK)
         return prog_failed_at("--text", &err);
-    rc = prog_features_of_users(&s->features, s->run, s->index, NULL, &s->values->text, s->batch, &s->options);
-    return rc == PROG_DONE ? prog_search_vectors(s, n) : rc;
+    return note_unknown(s, n);
 }

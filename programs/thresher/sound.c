@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "plain.h"
 #include "talk.h"
 
 void prog_print_sound(const program *run, const char *kind, const char *path, uint64_t bytes, double start) {
@@ -20,7 +21,7 @@ void prog_print_sound(const program *run, const char *kind, const char *path, ui
         prog_json_close(&json, '}');
         prog_json_end(&json);
     } else {
-        (void)printf("%s is sound: all checksums of %s are right, read in %s\n", path, prog_bytes((double)bytes).text,
-                     prog_time(seconds).text);
+        prog_line("%s is sound: all checksums of %s are right, read in %s", path, prog_bytes((double)bytes).text,
+                  prog_time(seconds).text);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "suggest.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -40,6 +41,18 @@ prog_nearest prog_nearest_to(const char *wrong) {
     return (prog_nearest){.wrong = wrong, .best = NULL, .distance = SIZE_MAX};
 }
 
+/* Names that other programs have for what is called otherwise here. */
+static bool is_other_name(const char *wrong, const char *word) {
+    static const char *const names[][2] = {{"euclidean", "l2"},    {"euclid", "l2"}, {"sqeuclidean", "l2"},
+                                           {"dot", "ip"},          {"inner", "ip"},  {"innerproduct", "ip"},
+                                           {"inner_product", "ip"}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(wrong, names[i][0]) == 0 && strcmp(word, names[i][1]) == 0)
+            return true;
+    return false;
+}
+
 /* A word that begins with what was written counts as one letter away; more than a third of the letters is too far. */
 void prog_offer(prog_nearest *nearest, const char *word) {
     size_t length = strlen(nearest->wrong);
@@ -47,6 +60,11 @@ void prog_offer(prog_nearest *nearest, const char *word) {
 
     if (length >= 2 && strncmp(nearest->wrong, word, length) == 0)
         distance = least(distance, 1);
+    if (is_other_name(nearest->wrong, word)) {
+        nearest->best = word;
+        nearest->distance = 0;
+        return;
+    }
     if (distance > 1 + length / 3 || distance >= strlen(word) || distance >= nearest->distance)
         return;
     nearest->best = word;

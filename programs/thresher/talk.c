@@ -33,9 +33,7 @@ void prog_talk_setup(bool be_quiet, bool be_verbose) {
 /* ------------------------------------------------------------------------------------------------ messages */
 
 static void say(char *line) {
-    for (char *c = line; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
+    thr_make_printable(line);
     prog_progress_end();
     (void)fprintf(stderr, "thresher: %s\n", line);
 }
@@ -87,6 +85,13 @@ int prog_failed(const thr_error *err) {
     return prog_failed_at("", err);
 }
 
+int prog_failed_to_build(const thr_error *err) {
+    if (err->status != THR_EEXIST || strstr(err->text, "replace it") == NULL)
+        return prog_failed(err);
+    prog_error("%s (add --force to replace it)", err->text);
+    return PROG_FAILED;
+}
+
 int prog_no_memory(void) {
     prog_error("out of memory");
     return PROG_FAILED;
@@ -110,6 +115,7 @@ static void remember(int number) {
 void prog_catch_signals(void) {
     const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, which is reported */
     unreadable = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct sigaction before;
@@ -124,25 +130,6 @@ void prog_catch_signals(void) {
         (void)sigemptyset(&action.sa_mask);
         (void)sigaction(numbers[i], &action, NULL);
     }
-}
-
-/*
- * A file that is cut while it is mapped can only be noticed by the signal; nothing but a few bytes may be written here.
- */
-static void say_cut(int number) {
-    static const char text[] = "thresher: a file was cut short while it was being read: build the index again\n";
-
-    (void)number;
-    _exit(write(STDERR_FILENO, text, sizeof text - 1) < 0 ? PROG_FAILED + 1 : PROG_FAILED);
-}
-
-void prog_catch_cut_files(void) {
-    struct sigaction action;
-
-    memset(&action, 0, sizeof action);
-    action.sa_handler = say_cut;
-    (void)sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGBUS, &action, NULL);
 }
 
 int prog_stop_signal(void) {

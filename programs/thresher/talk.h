@@ -32,13 +32,19 @@ int prog_failed(const thr_error *err);
 /* The same with the name of what was worked on in front. */
 int prog_failed_at(const char *where, const thr_error *err);
 
+/* The same of a command with --force, which is offered where it helps. */
+int prog_failed_to_build(const thr_error *err);
+
 /* Say that memory ran out; answers 1. */
 int prog_no_memory(void);
 
-/* From now on SIGINT, SIGTERM and SIGHUP only set a flag; the second one ends the process as usual. */
+/*
+ * From now on SIGINT, SIGTERM and SIGHUP only set a flag; the second one ends the process as usual. A write beyond the
+ * limit on sizes of files fails, instead of ending the process.
+ */
 void prog_catch_signals(void);
 
-/* From now on a mapped file that is cut short ends the process with a line and exit code 1. */
+/* cut_file.c: from now on a mapped file that is cut short ends the process with a line and exit code 1. */
 void prog_catch_cut_files(void);
 
 /* The signal that asked to stop, 0 while none did. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "json.h"
+#include "plain.h"
 #include "program.h"
 #include "talk.h"
 
@@ -28,10 +29,10 @@ static void print_json(const char *path, const thr_translator_info *info) {
 }
 
 static void print_text(const char *path, const thr_translator_info *info) {
-    (void)printf("file        %s\n", path);
-    (void)printf("model       translations from %s to %s, attention over %" PRIu32 " %s of %" PRIu32 " LSTM units\n",
-                 info->source != NULL ? info->source : "?", info->target != NULL ? info->target : "?", info->n_layers,
-                 info->n_layers == 1 ? "layer" : "layers", info->n_units);
+    prog_line("file        %s", path);
+    prog_line("model       translations from %s to %s, attention over %" PRIu32 " %s of %" PRIu32 " LSTM units",
+              info->source != NULL ? info->source : "?", info->target != NULL ? info->target : "?", info->n_layers,
+              info->n_layers == 1 ? "layer" : "layers", info->n_units);
     (void)printf("source      %s words of %" PRIu32 " dimensions\n", prog_exact(info->n_source_words).text,
                  info->n_source_dims);
     (void)printf("target      %s words of %" PRIu32 " dimensions\n", prog_exact(info->n_target_words).text,

@@ -100,8 +100,11 @@ class Build(Case):
         self.assert_same_answers(np.load(name, mmap_mode="r"))
         with self.assertRaises(FileNotFoundError):
             Index.build(self.path("b"), self.path("no.npy"))
-        with self.assertRaisesRegex(ValueError, r"\.xyz"):
+        with self.assertRaises(FileNotFoundError):
             Index.build(self.path("b"), "v.xyz")
+        Path(self.path("v.xyz")).touch()
+        with self.assertRaisesRegex(ValueError, r"\.xyz"):
+            Index.build(self.path("b"), self.path("v.xyz"))
 
     def test_what_is_no_vectors(self) -> None:
         def wrong_later() -> Iterator[Any]:
@@ -239,7 +242,9 @@ class Build(Case):
 
     def test_options_out_of_range(self) -> None:
         for arguments, kind, message in (
-            ({"metric": "euclid"}, ValueError, "metric is 'euclid': one of 'cosine', 'ip', 'l2' is wanted"),
+            ({"metric": "euclid"}, ValueError, r"'euclid': one of 'cosine', 'ip', 'l2' is wanted; did you mean 'l2'\?"),
+            ({"metric": "dot"}, ValueError, r"; did you mean 'ip'\?$"),
+            ({"keep": "float"}, ValueError, "is wanted$"),
             ({"metric": 3}, ValueError, "metric is 3"),
             ({"metric": []}, ValueError, r"metric is \[\]"),
             ({"bits": 0}, ValueError, "bits is 0: 1 to 8"),
@@ -262,7 +267,7 @@ class Build(Case):
 
     def test_an_index_is_not_overwritten_unasked(self) -> None:
         Index.build(self.path(), self.vectors).close()
-        with self.assertRaises(FileExistsError):
+        with self.assertRaisesRegex(FileExistsError, r"replace it \(give replace=True\), or choose another"):
             Index.build(self.path(), self.vectors[:5])
         self.assertEqual(len(Index.open(self.path())), N)
         self.assertEqual(len(Index.build(self.path(), self.vectors[:5], replace=True)), 5)
@@ -291,6 +296,27 @@ def iter_file(path: str, names: list[str]) -> str:
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(name + "\n" for name in names)
     return path
+
+    def test_sentences_have_python_s_words(self) -> None:
+        vectors = random_vectors(30, 8)
+        codes = Index.build(self.path(), vectors, keep=None)
+        large, small, holed = vectors.copy(), vectors.copy(), vectors.copy()
+        large[7], small[7], holed[7, 3] = 1e6, 1e-20, np.nan
+        for call, part in (
+            (lambda: Index.build(self.path(), vectors), "holds an index of 30 items: replace it"),
+            (lambda: Index.build(self.path("x"), holed), "vectors: row 7"),
+            (lambda: Index.build(self.path("x"), iter([holed])), "vectors: row 7"),
+            (lambda: Index.build(self.path("x"), large, keep="float16"), "vectors: row 7: .* keep float32"),
+            (lambda: Index.build(self.path("x"), small, keep="float16"), "vectors: row 7: .* keep float32"),
+            (lambda: Index.build(self.path("x"), vectors, ids=["a"] * 30), "^ids: the name 'a' stands twice"),
+            (lambda: Index.build(self.path("x"), vectors, ids=["a", "b"]), "^ids: 2 names for the 30 rows"),
+            (lambda: Index.build(self.path("x"), vectors, features=[["a"]] * 29), "features of 29 items|29 ids"),
+            (lambda: codes.search(vectors, 1, exact=True), "build it with vectors kept"),
+            (lambda: codes.vector(0), "build it with vectors kept"),
+        ):
+            with self.assertRaisesRegex(thresher.Error, part) as raised:
+                call()
+            self.assertNotRegex(str(raised.exception), "--|thresher-[^t]")
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ class Heads(Case):
             for screen in ("full", "frequent", "wta", "planes"):
                 self.assert_same(opened.query(self.states, K, screen=screen), head.query(self.states, K, screen=screen))
             self.assertIn("900 words of 24 dimensions, float16>", repr(opened))
-        with self.assertRaisesRegex(thresher.ExistsError, "is there already"):
+        with self.assertRaisesRegex(thresher.ExistsError, r"is there already: replace it \(give replace=True\)"):
             head.save(self.path("small.head"))
         head.save(self.path("small.head"), replace=True)
         with self.assertRaisesRegex(ValueError, "the head is closed"):
@@ -181,7 +181,7 @@ class Heads(Case):
             thresher.Head.build(self.path("w.npy"), bias=self.bias).query(self.states, K),
             self.build().query(self.states, K),
         )
-        with self.assertRaisesRegex(thresher.FileMissingError, "has no tensor none: of 3 it has, the first are "):
+        with self.assertRaisesRegex(thresher.NotFoundError, "has no tensor none: of 3 it has, the first are "):
             thresher.Head.build(self.path("m.safetensors"), tensor="none")
         with self.assertRaises(thresher.FileMissingError):
             thresher.Head.build(self.path("none.npy"))
@@ -281,6 +281,20 @@ class Heads(Case):
         with self.assertRaisesRegex(thresher.FormatError, "is no head"):
             np.save(self.path("w.npy"), self.weights)
             thresher.Head.open(self.path("w.npy"))
+
+    def test_weights_of_few_columns_need_no_word_of_hashes(self) -> None:
+        for n_dims in (1, 2, 7, 16):
+            weights = random_vectors(50, n_dims)
+            with thresher.Head.build(weights) as head:
+                self.assertEqual(head.info.n_places, n_dims if n_dims > 1 else 0)
+                words, logits, _ = head.query(weights, 3)
+                np.testing.assert_array_equal(words, np.argsort(-logits_of(weights), 1, kind="stable")[:, :3])
+        with self.assertRaisesRegex(ValueError, "17 components"):
+            thresher.Head.build(random_vectors(50, 7), n_places=17)
+
+
+def logits_of(weights: Any) -> Any:
+    return weights.astype(np.float64) @ weights.T.astype(np.float64)
 
 
 if __name__ == "__main__":

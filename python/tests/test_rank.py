@@ -248,6 +248,49 @@ class Rank(Case):
         with self.assertRaises(thresher.CanceledError):
             thresher.RankSVM().fit(self.x, self.y, self.qid, progress=lambda *_: False)
 
+    def test_scores_of_weighed_pairs(self) -> None:
+        draw = np.random.default_rng(4)
+        x, y, qid = draw.integers(0, 4, (50, 3)).astype(float), draw.integers(0, 4, 50), draw.integers(0, 5, 50)
+        weights = draw.integers(0, 4, 50)
+        model = thresher.RankSVM().fit(x, y, qid)
+        scores = model.predict(x)
+        pairs = [(i, j) for i in range(50) for j in range(50) if qid[i] == qid[j] and y[i] > y[j]]
+        right = sum(weights[i] * weights[j] for i, j in pairs if scores[i] > scores[j])
+        total = sum(weights[i] * weights[j] for i, j in pairs)
+        self.assertAlmostEqual(model.score(x, y, qid, sample_weight=weights), right / total, places=14)
+        self.assertAlmostEqual(
+            model.score(x, y, qid, sample_weight=np.ones(50)), model.score(x, y, qid), places=14
+        )
+        self.assertTrue(np.isnan(model.score(x, y, qid, sample_weight=np.zeros(50))))
+
+    def test_names_of_features_are_kept_and_compared(self) -> None:
+        class Frame:  # what a data frame is, for this
+            def __init__(self, values: Any, columns: list[Any]) -> None:
+                self.values, self.columns, self.shape = values, columns, values.shape
+
+            def __array__(self, *_: Any, **__: Any) -> Any:
+                return self.values
+
+        draw = np.random.default_rng(4)
+        x, y = draw.standard_normal((30, 3)), draw.integers(0, 3, 30)
+        model = thresher.RankSVM().fit(Frame(x, ["a", "b", "c"]), y)
+        self.assertEqual(model.feature_names_in_.tolist(), ["a", "b", "c"])
+        wanted = model.predict(Frame(x, ["a", "b", "c"]))
+        for columns, part in (
+            (["b", "a", "c"], "must be in the same order"),
+            (["a", "b", "d"], "unseen at fit time:\n- d\nFeature names seen at fit time, yet now missing:\n- c"),
+        ):
+            with self.assertRaisesRegex(ValueError, part):
+                model.predict(Frame(x, columns))
+        with self.assertWarnsRegex(UserWarning, "X does not have valid feature names, but RankSVM was fitted with"):
+            np.testing.assert_array_equal(model.predict(x), wanted)
+        with self.assertRaisesRegex(TypeError, "string names"):
+            thresher.RankSVM().fit(Frame(x, ["a", 1, "c"]), y)
+        model.fit(x, y)
+        self.assertFalse(hasattr(model, "feature_names_in_"))
+        with self.assertWarnsRegex(UserWarning, "X has feature names, but RankSVM was fitted without"):
+            model.predict(Frame(x, ["a", "b", "c"]))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -90,6 +90,28 @@ class Sklearn(unittest.TestCase):
         alone = thresher.RankSVM().fit(scaled, self.y, self.qid)
         np.testing.assert_array_equal(pipeline.predict(self.x), alone.predict(scaled))
 
+    def test_a_search_over_a_pipeline_scores(self) -> None:
+        model = thresher.RankSVM().set_fit_request(qid=True).set_score_request(qid=True)
+        pipeline = make_pipeline(StandardScaler(), model)
+        search = GridSearchCV(pipeline, {"ranksvm__C": [0.01, 1]}, cv=GroupKFold(3))
+        search.fit(self.x, self.y, qid=self.qid, groups=self.qid)
+        self.assertTrue(np.isfinite(search.cv_results_["mean_test_score"]).all())
+        scaler = StandardScaler().fit(self.x)
+        alone = thresher.RankSVM(**search.best_estimator_[-1].get_params()).fit(
+            scaler.transform(self.x), self.y, self.qid
+        )
+        self.assertEqual(
+            search.best_estimator_.score(self.x, self.y, qid=self.qid),
+            alone.score(scaler.transform(self.x), self.y, self.qid),
+        )
+        model.set_score_request(sample_weight=True)
+        pipeline.fit(self.x, self.y, qid=self.qid)
+        weights = np.random.default_rng(3).random(240)
+        self.assertEqual(
+            pipeline.score(self.x, self.y, qid=self.qid, sample_weight=weights),
+            model.score(scaler.transform(self.x), self.y, self.qid, sample_weight=weights),
+        )
+
     def test_weights_of_rows_are_passed_on(self) -> None:
         weights = np.random.default_rng(2).random(240)
         model = thresher.RankSVM().set_fit_request(qid=True).set_fit_request(sample_weight="w")

@@ -124,6 +124,8 @@ class Translate(Case):
             thresher.Translator(self.model).translate([b"chat"])  # type: ignore[list-item]
         with self.assertRaisesRegex(thresher.ArgumentError, "text 1 has 3 words, and 2 are the most"):
             thresher.Translator(self.model, max_source=2).translate(["le chat", "le chat ."])
+        with self.assertRaisesRegex(ValueError, "text 1: byte 1 of .* is NUL"):
+            thresher.Translator(self.model).translate(["le", "a\0b"])
         write_tensors(self.model, {"a": np.zeros(3, np.float32)}, {})
         with self.assertRaises(thresher.FormatError):
             thresher.Translator(self.model)

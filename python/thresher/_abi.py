@@ -308,6 +308,10 @@ class DualQuality(ctypes.Structure):
     ]
 
 
+class RecallRows(ctypes.Structure):
+    _fields_ = [("ids", c_void_p), ("scores", c_void_p), ("n_columns", c_size_t)]
+
+
 class Judged(ctypes.Structure):
     _fields_ = [
         ("n_queries", c_size_t),
@@ -423,6 +427,16 @@ class RankOptions(ctypes.Structure):
         ("row_weights", c_void_p),
         ("on_step", RankStepFn),
         ("on_step_user", c_void_p),
+    ]
+
+
+class RankFolds(ctypes.Structure):
+    _fields_ = [
+        ("cs", c_void_p),
+        ("accuracies", c_void_p),
+        ("n_cs", c_size_t),
+        ("seed", c_uint64),
+        ("n_folds", c_uint32),
     ]
 
 
@@ -674,6 +688,10 @@ class HeadQueryOptions(ctypes.Structure):
         ("used", c_void_p),
         ("certified", c_void_p),
     ]
+
+
+class HeadAnswers(ctypes.Structure):
+    _fields_ = [("words", c_void_p), ("logits", c_void_p), ("log_probs", c_void_p)]
 
 
 class HeadRecall(ctypes.Structure):

@@ -104,6 +104,16 @@ def integers(thing: Any, what: str) -> AnyArray:
     return array
 
 
+def ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
+    """thing as ids of items, [n], in memory one after the other."""
+    array = integers(thing, what)
+    if array.ndim != 1:
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [n] is wanted, one an item")
+    if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
+        raise ValueError(f"{what}: {int(array.min())} is negative: ids are 0 to 2^64 - 2")
+    return np.ascontiguousarray(array, np.uint64)
+
+
 def plain(array: AnyArray) -> AnyArray:
     """The array [n, n_dims] as one that matrix() can describe: itself, or a copy."""
     if array.dtype not in CODES:

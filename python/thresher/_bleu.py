@@ -59,10 +59,13 @@ def _run(
     hypotheses: Any,
     references: Any,
     options: _abi_sentences.BleuOptions,
-    by_sentence: npt.NDArray[np.float64] | None,
     n: int,
-) -> tuple[_abi_sentences.BleuScore, str]:
+    *,
+    by_sentence: bool = False,
+) -> tuple[_abi_sentences.BleuScore, str, npt.NDArray[np.float64]]:
+    """n references a sentence, 0: one that is not in a list. The last is the score of each sentence, if by_sentence."""
     hyps = _Texts(hypotheses, "hypotheses")
+    scores = np.zeros(hyps.struct.n, np.float64)
     lists = [references] if n == 0 else references
     refs = [_Texts(texts, f"references[{i}]" if n else "references") for i, texts in enumerate(lists)]
     views = (_abi_sentences.BleuTexts * len(refs))(*[ref.struct for ref in refs])
@@ -74,14 +77,14 @@ def _run(
         len(refs),
         byref(options),
         byref(score),
-        None if by_sentence is None else _arrays.address(by_sentence),
+        _arrays.address(scores) if by_sentence else None,
         byref(err),
     )
     if status == _abi.OK:
         status = lib.thr_bleu_signature(byref(options), len(refs), signature, byref(err))
     if status != _abi.OK:
         raise _errors.failure(status, err)
-    return score, signature.value.decode()
+    return score, signature.value.decode(), scores
 
 
 def _options(
@@ -131,7 +134,7 @@ def bleu(
     Raises ArgumentError, ValueError or TypeError for numbers of sentences that differ, other types or words.
     """
     options = _options(tokenise, smooth, smooth_value, lower_case, effective_order)
-    score, signature = _run(hypotheses, references, options, None, _count_references(references))
+    score, signature, _ = _run(hypotheses, references, options, _count_references(references))
     return Bleu(
         score.bleu,
         tuple(score.precisions),
@@ -157,6 +160,4 @@ def sentence_bleu(
 ) -> npt.NDArray[np.float64]:
     """The BLEU of every sentence by itself, float64 [n], with the arguments of bleu."""
     options = _options(tokenise, smooth, smooth_value, lower_case, effective_order)
-    scores = np.zeros(len(hypotheses), np.float64)
-    _run(hypotheses, references, options, scores, _count_references(references))
-    return scores
+    return _run(hypotheses, references, options, _count_references(references), by_sentence=True)[2]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import Structure, addressof, byref, c_bool
@@ -21,6 +20,7 @@ from ._hits import csr
 from ._jobs import Job, Progress
 from ._library import defaults, lib
 from ._readers import Reader, Vectors
+from ._tables import are_words, as_names, names_file, note_weighed, rows_of, words_table
 from ._tower import Tower
 
 Ids = Union[str, "os.PathLike[str]", npt.ArrayLike, Sequence[str]]
@@ -44,35 +44,22 @@ def _with_ids(options: Structure, ids: Ids | None) -> Iterator[None]:
         options.ids_path = encoded_path(ids, "ids")
         yield
         return
+    names = as_names(ids)
+    if names is not None:
+        with names_file(names) as path:
+            options.ids_path = path
+            yield
+        return
     array = _arrays.as_numpy(ids, "ids")
     if array.ndim != 1:
         raise ValueError(f"ids: an array of shape {list(array.shape)} was given: [n] is wanted, one an item")
-    if array.dtype.kind in "iuf":
-        array = _arrays.integers(ids, "ids")
-        numbers = np.ascontiguousarray(array, np.uint64)
-        if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
-            raise ValueError(f"ids: {int(array.min())} is negative: ids are 0 to 2^64 - 2")
-        options.ids = _arrays.address(numbers)
-        options.n_ids = len(numbers)
-        yield
-        del numbers  # lived until here
-        return
-    names = array.tolist()
-    if not all(isinstance(name, str) for name in names):
+    if array.dtype.kind not in "iuf":
         raise TypeError(f"ids: values of type {array.dtype} were given: integers or names (str) are wanted")
-    with tempfile.TemporaryDirectory(prefix="thresher-") as directory:
-        path = os.path.join(directory, "names.txt")
-        _write_names(path, names)
-        options.ids_path = os.fsencode(path)
-        yield
-
-
-def _write_names(path: str, names: list[str]) -> None:
-    for row, name in enumerate(names):
-        if "\n" in name or "\r" in name or "\0" in name or not name:
-            raise ValueError(f"ids: name {row} is {name!r}: a name is a line of text, not empty")
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(name + "\n" for name in names)
+    numbers = _arrays.ids(ids, "ids")
+    options.ids = _arrays.address(numbers)
+    options.n_ids = len(numbers)
+    yield
+    del numbers  # lived until here
 
 
 def _open_model(model: Any, threads: int | None) -> Tower | Dual:
@@ -86,8 +73,16 @@ def _open_model(model: Any, threads: int | None) -> Tower | Dual:
     return Dual(model, threads=threads) if is_dual.value else Tower(model, threads=threads)
 
 
-def _put_features(options: Structure, features: Any, multipliers: Any, offsets: Any) -> None:
-    """Put what items have into the options, which keep the memory."""
+@contextmanager
+def _with_features(options: Structure, features: Any, ids: Any) -> Iterator[None]:
+    """Put what items have, a file or what rows_of gives, into the options for as long as the with statement runs."""
+    if are_words(features):
+        if isinstance(ids, (str, bytes, os.PathLike)):
+            raise ValueError("features: lists of words want the ids or names themselves, not a file of them")
+        with words_table(features, ids) as path:
+            options.features_path = path
+            yield
+        return
     if isinstance(features, (str, bytes, os.PathLike)):
         options.features_path = encoded_path(features, "features")
     elif features is not None:
@@ -95,6 +90,11 @@ def _put_features(options: Structure, features: Any, multipliers: Any, offsets: 
         items = _abi.ItemFeatures(_arrays.address(starts), _arrays.address(numbers), starts.size - 1)
         options.features = addressof(items)
         options.kept_features = starts, numbers, items
+    yield
+
+
+def _put_values(options: Structure, multipliers: Any, offsets: Any) -> None:
+    """Put what searches that weigh features begin with into the options, which keep the memory."""
     for name, values in (("multipliers", multipliers), ("offsets", offsets)):
         if values is not None:
             array = np.ascontiguousarray(_arrays.as_numpy(values, name), np.float32).reshape(-1)
@@ -149,9 +149,14 @@ def build(
     options.rotate = choice(rotate, "rotate", _ROTATE)
     if calibration_queries is not None:
         options.calibration_queries = whole(calibration_queries, "calibration_queries", 0, 2**48)
-    _put_features(options, features, multipliers, offsets)
+    _put_values(options, multipliers, offsets)
+    if features is not None and not isinstance(features, (str, bytes, os.PathLike)):
+        features = rows_of(features)
+        if are_words(features):
+            note_weighed(features)
     context = shared_context(threads, device)  # of the index too, so that a device that is not there fails now
-    with _with_ids(options, ids), Reader(context, vectors, tower) as reader, Job(progress) as job:
+    given = _with_ids(options, ids), _with_features(options, features, ids)
+    with given[0], given[1], Reader(context, vectors, tower) as reader, Job(progress) as job:
         status = lib.thr_index_build(
             context.pointer, directory, reader.pointer, byref(options), byref(_errors.slot.error)
         )

@@ -20,13 +20,33 @@ def whole(value: Any, what: str, low: int, high: int) -> int:
     return number
 
 
+def shown(thing: object) -> str:
+    """repr(thing) for a message, cut to 80 characters."""
+    text = repr(thing)
+    return text if len(text) <= 80 else text[:80] + "..."
+
+
+_OTHER_NAMES = {
+    "euclidean": "l2",
+    "euclid": "l2",
+    "sqeuclidean": "l2",
+    "dot": "ip",
+    "inner": "ip",
+    "innerproduct": "ip",
+    "inner_product": "ip",
+}
+"""Names in other programs, and the name here."""
+
+
 def choice(value: Any, what: str, choices: Mapping[Any, int]) -> int:
     """The number that value stands for."""
     try:
         return choices[value]
     except (KeyError, TypeError):
         names = ", ".join(repr(name) for name in choices)
-        raise ValueError(f"{what} is {value!r}: one of {names} is wanted") from None
+        meant = _OTHER_NAMES.get(value) if isinstance(value, str) else None
+        hint = f"; did you mean {meant!r}?" if meant is not None and meant in choices else ""
+        raise ValueError(f"{what} is {value!r}: one of {names} is wanted{hint}") from None
 
 
 def device_words(value: object) -> str:
@@ -35,8 +55,7 @@ def device_words(value: object) -> str:
         return "cpu"
     if not isinstance(value, str):
         raise TypeError(f'device is {value!r}: "auto", "cpu", "cuda" or "cuda:0" is wanted')
-    if "\0" in value:
-        raise ValueError(f"device is {value!r}: it holds a NUL character")
+    encoded(value, "device")
     return value
 
 
@@ -45,6 +64,20 @@ def encoded_path(path: object, what: str) -> bytes:
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise TypeError(f"{what}: an object of type {type(path).__name__} was given: a path is wanted")
     name = os.fsencode(path)
-    if not name or b"\0" in name:
-        raise ValueError(f"{what}: {path!r} is no path: it is empty or holds a NUL character")
-    return name
+    if not name:
+        raise ValueError(f"{what}: an empty path was given")
+    return _without_nul(name, path, what)
+
+
+def encoded(text: object, what: str, errors: str = "strict") -> bytes:
+    """A text as the library takes it, which ends strings at the first NUL; errors as in str.encode."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what}: an object of type {type(text).__name__} was given: str is wanted")
+    return _without_nul(text.encode("utf-8", errors), text, what)
+
+
+def _without_nul(octets: bytes, given: object, what: str) -> bytes:
+    at = octets.find(b"\0")
+    if at >= 0:
+        raise ValueError(f"{what}: byte {at} of {shown(given)} is NUL, which the library takes for the end")
+    return octets

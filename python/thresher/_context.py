@@ -25,11 +25,11 @@ class Owner(Protocol):
 
 _owners: weakref.WeakSet[Owner] = weakref.WeakSet()
 _shared: weakref.WeakValueDictionary[tuple[int, str], Context] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = threading.RLock()  # a finalizer that opens an index may run while it is held
 
 
-class Context:
-    """A thr_context. It may be used from several threads at once; indexes hold a reference, so it is freed last."""
+class _Share:
+    """A thr_context until this is freed: one of its users. The library counts those among its own objects."""
 
     __slots__ = ("__weakref__", "_free", "pointer")
 
@@ -50,8 +50,25 @@ class Context:
 
     def __del__(self) -> None:
         if self.pointer is not None:
-            self._free(self.pointer)
-            self.pointer = None
+            self._free(self.pointer)  # handles of the same garbage cycle may still be used: the pointer stays for them
+
+
+class Context:
+    """
+    A thr_context. It may be used from several threads at once, and freed before or after what was made from it.
+
+    It is found again through a weak reference, so its own class has no __del__: an object is still given to other
+    threads while its __del__ runs.
+    """
+
+    __slots__ = ("__weakref__", "_share")
+
+    def __init__(self, threads: int, device: str) -> None:
+        self._share = _Share(threads, device)
+
+    @property
+    def pointer(self) -> int | None:
+        return self._share.pointer
 
     @property
     def device(self) -> str:
@@ -75,7 +92,7 @@ def own(owner: Owner) -> None:
 
 def _forget_all() -> None:
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     for owner in list(_owners):
         owner.pointer = None
     _owners.clear()

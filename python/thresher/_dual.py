@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from . import _abi, _errors
-from ._checks import choice, encoded_path, whole
+from ._checks import choice, encoded, encoded_path, whole
 from ._context import shared_context
 from ._handle import Handle, Model
 from ._jobs import Job, Progress
@@ -120,9 +120,7 @@ def encode_users(pointer: int | None, texts: Any) -> VectorArray:
 
 def hits_of(pointer: int | None, user: str) -> dict[str, float]:
     """thr_dual_hits."""
-    if not isinstance(user, str):
-        raise TypeError(f"user: an object of type {type(user).__name__} was given: str is wanted")
-    text = user.encode("utf-8", "replace")
+    text = encoded(user, "user", "replace")
     room = (_abi.DualHit * (len(text.split()) or 1))()
     n = c_size_t()
     err = _errors.slot.error

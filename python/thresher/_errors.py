@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 
 from ._abi import STATUS
@@ -44,7 +45,7 @@ class ArgumentError(Error, ValueError):
 
 
 class NotFoundError(Error, KeyError):
-    """No item has this id or name (ENOTFOUND)."""
+    """No item has this id or name, or a file lacks this tensor, data set or column (ENOTFOUND)."""
 
 
 class UnsupportedError(Error, NotImplementedError):
@@ -80,7 +81,7 @@ class FileMissingError(FileError, FileNotFoundError):
 
 
 class ExistsError(FileError, FileExistsError):
-    """It is there already; replace=True replaces an index (EEXIST)."""
+    """It is there already; replace=True replaces an index, posting lists or a head (EEXIST)."""
 
 
 _CLASSES: dict[str, type[Error]] = {
@@ -116,13 +117,22 @@ class _Slot(threading.local):
 slot = _Slot()
 
 
+def file_is_there(sentence: str) -> bool:
+    """Does the file exist? Given a path, PATH:COLUMN or PATH:DATASET, or a sentence that begins with one of these."""
+    path = sentence.partition(": ")[0]
+    return os.path.exists(path) or os.path.exists(path.rpartition(":")[0])
+
+
 def failure(status: int, error: ErrorStruct, *, files: bool = False) -> Error:
-    """The exception for a status that is not OK. files: what was not found is a file and not an item."""
+    """The exception for a status that is not OK. files: what was not found is a file or a part of one, not an item."""
     name = _NAMES.get(status, "E?")
     kind = _CLASSES.get(name, Error)
-    if files and name == "ENOTFOUND":
+    sentence = error.text.decode("utf-8", "replace")
+    if files and name == "ENOTFOUND" and not file_is_there(sentence):
         kind = FileMissingError
-    made = kind(error.text.decode("utf-8", "replace"), name)
+    if kind is ExistsError:
+        sentence = sentence.replace("replace it", "replace it (give replace=True)")
+    made = kind(sentence, name)
     if isinstance(made, OSError):
         made.errno = _ERRNO.get(name)
     return made

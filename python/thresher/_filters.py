@@ -10,9 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
+from ._checks import whole
 from ._library import lib
 
 Words = npt.NDArray[np.uint64]
+
+_MOST_ITEMS = 2**48
 
 
 class Filter:
@@ -22,18 +25,22 @@ class Filter:
     Filter(n_items, allowed) takes a mask (bool [n_items]), row numbers (integers [m], in any order), or a Roaring
     bitmap of row numbers: any object with serialize(), as of pyroaring, or its bytes. Filter.from_words takes packed
     bits, Index.filter_ids(ids) ids.
+
+    Integers are row numbers whatever their values. Integers that are all 0 or 1, with a repetition, are refused: almost
+    certainly they are a mask.
     """
 
-    __slots__ = ("n_items", "pointer", "words")
+    __slots__ = ("_n_items", "_pointer", "_words")
 
     def __init__(self, n_items: int, allowed: Any) -> None:
-        self._set(n_items, _bits(n_items, allowed))
+        n = whole(n_items, "n_items", 0, _MOST_ITEMS)
+        self._set(n, _bits(n, allowed))
 
     @classmethod
     def from_words(cls, n_items: int, words: Any) -> Filter:
         """From uint64 [ceil(n_items / 64)], not copied: row r may be returned when word r // 64 has bit r % 64 set."""
         array = _arrays.as_numpy(words, "filter")
-        wanted = -(-n_items // 64)
+        wanted = -(-whole(n_items, "n_items", 0, _MOST_ITEMS) // 64)
         if array.dtype != np.uint64:
             raise TypeError(f"filter: words of type {array.dtype} were given: uint64 is wanted")
         if array.shape != (wanted,):
@@ -45,16 +52,33 @@ class Filter:
         return made
 
     def _set(self, n_items: int, words: Words) -> None:
-        self.n_items = n_items
-        self.words = words
-        self.pointer = _arrays.address(words)
+        self._n_items = n_items
+        self._words = words
+        self._pointer = _arrays.address(words)
+
+    @property
+    def n_items(self) -> int:
+        """Of the index that it is for."""
+        return self._n_items
+
+    @property
+    def words(self) -> Words:
+        """The bits, not to be written to through this."""
+        view = self._words.view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def pointer(self) -> int:
+        """Where they are in memory, as long as the filter lives."""
+        return self._pointer
 
     def __len__(self) -> int:
         """How many items may be returned."""
-        return int(lib.thr_bitmap_count(self.pointer, self.n_items))
+        return int(lib.thr_bitmap_count(self._pointer, self._n_items))
 
     def __repr__(self) -> str:
-        return f"<thresher.Filter of {len(self)} of {self.n_items} items>"
+        return f"<thresher.Filter of {len(self)} of {self._n_items} items>"
 
 
 def _no_words(n_items: int) -> Words:
@@ -91,6 +115,15 @@ def _numbers(array: _arrays.AnyArray, what: str) -> Words:
     return np.ascontiguousarray(array, np.uint64)
 
 
+def _refuse_mask(numbers: Words, n_items: int) -> None:
+    """Refuse integers that are all 0 or 1, with a repetition: almost certainly a mask."""
+    if numbers.size > 1 and int(numbers.max()) <= 1 and len(np.unique(numbers)) < numbers.size:
+        raise ValueError(
+            f"filter: {numbers.size} integers of 0 and 1 were given for {n_items} items: integers are item numbers; "
+            "for a mask, one value an item, give mask.astype(bool)"
+        )
+
+
 def _bits(n_items: int, allowed: Any) -> Words:
     words = _no_words(n_items)
     at, err = _arrays.address(words), byref(_errors.slot.error)
@@ -108,6 +141,7 @@ def _bits(n_items: int, allowed: Any) -> Words:
         words.view(np.uint8)[: packed.size] = packed
         return words
     rows = _numbers(array, "row number")
+    _refuse_mask(rows, n_items)
     if rows.size and int(rows.max()) >= n_items:
         raise ValueError(
             f"filter: row {int(rows.max())} is not there: the index has {n_items} items "
@@ -127,6 +161,7 @@ def filter_of_ids(pointer: int | None, n_items: int, ids: Any) -> Filter:
     else:
         array = _arrays.as_numpy(ids, "ids")
         numbers = _numbers(_arrays.integers(ids, "ids") if array.size else array, "id")
+        _refuse_mask(numbers, n_items)
         _check(lib.thr_bitmap_from_ids(pointer, _arrays.address(numbers), numbers.size, at, err))
     return Filter.from_words(n_items, words)
 

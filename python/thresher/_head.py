@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
-from ._checks import choice, encoded_path, whole
+from ._checks import choice, encoded, encoded_path, whole
 from ._context import own, shared_context
 from ._handle import Handle, Model
 from ._jobs import Job
@@ -138,6 +138,15 @@ def _rows(weights: Any) -> _abi.Matrix:
     return matrix
 
 
+def _can_hold(certified: object, n: int) -> bool:
+    return (
+        isinstance(certified, np.ndarray)
+        and certified.dtype == np.bool_
+        and certified.size == n
+        and certified.flags.writeable
+    )
+
+
 def _or_auto(value: int | None, what: str) -> int:
     return _abi.HEAD_AUTO if value is None else whole(value, what, 0, _UINT32 - 1)
 
@@ -196,7 +205,7 @@ class Head(Model):
         n_planes  of the words' codes, 0 to 8; 0: none; None: as many as give a code 256 bits, 1 from 256 dimensions on
         seed      of what is drawn for hashes and codes
 
-        Raises ArgumentError, FormatError, FileMissingError (a file, or a tensor that it has not).
+        Raises ArgumentError, FormatError, FileMissingError, NotFoundError (the file has no such tensor).
         """
         options = defaults("thr_head_build_options_init")
         kept: list[Any] = []
@@ -214,7 +223,7 @@ class Head(Model):
         options.seed = whole(seed, "seed", 0, 2**64 - 1)
         if isinstance(weights, (str, bytes, os.PathLike)):
             path = encoded_path(weights, "weights")
-            name = None if tensor is None else tensor.encode()
+            name = None if tensor is None else encoded(tensor, "tensor")
             return cls._of(
                 lambda context, made, err: lib.thr_head_create_file(context, path, name, byref(options), made, err),
                 threads,
@@ -293,20 +302,20 @@ class Head(Model):
         log_probs = None if normaliser is None else np.empty(shape, np.float32)
         options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist)
         proofs = None if certified is None else np.zeros(array.size // max(array.shape[-1], 1), np.uint8)
-        if certified is not None and (certified.dtype != np.bool_ or certified.size != proofs.size):
-            raise ValueError(f"certified: an array of {proofs.size} bools is wanted, one a state")
+        if proofs is not None and not _can_hold(certified, proofs.size):
+            raise ValueError(f"certified: an array of {proofs.size} bools is wanted, one a state, that can be written to")
         err = byref(_errors.slot.error)
         places = [None if a is None else _arrays.address(a) for a in (words, logits, log_probs)]
 
         def call(piece: _abi.Matrix, first: int) -> int:
-            out = [None if place is None else place + first * wanted * 4 for place in places]
+            out = _abi.HeadAnswers(*(None if place is None else place + first * wanted * 4 for place in places))
             if proofs is not None:
                 options.certified = _arrays.address(proofs) + first
-            status: int = lib.thr_head_query(handle.pointer, byref(piece), wanted, byref(options), *out, err)
+            status: int = lib.thr_head_query(handle.pointer, byref(piece), wanted, byref(options), byref(out), err)
             return status
 
         _ask(array, options.group, call)
-        if certified is not None:
+        if certified is not None and proofs is not None:
             certified[...] = proofs.reshape(certified.shape)
         return words, logits, log_probs
 

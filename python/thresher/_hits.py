@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
-from ._checks import choice, encoded_path, whole
+from ._checks import choice, encoded, encoded_path, shown, whole
 from ._context import own, shared_context
 from ._filters import Filter
 from ._handle import Handle
 from ._jobs import Job
 from ._library import defaults, lib
+from ._notes import note
+from ._tables import are_words, note_weighed, rows_of, words_table
 
 Query = Union[Mapping[Any, float], Sequence[Any]]
 """Features and their weights, or features that weigh 1 each; a feature is a word or a number."""
@@ -51,17 +53,15 @@ class HitsInfo(NamedTuple):
     model: int
 
 
-def csr(features: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-    """Offsets and features, of a scipy CSR matrix, a pair of arrays, or a sequence of each item's features."""
-    if hasattr(features, "indptr") and hasattr(features, "indices"):
-        features = (features.indptr, features.indices)
-    if isinstance(features, tuple) and len(features) == 2 and _arrays.is_array(features[0]):
-        offsets = _arrays.integers(features[0], "offsets")
-        numbers = _arrays.integers(features[1], "features")
+def csr(rows: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+    """Offsets and numbers of features, from the result of rows_of."""
+    if isinstance(rows, tuple):
+        offsets = _arrays.integers(rows[0], "offsets")
+        numbers = _arrays.integers(rows[1], "features")
     else:
-        rows = [np.asarray(row, np.int64).reshape(-1) for row in features]
-        offsets = np.cumsum([0, *map(len, rows)])
-        numbers = np.concatenate(rows) if rows else np.empty(0, np.int64)
+        arrays = [_numbers_of(row, f"features of item {i}") for i, row in enumerate(rows)]
+        offsets = np.cumsum([0, *map(len, arrays)])
+        numbers = np.concatenate(arrays) if arrays else np.empty(0, np.int64)
     if offsets.ndim != 1 or numbers.ndim != 1 or offsets.size < 1 or int(offsets[-1]) != numbers.size:
         raise ValueError(
             f"features: {offsets.size} offsets of {numbers.size} features: the last one says how many there are"
@@ -69,6 +69,16 @@ def csr(features: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
     if numbers.size and (int(numbers.min()) < 0 or int(numbers.max()) > _abi.HITS_MAX_FEATURE):
         raise ValueError(f"features: numbers from 0 to {_abi.HITS_MAX_FEATURE} are possible")
     return np.ascontiguousarray(offsets, np.uint64), np.ascontiguousarray(numbers, np.uint32)
+
+
+def _numbers_of(row: Any, what: str) -> npt.NDArray[Any]:
+    try:
+        numbers = _arrays.integers(row, what) if len(row) else np.empty(0, np.int64)
+    except TypeError as failure:
+        raise TypeError(f"{failure}, or words (str) for all items") from None
+    if numbers.ndim != 1:
+        raise ValueError(f"{what}: an array of shape {list(numbers.shape)} was given: [n] is wanted")
+    return numbers
 
 
 def _floats(values: Any, what: str, n: int) -> npt.NDArray[np.float32] | None:
@@ -89,6 +99,13 @@ def is_one_query(query: Any) -> bool:
     return isinstance(query, Mapping) or not len(query) or not isinstance(query[0], (Mapping, list, tuple))
 
 
+def _refuse_text(query: Any) -> None:
+    if isinstance(query, (str, bytes)):
+        raise TypeError(
+            f"a query is {shown(query)}: give a list of words, ['color=green'], or a dict, {{'color=green': 1}}"
+        )
+
+
 class Asked:
     """Queries of features as the library takes them."""
 
@@ -99,6 +116,14 @@ class Asked:
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
+
+    def warn(self, path: str) -> None:
+        """Of the first query with features of which no item has any."""
+        for number, (first, end) in enumerate(zip(self._offsets[:-1], self._offsets[1:])):
+            if first < end and (self._features[first:end] == UNKNOWN).all():
+                which = "the query" if len(self) == 1 else f"query {number}"
+                note(f"{path}: no item has any of the words of {which}")
+                return
 
     def queries(self, first: int, n: int) -> _abi.HitsQueries:
         """thr_hits_queries of n of them, which points into this."""
@@ -150,10 +175,12 @@ class Hits:
         Build the file path, and open it.
 
         features  what items have: a .tsv file of names and words (see thresher hits build); a scipy CSR matrix; a pair
-                  of arrays, offsets [n + 1] and features; or a sequence that has each item's features
-        ids       integers [n], one an item, each once; None: row numbers. Not for a .tsv file, which has its own
+                  of arrays, offsets [n + 1] and features; or an iterable with a list or array for each item: all
+                  numbers, or all words without white space. They have no weights
+        ids       integers [n], one an item, each once; None: row numbers. Names (a sequence of str) where features are
+                  words. Not for a .tsv file, which has its own
         order     "features": items with the same frequent features are neighbours within the lists, or "rows"
-        replace   replace a file that is there
+        replace   replace an existing file of posting lists
         model     the fingerprint of the model whose weights queries will have, as thresher info shows it; 0: any
         device    what adds up the lists when they are searched; the CPU builds
 
@@ -172,10 +199,15 @@ class Hits:
                     raise ValueError("ids: the items of a .tsv file have their own")
                 table = encoded_path(features, "features")
                 status = lib.thr_hits_build_table(context.pointer, name, table, byref(options), err)
+            elif are_words(rows := rows_of(features)):
+                note_weighed(rows)
+                with words_table(rows, ids) as table:
+                    job.finish(lib.thr_hits_build_table(context.pointer, name, table, byref(options), err), files=True)
+                status = _abi.OK
             else:
-                offsets, numbers = csr(features)
+                offsets, numbers = csr(rows)
                 if ids is not None:
-                    kept = np.ascontiguousarray(_arrays.integers(ids, "ids"), np.uint64)
+                    kept = _arrays.ids(ids, "ids")
                     options.ids, options.n_ids = _arrays.address(kept), kept.size
                 items = _abi.ItemFeatures(_arrays.address(offsets), _arrays.address(numbers), offsets.size - 1)
                 status = lib.thr_hits_build(context.pointer, name, byref(items), byref(options), err)
@@ -196,7 +228,8 @@ class Hits:
         The best k items: ids uint64 [k] and values float32 [k], or [n, k] of a list of n queries.
 
         query   {feature: weight, ...} or [feature, ...], whose features weigh 1 each; features are words where the
-                file has words, else numbers. What no item has counts for nothing. Or a list of such queries
+                file has words, else numbers. What no item has counts for nothing, and a warning says so where that
+                is all of a query. Or a list of such queries
         value   "sum": multiplier x sum + offset, or "sigmoid": multiplier / (1 + exp(-sum)) + offset
         filter  which rows may be found, as in Index.search
         target  which items may be found by what they have, such as "category=12 AND NOT brand=7"
@@ -209,7 +242,9 @@ class Hits:
         handle = made.handle if isinstance(target, str) and made is not None else self.handle()
         one = is_one_query(query)
         some: Sequence[Any] = [query] if one else query  # type: ignore[assignment]
-        queries = self.asked(handle, some).queries(0, len(some))
+        asked = self.asked(handle, some)
+        asked.warn(self.path)
+        queries = asked.queries(0, len(some))
         wanted = whole(k, "k", 1, 2**31)
         ids = np.empty((len(some), wanted), np.uint64)
         values = np.empty((len(some), wanted), np.float32)
@@ -220,7 +255,7 @@ class Hits:
             options.filter, options.filter_bits = kept.pointer, kept.n_items
         options.model = whole(model, "model", 0, _abi.NO_ID)
         if made is not None:
-            options.target = made.pointer
+            options.target = made.opened()
         status = lib.thr_hits_search(
             handle.pointer,
             byref(queries),
@@ -237,15 +272,15 @@ class Hits:
     def explain(self, id: int, query: Query) -> dict[Any, float]:
         """What the item with this id has of the query's features, and the weight of each."""
         handle = self.handle()
-        features, weights = self._features(handle, query)
-        shares = np.empty(len(features), np.float32)
-        matched = np.empty(len(features), np.uint8)
+        _refuse_text(query)
+        query = dict(query) if isinstance(query, Mapping) else list(query)
+        queries = self.asked(handle, [query]).queries(0, 1)
+        shares, matched = np.empty(len(query), np.float32), np.empty(len(query), np.uint8)
         status = lib.thr_hits_explain(
             handle.pointer,
             whole(id, "id", 0, _abi.NO_ID),
-            _arrays.address(features),
-            _arrays.address(weights),
-            len(features),
+            byref(queries),
+            0,
             _arrays.address(shares),
             _arrays.address(matched),
             byref(_errors.slot.error),
@@ -299,23 +334,36 @@ class Hits:
         """
         with self._changing:
             handle = self.handle()
-            changes = removed(handle.info(), items)
-            self._replace(UpdatedHandle(handle, changes))
+            info = handle.info()
+            changes = removed(info, items)
+            try:
+                self._replace(UpdatedHandle(handle, changes))
+            except _errors.Error:
+                if not isinstance(items, (str, bytes, os.PathLike)) or _errors.file_is_there(os.fsdecode(items)):
+                    raise
+                wanted = f"a list of {'names' if info.has_names else 'ids'}, or the name of a file"
+                raise _errors.FileMissingError(
+                    f"items: there is no file {shown(items)}: give {wanted}", "ENOTFOUND"
+                ) from None
             return changes.n_missing
 
     def _replace(self, handle: HitsHandle) -> None:
         self._handle = handle
         self.info = handle.info()
+        if self._closed:  # meanwhile
+            self._handle = None
 
     def name(self, id: int) -> str | None:
         """The name of the item with this id, None where there is none."""
-        found = lib.thr_hits_name(self.handle().pointer, whole(id, "id", 0, _abi.NO_ID))
-        return None if found is None else found.decode("utf-8", "replace")
+        handle = self.handle()  # a name of its own: changes and close() must not free it meanwhile
+        found = lib.thr_hits_name(handle.pointer, whole(id, "id", 0, _abi.NO_ID))
+        return None if found is None else str(found, "utf-8", "replace")
 
     def find(self, name: str) -> int:
         """The id of the item with this name. Raises NotFoundError."""
         found = c_uint64()
-        if not lib.thr_hits_find(self.handle().pointer, name.encode(), byref(found)):
+        handle = self.handle()
+        if not lib.thr_hits_find(handle.pointer, encoded(name, "name"), byref(found)):
             raise _errors.NotFoundError(f"{self.path}: holds no item with the name {name!r}")
         return found.value
 
@@ -330,17 +378,18 @@ class Hits:
         return Asked([self._features(handle, query) for query in queries])
 
     def _features(self, handle: HitsHandle, query: Query) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
-        numbers = np.empty(len(query), np.uint32)
+        _refuse_text(query)
+        pairs = list(query.items() if isinstance(query, Mapping) else ((feature, 1.0) for feature in query))
+        numbers = np.empty(len(pairs), np.uint32)
         found = c_uint32()
-        for i, feature in enumerate(query):
+        for i, (feature, _) in enumerate(pairs):
             if isinstance(feature, str):
-                known = lib.thr_hits_feature(handle.pointer, feature.encode(), byref(found))
+                known = lib.thr_hits_feature(handle.pointer, encoded(feature, "feature"), byref(found))
                 numbers[i] = found.value if known else UNKNOWN
             else:
                 number = whole(feature, "feature", 0, UNKNOWN)
                 numbers[i] = UNKNOWN if self.info.has_words else number
-        weights = query.values() if isinstance(query, Mapping) else [1.0] * len(query)
-        return numbers, np.fromiter(weights, np.float32, len(query))
+        return numbers, np.fromiter((weight for _, weight in pairs), np.float32, len(pairs))
 
     @property
     def path(self) -> str:
@@ -349,6 +398,16 @@ class Hits:
 
     def __len__(self) -> int:
         return self.info.n_items
+
+    def __contains__(self, item: object) -> bool:
+        """Is there an item with this id, or with this name?"""
+        handle, found = self.handle(), c_uint64()
+        try:
+            if isinstance(item, str):
+                return bool(lib.thr_hits_find(handle.pointer, encoded(item, "name"), byref(found)))
+            return bool(lib.thr_hits_row(handle.pointer, whole(item, "id", 0, _abi.NO_ID), byref(found)))
+        except (TypeError, ValueError):
+            return False
 
     @property
     def device(self) -> str:
@@ -410,31 +469,59 @@ class IndexHits(Hits):
         return 0
 
 
-class HitsTarget:
-    """Which items may be found, by what they have; made once, for as many searches of these hits as wanted."""
+class _TargetHandle:
+    """A thr_hits_target, and the lists that it is of."""
 
-    __slots__ = ("__weakref__", "_free", "handle", "pointer")
+    __slots__ = ("__weakref__", "_free", "hits", "pointer")
 
-    def __init__(self, hits: Hits, expression: str) -> None:
+    def __init__(self, hits: HitsHandle, expression: str) -> None:
         self.pointer: int | None = None
         self._free: Callable[[int], None] = lib.thr_hits_target_free
-        self.handle = hits.handle()
+        self.hits = hits
         made = c_void_p()
         err = _errors.slot.error
-        status = lib.thr_hits_target_create(self.handle.pointer, expression.encode(), byref(made), byref(err))
+        wanted = encoded(expression, "target")
+        status = lib.thr_hits_target_create(hits.pointer, wanted, byref(made), byref(err))
         if status != _abi.OK:
             raise _errors.failure(status, err)
         self.pointer = made.value
         own(self)
 
-    def __len__(self) -> int:
-        """How many items it lets through."""
-        return int(lib.thr_hits_target_count(self.pointer))
-
     def __del__(self) -> None:
         if self.pointer is not None:
             self._free(self.pointer)
             self.pointer = None
+
+
+class HitsTarget:
+    """
+    Which items may be found, by what they have; made once, for as many searches of these hits as wanted. Warns of words
+    that no item has.
+    """
+
+    __slots__ = ("_made",)
+
+    def __init__(self, hits: Hits, expression: str) -> None:
+        self._made = _TargetHandle(hits.handle(), expression)
+        word = lib.thr_hits_target_unknown(self._made.pointer, 0)
+        if word is not None:
+            note(f"target: no item has {word.decode('utf-8', 'replace')!r}")
+
+    @property
+    def handle(self) -> HitsHandle:
+        """The lists that it is of."""
+        return self._made.hits
+
+    def opened(self) -> int:
+        """Its pointer, which a forked process has not."""
+        pointer = self._made.pointer
+        if pointer is None:
+            raise ValueError("target: it was made in the process that this one was forked from: make it again")
+        return pointer
+
+    def __len__(self) -> int:
+        """How many items it lets through."""
+        return int(lib.thr_hits_target_count(self.opened()))
 
 
 class HitsHandle(Handle):
@@ -503,11 +590,23 @@ class Changes:
         self._kept.append(array)
         return _at(array)
 
-    def texts(self, texts: Sequence[str]) -> int:
-        """The same of strings."""
-        array = (c_char_p * len(texts))(*(text.encode() for text in texts))
+    def texts(self, texts: Sequence[str], what: str) -> int:
+        """The same of strings; what names them in messages."""
+        array = (c_char_p * len(texts))(*(encoded(text, f"{what} {i}") for i, text in enumerate(texts)))
         self._kept.append(array)
         return addressof(array)
+
+    def put(self, options: Any, field: str, items: Any, what: str) -> int:
+        """Names or ids of items into the field of that name; how many."""
+        if field.endswith("names"):
+            if isinstance(items, np.ndarray) and items.ndim != 1:
+                raise ValueError(f"{what}: an array of shape {list(items.shape)} was given: [n] is wanted, one an item")
+            names = list(items)  # which nobody else changes
+            setattr(options, field, self.texts(names, what))
+            return len(names)
+        ids = _arrays.ids(items, what)
+        setattr(options, field, self.keep(ids))
+        return len(ids)
 
 
 def added(info: HitsInfo, features: Any, ids: Any, names: Any, multipliers: Any, offsets: Any) -> Changes:
@@ -519,24 +618,24 @@ def added(info: HitsInfo, features: Any, ids: Any, names: Any, multipliers: Any,
             raise ValueError("add: the items of a .tsv file have their own ids or names, and no values")
         o.added_path = encoded_path(features, "features")
         return changes
+    rows = rows_of(features)
     if info.has_words:
-        rows = [list(row) for row in features]
+        if not isinstance(rows, list):
+            raise TypeError("features: arrays of numbers were given: these lists have words: give each item's")
+        note_weighed(rows)
         ends = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
-        o.words = changes.texts([word for row in rows for word in row])
+        o.words = changes.texts([word for row in rows for word in row], "word")
     else:
-        ends, numbers = csr(features)
+        ends, numbers = csr(rows)
         o.features = changes.keep(numbers)
     n = ends.size - 1
     what, known_by, other = ("names", names, ids) if info.has_names else ("ids", ids, names)
     if known_by is None or other is not None:
         raise ValueError(f"add: these items have {what}: give those of the added ones")
-    if len(known_by) != n:
-        raise ValueError(f"{what}: {len(known_by)} for {n} items")
     o.n_added, o.offsets = n, changes.keep(ends)
-    if info.has_names:
-        o.names = changes.texts(names)
-    else:
-        o.ids = changes.keep(np.ascontiguousarray(_arrays.integers(ids, "ids"), np.uint64))
+    n_known = changes.put(o, "names" if info.has_names else "ids", known_by, what)
+    if n_known != n:
+        raise ValueError(f"{what}: {n_known} for {n} items")
     o.multipliers = changes.keep(_floats(multipliers, "multipliers", n))
     o.item_offsets = changes.keep(_floats(offsets, "offsets", n))
     return changes
@@ -549,11 +648,7 @@ def removed(info: HitsInfo, items: Any) -> Changes:
     if isinstance(items, (str, bytes, os.PathLike)):
         o.removed_path = encoded_path(items, "items")
         return changes
-    o.n_removed = len(items)
-    if info.has_names:
-        o.removed_names = changes.texts(items)
-    else:
-        o.removed_ids = changes.keep(np.ascontiguousarray(_arrays.integers(items, "items"), np.uint64))
+    o.n_removed = changes.put(o, "removed_names" if info.has_names else "removed_ids", items, "items")
     return changes
 
 

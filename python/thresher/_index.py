@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
 from ._build import Ids, Model, build
-from ._checks import encoded_path, whole
+from ._checks import encoded, encoded_path, whole
 from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, filter_of_ids
 from ._hits import HitsTarget, IndexHits, is_one_query
@@ -106,7 +106,8 @@ class Index:
                       bits, lead_bits, rotate, keep and calibration_queries do not count then. Or a Dual one, whose
                       texts are features
         features      what the items have, in the order of their vectors, as Hits.build takes it: a .tsv file, whose names
-                      are the items' then, a scipy CSR matrix, ...; search() may add what they weigh
+                      are the items' then, a scipy CSR matrix, each item's words, ...; search() may add what they
+                      weigh
         multipliers, offsets   with features: what searches that weigh them begin with, [n] each (Hits.set_values)
         threads       None: as many as the process may use
         device        what screens the codes when the index is searched, as for open(); the CPU builds
@@ -242,6 +243,7 @@ class Index:
             options = search_options(
                 self.info.n_items, recall, n_candidates, n_survivors, extra, exact, query_bits, filter
             )
+        by_model = features is None
         if are_texts(queries):
             if features is None:
                 features = self._hits_of(handle, queries)
@@ -249,7 +251,7 @@ class Index:
         if features is not None or target is not None:
             if options is None:
                 options = search_options(self.info.n_items, None, None, None, None, False, None, None)
-            self._ask_for_features(options, features, value, target)
+            self._ask_for_features(options, features, value, target, by_model)
         return search(handle, queries, k, options, certified, ids_out, scores_out)
 
     @overload
@@ -337,12 +339,14 @@ class Index:
             )
         return hits
 
-    def _ask_for_features(self, options: Any, features: Any, value: str, target: Any) -> None:
+    def _ask_for_features(self, options: Any, features: Any, value: str, target: Any, by_model: bool) -> None:
         hits = self._lists()
         asked = None
         if features is not None:
             queries = [features] if is_one_query(features) else features
             asked = hits.asked(hits.handle(), queries)
+            if not by_model:
+                asked.warn(self.path)
         ask_for_features(options, asked, value, HitsTarget(hits, target) if isinstance(target, str) else target)
 
     def _hits_of(self, handle: IndexHandle, users: Any) -> Any:
@@ -429,13 +433,10 @@ class Index:
 
     def find(self, name: str) -> int:
         """The id of the item with this name. Raises NotFoundError."""
-        encoded = name.encode()
-        if b"\0" in encoded:
-            raise ValueError(f"name is {name!r}: a name holds no NUL character")
         found = c_uint64()
         err = _errors.slot.error
         handle = self.opened()
-        status = lib.thr_index_find(handle.pointer, encoded, byref(found), byref(err))
+        status = lib.thr_index_find(handle.pointer, encoded(name, "name"), byref(found), byref(err))
         if status != _abi.OK:
             raise _errors.failure(status, err)
         return found.value
@@ -457,11 +458,13 @@ class Index:
         handle = self.opened()
         return row.value if lib.thr_index_row(handle.pointer, id, byref(row)) else None
 
-    def __contains__(self, id: object) -> bool:
-        """Is there an item with this id?"""
+    def __contains__(self, item: object) -> bool:
+        """Is there an item with this id, or with this name?"""
         try:
-            return self._row(whole(id, "id", 0, _abi.NO_ID)) is not None
-        except (TypeError, ValueError):
+            if isinstance(item, str):
+                return self.find(item) is not None
+            return self._row(whole(item, "id", 0, _abi.NO_ID)) is not None
+        except (_errors.NotFoundError, TypeError, ValueError):
             return False
 
     def __len__(self) -> int:
@@ -494,7 +497,8 @@ class Index:
     def device(self) -> str:
         """
         What screens the codes: "cpu"; "cuda:0 (NVIDIA H200)"; or, with device="auto", "cpu" until a search is worth a
-        GPU, and "cpu; ..." with the reason where a GPU was wanted and could not be used.
+        GPU, and "cpu; ..." with the reason where a GPU was wanted and could not be used; "cuda:0 (...); ..." where
+        something else that shares its context gave the GPU up.
         """
         return self.opened().device
 

@@ -48,17 +48,11 @@ def recall(truth: npt.ArrayLike, result: npt.ArrayLike, k: int | None = None, *,
             raise ValueError(f"truth_scores has {scores.size} values, truth {true_ids.size}: one an id is wanted")
     answer = c_double()
     err = _errors.slot.error
-    status = lib.thr_recall(
-        _arrays.address(true_ids),
-        None if scores is None else _arrays.address(scores),
-        true_ids.shape[1],
-        _arrays.address(result_ids),
-        result_ids.shape[1],
-        len(true_ids),
-        wanted,
-        byref(answer),
-        byref(err),
+    right = _abi.RecallRows(
+        _arrays.address(true_ids), None if scores is None else _arrays.address(scores), true_ids.shape[1]
     )
+    found = _abi.RecallRows(_arrays.address(result_ids), None, result_ids.shape[1])
+    status = lib.thr_recall(byref(right), byref(found), len(true_ids), wanted, byref(answer), byref(err))
     if status != _abi.OK:
         raise _errors.failure(status, err)
     return answer.value

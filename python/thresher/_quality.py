@@ -92,7 +92,7 @@ def rank_quality(
 
     scores      numbers [n], the larger the better; of equal ones the first row stands first
     labels      numbers [n] from 0 on, the larger the better; from 1 on a row is relevant
-    qid         integers [n], the query of each row, in any order; None: all rows are one query's
+    qid         integers [n], the query of each row, in any order. **None: all rows belong to one query**
     k           ranks that count for NDCG, ERR and precision; None: all
     convention  "letor", "lightgbm", "xgboost" or "xgboost_minus": whose NDCG, and what queries without a gain count as
     gain        "exponential", 2^label - 1 for labels up to 31, or "linear", the label
@@ -131,7 +131,10 @@ def ndcg(
     convention: str = "lightgbm",
     gain: str = "exponential",
 ) -> float:
-    """NDCG@k, the mean over queries, with the arguments of rank_quality."""
+    """
+    NDCG@k, the mean over queries, with the arguments of rank_quality. **Without qid all rows belong to one
+    query**: the result is the NDCG of one long list.
+    """
     judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, "wrong")
     answer = c_double()
     err = _errors.slot.error

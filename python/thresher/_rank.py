@@ -14,6 +14,7 @@ import numpy.typing as npt
 from . import _abi, _arrays, _errors
 from ._checks import choice, encoded_path, whole
 from ._context import shared_context
+from ._feature_names import check_names, keep_names, names_of
 from ._jobs import Job, Progress, call_back
 from ._library import defaults, lib
 from ._quality import rank_quality
@@ -86,6 +87,20 @@ def _weights(model: c_void_p) -> npt.NDArray[np.float64]:
     return np.frombuffer(string_at(lib.thr_rank_model_weights(model), n * 8), np.float64).copy()
 
 
+def _weighed_share(scores: Any, levels: Any, queries: Any, weights: Any) -> float:
+    """The share of pairs of one query and different levels that scores have in order, by the products of weights."""
+    right = total = 0.0
+    for query in np.unique(queries):
+        at = np.flatnonzero(queries == query)
+        at = at[np.argsort(scores[at], kind="stable")]
+        for level in np.unique(levels[at])[1:]:
+            better, worse = at[levels[at] == level], at[levels[at] < level]
+            below = np.concatenate([[0.0], np.cumsum(weights[worse])])  # of the worse rows with the least scores
+            right += float(weights[better] @ below[np.searchsorted(scores[worse], scores[better])])
+            total += float(weights[better].sum() * below[-1])
+    return right / total if total else float("nan")
+
+
 class NotFittedError(ValueError, AttributeError):
     """What sklearn.exceptions.NotFittedError is, where scikit-learn is not in use."""
 
@@ -114,7 +129,8 @@ class RankSVM:
     threads     how many work; None: as many as the process may use
     device      where fit and cross_validate go over dense rows: "cpu", "cuda", "cuda:N" or "auto"; the model is the same
 
-    After fit: coef_, float64 [n_features]; n_features_in_; n_iter_; report_, a RankReport.
+    After fit: coef_, float64 [n_features]; n_features_in_; feature_names_in_, of a data frame; n_iter_; report_, a
+    RankReport.
     """
 
     def __init__(
@@ -156,9 +172,11 @@ class RankSVM:
         """What scikit-learn's searches, pipelines and the like pass on to fit: True, or what they call it."""
         return self._ask("fit", {"qid": qid, "sample_weight": sample_weight})
 
-    def set_score_request(self, *, qid: bool | str | None = _UNCHANGED) -> RankSVM:
+    def set_score_request(
+        self, *, qid: bool | str | None = _UNCHANGED, sample_weight: bool | str | None = _UNCHANGED
+    ) -> RankSVM:
         """The same of score."""
-        return self._ask("score", {"qid": qid})
+        return self._ask("score", {"qid": qid, "sample_weight": sample_weight})
 
     def _ask(self, method: str, wanted: dict[str, bool | str | None]) -> RankSVM:
         given = {(method, name): alias for name, alias in wanted.items() if alias != _UNCHANGED}
@@ -175,8 +193,9 @@ class RankSVM:
         from sklearn.utils.metadata_routing import MetadataRequest
 
         made, wanted = MetadataRequest(owner=self), getattr(self, "_requests", {})
-        for method, name in (("fit", "qid"), ("fit", "sample_weight"), ("score", "qid")):
-            getattr(made, method).add_request(param=name, alias=wanted.get((method, name)))
+        for method in ("fit", "score"):
+            for name in ("qid", "sample_weight"):
+                getattr(made, method).add_request(param=name, alias=wanted.get((method, name)))
         return made
 
     def __sklearn_tags__(self) -> Any:
@@ -200,7 +219,8 @@ class RankSVM:
 
         X              numbers [n, n_features], dense or a scipy sparse matrix; read as float32
         y              numbers [n], the larger the better
-        qid            integers [n], the query of each row, in any order; None: all rows are one query's
+        qid            integers [n], the query of each row, in any order. **None: all rows belong to one
+                       query**: pairs of rows of different queries count, too
         sample_weight  numbers [n], 0 or more: a pair costs C times the product of its rows'; None: 1
         progress       called with a word and the readings of X so far; False stops the training
         on_step        called with a RankStep where training begins and after each Newton step
@@ -209,7 +229,7 @@ class RankSVM:
         DeviceError or UnsupportedError (of a GPU), ValueError or TypeError. Ctrl-C stops it, too; coef_ is then what it was.
         """
         options, context, x = self._options(), shared_context(self.threads, self.device), features_of(X)
-        start, model, report = c_void_p(), c_void_p(), _abi.RankReport()
+        start, model, report, names = c_void_p(), c_void_p(), _abi.RankReport(), names_of(X)
         _tell_steps(options, on_step)
         try:
             if self.warm_start and hasattr(self, "coef_"):
@@ -233,6 +253,7 @@ class RankSVM:
             lib.thr_rank_model_free(start)
         self.report_ = RankReport(*(getattr(report, name) for name in RankReport._fields))
         self.n_features_in_, self.n_iter_ = len(self.coef_), self.report_.n_steps
+        keep_names(self, names)
         return self
 
     def cross_validate(
@@ -257,17 +278,10 @@ class RankSVM:
             raise ValueError(f"Cs: an array of shape {list(costs.shape)} was given: [n] is wanted")
         n_folds, shuffle = whole(folds, "folds", 0, 2**32 - 1), whole(seed, "seed", 0, 2**64 - 1)
         shares = np.empty(len(costs))
+        asked = _abi.RankFolds(_arrays.address(costs), _arrays.address(shares), len(costs), shuffle, n_folds)
         with Ranking(context, x, y, qid) as ranking, Job(progress) as job:
             status = lib.thr_rank_cross_validate(
-                context.pointer,
-                ranking.pointer,
-                byref(options),
-                _arrays.address(costs),
-                len(costs),
-                n_folds,
-                shuffle,
-                _arrays.address(shares),
-                byref(_errors.slot.error),
+                context.pointer, ranking.pointer, byref(options), byref(asked), byref(_errors.slot.error)
             )
             job.finish(status)
         return shares
@@ -275,6 +289,7 @@ class RankSVM:
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """Scores, float64 [n]: the larger, the better the row."""
         self._check_fitted()
+        check_names(self, X)
         x = features_of(X)
         if x.shape[1] != self.n_features_in_:
             raise ValueError(
@@ -314,9 +329,7 @@ class RankSVM:
                 kept, new, at = own[there], np.empty(int(there.sum())), np.ascontiguousarray(features[there])
                 status = lib.thr_rank_model_rerank(
                     model,
-                    _arrays.address(at),
-                    rows.shape[-1],
-                    len(kept),
+                    byref(_arrays.matrix(at)),
                     _arrays.address(kept),
                     _arrays.address(new),
                     None,
@@ -330,10 +343,24 @@ class RankSVM:
             lib.thr_rank_model_free(model)
         return flat.reshape(found.shape), scores.reshape(found.shape)
 
-    def score(self, X: Any, y: npt.ArrayLike, qid: npt.ArrayLike | None = None) -> float:
-        """The share of pairs of a query's rows that are in order; equal scores are not. NaN without pairs."""
+    def score(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        qid: npt.ArrayLike | None = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> float:
+        """
+        The share of pairs of a query's rows that are in order; equal scores are not. With sample_weight, numbers [n] of
+        0 or more, a pair counts the product of its rows'. NaN without pairs. **Without qid all rows belong to one query.**
+        """
         labels = np.asarray(y, np.float64)
         levels = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)  # only which is larger counts
+        if sample_weight is not None:
+            queries = np.zeros(len(labels)) if qid is None else column(qid, "qid", len(labels))
+            weights = np.asarray(column(sample_weight, "sample_weight", len(labels)), np.float64)
+            return _weighed_share(self.predict(X), levels, queries, weights)
         return rank_quality(self.predict(X), levels, qid, gain="linear").pair_accuracy
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -137,10 +137,10 @@ class _Chunks:
                 "an array, a file name or an iterable of arrays is wanted"
             ) from None
         self._number = 0
+        self.n_dims = 0  # not known yet
         chunk = self._next()
         if chunk is None:
             raise ValueError("vectors: the iterable gave nothing: an index needs at least one vector")
-        self.n_dims = int(chunk.shape[1])
         self._chunk: AnyArray | None = chunk
 
     def _next(self) -> AnyArray | None:
@@ -151,8 +151,9 @@ class _Chunks:
             chunk = _arrays.vectors(thing, what, one_row=True)
             if chunk.ndim == 1:
                 chunk = chunk[np.newaxis]
-            if self._number > 1 and chunk.shape[1] != self.n_dims:
+            if self.n_dims not in (0, chunk.shape[1]):
                 raise ValueError(f"{what}: {chunk.shape[1]} dimensions after chunks of {self.n_dims}")
+            self.n_dims = int(chunk.shape[1])
             if len(chunk):
                 return chunk
         return None

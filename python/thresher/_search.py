@@ -73,7 +73,7 @@ def search_options(
 def ask_for_features(options: _abi.SearchOptions, asked: Asked | None, value: str, target: HitsTarget | None) -> None:
     """Put queries of features into options, and which items may be found."""
     if target is not None:
-        options.target = target.pointer
+        options.target = target.opened()
         options.kept_target = target
     if asked is None:
         return

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from ctypes import byref, c_char_p, c_size_t
 from typing import Any
 
@@ -11,20 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _abi, _arrays, _errors
+from ._checks import encoded
 
 VectorArray = npt.NDArray[np.float32]
 
 AT_ONCE = 4096
 """Texts that are encoded in one call: between calls Python looks for Ctrl-C."""
-
-
-def _bytes_of(texts: Iterable[Any], first: int) -> list[bytes]:
-    made = []
-    for number, text in enumerate(texts, first):
-        if not isinstance(text, str):
-            raise TypeError(f"texts: an object of type {type(text).__name__} was given as text {number}: str is wanted")
-        made.append(text.encode("utf-8", "replace"))
-    return made
 
 
 def encode_texts(function: Any, pointer: int | None, side: int, n_floats: int, texts: Any) -> VectorArray:
@@ -35,7 +26,7 @@ def encode_texts(function: Any, pointer: int | None, side: int, n_floats: int, t
     out = np.empty((len(given), n_floats), np.float32)
     err = _errors.slot.error
     for first in range(0, len(given), AT_ONCE):
-        some = _bytes_of(given[first : first + AT_ONCE], first)
+        some = [encoded(text, f"text {number}", "replace") for number, text in enumerate(given[first : first + AT_ONCE], first)]
         pointers = (c_char_p * len(some))(*some)
         lengths = (c_size_t * len(some))(*map(len, some))
         at = _arrays.address(out) + first * n_floats * out.itemsize

@@ -10,7 +10,7 @@ from ctypes import addressof, byref, c_char_p, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
 from . import _abi, _abi_sentences, _errors
-from ._checks import choice, encoded_path, whole
+from ._checks import choice, encoded, encoded_path, whole
 from ._context import own, shared_context
 from ._handle import Handle, Model
 from ._library import defaults, lib
@@ -161,21 +161,18 @@ class Translator(Model):
     def n_best(self, texts: str | Iterable[str]) -> list[list[Translation]]:
         """Up to n_best translations of each text, best first."""
         given = [texts] if isinstance(texts, str) else list(texts)
-        for number, text in enumerate(given):
-            if not isinstance(text, str):
-                raise TypeError(f"texts: an object of type {type(text).__name__} was given as text {number}")
+        texts_of = [encoded(text, f"text {number}", "surrogatepass") for number, text in enumerate(given)]
         handle = self.handle()
         assert isinstance(handle, _TranslatorHandle)
         made: list[list[Translation]] = []
         step = self._batch * _BATCHES
         with handle.lock:
-            for first in range(0, len(given), step):
-                made.extend(_translate(handle, given[first : first + step]))
+            for first in range(0, len(texts_of), step):
+                made.extend(_translate(handle, texts_of[first : first + step]))
         return made
 
 
-def _translate(handle: _TranslatorHandle, texts: list[str]) -> list[list[Translation]]:
-    some = [text.encode("utf-8", "surrogatepass") for text in texts]
+def _translate(handle: _TranslatorHandle, some: list[bytes]) -> list[list[Translation]]:
     result = _abi.Translations()
     err = _errors.slot.error
     status = lib.thr_translator_translate(

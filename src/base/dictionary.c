@@ -10,9 +10,8 @@ static thr_status make_room(thr_context *context, thr_dictionary *d, size_t leng
     const size_t n = d->n;
     const size_t used = n == 0 ? 0 : (size_t)d->starts[n];
     THR_TRY(thr_slots_make_room(context, &d->slots, n, "a dictionary", err));
-    THR_TRY(thr_grow(context, &d->starts, &d->starts_capacity, n == 0 ? 0 : n + 1, n + 2, sizeof *d->starts,
-                     "a dictionary", err));
-    THR_TRY(thr_grow(context, &d->bytes, &d->bytes_capacity, used, used + length + 1, 1, "a dictionary", err));
+    THR_TRY(thr_grow(context, &d->starts, &d->starts_capacity, n + 2, sizeof *d->starts, "a dictionary", err));
+    THR_TRY(thr_grow(context, &d->bytes, &d->bytes_capacity, used + length + 1, 1, "a dictionary", err));
     d->starts[n] = used;
     return THR_OK;
 }

@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +15,7 @@ thr_status thr_fail(thr_error *err, thr_status status, const char *format, ...) 
     (void)vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
     err->status = status;
-    for (char *p = err->text; *p != '\0'; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?';
+    thr_make_printable(err->text);
     return status;
 }
 
@@ -32,6 +31,18 @@ thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, co
     if (strerror_r(error_number, text, sizeof text) != 0)
         (void)snprintf(text, sizeof text, "error %d", error_number);
     return thr_fail(err, status, "%s: cannot %s: %s", path, verb, text);
+}
+
+thr_status thr_fail_newer(const char *path, uint64_t version, uint64_t newest, thr_error *err) {
+    return thr_fail(err, THR_EVERSION,
+                    "%s: written by a newer Thresher (format %" PRIu64 "; this one reads %" PRIu64 "): update Thresher",
+                    path, version, newest);
+}
+
+thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err) {
+    if (status != THR_OK && err != NULL)
+        *err = *why;
+    return status;
 }
 
 const char *thr_status_name(thr_status status) {

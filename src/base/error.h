@@ -6,8 +6,8 @@
 #include <thresher/status.h>
 
 /*
- * Write a sentence into err (NULL is allowed) and return status. A newline or other control byte in the arguments, a
- * file's name for instance, comes out as '?', so that an error is always one line.
+ * Write a sentence into err (NULL is allowed) and return status. It goes through thr_make_printable, so an error is one
+ * line, whatever bytes a file's name has.
  */
 __attribute__((format(printf, 3, 4))) thr_status thr_fail(thr_error *err, thr_status status, const char *format, ...);
 
@@ -15,6 +15,12 @@ __attribute__((format(printf, 3, 4))) thr_status thr_fail(thr_error *err, thr_st
  * Like thr_fail, for a failed system call on path: adds strerror(errno) and picks ENOTFOUND, ENOSPACE, ENOMEM or EIO.
  */
 thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, const char *path);
+
+/* THR_EVERSION: a file of a version beyond the newest that is read. */
+thr_status thr_fail_newer(const char *path, uint64_t version, uint64_t newest, thr_error *err);
+
+/* The status, and where it is a failure the sentence of another error, to err. */
+thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err);
 
 #define THR_TRY(expr)                                                                                                  \
     do {                                                                                                               \

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* sync_file_range, where there is one */
 #include "base/file.h"
 
 #include "base/error.h"
@@ -25,6 +24,10 @@ thr_status thr_map_open(const char *path, thr_map *map, thr_error *err) {
     thr_status status = THR_OK;
     if (fstat(map->fd, &st) != 0) {
         status = thr_fail_errno(err, errno, "stat", path);
+        goto out;
+    }
+    if (S_ISDIR(st.st_mode)) {
+        status = thr_fail(err, THR_EFORMAT, "%s: is a directory (an index?), not a plain file", path);
         goto out;
     }
     if (!S_ISREG(st.st_mode)) {
@@ -53,10 +56,10 @@ thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err) {
     if (fstat(map->fd, &st) != 0)
         return thr_fail_errno(err, errno, "stat", path);
     if ((uint64_t)st.st_size != map->size || time_ns(st.st_mtim) != map->mtime_ns)
-        return thr_fail(err, THR_ECHANGED,
-                        "%s: changed since it was opened (%llu bytes then, %llu now): close the index, build it again, "
-                        "and open it anew",
-                        path, (unsigned long long)map->size, (unsigned long long)st.st_size);
+        return thr_fail(err, THR_ECHANGED, "%s: changed since it was opened (%llu bytes then, %llu now): %s", path,
+                        (unsigned long long)map->size, (unsigned long long)st.st_size,
+                        (uint64_t)st.st_size < map->size ? "it was cut; restore it or make it again, then open it anew"
+                                                         : "close it and open it anew");
     return THR_OK;
 }
 
@@ -66,98 +69,6 @@ void thr_map_close(thr_map *map) {
     if (map->fd >= 0)
         (void)close(map->fd);
     *map = (thr_map){.fd = -1};
-}
-
-thr_status thr_out_open(thr_context *context, const char *path, thr_out *out, thr_error *err) {
-    *out = (thr_out){.fd = -1, .context = context};
-    size_t length = strlen(path);
-    struct stat st;
-    thr_status status = THR_OK;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) /* a directory fails to be replaced */
-        return thr_fail(err, THR_EIO, "%s: is no plain file, and would be replaced by one: name another", path);
-    THR_TRY_OUT(thr_alloc(context, length + 1, 1, &out->path, "a file name", err));
-    memcpy(out->path, path, length + 1);
-    THR_TRY_OUT(thr_alloc(context, length + 5, 1, &out->temporary, "a file name", err));
-    memcpy(out->temporary, path, length);
-    memcpy(out->temporary + length, ".tmp", 5);
-    out->fd = open(out->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (out->fd < 0)
-        status = thr_fail_errno(err, errno, "create", out->temporary);
-out:
-    if (status != THR_OK)
-        thr_out_drop(out);
-    return status;
-}
-
-thr_status thr_out_write_at(thr_out *out, uint64_t offset, const void *data, size_t size, thr_error *err) {
-    const char *bytes = data;
-    while (size > 0) {
-        ssize_t n = pwrite(out->fd, bytes, size, (off_t)offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return thr_fail_errno(err, errno, "write", out->temporary);
-        bytes += n;
-        size -= (size_t)n;
-        offset += (uint64_t)n;
-    }
-    return THR_OK;
-}
-
-thr_status thr_out_write(thr_out *out, const void *data, size_t size, thr_error *err) {
-    THR_TRY(thr_out_write_at(out, out->position, data, size, err));
-    out->position += size;
-    return THR_OK;
-}
-
-thr_status thr_out_align(thr_out *out, thr_error *err) {
-    static const char zeros[64] = {0};
-    return thr_out_write(out, zeros, (size_t)(-out->position & 63), err);
-}
-
-void thr_out_flush_hint(thr_out *out) {
-#ifdef SYNC_FILE_RANGE_WRITE
-    (void)sync_file_range(out->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-#else
-    (void)out;
-#endif
-}
-
-thr_status thr_out_publish(thr_out *out, thr_error *err) {
-    thr_status status = THR_OK;
-    if (fsync(out->fd) != 0) {
-        status = thr_fail_errno(err, errno, "flush", out->temporary);
-        goto out;
-    }
-    if (rename(out->temporary, out->path) != 0) {
-        status = thr_fail_errno(err, errno, "rename into place", out->path);
-        goto out;
-    }
-    char *slash = strrchr(out->path, '/');
-    (void)close(out->fd);
-    out->fd = -1;
-    if (slash == NULL) {
-        status = thr_dir_sync(".", err);
-    } else if (slash == out->path) {
-        status = thr_dir_sync("/", err);
-    } else {
-        *slash = '\0';
-        status = thr_dir_sync(out->path, err);
-        *slash = '/';
-    }
-out:
-    thr_out_drop(out);
-    return status;
-}
-
-void thr_out_drop(thr_out *out) {
-    if (out->fd >= 0) {
-        (void)close(out->fd);
-        (void)unlink(out->temporary);
-    }
-    thr_release(out->context, out->path);
-    thr_release(out->context, out->temporary);
-    *out = (thr_out){.fd = -1, .context = out->context};
 }
 
 thr_status thr_path_join(thr_context *context, const char *dir, const char *name, char **path, thr_error *err) {

@@ -41,6 +41,10 @@ static uint64_t items_done(const thr_file_sum *sum) {
     return (uint64_t)((unsigned __int128)sum->n_items * sum->done / sum->total);
 }
 
+thr_status thr_file_sum_step(thr_file_sum *sum, thr_error *err) {
+    return thr_progress_step(&sum->progress, items_done(sum), err);
+}
+
 thr_status thr_file_sum_bytes(thr_file_sum *sum, const char *path, int fd, uint64_t offset, uint64_t n,
                               uint64_t *checksum, thr_error *err) {
     thr_checksum_room room;
@@ -52,19 +56,8 @@ thr_status thr_file_sum_bytes(thr_file_sum *sum, const char *path, int fd, uint6
         thr_checksum_add(running, sum->piece, size);
         at += size;
         sum->done += size;
-        THR_TRY(thr_progress_step(&sum->progress, items_done(sum), err));
+        THR_TRY(thr_file_sum_step(sum, err));
     }
     *checksum = thr_checksum_end(running);
-    return THR_OK;
-}
-
-thr_status thr_file_sum_section(thr_file_sum *sum, const char *path, int fd, const thr_section *section,
-                                const char *name, const char *remedy, thr_error *err) {
-    uint64_t checksum = 0;
-    THR_TRY(thr_file_sum_bytes(sum, path, fd, section->offset, section->size, &checksum, err));
-    if (checksum != section->checksum)
-        return thr_fail(err, THR_ECORRUPT,
-                        "%s: section %s, offset %" PRIu64 " to %" PRIu64 ": the checksum is wrong: %s", path, name,
-                        section->offset, section->offset + section->size, remedy);
     return THR_OK;
 }

@@ -7,7 +7,6 @@
 #define THR_BASE_FILE_SUM_H
 
 #include "base/progress.h"
-#include "base/sections.h"
 
 typedef struct thr_file_sum {
     thr_progress progress;
@@ -21,12 +20,11 @@ thr_status thr_file_sum_start(thr_context *context, uint64_t total, uint64_t n_i
                               thr_error *err);
 void thr_file_sum_end(thr_file_sum *sum);
 
+/* THR_ECANCELED where the caller wants to stop while something else than bytes is looked at. */
+thr_status thr_file_sum_step(thr_file_sum *sum, thr_error *err);
+
 /* The checksum of n bytes. THR_EIO; THR_ECHANGED where the file ends before them; THR_ECANCELED. */
 thr_status thr_file_sum_bytes(thr_file_sum *sum, const char *path, int fd, uint64_t offset, uint64_t n,
                               uint64_t *checksum, thr_error *err);
-
-/* Whether a section has the checksum that the table says; THR_ECORRUPT, with name for the section and the remedy. */
-thr_status thr_file_sum_section(thr_file_sum *sum, const char *path, int fd, const thr_section *section,
-                                const char *name, const char *remedy, thr_error *err);
 
 #endif

@@ -18,7 +18,7 @@ thr_status thr_idle_take(thr_idle *idle, thr_idle_make *make, void **piece, thr_
         *piece = idle->pieces[--idle->n];
         goto out;
     }
-    THR_TRY_OUT(thr_grow(idle->context, &idle->pieces, &idle->capacity, idle->n, idle->n_made + 1, sizeof *idle->pieces,
+    THR_TRY_OUT(thr_grow(idle->context, &idle->pieces, &idle->capacity, idle->n_made + 1, sizeof *idle->pieces,
                          "searches", err));
     THR_TRY_OUT(make(idle->context, piece, err));
     idle->n_made++;

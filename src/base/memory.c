@@ -32,7 +32,7 @@ thr_status thr_alloc_zero(thr_context *context, size_t count, size_t size, void 
     return THR_OK;
 }
 
-thr_status thr_grow(thr_context *context, void *memory_inout, size_t *capacity, size_t used, size_t wanted, size_t size,
+thr_status thr_grow(thr_context *context, void *memory_inout, size_t *capacity, size_t wanted, size_t size,
                     const char *what, thr_error *err) {
     if (wanted <= *capacity)
         return THR_OK;
@@ -42,8 +42,8 @@ thr_status thr_grow(thr_context *context, void *memory_inout, size_t *capacity, 
     void *old = NULL, *grown = NULL;
     memcpy(&old, memory_inout, sizeof old);
     THR_TRY(thr_alloc(context, count, size, &grown, what, err));
-    if (used != 0)
-        memcpy(grown, old, used * size);
+    if (old != NULL)
+        memcpy(grown, old, *capacity * size);
     thr_release(context, old);
     memcpy(memory_inout, &grown, sizeof grown);
     *capacity = count;

@@ -10,6 +10,8 @@
 struct thr_kernels;
 struct thr_pool;
 struct thr_gpus;
+struct thr_context_users;
+struct thr_plans;
 
 /* How GPUs find the best of a stream: THR_SELECT (docs/kernels.md). */
 typedef enum thr_selection {
@@ -31,7 +33,9 @@ struct thr_context {
     uint32_t bucket_items; /* in every bucket; 0: as a search needs them */
     thr_progress_fn progress;
     void *progress_user;
-    struct thr_gpus *gpus; /* NULL: the CPU alone */
+    struct thr_gpus *gpus;           /* NULL: the CPU alone */
+    struct thr_context_users *users; /* of the context and of its copies */
+    struct thr_plans *plans;
 };
 
 /* a * b, or false when that is more than SIZE_MAX. */
@@ -47,8 +51,8 @@ thr_status thr_alloc(thr_context *context, size_t count, size_t size, void *memo
 thr_status thr_alloc_zero(thr_context *context, size_t count, size_t size, void *memory_out, const char *what,
                           thr_error *err);
 
-/* Grow *memory from used to at least wanted values of size bytes, keeping the contents; *capacity is in values. */
-thr_status thr_grow(thr_context *context, void *memory_inout, size_t *capacity, size_t used, size_t wanted, size_t size,
+/* Grow *memory to at least wanted values of size bytes, keeping all *capacity values that it has room for. */
+thr_status thr_grow(thr_context *context, void *memory_inout, size_t *capacity, size_t wanted, size_t size,
                     const char *what, thr_error *err);
 
 /* Free; NULL is allowed. */

@@ -8,33 +8,10 @@
 /* The disk is told to begin after so many bytes, so that it works while we encode and the last flush is short. */
 enum { FLUSH_BYTES = 32 << 20 };
 
-enum { N_SECTIONS_AT = 32, TABLE_AT = 40, CHECKSUM_AT = 56 };
-
-bool thr_sections_fit(const thr_section *table, uint32_t n_sections, uint64_t table_offset, uint32_t last,
-                      thr_section_rule_fn *rule, const void *shape) {
-    uint64_t position = THR_SECTIONS_HEADER;
-    uint32_t n = 0;
-    for (uint32_t kind = 1; kind <= last; kind++) {
-        uint64_t size;
-        const thr_section_rule wanted = rule(shape, kind, &size);
-        if (wanted == THR_SECTION_ABSENT)
-            continue;
-        const thr_section *s = &table[n];
-        const uint64_t offset = thr_align_up(position);
-        /* position and size are below 2^55, so their sum is exact */
-        if (n++ >= n_sections || s->kind != kind || s->reserved != 0 || s->offset != offset ||
-            !(wanted == THR_SECTION_AT_LEAST ? s->size >= size && s->size <= table_offset : s->size == size) ||
-            offset + s->size > table_offset)
-            return false;
-        position = offset + s->size;
-    }
-    return n == n_sections && thr_align_up(position) == table_offset;
-}
-
 uint64_t thr_sections_checksum(const void *header, const thr_section *table, uint32_t n_sections) {
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);
-    thr_checksum_add(sum, header, CHECKSUM_AT);
+    thr_checksum_add(sum, header, THR_SECTIONS_CHECKSUM_AT);
     thr_checksum_add(sum, table, n_sections * sizeof *table);
     return thr_checksum_end(sum);
 }
@@ -81,10 +58,10 @@ thr_status thr_sections_put(thr_section_writer *writer, uint32_t kind, const voi
 thr_status thr_sections_finish(thr_section_writer *writer, void *header, thr_error *err) {
     uint8_t *bytes = header;
     THR_TRY(thr_out_align(&writer->out, err));
-    memcpy(bytes + N_SECTIONS_AT, &writer->n_sections, sizeof writer->n_sections);
-    memcpy(bytes + TABLE_AT, &writer->out.position, sizeof writer->out.position);
+    memcpy(bytes + THR_SECTIONS_COUNT_AT, &writer->n_sections, sizeof writer->n_sections);
+    memcpy(bytes + THR_SECTIONS_TABLE_AT, &writer->out.position, sizeof writer->out.position);
     const uint64_t checksum = thr_sections_checksum(header, writer->sections, writer->n_sections);
-    memcpy(bytes + CHECKSUM_AT, &checksum, sizeof checksum);
+    memcpy(bytes + THR_SECTIONS_CHECKSUM_AT, &checksum, sizeof checksum);
     THR_TRY(thr_out_write(&writer->out, writer->sections, writer->n_sections * sizeof writer->sections[0], err));
     THR_TRY(thr_out_write_at(&writer->out, 0, header, THR_SECTIONS_HEADER, err));
     writer->size = writer->out.position;

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sections.h - what files of ours have in common: a header of 64 bytes, sections that each begin at a multiple of 64,
- * and a table of them, with a checksum each, that ends the file (docs/format.md).
+ * and a table of them, with a checksum each, that ends the file (docs/format.md). Writing them; section_file.h reads.
  *
- * The header's own numbers are its kind of file's; at 32 it has the number of sections, at 40 the offset of the table,
- * at 56 the checksum of all before it and the table.
+ * The header begins with a magic of 8 bytes and the version; at 32 it has the number of sections, at 40 the offset of
+ * the table, at 56 the checksum of all before it and the table. Its other numbers depend on the kind of file.
  */
 #ifndef THR_BASE_SECTIONS_H
 #define THR_BASE_SECTIONS_H
 
 #include "base/checksum.h"
 #include "base/file.h"
+#include "base/out.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are mapped as they are: little-endian");
 
 enum { THR_SECTION_ALIGN = 64, THR_SECTIONS_HEADER = 64, THR_SECTIONS_MAX = 24 };
+
+/* Where numbers that all files share stand in the header. */
+enum {
+    THR_SECTIONS_VERSION_AT = 8,
+    THR_SECTIONS_COUNT_AT = 32,
+    THR_SECTIONS_TABLE_AT = 40,
+    THR_SECTIONS_CHECKSUM_AT = 56
+};
 
 typedef struct thr_section {
     uint32_t kind, reserved;
@@ -30,13 +39,6 @@ static inline uint64_t thr_align_up(uint64_t n) {
 /* What a section of a kind is to be: not there, of just this size, or of this size at least. */
 typedef enum thr_section_rule { THR_SECTION_ABSENT, THR_SECTION_EXACT, THR_SECTION_AT_LEAST } thr_section_rule;
 typedef thr_section_rule thr_section_rule_fn(const void *shape, uint32_t kind, uint64_t *size);
-
-/*
- * Whether a table that stands at table_offset has every section of the kinds 1 to last that the shape wants, behind the
- * one before it, with its size, and no other one. Sizes are below 2^55.
- */
-bool thr_sections_fit(const thr_section *table, uint32_t n_sections, uint64_t table_offset, uint32_t last,
-                      thr_section_rule_fn *rule, const void *shape);
 
 /* Of the header up to its own checksum and the table. */
 uint64_t thr_sections_checksum(const void *header, const thr_section *table, uint32_t n_sections);

@@ -29,7 +29,7 @@ thr_status thr_slots_make_room(thr_context *context, thr_slots *slots, size_t n,
         return thr_fail(err, THR_ERANGE, "more than %u different words: take a part of them", UINT32_MAX - 1);
     if (slots->places == NULL || 2 * n > slots->mask)
         THR_TRY(more_places(context, slots, n, what, err));
-    return thr_grow(context, &slots->hashes, &slots->hashes_capacity, n, n + 1, sizeof *slots->hashes, what, err);
+    return thr_grow(context, &slots->hashes, &slots->hashes_capacity, n + 1, sizeof *slots->hashes, what, err);
 }
 
 void thr_slots_clear(thr_slots *slots) {

@@ -75,15 +75,11 @@ out:
     return status;
 }
 
-/*
- * Unit residuals of the rows first to end - 1 of wanted, evenly spaced through the sample; those without direction left
- * out.
- */
+/* Unit residuals of so many rows, evenly spaced through the sample; those without direction left out. */
 static thr_status take_rows(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser,
-                            uint64_t first, uint64_t end, uint64_t wanted, float *unit, size_t *n_unit,
-                            thr_error *err) {
+                            uint64_t wanted, float *unit, size_t *n_unit, thr_error *err) {
     *n_unit = 0;
-    for (uint64_t i = first; i < end; i++) {
+    for (uint64_t i = 0; i < wanted; i++) {
         float *x = unit + *n_unit * sample->n_dims;
         double norm = 0;
         THR_TRY(read_row(context, sample, i * sample->n_rows / wanted, quantiser->unit, x, &norm, err));
@@ -112,7 +108,7 @@ static thr_status find_ranges(thr_context *context, const thr_matrix *sample, ui
     const uint64_t wanted = sample->n_rows < SEARCH_ROWS ? sample->n_rows : SEARCH_ROWS;
     float plain[THR_MAX_BITS];
     size_t n_rows = 0;
-    THR_TRY(take_rows(context, sample, quantiser, 0, wanted, wanted, rows, &n_rows, err));
+    THR_TRY(take_rows(context, sample, quantiser, wanted, rows, &n_rows, err));
     if (n_rows > 0)
         thr_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
     if ((flags & (uint32_t)(THR_QUANTISER_ROTATE | THR_QUANTISER_ROTATED)) == 0)

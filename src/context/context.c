@@ -2,17 +2,25 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/error.h"
 #include "base/memory.h"
-#include "context/gpus.h"
+#include "context/plans.h"
+#include "device/gpus.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
 
 #include <thresher/plan.h>
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_THREADS = 1024, MAX_BUCKET_DIGITS = 9 };
+
+/* The memory of a context: the caller who made it and every object made from it are users; the last one frees it. */
+typedef struct thr_context_users {
+    thr_context context;
+    atomic_size_t n;
+} thr_context_users;
 
 static void *default_allocate(void *user, size_t size) {
     (void)user;
@@ -126,10 +134,15 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
     THR_TRY(choose_selection(&made.selection, &made.bucket_items, err));
     made.kernels = thr_kernels_get(made.isa);
 
-    thr_context *context = NULL;
-    THR_TRY(thr_alloc(&made, 1, sizeof made, &context, "a context", err));
-    *context = made;
+    thr_context_users *users = NULL;
+    THR_TRY(thr_alloc(&made, 1, sizeof *users, &users, "a context", err));
+    made.users = users;
+    users->context = made;
+    atomic_init(&users->n, 1);
+    thr_context *context = &users->context;
     thr_status status = thr_pool_create(context, made.n_threads, &context->pool, err);
+    if (status == THR_OK)
+        status = thr_plans_create(context, &context->plans, err);
     if (status == THR_OK)
         status = thr_gpus_create(context, options->device, &context->gpus, err);
     if (status != THR_OK) {
@@ -140,13 +153,22 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
     return THR_OK;
 }
 
+thr_context *thr_context_retain(thr_context *context) {
+    (void)atomic_fetch_add_explicit(&context->users->n, 1, memory_order_relaxed);
+    return context;
+}
+
 void thr_context_free(thr_context *context) {
     if (context == NULL)
         return;
-    thr_gpus_free(context, context->gpus);
-    thr_pool_free(context, context->pool);
-    thr_context copy = *context;
-    thr_release(&copy, context);
+    thr_context_users *users = context->users;
+    if (atomic_fetch_sub_explicit(&users->n, 1, memory_order_acq_rel) > 1)
+        return;
+    thr_context last = users->context;
+    thr_gpus_free(&users->context, last.gpus);
+    thr_plans_free(&users->context, last.plans);
+    thr_pool_free(&users->context, last.pool);
+    thr_release(&last, users);
 }
 
 thr_isa thr_context_isa(const thr_context *context) {

@@ -50,11 +50,16 @@ template <uint32_t PLANES> __device__ __forceinline__ uint32_t spread(const uint
     return ((u | 0x80808080u) - (1u << (PLANES - 1)) * 0x01010101u) ^ 0x80808080u;
 }
 
+/* A warp's items: those from `first` on of a tile of so many rows of bytes a plane. */
+struct strip_items {
+    const uint8_t *tile;
+    uint32_t n_rows, first;
+};
+
 /* Add to sums what 32 dimensions of the strip have; with squares, to these what |b|^2 is made of. */
 template <uint32_t PLANES, uint32_t COLUMNS, typename Digits>
-__device__ __forceinline__ void add_step(const uint8_t *tile, uint32_t n_rows, uint32_t step, uint32_t first,
-                                         Digits &digits, int32_t (&sums)[2][COLUMNS][4], bool cosine,
-                                         uint32_t (&squares)[ROWS]) {
+__device__ __forceinline__ void add_step(const strip_items &strip, uint32_t step, Digits &digits,
+                                         int32_t (&sums)[2][COLUMNS][4], bool cosine, uint32_t (&squares)[ROWS]) {
     const uint32_t lane = threadIdx.x % THR_WARP, t = lane % 4;
     uint32_t a[2][4];
 #pragma unroll
@@ -62,7 +67,7 @@ __device__ __forceinline__ void add_step(const uint8_t *tile, uint32_t n_rows, u
         uint32_t x[PLANES];
 #pragma unroll
         for (uint32_t p = 0; p < PLANES; p++)
-            x[p] = item_word<PLANES>(tile, n_rows, step, p, first + lane / 4 + 8 * r);
+            x[p] = item_word<PLANES>(strip.tile, strip.n_rows, step, p, strip.first + lane / 4 + 8 * r);
         a[r / 2][r % 2] = spread<PLANES>(x, t);
         a[r / 2][r % 2 + 2] = spread<PLANES>(x, t + 4);
         if (cosine)
@@ -208,7 +213,7 @@ static __global__ void __launch_bounds__(BATCH_THREADS, BATCH_BLOCKS_A_SM)
         const uint32_t rows = strip_rows(op, own);
         if (op.filter != nullptr && __any_sync(THR_ALL_LANES, rows != 0) == 0)
             continue;
-        const uint8_t *tile = tile_of(op.codes, first / THR_DEVICE_TILE);
+        const strip_items items = {tile_of(op.codes, first / THR_DEVICE_TILE), n_rows, first % THR_DEVICE_TILE};
         int32_t sums[2][COLUMNS][4];
         uint32_t squares[ROWS] = {0, 0, 0, 0};
 #pragma unroll
@@ -218,7 +223,7 @@ static __global__ void __launch_bounds__(BATCH_THREADS, BATCH_BLOCKS_A_SM)
                 sums[0][n][i] = sums[1][n][i] = SUM_START;
 #pragma unroll 1
         for (uint32_t step = 0; step < n_steps; step++)
-            add_step<PLANES, COLUMNS>(tile, n_rows, step, first % THR_DEVICE_TILE, digits, sums, cosine, squares);
+            add_step<PLANES, COLUMNS>(items, step, digits, sums, cosine, squares);
         row_numbers numbers[ROWS];
 #pragma unroll
         for (uint32_t r = 0; r < ROWS; r++)

@@ -26,8 +26,8 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_tiles(THR_PARAMETE
         float scores[LANE_ITEMS];
         find_distances<PLANES, 1, FAR>(op.scan, tile, lane, distances);
         const lane_numbers numbers = load_numbers(op.scan.codes, tile, lane);
-        const uint32_t there = score_items<PLANES>(op.scan, op.scan.queries[0], tile, lane, rows, distances[0], numbers,
-                                                   -INFINITY, scores);
+        const uint32_t there = score_items<PLANES>(op.scan, op.scan.queries[0], {tile, lane, rows}, distances[0],
+                                                   numbers, -INFINITY, scores);
         for (uint32_t i = 0; i < LANE_ITEMS; i++) {
             const uint64_t key = key_of(op.scan.codes, scores[i], tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i);
             if ((there >> i & 1) != 0 && (op.prefix_bits == 0 || key >> left == op.prefix))

@@ -24,7 +24,7 @@ template <uint32_t PLANES, bool FAR> struct dense_codes {
             return;
         find_distances<PLANES, 1, FAR>(scan, tile, lane, distances);
         const lane_numbers numbers = load_numbers(scan.codes, tile, lane);
-        (void)score_items<PLANES>(scan, scan.queries[0], tile, lane, (1u << LANE_ITEMS) - 1, distances[0], numbers,
+        (void)score_items<PLANES>(scan, scan.queries[0], {tile, lane, (1u << LANE_ITEMS) - 1}, distances[0], numbers,
                                   -INFINITY, scores);
         for (uint32_t i = 0; i < LANE_ITEMS; i++)
             scores[i] = __fadd_rn(__fmul_rn(scores[i], gain), bias);

@@ -19,6 +19,12 @@ struct hit_segment {
     uint32_t first, n;
 };
 
+/* Elements that add a weight to the places they name. */
+struct weighted_segment {
+    hit_segment elements;
+    uint32_t form, weight;
+};
+
 /* How many of n values, `stride` apart and ascending, are less than `least`. */
 template <typename T>
 __device__ __forceinline__ uint32_t count_less(const T *values, uint32_t stride, uint32_t n, uint32_t least) {
@@ -82,9 +88,10 @@ __device__ __forceinline__ uint32_t segment_steps(uint32_t form, uint32_t n) {
  * in its window.
  */
 template <typename Places>
-__device__ __forceinline__ void add_segment_step(const thr_device_hits &hits, uint32_t form, hit_segment segment,
-                                                 uint32_t step, uint32_t start, uint32_t weight, uint32_t lane,
-                                                 Places &places) {
+__device__ __forceinline__ void add_segment_step(const thr_device_hits &hits, const weighted_segment &what,
+                                                 uint32_t step, uint32_t start, uint32_t lane, Places &places) {
+    const hit_segment segment = what.elements;
+    const uint32_t form = what.form, weight = what.weight;
     if (form == THR_HIT_BITMAPS) {
         const uint32_t element = segment.first + step / HIT_QUARTERS, quarter = step % HIT_QUARTERS;
         const uint32_t *words = hits.bitmaps + (size_t)element * THR_HIT_BITMAP_WORDS + 2 * quarter;

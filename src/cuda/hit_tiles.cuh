@@ -60,11 +60,11 @@ __device__ __forceinline__ void add_entries(const thr_hit_tiles_op &op, const th
             last = middle;
     }
     for (; step < end; e++) {
-        const hit_segment segment = {work[TILE_THREADS + e], work[2 * TILE_THREADS + e]};
+        const weighted_segment segment = {
+            {work[TILE_THREADS + e], work[2 * TILE_THREADS + e]}, entries[e].form, (uint32_t)entries[e].weight};
         const uint32_t before = e == 0 ? 0u : work[e - 1], behind = work[e], stop = behind < end ? behind : end;
-        const uint32_t form = entries[e].form, weight = (uint32_t)entries[e].weight;
         for (; step < stop; step++)
-            add_segment_step(op.hits, form, segment, step - before, start, weight, lane, places);
+            add_segment_step(op.hits, segment, step - before, start, lane, places);
     }
     __syncthreads();
 }
@@ -188,10 +188,16 @@ __device__ __forceinline__ uint32_t count_reached(const thr_device_hits &hits, u
     return n;
 }
 
+/* A tile, and the query that it is searched for. */
+struct query_tile {
+    uint32_t q, tile;
+};
+
 /* Of the items whose key is at least `least` the best to the query's items. */
 template <typename Places, typename Work, typename Words, typename Said>
-__device__ __forceinline__ void let_best_through(const thr_hit_tiles_op &op, uint32_t q, uint32_t tile, uint64_t least,
+__device__ __forceinline__ void let_best_through(const thr_hit_tiles_op &op, const query_tile &where, uint64_t least,
                                                  Places &places, Work &work, Words &words, Said &said) {
+    const uint32_t q = where.q, tile = where.tile;
     const uint32_t first = tile * THR_HIT_TILE;
     uint32_t own = count_reached(op.hits, tile, least, places);
     if (own > 0)
@@ -260,7 +266,7 @@ template <typename Dense> __device__ __forceinline__ void score_tile(const thr_h
     if (op.samples != nullptr)
         keep_sample(op, q, at, places);
     else
-        let_best_through(op, q, tile, threshold[0], places, work, words, said);
+        let_best_through(op, {q, tile}, threshold[0], places, work, words, said);
 }
 
 /* Blocks of a launch. */

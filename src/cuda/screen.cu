@@ -38,33 +38,29 @@ __device__ __forceinline__ void emit(const thr_screen_op &op, uint32_t q, uint32
 }
 
 template <uint32_t PLANES>
-__device__ __forceinline__ void let_through(const thr_screen_op &op, uint32_t q, uint32_t tile, uint32_t lane,
-                                            uint32_t rows, const uint32_t (&distances)[LANE_ITEMS],
-                                            const lane_numbers &numbers) {
+__device__ __forceinline__ void let_through(const thr_screen_op &op, uint32_t q, const lane_tile &own,
+                                            const uint32_t (&distances)[LANE_ITEMS], const lane_numbers &numbers) {
     const uint64_t threshold = op.thresholds[q];
     const float least = least_score(threshold);
     float scores[LANE_ITEMS];
-    uint32_t hits =
-        score_items<PLANES>(op.scan, op.scan.queries[q], tile, lane, rows, distances, numbers, least, scores);
+    uint32_t hits = score_items<PLANES>(op.scan, op.scan.queries[q], own, distances, numbers, least, scores);
     if (__any_sync(THR_ALL_LANES, hits != 0) == 0)
         return;
     /* Equal scores: the smaller items. */
     for (uint32_t i = 0; i < LANE_ITEMS; i++)
         if ((hits >> i & 1) != 0 &&
-            key_of(op.scan.codes, scores[i], tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i) < threshold)
+            key_of(op.scan.codes, scores[i], own.tile * THR_DEVICE_TILE + LANE_ITEMS * own.lane + i) < threshold)
             hits &= ~(1u << i);
     if (__any_sync(THR_ALL_LANES, hits != 0) != 0)
-        emit(op, q, tile, lane, hits, distances, scores);
+        emit(op, q, own.tile, own.lane, hits, distances, scores);
 }
 
 template <uint32_t PLANES>
-__device__ __forceinline__ void keep_sample(const thr_screen_op &op, uint32_t q, uint32_t tile, uint32_t at,
-                                            uint32_t lane, uint32_t rows, const uint32_t (&distances)[LANE_ITEMS],
-                                            const lane_numbers &numbers) {
+__device__ __forceinline__ void keep_sample(const thr_screen_op &op, uint32_t q, uint32_t at, const lane_tile &own,
+                                            const uint32_t (&distances)[LANE_ITEMS], const lane_numbers &numbers) {
     float scores[LANE_ITEMS];
-    uint32_t *samples = op.samples + ((size_t)q * op.n_samples + at) * THR_DEVICE_TILE + LANE_ITEMS * lane;
-    const uint32_t there =
-        score_items<PLANES>(op.scan, op.scan.queries[q], tile, lane, rows, distances, numbers, -INFINITY, scores);
+    uint32_t *samples = op.samples + ((size_t)q * op.n_samples + at) * THR_DEVICE_TILE + LANE_ITEMS * own.lane;
+    const uint32_t there = score_items<PLANES>(op.scan, op.scan.queries[q], own, distances, numbers, -INFINITY, scores);
     for (uint32_t i = 0; i < LANE_ITEMS; i++)
         samples[i] = (there >> i & 1) != 0 ? order_score(scores[i]) : 0;
 }
@@ -81,8 +77,8 @@ static __global__ void __launch_bounds__(SCREEN_THREADS, (SCREEN_LEAST_BLOCKS<PL
     const uint32_t n = op.samples != nullptr ? op.n_samples : n_tiles;
     for (uint32_t at = blockIdx.x * (SCREEN_THREADS / THR_WARP) + threadIdx.x / THR_WARP; at < n; at += n_warps) {
         const uint32_t tile = op.samples != nullptr ? (uint32_t)thr_sample_place(at, n, n_tiles) : at;
-        const uint32_t rows = lane_rows(op.scan, tile, lane);
-        if (op.samples == nullptr && op.scan.filter != nullptr && __any_sync(THR_ALL_LANES, rows != 0) == 0)
+        const lane_tile own = {tile, lane, lane_rows(op.scan, tile, lane)};
+        if (op.samples == nullptr && op.scan.filter != nullptr && __any_sync(THR_ALL_LANES, own.rows != 0) == 0)
             continue;
         uint32_t distances[QUERIES][LANE_ITEMS];
         find_distances<PLANES, QUERIES, FAR>(op.scan, tile, lane, distances);
@@ -92,9 +88,9 @@ static __global__ void __launch_bounds__(SCREEN_THREADS, (SCREEN_LEAST_BLOCKS<PL
             if (q >= op.scan.n_queries)
                 break;
             if (op.samples != nullptr)
-                keep_sample<PLANES>(op, q, tile, at, lane, rows, distances[q], numbers);
+                keep_sample<PLANES>(op, q, at, own, distances[q], numbers);
             else
-                let_through<PLANES>(op, q, tile, lane, rows, distances[q], numbers);
+                let_through<PLANES>(op, q, own, distances[q], numbers);
         }
     }
 }

@@ -14,6 +14,11 @@
 
 enum { LANE_ITEMS = 4 }; /* a lane's of a tile */
 
+/* A lane's items of a tile; bit i of rows: item i exists and passes the filter. */
+struct lane_tile {
+    uint32_t tile, lane, rows;
+};
+
 /* Four bits: which of a lane's items exist and pass the filter. */
 __device__ __forceinline__ uint32_t lane_rows(const thr_device_scan &scan, uint32_t tile, uint32_t lane) {
     const uint64_t first = (uint64_t)tile * THR_DEVICE_TILE + LANE_ITEMS * lane;
@@ -262,9 +267,8 @@ __device__ __forceinline__ int32_t cosine_bound(const thr_device_query &query, u
  */
 template <uint32_t PLANES>
 __device__ __forceinline__ uint32_t score_items(const thr_device_scan &scan, const thr_device_query &query,
-                                                uint32_t tile, uint32_t lane, uint32_t rows,
-                                                const uint32_t (&distances)[LANE_ITEMS], const lane_numbers &numbers,
-                                                float least, float (&scores)[LANE_ITEMS]) {
+                                                const lane_tile &own, const uint32_t (&distances)[LANE_ITEMS],
+                                                const lane_numbers &numbers, float least, float (&scores)[LANE_ITEMS]) {
     const bool cosine = scan.codes.block_norms != nullptr, offsets = has_offsets(scan.codes);
     uint32_t reached = 0;
     if (!cosine) {
@@ -273,13 +277,13 @@ __device__ __forceinline__ uint32_t score_items(const thr_device_scan &scan, con
             scores[i] = factor_score(query, distances[i], numbers.factors[i], offsets, numbers.offsets[i]);
             reached |= (uint32_t)(scores[i] >= least) << i;
         }
-        return rows & reached;
+        return own.rows & reached;
     }
-    const int32_t bound = cosine_bound(query, scan.codes.block_norms[2 * (size_t)tile + lane / 16], least);
+    const int32_t bound = cosine_bound(query, scan.codes.block_norms[2 * (size_t)own.tile + own.lane / 16], least);
 #pragma unroll
     for (uint32_t i = 0; i < LANE_ITEMS; i++)
-        if ((rows >> i & 1) != 0 && (int32_t)distances[i] <= bound) {
-            scores[i] = cosine_score(query, distances[i], code_square<PLANES>(scan.codes, tile, lane, i));
+        if ((own.rows >> i & 1) != 0 && (int32_t)distances[i] <= bound) {
+            scores[i] = cosine_score(query, distances[i], code_square<PLANES>(scan.codes, own.tile, own.lane, i));
             reached |= (uint32_t)(scores[i] >= least) << i;
         }
     return reached;

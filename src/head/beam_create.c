@@ -115,7 +115,7 @@ thr_status thr_beam_create(thr_head *head, const thr_beam_options *options, thr_
     thr_context *context = head->context;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *beam, &beam, "a beam search", err));
     beam->head = head;
-    beam->context = context;
+    beam->context = thr_context_retain(context);
     beam->n_words = info.n_words;
     beam->n_dims = info.n_dims;
     beam->options = complete;
@@ -155,7 +155,9 @@ void thr_beam_free(thr_beam *beam) {
                             beam->result_log_probs,
                             beam->scores,
                             beam->ended};
+    thr_context *context = beam->context;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
-        thr_release(beam->context, pieces[i]);
-    thr_release(beam->context, beam);
+        thr_release(context, pieces[i]);
+    thr_release(context, beam);
+    thr_context_free(context);
 }

@@ -43,7 +43,7 @@ thr_status thr_beam_set_penalties(thr_beam *beam, uint32_t max_length, thr_error
     const size_t n = (size_t)max_length + 1;
     if (n <= beam->capacities.penalties)
         return THR_OK;
-    THR_TRY(thr_grow(beam->context, &beam->penalties, &beam->capacities.penalties, 0, n, sizeof *beam->penalties,
+    THR_TRY(thr_grow(beam->context, &beam->penalties, &beam->capacities.penalties, n, sizeof *beam->penalties,
                      "penalties", err));
     beam->penalties[0] = 1; /* no sequence is empty */
     for (size_t length = 1; length < beam->capacities.penalties; length++) {

@@ -7,17 +7,15 @@ static thr_status make_room(thr_beam *beam, size_t n_sequences, size_t n_words, 
     thr_context *context = beam->context;
     thr_beam_capacities *c = &beam->capacities;
     const char *what = "what a beam search found";
+    THR_TRY(thr_grow(context, &beam->first_of, &c->first_of, beam->n_sentences + 1, sizeof *beam->first_of, what, err));
+    THR_TRY(thr_grow(context, &beam->offsets, &c->offsets, n_sequences + 1, sizeof *beam->offsets, what, err));
+    THR_TRY(thr_grow(context, &beam->result_words, &c->result_words, n_words, sizeof *beam->result_words, what, err));
     THR_TRY(
-        thr_grow(context, &beam->first_of, &c->first_of, 0, beam->n_sentences + 1, sizeof *beam->first_of, what, err));
-    THR_TRY(thr_grow(context, &beam->offsets, &c->offsets, 0, n_sequences + 1, sizeof *beam->offsets, what, err));
-    THR_TRY(
-        thr_grow(context, &beam->result_words, &c->result_words, 0, n_words, sizeof *beam->result_words, what, err));
-    THR_TRY(thr_grow(context, &beam->word_log_probs, &c->word_log_probs, 0, n_words, sizeof *beam->word_log_probs, what,
-                     err));
-    THR_TRY(thr_grow(context, &beam->result_log_probs, &c->result_log_probs, 0, n_sequences,
+        thr_grow(context, &beam->word_log_probs, &c->word_log_probs, n_words, sizeof *beam->word_log_probs, what, err));
+    THR_TRY(thr_grow(context, &beam->result_log_probs, &c->result_log_probs, n_sequences,
                      sizeof *beam->result_log_probs, what, err));
-    THR_TRY(thr_grow(context, &beam->scores, &c->scores, 0, n_sequences, sizeof *beam->scores, what, err));
-    return thr_grow(context, &beam->ended, &c->ended, 0, n_sequences, sizeof *beam->ended, what, err);
+    THR_TRY(thr_grow(context, &beam->scores, &c->scores, n_sequences, sizeof *beam->scores, what, err));
+    return thr_grow(context, &beam->ended, &c->ended, n_sequences, sizeof *beam->ended, what, err);
 }
 
 static void put_sequence(thr_beam *beam, size_t i, const thr_beam_finished *f) {

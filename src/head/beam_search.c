@@ -36,10 +36,10 @@ static thr_status make_row_room(thr_beam *beam, size_t n, thr_error *err) {
     thr_context *context = beam->context;
     thr_beam_capacities *c = &beam->capacities;
     const char *what = "rows of a beam";
-    THR_TRY(thr_grow(context, &beam->words, &c->words, 0, n, sizeof *beam->words, what, err));
-    THR_TRY(thr_grow(context, &beam->from, &c->from, 0, n, sizeof *beam->from, what, err));
-    THR_TRY(thr_grow(context, &beam->rows, &c->rows, 0, n, sizeof *beam->rows, what, err));
-    return thr_grow(context, &beam->next_rows, &c->next_rows, 0, n, sizeof *beam->next_rows, what, err);
+    THR_TRY(thr_grow(context, &beam->words, &c->words, n, sizeof *beam->words, what, err));
+    THR_TRY(thr_grow(context, &beam->from, &c->from, n, sizeof *beam->from, what, err));
+    THR_TRY(thr_grow(context, &beam->rows, &c->rows, n, sizeof *beam->rows, what, err));
+    return thr_grow(context, &beam->next_rows, &c->next_rows, n, sizeof *beam->next_rows, what, err);
 }
 
 static thr_status begin(thr_beam *beam, size_t n, const uint32_t *max_lengths, thr_error *err) {
@@ -50,9 +50,9 @@ static thr_status begin(thr_beam *beam, size_t n, const uint32_t *max_lengths, t
     if (!thr_mul_size(n, beam->options.n_best, &n_finished))
         return thr_fail(err, THR_ENOMEM, "no memory for the best %" PRIu32 " sequences of %zu sentences",
                         beam->options.n_best, n);
-    THR_TRY(thr_grow(context, &beam->sentences, &c->sentences, 0, n, sizeof *beam->sentences, "sentences", err));
-    THR_TRY(thr_grow(context, &beam->finished, &c->finished, 0, n_finished, sizeof *beam->finished,
-                     "finished sequences", err));
+    THR_TRY(thr_grow(context, &beam->sentences, &c->sentences, n, sizeof *beam->sentences, "sentences", err));
+    THR_TRY(thr_grow(context, &beam->finished, &c->finished, n_finished, sizeof *beam->finished, "finished sequences",
+                     err));
     THR_TRY(make_row_room(beam, n * beam->options.beam, err)); /* MOST_ROWS at most */
     for (size_t s = 0; s < n; s++) {
         const uint32_t most = max_lengths != NULL ? max_lengths[s] : beam->options.max_length;
@@ -86,8 +86,8 @@ static thr_status ask_decoder(thr_beam *beam, const thr_decoder *decoder, thr_er
     size_t n_floats;
     if (!thr_mul_size(beam->n_rows, beam->n_dims, &n_floats))
         return thr_fail(err, THR_ENOMEM, "no memory for %zu states", beam->n_rows);
-    THR_TRY(thr_grow(beam->context, &beam->states, &beam->capacities.states, 0, n_floats, sizeof *beam->states,
-                     "states", err));
+    THR_TRY(thr_grow(beam->context, &beam->states, &beam->capacities.states, n_floats, sizeof *beam->states, "states",
+                     err));
     beam->n_states += beam->n_rows;
     return pass_on(beam, decoder->step(decoder->self, beam->words, beam->n_rows, beam->states, &said), "step", &said,
                    err);
@@ -129,8 +129,9 @@ static thr_status name_state(const thr_beam *beam, thr_status status, const thr_
 static thr_status ask_rows(thr_beam *beam, size_t first, size_t n, thr_error *err) {
     thr_error said;
     const thr_matrix states = thr_matrix_f32(beam->states + first * beam->n_dims, n, beam->n_dims);
-    const thr_status status = thr_head_query(beam->head, &states, beam->k, &beam->query, beam->found + first * beam->k,
-                                             NULL, beam->log_probs + first * beam->k, &said);
+    const thr_status status = thr_head_query(
+        beam->head, &states, beam->k, &beam->query,
+        &(thr_head_answers){beam->found + first * beam->k, NULL, beam->log_probs + first * beam->k}, &said);
     return status == THR_OK ? THR_OK : name_state(beam, status, &said, err);
 }
 
@@ -139,8 +140,8 @@ static thr_status ask_head(thr_beam *beam, thr_error *err) {
     size_t n;
     if (!thr_mul_size(beam->n_rows, beam->k, &n))
         return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu32 " words of %zu rows", beam->k, beam->n_rows);
-    THR_TRY(thr_grow(beam->context, &beam->found, &beam->capacities.found, 0, n, sizeof *beam->found, "words", err));
-    THR_TRY(thr_grow(beam->context, &beam->log_probs, &beam->capacities.log_probs, 0, n, sizeof *beam->log_probs,
+    THR_TRY(thr_grow(beam->context, &beam->found, &beam->capacities.found, n, sizeof *beam->found, "words", err));
+    THR_TRY(thr_grow(beam->context, &beam->log_probs, &beam->capacities.log_probs, n, sizeof *beam->log_probs,
                      "log-probabilities", err));
     if (beam->query.group == 1)
         return ask_rows(beam, 0, beam->n_rows, err);
@@ -158,8 +159,8 @@ static thr_status make_node_room(thr_beam *beam, thr_error *err) {
     for (size_t s = 0; s < beam->n_sentences; s++)
         n_live += beam->sentences[s].n_rows > 0;
     const size_t n_more = n_live * beam->options.beam + beam->n_rows;
-    return thr_grow(beam->context, &beam->nodes, &beam->capacities.nodes, beam->n_nodes, beam->n_nodes + n_more,
-                    sizeof *beam->nodes, "sequences", err);
+    return thr_grow(beam->context, &beam->nodes, &beam->capacities.nodes, beam->n_nodes + n_more, sizeof *beam->nodes,
+                    "sequences", err);
 }
 
 static void swap_rows(thr_beam *beam) {

@@ -13,7 +13,6 @@
 #include "code/encode.h"
 #include "head/head_certify.h"
 #include "head/head_choice.h"
-#include "head/head_device.h"
 #include "head/head_kinds.h"
 #include "parallel/pool.h"
 
@@ -35,10 +34,10 @@ void thr_head_build_options_init(thr_head_build_options *options) {
 thr_status thr_head_start(thr_context *context, thr_head **out, thr_error *err) {
     thr_head *head = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *head, &head, "a head", err));
-    head->context = context;
+    head->context = thr_context_retain(context);
     head->map.fd = -1;
     (void)pthread_mutex_init(&head->mutex, NULL);
-    (void)pthread_mutex_init(&head->device_mutex, NULL);
+    thr_device_policy_start(&head->on_device, context);
     *out = head;
     return THR_OK;
 }
@@ -75,8 +74,7 @@ void thr_head_free(thr_head *head) {
     if (head == NULL)
         return;
     thr_context *context = head->context;
-    thr_head_device_free(head->device);
-    (void)pthread_mutex_destroy(&head->device_mutex);
+    thr_device_policy_end(&head->on_device);
     (void)pthread_mutex_destroy(&head->mutex);
     thr_head_bounds_free(context, head->bounds);
     thr_release(context, head->choices);
@@ -92,6 +90,7 @@ void thr_head_free(thr_head *head) {
     thr_map_close(&head->map);
     thr_release(context, head->path);
     thr_release(context, head);
+    thr_context_free(context);
 }
 
 thr_head_info thr_head_get_info(const thr_head *head) {
@@ -104,7 +103,7 @@ thr_head_info thr_head_get_info(const thr_head *head) {
                           .has_order = c->order != NULL,
                           .weight_bytes = c->n_words * (uint64_t)thr_head_row_size(c) +
                                           (c->scales != NULL ? c->n_words * sizeof *c->scales : 0),
-                          .file_bytes = head->view.size,
+                          .file_bytes = head->view.file.size,
                           .format_version = thr_head_format_of(c->dtype)};
     if (c->planes.n_planes > 0) {
         const size_t block_size = thr_block_size(thr_head_coded_dims(c), c->planes.n_planes);
@@ -263,8 +262,8 @@ static thr_status hash(thr_head *head, thr_error *err) {
     THR_TRY_OUT(thr_alloc(context, n_codes, sizeof *codes, &codes, "hashes of words", err));
     hashing all = {c, context->kernels, &head->wta, rows, codes};
     thr_parallel_for(context, ((size_t)c->n_words + HASHED_ROWS - 1) / HASHED_ROWS, hash_rows, &all);
-    THR_TRY_OUT(
-        thr_lsh_build(context, codes, c->n_words, c->shape.n_bands, c->shape.seed, &head->memory.lsh, &c->lsh, err));
+    const thr_lsh_shape shape = {c->n_words, c->shape.n_bands, c->shape.seed};
+    THR_TRY_OUT(thr_lsh_build(context, codes, &shape, &head->memory.lsh, &c->lsh, err));
     for (uint64_t i = 0; i < (uint64_t)c->lsh.table.n_slots + c->lsh.table.n_stash; i++)
         c->n_codes += i < c->lsh.table.n_slots ? c->lsh.table.slots[i].n > 0 : 1;
 out:
@@ -275,12 +274,17 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ planes */
 
-void thr_head_coded_row(const void *user, uint32_t w, float *out) {
+static void coded_row(const void *user, uint32_t w, float *out) {
     const thr_head *head = user;
     const thr_head_contents *c = thr_head_of(head);
     thr_head_row(c, head->context->kernels, w, out);
     if (c->bias != NULL)
         out[c->n_dims] = c->bias[w];
+}
+
+thr_head_coded thr_head_coded_of(const thr_head *head) {
+    const thr_head_contents *c = thr_head_of(head);
+    return (thr_head_coded){coded_row, head, c->n_words, thr_head_coded_dims(c)};
 }
 
 /* Planes that give a code of n_dims dimensions so many bits. */
@@ -291,14 +295,20 @@ static uint32_t usual_planes(uint32_t n_dims) {
 
 static thr_status code(thr_head *head, uint32_t wanted, thr_error *err) {
     thr_head_contents *c = &head->view.contents;
+    const thr_head_coded coded = thr_head_coded_of(head);
     const uint32_t n_planes = wanted == THR_HEAD_AUTO ? usual_planes(c->n_dims) : wanted;
-    return n_planes == 0
-               ? THR_OK
-               : thr_head_planes_make(head->context, thr_head_coded_row, head, c->n_words, thr_head_coded_dims(c),
-                                      n_planes, &head->memory.planes, &c->planes, err);
+    return n_planes == 0 ? THR_OK
+                         : thr_head_planes_make(head->context, &coded, n_planes, &head->memory.planes, &c->planes, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ create */
+
+/* Of the usual number of components where there are as many, else of all; one alone is not the largest of any. */
+static thr_wta_shape hash_shape(uint32_t n_dims, const thr_head_build_options *o) {
+    const bool fits = n_dims >= PLACES || o->n_places != PLACES;
+    return (thr_wta_shape){n_dims, fits ? o->n_places : n_dims, fits || n_dims > 1 ? o->n_bands : 0, o->n_hashes,
+                           o->seed};
+}
 
 static thr_status fill(thr_head *head, const thr_head_source *weights, const thr_head_build_options *o,
                        thr_error *err) {
@@ -306,8 +316,8 @@ static thr_status fill(thr_head *head, const thr_head_source *weights, const thr
     c->n_words = (uint32_t)weights->n_rows;
     c->n_dims = weights->n_dims;
     c->dtype = o->dtype != THR_DTYPE_NONE ? o->dtype : thr_head_usual_kind(weights->dtype);
-    c->shape = (thr_wta_shape){c->n_dims, o->n_places, o->n_bands, o->n_hashes, o->seed};
-    if (o->n_bands > 0)
+    c->shape = hash_shape(c->n_dims, o);
+    if (c->shape.n_bands > 0)
         THR_TRY(thr_wta_complete(&c->shape, err)); /* before the weights are copied */
     THR_TRY(copy_weights(head, weights, err));
     THR_TRY(copy_bias(head, o->bias, err));

@@ -59,6 +59,7 @@ void thr_head_bounds_free(thr_context *context, thr_head_bounds *bounds) {
 
 typedef struct measuring {
     const thr_head *head;
+    thr_head_coded coded;
     thr_head_bounds *bounds;
     float *rows;    /* one a worker */
     double *alongs; /* the largest of each worker's */
@@ -85,7 +86,7 @@ static double measure_word(const measuring *m, uint32_t w, float *row) {
     const uint32_t n_dims = thr_head_coded_dims(c);
     const double factor = (double)c->planes.factors[w];
     double row_square = 0, code_square = 0, error_square = 0, along = 0;
-    thr_head_planes_row(thr_head_coded_row, m->head, w, m->bounds->mean, n_dims, row);
+    thr_head_planes_row(&m->coded, w, m->bounds->mean, row);
     if (m->head->quantiser.rotation != NULL)
         thr_rotation_apply(m->head->quantiser.rotation, row);
     for (uint32_t d = 0; d < n_dims; d++) {
@@ -112,13 +113,13 @@ static thr_status measure_words(const thr_head *head, thr_head_bounds *bounds, t
     thr_context *context = head->context;
     const thr_head_contents *c = thr_head_of(head);
     const size_t n_dims = thr_head_coded_dims(c), n_threads = context->n_threads;
-    measuring m = {.head = head, .bounds = bounds};
+    measuring m = {.head = head, .coded = thr_head_coded_of(head), .bounds = bounds};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_alloc(context, n_dims * sizeof(float), n_threads, &m.rows, "rows of weights", err));
     THR_TRY_OUT(thr_alloc_zero(context, n_threads, sizeof *m.alongs, &m.alongs, "bounds", err));
     THR_TRY_OUT(thr_alloc(context, n_dims, sizeof *bounds->mean, &bounds->mean, "a mean", err));
     THR_TRY_OUT(thr_alloc(context, c->n_words, sizeof *bounds->words, &bounds->words, "bounds of words", err));
-    thr_head_planes_mean(thr_head_coded_row, head, c->n_words, (uint32_t)n_dims, m.rows, bounds->mean);
+    thr_head_planes_mean(&m.coded, m.rows, bounds->mean);
     thr_parallel_for(context, ((size_t)c->n_words + PIECE - 1) / PIECE, measure_piece, &m);
     for (size_t d = 0; d < n_dims; d++)
         bounds->mean_length += bounds->mean[d] * bounds->mean[d];
@@ -242,8 +243,8 @@ thr_status thr_head_certify(thr_head *head, thr_head_room *room, const thr_head_
     if (all || !by_planes || unknown)
         return THR_OK;
     const uint32_t n_dims = thr_head_coded_dims(c);
-    THR_TRY(thr_grow(room->context, &room->part, &room->part_capacity, 0, n_dims, sizeof *room->part, "a state", err));
-    THR_TRY(thr_grow(room->context, &room->cells, &room->cells_capacity, 0, thr_query_cells_size(n_dims),
+    THR_TRY(thr_grow(room->context, &room->part, &room->part_capacity, n_dims, sizeof *room->part, "a state", err));
+    THR_TRY(thr_grow(room->context, &room->cells, &room->cells_capacity, thr_query_cells_size(n_dims),
                      sizeof *room->cells, "a state", err));
     THR_TRY(get_bounds(head, &bounds, err));
     for (size_t i = 0; i < plan->n_states; i++)

@@ -111,8 +111,9 @@ thr_status thr_head_compare(thr_head *head, thr_head *truth, const thr_matrix *s
     uint32_t *given = asked.n_candidates;
     THR_TRY_OUT(make_room(context, &a, states->n_rows, k, n_words, err));
     asked.n_candidates = a.n_candidates;
-    THR_TRY_OUT(thr_head_query(truth, states, k, &full, a.true_words, NULL, a.true_log_probs, err));
-    THR_TRY_OUT(thr_head_query(head, states, k, &asked, a.words, NULL, a.log_probs, err));
+    THR_TRY_OUT(
+        thr_head_query(truth, states, k, &full, &(thr_head_answers){a.true_words, NULL, a.true_log_probs}, err));
+    THR_TRY_OUT(thr_head_query(head, states, k, &asked, &(thr_head_answers){a.words, NULL, a.log_probs}, err));
     *loss = loss_of(&a, (size_t)states->n_rows, k);
     for (uint64_t i = 0; given != NULL && i < states->n_rows; i++)
         given[i] = a.n_candidates[i];

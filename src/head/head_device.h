@@ -45,13 +45,13 @@ void thr_head_device_limit(thr_head_device *device, size_t bytes); /* for tests;
  * none; THR_ENOMEM, also for memory of the device; THR_EDEVICE.
  */
 thr_status thr_head_device_query(thr_head_device *device, thr_head_room *room, const thr_head_plan *plan,
-                                 const thr_head_answers *answers, thr_error *err);
+                                 thr_error *err);
 
 /*
- * The same on the context's GPU, if there is one and "auto" finds it worth it (context/gpus.h); *done says whether
- * there are answers.
+ * The same on the context's GPU, where the head's policy has it so (device/policy.h); *done says whether there are
+ * answers.
  */
-thr_status thr_head_query_device(thr_head *head, thr_head_room *room, const thr_head_plan *plan,
-                                 const thr_head_answers *answers, bool *done, thr_error *err);
+thr_status thr_head_query_device(thr_head *head, thr_head_room *room, const thr_head_plan *plan, bool *done,
+                                 thr_error *err);
 
 #endif

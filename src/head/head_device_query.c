@@ -288,8 +288,8 @@ static double normaliser_of(const thr_head_op_sum *s) {
     return (double)s->largest + thr_logarithm(s->sum >= 1 ? s->sum : 1);
 }
 
-static void tell_one(const asking *a, const thr_head_word *best, const thr_head_op_sum *sum, size_t state,
-                     const thr_head_answers *out) {
+static void tell_one(const asking *a, const thr_head_word *best, const thr_head_op_sum *sum, size_t state) {
+    const thr_head_answers *out = &a->plan->answers;
     const uint32_t k = a->plan->k;
     thr_candidate *sorted = a->d->best;
     const double normaliser = out->log_probs == NULL ? 0 : normaliser_of(sum);
@@ -307,7 +307,7 @@ static void tell_one(const asking *a, const thr_head_word *best, const thr_head_
     }
 }
 
-static thr_status tell(const asking *a, const thr_head_answers *out, thr_error *err) {
+static thr_status tell(const asking *a, thr_error *err) {
     const size_t n = a->plan->n_states, k = a->plan->k;
     const thr_head_op_sum *sums = (const void *)a->host_answers;
     const thr_head_word *best = (const void *)(sums + n);
@@ -315,7 +315,7 @@ static thr_status tell(const asking *a, const thr_head_answers *out, thr_error *
     for (size_t i = 0; i < n; i++) {
         if (n_best[i] < k)
             return thr_fail(err, THR_ERANGE, "state %zu has logits that are no numbers: verify the head's file", i);
-        tell_one(a, best + i * k, sums + i, i, out);
+        tell_one(a, best + i * k, sums + i, i);
         if (a->plan->options->n_candidates != NULL)
             a->plan->options->n_candidates[i] = a->plan->all ? a->c->n_words : n_listed[i / a->plan->group];
     }
@@ -329,14 +329,14 @@ static thr_status scan(thr_head_device *d, thr_head_room *room, const thr_head_p
     return thr_head_scan_states(d->head, target, room, plan, err);
 }
 
-thr_status thr_head_device_query(thr_head_device *d, thr_head_room *room, const thr_head_plan *plan,
-                                 const thr_head_answers *out, thr_error *err) {
+thr_status thr_head_device_query(thr_head_device *d, thr_head_room *room, const thr_head_plan *plan, thr_error *err) {
     const thr_head_contents *c = thr_head_of(d->head);
+    const bool totals = plan->answers.log_probs != NULL;
     asking a = {.d = d,
                 .c = c,
                 .plan = plan,
-                .totals = out->log_probs != NULL,
-                .exact = out->log_probs != NULL && !plan->all && plan->options->normaliser == THR_HEAD_NORMALISER_EXACT,
+                .totals = totals,
+                .exact = totals && !plan->all && plan->options->normaliser == THR_HEAD_NORMALISER_EXACT,
                 .n_groups = (plan->n_states - 1) / plan->group + 1,
                 .n_marks = 2 * (uint32_t)thr_head_mark_words(c),
                 .n_tiles = (c->n_words - 1) / THR_HEAD_TILE + 1};
@@ -346,11 +346,11 @@ thr_status thr_head_device_query(thr_head_device *d, thr_head_room *room, const 
     (void)pthread_mutex_lock(&d->mutex);
     a.n_rows = rows_at_once(&a);
     thr_status status =
-        thr_grow(d->head->context, &d->best, &d->best_capacity, 0, plan->k, sizeof *d->best, "a query", err);
+        thr_grow(d->head->context, &d->best, &d->best_capacity, plan->k, sizeof *d->best, "a query", err);
     if (status == THR_OK)
         status = ask_all(&a, room, err);
     if (status == THR_OK)
-        status = tell(&a, out, err);
+        status = tell(&a, err);
     else
         (void)d->backend->wait(d->stream, NULL); /* for what was told before the failure */
     (void)pthread_mutex_unlock(&d->mutex);

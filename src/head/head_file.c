@@ -10,13 +10,17 @@
 #include "base/error.h"
 #include "head/head_kinds.h"
 
-const uint8_t thr_head_magic[8] = {'T', 'H', 'R', 'H', 'E', 'A', 'D', 1};
+static const char *const section_names[THR_HEAD_LAST + 1] = {
+    "?", "hashes", "bias", "order", "slots", "lists", "quantiser", "codes", "factors", "weights", "scales"};
 
-const char *thr_head_section_name(uint32_t kind) {
-    static const char *const names[THR_HEAD_LAST + 1] = {"?",         "hashes", "bias",    "order",   "slots", "lists",
-                                                         "quantiser", "codes",  "factors", "weights", "scales"};
-    return names[kind <= THR_HEAD_LAST ? kind : 0];
-}
+const thr_file_kind thr_head_kind = {.magic = {'T', 'H', 'R', 'H', 'E', 'A', 'D', 1},
+                                     .oldest = 1,
+                                     .newest = THR_HEAD_FORMAT,
+                                     .last = THR_HEAD_LAST,
+                                     .names = section_names,
+                                     .foreign_status = THR_EFORMAT,
+                                     .foreign_text = "is no head: build one with thresher head build",
+                                     .remedy = THR_HEAD_REMEDY};
 
 /* ------------------------------------------------------------------------------------------------ write */
 
@@ -28,7 +32,7 @@ static thr_status write_all(thr_section_writer *writer, const thr_head_contents 
                               .n_dims = c->n_dims,
                               .dtype = (uint32_t)c->dtype,
                               .n_planes = c->planes.n_planes};
-    memcpy(header.magic, thr_head_magic, sizeof header.magic);
+    memcpy(header.magic, thr_head_kind.magic, sizeof header.magic);
     header.has = (c->bias != NULL ? THR_HEAD_HAS_BIAS : 0u) | (c->order != NULL ? THR_HEAD_HAS_ORDER : 0u) |
                  (hashes ? THR_HEAD_HAS_HASHES : 0u);
     const thr_cuckoo *table = &c->lsh.table;
@@ -75,24 +79,13 @@ thr_status thr_head_write(thr_context *context, const char *path, const thr_head
 
 /* ------------------------------------------------------------------------------------------------ parse */
 
-static thr_status damaged(const char *path, uint64_t offset, const char *what, thr_error *err) {
-    return thr_fail(err, THR_ECORRUPT, "%s: offset %" PRIu64 ": %s: " THR_HEAD_REMEDY, path, offset, what);
-}
-
-static thr_status check_header(const char *path, const thr_head_header *h, uint64_t size, thr_error *err) {
-    if (memcmp(h->magic, thr_head_magic, sizeof h->magic) != 0)
-        return thr_fail(err, THR_EFORMAT, "%s: is no head: build one with thresher head build", path);
-    if (h->version > THR_HEAD_FORMAT)
-        return thr_fail(err, THR_EVERSION,
-                        "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
-                        path, h->version, THR_HEAD_FORMAT);
+static thr_status check_header(const thr_section_file *file, const thr_head_header *h, thr_error *err) {
+    THR_TRY(thr_section_file_check_known(file, "flags value", h->has & ~(uint32_t)THR_HEAD_HAS_ALL, err));
+    THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->zero, err));
+    THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->zero_too, err));
     if (h->n_words == 0 || h->n_words > THR_HEAD_MAX_WORDS || h->n_dims == 0 || h->n_dims > THR_MAX_DIMS ||
-        thr_head_format_of(h->dtype) == 0 || h->version != thr_head_format_of(h->dtype) || h->has > THR_HEAD_HAS_ALL ||
-        h->n_planes > THR_MAX_BITS || h->zero != 0 || h->zero_too != 0)
-        return damaged(path, 8, "the header holds wrong numbers", err);
-    if (h->n_sections > THR_HEAD_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
-        size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))
-        return damaged(path, 40, "the section table does not end the file", err);
+        thr_head_format_of(h->dtype) == 0 || h->version != thr_head_format_of(h->dtype) || h->n_planes > THR_MAX_BITS)
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header holds wrong numbers", err);
     return THR_OK;
 }
 
@@ -146,13 +139,13 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
 }
 
 /* The first section says how large others are, so its place is checked before the table is. */
-static bool read_hashes(const uint8_t *data, const thr_head_header *h, thr_head_hashes *how) {
+static bool read_hashes(const thr_section_file *file, const thr_head_header *h, thr_head_hashes *how) {
     thr_wta_shape complete;
     if ((h->has & THR_HEAD_HAS_HASHES) == 0)
         return true;
-    if (h->table_offset < sizeof *h + sizeof *how)
+    if (file->table_offset < THR_SECTIONS_HEADER + sizeof *how)
         return false;
-    memcpy(how, data + sizeof *h, sizeof *how);
+    memcpy(how, file->data + THR_SECTIONS_HEADER, sizeof *how);
     complete = (thr_wta_shape){h->n_dims, how->n_places, how->n_bands, how->n_hashes, how->seed};
     return how->n_hashes > 0 && how->n_slots > 0 && how->n_slots <= INT32_MAX && how->n_stash <= THR_CUCKOO_STASH &&
            how->reserved == 0 && (uint64_t)h->n_words * how->n_bands <= UINT32_MAX &&
@@ -160,26 +153,27 @@ static bool read_hashes(const uint8_t *data, const thr_head_header *h, thr_head_
 }
 
 static void point(thr_head_view *view, const thr_head_header *h, const thr_head_hashes *how) {
-    const void *at[THR_HEAD_LAST + 1] = {NULL};
-    for (uint32_t i = 0; i < view->n_sections; i++)
-        at[view->sections[i].kind] = view->data + view->sections[i].offset;
+    const thr_section_file *file = &view->file;
     view->contents = (thr_head_contents){
         .n_words = h->n_words,
         .n_dims = h->n_dims,
         .dtype = (thr_dtype)h->dtype,
-        .weights = at[THR_HEAD_WEIGHTS],
-        .scales = at[THR_HEAD_SCALES],
-        .bias = at[THR_HEAD_BIAS],
-        .order = at[THR_HEAD_ORDER],
+        .weights = thr_section_file_at(file, THR_HEAD_WEIGHTS),
+        .scales = thr_section_file_at(file, THR_HEAD_SCALES),
+        .bias = thr_section_file_at(file, THR_HEAD_BIAS),
+        .order = thr_section_file_at(file, THR_HEAD_ORDER),
         .shape = {h->n_dims, how->n_places, how->n_bands, how->n_hashes, how->seed},
         .lsh = {.n_words = h->n_words,
                 .n_bands = how->n_bands,
-                .table = {at[THR_HEAD_SLOTS], how->n_slots, how->n_stash, how->table_seed},
-                .words = at[THR_HEAD_LISTS]},
+                .table = {thr_section_file_at(file, THR_HEAD_SLOTS), how->n_slots, how->n_stash, how->table_seed},
+                .words = thr_section_file_at(file, THR_HEAD_LISTS)},
         .n_codes = how->n_codes,
-        .planes = {.n_planes = h->n_planes, .codes = at[THR_HEAD_CODES], .factors = at[THR_HEAD_FACTORS]}};
+        .planes = {.n_planes = h->n_planes,
+                   .codes = thr_section_file_at(file, THR_HEAD_CODES),
+                   .factors = thr_section_file_at(file, THR_HEAD_FACTORS)}};
     if (h->n_planes > 0)
-        memcpy(&view->contents.planes.how, at[THR_HEAD_QUANTISER], sizeof view->contents.planes.how);
+        memcpy(&view->contents.planes.how, thr_section_file_at(file, THR_HEAD_QUANTISER),
+               sizeof view->contents.planes.how);
 }
 
 static const char *check_order(thr_context *context, const thr_head_contents *c, thr_status *status, thr_error *err) {
@@ -195,7 +189,8 @@ static const char *check_order(thr_context *context, const thr_head_contents *c,
     return good || *status != THR_OK ? NULL : "the order of words does not have every word once";
 }
 
-static thr_status check_contents(thr_context *context, const char *path, const thr_head_contents *c, thr_error *err) {
+static thr_status check_contents(thr_context *context, const thr_head_view *view, thr_error *err) {
+    const thr_head_contents *c = &view->contents;
     thr_status status = THR_OK;
     const char *wrong = NULL;
     for (uint32_t w = 0; c->bias != NULL && w < c->n_words && wrong == NULL; w++)
@@ -208,27 +203,22 @@ static thr_status check_contents(thr_context *context, const char *path, const t
         wrong = thr_lsh_check(&c->lsh);
     if (wrong == NULL && status == THR_OK && c->planes.n_planes > 0)
         wrong = thr_head_planes_check(&c->planes, c->n_words);
-    return wrong == NULL ? status : damaged(path, 0, wrong, err);
+    return wrong == NULL ? status : thr_section_file_damaged(&view->file, 0, wrong, err);
 }
 
 thr_status thr_head_parse(thr_context *context, const char *path, const void *data, uint64_t size, thr_head_view *view,
                           thr_error *err) {
+    thr_section_file *file = &view->file;
     thr_head_header h;
     thr_head_hashes how = {.n_bands = 0};
-    *view = (thr_head_view){.path = path, .data = data, .size = size};
-    if (size < sizeof h)
-        return thr_fail(err, THR_EFORMAT, "%s: %" PRIu64 " bytes are no head: build one with thresher head build", path,
-                        size);
+    *view = (thr_head_view){.contents.n_words = 0};
+    THR_TRY(thr_section_file_read(&thr_head_kind, path, data, size, file, err));
     memcpy(&h, data, sizeof h);
-    THR_TRY(check_header(path, &h, size, err));
-    view->n_sections = h.n_sections;
-    memcpy(view->sections, view->data + h.table_offset, h.n_sections * sizeof(thr_section));
-    if (thr_sections_checksum(&h, view->sections, h.n_sections) != h.checksum)
-        return damaged(path, 56, "the checksum of the header and the section table is wrong", err);
+    THR_TRY(check_header(file, &h, err));
     const shape wanted = {&h, &how};
-    if (!read_hashes(view->data, &h, &how) ||
-        !thr_sections_fit(view->sections, view->n_sections, h.table_offset, THR_HEAD_LAST, rule_of, &wanted))
-        return damaged(path, h.table_offset, "the section table is wrong", err);
+    if (!read_hashes(file, &h, &how))
+        return thr_section_file_damaged(file, THR_SECTIONS_HEADER, "the section of hashes is wrong", err);
+    THR_TRY(thr_section_file_fit(file, rule_of, &wanted, err));
     point(view, &h, &how);
-    return check_contents(context, path, &view->contents, err);
+    return check_contents(context, view, err);
 }

@@ -8,7 +8,7 @@
 #ifndef THR_HEAD_HEAD_FILE_H
 #define THR_HEAD_HEAD_FILE_H
 
-#include "base/sections.h"
+#include "base/section_file.h"
 #include "head/head_planes.h"
 #include "lsh/lsh.h"
 #include "lsh/wta.h"
@@ -32,9 +32,6 @@ typedef enum thr_head_section {
     THR_HEAD_LAST = THR_HEAD_SCALES
 } thr_head_section;
 
-/* "hashes", ..., for messages. */
-const char *thr_head_section_name(uint32_t kind);
-
 /* How words were hashed, and into what. */
 typedef struct thr_head_hashes {
     uint32_t n_places, n_bands, n_hashes, n_slots, n_stash, reserved;
@@ -54,7 +51,7 @@ _Static_assert(sizeof(thr_head_header) == THR_SECTIONS_HEADER, "no padding");
 /* Bits of has. */
 enum { THR_HEAD_HAS_BIAS = 1, THR_HEAD_HAS_ORDER = 2, THR_HEAD_HAS_HASHES = 4, THR_HEAD_HAS_ALL = 7 };
 
-extern const uint8_t thr_head_magic[8];
+extern const thr_file_kind thr_head_kind;
 
 #define THR_HEAD_REMEDY "the file is damaged; restore it or build it again"
 
@@ -87,12 +84,8 @@ thr_status thr_head_write(thr_context *context, const char *path, const thr_head
 
 /* A file as it lies in memory. */
 typedef struct thr_head_view {
-    const char *path; /* for messages */
-    const uint8_t *data;
-    uint64_t size;
+    thr_section_file file;
     thr_head_contents contents;
-    uint32_t n_sections;
-    thr_section sections[THR_HEAD_LAST];
 } thr_head_view;
 
 /*

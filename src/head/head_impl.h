@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/idle.h"
+#include "device/policy.h"
 #include "head/head_file.h"
 #include "kernel/kernel.h"
 #include "scan/scan.h"
@@ -40,9 +41,7 @@ struct thr_head {
     struct thr_head_choices *choices; /* of screens, for AUTO (head_choice.h) */
     struct thr_head_bounds *bounds;   /* of codes, from the first query on that wants them (head_certify.h) */
 
-    pthread_mutex_t device_mutex;   /* of what follows */
-    struct thr_head_device *device; /* the head on a GPU, from the first query on that wants it there */
-    double cpu_seconds;             /* that queries are expected to have taken the CPU, for "auto" */
+    thr_device_policy on_device; /* its copy is a thr_head_device */
 };
 
 static inline const thr_head_contents *thr_head_of(const thr_head *head) {
@@ -56,8 +55,8 @@ thr_status thr_head_complete(thr_head *head, thr_error *err);
 /* Bytes of the options of a query that they had at first. */
 enum { THR_HEAD_QUERY_FIRST = offsetof(thr_head_query_options, used) };
 
-/* A word's row as it is coded: with its bias, if there is one, as one more component. head is a const thr_head. */
-void thr_head_coded_row(const void *head, uint32_t w, float *out);
+/* Words' rows as they are coded: with the bias, if there is one, as one more component. */
+thr_head_coded thr_head_coded_of(const thr_head *head);
 
 /* Where weights come from: n_rows of n_dims floats, which are of dtype or from it; a row at a time, of any number. */
 typedef struct thr_head_source {

@@ -11,43 +11,37 @@ enum { SAMPLE = 4096, PIECE = 1024 }; /* rows; a piece is whole blocks */
 
 typedef struct making {
     thr_context *context;
-    thr_head_row_fn *row;
-    const void *user;
-    uint32_t n_words, n_dims;
+    const thr_head_coded *coded;
     double *mean;
     float *rows;                         /* SAMPLE of them */
     float *norms, *residuals, *products; /* PIECE each */
 } making;
 
-void thr_head_planes_mean(thr_head_row_fn *fn, const void *user, uint32_t n_words, uint32_t n_dims, float *row,
-                          double *mean) {
+void thr_head_planes_mean(const thr_head_coded *coded, float *row, double *mean) {
+    const uint32_t n_dims = coded->n_dims;
     memset(mean, 0, n_dims * sizeof *mean);
-    for (uint32_t w = 0; w < n_words; w++) {
-        fn(user, w, row);
+    for (uint32_t w = 0; w < coded->n_words; w++) {
+        coded->row(coded->user, w, row);
         for (uint32_t d = 0; d < n_dims; d++)
             mean[d] += (double)row[d];
     }
     for (uint32_t d = 0; d < n_dims; d++)
-        mean[d] /= (double)n_words;
+        mean[d] /= (double)coded->n_words;
 }
 
-void thr_head_planes_row(thr_head_row_fn *fn, const void *user, uint32_t w, const double *mean, uint32_t n_dims,
-                         float *out) {
-    fn(user, w, out);
-    for (uint32_t d = 0; d < n_dims; d++)
+void thr_head_planes_row(const thr_head_coded *coded, uint32_t w, const double *mean, float *out) {
+    coded->row(coded->user, w, out);
+    for (uint32_t d = 0; d < coded->n_dims; d++)
         out[d] = (float)((double)out[d] - mean[d]);
-}
-
-static void put_row(const making *m, uint32_t w, float *out) {
-    thr_head_planes_row(m->row, m->user, w, m->mean, m->n_dims, out);
 }
 
 /* Rows spread over the vocabulary, which is in order of frequency as a rule. */
 static thr_status train(const making *m, uint32_t n_planes, thr_quantiser *quantiser, thr_error *err) {
-    const uint32_t n = m->n_words < SAMPLE ? m->n_words : SAMPLE;
+    const uint32_t n = m->coded->n_words < SAMPLE ? m->coded->n_words : SAMPLE;
     for (uint32_t i = 0; i < n; i++)
-        put_row(m, (uint32_t)((uint64_t)i * m->n_words / n), m->rows + (size_t)i * m->n_dims);
-    const thr_matrix sample = thr_matrix_f32(m->rows, n, m->n_dims);
+        thr_head_planes_row(m->coded, (uint32_t)((uint64_t)i * m->coded->n_words / n), m->mean,
+                            m->rows + (size_t)i * m->coded->n_dims);
+    const thr_matrix sample = thr_matrix_f32(m->rows, n, m->coded->n_dims);
     const thr_status status =
         thr_quantiser_train(m->context, &sample, n_planes, THR_QUANTISER_UNIT | THR_QUANTISER_ROTATE, quantiser, err);
     quantiser->unit = false; /* ranges are of directions, and lengths count */
@@ -56,13 +50,13 @@ static thr_status train(const making *m, uint32_t n_planes, thr_quantiser *quant
 
 static thr_status encode(const making *m, const thr_quantiser *quantiser, const thr_head_planes_memory *memory,
                          thr_error *err) {
-    const size_t block_size = thr_block_size(m->n_dims, quantiser->item_bits);
+    const size_t block_size = thr_block_size(m->coded->n_dims, quantiser->item_bits);
     const thr_measures measures = {.norms = m->norms, .residuals = m->residuals, .products = m->products};
-    for (uint32_t first = 0; first < m->n_words; first += PIECE) {
-        const uint32_t n = m->n_words - first < PIECE ? m->n_words - first : PIECE;
+    for (uint32_t first = 0; first < m->coded->n_words; first += PIECE) {
+        const uint32_t n = m->coded->n_words - first < PIECE ? m->coded->n_words - first : PIECE;
         for (uint32_t i = 0; i < n; i++)
-            put_row(m, first + i, m->rows + (size_t)i * m->n_dims);
-        const thr_matrix rows = thr_matrix_f32(m->rows, n, m->n_dims);
+            thr_head_planes_row(m->coded, first + i, m->mean, m->rows + (size_t)i * m->coded->n_dims);
+        const thr_matrix rows = thr_matrix_f32(m->rows, n, m->coded->n_dims);
         THR_TRY(thr_encode_blocks(m->context, quantiser, &rows, first,
                                   memory->codes + first / THR_BLOCK_ITEMS * block_size, &measures, err));
         for (uint32_t i = 0; i < n; i++)
@@ -73,8 +67,8 @@ static thr_status encode(const making *m, const thr_quantiser *quantiser, const 
 }
 
 static thr_status make_room(making *m, thr_error *err) {
-    THR_TRY(thr_alloc(m->context, m->n_dims, sizeof *m->mean, &m->mean, "a mean", err));
-    THR_TRY(thr_alloc(m->context, SAMPLE, m->n_dims * sizeof *m->rows, &m->rows, "rows of weights", err));
+    THR_TRY(thr_alloc(m->context, m->coded->n_dims, sizeof *m->mean, &m->mean, "a mean", err));
+    THR_TRY(thr_alloc(m->context, SAMPLE, m->coded->n_dims * sizeof *m->rows, &m->rows, "rows of weights", err));
     THR_TRY(thr_alloc(m->context, PIECE, sizeof *m->norms, &m->norms, "lengths", err));
     THR_TRY(thr_alloc(m->context, PIECE, sizeof *m->residuals, &m->residuals, "lengths", err));
     return thr_alloc(m->context, PIECE, sizeof *m->products, &m->products, "products", err);
@@ -88,20 +82,19 @@ static void free_room(const making *m) {
     thr_release(m->context, m->products);
 }
 
-thr_status thr_head_planes_make(thr_context *context, thr_head_row_fn *row, const void *user, uint32_t n_words,
-                                uint32_t n_dims, uint32_t n_planes, thr_head_planes_memory *memory,
-                                thr_head_planes *planes, thr_error *err) {
-    making m = {.context = context, .row = row, .user = user, .n_words = n_words, .n_dims = n_dims};
-    const size_t n = (size_t)thr_head_padded(n_words);
+thr_status thr_head_planes_make(thr_context *context, const thr_head_coded *coded, uint32_t n_planes,
+                                thr_head_planes_memory *memory, thr_head_planes *planes, thr_error *err) {
+    making m = {.context = context, .coded = coded};
+    const size_t n = (size_t)thr_head_padded(coded->n_words);
     thr_quantiser quantiser = {.n_dims = 0};
     thr_status status = THR_OK;
     *memory = (thr_head_planes_memory){NULL, NULL};
     if (n_planes == 0 || n_planes > THR_MAX_BITS)
         return thr_fail(err, THR_EINVAL, "codes of %" PRIu32 " planes: 1 to %d are possible", n_planes, THR_MAX_BITS);
     THR_TRY_OUT(make_room(&m, err));
-    thr_head_planes_mean(row, user, n_words, n_dims, m.rows, m.mean);
+    thr_head_planes_mean(coded, m.rows, m.mean);
     THR_TRY_OUT(train(&m, n_planes, &quantiser, err));
-    THR_TRY_OUT(thr_alloc_zero(context, n / THR_BLOCK_ITEMS, thr_block_size(n_dims, n_planes), &memory->codes,
+    THR_TRY_OUT(thr_alloc_zero(context, n / THR_BLOCK_ITEMS, thr_block_size(coded->n_dims, n_planes), &memory->codes,
                                "codes of words", err));
     THR_TRY_OUT(thr_alloc_zero(context, n, sizeof *memory->factors, &memory->factors, "factors of words", err));
     THR_TRY_OUT(encode(&m, &quantiser, memory, err));

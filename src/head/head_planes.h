@@ -38,24 +38,28 @@ static inline uint64_t thr_head_padded(uint32_t n_words) {
     return ((uint64_t)n_words + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
 }
 
-/* Rows as they are coded: n_dims floats of word w to out. */
+/* n_dims floats of word w to out. */
 typedef void thr_head_row_fn(const void *user, uint32_t w, float *out);
 
-/* The mean of n_words rows of n_dims dimensions; row has room for one. */
-void thr_head_planes_mean(thr_head_row_fn *fn, const void *user, uint32_t n_words, uint32_t n_dims, float *row,
-                          double *mean);
+/* Rows as they are coded. */
+typedef struct thr_head_coded {
+    thr_head_row_fn *row;
+    const void *user;
+    uint32_t n_words, n_dims;
+} thr_head_coded;
+
+/* The mean of all rows; row has room for one. */
+void thr_head_planes_mean(const thr_head_coded *coded, float *row, double *mean);
 
 /* What is coded of word w: its row less the mean. */
-void thr_head_planes_row(thr_head_row_fn *fn, const void *user, uint32_t w, const double *mean, uint32_t n_dims,
-                         float *out);
+void thr_head_planes_row(const thr_head_coded *coded, uint32_t w, const double *mean, float *out);
 
 /*
- * Code n_words rows of n_dims dimensions. THR_EINVAL for n_planes out of 1 to 8; THR_ERANGE, THR_EDIM as
+ * Code all rows. THR_EINVAL for n_planes out of 1 to 8; THR_ERANGE, THR_EDIM as
  * thr_quantiser_train and encoding; THR_ENOMEM. *memory is to be freed in either case.
  */
-thr_status thr_head_planes_make(thr_context *context, thr_head_row_fn *row, const void *user, uint32_t n_words,
-                                uint32_t n_dims, uint32_t n_planes, thr_head_planes_memory *memory,
-                                thr_head_planes *planes, thr_error *err);
+thr_status thr_head_planes_make(thr_context *context, const thr_head_coded *coded, uint32_t n_planes,
+                                thr_head_planes_memory *memory, thr_head_planes *planes, thr_error *err);
 void thr_head_planes_free(thr_context *context, thr_head_planes_memory *memory);
 
 /*

@@ -119,7 +119,7 @@ static thr_status take_states(const thr_head *head, thr_head_room *room, const t
                         n_dims);
     if (states->n_rows > SIZE_MAX / sizeof(float) || !thr_mul_size((size_t)states->n_rows, n_dims, &n))
         return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu64 " states", states->n_rows);
-    THR_TRY(thr_grow(room->context, &room->states, &room->states_capacity, 0, n, sizeof *room->states, "states", err));
+    THR_TRY(thr_grow(room->context, &room->states, &room->states_capacity, n, sizeof *room->states, "states", err));
     THR_TRY(thr_matrix_to_f32(states, 0, states->n_rows, room->states));
     for (size_t i = 0; i < states->n_rows; i++) {
         const double length = sqrt(room->context->kernels->sum_squares(room->states + i * n_dims, n_dims));
@@ -142,9 +142,8 @@ static void note_time(double *since, double *part) {
 /* All memory that depends on the shape alone, before anything else: a second query of it asks for none. */
 static thr_status make_room(const thr_head *head, thr_head_room *room, const thr_head_plan *p, thr_error *err) {
     const uint32_t n_words = thr_head_of(head)->n_words;
-    THR_TRY(
-        thr_grow(room->context, &room->words, &room->words_capacity, 0, n_words, sizeof *room->words, "words", err));
-    THR_TRY(thr_grow(room->context, &room->normalisers, &room->normalisers_capacity, 0, p->n_states,
+    THR_TRY(thr_grow(room->context, &room->words, &room->words_capacity, n_words, sizeof *room->words, "words", err));
+    THR_TRY(thr_grow(room->context, &room->normalisers, &room->normalisers_capacity, p->n_states,
                      sizeof *room->normalisers, "sums", err));
     THR_TRY(thr_head_score_room(head, room, n_words, p->k, err));
     double since = thr_clock();
@@ -159,7 +158,7 @@ static thr_status make_room(const thr_head *head, thr_head_room *room, const thr
 }
 
 static thr_status ask_group(const thr_head *head, thr_head_room *room, const thr_head_plan *p, size_t first,
-                            const thr_head_answers *answers, thr_error *err) {
+                            thr_error *err) {
     const size_t left = p->n_states - first, n = left < p->group ? left : p->group;
     uint32_t n_words = thr_head_of(head)->n_words;
     double since = thr_clock();
@@ -168,28 +167,29 @@ static thr_status ask_group(const thr_head *head, thr_head_room *room, const thr
     note_time(&since, &p->times->choose);
     for (size_t i = 0; p->options->n_candidates != NULL && i < n; i++)
         p->options->n_candidates[first + i] = n_words;
-    const thr_status status = thr_head_score(head, room, p->all ? NULL : room->words, n_words, first, n, answers, err);
+    const thr_head_words words = {p->all ? NULL : room->words, 0, n_words};
+    const thr_status status = thr_head_score(head, room, p, words, first, n, err);
     note_time(&since, &p->times->score);
     return status;
 }
 
-static thr_status ask(const thr_head *head, thr_head_room *room, const thr_head_plan *p, thr_head_answers *answers,
-                      thr_error *err) {
+static thr_status ask(const thr_head *head, thr_head_room *room, thr_head_plan *p, thr_error *err) {
+    const bool totals = p->answers.log_probs != NULL;
     THR_TRY(make_room(head, room, p, err));
-    if (answers->log_probs != NULL && p->options->normaliser == THR_HEAD_NORMALISER_EXACT && !p->all) {
+    if (totals && p->options->normaliser == THR_HEAD_NORMALISER_EXACT && !p->all) {
         double since = thr_clock();
         thr_head_normalise(head, room, p->n_states, room->normalisers);
         note_time(&since, &p->times->exact);
-        answers->normalisers = room->normalisers;
+        p->normalisers = room->normalisers;
     }
-    answers->sampled = answers->log_probs != NULL && p->options->normaliser == THR_HEAD_NORMALISER_SAMPLED && !p->all;
-    if (answers->sampled) {
+    p->sampled = totals && p->options->normaliser == THR_HEAD_NORMALISER_SAMPLED && !p->all;
+    if (p->sampled) {
         double since = thr_clock();
         THR_TRY(thr_head_sample_states(head, room, p->n_states, err));
         note_time(&since, &p->times->exact);
     }
     for (size_t first = 0; first < p->n_states; first += p->group)
-        THR_TRY(ask_group(head, room, p, first, answers, err));
+        THR_TRY(ask_group(head, room, p, first, err));
     return THR_OK;
 }
 
@@ -199,9 +199,17 @@ typedef struct asking {
     thr_head_room *room;
     thr_head_query_options options; /* complete */
     size_t n_states;
-    thr_head_answers *answers;
+    uint32_t k;
+    thr_head_answers answers;
     thr_head_times times;
 } asking;
+
+static thr_head_plan plan_for(asking *a) {
+    thr_head_plan p = plan_of(thr_head_of(a->head), &a->options, a->n_states, a->k);
+    p.times = &a->times;
+    p.answers = a->answers;
+    return p;
+}
 
 /* thr_head_ask_fn: on a GPU, or here. */
 static thr_status ask_screen(void *arg, thr_head_screen screen, thr_error *err) {
@@ -209,13 +217,11 @@ static thr_status ask_screen(void *arg, thr_head_screen screen, thr_error *err) 
     bool done = false;
     a->options.screen = screen;
     a->times = (thr_head_times){0, 0, 0, 0};
-    thr_head_plan p = plan_of(thr_head_of(a->head), &a->options, a->n_states, a->answers->k);
-    p.times = &a->times;
+    thr_head_plan p = plan_for(a);
     double since = thr_clock();
-    a->answers->normalisers = NULL;
-    THR_TRY(thr_head_query_device(a->head, a->room, &p, a->answers, &done, err));
+    THR_TRY(thr_head_query_device(a->head, a->room, &p, &done, err));
     if (!done)
-        return ask(a->head, a->room, &p, a->answers, err);
+        return ask(a->head, a->room, &p, err);
     note_time(&since, &a->times.score);
     return THR_OK;
 }
@@ -223,8 +229,8 @@ static thr_status ask_screen(void *arg, thr_head_screen screen, thr_error *err) 
 /* Which screen AUTO comes to. */
 static thr_status choose_screen(asking *a, thr_head_screen *screen, thr_error *err) {
     const thr_head_contents *c = thr_head_of(a->head);
-    const bool exact = a->answers->log_probs != NULL && a->options.normaliser == THR_HEAD_NORMALISER_EXACT;
-    const thr_head_plan p = plan_of(c, &a->options, a->n_states, a->answers->k);
+    const bool exact = a->answers.log_probs != NULL && a->options.normaliser == THR_HEAD_NORMALISER_EXACT;
+    const thr_head_plan p = plan_for(a);
     *screen = THR_HEAD_SCREEN_FULL;
     if (c->planes.n_planes == 0 || p.n_shortlist == c->n_words || exact)
         return THR_OK;
@@ -232,17 +238,17 @@ static thr_status choose_screen(asking *a, thr_head_screen *screen, thr_error *e
 }
 
 static thr_status certify(asking *a, thr_error *err) {
-    const thr_head_plan p = plan_of(thr_head_of(a->head), &a->options, a->n_states, a->answers->k);
-    return thr_head_certify(a->head, a->room, &p, a->answers->logits, a->options.certified, err);
+    const thr_head_plan p = plan_for(a);
+    return thr_head_certify(a->head, a->room, &p, p.answers.logits, a->options.certified, err);
 }
 
 /* Ask as the options say, some of whose fields are places that are written to. */
 static thr_status answer(asking *a, thr_error *err) {
     thr_head_screen screen = a->options.screen;
-    if (a->options.certified != NULL && a->answers->logits == NULL) {
-        THR_TRY(thr_grow(a->room->context, &a->room->logits, &a->room->logits_capacity, 0, a->n_states * a->answers->k,
+    if (a->options.certified != NULL && a->answers.logits == NULL) {
+        THR_TRY(thr_grow(a->room->context, &a->room->logits, &a->room->logits_capacity, a->n_states * a->k,
                          sizeof *a->room->logits, "logits", err));
-        a->answers->logits = a->room->logits;
+        a->answers.logits = a->room->logits;
     }
     if (screen == THR_HEAD_SCREEN_AUTO)
         THR_TRY(choose_screen(a, &screen, err));
@@ -253,10 +259,10 @@ static thr_status answer(asking *a, thr_error *err) {
 }
 
 static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, const thr_head_query_options *o,
-                        thr_head_answers *answers, thr_error *err) {
+                        const thr_head_answers *answers, thr_error *err) {
     void *room;
     size_t places;
-    asking a = {.head = head, .options = *o, .n_states = (size_t)states->n_rows, .answers = answers};
+    asking a = {.head = head, .options = *o, .n_states = (size_t)states->n_rows, .k = k, .answers = *answers};
     THR_TRY(check_options(thr_head_of(head), o, k, err));
     if (states->n_rows > SIZE_MAX || !thr_mul_size((size_t)states->n_rows, (size_t)k * sizeof(uint32_t), &places))
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " states with %" PRIu32 " words each are too many", states->n_rows,
@@ -275,14 +281,13 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
 }
 
 thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k, const thr_head_query_options *options,
-                          uint32_t *words, float *logits, float *log_probs, thr_error *err) {
+                          const thr_head_answers *answers, thr_error *err) {
     thr_head_query_options complete;
-    if (head == NULL || states == NULL || words == NULL)
+    if (head == NULL || states == NULL || answers == NULL || answers->words == NULL)
         return thr_fail(err, THR_EINVAL, "a query needs a head, states and room for words");
     thr_head_query_options_init(&complete);
     THR_TRY(thr_take_options(&complete, sizeof complete, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
-    thr_head_answers answers = {.k = k, .words = words, .logits = logits, .log_probs = log_probs};
-    return query(head, states, k, &complete, &answers, err);
+    return query(head, states, k, &complete, answers, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ measure */
@@ -335,8 +340,8 @@ thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k
     THR_TRY_OUT(thr_alloc(context, places, sizeof *a.screened, &a.screened, "logits", err));
     THR_TRY_OUT(thr_alloc(context, (size_t)states->n_rows, sizeof *a.n_candidates, &a.n_candidates, "counts", err));
     screened.n_candidates = a.n_candidates;
-    THR_TRY_OUT(thr_head_query(head, states, k, &full, a.words, a.full, NULL, err));
-    THR_TRY_OUT(thr_head_query(head, states, k, &screened, a.words, a.screened, NULL, err));
+    THR_TRY_OUT(thr_head_query(head, states, k, &full, &(thr_head_answers){a.words, a.full, NULL}, err));
+    THR_TRY_OUT(thr_head_query(head, states, k, &screened, &(thr_head_answers){a.words, a.screened, NULL}, err));
     *recall = compare(&a, (size_t)states->n_rows, k);
     if (given != NULL)
         memcpy(given, a.n_candidates, (size_t)states->n_rows * sizeof *a.n_candidates);

@@ -8,6 +8,7 @@
 #define THR_HEAD_HEAD_ROOM_H
 
 #include "head/head_impl.h"
+#include "head/head_rows.h"
 #include "select/candidates.h"
 
 /*
@@ -64,13 +65,16 @@ thr_status thr_head_room_make(thr_context *context, void **piece, thr_error *err
 
 /* ------------------------------------------------------------------------------------------------ which words */
 
-/* What a query's options come to for a head. */
+/* What a query's options come to for a head, and where its answers go. */
 typedef struct thr_head_plan {
     const thr_head_query_options *options;
     uint32_t n_frequent, threshold, n_shortlist, k;
     size_t n_states, group;
     bool all; /* words are candidates */
     thr_head_times *times;
+    thr_head_answers answers;
+    const double *normalisers; /* ln of the sum of exponentials, a state; or NULL: of the words that are scored */
+    bool sampled;              /* and of what room->sampled says of others, which room->marks has not */
 } thr_head_plan;
 
 static inline size_t thr_head_mark_words(const thr_head_contents *c) {
@@ -106,25 +110,15 @@ uint32_t thr_head_choose(const thr_head *head, thr_head_room *room, const thr_he
 
 /* ------------------------------------------------------------------------------------------------ their logits */
 
-/* Where the answers of a query go: k places a state. */
-typedef struct thr_head_answers {
-    uint32_t k;
-    uint32_t *words;
-    float *logits; /* or NULL */
-    float *log_probs;
-    const double *normalisers; /* ln of the sum of exponentials, a state; or NULL: of the words that are scored */
-    bool sampled;              /* and of what room->sampled says of others, which room->marks has not */
-} thr_head_answers;
-
 /* Memory for scoring up to n_words words and the best k of them. THR_ENOMEM. */
 thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t n_words, uint32_t k, thr_error *err);
 
 /*
- * The best of words (ascending; NULL: all n_words) for states [first, first + n). THR_ERANGE where fewer than k of them
- * have a logit that is a number, which the weights of a damaged file may come to.
+ * The plan's k best of words (whose first is 0) for states [first, first + n), to its answers. THR_ERANGE where fewer
+ * than k of them have a logit that is a number, which the weights of a damaged file may come to.
  */
-thr_status thr_head_score(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words,
-                          size_t first, size_t n, const thr_head_answers *answers, thr_error *err);
+thr_status thr_head_score(const thr_head *head, thr_head_room *room, const thr_head_plan *plan, thr_head_words words,
+                          size_t first, size_t n, thr_error *err);
 
 /* Logits of n_words words (ascending) for the first n states, n_words a state, to logits. */
 void thr_head_logits(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words, size_t n,

@@ -76,7 +76,7 @@ thr_status thr_head_sample_states(const thr_head *head, thr_head_room *room, siz
     THR_TRY(make_sample(head, room, err));
     if (!thr_mul_size(n, room->sample.n, &places))
         return thr_fail(err, THR_ENOMEM, "no memory for the samples of %zu states", n);
-    THR_TRY(thr_grow(room->context, &room->sampled, &room->sampled_capacity, 0, places, sizeof *room->sampled,
+    THR_TRY(thr_grow(room->context, &room->sampled, &room->sampled_capacity, places, sizeof *room->sampled,
                      "samples of words", err));
     thr_head_logits(head, room, room->sample.words, room->sample.n, n, room->sampled);
     return THR_OK;

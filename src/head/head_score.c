@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "head/head_room.h"
-#include "head/head_rows.h"
 #include "nn/logarithm.h"
 #include "parallel/pool.h"
 
@@ -122,23 +121,27 @@ static thr_status start_collectors(const scoring *s, thr_error *err) {
     return THR_OK;
 }
 
-static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr_head_answers *a, thr_error *err) {
+static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr_head_plan *plan, thr_error *err) {
+    const thr_head_answers *a = &plan->answers;
+    const uint32_t k = plan->k;
     thr_collector *best = &s->room->collectors[i];
     for (uint32_t t = 1; t < s->room->context->n_threads; t++)
         thr_collector_merge(best, &s->room->collectors[t * THR_HEAD_ROUND + i]);
     thr_collector_finish(best);
-    if (best->n < a->k)
+    if (best->n < k)
         return thr_fail(err, THR_ERANGE, "state %zu has logits that are no numbers: verify the head's file", state);
     thr_candidates_sort(best->items, best->n);
-    double normaliser = a->log_probs == NULL ? 0 : a->normalisers != NULL ? a->normalisers[state] : normaliser_of(s, i);
-    if (a->log_probs != NULL && a->sampled)
+    double normaliser = a->log_probs == NULL        ? 0
+                        : plan->normalisers != NULL ? plan->normalisers[state]
+                                                    : normaliser_of(s, i);
+    if (a->log_probs != NULL && plan->sampled)
         normaliser = thr_head_add_sampled(s->room, state, normaliser);
-    for (uint32_t j = 0; j < a->k; j++) {
-        a->words[state * a->k + j] = (uint32_t)best->items[j].row;
+    for (uint32_t j = 0; j < k; j++) {
+        a->words[state * k + j] = (uint32_t)best->items[j].row;
         if (a->logits != NULL)
-            a->logits[state * a->k + j] = best->items[j].score;
+            a->logits[state * k + j] = best->items[j].score;
         if (a->log_probs != NULL)
-            a->log_probs[state * a->k + j] = (float)((double)best->items[j].score - normaliser);
+            a->log_probs[state * k + j] = (float)((double)best->items[j].score - normaliser);
     }
     return THR_OK;
 }
@@ -156,11 +159,11 @@ thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t
     size_t n_floats;
     if (!thr_mul_size(thr_head_products_room(thr_head_of(head)), n_threads, &n_floats))
         return thr_fail(err, THR_ENOMEM, "no memory for tiles of weights");
-    THR_TRY(thr_grow(room->context, &room->sums, &room->sums_capacity, 0, n_tiles * THR_HEAD_ROUND, sizeof *room->sums,
+    THR_TRY(thr_grow(room->context, &room->sums, &room->sums_capacity, n_tiles * THR_HEAD_ROUND, sizeof *room->sums,
                      "sums", err));
-    THR_TRY(thr_grow(room->context, &room->tiles, &room->tiles_capacity, 0, n_floats, sizeof *room->tiles,
+    THR_TRY(thr_grow(room->context, &room->tiles, &room->tiles_capacity, n_floats, sizeof *room->tiles,
                      "tiles of weights", err));
-    THR_TRY(thr_grow(room->context, &room->columns, &room->columns_capacity, 0,
+    THR_TRY(thr_grow(room->context, &room->columns, &room->columns_capacity,
                      thr_head_pack_room(thr_head_of(head), THR_HEAD_ROUND), sizeof *room->columns, "states", err));
     if (room->n_collectors == 0) {
         THR_TRY(thr_alloc_zero(room->context, n_threads * THR_HEAD_ROUND, sizeof *room->collectors, &room->collectors,
@@ -171,21 +174,21 @@ thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t
     return k > 0 ? start_collectors(&s, err) : THR_OK;
 }
 
-thr_status thr_head_score(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words,
-                          size_t first, size_t n, const thr_head_answers *answers, thr_error *err) {
+thr_status thr_head_score(const thr_head *head, thr_head_room *room, const thr_head_plan *plan, thr_head_words words,
+                          size_t first, size_t n, thr_error *err) {
     scoring s = {.head = head,
                  .room = room,
-                 .words = words,
-                 .n_words = n_words,
-                 .n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
-                 .sums = answers->log_probs != NULL && answers->normalisers == NULL,
-                 .k = answers->k};
+                 .words = words.words,
+                 .n_words = words.n,
+                 .n_tiles = (words.n + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
+                 .sums = plan->answers.log_probs != NULL && plan->normalisers == NULL,
+                 .k = plan->k};
     for (size_t end = first + n; first < end; first += s.states.n) {
         begin_round(&s, first, end - first);
         THR_TRY(start_collectors(&s, err));
         thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
         for (size_t i = 0; i < s.states.n; i++)
-            THR_TRY(put_answer(&s, i, first + i, answers, err));
+            THR_TRY(put_answer(&s, i, first + i, plan, err));
     }
     return THR_OK;
 }

@@ -23,8 +23,8 @@ thr_status thr_head_mark_always(const thr_head *head, thr_head_room *room, const
                                 uint32_t n_frequent, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     const size_t n = thr_head_mark_words(c);
-    THR_TRY(thr_grow(room->context, &room->always, &room->always_capacity, 0, n, sizeof *room->always, "words", err));
-    THR_TRY(thr_grow(room->context, &room->marks, &room->marks_capacity, 0, n, sizeof *room->marks, "words", err));
+    THR_TRY(thr_grow(room->context, &room->always, &room->always_capacity, n, sizeof *room->always, "words", err));
+    THR_TRY(thr_grow(room->context, &room->marks, &room->marks_capacity, n, sizeof *room->marks, "words", err));
     memset(room->always, 0, n * sizeof *room->always);
     for (uint64_t i = 0; i < o->n_always; i++) {
         if (o->always[i] >= c->n_words)
@@ -59,8 +59,8 @@ thr_status thr_head_hash_states(const thr_head *head, thr_head_room *room, size_
     size_t n;
     if (!thr_mul_size(n_states, c->shape.n_bands, &n))
         return thr_fail(err, THR_ENOMEM, "no memory for the hashes of %zu states", n_states);
-    THR_TRY(thr_grow(room->context, &room->codes, &room->codes_capacity, 0, n, sizeof *room->codes, "hashes of states",
-                     err));
+    THR_TRY(
+        thr_grow(room->context, &room->codes, &room->codes_capacity, n, sizeof *room->codes, "hashes of states", err));
     if (room->n_counted != c->n_words) {
         thr_lsh_counter_free(room->context, &room->counter);
         room->n_counted = 0;
@@ -87,13 +87,12 @@ thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *tar
         return thr_fail(err, THR_ENOMEM, "no memory for the words of %zu states", n_states);
     if (room->scan == NULL)
         THR_TRY(thr_scan_create(room->context, &room->scan, err));
-    THR_TRY(
-        thr_grow(room->context, &room->found, &room->found_capacity, 0, n_found, sizeof *room->found, "words", err));
+    THR_TRY(thr_grow(room->context, &room->found, &room->found_capacity, n_found, sizeof *room->found, "words", err));
     if (estimates)
-        THR_TRY(thr_grow(room->context, &room->estimates, &room->estimates_capacity, 0, n_found,
-                         sizeof *room->estimates, "estimates", err));
+        THR_TRY(thr_grow(room->context, &room->estimates, &room->estimates_capacity, n_found, sizeof *room->estimates,
+                         "estimates", err));
     if (n_coded != c->n_dims) {
-        THR_TRY(thr_grow(room->context, &room->coded, &room->coded_capacity, 0, n, sizeof *room->coded, "states", err));
+        THR_TRY(thr_grow(room->context, &room->coded, &room->coded_capacity, n, sizeof *room->coded, "states", err));
         for (size_t i = 0; i < n_states; i++) {
             memcpy(room->coded + i * n_coded, room->states + i * c->n_dims, c->n_dims * sizeof *room->coded);
             room->coded[i * n_coded + c->n_dims] = 1;
@@ -104,8 +103,8 @@ thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *tar
     thr_search_options_init(&options);
     options.n_survivors = options.n_candidates = n_shortlist;
     options.query_bits = estimates ? THR_HEAD_CERTIFIED_BITS : 0;
-    return thr_scan_search(room->scan, target, &queries, n_shortlist, &options, room->found,
-                           estimates ? room->estimates : NULL, err);
+    const thr_answers found = {.k = n_shortlist, .ids = room->found, .scores = estimates ? room->estimates : NULL};
+    return thr_scan_search(room->scan, target, &queries, &options, &found, err);
 }
 
 void thr_head_mark_shortlists(thr_head_room *room, const thr_head_plan *plan, size_t first, size_t n) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "head/head_impl.h"
+#include "io/endings.h"
 #include "io/safetensors.h"
 
 enum { NAME_MOST = 256, LISTED = 8 };
@@ -123,7 +124,7 @@ static thr_status read_rows(thr_context *context, thr_reader *reader, void **row
             return thr_fail(err, THR_EDIM, "%s: more than %" PRIu32 " rows, which is as many words as a head may have",
                             thr_reader_name(reader), THR_HEAD_MAX_WORDS);
         const size_t n = (size_t)(all->n_rows + piece.n_rows);
-        THR_TRY(thr_grow(context, rows, &capacity, (size_t)all->n_rows, n, size, "the weights", err));
+        THR_TRY(thr_grow(context, rows, &capacity, n, size, "the weights", err));
         for (uint64_t i = 0; i < piece.n_rows; i++)
             memcpy((char *)*rows + (all->n_rows + i) * size, (const char *)piece.data + i * piece.stride, size);
         all->n_rows = n;
@@ -174,5 +175,8 @@ thr_status thr_head_create_file(thr_context *context, const char *path, const ch
         return thr_fail(err, THR_EINVAL,
                         "%s: has no tensors, and %s is asked for: .safetensors and .gguf files have names", path,
                         tensor);
+    THR_TRY(thr_ending_check_file(path, err));
+    if (!thr_ending_is_known(path))
+        return thr_ending_refuse(path, THR_ENDINGS_NUMBERS, " .safetensors .gguf", err);
     return from_rows(context, path, &complete, out, err);
 }

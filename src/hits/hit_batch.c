@@ -80,8 +80,8 @@ static thr_status append(thr_hit_batch *b, thr_error *err) {
     thr_hit_store *store = b->store;
     const thr_hit_query *query = &store->query;
     const size_t first = b->n_entries, n = thr_hit_query_streams(query) + query->n_singles;
-    THR_TRY(thr_grow(store->context, &store->entries, &store->entries_capacity, first, first + n,
-                     sizeof *store->entries, "a query", err));
+    THR_TRY(thr_grow(store->context, &store->entries, &store->entries_capacity, first + n, sizeof *store->entries,
+                     "a query", err));
     append_form(b, THR_LISTS_RUNS);
     append_form(b, THR_LISTS_IDS);
     append_form(b, THR_LISTS_BITMAPS);
@@ -101,10 +101,7 @@ thr_status thr_hit_batch_make(thr_hit_batch *b, const thr_hits_queries *queries,
     b->n_steps = 0;
     b->has_runs = false;
     for (uint64_t q = first; q < queries->n_queries; q++) {
-        const uint64_t at = queries->offsets[q];
-        const float *weights = queries->weights == NULL ? NULL : queries->weights + at;
-        THR_TRY(thr_hit_query_make(store->context, store->lists, queries->features + at, weights,
-                                   (size_t)(queries->offsets[q + 1] - at), &store->query, err));
+        THR_TRY(thr_hit_query_of(store->context, store->lists, queries, q, &store->query, err));
         const bool by_lists = goes_by_lists(b);
         if (b->n > 0 && (by_lists != b->by_lists || b->n == most_queries(b, by_lists)))
             return THR_OK;

@@ -133,7 +133,7 @@ static void touch_removed(thr_hits *hits, thr_hit_change *change) {
     for (uint64_t i = 0; i < g->n_removed; i++) {
         uint64_t row, id = THR_NO_ID;
         const bool there = hits->info.has_names ? thr_hits_find_name(hits, g->removed_names[i], &row, &id)
-                                                : thr_hits_row(hits, id = g->removed_ids[i], &row);
+                                                : thr_hits_find_row(hits, id = g->removed_ids[i], &row);
         change->n_missing += !there;
         if (there || !hits->info.has_names) /* an id that is not there is remembered all the same */
             touch(change, id, g->n_added + i);

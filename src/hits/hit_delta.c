@@ -53,19 +53,27 @@ static thr_status reserve_items(const maker *m, uint64_t *n_features, thr_error 
     return thr_alloc(context, *n_features, sizeof *d->features, &d->features, "added items", err);
 }
 
-static thr_status put_item(const maker *m, uint32_t at, uint64_t id, uint64_t sequence, const char *name,
-                           const uint32_t *features, uint64_t n_features, thr_error *err) {
+/* An added item; features NULL where it has none, name where items have no names. */
+typedef struct added_item {
+    uint64_t id, sequence;
+    const char *name;
+    const uint32_t *features;
+    uint64_t n_features;
+} added_item;
+
+static thr_status put_item(const maker *m, uint32_t at, const added_item *x, thr_error *err) {
     thr_hit_delta *d = m->delta;
     uint32_t number;
     bool is_new;
-    d->ids[at] = id;
-    d->sequences[at] = sequence;
+    d->ids[at] = x->id;
+    d->sequences[at] = x->sequence;
     d->rows[at] = d->first_row + at;
-    if (n_features > 0)
-        memcpy(d->features + d->offsets[at], features, n_features * sizeof *features);
-    d->offsets[at + 1] = d->offsets[at] + n_features;
-    return name == NULL ? THR_OK
-                        : thr_dictionary_add(m->hits->context, &d->names, name, strlen(name), &number, &is_new, err);
+    if (x->n_features > 0)
+        memcpy(d->features + d->offsets[at], x->features, x->n_features * sizeof *x->features);
+    d->offsets[at + 1] = d->offsets[at] + x->n_features;
+    return x->name == NULL
+               ? THR_OK
+               : thr_dictionary_add(m->hits->context, &d->names, x->name, strlen(x->name), &number, &is_new, err);
 }
 
 static thr_status put_items(const maker *m, thr_error *err) {
@@ -74,16 +82,22 @@ static thr_status put_items(const maker *m, thr_error *err) {
     uint32_t at = 0;
     m->delta->offsets[0] = 0;
     for (; at < m->change->n_kept; at++) {
-        const uint32_t item = m->change->kept[at];
-        const uint64_t begin = b->offsets[item];
-        THR_TRY(put_item(m, at, b->ids[item], b->sequences[item],
-                         b->names.n == 0 ? NULL : thr_dictionary_text(&b->names, item), b->features + begin,
-                         b->offsets[item + 1] - begin, err));
+        const uint32_t i = m->change->kept[at];
+        const added_item kept = {.id = b->ids[i],
+                                 .sequence = b->sequences[i],
+                                 .name = b->names.n == 0 ? NULL : thr_dictionary_text(&b->names, i),
+                                 .features = b->features + b->offsets[i],
+                                 .n_features = b->offsets[i + 1] - b->offsets[i]};
+        THR_TRY(put_item(m, at, &kept, err));
     }
     for (uint64_t i = 0; i < g->n_added; i++, at++) {
         const uint64_t begin = g->offsets[i], n = g->offsets[i + 1] - begin;
-        THR_TRY(put_item(m, at, m->change->ids[i], m->stamps->added == NULL ? m->stamps->all : m->stamps->added[i],
-                         g->names == NULL ? NULL : g->names[i], n == 0 ? NULL : m->change->features + begin, n, err));
+        const added_item added = {.id = m->change->ids[i],
+                                  .sequence = m->stamps->added == NULL ? m->stamps->all : m->stamps->added[i],
+                                  .name = g->names == NULL ? NULL : g->names[i],
+                                  .features = n == 0 ? NULL : m->change->features + begin,
+                                  .n_features = n};
+        THR_TRY(put_item(m, at, &added, err));
     }
     return thr_radix_order(m->hits->context, m->delta->ids, m->delta->n_items, m->delta->id_order, err);
 }

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 
 thr_status thr_hit_pass_reserve(thr_context *context, thr_hit_pass *pass, size_t n, thr_error *err) {
-    return thr_grow(context, &pass->cursors, &pass->capacity, 0, n > 0 ? n : 1, sizeof *pass->cursors, "a search", err);
+    return thr_grow(context, &pass->cursors, &pass->capacity, n > 0 ? n : 1, sizeof *pass->cursors, "a search", err);
 }
 
 thr_status thr_hit_pass_start(thr_context *context, thr_hit_pass *pass, const thr_hit_query *query, thr_error *err) {

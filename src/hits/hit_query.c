@@ -34,15 +34,14 @@ int32_t thr_hit_query_weight(const float *weights, size_t i, double unit) {
 
 thr_status thr_hit_query_reserve(thr_context *context, thr_hit_query *query, size_t n, thr_error *err) {
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
-        THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], 0, n, sizeof *query->streams[form],
+        THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], n, sizeof *query->streams[form],
                          "a query", err));
-    return thr_grow(context, &query->singles, &query->singles_capacity, 0, 2 * n, sizeof *query->singles, "a query",
-                    err);
+    return thr_grow(context, &query->singles, &query->singles_capacity, 2 * n, sizeof *query->singles, "a query", err);
 }
 
 static thr_status push_single(thr_context *context, uint32_t place, int32_t weight, thr_hit_query *query,
                               thr_error *err) {
-    THR_TRY(thr_grow(context, &query->singles, &query->singles_capacity, query->n_singles, 2 * (query->n_singles + 1),
+    THR_TRY(thr_grow(context, &query->singles, &query->singles_capacity, 2 * (query->n_singles + 1),
                      sizeof *query->singles, "a query", err));
     query->singles[query->n_singles++] = (thr_hit_single){place, weight};
     return THR_OK;
@@ -70,7 +69,7 @@ static void sort_singles(thr_hit_query *query) {
 static thr_status push(thr_context *context, uint32_t entry, int32_t weight, thr_hit_query *query, thr_error *err) {
     const thr_lists *lists = query->lists;
     const uint32_t form = lists->entry_forms[entry], first = thr_lists_first_part(lists, entry);
-    THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], query->n[form], query->n[form] + 1,
+    THR_TRY(thr_grow(context, &query->streams[form], &query->capacity[form], query->n[form] + 1,
                      sizeof *query->streams[form], "a query", err));
     query->streams[form][query->n[form]++] = (thr_hit_stream){.windows = lists->part_windows + first,
                                                               .sizes = lists->part_sizes + first,
@@ -110,6 +109,14 @@ thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, cons
     return THR_OK;
 }
 
+thr_status thr_hit_query_of(thr_context *context, const thr_lists *lists, const thr_hits_queries *queries, uint64_t q,
+                            thr_hit_query *query, thr_error *err) {
+    const uint64_t at = queries->offsets[q];
+    return thr_hit_query_make(context, lists, queries->features + at,
+                              queries->weights == NULL ? NULL : queries->weights + at,
+                              (size_t)(queries->offsets[q + 1] - at), query, err);
+}
+
 void thr_hit_query_free(thr_context *context, thr_hit_query *query) {
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         thr_release(context, query->streams[form]);
@@ -129,16 +136,20 @@ static inline uint32_t take_part(const thr_hit_stream *s, thr_hit_cursor *c, uin
     return n;
 }
 
+static inline void add_id(uint16_t id, int32_t weight, int32_t *sums) {
+    sums[id] = thr_add_wrapping(sums[id], weight);
+}
+
 static void add_ids(const uint16_t *ids, uint32_t n, int32_t weight, int32_t *sums) {
     uint32_t i = 0;
     for (; i + 4 <= n; i += 4) { /* ids differ, but no compiler can know it: loads need not wait for stores */
-        sums[ids[i]] += weight;
-        sums[ids[i + 1]] += weight;
-        sums[ids[i + 2]] += weight;
-        sums[ids[i + 3]] += weight;
+        add_id(ids[i], weight, sums);
+        add_id(ids[i + 1], weight, sums);
+        add_id(ids[i + 2], weight, sums);
+        add_id(ids[i + 3], weight, sums);
     }
     for (; i < n; i++)
-        sums[ids[i]] += weight;
+        add_id(ids[i], weight, sums);
 }
 
 static void add_all_ids(const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window, int32_t *sums) {
@@ -223,7 +234,7 @@ static void add_all_bitmaps(const thr_kernels *kernels, const thr_hit_query *que
 static void add_singles(const thr_hit_query *query, uint32_t window, int32_t *sums) {
     const uint32_t end = query->window_ends[window];
     for (uint32_t i = window == 0 ? 0 : query->window_ends[window - 1]; i < end; i++)
-        sums[query->singles[i].place % THR_LISTS_WINDOW] += query->singles[i].weight;
+        add_id((uint16_t)(query->singles[i].place % THR_LISTS_WINDOW), query->singles[i].weight, sums);
 }
 
 void thr_hit_query_add(const thr_kernels *kernels, const thr_hit_query *query, thr_hit_cursor *cursors, uint32_t window,

@@ -67,6 +67,10 @@ int32_t thr_hit_query_weight(const float *weights, size_t i, double unit);
 thr_status thr_hit_query_make(thr_context *context, const thr_lists *lists, const uint32_t *features,
                               const float *weights, size_t n, thr_hit_query *query, thr_error *err);
 
+/* The same of query q. */
+thr_status thr_hit_query_of(thr_context *context, const thr_lists *lists, const thr_hits_queries *queries, uint64_t q,
+                            thr_hit_query *query, thr_error *err);
+
 /* Memory for any query of n features. THR_ENOMEM. */
 thr_status thr_hit_query_reserve(thr_context *context, thr_hit_query *query, size_t n, thr_error *err);
 void thr_hit_query_free(thr_context *context, thr_hit_query *query);

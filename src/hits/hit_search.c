@@ -201,10 +201,9 @@ static thr_status gather(thr_hit_search *search, thr_error *err) {
     return all->status == THR_OK ? THR_OK : thr_fail(err, all->status, "no memory for the best items");
 }
 
-thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *target, const uint32_t *features,
-                              const float *weights, size_t n_features, size_t k, uint64_t *rows, float *values,
-                              size_t *n, uint32_t *n_unknown, thr_error *err) {
-    THR_TRY(thr_hit_query_make(search->context, target->lists, features, weights, n_features, &search->query, err));
+thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *target, const thr_hits_queries *queries,
+                              uint64_t q, size_t k, thr_hit_found *found, thr_error *err) {
+    THR_TRY(thr_hit_query_of(search->context, target->lists, queries, q, &search->query, err));
     THR_TRY(start(search, k, err));
     const bool sums = target->value == THR_HITS_VALUE_SUM && target->multipliers == NULL && target->offsets == NULL;
     run r = {search, target, thr_lists_n_windows(target->lists),
@@ -213,11 +212,7 @@ thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *targ
     THR_TRY(gather(search, err));
     const thr_collector *all = &search->workers[0].collector;
     thr_candidates_sort(all->items, all->n);
-    for (size_t i = 0; i < all->n; i++) {
-        rows[i] = all->items[i].row;
-        values[i] = all->items[i].score;
-    }
-    *n = all->n;
-    *n_unknown = search->query.n_unknown;
+    *found = (thr_hit_found){
+        .items = all->items, .n = all->n, .n_unknown = search->query.n_unknown, .unit = search->query.unit};
     return THR_OK;
 }

@@ -24,6 +24,7 @@ typedef struct thr_hit_target {
     thr_hits_value value;
     const float *multipliers; /* one an item, finite; NULL: 1 */
     const float *offsets;     /* one an item, finite; NULL: 0 */
+    uint64_t values_number;   /* of these two, another one for others; 0: there are none */
     const uint64_t *filter;   /* bit i % 64 of word i / 64: item i may be found; NULL: all may */
 } thr_hit_target;
 
@@ -33,15 +34,25 @@ thr_status thr_hit_search_create(thr_context *context, thr_hit_search **search, 
 void thr_hit_search_free(thr_hit_search *search);
 
 /*
- * The best k of the items that the filter lets through, best first; *n of them, fewer than k where there are no more.
- * Features and weights as thr_hit_query_make has them; *n_unknown of them no item has. rows and values have k places,
- * k >= 1.
- *
- * THR_OK, and what thr_hit_query_make returns; THR_ERANGE for a value that is not finite (err names the row).
+ * What a query's search has found: the best items, best first. On a device where values were made of scores, too, they
+ * are in any order; sums has those of the items then, in units, and an item's distance is that of its code.
  */
-thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *target, const uint32_t *features,
-                              const float *weights, size_t n_features, size_t k, uint64_t *rows, float *values,
-                              size_t *n, uint32_t *n_unknown, thr_error *err);
+typedef struct thr_hit_found {
+    const thr_candidate *items;
+    const int32_t *sums; /* or NULL */
+    size_t n;
+    uint32_t n_unknown; /* features that no item has */
+    double unit;
+} thr_hit_found;
+
+/*
+ * The best k of the items that the filter lets through, for query q, k >= 1; fewer where there are no more. *found
+ * borrows the search's memory, until it is run again.
+ *
+ * THR_OK, and what thr_hit_query_of returns; THR_ERANGE for a value that is not finite (err names the row).
+ */
+thr_status thr_hit_search_run(thr_hit_search *search, const thr_hit_target *target, const thr_hits_queries *queries,
+                              uint64_t q, size_t k, thr_hit_found *found, thr_error *err);
 
 /* THR_ERANGE: the value of a row is not finite. */
 thr_status thr_hit_search_not_finite(uint64_t row, thr_error *err);

@@ -39,18 +39,6 @@ thr_hit_store_size thr_hit_store_get_size(thr_hit_store *store);
 typedef enum thr_hit_way { THR_HIT_WAY_AUTO, THR_HIT_WAY_LISTS, THR_HIT_WAY_TILES } thr_hit_way;
 void thr_hit_store_force(thr_hit_store *store, thr_hit_way way);
 
-/*
- * What a query's search has found: the best items, best first. Where values were made of scores, too, in any order;
- * sums has those of the items then, in units, and an item's distance is that of its code.
- */
-typedef struct thr_hit_found {
-    const thr_candidate *items;
-    const int32_t *sums; /* or NULL */
-    size_t n;
-    uint32_t n_unknown;
-    double unit;
-} thr_hit_found;
-
 /* Who searches. */
 typedef struct thr_hit_caller {
     void *arg;
@@ -66,14 +54,12 @@ typedef struct thr_hit_caller {
 
 /*
  * The best k of the items that the target's filter lets through, of every query; k >= 1. The target's lists are the
- * store's; its multipliers and offsets are copied when values_number is not that of the search before (0: there are
- * none).
+ * store's; its multipliers and offsets are copied when values_number is not that of the search before.
  *
  * THR_OK, and what thr_hit_search_run returns, for the first query of which that is so: *failed is its number, and
  * those before have been answered. Else *failed is UINT64_MAX. THR_ENOMEM, also for memory of the device; THR_EDEVICE.
  */
-thr_status thr_hit_store_search(thr_hit_store *store, const thr_hit_target *target, uint64_t values_number,
-                                const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
-                                uint64_t *failed, thr_error *err);
+thr_status thr_hit_store_search(thr_hit_store *store, const thr_hit_target *target, const thr_hits_queries *queries,
+                                size_t k, const thr_hit_caller *caller, uint64_t *failed, thr_error *err);
 
 #endif

@@ -224,8 +224,8 @@ static void tell_one(const thr_hit_batch *b, uint32_t q) {
 /* Answers of a batch, as far as all values are finite. */
 static thr_status tell(const thr_hit_batch *b, uint64_t *failed, thr_error *err) {
     thr_hit_store *store = b->store;
-    THR_TRY(thr_grow(store->context, &store->best, &store->best_capacity, 0, b->wanted, sizeof *store->best, "a search",
-                     err));
+    THR_TRY(
+        thr_grow(store->context, &store->best, &store->best_capacity, b->wanted, sizeof *store->best, "a search", err));
     for (uint32_t q = 0; q < b->n; q++) {
         const uint32_t bad_row = ~b->host_counts[2 * (size_t)b->n + q];
         if (bad_row != UINT32_MAX) {
@@ -238,27 +238,26 @@ static thr_status tell(const thr_hit_batch *b, uint64_t *failed, thr_error *err)
 }
 
 /* Multipliers and offsets, where others are there than the target's; and its filter. */
-static thr_status send_target(const thr_hit_batch *b, uint64_t values_number, thr_hit_tiles_op *op, thr_error *err) {
+static thr_status send_target(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_error *err) {
     thr_hit_store *store = b->store;
     const thr_hit_target *target = b->target;
     const size_t n = store->lists->n_items;
     op->hits = store->hits;
     op->sigmoid = target->value == THR_HITS_VALUE_SIGMOID;
-    if (values_number != store->values_number) {
+    if (target->values_number != store->values_number) {
         store->values_number = 0;
         THR_TRY(send(store, THR_HIT_ROOM_MULTIPLIERS, target->multipliers, n * sizeof(float), &op->multipliers, err));
         THR_TRY(send(store, THR_HIT_ROOM_OFFSETS, target->offsets, n * sizeof(float), &op->offsets, err));
-        store->values_number = values_number;
+        store->values_number = target->values_number;
     }
     op->multipliers = target->multipliers == NULL ? NULL : store->rooms[THR_HIT_ROOM_MULTIPLIERS].memory;
     op->offsets = target->offsets == NULL ? NULL : store->rooms[THR_HIT_ROOM_OFFSETS].memory;
     return send(store, THR_HIT_ROOM_FILTER, target->filter, (n + 63) / 64 * sizeof(uint64_t), &op->filter, err);
 }
 
-static thr_status search_all(thr_hit_batch *b, uint64_t values_number, const thr_hits_queries *queries,
-                             uint64_t *failed, thr_error *err) {
+static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t *failed, thr_error *err) {
     thr_hit_tiles_op op = {.n_queries = 0};
-    THR_TRY(send_target(b, values_number, &op, err));
+    THR_TRY(send_target(b, &op, err));
     for (uint64_t first = 0; first < queries->n_queries; first += b->n) {
         thr_error why = {.status = THR_OK};
         const thr_status made = thr_hit_batch_make(b, queries, first, &why);
@@ -276,9 +275,8 @@ static thr_status search_all(thr_hit_batch *b, uint64_t values_number, const thr
     return THR_OK;
 }
 
-thr_status thr_hit_store_search(thr_hit_store *store, const thr_hit_target *target, uint64_t values_number,
-                                const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
-                                uint64_t *failed, thr_error *err) {
+thr_status thr_hit_store_search(thr_hit_store *store, const thr_hit_target *target, const thr_hits_queries *queries,
+                                size_t k, const thr_hit_caller *caller, uint64_t *failed, thr_error *err) {
     const uint32_t n_items = store->lists->n_items, n_tiles = thr_hit_tiles_of(n_items);
     thr_hit_batch b = {.store = store, .target = target, .caller = caller, .n_tiles = n_tiles};
     b.n_allowed = target->filter == NULL ? n_items : thr_bitmap_count(target->filter, n_items);
@@ -289,7 +287,7 @@ thr_status thr_hit_store_search(thr_hit_store *store, const thr_hit_target *targ
         b.n_samples = n_tiles / SAMPLED_PART;
     *failed = UINT64_MAX;
     (void)pthread_mutex_lock(&store->mutex);
-    const thr_status status = search_all(&b, values_number, queries, failed, err);
+    const thr_status status = search_all(&b, queries, failed, err);
     if (status != THR_OK)
         (void)store->backend->wait(store->stream, NULL); /* for what was told before the failure */
     (void)pthread_mutex_unlock(&store->mutex);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/out.h"
 #include "base/progress.h"
 #include "base/radix.h"
 #include "hits/hits_build.h"
@@ -16,7 +17,7 @@ void thr_hits_build_options_init(thr_hits_build_options *options) {
     *options = (thr_hits_build_options){.size = sizeof *options, .order = THR_HITS_ORDER_FEATURES};
 }
 
-thr_status thr_hits_take_build(const char *path, const thr_hits_build_options *options,
+thr_status thr_hits_take_build(thr_context *context, const char *path, const thr_hits_build_options *options,
                                thr_hits_build_options *complete, thr_error *err) {
     thr_hits_build_options_init(complete);
     THR_TRY(thr_take_options(complete, sizeof *complete, options, sizeof *complete, "thr_hits_build_options", err));
@@ -24,9 +25,10 @@ thr_status thr_hits_take_build(const char *path, const thr_hits_build_options *o
         return thr_fail(err, THR_EINVAL, "the name of the file to build is empty");
     if (complete->order != THR_HITS_ORDER_FEATURES && complete->order != THR_HITS_ORDER_ROWS)
         return thr_fail(err, THR_EINVAL, "there is no order number %d of items", (int)complete->order);
+    THR_TRY(thr_out_check_place(context, path, err));
     if (!complete->replace && access(path, F_OK) == 0)
         return thr_fail(err, THR_EEXIST, "%s: is there already: replace it, or choose another name", path);
-    return THR_OK;
+    return thr_out_check_kind(path, thr_hits_kind.magic, sizeof thr_hits_kind.magic, "a file of posting lists", err);
 }
 
 /* The rows by ascending id, and whether each stands once. */
@@ -101,7 +103,7 @@ thr_status thr_hits_build(thr_context *context, const char *path, const thr_item
     thr_hits_build_options complete;
     if (context == NULL || items == NULL || items->offsets == NULL)
         return thr_fail(err, THR_EINVAL, "a build needs a context and the features of items");
-    THR_TRY(thr_hits_take_build(path, options, &complete, err));
+    THR_TRY(thr_hits_take_build(context, path, options, &complete, err));
     if (complete.ids != NULL && complete.n_ids != items->n_items)
         return thr_fail(err, THR_EDIM, "%" PRIu64 " ids for %" PRIu64 " items", complete.n_ids, items->n_items);
     return thr_hits_build_all(context, path, items, &complete, NULL, NULL, err);
@@ -110,36 +112,34 @@ thr_status thr_hits_build(thr_context *context, const char *path, const thr_item
 /* ------------------------------------------------------------------------------------------------ pairs */
 
 /* Pairs by row, in their order within each. */
-static void gather_rows(const uint32_t *rows, const uint32_t *features, uint64_t n_pairs, uint64_t n_items,
-                        uint64_t *offsets, uint32_t *gathered) {
+static void gather_rows(const thr_hits_pairs *pairs, uint64_t *offsets, uint32_t *gathered) {
     uint64_t *next = offsets + 1, sum = 0; /* next[i] is at first where i's next feature goes, at last its end */
-    for (uint64_t p = 0; p < n_pairs; p++)
-        next[rows[p]]++;
-    for (uint64_t i = 0; i < n_items; i++) {
+    for (uint64_t p = 0; p < pairs->n_pairs; p++)
+        next[pairs->rows[p]]++;
+    for (uint64_t i = 0; i < pairs->n_items; i++) {
         const uint64_t size = next[i];
         next[i] = sum;
         sum += size;
     }
-    for (uint64_t p = 0; p < n_pairs; p++)
-        gathered[next[rows[p]]++] = features[p];
+    for (uint64_t p = 0; p < pairs->n_pairs; p++)
+        gathered[next[pairs->rows[p]]++] = pairs->features[p];
 }
 
-thr_status thr_hits_build_pairs(thr_context *context, const char *path, const uint32_t *rows, const uint32_t *features,
-                                uint64_t n_pairs, uint64_t n_items, const thr_hits_build_options *options,
-                                thr_error *err) {
+thr_status thr_hits_build_pairs(thr_context *context, const char *path, const thr_hits_pairs *pairs,
+                                const thr_hits_build_options *options, thr_error *err) {
     thr_status status = THR_OK;
     uint64_t *offsets = NULL;
     uint32_t *gathered = NULL;
-    if (context == NULL || (n_pairs > 0 && (rows == NULL || features == NULL)))
+    if (context == NULL || pairs == NULL || (pairs->n_pairs > 0 && (pairs->rows == NULL || pairs->features == NULL)))
         return thr_fail(err, THR_EINVAL, "a build needs a context, rows and features");
-    for (uint64_t p = 0; p < n_pairs; p++)
-        if (rows[p] >= n_items)
+    for (uint64_t p = 0; p < pairs->n_pairs; p++)
+        if (pairs->rows[p] >= pairs->n_items)
             return thr_fail(err, THR_EINVAL, "pair %" PRIu64 " is of row %" PRIu32 ", but there are %" PRIu64 " items",
-                            p, rows[p], n_items);
-    THR_TRY_OUT(thr_alloc_zero(context, (size_t)n_items + 1, sizeof *offsets, &offsets, "pairs", err));
-    THR_TRY_OUT(thr_alloc(context, (size_t)n_pairs, sizeof *gathered, &gathered, "pairs", err));
-    gather_rows(rows, features, n_pairs, n_items, offsets, gathered);
-    const thr_item_features items = {offsets, gathered, n_items};
+                            p, pairs->rows[p], pairs->n_items);
+    THR_TRY_OUT(thr_alloc_zero(context, (size_t)pairs->n_items + 1, sizeof *offsets, &offsets, "pairs", err));
+    THR_TRY_OUT(thr_alloc(context, (size_t)pairs->n_pairs, sizeof *gathered, &gathered, "pairs", err));
+    gather_rows(pairs, offsets, gathered);
+    const thr_item_features items = {offsets, gathered, pairs->n_items};
     THR_TRY_OUT(thr_hits_build(context, path, &items, options, err));
 out:
     thr_release(context, offsets);

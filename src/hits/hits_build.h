@@ -6,7 +6,7 @@
 #include "hits/hits_file.h"
 
 /* *complete becomes options, or the defaults; whether they are right, and whether path may be written. */
-thr_status thr_hits_take_build(const char *path, const thr_hits_build_options *options,
+thr_status thr_hits_take_build(thr_context *context, const char *path, const thr_hits_build_options *options,
                                thr_hits_build_options *complete, thr_error *err);
 
 /* Build and write, names and words NULL or those of the rows and features. */

@@ -6,7 +6,6 @@
 #include <thresher/hits.h>
 
 #include "base/error.h"
-#include "base/file_sum.h"
 #include "base/memory.h"
 #include "hits/hits_impl.h"
 #include "hits/lists_check.h"
@@ -67,40 +66,20 @@ thr_status thr_hits_check_contents(thr_context *context, const thr_hits_view *vi
     if (wrong == NULL && c->words.offsets != NULL)
         wrong = check_words(c);
     if (wrong != NULL)
-        return thr_fail(err, THR_ECORRUPT, "%s: %s: " THR_HITS_REMEDY, view->path, wrong);
+        return thr_fail(err, THR_ECORRUPT, "%s: %s: " THR_HITS_REMEDY, view->file.path, wrong);
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------------ verify */
 
-static thr_status check_gaps(const thr_hits_view *view, thr_error *err) {
-    uint64_t end = THR_SECTIONS_HEADER;
-    for (uint32_t i = 0; i <= view->n_sections; i++) {
-        const uint64_t next = i < view->n_sections ? view->sections[i].offset : thr_align_up(end);
-        for (; end < next; end++)
-            if (view->data[end] != 0)
-                return thr_fail(err, THR_ECORRUPT,
-                                "%s: offset %" PRIu64 ": a byte between sections is not zero: " THR_HITS_REMEDY,
-                                view->path, end);
-        end = i < view->n_sections ? next + view->sections[i].size : end;
-    }
-    return THR_OK;
-}
-
 thr_status thr_hits_verify(thr_hits *hits, thr_error *err) {
     thr_status status = THR_OK;
-    thr_hits_view again;
     thr_file_sum sum = {.piece = NULL};
     if (hits == NULL)
         return thr_fail(err, THR_EINVAL, "there are no posting lists to verify");
-    THR_TRY(thr_hits_check_unchanged(hits, err));
-    THR_TRY(thr_hits_parse(hits->path, hits->map.data, hits->map.size, &again, err));
-    THR_TRY(thr_file_sum_start(hits->context, again.size, hits->info.n_items, &sum, err));
-    for (uint32_t i = 0; i < again.n_sections; i++)
-        THR_TRY_OUT(thr_file_sum_section(&sum, hits->path, hits->map.fd, &again.sections[i],
-                                         thr_hits_section_name(again.sections[i].kind), THR_HITS_REMEDY, err));
-    THR_TRY_OUT(check_gaps(&again, err));
-    THR_TRY_OUT(thr_hits_check_contents(hits->context, &again, err));
+    THR_TRY(thr_file_sum_start(hits->context, hits->view.file.size, hits->info.n_items, &sum, err));
+    THR_TRY_OUT(thr_section_file_verify(&hits->view.file, &hits->map, &sum, err));
+    THR_TRY_OUT(thr_hits_check_contents(hits->context, &hits->view, err));
     THR_TRY_OUT(thr_progress_end(&sum.progress, hits->info.n_items, err));
 out:
     thr_file_sum_end(&sum);

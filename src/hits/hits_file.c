@@ -9,15 +9,19 @@
 #include "base/error.h"
 #include "hits/lists_check.h"
 
-const uint8_t thr_hits_magic[8] = {'T', 'H', 'R', 'H', 'I', 'T', 0, 1};
+static const char *const section_names[THR_HITS_LAST + 1] = {
+    "?",        "elements",   "features", "sizes", "entries",       "forms",   "begins", "parts",
+    "windows",  "part sizes", "ids",      "runs",  "bitmap blocks", "bitmaps", "rows",   "item ids",
+    "id order", "names",      "words",    "model", "multipliers",   "offsets", "refs"};
 
-const char *thr_hits_section_name(uint32_t kind) {
-    static const char *const names[THR_HITS_LAST + 1] = {
-        "?",        "elements",   "features", "sizes", "entries",       "forms",   "begins", "parts",
-        "windows",  "part sizes", "ids",      "runs",  "bitmap blocks", "bitmaps", "rows",   "item ids",
-        "id order", "names",      "words",    "model", "multipliers",   "offsets", "refs"};
-    return names[kind <= THR_HITS_LAST ? kind : 0];
-}
+const thr_file_kind thr_hits_kind = {.magic = {'T', 'H', 'R', 'H', 'I', 'T', 0, 1},
+                                     .oldest = THR_HITS_FORMAT,
+                                     .newest = THR_HITS_FORMAT,
+                                     .last = THR_HITS_LAST,
+                                     .names = section_names,
+                                     .foreign_status = THR_EFORMAT,
+                                     .foreign_text = "is no file of posting lists: build one with thresher hits build",
+                                     .remedy = THR_HITS_REMEDY};
 
 /* ------------------------------------------------------------------------------------------------ write */
 
@@ -71,7 +75,7 @@ static thr_status write_all(thr_section_writer *writer, const thr_hits_contents 
         (c->model != 0 ? THR_HITS_HAS_MODEL : 0u) | (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) |
         (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u) | (c->lists.features != NULL ? THR_HITS_HAS_FEATURES : 0u) |
         (c->lists.entry_parts != NULL ? THR_HITS_HAS_PARTS : 0u);
-    memcpy(header.magic, thr_hits_magic, sizeof header.magic);
+    memcpy(header.magic, thr_hits_kind.magic, sizeof header.magic);
     THR_TRY(write_lists(writer, &c->lists, err));
     if (c->rows != NULL)
         THR_TRY(thr_sections_put(writer, THR_HITS_ROWS, c->rows, n * sizeof *c->rows, err));
@@ -104,25 +108,11 @@ thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits
 
 /* ------------------------------------------------------------------------------------------------ parse */
 
-static thr_status damaged(const char *path, uint64_t offset, const char *what, thr_error *err) {
-    return thr_fail(err, THR_ECORRUPT, "%s: offset %" PRIu64 ": %s: " THR_HITS_REMEDY, path, offset, what);
-}
-
-static thr_status check_header(const char *path, const thr_hits_header *h, uint64_t size, thr_error *err) {
-    if (memcmp(h->magic, thr_hits_magic, sizeof h->magic) != 0)
-        return thr_fail(err, THR_EFORMAT, "%s: is no file of posting lists: build one with thresher hits build", path);
-    if (h->version > THR_HITS_FORMAT)
-        return thr_fail(err, THR_EVERSION,
-                        "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
-                        path, h->version, THR_HITS_FORMAT);
-    if (h->version == 1)
-        return thr_fail(err, THR_EVERSION, "%s: written by an older Thresher (format 1): build it again", path);
-    if (h->version == 0 || h->n_items == 0 || h->n_items > THR_HITS_MAX_ITEMS ||
-        h->n_features > THR_HITS_MAX_FEATURE + 1 || h->has > THR_HITS_HAS_ALL || h->order > THR_HITS_ORDER_ROWS)
-        return damaged(path, 8, "the header holds wrong numbers", err);
-    if (h->n_sections > THR_HITS_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
-        size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))
-        return damaged(path, 40, "the section table does not end the file", err);
+static thr_status check_header(const thr_section_file *file, const thr_hits_header *h, thr_error *err) {
+    THR_TRY(thr_section_file_check_known(file, "flags value", h->has & ~(uint32_t)THR_HITS_HAS_ALL, err));
+    if (h->n_items == 0 || h->n_items > THR_HITS_MAX_ITEMS || h->n_features > THR_HITS_MAX_FEATURE + 1 ||
+        h->order > THR_HITS_ORDER_ROWS)
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header holds wrong numbers", err);
     return THR_OK;
 }
 
@@ -214,13 +204,15 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     return THR_SECTION_ABSENT;
 }
 
+static thr_strings strings_at(const thr_section_file *file, uint32_t kind, uint64_t n) {
+    const thr_section *section = thr_section_file_find(file, kind);
+    if (section == NULL)
+        return (thr_strings){.offsets = NULL};
+    return thr_strings_at(file->data + section->offset, section->size, n);
+}
+
 static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t *n_elements) {
-    const void *at[THR_HITS_LAST + 1] = {NULL};
-    uint64_t sizes[THR_HITS_LAST + 1] = {0};
-    for (uint32_t i = 0; i < view->n_sections; i++) {
-        at[view->sections[i].kind] = view->data + view->sections[i].offset;
-        sizes[view->sections[i].kind] = view->sections[i].size;
-    }
+    const thr_section_file *file = &view->file;
     thr_hits_contents *c = &view->contents;
     c->lists = (thr_lists){.n_items = h->n_items,
                            .n_features = h->n_features,
@@ -228,61 +220,54 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
                            .n_entries = h->n_entries,
                            .n_parts = h->n_parts,
                            .n_postings = h->n_postings,
-                           .features = at[THR_HITS_FEATURES],
-                           .refs = at[THR_HITS_REFS],
-                           .sizes = at[THR_HITS_SIZES],
-                           .first_entries = at[THR_HITS_ENTRIES],
-                           .entry_forms = at[THR_HITS_FORMS],
-                           .entry_begins = at[THR_HITS_BEGINS],
-                           .entry_parts = at[THR_HITS_PARTS],
-                           .part_windows = at[THR_HITS_WINDOWS],
-                           .part_sizes = at[THR_HITS_PART_SIZES],
-                           .ids = at[THR_HITS_IDS],
-                           .runs = at[THR_HITS_RUNS],
-                           .bitmap_blocks = at[THR_HITS_BITMAP_BLOCKS],
-                           .bitmaps = at[THR_HITS_BITMAPS]};
+                           .features = thr_section_file_at(file, THR_HITS_FEATURES),
+                           .refs = thr_section_file_at(file, THR_HITS_REFS),
+                           .sizes = thr_section_file_at(file, THR_HITS_SIZES),
+                           .first_entries = thr_section_file_at(file, THR_HITS_ENTRIES),
+                           .entry_forms = thr_section_file_at(file, THR_HITS_FORMS),
+                           .entry_begins = thr_section_file_at(file, THR_HITS_BEGINS),
+                           .entry_parts = thr_section_file_at(file, THR_HITS_PARTS),
+                           .part_windows = thr_section_file_at(file, THR_HITS_WINDOWS),
+                           .part_sizes = thr_section_file_at(file, THR_HITS_PART_SIZES),
+                           .ids = thr_section_file_at(file, THR_HITS_IDS),
+                           .runs = thr_section_file_at(file, THR_HITS_RUNS),
+                           .bitmap_blocks = thr_section_file_at(file, THR_HITS_BITMAP_BLOCKS),
+                           .bitmaps = thr_section_file_at(file, THR_HITS_BITMAPS)};
     memcpy(c->lists.n_elements, n_elements, sizeof c->lists.n_elements);
     c->order = h->order;
-    c->rows = at[THR_HITS_ROWS];
-    c->ids = at[THR_HITS_ITEM_IDS];
-    c->id_order = at[THR_HITS_ID_ORDER];
-    c->multipliers = at[THR_HITS_MULTIPLIERS];
-    c->offsets = at[THR_HITS_OFFSETS];
-    if (at[THR_HITS_NAMES] != NULL)
-        c->names = thr_strings_at(at[THR_HITS_NAMES], sizes[THR_HITS_NAMES], h->n_items);
-    if (at[THR_HITS_WORDS] != NULL)
-        c->words = thr_strings_at(at[THR_HITS_WORDS], sizes[THR_HITS_WORDS], h->n_features);
-    if (at[THR_HITS_MODEL] != NULL)
-        memcpy(&c->model, at[THR_HITS_MODEL], sizeof c->model);
+    c->rows = thr_section_file_at(file, THR_HITS_ROWS);
+    c->ids = thr_section_file_at(file, THR_HITS_ITEM_IDS);
+    c->id_order = thr_section_file_at(file, THR_HITS_ID_ORDER);
+    c->multipliers = thr_section_file_at(file, THR_HITS_MULTIPLIERS);
+    c->offsets = thr_section_file_at(file, THR_HITS_OFFSETS);
+    c->names = strings_at(file, THR_HITS_NAMES, h->n_items);
+    c->words = strings_at(file, THR_HITS_WORDS, h->n_features);
+    const void *model = thr_section_file_at(file, THR_HITS_MODEL);
+    if (model != NULL)
+        memcpy(&c->model, model, sizeof c->model);
 }
 
 /* The first section says how large others are, so its place is checked before the table is. */
-static bool read_elements(const thr_hits_view *view, const thr_hits_header *h, uint32_t n_elements[N_ELEMENTS]) {
+static bool read_elements(const thr_section_file *file, uint32_t n_elements[N_ELEMENTS]) {
     const size_t size = N_ELEMENTS * sizeof *n_elements;
-    if (h->table_offset < sizeof *h + size)
+    if (file->table_offset < THR_SECTIONS_HEADER + size)
         return false;
-    memcpy(n_elements, view->data + sizeof *h, size);
+    memcpy(n_elements, file->data + THR_SECTIONS_HEADER, size);
     return true;
 }
 
 thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr_hits_view *view, thr_error *err) {
+    thr_section_file *file = &view->file;
     thr_hits_header h;
     uint32_t n_elements[N_ELEMENTS];
-    *view = (thr_hits_view){.path = path, .data = data, .size = size};
-    if (size < sizeof h)
-        return thr_fail(err, THR_EFORMAT,
-                        "%s: %" PRIu64 " bytes are no posting lists: build them with thresher hits build", path, size);
+    *view = (thr_hits_view){.contents.model = 0};
+    THR_TRY(thr_section_file_read(&thr_hits_kind, path, data, size, file, err));
     memcpy(&h, data, sizeof h);
-    THR_TRY(check_header(path, &h, size, err));
-    view->n_sections = h.n_sections;
-    view->checksum = h.checksum;
-    memcpy(view->sections, view->data + h.table_offset, h.n_sections * sizeof(thr_section));
-    if (thr_sections_checksum(&h, view->sections, h.n_sections) != h.checksum)
-        return damaged(path, 56, "the checksum of the header and the section table is wrong", err);
+    THR_TRY(check_header(file, &h, err));
     const shape wanted = {&h, n_elements};
-    if (!read_elements(view, &h, n_elements) ||
-        !thr_sections_fit(view->sections, view->n_sections, h.table_offset, THR_HITS_LAST, rule_of, &wanted))
-        return damaged(path, h.table_offset, "the section table is wrong", err);
+    if (!read_elements(file, n_elements))
+        return thr_section_file_damaged(file, file->table_offset, "the section table is wrong", err);
+    THR_TRY(thr_section_file_fit(file, rule_of, &wanted, err));
     point(view, &h, n_elements);
     const char *wrong = thr_lists_check(&view->contents.lists);
     if (wrong == NULL && view->contents.rows != NULL)
@@ -290,5 +275,5 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
             wrong = view->contents.rows[place] < h.n_items ? NULL : "a row is none of the items'";
     if (wrong == NULL && (h.has & THR_HITS_HAS_MODEL) != 0 && view->contents.model == 0)
         wrong = "the model's fingerprint is 0, which means none";
-    return wrong == NULL ? THR_OK : damaged(path, 0, wrong, err);
+    return wrong == NULL ? THR_OK : thr_section_file_damaged(file, 0, wrong, err);
 }

@@ -11,7 +11,7 @@
 #ifndef THR_HITS_HITS_FILE_H
 #define THR_HITS_HITS_FILE_H
 
-#include "base/sections.h"
+#include "base/section_file.h"
 #include "base/string_table.h"
 #include "hits/lists.h"
 
@@ -46,9 +46,6 @@ enum { THR_HITS_LAST = THR_HITS_REFS };
 
 _Static_assert((int)THR_HITS_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
-/* "elements", ..., for messages. */
-const char *thr_hits_section_name(uint32_t kind);
-
 typedef struct thr_hits_header {
     uint8_t magic[8];
     uint32_t version, n_items, n_features, n_entries, has, order, n_sections, n_parts;
@@ -71,7 +68,7 @@ enum {
     THR_HITS_HAS_ALL = 511
 };
 
-extern const uint8_t thr_hits_magic[8];
+extern const thr_file_kind thr_hits_kind;
 
 #define THR_HITS_REMEDY "the file is damaged; restore it or build it again"
 
@@ -92,13 +89,8 @@ thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits
 
 /* A file as it lies in memory. */
 typedef struct thr_hits_view {
-    const char *path; /* for messages */
-    const uint8_t *data;
-    uint64_t size;
-    uint64_t checksum; /* of the header and the section table */
+    thr_section_file file;
     thr_hits_contents contents;
-    uint32_t n_sections;
-    thr_section sections[THR_HITS_LAST];
 } thr_hits_view;
 
 /*

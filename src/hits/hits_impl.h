@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/idle.h"
+#include "device/policy.h"
 #include "hits/hit_delta.h"
 #include "hits/hit_index.h"
 #include "hits/hit_search.h"
@@ -32,10 +33,9 @@ typedef struct thr_hit_set {
 typedef struct thr_hit_room {
     thr_context *context;
     thr_hit_search *search;
-    uint64_t *filter; /* bits by place; has room for all once a search has needed one */
-    uint64_t *rows;
-    float *values;
-    size_t filter_capacity, rows_capacity, values_capacity;
+    uint64_t *filter;     /* bits by place; has room for all once a search has needed one */
+    thr_candidate *items; /* the file's best, while those of added items are searched */
+    size_t filter_capacity, items_capacity;
 } thr_hit_room;
 
 /*
@@ -61,16 +61,17 @@ struct thr_hits {
     thr_idle rooms;              /* thr_hit_room */
     pthread_mutex_t index_mutex; /* of the index, which is made once */
     thr_hit_index *index;
-    pthread_mutex_t store_mutex; /* of what follows */
-    thr_hit_store *store;        /* the lists on a GPU, from the first search on that wants them there */
-    double cpu_seconds;          /* that searches have taken on the CPU, by an estimate, while a GPU was there to ask */
+    thr_device_policy on_device; /* its copy is a thr_hit_store */
 };
 
 /* Bits by place, then those of added items from word thr_hits_file_words on; and the hits they are of. */
 struct thr_hits_target {
+    thr_context *context;
     thr_hits *hits;
     uint64_t *words;
     uint64_t n_items; /* that it lets through */
+    size_t n_unknown; /* words that no item has, */
+    char *unknown;    /* one after the other, each with a zero byte */
 };
 
 static inline uint32_t thr_hits_n_added(const thr_hits *hits) {
@@ -96,6 +97,10 @@ bool thr_hits_knows(const thr_hits *hits, uint32_t feature);
 /* The number of a feature's word, whether an item has it still or not. */
 bool thr_hits_number(const thr_hits *hits, const char *word, uint32_t *feature);
 
+/* As thr_hits_word and thr_hits_row, for those who looked at the file before: without an fstat each. */
+const char *thr_hits_text(const thr_hits *hits, uint32_t feature);
+bool thr_hits_find_row(const thr_hits *hits, uint64_t id, uint64_t *row);
+
 /* The row with this name; false where no item has it any more. Of hits with names and an index. */
 bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, uint64_t *id);
 
@@ -119,15 +124,21 @@ void thr_hit_values_free(thr_context *context, thr_hit_values *values);
 /* The file's index, which the first one that asks makes. */
 thr_status thr_hits_get_index(thr_hits *hits, const thr_hit_index **index, thr_error *err);
 
+/* An error of query q names it. Returns status. */
+thr_status thr_hits_name_query(thr_status status, uint64_t q, thr_error *err);
+
 /*
  * What all queries of a search find, on a GPU: *done is false where the CPU is to be used instead, as for hits with
- * changes beside their file. values are those of the target. Errors and *failed as thr_hit_store_search has them.
+ * changes beside their file. Errors as thr_hit_store_search has them, with the query's number.
  */
-thr_status thr_hits_search_device(thr_hits *hits, const thr_hit_target *target, const thr_hit_values *values,
-                                  const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
-                                  uint64_t *failed, bool *done, thr_error *err);
+thr_status thr_hits_search_device(thr_hits *hits, const thr_hit_target *target, const thr_hits_queries *queries,
+                                  size_t k, const thr_hit_caller *caller, bool *done, thr_error *err);
 
-/* The lists on the first of devices, copied there by the first who asks. What thr_hit_store_create returns. */
-thr_status thr_hits_get_store(thr_hits *hits, const thr_devices *devices, thr_hit_store **store, thr_error *err);
+/* The lists on the first GPU for a search of others, to be returned; NULL: the CPU has them. */
+thr_status thr_hits_borrow_store(thr_hits *hits, thr_hit_store **store, thr_error *err);
+void thr_hits_return_store(thr_hits *hits);
+
+/* What the CPU is expected to take for queries. */
+double thr_hits_cpu_seconds(const thr_hits *hits, const thr_hits_queries *queries);
 
 #endif

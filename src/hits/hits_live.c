@@ -70,7 +70,7 @@ thr_status thr_hits_live_create(thr_context *context, thr_hits *first, thr_hits_
         thr_release(context, live);
         return status;
     }
-    live->context = context;
+    live->context = thr_context_retain(context);
     (void)pthread_mutex_init(&live->writers, NULL);
     (void)pthread_mutex_init(&live->mutex, NULL);
     *out = live;
@@ -85,6 +85,7 @@ void thr_hits_live_free(thr_hits_live *live) {
     (void)pthread_mutex_destroy(&live->writers);
     (void)pthread_mutex_destroy(&live->mutex);
     thr_release(context, live);
+    thr_context_free(context);
 }
 
 thr_hits *thr_hits_live_take(thr_hits_live *live) {

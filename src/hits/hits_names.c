@@ -7,6 +7,11 @@
 #include "base/radix.h"
 #include "hits/hits_impl.h"
 
+/* Lookups without a status find nothing in a file that was cut: reading where it ended would end the process. */
+static bool is_unchanged(const thr_hits *hits) {
+    return thr_hits_check_unchanged(hits, NULL) == THR_OK;
+}
+
 /* ------------------------------------------------------------------------------------------------ features */
 
 static bool find_word(const thr_hits_contents *c, const char *word, uint32_t *feature) {
@@ -57,10 +62,10 @@ bool thr_hits_knows(const thr_hits *hits, uint32_t feature) {
 }
 
 bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature) {
-    return thr_hits_number(hits, word, feature) && thr_hits_knows(hits, *feature);
+    return is_unchanged(hits) && thr_hits_number(hits, word, feature) && thr_hits_knows(hits, *feature);
 }
 
-const char *thr_hits_word(const thr_hits *hits, uint32_t feature) {
+const char *thr_hits_text(const thr_hits *hits, uint32_t feature) {
     const thr_hits_contents *c = &hits->view.contents;
     if (c->words.offsets != NULL && hits->delta != NULL && feature >= c->lists.n_features &&
         feature - c->lists.n_features < hits->delta->words.n)
@@ -68,11 +73,17 @@ const char *thr_hits_word(const thr_hits *hits, uint32_t feature) {
     return thr_strings_get(&c->words, feature);
 }
 
+const char *thr_hits_word(const thr_hits *hits, uint32_t feature) {
+    return is_unchanged(hits) ? thr_hits_text(hits, feature) : NULL;
+}
+
 uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature) {
     const thr_lists *lists = &hits->view.contents.lists;
     const thr_lists *added = hits->delta == NULL ? NULL : &hits->delta->built.lists;
     const uint64_t *left = thr_hits_left(hits);
     uint64_t n = 0;
+    if (!is_unchanged(hits))
+        return 0;
     const uint32_t f = thr_lists_find(lists, feature);
     if (f < lists->n_features)
         n = left == NULL ? thr_lists_size(lists, f) : thr_lists_count(lists, f, left, UINT64_MAX);
@@ -93,7 +104,7 @@ static bool is_left(const thr_hits *hits, uint32_t row) {
     return (left[place / 64] >> place % 64 & 1) != 0;
 }
 
-bool thr_hits_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
+bool thr_hits_find_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
     const thr_hits_contents *c = &hits->view.contents;
     uint32_t found = (uint32_t)id;
     if (hits->delta != NULL && thr_hit_delta_find(hits->delta, id, &found)) {
@@ -104,6 +115,10 @@ bool thr_hits_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
         return false;
     *row = found;
     return is_left(hits, found);
+}
+
+bool thr_hits_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
+    return is_unchanged(hits) && thr_hits_find_row(hits, id, row);
 }
 
 const char *thr_hits_name(const thr_hits *hits, uint64_t id) {
@@ -131,8 +146,10 @@ bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, u
 bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id) {
     const thr_hits_contents *c = &hits->view.contents;
     uint64_t row;
+    if (!is_unchanged(hits))
+        return false;
     if (c->names.offsets == NULL)
-        return thr_decimal_parse(name, strlen(name), id) && thr_hits_row(hits, *id, &row);
+        return thr_decimal_parse(name, strlen(name), id) && thr_hits_find_row(hits, *id, &row);
     if (hits->delta != NULL)
         return thr_hits_find_name(hits, name, &row, id);
     for (row = 0; row < c->names.n; row++) {

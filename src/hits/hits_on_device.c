@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hits_on_device.c - whether a search of posting lists runs on a GPU, and what happens when that fails. */
+/* hits_on_device.c - what the policy of posting lists (device/policy.h) is told of their searches. */
 #include "base/error.h"
-#include "context/gpus.h"
 #include "hits/hits_impl.h"
 
-/* "auto": bytes a second that are copied to a GPU, and what the CPU adds and looks at a second, a thread. */
-static const double COPY_RATE = 5e9, POSTING_RATE = 5e9, ITEM_RATE = 5e9;
+/* What the CPU adds and looks at a second, a thread. */
+static const double POSTING_RATE = 5e9, ITEM_RATE = 5e9;
 
-/* What the CPU is expected to take for a search. */
-static double cpu_seconds(const thr_hits *hits, const thr_hits_queries *queries) {
+static thr_status copy_lists(void *object, const thr_devices *devices, void **copy, thr_error *err) {
+    const thr_hits *hits = object;
+    const thr_hits_contents *c = &hits->view.contents;
+    thr_hit_store *store;
+    const thr_status status = thr_hit_store_create(hits->context, devices, &c->lists, c->rows, &store, err);
+    *copy = store;
+    return status;
+}
+
+static void free_lists(void *copy) {
+    thr_hit_store_free(copy);
+}
+
+static const thr_device_copier LISTS = {.copy = copy_lists, .free = free_lists, .wake_ups = 1};
+
+double thr_hits_cpu_seconds(const thr_hits *hits, const thr_hits_queries *queries) {
     const thr_lists *lists = &hits->view.contents.lists;
     const double n_threads = (double)hits->context->n_threads;
     const uint64_t n = queries->n_queries == 0 ? 0 : queries->offsets[queries->n_queries];
@@ -20,85 +33,35 @@ static double cpu_seconds(const thr_hits *hits, const thr_hits_queries *queries)
     return (postings / POSTING_RATE + (double)queries->n_queries * (double)lists->n_items / ITEM_RATE) / n_threads;
 }
 
-/*
- * "auto" waits until searches have taken so long here that copying the lists before the first one would have been worth
- * it: many callers search for one query at a time, and nobody knows how many will follow.
- */
-static bool is_worth_it(thr_hits *hits, double more) {
-    hits->cpu_seconds += more;
-    return hits->cpu_seconds > thr_gpus_wake_up(hits->context) + (double)hits->info.list_bytes / COPY_RATE;
+static thr_device_use use_of(thr_hits *hits) {
+    return (thr_device_use){
+        .copier = &LISTS, .object = hits, .name = hits->path, .bytes = (double)hits->info.list_bytes};
 }
 
-/* Whether the CPU takes over where GPUs have failed so. */
-static bool falls_back(const thr_hits *hits, thr_status status) {
-    return !thr_gpus_required(hits->context) && (status == THR_EDEVICE || status == THR_ENOMEM);
+thr_status thr_hits_borrow_store(thr_hits *hits, thr_hit_store **store, thr_error *err) {
+    thr_device_use use = use_of(hits);
+    use.forced = true;
+    return thr_device_enter(&hits->on_device, &use, store, err);
 }
 
-static bool has_store(thr_hits *hits) {
-    (void)pthread_mutex_lock(&hits->store_mutex);
-    const bool has = hits->store != NULL;
-    (void)pthread_mutex_unlock(&hits->store_mutex);
-    return has;
+void thr_hits_return_store(thr_hits *hits) {
+    (void)thr_device_leave(&hits->on_device, THR_OK, NULL, NULL, NULL);
 }
 
-/* With the store's mutex. */
-static thr_status make_store(thr_hits *hits, const thr_devices *devices, thr_error *err) {
-    const thr_hits_contents *c = &hits->view.contents;
-    if (hits->store != NULL)
-        return THR_OK;
-    return thr_hit_store_create(hits->context, devices, &c->lists, c->rows, &hits->store, err);
-}
-
-thr_status thr_hits_get_store(thr_hits *hits, const thr_devices *devices, thr_hit_store **store, thr_error *err) {
-    (void)pthread_mutex_lock(&hits->store_mutex);
-    const thr_status status = make_store(hits, devices, err);
-    *store = hits->store;
-    (void)pthread_mutex_unlock(&hits->store_mutex);
-    return status;
-}
-
-/* The lists on a GPU, copied there by the first search that wants them; NULL: the CPU is to be used. */
-static thr_status get_store(thr_hits *hits, const thr_hits_queries *queries, thr_hit_store **store, thr_error *err) {
-    thr_error why = {.status = THR_OK};
-    const thr_devices *devices = NULL;
-    const bool required = thr_gpus_required(hits->context);
-    const double more = required || has_store(hits) ? 0 : cpu_seconds(hits, queries); /* not while others wait */
-    thr_status status = THR_OK;
-    (void)pthread_mutex_lock(&hits->store_mutex);
-    if (hits->store != NULL || required || is_worth_it(hits, more))
-        devices = thr_gpus_get(hits->context);
-    if (devices != NULL)
-        status = make_store(hits, devices, &why);
-    if (falls_back(hits, status))
-        thr_gpus_give_up(hits->context, &why);
-    *store = devices == NULL ? NULL : hits->store;
-    (void)pthread_mutex_unlock(&hits->store_mutex);
-    if (status == THR_OK || falls_back(hits, status))
-        return THR_OK;
-    if (err != NULL)
-        *err = why;
-    return status;
-}
-
-thr_status thr_hits_search_device(thr_hits *hits, const thr_hit_target *target, const thr_hit_values *values,
-                                  const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
-                                  uint64_t *failed, bool *done, thr_error *err) {
+thr_status thr_hits_search_device(thr_hits *hits, const thr_hit_target *target, const thr_hits_queries *queries,
+                                  size_t k, const thr_hit_caller *caller, bool *done, thr_error *err) {
+    thr_device_use use = use_of(hits);
     thr_error why = {.status = THR_OK};
     thr_hit_store *store = NULL;
-    *failed = UINT64_MAX;
+    uint64_t failed;
     *done = false;
-    THR_TRY(get_store(hits, queries, &store, err));
+    if (thr_device_needs_seconds(&hits->on_device))
+        use.seconds = thr_hits_cpu_seconds(hits, queries);
+    THR_TRY(thr_device_enter(&hits->on_device, &use, &store, err));
     if (store == NULL)
         return THR_OK;
-    const thr_status status =
-        thr_hit_store_search(store, target, values == NULL ? 0 : values->number, queries, k, caller, failed, &why);
-    if (falls_back(hits, status)) {
-        thr_gpus_give_up(hits->context, &why);
-        *failed = UINT64_MAX;
-        return THR_OK;
-    }
-    *done = status == THR_OK;
-    if (err != NULL && status != THR_OK)
-        *err = why;
-    return status;
+    const thr_status status = thr_hit_store_search(store, target, queries, k, caller, &failed, &why);
+    if (failed != UINT64_MAX)
+        (void)thr_hits_name_query(status, failed, &why);
+    return thr_device_leave(&hits->on_device, status, &why, done, err);
 }

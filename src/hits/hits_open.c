@@ -20,7 +20,7 @@ static thr_hits_info describe(const thr_hits_view *view) {
                           .n_runs = lists->n_elements[THR_LISTS_RUNS],
                           .n_bitmaps = lists->n_elements[THR_LISTS_BITMAPS],
                           .list_bytes = thr_lists_bytes(lists),
-                          .file_bytes = view->size,
+                          .file_bytes = view->file.size,
                           .format_version = THR_HITS_FORMAT,
                           .order = (thr_hits_order)view->contents.order,
                           .has_ids = view->contents.ids != NULL,
@@ -55,7 +55,7 @@ static thr_status load(thr_hits *hits, const char *path, thr_error *err) {
 static void close_file(thr_hits *file) {
     thr_context *context = file->context;
     const thr_hit_set set = {file->values, NULL};
-    thr_hit_store_free(file->store);
+    thr_device_policy_end(&file->on_device);
     thr_idle_end(&file->rooms, thr_hit_room_free);
     thr_hits_put_values(file, &set);
     thr_hit_index_free(context, file->index);
@@ -63,8 +63,8 @@ static void close_file(thr_hits *file) {
     thr_release(context, file->path);
     (void)pthread_mutex_destroy(&file->mutex);
     (void)pthread_mutex_destroy(&file->index_mutex);
-    (void)pthread_mutex_destroy(&file->store_mutex);
     thr_release(context, file);
+    thr_context_free(context);
 }
 
 thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **out, thr_error *err) {
@@ -74,13 +74,13 @@ thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **out,
     if (context == NULL || path == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "posting lists are opened with a context, a name, and a place for them");
     THR_TRY(thr_alloc_zero(context, 1, sizeof *hits, &hits, "posting lists", err));
-    hits->context = context;
+    hits->context = thr_context_retain(context);
     hits->file = hits;
     hits->n_handles = 1;
     hits->map.fd = -1;
     (void)pthread_mutex_init(&hits->mutex, NULL);
     (void)pthread_mutex_init(&hits->index_mutex, NULL);
-    (void)pthread_mutex_init(&hits->store_mutex, NULL);
+    thr_device_policy_start(&hits->on_device, context);
     thr_status status = thr_idle_start(&hits->rooms, context, err);
     if (status == THR_OK)
         status = load(hits, path, err);

@@ -63,7 +63,7 @@ static void add(const thr_hits *from, const thr_hit_values *values, uint32_t i, 
     r->item_offsets[at] = values == NULL || values->offsets == NULL ? 0 : values->offsets[i];
     for (uint64_t e = d->offsets[i]; e < d->offsets[i + 1]; e++, n++) {
         r->features[n] = d->features[e];
-        r->words[n] = from->info.has_words ? thr_hits_word(from, d->features[e]) : NULL;
+        r->words[n] = from->info.has_words ? thr_hits_text(from, d->features[e]) : NULL;
     }
     r->offsets[at + 1] = n;
 }

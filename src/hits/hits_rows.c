@@ -11,8 +11,8 @@
 
 static thr_status add_feature(thr_hits_rows *t, const char *word, size_t length, thr_error *err) {
     bool is_new;
-    THR_TRY(thr_grow(t->context, &t->features, &t->features_capacity, t->n_postings, t->n_postings + 1,
-                     sizeof *t->features, "features", err));
+    THR_TRY(thr_grow(t->context, &t->features, &t->features_capacity, t->n_postings + 1, sizeof *t->features,
+                     "features", err));
     THR_TRY(thr_dictionary_add(t->context, &t->words, word, length, &t->features[t->n_postings], &is_new, err));
     t->n_postings++;
     return THR_OK;
@@ -27,8 +27,7 @@ static thr_status add_item(thr_hits_rows *t, const thr_field *fields, uint64_t l
     if (!is_new)
         return thr_fail(err, THR_EDUPLICATE, "%s: line %" PRIu64 ": item %.200s stands twice: its row was %" PRIu32,
                         t->name, line, fields[0].text, item);
-    THR_TRY(thr_grow(t->context, &t->offsets, &t->offsets_capacity, item == 0 ? 0 : item + 1u, item + 2u,
-                     sizeof *t->offsets, "items", err));
+    THR_TRY(thr_grow(t->context, &t->offsets, &t->offsets_capacity, item + 2u, sizeof *t->offsets, "items", err));
     t->offsets[item] = t->n_postings;
     const char *p = fields[1].text;
     while (*(p += strspn(p, " ")) != '\0') {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "hits/hits_impl.h"
+#include "select/answers.h"
 
 void thr_hits_search_options_init(thr_hits_search_options *options) {
     *options = (thr_hits_search_options){.size = sizeof *options};
@@ -21,8 +22,7 @@ void thr_hit_room_free(void *piece) {
     thr_context *context = room->context;
     thr_hit_search_free(room->search);
     thr_release(context, room->filter);
-    thr_release(context, room->rows);
-    thr_release(context, room->values);
+    thr_release(context, room->items);
     thr_release(context, room);
 }
 
@@ -114,8 +114,8 @@ static thr_status join_filters(thr_hits *hits, thr_hit_room *room, const thr_hit
     *joined_added = o->target == NULL ? NULL : o->target->words + n_file;
     if (o->filter == NULL)
         return THR_OK;
-    THR_TRY(thr_grow(hits->context, &room->filter, &room->filter_capacity, 0, n_words, sizeof *room->filter, "a filter",
-                     err));
+    THR_TRY(
+        thr_grow(hits->context, &room->filter, &room->filter_capacity, n_words, sizeof *room->filter, "a filter", err));
     filter_places(&hits->view.contents, o->filter, room->filter);
     if (hits->delta != NULL)
         filter_added(hits, o->filter, room->filter + n_file);
@@ -130,8 +130,7 @@ static thr_status join_filters(thr_hits *hits, thr_hit_room *room, const thr_hit
 
 /* ------------------------------------------------------------------------------------------------ search */
 
-/* An error of one query names it. */
-static thr_status tell_query(thr_status status, uint64_t q, thr_error *err) {
+thr_status thr_hits_name_query(thr_status status, uint64_t q, thr_error *err) {
     char text[THR_ERROR_TEXT_SIZE];
     if (status == THR_OK || status == THR_ENOMEM || err == NULL)
         return status;
@@ -145,85 +144,59 @@ typedef struct both {
     thr_hit_room *room;
     thr_hit_target file, added;
     size_t most_file, most_added; /* items that can be found */
+    const thr_answers *answers;
 } both;
 
 /* The best of both, which are sorted; equal ones of the file come first, for their rows do. */
-static void merge(const both *b, size_t n_file, size_t n_added, size_t k, uint64_t *ids, float *values) {
-    const uint64_t *item_ids = b->hits->view.contents.ids, *rows = b->room->rows, *added_rows = rows + b->most_file;
-    const float *found = b->room->values, *added_found = found + b->most_file;
-    for (size_t i = 0, f = 0, a = 0; i < k; i++) {
-        const bool is_added = a < n_added && (f == n_file || added_found[a] > found[f]);
-        const bool is_there = is_added || f < n_file;
-        if (values != NULL)
-            values[i] = is_added ? added_found[a] : is_there ? found[f] : -INFINITY;
+static void put_answer(const both *b, uint64_t q, const thr_hit_found *file, const thr_hit_found *added) {
+    const thr_answers *a = b->answers;
+    const uint64_t *item_ids = b->hits->view.contents.ids;
+    const thr_hit_delta *delta = b->hits->delta;
+    uint64_t *ids = a->ids + q * a->k;
+    for (size_t i = 0, f = 0, n = 0; i < a->k; i++) {
+        const bool is_added = n < added->n && (f == file->n || added->items[n].score > file->items[f].score);
+        const thr_candidate *item = is_added ? &added->items[n++] : f < file->n ? &file->items[f++] : NULL;
+        if (a->scores != NULL)
+            a->scores[q * a->k + i] = item == NULL ? -INFINITY : item->score;
         if (is_added)
-            ids[i] = b->hits->delta->ids[added_rows[a++] - b->hits->delta->first_row];
-        else if (is_there)
-            ids[i] = item_ids == NULL ? rows[f] : item_ids[rows[f]], f++;
+            ids[i] = delta->ids[item->row - delta->first_row];
         else
-            ids[i] = THR_NO_ID;
+            ids[i] = item == NULL ? THR_NO_ID : item_ids == NULL ? item->row : item_ids[item->row];
     }
+    if (a->n_unknown != NULL)
+        a->n_unknown[q] = file->n_unknown;
 }
 
-static uint32_t count_unknown(const thr_hits *hits, const uint32_t *features, size_t n) {
+static uint32_t count_unknown(const thr_hits *hits, const thr_hits_queries *queries, uint64_t q) {
     uint32_t n_unknown = 0;
-    for (size_t i = 0; i < n; i++)
-        n_unknown += !thr_hits_knows(hits, features[i]);
+    for (uint64_t i = queries->offsets[q]; i < queries->offsets[q + 1]; i++)
+        n_unknown += !thr_hits_knows(hits, queries->features[i]);
     return n_unknown;
 }
 
-static thr_status search_one(const both *b, const thr_hits_queries *queries, uint64_t q, size_t k, uint64_t *ids,
-                             float *values, uint32_t *n_unknown, thr_error *err) {
-    const uint32_t *features = queries->features + queries->offsets[q];
-    const float *weights = queries->weights == NULL ? NULL : queries->weights + queries->offsets[q];
-    const size_t n_features = (size_t)(queries->offsets[q + 1] - queries->offsets[q]);
-    size_t n_file = 0, n_added = 0;
-    uint32_t unknown = 0;
-    thr_status status = thr_hit_search_run(b->room->search, &b->file, features, weights, n_features, b->most_file,
-                                           b->room->rows, b->room->values, &n_file, &unknown, err);
-    THR_TRY(tell_query(status, q, err));
-    if (n_unknown != NULL)
-        *n_unknown = b->hits->delta == NULL ? unknown : count_unknown(b->hits, features, n_features);
+static thr_status search_one(const both *b, const thr_hits_queries *queries, uint64_t q, thr_error *err) {
+    thr_hit_room *room = b->room;
+    thr_hit_found file, added = {.n = 0};
+    THR_TRY(thr_hit_search_run(room->search, &b->file, queries, q, b->most_file, &file, err));
+    if (b->hits->delta != NULL)
+        file.n_unknown = count_unknown(b->hits, queries, q);
     if (b->added.lists != NULL) {
-        status =
-            thr_hit_search_run(b->room->search, &b->added, features, weights, n_features, b->most_added,
-                               b->room->rows + b->most_file, b->room->values + b->most_file, &n_added, &unknown, err);
-        THR_TRY(tell_query(status, q, err));
+        if (file.n > 0)
+            memcpy(room->items, file.items, file.n * sizeof *room->items);
+        file.items = room->items;
+        THR_TRY(thr_hit_search_run(room->search, &b->added, queries, q, b->most_added, &added, err));
     }
-    merge(b, n_file, n_added, k, ids, values);
+    put_answer(b, q, &file, &added);
     return THR_OK;
 }
 
-/* Where the answers of a search go. */
-typedef struct answers {
-    const uint64_t *item_ids;
-    size_t k;
-    uint64_t *ids;
-    float *values;
-    uint32_t *n_unknown;
-} answers;
-
-static void put_answer(void *arg, uint64_t q, const thr_hit_found *found) {
-    const answers *a = arg;
-    for (size_t i = 0; i < a->k; i++) {
-        const thr_candidate *item = &found->items[i];
-        const bool is_there = i < found->n;
-        a->ids[q * a->k + i] = !is_there ? THR_NO_ID : a->item_ids == NULL ? item->row : a->item_ids[item->row];
-        if (a->values != NULL)
-            a->values[q * a->k + i] = is_there ? item->score : -INFINITY;
-    }
-    if (a->n_unknown != NULL)
-        a->n_unknown[q] = found->n_unknown;
+static void put_found(void *arg, uint64_t q, const thr_hit_found *found) {
+    put_answer(arg, q, found, &(thr_hit_found){.n = 0});
 }
 
-static thr_status search_device(thr_hits *hits, const thr_hit_target *target, const thr_hit_values *set,
-                                const thr_hits_queries *queries, const answers *a, bool *done, thr_error *err) {
-    uint64_t failed = UINT64_MAX;
-    answers to = *a;
-    const thr_hit_caller caller = {.arg = &to, .answer = put_answer};
-    const size_t found = a->k < hits->info.n_items ? a->k : (size_t)hits->info.n_items;
-    const thr_status status = thr_hits_search_device(hits, target, set, queries, found, &caller, &failed, done, err);
-    return failed == UINT64_MAX ? status : tell_query(status, failed, err);
+static thr_status search_device(both *b, const thr_hits_queries *queries, bool *done, thr_error *err) {
+    const thr_hit_caller caller = {.arg = b, .answer = put_found};
+    return thr_hits_search_device(b->hits, &b->file, queries, b->most_file, &caller, done, err);
 }
 
 static void point_at_values(const thr_hit_values *values, thr_hit_target *target) {
@@ -231,37 +204,36 @@ static void point_at_values(const thr_hit_values *values, thr_hit_target *target
         return;
     target->multipliers = values->multipliers;
     target->offsets = values->offsets;
+    target->values_number = values->number;
 }
 
 static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_set *set,
-                             const thr_hits_queries *queries, uint64_t k, const thr_hits_search_options *o,
-                             uint64_t *ids, float *values, thr_error *err) {
+                             const thr_hits_queries *queries, const thr_hits_search_options *o,
+                             const thr_answers *answers, thr_error *err) {
     const thr_hits_contents *c = &hits->view.contents;
     const uint32_t n_added = thr_hits_n_added(hits);
     both b = {.hits = hits,
               .room = room,
               .file = {.lists = &c->lists, .rows = c->rows, .value = o->value},
-              .most_file = k < c->lists.n_items ? (size_t)k : c->lists.n_items,
-              .most_added = k < n_added ? (size_t)k : n_added};
-    if (n_added > 0)
+              .most_file = answers->k < c->lists.n_items ? (size_t)answers->k : c->lists.n_items,
+              .most_added = answers->k < n_added ? (size_t)answers->k : n_added,
+              .answers = answers};
+    if (n_added > 0) {
         b.added = (thr_hit_target){.lists = &hits->delta->built.lists, .rows = hits->delta->rows, .value = o->value};
+        THR_TRY(thr_grow(hits->context, &room->items, &room->items_capacity, b.most_file, sizeof *room->items,
+                         "a search", err));
+    }
     point_at_values(set->of_file, &b.file);
     point_at_values(set->of_added, &b.added);
     THR_TRY(join_filters(hits, room, o, &b.file.filter, &b.added.filter, err));
     if (hits->context->gpus != NULL && hits->delta == NULL) {
-        const answers to = {c->ids, (size_t)k, ids, values, o->n_unknown};
         bool done = false;
-        THR_TRY(search_device(hits, &b.file, set->of_file, queries, &to, &done, err));
+        THR_TRY(search_device(&b, queries, &done, err));
         if (done)
             return THR_OK;
     }
-    THR_TRY(thr_grow(hits->context, &room->rows, &room->rows_capacity, 0, b.most_file + b.most_added,
-                     sizeof *room->rows, "a search", err));
-    THR_TRY(thr_grow(hits->context, &room->values, &room->values_capacity, 0, b.most_file + b.most_added,
-                     sizeof *room->values, "a search", err));
     for (uint64_t q = 0; q < queries->n_queries; q++)
-        THR_TRY(search_one(&b, queries, q, (size_t)k, ids + q * k, values == NULL ? NULL : values + q * k,
-                           o->n_unknown == NULL ? NULL : o->n_unknown + q, err));
+        THR_TRY(thr_hits_name_query(search_one(&b, queries, q, err), q, err));
     return THR_OK;
 }
 
@@ -278,7 +250,8 @@ thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint
     THR_TRY(thr_hits_check_unchanged(hits, err));
     THR_TRY(thr_idle_take(&hits->file->rooms, make_room, &room, err));
     const thr_hit_set set = thr_hits_take_values(hits);
-    const thr_status status = search_all(hits, room, &set, queries, k, &complete, ids, values, err);
+    const thr_answers answers = {.k = k, .ids = ids, .scores = values, .n_unknown = complete.n_unknown};
+    const thr_status status = search_all(hits, room, &set, queries, &complete, &answers, err);
     thr_hits_put_values(hits, &set);
     thr_idle_put(&hits->file->rooms, room);
     return status;

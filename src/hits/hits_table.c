@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/out.h"
 #include "hits/hits_build.h"
 #include "hits/hits_rows.h"
 
@@ -108,7 +109,9 @@ thr_status thr_hits_build_table(thr_context *context, const char *path, const ch
     table t = {.ids = NULL};
     if (context == NULL || table_path == NULL)
         return thr_fail(err, THR_EINVAL, "a build needs a context and a table of items");
-    THR_TRY(thr_hits_take_build(path, options, &complete, err));
+    if (path != NULL)
+        THR_TRY(thr_out_check_input(path, table_path, err));
+    THR_TRY(thr_hits_take_build(context, path, options, &complete, err));
     if (complete.ids != NULL)
         return thr_fail(err, THR_EINVAL, "%s: a table has ids or names of its own: give no others", table_path);
     THR_TRY_OUT(thr_hits_rows_read(context, table_path, &t.rows, err));

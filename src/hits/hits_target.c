@@ -27,6 +27,8 @@ typedef struct parser {
     size_t n_words;          /* of a bitmap of whole windows */
     uint32_t depth;
     char *word; /* room for the longest word and a zero byte */
+    thr_hits_target *target;
+    size_t unknown_bytes; /* of the target's unknown words */
     thr_error *err;
 } parser;
 
@@ -79,19 +81,47 @@ static void mark(const thr_lists *lists, uint32_t feature, uint64_t *out) {
         thr_lists_mark(lists, f, out);
 }
 
+/* Words with a zero byte each need no more room than the expression: a blank, quote or parenthesis separates them. */
+static void keep_unknown(parser *p) {
+    memcpy(p->target->unknown + p->unknown_bytes, p->word, p->length + 1);
+    p->unknown_bytes += p->length + 1;
+    p->target->n_unknown++;
+}
+
 static thr_status take_word(parser *p, uint64_t *out) {
     uint32_t feature;
     memset(out, 0, p->n_words * sizeof *out);
     memcpy(p->word, p->start, p->length);
     p->word[p->length] = '\0';
-    if (thr_hits_feature(p->hits, p->word, &feature)) {
+    if (thr_hits_number(p->hits, p->word, &feature) && thr_hits_knows(p->hits, feature)) {
         mark(&p->hits->view.contents.lists, feature, out);
         if (p->hits->delta != NULL)
             mark(&p->hits->delta->built.lists, feature, out + thr_hits_file_words(p->hits));
     } else if (p->hits->view.contents.words.offsets == NULL && p->word[strspn(p->word, "0123456789")] != '\0') {
         return wrong(p, "a word, but the features of these posting lists are numbers");
+    } else {
+        keep_unknown(p);
     }
     return advance(p);
+}
+
+/* What is wrong with a token that stands where AND, OR or the end might. */
+static const char *no_joint(const parser *p, const char *otherwise) {
+    static const char *const known[][2] = {{"and", "write AND in capitals"},
+                                           {"or", "write OR in capitals"},
+                                           {"not", "write AND NOT in capitals"},
+                                           {"&&", "write AND"},
+                                           {"&", "write AND"},
+                                           {"||", "write OR"},
+                                           {"|", "write OR"},
+                                           {"And", "write AND in capitals"},
+                                           {"Or", "write OR in capitals"}};
+    for (size_t i = 0; p->kind == WORD && i < sizeof known / sizeof known[0]; i++)
+        if (strlen(known[i][0]) == p->length && memcmp(known[i][0], p->start, p->length) == 0)
+            return known[i][1];
+    return p->kind == WORD && strchr("<>=!", *p->start) != NULL
+               ? "a target does not compare values: name features that items have, such as price=low"
+               : otherwise;
 }
 
 static thr_status take_one(parser *p, uint64_t *out) {
@@ -106,7 +136,7 @@ static thr_status take_one(parser *p, uint64_t *out) {
             out[w] = ~out[w];
         if (negated)
             return THR_OK;
-        return p->kind == CLOSE ? advance(p) : wrong(p, "a parenthesis is not closed");
+        return p->kind == CLOSE ? advance(p) : wrong(p, no_joint(p, "a parenthesis is not closed"));
     }
     return p->kind == WORD ? take_word(p, out) : wrong(p, "a feature, NOT or ( is expected");
 }
@@ -143,7 +173,7 @@ static thr_status evaluate(parser *p, uint64_t *out) {
     if (status == THR_OK)
         status = take_any(p, out);
     if (status == THR_OK && p->kind != END)
-        status = wrong(p, "AND, OR or the end is expected");
+        status = wrong(p, no_joint(p, "AND, OR or the end is expected"));
     thr_release(p->hits->context, p->word);
     return status;
 }
@@ -161,8 +191,11 @@ thr_status thr_hits_target_create(thr_hits *hits, const char *expression, thr_hi
     p.n_words = thr_hits_n_words(hits);
     THR_TRY(thr_hits_check_unchanged(hits, err));
     THR_TRY(thr_alloc_zero(hits->context, 1, sizeof *target, &target, "a target", err));
+    target->context = thr_context_retain(hits->context);
     target->hits = hits;
+    p.target = target;
     THR_TRY_OUT(thr_alloc(hits->context, p.n_words, sizeof *target->words, &target->words, "a target", err));
+    THR_TRY_OUT(thr_alloc(hits->context, strlen(expression) + 1, 1, &target->unknown, "a target", err));
     THR_TRY_OUT(evaluate(&p, target->words));
     for (size_t w = 0; thr_hits_left(hits) != NULL && w < thr_hits_file_words(hits); w++)
         target->words[w] &= thr_hits_left(hits)[w];
@@ -178,11 +211,22 @@ out:
 void thr_hits_target_free(thr_hits_target *target) {
     if (target == NULL)
         return;
-    thr_context *context = target->hits->context;
+    thr_context *context = target->context; /* the lists may be gone */
     thr_release(context, target->words);
+    thr_release(context, target->unknown);
     thr_release(context, target);
+    thr_context_free(context);
 }
 
 uint64_t thr_hits_target_count(const thr_hits_target *target) {
     return target->n_items;
+}
+
+const char *thr_hits_target_unknown(const thr_hits_target *target, size_t i) {
+    const char *word = target->unknown;
+    if (i >= target->n_unknown)
+        return NULL;
+    while (i-- > 0)
+        word += strlen(word) + 1;
+    return word;
 }

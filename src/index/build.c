@@ -199,12 +199,11 @@ static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, u
     thr_gather_add(gather, slab, rows->n_rows);
     if (gather->shape.keep == THR_DTYPE_NONE)
         return THR_OK;
-    const void *kept;
-    float *scales = slab->scales == NULL ? NULL : slab->scales + at;
-    float *inverse_norms = slab->inverse_norms == NULL ? NULL : slab->inverse_norms + at;
-    THR_TRY(thr_keep_rows(&b->keeper, rows, first_row, gather->measures.norms, scales, inverse_norms, &kept, err));
+    thr_kept_rows kept = {.scales = slab->scales == NULL ? NULL : slab->scales + at,
+                          .inverse_norms = slab->inverse_norms == NULL ? NULL : slab->inverse_norms + at};
+    THR_TRY(thr_keep_rows(&b->keeper, rows, first_row, gather->measures.norms, &kept, err));
     size_t row_bytes = gather->shape.n_dims * thr_dtype_size(gather->shape.keep);
-    return thr_sections_write(&b->writer, kept, (size_t)rows->n_rows * row_bytes, err);
+    return thr_sections_write(&b->writer, kept.bytes, (size_t)rows->n_rows * row_bytes, err);
 }
 
 /* Rows until the segment is full or there are no more. *n_items of 0: the stream had ended before. */
@@ -259,8 +258,8 @@ static thr_status end_segment(builder *b, uint32_t number, uint32_t n_items, thr
     }
     THR_TRY(thr_gather_write(&b->gather, THR_SECTION_LEADS, THR_SECTION_RECORDS, &b->writer, err));
     THR_TRY(thr_segment_write_finish(&b->writer, &shape, &listed, err));
-    THR_TRY(thr_grow(b->context, &m->segments, &b->segments_capacity, m->n_segments, m->n_segments + 1,
-                     sizeof *m->segments, "the manifest's segments", err));
+    THR_TRY(thr_grow(b->context, &m->segments, &b->segments_capacity, m->n_segments + 1, sizeof *m->segments,
+                     "the manifest's segments", err));
     m->segments[m->n_segments++] = listed;
     m->n_items += n_items;
     thr_gather_restart(&b->gather);
@@ -300,8 +299,8 @@ static thr_status build_hits(builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
     if (o->features_path == NULL && o->features == NULL)
         return THR_OK;
-    return thr_index_hits_build(&b->dir, o, &b->ids, b->model.dual ? b->model.fingerprint : 0, &b->source,
-                                &b->manifest.hits, &b->n_listed, err);
+    const thr_index_hits_of of = {&b->ids, &b->source, b->model.dual ? b->model.fingerprint : 0};
+    return thr_index_hits_build(&b->dir, o, &of, &b->manifest.hits, &b->n_listed, err);
 }
 
 /* What a recall takes is found out with the files as they will be searched. */
@@ -329,7 +328,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     thr_index_build_options complete;
     thr_index_build_options_init(&complete);
     builder b = {.context = context, .options = &complete};
-    b.dir.fd = b.writer.out.fd = b.model.map.fd = -1;
+    b.dir.fd = b.model.map.fd = -1;
     b.source.context = b.ids.context = b.gather.context = b.keeper.context = b.writer.out.context = context;
     thr_status status = THR_OK;
     if (context == NULL || vectors == NULL)

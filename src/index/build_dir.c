@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/out.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,25 +21,38 @@ static const char MANIFEST[] = "MANIFEST";
 
 /* What a file's name says. */
 typedef struct own_name {
-    enum { SEGMENT, MODEL, HITS } kind;
+    enum { SEGMENT, MODEL, HITS, LIST /* a MANIFEST under construction, which is of no build */ } kind;
     bool temporary;  /* under construction */
     uint32_t number; /* of a segment */
     uint32_t build;
 } own_name;
 
-/* Whether a file is a build's. */
+/* Whether a file is a build's. Older versions put .tmp behind the name of what was under construction. */
 static bool is_ours(const char *name, own_name *own) {
     const char *end;
-    if (thr_index_model_name_parse(name, &own->build, &end))
+    char target[256];
+    size_t length;
+    const bool temporary = thr_out_is_temporary(name, &length) && length < sizeof target;
+    if (temporary) {
+        memcpy(target, name + 1, length);
+        target[length] = '\0';
+        name = target;
+    }
+    own->build = 0;
+    if (thr_index_model_name_parse(name, &own->build, &end)) {
         own->kind = MODEL;
-    else if (thr_index_hits_name_parse(name, &own->build, &end))
+    } else if (thr_index_hits_name_parse(name, &own->build, &end)) {
         own->kind = HITS;
-    else if (thr_segment_name_parse(name, &own->number, &own->build, &end))
+    } else if (thr_segment_name_parse(name, &own->number, &own->build, &end)) {
         own->kind = SEGMENT;
-    else
+    } else if (strncmp(name, MANIFEST, sizeof MANIFEST - 1) == 0) {
+        own->kind = LIST;
+        end = name + sizeof MANIFEST - 1;
+    } else {
         return false;
-    own->temporary = strcmp(end, ".tmp") == 0;
-    return own->temporary || *end == '\0';
+    }
+    own->temporary = temporary || strcmp(end, ".tmp") == 0;
+    return *end == '\0' ? own->kind != LIST || temporary : own->temporary && !temporary;
 }
 
 /* Call visit for every name but . and .. until it says stop. */
@@ -81,7 +95,7 @@ static bool look(void *arg, int dir_fd, const char *name) {
         found->has_manifest = true;
     } else if (is_ours(name, &own)) {
         found->taken = found->taken || own.build == found->build;
-    } else if (strcmp(name, "MANIFEST.tmp") != 0 && found->foreign[0] == '\0') {
+    } else if (found->foreign[0] == '\0') {
         size_t length = strlen(name);
         if (length >= sizeof found->foreign)
             length = sizeof found->foreign - 1;
@@ -109,10 +123,12 @@ static thr_status check_old_index(thr_build_dir *dir, bool replace, thr_error *e
     THR_TRY(thr_path_join(dir->context, dir->path, MANIFEST, &path, err));
     thr_status found = thr_manifest_read(dir->context, path, &old, NULL, NULL, &why);
     if (found == THR_OK && !replace)
-        status = thr_fail(err, THR_EEXIST, "%s: holds an index of %" PRIu64 " items: add --force to replace it",
-                          dir->path, old.n_items);
+        status = thr_fail(err, THR_EEXIST,
+                          "%s: holds an index of %" PRIu64 " items: replace it, or choose another directory", dir->path,
+                          old.n_items);
     else if (found == THR_ECORRUPT && !replace)
-        status = thr_fail(err, THR_EEXIST, "%s: holds a damaged index: add --force to replace it", dir->path);
+        status =
+            thr_fail(err, THR_EEXIST, "%s: holds a damaged index: replace it, or choose another directory", dir->path);
     else if (found == THR_EFORMAT)
         status = thr_fail(err, THR_EEXIST,
                           "%s: holds a MANIFEST that is not of a Thresher index: choose an empty or new directory",
@@ -129,9 +145,11 @@ static thr_status lock(thr_build_dir *dir, thr_error *err) {
     if (dir->fd < 0)
         return thr_fail_errno(err, errno, "open the directory", dir->path);
     /* A file system without locks is built on without one. */
-    if (flock(dir->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    if (flock(dir->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        dir->made = false; /* it is the other build's by now: not to be removed from under it */
         return thr_fail(err, THR_EEXIST, "%s: another build is at work in this directory: wait until it has ended",
                         dir->path);
+    }
     return THR_OK;
 }
 
@@ -226,7 +244,8 @@ static bool sweep_one(void *arg, int dir_fd, const char *name) {
     own_name own;
     if (!is_ours(name, &own))
         return true;
-    bool doomed = s->keep == NULL ? own.build == s->build : own.temporary || !is_listed(s->keep, &own);
+    bool doomed =
+        s->keep == NULL ? own.kind != LIST && own.build == s->build : own.temporary || !is_listed(s->keep, &own);
     if (doomed)
         (void)unlinkat(dir_fd, name, 0);
     return true;
@@ -245,7 +264,7 @@ static bool holds(const char *path, const char *text, size_t size) {
 thr_status thr_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err) {
     char *path = NULL, *text = NULL;
     size_t size = 0;
-    thr_out out = {.fd = -1};
+    thr_out out = {.context = NULL};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_manifest_print(dir->context, manifest, &text, &size, err));
     THR_TRY_OUT(thr_path_join(dir->context, dir->path, MANIFEST, &path, err));
@@ -258,8 +277,7 @@ thr_status thr_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifes
         (void)visit_all(dir, sweep_one, &old, NULL);
     }
 out:
-    if (out.context != NULL)
-        thr_out_drop(&out);
+    thr_out_drop(&out);
     thr_release(dir->context, path);
     thr_release(dir->context, text);
     return status;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static thr_status not_held(const thr_index *index, uint64_t id, thr_error *err) {
-    return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, id);
+    return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->dir, id);
 }
 
 static thr_status allow(const thr_index *index, uint64_t id, uint64_t *words, thr_error *err) {

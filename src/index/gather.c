@@ -104,8 +104,8 @@ thr_status thr_gather_room(thr_gather *gather, thr_slab **slab, uint64_t *rows, 
         gather->n_full++;
     if (gather->n_full == gather->n_slabs) {
         thr_slab added = {0};
-        THR_TRY(thr_grow(gather->context, &gather->slabs, &gather->capacity, gather->n_slabs, gather->n_slabs + 1,
-                         sizeof *gather->slabs, "codes", err));
+        THR_TRY(thr_grow(gather->context, &gather->slabs, &gather->capacity, gather->n_slabs + 1, sizeof *gather->slabs,
+                         "codes", err));
         thr_status status = slab_alloc(gather, &added, err);
         if (status != THR_OK) {
             slab_free(gather->context, &added);

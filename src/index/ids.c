@@ -56,8 +56,8 @@ static thr_status read_numbers(thr_ids *ids, thr_reader *reader, thr_reader_shap
         THR_TRY(thr_reader_next(reader, READ_ROWS, &rows, err));
         if (rows.n_rows == 0)
             return THR_OK;
-        THR_TRY(thr_grow(ids->context, &ids->owned, &ids->owned_capacity, (size_t)ids->n,
-                         (size_t)(ids->n + rows.n_rows), sizeof *ids->owned, "ids", err));
+        THR_TRY(thr_grow(ids->context, &ids->owned, &ids->owned_capacity, (size_t)(ids->n + rows.n_rows),
+                         sizeof *ids->owned, "ids", err));
         for (uint64_t r = 0; r < rows.n_rows; r++) {
             int64_t value = widen((const uint8_t *)rows.data + r * rows.stride, rows.dtype, &ids->owned[ids->n]);
             if (value < 0 && rows.dtype != THR_DTYPE_U64)
@@ -77,20 +77,18 @@ static thr_status read_lines(thr_ids *ids, thr_reader *reader, thr_error *err) {
         uint64_t id;
         size_t n = (size_t)ids->n;
         THR_TRY(thr_reader_next_line(reader, &line, &length, err));
-        THR_TRY(thr_grow(ids->context, &ids->offsets, &ids->offsets_capacity, n, n + 1, sizeof *ids->offsets, "names",
-                         err));
+        THR_TRY(
+            thr_grow(ids->context, &ids->offsets, &ids->offsets_capacity, n + 1, sizeof *ids->offsets, "names", err));
         ids->offsets[n] = used;
         if (line == NULL)
             break;
-        THR_TRY(thr_grow(ids->context, &ids->names, &ids->names_capacity, (size_t)used, (size_t)used + length + 1, 1,
-                         "names", err));
+        THR_TRY(thr_grow(ids->context, &ids->names, &ids->names_capacity, (size_t)used + length + 1, 1, "names", err));
         memcpy(ids->names + used, line, length);
         ids->names[used + length] = '\0';
         used += length + 1;
         numbers = numbers && thr_decimal_parse(line, length, &id) && id != THR_NO_ID;
         if (numbers) {
-            THR_TRY(
-                thr_grow(ids->context, &ids->owned, &ids->owned_capacity, n, n + 1, sizeof *ids->owned, "ids", err));
+            THR_TRY(thr_grow(ids->context, &ids->owned, &ids->owned_capacity, n + 1, sizeof *ids->owned, "ids", err));
             ids->owned[n] = id;
         }
         ids->n++;

@@ -48,21 +48,23 @@ static thr_status write_lists(const thr_build_dir *dir, const thr_index_build_op
                                     : thr_hits_build(dir->context, path, o->features, &how, err);
 }
 
-thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_options *options, const thr_ids *ids,
-                                uint64_t fingerprint, const thr_row_source *rows, thr_manifest_hits *listed,
-                                uint64_t *n_listed, thr_error *err) {
+thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_options *options,
+                                const thr_index_hits_of *of, thr_manifest_hits *listed, uint64_t *n_listed,
+                                thr_error *err) {
     thr_status status = THR_OK;
     char *path = NULL;
     thr_hits *hits = NULL;
     THR_TRY_OUT(thr_build_dir_hits_path(dir, &path, err));
-    THR_TRY_OUT(write_lists(dir, options, fingerprint, path, err));
+    THR_TRY_OUT(write_lists(dir, options, of->fingerprint, path, err));
     THR_TRY_OUT(thr_hits_open(dir->context, path, &hits, err));
     *n_listed = hits->info.n_items;
-    if (rows->shape.n_rows != THR_ROWS_UNKNOWN)
-        THR_TRY_OUT(thr_index_hits_check_count(*n_listed, rows->shape.n_rows, rows->name, err));
-    THR_TRY_OUT(check_names(hits, ids, err));
-    *listed = (thr_manifest_hits){
-        .there = true, .build = dir->build, .file_bytes = hits->view.size, .header_checksum = hits->view.checksum};
+    if (of->rows->shape.n_rows != THR_ROWS_UNKNOWN)
+        THR_TRY_OUT(thr_index_hits_check_count(*n_listed, of->rows->shape.n_rows, of->rows->name, err));
+    THR_TRY_OUT(check_names(hits, of->ids, err));
+    *listed = (thr_manifest_hits){.there = true,
+                                  .build = dir->build,
+                                  .file_bytes = hits->view.file.size,
+                                  .header_checksum = hits->view.file.checksum};
 out:
     thr_hits_free(hits);
     thr_release(dir->context, path);
@@ -80,9 +82,9 @@ thr_status thr_index_hits_open(thr_context *context, const char *dir, const thr_
     thr_status status = thr_hits_open(context, path, hits, &why);
     if (status != THR_OK)
         status = thr_fail(err, status == THR_EFORMAT ? THR_ECORRUPT : status, "%s", why.text);
-    else if ((*hits)->view.size != manifest->hits.file_bytes ||
-             (*hits)->view.checksum != manifest->hits.header_checksum || (*hits)->info.n_items != manifest->n_items ||
-             (*hits)->view.contents.rows != NULL)
+    else if ((*hits)->view.file.size != manifest->hits.file_bytes ||
+             (*hits)->view.file.checksum != manifest->hits.header_checksum ||
+             (*hits)->info.n_items != manifest->n_items || (*hits)->view.contents.rows != NULL)
         status =
             thr_fail(err, THR_ECORRUPT,
                      "%s: is not the file that the index was built with: restore it or build the index again", path);

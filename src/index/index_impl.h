@@ -5,13 +5,12 @@
 
 #include "base/file.h"
 #include "base/idle.h"
+#include "device/policy.h"
 #include "index/index_model.h"
 #include "index/search_hits.h"
 #include "index/segment_file.h"
 #include "scan/scan.h"
 #include "scan/store.h"
-
-#include <pthread.h>
 
 /* A mapped segment. */
 typedef struct thr_mapped {
@@ -33,9 +32,8 @@ struct thr_index {
     thr_hits *hits;         /* where the manifest names posting lists; else NULL */
     thr_index_model model;  /* where the manifest names one; else all zero */
 
-    pthread_mutex_t store_mutex;
-    thr_store *store;       /* the codes on GPUs, once a search has wanted them there; else NULL */
-    thr_store *first_store; /* on the first of several, once a search with features has */
+    thr_device_policy codes; /* its copy is a thr_store */
+    thr_device_policy fused; /* codes and posting lists together (on_device.c) */
 
     thr_idle scans;      /* thr_scan */
     thr_idle hits_rooms; /* thr_hits_room */
@@ -58,11 +56,11 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
 thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err);
 
 /*
- * thr_scan_search, with hits or without (NULL), its screen on the GPUs of the index's context where it has some and
- * they are to be used; with hits, on the first of them.
+ * thr_scan_search, with hits or without (NULL), its screen on the GPUs of the index's context where the policies of the
+ * index have it so; with hits, on the first of them.
  */
-thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries, uint64_t k,
-                          const thr_search_options *options, thr_scan_hits *hits, uint64_t *rows, float *scores,
+thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                          const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
                           thr_error *err);
 
 /* n rows become the ids of their items; THR_NO_ID stays. */

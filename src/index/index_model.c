@@ -3,6 +3,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -111,7 +112,7 @@ thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_
                                 thr_manifest_model *listed, thr_error *err) {
     char *path = NULL;
     uint8_t *piece = NULL;
-    thr_out out = {.fd = -1};
+    thr_out out = {.context = NULL};
     thr_status status = THR_OK;
     *listed = (thr_manifest_model){.there = true,
                                    .codes = source->codes,
@@ -125,8 +126,7 @@ thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_
     THR_TRY_OUT(copy_bytes(source, piece, &out, &listed->checksum, err));
     THR_TRY_OUT(thr_out_publish(&out, err));
 out:
-    if (out.context != NULL)
-        thr_out_drop(&out);
+    thr_out_drop(&out);
     thr_release(dir->context, path);
     thr_release(dir->context, piece);
     return status;

@@ -61,12 +61,11 @@ static thr_status to_f16(thr_keeper *k, uint64_t row, float norm, const float *i
     }
     if (most >= F16_INFINITY)
         return thr_fail(err, THR_ERANGE,
-                        "%s: row %" PRIu64 ": a value is too large for float16: add --keep f32 or scale the vectors",
+                        "%s: row %" PRIu64 ": a value is too large for float16: keep float32, or scale the vectors",
                         k->name, row);
     if (most == 0 && norm > 0)
         return thr_fail(err, THR_ERANGE,
-                        "%s: row %" PRIu64
-                        ": all values are too small for float16: add --keep f32 or scale the vectors",
+                        "%s: row %" PRIu64 ": all values are too small for float16: keep float32, or scale the vectors",
                         k->name, row);
     return THR_OK;
 }
@@ -105,36 +104,34 @@ static thr_status convert(thr_keeper *k, const thr_matrix *rows, uint64_t first_
 }
 
 /* float32 is kept as it was given, so its lengths are known; the others' are those of the rounded values. */
-static void measure(thr_keeper *k, const uint8_t *kept, uint64_t n_rows, const float *norms, const float *scales,
-                    float *inverse_norms) {
+static void measure(thr_keeper *k, uint64_t n_rows, const float *norms, const thr_kept_rows *kept) {
     for (uint64_t r = 0; r < n_rows; r++) {
         uint64_t at = r * k->n_dims;
         double length = (double)norms[r];
         if (length == 0) {
             /* too short to have a direction, whatever it was rounded to */
         } else if (k->keep == THR_DTYPE_F16) {
-            thr_f16_to_f32(k->context, (const uint16_t *)(const void *)kept + at, k->floats, k->n_dims);
+            thr_f16_to_f32(k->context, (const uint16_t *)kept->bytes + at, k->floats, k->n_dims);
             length = length_of(k->floats, k->n_dims);
         } else if (k->keep == THR_DTYPE_I8) {
-            length = (double)scales[r] * length_of_integers((const int8_t *)kept + at, k->n_dims);
+            length = (double)kept->scales[r] * length_of_integers((const int8_t *)kept->bytes + at, k->n_dims);
         }
-        inverse_norms[r] = inverse(length);
+        kept->inverse_norms[r] = inverse(length);
     }
 }
 
-thr_status thr_keep_rows(thr_keeper *k, const thr_matrix *rows, uint64_t first_row, const float *norms, float *scales,
-                         float *inverse_norms, const void **bytes, thr_error *err) {
-    const uint8_t *kept = k->out;
+thr_status thr_keep_rows(thr_keeper *k, const thr_matrix *rows, uint64_t first_row, const float *norms,
+                         thr_kept_rows *kept, thr_error *err) {
+    kept->bytes = k->out;
     if (rows->dtype == k->keep) {
-        kept = as_they_are(k, rows);
+        kept->bytes = as_they_are(k, rows);
         if (k->keep == THR_DTYPE_I8)
             for (uint64_t r = 0; r < rows->n_rows; r++)
-                scales[r] = 1;
+                kept->scales[r] = 1;
     } else {
-        THR_TRY(convert(k, rows, first_row, norms, scales, err));
+        THR_TRY(convert(k, rows, first_row, norms, kept->scales, err));
     }
-    if (inverse_norms != NULL)
-        measure(k, kept, rows->n_rows, norms, scales, inverse_norms);
-    *bytes = kept;
+    if (kept->inverse_norms != NULL)
+        measure(k, rows->n_rows, norms, kept);
     return THR_OK;
 }

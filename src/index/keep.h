@@ -21,14 +21,19 @@ thr_status thr_keeper_open(thr_context *context, const char *name, thr_dtype kee
                            thr_keeper *keeper, thr_error *err);
 void thr_keeper_close(thr_keeper *keeper);
 
+/* Rows as they are kept. */
+typedef struct thr_kept_rows {
+    float *scales;        /* a place a row; keep I8, else NULL */
+    float *inverse_norms; /* the same: 1 / length as kept; or NULL */
+    const void *bytes;    /* the rows, dense: the source's own memory when nothing needs to be done */
+} thr_kept_rows;
+
 /*
- * Convert rows, whose values are known to be finite, with their lengths norms. *bytes are the kept rows, dense: the
- * source's own memory when nothing needs to be done. scales (keep I8) and inverse_norms (1 / length as kept) may be
- * NULL.
+ * Convert rows, whose values are known to be finite, with their lengths norms.
  *
  * THR_ERANGE with the row when float16 cannot hold it.
  */
 thr_status thr_keep_rows(thr_keeper *keeper, const thr_matrix *rows, uint64_t first_row, const float *norms,
-                         float *scales, float *inverse_norms, const void **bytes, thr_error *err);
+                         thr_kept_rows *kept, thr_error *err);
 
 #endif

@@ -34,6 +34,21 @@ const char *thr_index_name(const thr_index *index, uint64_t id) {
     return thr_segment_item_name(&mapped->view, (uint32_t)(row - mapped->view.scan.first_row));
 }
 
+thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n, const char **names, thr_error *err) {
+    if (index == NULL || (names == NULL && n != 0))
+        return thr_fail(err, THR_EINVAL, "names are read from an index, with places for them");
+    THR_TRY(thr_index_check_unchanged(index, err));
+    const uint64_t n_items = index->manifest.n_items;
+    for (size_t i = 0; i < n; i++) {
+        names[i] = NULL;
+        if (!index->manifest.has_names || first >= n_items || i >= n_items - first)
+            continue;
+        const thr_segment_view *view = &index->mapped[thr_index_segment_of(index, first + i)].view;
+        names[i] = thr_segment_item_name(view, (uint32_t)(first + i - view->scan.first_row));
+    }
+    return THR_OK;
+}
+
 /* In an index without names, an id in decimal is the item's name. */
 static thr_status find_decimal(const thr_index *index, const char *name, uint64_t *id, thr_error *err) {
     uint64_t value = 0, row;
@@ -43,10 +58,10 @@ static thr_status find_decimal(const thr_index *index, const char *name, uint64_
                !__builtin_add_overflow(value, (uint64_t)(*p - '0'), &value);
     if (!good)
         return thr_fail(err, THR_ENOTFOUND,
-                        "%s: has no names, so '%.200s' cannot be looked up: give the number of an id",
-                        index->manifest_path, name);
+                        "%s: has no names, so '%.200s' cannot be looked up: give the number of an id", index->dir,
+                        name);
     if (!thr_index_row(index, value, &row))
-        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, value);
+        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->dir, value);
     *id = value;
     return THR_OK;
 }
@@ -70,7 +85,7 @@ thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id
             return THR_OK;
         }
     }
-    return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the name '%.200s'", index->manifest_path, name);
+    return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the name '%.200s'", index->dir, name);
 }
 
 void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
@@ -98,11 +113,11 @@ thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr
     if (index == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "a vector is read from an index, with a place for it");
     if (index->manifest.keep == THR_DTYPE_NONE && !index->manifest.model.codes)
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: holds codes only, no vectors: build it with --keep f32, f16 or i8",
-                        index->manifest_path);
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: holds codes only: build it with vectors kept, as float32, float16 or int8", index->dir);
     THR_TRY(thr_index_check_unchanged(index, err));
     if (!thr_index_row(index, id, &row))
-        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->manifest_path, id);
+        return thr_fail(err, THR_ENOTFOUND, "%s: holds no item with the id %" PRIu64, index->dir, id);
     thr_index_row_vector(index, row, out);
     return THR_OK;
 }

@@ -96,7 +96,7 @@ static void range_print(float range, char out[RANGE_SIZE]) {
 typedef struct parser {
     const char *name;
     const char *next, *end; /* what is left to read */
-    uint32_t line;
+    uint32_t line, version;
     thr_error *err;
 } parser;
 
@@ -346,6 +346,42 @@ static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m
     return sum == m->n_items ? THR_OK : wrong(p, "segments that hold together as many items as 'items' says");
 }
 
+/* The first word of a line as a key would be: lower-case letters. */
+static size_t key_length(const char *line, const char *end) {
+    size_t n = 0;
+    while (line + n < end && line[n] >= 'a' && line[n] <= 'z')
+        n++;
+    return line + n < end && (line[n] == ' ' || line[n] == '\n') ? n : 0;
+}
+
+/*
+ * The checksum is right, so a line whose key is none of these is a newer writer's, not damage. Lines that are no lines
+ * of a key and words are left to parse_body.
+ */
+static thr_status check_keys(const parser *p) {
+    static const char *const keys[] = {"metric", "dims",   "bits",     "lead",     "keep",     "items",
+                                       "ranges", "centre", "rotation", "errors",   "tuning",   "recall",
+                                       "ids",    "names",  "model",    "features", "segments", "segment"};
+    uint32_t number = p->line;
+    for (const char *line = p->next, *end; line < p->end; line = end + 1) {
+        const size_t n = key_length(line, p->end);
+        bool known = n == 0;
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0] && !known; i++)
+            known = strlen(keys[i]) == n && memcmp(keys[i], line, n) == 0;
+        number++;
+        if (!known)
+            return thr_fail(p->err, THR_EVERSION,
+                            "%s: line %" PRIu32
+                            ": written by a newer Thresher: '%.*s' is unknown here (file: format %" PRIu32
+                            "; this version reads up to format %d): update Thresher",
+                            p->name, number, n < 40 ? (int)n : 40, line, p->version, THR_FORMAT_VERSION);
+        end = memchr(line, '\n', (size_t)(p->end - line));
+        if (end == NULL)
+            break;
+    }
+    return THR_OK;
+}
+
 static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     uint64_t n_dims = 0, bits = 0, lead = 0, n_segments = 0;
     THR_TRY(metric_line(p, &m->metric));
@@ -401,9 +437,7 @@ thr_status thr_manifest_parse(thr_context *context, const char *name, const void
         return thr_fail(err, THR_EFORMAT, "%s: not the manifest of a Thresher index: its first line is not '%s%d'",
                         name, FIRST_WORD, THR_FORMAT_VERSION);
     if (version > THR_FORMAT_VERSION)
-        return thr_fail(err, THR_EVERSION,
-                        "%s: written by a newer Thresher (format %" PRIu64 "; this one reads %d): update Thresher",
-                        name, version, THR_FORMAT_VERSION);
+        return thr_fail_newer(name, version, THR_FORMAT_VERSION, err);
 
     bool good = false;
     if (p.end - p.next >= CHECKSUM_LINE) {
@@ -418,7 +452,8 @@ thr_status thr_manifest_parse(thr_context *context, const char *name, const void
             "restore it or build the index again",
             name, size);
     p.end -= CHECKSUM_LINE;
-    manifest->version = (uint32_t)version;
+    manifest->version = p.version = (uint32_t)version;
+    THR_TRY(check_keys(&p));
     thr_status status = parse_body(context, &p, manifest);
     if (status != THR_OK)
         thr_manifest_free(context, manifest);

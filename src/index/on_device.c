@@ -1,95 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* on_device.c - whether a search's screen runs on GPUs, and what happens when they fail. */
+/*
+ * on_device.c - what the policies of an index (device/policy.h) are told of its searches: of its codes, and of codes
+ * and posting lists together.
+ */
 #include "index/index_impl.h"
 
 #include "base/error.h"
-#include "context/gpus.h"
 #include "scan/store.h"
 
-/* "auto" takes GPUs where that is sure to be faster, copying included: bytes a second of copies and of a CPU's scan. */
-static const double COPY_RATE = 5e9, SCAN_RATE = 25e9;
+static const double SCAN_RATE = 25e9; /* bytes of codes a second that a CPU is expected to go over */
 
-static bool is_worth_it(const thr_index *index, uint64_t n_queries) {
-    const double bytes = (double)index->info.code_bytes;
-    return (double)n_queries * bytes / SCAN_RATE > thr_gpus_wake_up(index->context) + bytes / COPY_RATE;
-}
+/* ------------------------------------------------------------------------------------------------ codes alone */
 
-/* Whether the CPU takes over where GPUs have failed so. */
-static bool falls_back(const thr_index *index, thr_status status) {
-    return !thr_gpus_required(index->context) &&
-           (status == THR_EDEVICE || status == THR_ENOMEM || status == THR_EUNSUPPORTED);
-}
-
-/* What a search uses on GPUs; NULL: nothing. */
-typedef struct stores {
-    thr_store *codes;
-    thr_hit_store *lists;
-} stores;
-
-/*
- * Copied there by the first search that wants them, with the store's mutex. Lists are on the first device, and so are
- * the codes that are scored with them; lists go first, for codes make room for nobody.
- */
-static thr_status make_stores(thr_index *index, const thr_devices *devices, bool with_hits, stores *s, thr_error *err) {
-    const bool apart = with_hits && devices->n > 1;
-    thr_store **codes = apart ? &index->first_store : &index->store;
-    thr_devices first = *devices;
-    first.n = 1;
-    if (with_hits)
-        THR_TRY(thr_hits_get_store(index->hits, devices, &s->lists, err));
-    if (*codes == NULL)
-        THR_TRY(thr_store_create(index->context, apart ? &first : devices, &index->target, codes, err));
-    s->codes = *codes;
-    return THR_OK;
-}
-
-static thr_status get_stores(thr_index *index, uint64_t n_queries, bool with_hits, stores *s, thr_error *err) {
-    thr_error why = {.status = THR_OK};
-    const thr_devices *devices = NULL;
-    thr_status status = THR_OK;
-    *s = (stores){NULL, NULL};
-    (void)pthread_mutex_lock(&index->store_mutex);
-    if (index->store != NULL || index->first_store != NULL || thr_gpus_required(index->context) ||
-        is_worth_it(index, n_queries))
-        devices = thr_gpus_get(index->context);
-    if (devices != NULL)
-        status = make_stores(index, devices, with_hits, s, &why);
-    if (falls_back(index, status))
-        thr_gpus_give_up(index->context, &why);
-    (void)pthread_mutex_unlock(&index->store_mutex);
-    if (with_hits && s->codes != NULL && !thr_store_can_add_hits(s->codes))
-        s->codes = NULL; /* there is no room for all of them */
-    if (status == THR_OK || falls_back(index, status))
-        return THR_OK;
-    if (err != NULL)
-        *err = why;
+static thr_status copy_codes(void *object, const thr_devices *devices, void **copy, thr_error *err) {
+    const thr_index *index = object;
+    thr_store *store;
+    const thr_status status = thr_store_create(index->context, devices, &index->target, &store, err);
+    *copy = store;
     return status;
 }
 
-thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries, uint64_t k,
-                          const thr_search_options *options, thr_scan_hits *hits, uint64_t *rows, float *scores,
+static void free_codes(void *copy) {
+    thr_store_free(copy);
+}
+
+static const thr_device_copier CODES = {.copy = copy_codes, .free = free_codes, .wake_ups = 1};
+
+static thr_device_use use_of_codes(thr_index *index, uint64_t n_queries) {
+    const thr_index_info *info = &index->info;
+    return (thr_device_use){.copier = &CODES,
+                            .object = index,
+                            .name = index->dir,
+                            .bytes = (double)info->code_bytes + (double)info->vector_bytes,
+                            .seconds = (double)n_queries * (double)info->code_bytes / SCAN_RATE};
+}
+
+/* ------------------------------------------------------------------------------------------------ with features */
+
+/* What searches with features use, all on the first device. Both are others' but for codes that are there twice. */
+typedef struct fused {
+    thr_index *index;
+    thr_hit_store *lists;
+    thr_store *codes;
+    bool own_codes;
+} fused;
+
+static void free_fused(void *copy) {
+    fused *f = copy;
+    if (f->own_codes)
+        thr_store_free(f->codes);
+    else if (f->codes != NULL)
+        (void)thr_device_leave(&f->index->codes, THR_OK, NULL, NULL, NULL);
+    if (f->lists != NULL)
+        thr_hits_return_store(f->index->hits);
+    thr_release(f->index->context, f);
+}
+
+/* Lists go first, for codes make room for nobody. */
+static thr_status borrow_lists(fused *f, thr_error *err) {
+    THR_TRY(thr_hits_borrow_store(f->index->hits, &f->lists, err));
+    return f->lists != NULL ? THR_OK : thr_fail(err, THR_EUNSUPPORTED, "its posting lists are on the CPU");
+}
+
+static thr_status get_codes(fused *f, const thr_devices *devices, thr_error *err) {
+    thr_device_use use = use_of_codes(f->index, 0);
+    thr_devices first = *devices;
+    first.n = 1;
+    if (devices->n > 1) {
+        f->own_codes = true;
+        return thr_store_create(f->index->context, &first, &f->index->target, &f->codes, err);
+    }
+    use.forced = true;
+    THR_TRY(thr_device_enter(&f->index->codes, &use, &f->codes, err));
+    return f->codes != NULL ? THR_OK : thr_fail(err, THR_EUNSUPPORTED, "its codes are on the CPU");
+}
+
+static thr_status copy_fused(void *object, const thr_devices *devices, void **copy, thr_error *err) {
+    thr_index *index = object;
+    fused *f = NULL;
+    THR_TRY(thr_alloc_zero(index->context, 1, sizeof *f, &f, "a search", err));
+    f->index = index;
+    thr_status status = borrow_lists(f, err);
+    if (status == THR_OK)
+        status = get_codes(f, devices, err);
+    if (status == THR_OK)
+        *copy = f;
+    else
+        free_fused(f);
+    return status;
+}
+
+static const thr_device_copier FUSED = {.copy = copy_fused, .free = free_fused, .wake_ups = 1};
+
+static thr_device_use use_of_fused(thr_index *index, uint64_t n_queries, const thr_hits_queries *features) {
+    thr_device_use use = use_of_codes(index, n_queries);
+    use.copier = &FUSED;
+    use.bytes += (double)thr_hits_get_info(index->hits).list_bytes;
+    if (thr_device_needs_seconds(&index->fused))
+        use.seconds += thr_hits_cpu_seconds(index->hits, features);
+    return use;
+}
+
+/* ------------------------------------------------------------------------------------------------ searches */
+
+/* Codes on devices, with lists beside them where there are hits; NULL: the CPU searches. */
+static thr_status enter(thr_index *index, uint64_t n_queries, const thr_search_options *options, thr_scan_hits *hits,
+                        thr_store **codes, thr_error *err) {
+    thr_device_use use;
+    if (hits == NULL) {
+        use = use_of_codes(index, n_queries);
+        return thr_device_enter(&index->codes, &use, codes, err);
+    }
+    fused *f;
+    use = use_of_fused(index, n_queries, options->features);
+    THR_TRY(thr_device_enter(&index->fused, &use, &f, err));
+    *codes = f == NULL ? NULL : f->codes;
+    if (f != NULL)
+        thr_hits_room_use(hits, f->lists);
+    return THR_OK;
+}
+
+thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                          const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
                           thr_error *err) {
     thr_error why = {.status = THR_OK};
     thr_scan_target target = index->target;
-    stores s = {NULL, NULL};
-    if (index->context->gpus != NULL && !options->exact)
-        THR_TRY(get_stores(index, queries->n_rows, hits != NULL, &s, err));
+    bool done = false;
     target.hits = hits;
-    target.store = s.codes;
+    if (!options->exact)
+        THR_TRY(enter(index, queries->n_rows, options, hits, &target.store, err));
     if (target.store != NULL) {
-        if (hits != NULL)
-            thr_hits_room_use(hits, s.lists);
-        const thr_status status = thr_scan_search(scan, &target, queries, k, options, rows, scores, &why);
-        /* A value that is not finite need not be in an answer: the CPU says. */
-        const bool left_to_cpu = hits != NULL && status == THR_ERANGE;
-        if (status == THR_OK || (!left_to_cpu && !falls_back(index, status))) {
-            if (err != NULL && status != THR_OK)
-                *err = why;
-            return status;
-        }
+        /* No room for all codes there, or a value that is not finite, which need not be in an answer. */
+        bool left_to_cpu = hits != NULL && !thr_store_can_add_hits(target.store);
+        thr_status status = THR_OK;
         if (!left_to_cpu)
-            thr_gpus_give_up(index->context, &why);
+            status = thr_scan_search(scan, &target, queries, options, answers, &why);
+        left_to_cpu = left_to_cpu || (hits != NULL && status == THR_ERANGE);
+        THR_TRY(thr_device_leave(hits == NULL ? &index->codes : &index->fused, left_to_cpu ? THR_OK : status, &why,
+                                 &done, err));
+        if (done && !left_to_cpu)
+            return THR_OK;
         target.store = NULL;
     }
-    return thr_scan_search(scan, &target, queries, k, options, rows, scores, err);
+    return thr_scan_search(scan, &target, queries, options, answers, err);
 }

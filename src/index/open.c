@@ -44,14 +44,14 @@ void thr_index_free(thr_index *index) {
     thr_context *context = index->context;
     thr_idle_end(&index->scans, free_scan);
     thr_idle_end(&index->hits_rooms, thr_hits_room_free);
-    thr_store_free(index->store);
-    thr_store_free(index->first_store);
+    thr_device_policy_end(&index->fused);
+    thr_device_policy_end(&index->codes);
     thr_rotation_free(context, index->manifest.quantiser.rotation);
     unload(index);
     thr_release(context, index->dir);
     thr_release(context, index->manifest_path);
-    (void)pthread_mutex_destroy(&index->store_mutex);
     thr_release(context, index);
+    thr_context_free(context);
 }
 
 /* Map and check one segment; it counts as mapped, to be freed, from the moment its path is there. */
@@ -85,12 +85,13 @@ static thr_status take_centre(thr_index *index, const thr_segment_view *view, th
     const double length = sqrt(index->context->kernels->sum_squares(view->centre, quantiser->n_dims));
     if (!(length >= SHORTEST_CENTRE && length <= LONGEST_CENTRE))
         return thr_fail(err, THR_ECORRUPT,
-                        "%s: its centre is no vector of a length from 2^-51 to 2^61: " THR_SEGMENT_REMEDY, view->path);
+                        "%s: its centre is no vector of a length from 2^-51 to 2^61: " THR_SEGMENT_REMEDY,
+                        view->file.path);
     if (quantiser->centre == NULL)
         quantiser->centre = view->centre;
     if (memcmp(quantiser->centre, view->centre, quantiser->n_dims * sizeof(float)) != 0)
         return thr_fail(err, THR_ECORRUPT, "%s: its centre is not that of the first segment: build the index again",
-                        view->path);
+                        view->file.path);
     return THR_OK;
 }
 
@@ -106,7 +107,7 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
         view->scan.first_row = first_row;
         index->segments[i] = view->scan;
         first_row += view->shape.n_items;
-        index->info.file_bytes += view->size;
+        index->info.file_bytes += view->file.size;
         static const thr_section_kind code_sections[] = {THR_SECTION_CODES,   THR_SECTION_BLOCK_NORMS,
                                                          THR_SECTION_FACTORS, THR_SECTION_OFFSETS,
                                                          THR_SECTION_LEADS,   THR_SECTION_RECORDS};
@@ -220,11 +221,13 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     thr_index *index = NULL;
     thr_status status = THR_OK;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *index, &index, "an index", err));
-    index->context = context;
-    (void)pthread_mutex_init(&index->store_mutex, NULL);
+    index->context = thr_context_retain(context);
+    thr_device_policy_start(&index->codes, context);
+    thr_device_policy_start(&index->fused, context);
     THR_TRY_OUT(thr_idle_start(&index->scans, context, err));
     THR_TRY_OUT(thr_idle_start(&index->hits_rooms, context, err));
-    THR_TRY_OUT(thr_path_join(context, dir, "", &index->dir, err));
+    THR_TRY_OUT(thr_alloc(context, strlen(dir) + 1, 1, &index->dir, "a file name", err));
+    memcpy(index->dir, dir, strlen(dir) + 1);
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
     if (unpublished == NULL)
         THR_TRY_OUT(load(index, dir, err));

@@ -124,8 +124,8 @@ uint64_t thr_row_source_sampled_row(const thr_row_source *source, uint64_t sampl
 static thr_status next_staged(thr_row_source *source, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     size_t first = (size_t)rows->n_rows;
     uint64_t got;
-    THR_TRY(thr_grow(source->context, &source->staging, &source->staging_capacity, 0, (size_t)max_rows,
-                     source->row_bytes, "rows", err));
+    THR_TRY(thr_grow(source->context, &source->staging, &source->staging_capacity, (size_t)max_rows, source->row_bytes,
+                     "rows", err));
     copy_dense(source->staging, rows, source->row_bytes);
     THR_TRY(read_dense(source, max_rows - first, source->staging + first * source->row_bytes, &got, err));
     source->ended = got < max_rows - first;

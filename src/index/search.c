@@ -19,9 +19,10 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
     if (isnan(o->extra))
         return thr_fail(err, THR_EINVAL, "extra is NaN: give a number of at least 0, or a negative one for none");
     if (o->exact && index->manifest.keep == THR_DTYPE_NONE)
-        return thr_fail(err, THR_EUNSUPPORTED,
-                        "%s: holds codes only, so it cannot be searched exactly: build it with --keep f32, f16 or i8",
-                        index->manifest_path);
+        return thr_fail(
+            err, THR_EUNSUPPORTED,
+            "%s: holds codes only: for exact searches build it with vectors kept, as float32, float16 or int8",
+            index->dir);
     if (o->filter != NULL && o->filter_bits != index->manifest.n_items)
         return thr_fail(err, THR_EINVAL, "a filter of %" PRIu64 " bits for an index of %" PRIu64 " items",
                         o->filter_bits, index->manifest.n_items);
@@ -33,7 +34,7 @@ thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *que
     THR_TRY(thr_check_rows(queries, err));
     if (queries->n_dims != index->manifest.quantiser.n_dims)
         return thr_fail(err, THR_EDIM, "queries of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s",
-                        queries->n_dims, index->manifest.quantiser.n_dims, index->manifest_path);
+                        queries->n_dims, index->manifest.quantiser.n_dims, index->dir);
     if (k > SIZE_MAX / sizeof(uint64_t) ||
         !thr_mul_size((size_t)k * sizeof(uint64_t), (size_t)queries->n_rows, &places))
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " queries with %" PRIu64 " results each are too many",
@@ -63,25 +64,25 @@ void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
         }
 }
 
-static thr_status search_vectors(thr_index *index, const thr_matrix *queries, uint64_t k, thr_search_options *options,
-                                 thr_scan_hits *hits, uint64_t *ids, float *scores, thr_error *err) {
+static thr_status search_vectors(thr_index *index, const thr_matrix *queries, thr_search_options *options,
+                                 thr_scan_hits *hits, const thr_answers *answers, thr_error *err) {
     thr_scan *scan;
-    thr_index_resolve_recall(index, k, options);
+    thr_index_resolve_recall(index, answers->k, options);
     THR_TRY(thr_index_take_scan(index, &scan, err));
-    const thr_status status = thr_index_scan(index, scan, queries, k, options, hits, ids, scores, err);
+    const thr_status status = thr_index_scan(index, scan, queries, options, hits, answers, err);
     thr_idle_put(&index->scans, scan);
     return status;
 }
 
-static thr_status search_with_hits(thr_index *index, const thr_matrix *queries, uint64_t k, thr_search_options *options,
-                                   uint64_t *ids, float *scores, thr_error *err) {
+static thr_status search_with_hits(thr_index *index, const thr_matrix *queries, thr_search_options *options,
+                                   const thr_answers *answers, thr_error *err) {
     void *room;
     thr_scan_hits hits;
     THR_TRY(thr_idle_take(&index->hits_rooms, thr_hits_room_make, &room, err));
     const size_t n_lanes = thr_scan_lanes(index->context, queries->n_rows);
     thr_status status = thr_hits_room_begin(room, index->hits, n_lanes, options, &hits, err);
     if (status == THR_OK)
-        status = search_vectors(index, queries, k, options, options->features == NULL ? NULL : &hits, ids, scores, err);
+        status = search_vectors(index, queries, options, options->features == NULL ? NULL : &hits, answers, err);
     thr_hits_room_end(room);
     thr_idle_put(&index->hits_rooms, room);
     return status;
@@ -101,9 +102,10 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
     THR_TRY(thr_index_check_unchanged(index, err));
     if (queries->n_rows == 0)
         return THR_OK;
+    const thr_answers answers = {.k = k, .ids = ids, .scores = scores, .certified = complete.certified};
     const bool hits = complete.features != NULL || complete.target != NULL;
-    thr_status status = hits ? search_with_hits(index, queries, k, &complete, ids, scores, err)
-                             : search_vectors(index, queries, k, &complete, NULL, ids, scores, err);
+    const thr_status status = hits ? search_with_hits(index, queries, &complete, &answers, err)
+                                   : search_vectors(index, queries, &complete, NULL, &answers, err);
     if (status == THR_OK)
         thr_index_rows_to_ids(index, ids, (size_t)(k * queries->n_rows));
     return status;

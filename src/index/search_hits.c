@@ -101,11 +101,8 @@ thr_status thr_hits_room_check(const thr_hits *hits, const char *path, const thr
 /* What the scan calls, as scan_hits.h says. */
 static thr_status begin_query(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err) {
     thr_hits_room *room = arg;
-    const thr_hits_queries *queries = room->queries;
-    const uint64_t first = queries->offsets[query], n = queries->offsets[query + 1] - first;
     hits_lane *l = room->lanes[lane];
-    THR_TRY(thr_hit_query_make(room->context, &room->hits->view.contents.lists, queries->features + first,
-                               queries->weights == NULL ? NULL : queries->weights + first, (size_t)n, &l->query, err));
+    THR_TRY(thr_hit_query_of(room->context, &room->hits->view.contents.lists, room->queries, query, &l->query, err));
     if (room->n_unknown != NULL)
         room->n_unknown[query] = l->query.n_unknown;
     *unit = (float)l->query.unit;
@@ -145,6 +142,7 @@ static thr_status collect_on_device(void *arg, const thr_scan_screen *screen, ui
                                    .value = room->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
                                    .multipliers = values == NULL ? NULL : values->multipliers,
                                    .offsets = values == NULL ? NULL : values->offsets,
+                                   .values_number = values == NULL ? 0 : values->number,
                                    .filter = room->allowed};
     device_batch batch = {room, screen, first};
     const thr_hit_caller caller = {.arg = &batch, .answer = hand_over, .scan = scan_codes};
@@ -152,8 +150,7 @@ static thr_status collect_on_device(void *arg, const thr_scan_screen *screen, ui
     uint64_t failed;
     queries.offsets += first;
     queries.n_queries = n;
-    return thr_hit_store_search(room->store, &target, values == NULL ? 0 : values->number, &queries, wanted, &caller,
-                                &failed, err);
+    return thr_hit_store_search(room->store, &target, &queries, wanted, &caller, &failed, err);
 }
 
 void thr_hits_room_use(thr_scan_hits *scan_hits, thr_hit_store *store) {
@@ -169,8 +166,8 @@ static thr_status make_lanes(thr_hits_room *room, size_t n_lanes, thr_error *err
         const size_t n = (size_t)(room->queries->offsets[q + 1] - room->queries->offsets[q]);
         most = n > most ? n : most;
     }
-    THR_TRY(thr_grow(room->context, &room->lanes, &room->lanes_capacity, room->n_lanes, n_lanes, sizeof *room->lanes,
-                     "a search", err));
+    THR_TRY(
+        thr_grow(room->context, &room->lanes, &room->lanes_capacity, n_lanes, sizeof *room->lanes, "a search", err));
     for (; room->n_lanes < n_lanes; room->n_lanes++)
         THR_TRY(thr_alloc_zero(room->context, 1, sizeof **room->lanes, &room->lanes[room->n_lanes], "a search", err));
     for (size_t i = 0; i < n_lanes; i++) {
@@ -184,8 +181,8 @@ static thr_status join_filters(thr_hits_room *room, const thr_hits *hits, thr_se
     const size_t n_words = ((size_t)hits->info.n_items + 63) / 64; /* as filters of an index have */
     if (options->target == NULL)
         return THR_OK;
-    THR_TRY(thr_grow(room->context, &room->filter, &room->filter_capacity, 0, n_words, sizeof *room->filter, "a filter",
-                     err));
+    THR_TRY(
+        thr_grow(room->context, &room->filter, &room->filter_capacity, n_words, sizeof *room->filter, "a filter", err));
     for (size_t w = 0; w < n_words; w++)
         room->filter[w] = options->target->words[w] & (options->filter == NULL ? UINT64_MAX : options->filter[w]);
     options->filter = room->filter;

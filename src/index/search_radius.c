@@ -19,10 +19,12 @@ void thr_radius_result_free(thr_radius_result *result) {
     owned_result *owned = (owned_result *)result;
     if (owned == NULL)
         return;
-    thr_release(owned->context, owned->offsets);
-    thr_release(owned->context, owned->ids);
-    thr_release(owned->context, owned->scores);
-    thr_release(owned->context, owned);
+    thr_context *context = owned->context;
+    thr_release(context, owned->offsets);
+    thr_release(context, owned->ids);
+    thr_release(context, owned->scores);
+    thr_release(context, owned);
+    thr_context_free(context);
 }
 
 static thr_status check(const thr_index *index, const thr_matrix *queries, float least_score,
@@ -85,7 +87,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
                              "thr_search_options", err));
     THR_TRY(check(index, queries, least_score, &complete, err));
     THR_TRY(thr_alloc_zero(index->context, 1, sizeof *owned, &owned, "the result", err));
-    owned->context = index->context;
+    owned->context = thr_context_retain(index->context);
     owned->shown.n_queries = queries->n_rows;
     THR_TRY_OUT(thr_alloc_zero(index->context, (size_t)queries->n_rows, sizeof *found, &found, "the result", err));
     if (queries->n_rows > 0) {

@@ -11,21 +11,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-static thr_status check_zero(const thr_segment_view *view, uint64_t begin, uint64_t end, thr_error *err) {
-    for (uint64_t i = begin; i < end; i++)
-        if (view->data[i] != 0)
-            return thr_fail(err, THR_ECORRUPT,
-                            "%s: offset %" PRIu64 ": a byte of the padding at %" PRIu64 " to %" PRIu64
-                            " is not zero: " THR_SEGMENT_REMEDY,
-                            view->path, i, begin, end);
-    return THR_OK;
-}
-
 static thr_status fail_bits(const thr_segment_view *view, uint64_t begin, uint64_t end, thr_error *err) {
     return thr_fail(err, THR_ECORRUPT,
                     "%s: offset %" PRIu64 " to %" PRIu64
                     ": codes have bits past the last dimension: " THR_SEGMENT_REMEDY,
-                    view->path, begin, end);
+                    view->file.path, begin, end);
 }
 
 /* Items past the last one in the last block (the ends of its rows of 64 bytes), and bits past the last dimension. */
@@ -36,13 +26,13 @@ static thr_status check_code_padding(const thr_segment_view *view, const thr_sec
     uint64_t end = codes->offset + codes->size;
     if (items != 0)
         for (uint64_t row = end - block; row < end; row += THR_BLOCK_ITEMS)
-            THR_TRY(check_zero(view, row + items, row + THR_BLOCK_ITEMS, err));
+            THR_TRY(thr_section_file_check_zeros(&view->file, row + items, row + THR_BLOCK_ITEMS, err));
     if (dims == 0)
         return THR_OK;
     for (uint64_t at = codes->offset + block; at <= end; at += block) {
         uint8_t bits = 0;
         for (uint64_t i = at - last_rows; i < at; i++)
-            bits |= view->data[i];
+            bits |= view->file.data[i];
         if (bits >> dims != 0)
             return fail_bits(view, at - last_rows, at, err);
     }
@@ -54,13 +44,13 @@ static thr_status check_record_padding(const thr_segment_view *view, const thr_s
     const thr_record_shape shape = thr_shape_records(&view->shape);
     const uint64_t size = thr_record_size(shape), end = records->offset + view->shape.n_items * size;
     const uint32_t dims = view->shape.n_dims % 8;
-    THR_TRY(check_zero(view, end, records->offset + records->size, err));
+    THR_TRY(thr_section_file_check_zeros(&view->file, end, records->offset + records->size, err));
     if (dims == 0)
         return THR_OK;
     for (uint64_t at = records->offset; at < end; at += size) {
         uint8_t bits = 0;
         for (uint64_t i = thr_record_head(shape) + shape.n_rows - 1; i < size; i += shape.n_rows)
-            bits |= view->data[at + i];
+            bits |= view->file.data[at + i];
         if (bits >> dims != 0)
             return fail_bits(view, at, at + size, err);
     }
@@ -76,7 +66,7 @@ static thr_status check_ids(const thr_segment_view *view, thr_error *err) {
             return thr_fail(err, THR_ECORRUPT,
                             "%s: offset %" PRIu64 ": the ids do not ascend at place %" PRIu32
                             " of the order section: " THR_SEGMENT_REMEDY,
-                            view->path, (uint64_t)((const uint8_t *)&view->id_order[i] - view->data), i);
+                            view->file.path, thr_section_file_offset(&view->file, &view->id_order[i]), i);
         previous = id;
     }
     return THR_OK;
@@ -87,19 +77,17 @@ static thr_status check_names(const thr_segment_view *view, thr_error *err) {
     if (wrong < view->names.n)
         return thr_fail(err, THR_ECORRUPT,
                         "%s: offset %" PRIu64 ": the name of item %" PRIu64 " is wrong: " THR_SEGMENT_REMEDY,
-                        view->path, (uint64_t)((const uint8_t *)&view->names.offsets[wrong] - view->data), wrong);
+                        view->file.path, thr_section_file_offset(&view->file, &view->names.offsets[wrong]), wrong);
     if (wrong == view->names.n)
-        return thr_fail(err, THR_ECORRUPT, "%s: bytes stand after the last name: " THR_SEGMENT_REMEDY, view->path);
+        return thr_fail(err, THR_ECORRUPT, "%s: bytes stand after the last name: " THR_SEGMENT_REMEDY, view->file.path);
     return THR_OK;
 }
 
 thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *err) {
-    uint64_t padding = thr_padded_items(view->shape.n_items) - view->shape.n_items;
-    uint64_t position = sizeof(thr_segment_header);
-    for (uint32_t i = 0; i < view->n_sections; i++) {
-        const thr_section *section = &view->sections[i];
-        THR_TRY(check_zero(view, position, section->offset, err));
-        position = section->offset + section->size;
+    const uint64_t padding = thr_padded_items(view->shape.n_items) - view->shape.n_items;
+    for (uint32_t i = 0; i < view->file.n_sections; i++) {
+        const thr_section *section = &view->file.sections[i];
+        const uint64_t end = section->offset + section->size;
         switch ((thr_section_kind)section->kind) {
         case THR_SECTION_CODES:
             THR_TRY(check_code_padding(view, section, err));
@@ -109,13 +97,13 @@ thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *e
         case THR_SECTION_SCALES:
         case THR_SECTION_INVERSE_NORMS:
         case THR_SECTION_ID_ORDER:
-            THR_TRY(check_zero(view, position - padding * sizeof(uint32_t), position, err));
+            THR_TRY(thr_section_file_check_zeros(&view->file, end - padding * sizeof(uint32_t), end, err));
             break;
         case THR_SECTION_IDS:
-            THR_TRY(check_zero(view, position - padding * sizeof(uint64_t), position, err));
+            THR_TRY(thr_section_file_check_zeros(&view->file, end - padding * sizeof(uint64_t), end, err));
             break;
         case THR_SECTION_LEADS:
-            THR_TRY(check_zero(view, position - padding * thr_lead_size(&view->shape), position, err));
+            THR_TRY(thr_section_file_check_zeros(&view->file, end - padding * thr_lead_size(&view->shape), end, err));
             break;
         case THR_SECTION_RECORDS:
             THR_TRY(check_record_padding(view, section, err));
@@ -127,7 +115,6 @@ thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *e
             break;
         }
     }
-    THR_TRY(check_zero(view, position, thr_align_up(position), err));
     if (view->ids != NULL)
         THR_TRY(check_ids(view, err));
     return view->names.offsets != NULL ? check_names(view, err) : THR_OK;

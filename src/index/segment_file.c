@@ -8,13 +8,21 @@
 #include <inttypes.h>
 #include <string.h>
 
-const uint8_t thr_segment_magic[8] = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1};
+static const char *const section_names[THR_SECTION_LAST + 1] = {
+    "?",   "vectors",  "codes", "block norms", "factors", "offsets", "scales", "inverse norms",
+    "ids", "id order", "names", "centre",      "leads",   "records"};
+
+const thr_file_kind thr_segment_kind = {.magic = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1},
+                                        .oldest = 1,
+                                        .newest = THR_FORMAT_VERSION,
+                                        .last = THR_SECTION_LAST,
+                                        .names = section_names,
+                                        .foreign_status = THR_ECORRUPT,
+                                        .foreign_text = "offset 0: not a Thresher segment: " THR_SEGMENT_REMEDY,
+                                        .remedy = THR_SEGMENT_REMEDY};
 
 const char *thr_section_name(uint32_t kind) {
-    static const char *const names[THR_SECTION_LAST + 1] = {
-        "?",   "vectors",  "codes", "block norms", "factors", "offsets", "scales", "inverse norms",
-        "ids", "id order", "names", "centre",      "leads",   "records"};
-    return names[kind <= THR_SECTION_LAST ? kind : 0];
+    return section_names[kind <= THR_SECTION_LAST ? kind : 0];
 }
 
 bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *size) {
@@ -65,27 +73,16 @@ bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *s
 
 /* ------------------------------------------------------------------------------------------------ parse */
 
-static thr_status check_header(const char *path, const thr_segment_header *h, uint64_t size,
+static thr_status check_header(const thr_section_file *file, const thr_segment_header *h,
                                const thr_segment_shape *shape, const thr_manifest_segment *listed, thr_error *err) {
-    if (memcmp(h->magic, thr_segment_magic, sizeof h->magic) != 0)
-        return thr_fail(err, THR_ECORRUPT, "%s: offset 0: not a Thresher segment: " THR_SEGMENT_REMEDY, path);
-    if (h->version > THR_FORMAT_VERSION)
-        return thr_fail(err, THR_EVERSION,
-                        "%s: written by a newer Thresher (format %" PRIu32 "; this one reads %d): update Thresher",
-                        path, h->version, THR_FORMAT_VERSION);
-    if (h->version != shape->version || h->reserved != 0 || (h->version == 1 && h->lead != 0))
-        return thr_fail(err, THR_ECORRUPT, "%s: the header holds wrong numbers: " THR_SEGMENT_REMEDY, path);
+    THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->reserved, err));
+    if (h->version != shape->version || (h->version == 1 && h->lead != 0))
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header holds wrong numbers", err);
     if (h->n_items != shape->n_items || h->n_dims != shape->n_dims || h->bits != shape->bits ||
         (h->version > 1 && h->lead != shape->lead) || h->metric != (uint32_t)shape->metric ||
         h->keep != (uint32_t)shape->keep || h->build != listed->build)
-        return thr_fail(err, THR_ECORRUPT, "%s: the header does not say what the MANIFEST says: " THR_SEGMENT_REMEDY,
-                        path);
-    if (h->n_sections > THR_SECTION_LAST || h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset > size ||
-        size - h->table_offset != (uint64_t)h->n_sections * sizeof(thr_section))
-        return thr_fail(err, THR_ECORRUPT,
-                        "%s: offset 40: a section table of %" PRIu32 " entries at %" PRIu64
-                        " does not end a file of %" PRIu64 " bytes: " THR_SEGMENT_REMEDY,
-                        path, h->n_sections, h->table_offset, size);
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header does not say what the MANIFEST says",
+                                        err);
     return THR_OK;
 }
 
@@ -96,77 +93,39 @@ static thr_section_rule rule_of(const void *shape, uint32_t kind, uint64_t *size
 }
 
 static void point(thr_segment_view *view) {
-    for (uint32_t i = 0; i < view->n_sections; i++) {
-        const thr_section *section = &view->sections[i];
-        const void *data = view->data + section->offset;
-        switch ((thr_section_kind)section->kind) {
-        case THR_SECTION_VECTORS:
-            view->scan.vectors = data;
-            break;
-        case THR_SECTION_CODES:
-            view->scan.codes = data;
-            break;
-        case THR_SECTION_BLOCK_NORMS:
-            view->scan.block_norms = data;
-            break;
-        case THR_SECTION_FACTORS:
-            view->scan.factors = data;
-            break;
-        case THR_SECTION_OFFSETS:
-            view->scan.offsets = data;
-            break;
-        case THR_SECTION_SCALES:
-            view->scan.scales = data;
-            break;
-        case THR_SECTION_INVERSE_NORMS:
-            view->scan.inverse_norms = data;
-            break;
-        case THR_SECTION_IDS:
-            view->ids = data;
-            break;
-        case THR_SECTION_ID_ORDER:
-            view->id_order = data;
-            break;
-        case THR_SECTION_NAMES:
-            view->names = thr_strings_at(data, section->size, view->shape.n_items);
-            break;
-        case THR_SECTION_CENTRE:
-            view->centre = (float *)(uintptr_t)data;
-            break;
-        case THR_SECTION_LEADS:
-            view->scan.leads = data;
-            view->scan.lead_offsets = thr_shape_has_offsets(&view->shape);
-            break;
-        case THR_SECTION_RECORDS:
-            view->scan.records = data;
-            break;
-        }
-    }
+    const thr_section_file *file = &view->file;
+    const thr_section *names = thr_section_file_find(file, THR_SECTION_NAMES);
+    view->scan = (thr_segment){.n_items = view->shape.n_items,
+                               .codes = thr_section_file_at(file, THR_SECTION_CODES),
+                               .block_norms = thr_section_file_at(file, THR_SECTION_BLOCK_NORMS),
+                               .factors = thr_section_file_at(file, THR_SECTION_FACTORS),
+                               .offsets = thr_section_file_at(file, THR_SECTION_OFFSETS),
+                               .leads = thr_section_file_at(file, THR_SECTION_LEADS),
+                               .records = thr_section_file_at(file, THR_SECTION_RECORDS),
+                               .vectors = thr_section_file_at(file, THR_SECTION_VECTORS),
+                               .scales = thr_section_file_at(file, THR_SECTION_SCALES),
+                               .inverse_norms = thr_section_file_at(file, THR_SECTION_INVERSE_NORMS)};
+    view->scan.lead_offsets = view->scan.leads != NULL && thr_shape_has_offsets(&view->shape);
+    view->ids = thr_section_file_at(file, THR_SECTION_IDS);
+    view->id_order = thr_section_file_at(file, THR_SECTION_ID_ORDER);
+    view->centre = (float *)(uintptr_t)thr_section_file_at(file, THR_SECTION_CENTRE);
+    if (names != NULL)
+        view->names = thr_strings_at(file->data + names->offset, names->size, view->shape.n_items);
 }
 
 thr_status thr_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
                              const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err) {
     thr_segment_header header;
-    *view = (thr_segment_view){.path = path, .data = data, .size = size, .shape = *shape};
-    view->scan.n_items = shape->n_items;
-    if (size != listed->file_bytes)
+    *view = (thr_segment_view){.shape = *shape};
+    THR_TRY(thr_section_file_read(&thr_segment_kind, path, data, size, &view->file, err));
+    if (size != listed->file_bytes || view->file.checksum != listed->header_checksum)
         return thr_fail(err, THR_ECORRUPT,
-                        "%s: %" PRIu64 " bytes, but the MANIFEST says %" PRIu64
-                        ": the file was cut or changed; restore it or build the index again",
-                        path, size, listed->file_bytes);
-    if (size < sizeof header)
-        return thr_fail(err, THR_ECORRUPT, "%s: %" PRIu64 " bytes are no segment: " THR_SEGMENT_REMEDY, path, size);
+                        "%s: %" PRIu64 " bytes with the checksum %016" PRIx64 ", but the MANIFEST says %" PRIu64
+                        " with %016" PRIx64 ": it is not the file that was built; restore it or build the index again",
+                        path, size, view->file.checksum, listed->file_bytes, listed->header_checksum);
     memcpy(&header, data, sizeof header);
-    THR_TRY(check_header(path, &header, size, shape, listed, err));
-    view->n_sections = header.n_sections;
-    memcpy(view->sections, view->data + header.table_offset, header.n_sections * sizeof(thr_section));
-    uint64_t checksum = thr_sections_checksum(&header, view->sections, header.n_sections);
-    if (checksum != header.checksum || checksum != listed->header_checksum)
-        return thr_fail(err, THR_ECORRUPT,
-                        "%s: the checksum of the header and the section table is wrong: " THR_SEGMENT_REMEDY, path);
-    if (!thr_sections_fit(view->sections, view->n_sections, header.table_offset, THR_SECTION_LAST, rule_of, shape))
-        return thr_fail(err, THR_ECORRUPT, "%s: offset %" PRIu64 ": the section table is wrong: " THR_SEGMENT_REMEDY,
-                        path, header.table_offset);
+    THR_TRY(check_header(&view->file, &header, shape, listed, err));
+    THR_TRY(thr_section_file_fit(&view->file, rule_of, shape, err));
     point(view);
     return THR_OK;
 }

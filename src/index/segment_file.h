@@ -9,7 +9,7 @@
 #ifndef THR_INDEX_SEGMENT_FILE_H
 #define THR_INDEX_SEGMENT_FILE_H
 
-#include "base/sections.h"
+#include "base/section_file.h"
 #include "base/string_table.h"
 #include "code/nested.h"
 #include "index/manifest.h"
@@ -49,7 +49,7 @@ typedef struct thr_segment_header {
 
 _Static_assert(sizeof(thr_segment_header) == THR_SECTIONS_HEADER, "no padding");
 
-extern const uint8_t thr_segment_magic[8];
+extern const thr_file_kind thr_segment_kind;
 
 /* The end of messages about a file that is not as it must be. */
 #define THR_SEGMENT_REMEDY "the file is damaged; restore it or build the index again"
@@ -90,17 +90,13 @@ bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *s
 
 /* A segment in memory, as its file says it is. */
 typedef struct thr_segment_view {
-    const char *path; /* for messages */
-    const uint8_t *data;
-    uint64_t size;
+    thr_section_file file;
     thr_segment_shape shape;
     thr_segment scan; /* what the scan reads; first_row is left to the caller */
     float *centre;    /* n_dims, or NULL; not to be written to */
     const uint64_t *ids;
     const uint32_t *id_order;
     thr_strings names;
-    uint32_t n_sections;
-    thr_section sections[THR_SECTION_LAST];
 } thr_segment_view;
 
 /*

@@ -15,7 +15,7 @@ thr_status thr_segment_write_finish(thr_section_writer *writer, const thr_segmen
                                  .metric = (uint32_t)shape->metric,
                                  .keep = (uint32_t)shape->keep,
                                  .build = listed->build};
-    memcpy(header.magic, thr_segment_magic, sizeof header.magic);
+    memcpy(header.magic, thr_segment_kind.magic, sizeof header.magic);
     THR_TRY(thr_sections_finish(writer, &header, err));
     listed->n_items = shape->n_items;
     listed->file_bytes = writer->size;

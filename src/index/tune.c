@@ -109,8 +109,8 @@ static thr_status learn_query(tuner *t, const thr_matrix *rows, uint64_t query, 
                 truth[n++] = truth[j];
         truth[n++] = own;
     }
-    THR_TRY(thr_scan_ranks(t->scan, &t->index->target, rows, query, t->ranked, truth, n, t->lead_ranks, t->full_ranks,
-                           t->err));
+    const thr_scan_standing standing = {truth, n, t->ranked, t->lead_ranks, t->full_ranks};
+    THR_TRY(thr_scan_ranks(t->scan, &t->index->target, rows, query, &standing, t->err));
     if (own != THR_NO_ID) {
         leave_out(t->lead_ranks, t->depth, t->lead_ranks[t->depth]);
         leave_out(t->full_ranks, t->depth, t->full_ranks[t->depth]);
@@ -122,6 +122,7 @@ static thr_status learn_query(tuner *t, const thr_matrix *rows, uint64_t query, 
 
 static thr_status learn(tuner *t) {
     const thr_matrix *all = &t->queries->rows;
+    const thr_answers answers = {.k = t->depth + 1, .ids = t->truth};
     thr_search_options options;
     thr_search_options_init(&options);
     options.exact = t->index->manifest.keep != THR_DTYPE_NONE;
@@ -131,7 +132,7 @@ static thr_status learn(tuner *t) {
         thr_matrix rows = *all;
         rows.data = (const char *)all->data + first * all->stride;
         rows.n_rows = all->n_rows - first < AT_ONCE ? all->n_rows - first : AT_ONCE;
-        THR_TRY(thr_scan_search(t->scan, &t->index->target, &rows, t->depth + 1, &options, t->truth, NULL, t->err));
+        THR_TRY(thr_scan_search(t->scan, &t->index->target, &rows, &options, &answers, t->err));
         for (uint64_t q = 0; q < rows.n_rows; q++)
             THR_TRY(learn_query(t, &rows, q, t->truth + q * (t->depth + 1),
                                 t->queries->own_rows == NULL ? THR_NO_ID : t->queries->own_rows[first + q]));

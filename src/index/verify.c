@@ -1,53 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * verify.c - every byte of an index against its checksums (base/file_sum), and what can be computed from the rest
- * computed again, through the map.
- */
-#include "index/index_impl.h"
+/* verify.c - compare every byte of an index with its checksums, then recompute derived values (verify.h). */
+#include "index/verify.h"
 
 #include "base/error.h"
-#include "base/file_sum.h"
-#include "code/encode.h"
-#include "kernel/kernel.h"
 
-#include <inttypes.h>
-
-/*
- * A block's norm is the length of its shortest code. One that is too large makes the scan pass over items, and its
- * checksum fits all the same when it was written like that.
- */
-static thr_status verify_block_norms(const thr_index *index, const thr_segment_view *view, thr_error *err) {
-    const thr_segment_shape *shape = &view->shape;
-    const size_t block_size = thr_block_size(shape->n_dims, shape->bits);
-    for (uint32_t first = 0; first < shape->n_items; first += THR_BLOCK_ITEMS) {
-        const uint32_t block = first / THR_BLOCK_ITEMS, left = shape->n_items - first;
-        uint32_t squares[THR_BLOCK_ITEMS];
-        index->context->kernels->code_squares(squares, view->scan.codes + block * block_size, 1, shape->n_dims,
-                                              shape->bits);
-        uint32_t least = squares[0];
-        for (uint32_t i = 1; i < THR_BLOCK_ITEMS && i < left; i++)
-            least = squares[i] < least ? squares[i] : least;
-        if (view->scan.block_norms[block] != least)
-            return thr_fail(err, THR_ECORRUPT,
-                            "%s: section block norms: that of block %" PRIu32 " is %" PRIu32 ", its codes say %" PRIu32
-                            ": build the index again",
-                            view->path, block, view->scan.block_norms[block], least);
-    }
-    return THR_OK;
-}
-
-/* The header and table are read again too: a change that kept the file's size and time would show here. */
 static thr_status verify_segment(thr_file_sum *sum, const thr_index *index, uint32_t i, thr_error *err) {
     const thr_mapped *mapped = &index->mapped[i];
-    thr_segment_view again;
-    THR_TRY(thr_map_check(&mapped->map, mapped->path, err));
-    THR_TRY(thr_segment_parse(mapped->path, mapped->map.data, mapped->map.size, &mapped->view.shape,
-                              &index->manifest.segments[i], &again, err));
-    for (uint32_t s = 0; s < again.n_sections; s++)
-        THR_TRY(thr_file_sum_section(sum, mapped->path, mapped->map.fd, &again.sections[s],
-                                     thr_section_name(again.sections[s].kind), THR_SEGMENT_REMEDY, err));
-    THR_TRY(thr_segment_check_contents(&again, err));
-    return again.scan.block_norms != NULL ? verify_block_norms(index, &again, err) : THR_OK;
+    THR_TRY(thr_section_file_verify(&mapped->view.file, &mapped->map, sum, err));
+    THR_TRY(thr_segment_check_contents(&mapped->view, err));
+    THR_TRY(thr_verify_codes(index, i, sum, err));
+    return thr_verify_vectors(index, i, sum, err);
 }
 
 static thr_status verify_model(thr_file_sum *sum, const thr_index *index, thr_error *err) {
@@ -80,6 +42,9 @@ thr_status thr_index_verify(thr_index *index, thr_error *err) {
         THR_TRY_OUT(verify_segment(&sum, index, i, err));
     if (index->hits != NULL)
         THR_TRY_OUT(thr_hits_verify(index->hits, err));
+    THR_TRY_OUT(thr_verify_ids(index, &sum, err));
+    if (index->hits != NULL)
+        THR_TRY_OUT(thr_verify_features(index, err));
     if (index->model.path != NULL)
         THR_TRY_OUT(verify_model(&sum, index, err));
     THR_TRY_OUT(thr_progress_end(&sum.progress, index->info.n_items, err));

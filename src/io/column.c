@@ -51,7 +51,7 @@ static thr_status join(thr_reader *reader, size_t *length, thr_error *err) {
     size_t n = s->n_columns;
     for (size_t i = 0; i < s->n_columns; i++)
         n += s->fields.fields[s->columns[i]].length;
-    THR_TRY(thr_grow(reader->context, &s->joined, &s->joined_capacity, 0, n, 1, "columns of a row", err));
+    THR_TRY(thr_grow(reader->context, &s->joined, &s->joined_capacity, n, 1, "columns of a row", err));
     char *to = s->joined;
     for (size_t i = 0; i < s->n_columns; i++) {
         const thr_field *field = &s->fields.fields[s->columns[i]];
@@ -100,8 +100,8 @@ static thr_status add(thr_reader *reader, size_t column, thr_error *err) {
     for (size_t i = 0; i < s->n_columns; i++)
         if (s->columns[i] == column)
             return thr_fail(err, THR_EINVAL, "%s: column %zu is named twice: name it once", reader->name, column + 1);
-    THR_TRY(thr_grow(reader->context, &s->columns, &s->columns_capacity, s->n_columns, s->n_columns + 1,
-                     sizeof *s->columns, "columns", err));
+    THR_TRY(thr_grow(reader->context, &s->columns, &s->columns_capacity, s->n_columns + 1, sizeof *s->columns,
+                     "columns", err));
     s->columns[s->n_columns++] = column;
     return THR_OK;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/endings.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 
@@ -63,8 +66,15 @@ static size_t distance(const char *a, size_t n, const char *b) {
     return row[m];
 }
 
+static bool serves(const thr_ending *ending, thr_ending_uses uses) {
+    const thr_ending_uses use = ending->open == thr_text_open     ? THR_ENDINGS_LINES
+                                : ending->open == thr_column_open ? THR_ENDINGS_TABLES
+                                                                  : THR_ENDINGS_NUMBERS;
+    return (uses & use) != 0;
+}
+
 /* A known ending at most two edits away from the name's own, NULL when there is none. */
-static const char *guess(const char *path) {
+static const char *guess(const char *path, thr_ending_uses uses) {
     size_t length = strcspn(path, ":");
     (void)thr_packing_cut(path, &length);
     size_t start = length;
@@ -82,7 +92,7 @@ static const char *guess(const char *path) {
     size_t least = 2;
     for (size_t i = 0; i < N_ENDINGS; i++) {
         size_t d = distance(own, n, endings[i].text);
-        if (d <= least && d + 1 < n) {
+        if (d <= least && d + 1 < n && serves(&endings[i], uses)) {
             least = d;
             nearest = endings[i].text;
         }
@@ -90,11 +100,70 @@ static const char *guess(const char *path) {
     return nearest;
 }
 
-static thr_status unknown(const char *name, thr_error *err) {
-    char known[160] = "";
-    for (size_t i = 0, n = 0; i < N_ENDINGS && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, " %s", endings[i].text);
-    const char *nearest = guess(name);
+/* The name's ending where it is that of a format that renaming does not make one of ours, else NULL. */
+static const char *find_foreign(const char *name) {
+    static const char *const foreign[] = {".parquet", ".arrow",  ".feather",     ".json", ".jsonl",
+                                          ".pkl",     ".pt",     ".mat",         ".xlsx", ".zip",
+                                          ".npz",     ".duckdb", ".safetensors", ".gguf", ".svm"};
+    size_t length = strlen(name);
+    (void)thr_packing_cut(name, &length);
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+        if (ends_with(name, length, foreign[i]))
+            return foreign[i];
+    return NULL;
+}
+
+/* The name's ending or NULL; *length becomes that of the file's name without its part. */
+static const thr_ending *find(const char *name, size_t *length, thr_source *source) {
+    *length = strlen(name);
+    const thr_ending *ending = match(name, *length, false, &source->packing);
+    /* The first colon that stands behind an ending with parts: data sets may have colons in their names. */
+    for (const char *colon = strchr(name, ':'); ending == NULL && colon != NULL; colon = strchr(colon + 1, ':')) {
+        ending = match(name, (size_t)(colon - name), true, &source->packing);
+        if (ending != NULL) {
+            *length = (size_t)(colon - name);
+            source->part = colon + 1;
+        }
+    }
+    return ending;
+}
+
+bool thr_ending_is_known(const char *name) {
+    size_t length = 0;
+    thr_source source;
+    return find(name, &length, &source) != NULL;
+}
+
+thr_status thr_ending_check_file(const char *name, thr_error *err) {
+    struct stat st;
+    if (name[0] == '\0' || name[0] == '-' || thr_ending_is_known(name))
+        return THR_OK;
+    if (stat(name, &st) == 0)
+        return S_ISDIR(st.st_mode)
+                   ? thr_fail(err, THR_EFORMAT, "%s: is a directory (an index?), not a file: name a file", name)
+                   : THR_OK;
+    const bool missing = errno == ENOENT || errno == ENOTDIR;
+    const size_t length = strcspn(name, ":"); /* behind a colon there may be a part, which another ending would have */
+    char file[PATH_MAX];
+    if (missing && name[length] != '\0') {
+        (void)snprintf(file, sizeof file, "%.*s", (int)length, name);
+        if (stat(file, &st) == 0)
+            return THR_OK;
+    }
+    return missing ? thr_fail_errno(err, ENOENT, "open", name) : THR_OK;
+}
+
+thr_status thr_ending_refuse(const char *name, thr_ending_uses uses, const char *more, thr_error *err) {
+    char known[192];
+    size_t n = (size_t)snprintf(known, sizeof known, "%s", more);
+    for (size_t i = 0; i < N_ENDINGS && n < sizeof known; i++)
+        if (serves(&endings[i], uses))
+            n += (size_t)snprintf(known + n, sizeof known - n, " %s", endings[i].text);
+    const char *nearest = guess(name, uses), *foreign = find_foreign(name);
+    if (foreign != NULL)
+        return thr_fail(err, THR_EINVAL,
+                        "%s: %s is not read here: convert the file to one of%s (.gz or .xz may follow)", name, foreign,
+                        known);
     return thr_fail(
         err, THR_EINVAL,
         "%s: the ending says nothing known%s%s%s: rename the file to end in one of%s (.gz or .xz may follow)", name,
@@ -103,19 +172,11 @@ static thr_status unknown(const char *name, thr_error *err) {
 
 thr_status thr_ending_find(const char *name, char *path, thr_source *source, const thr_ending **ending,
                            thr_error *err) {
-    size_t length = strlen(name);
+    size_t length = 0;
     *source = (thr_source){.path = path};
-    *ending = match(name, length, false, &source->packing);
-    /* The first colon that stands behind an ending with parts: data sets may have colons in their names. */
-    for (const char *colon = strchr(name, ':'); *ending == NULL && colon != NULL; colon = strchr(colon + 1, ':')) {
-        *ending = match(name, (size_t)(colon - name), true, &source->packing);
-        if (*ending != NULL) {
-            length = (size_t)(colon - name);
-            source->part = colon + 1;
-        }
-    }
+    *ending = find(name, &length, source);
     if (*ending == NULL)
-        return unknown(name, err);
+        return thr_ending_refuse(name, THR_ENDINGS_ALL, "", err);
     memcpy(path, name, length);
     path[length] = '\0';
     source->dtype = (*ending)->dtype;

@@ -45,7 +45,7 @@ void thr_fields_stop(thr_fields *fields) {
 /* Read what there is behind end, having made room: what lies before start is dropped, or the buffer grows. */
 static thr_status fill(thr_fields *f, thr_error *err) {
     if (f->end + 1 == f->capacity && f->start == 0)
-        THR_TRY(thr_grow(f->context, &f->buffer, &f->capacity, f->end, 2 * f->capacity, 1, "a long row", err));
+        THR_TRY(thr_grow(f->context, &f->buffer, &f->capacity, 2 * f->capacity, 1, "a long row", err));
     if (f->end + 1 == f->capacity) {
         memmove(f->buffer, f->buffer + f->start, f->end - f->start);
         f->base += f->start;
@@ -138,7 +138,7 @@ static thr_status read_row(thr_fields *f, bool *ends, thr_error *err) {
 
 static thr_status add(thr_fields *f, const char *text, size_t length, thr_error *err) {
     if (f->n_fields == f->fields_capacity)
-        THR_TRY(thr_grow(f->context, &f->fields, &f->fields_capacity, f->n_fields, f->n_fields + 1, sizeof *f->fields,
+        THR_TRY(thr_grow(f->context, &f->fields, &f->fields_capacity, f->n_fields + 1, sizeof *f->fields,
                          "fields of a row", err));
     f->fields[f->n_fields++] = (thr_field){.text = text, .length = length};
     return THR_OK;

@@ -116,9 +116,15 @@ static bool row_bytes(const layout *l, uint64_t n_dims, uint64_t *n) {
 
 /* ------------------------------------------------------------------------------------------------ taking bytes */
 
+/*
+ * What stands before the tensors' numbers is some MiB, of models with large vocabularies. A sparse file costs nobody
+ * anything and can claim as much as it is long; all of it would be gone over.
+ */
+#define HEADER_MOST (UINT64_C(256) << 20)
+
 typedef struct cursor {
     const thr_gguf *file;
-    uint64_t at;
+    uint64_t at, end; /* at most HEADER_MOST */
 } cursor;
 
 /* Both return what thr_fail would, which their callers can see here. */
@@ -134,9 +140,11 @@ static thr_status wrong(const cursor *c, const char *what, thr_error *err) {
     return THR_EFORMAT;
 }
 
+static const char too_long[] = "metadata and descriptions of tensors have more than 256 MiB";
+
 static thr_status take(cursor *c, uint64_t n, const uint8_t **bytes, const char *what, thr_error *err) {
-    if (n > c->file->size - c->at)
-        return cut(c, what, err);
+    if (n > c->end - c->at)
+        return n > c->file->size - c->at ? cut(c, what, err) : wrong(c, too_long, err);
     *bytes = c->file->bytes + c->at;
     c->at += n;
     return THR_OK;
@@ -219,6 +227,8 @@ static thr_status take_metadata(thr_gguf *file, cursor *c, uint64_t n, thr_error
         size_t length = 0;
         uint32_t type = 0;
         THR_TRY(take_string(c, &key, &length, what, err));
+        if (length == 0)
+            return wrong(c, "a key of metadata is empty", err);
         THR_TRY(take_u32(c, &type, what, err));
         if (is_key(key, length, "general.alignment") && type == VALUE_U32) {
             THR_TRY(take_alignment(file, c, err));
@@ -278,8 +288,9 @@ static thr_status place(const thr_gguf *file, const cursor *c, uint64_t start, u
 static thr_status take_tensors(thr_gguf *file, cursor *c, uint64_t n, thr_error *err) {
     uint64_t *offsets = NULL;
     thr_status status = THR_OK;
-    if (n > (file->size - c->at) / LEAST_TENSOR_BYTES)
-        return cut(c, "the descriptions of tensors", err);
+    if (n > (c->end - c->at) / LEAST_TENSOR_BYTES)
+        return n > (file->size - c->at) / LEAST_TENSOR_BYTES ? cut(c, "the descriptions of tensors", err)
+                                                             : wrong(c, too_long, err);
     THR_TRY_OUT(thr_alloc(file->context, (size_t)n, sizeof *offsets, &offsets, "places of tensors", err));
     THR_TRY_OUT(thr_alloc(file->context, (size_t)n, sizeof *file->tensors, &file->tensors, "tensors", err));
     for (file->n_tensors = 0; file->n_tensors < n; file->n_tensors++)
@@ -295,7 +306,7 @@ out:
 /* ------------------------------------------------------------------------------------------------ the whole */
 
 static thr_status parse(thr_gguf *file, thr_error *err) {
-    cursor c = {.file = file, .at = 4};
+    cursor c = {.file = file, .at = 4, .end = file->size < HEADER_MOST ? file->size : HEADER_MOST};
     uint32_t version = 0;
     uint64_t n_tensors = 0, n_pairs = 0;
     if (file->size < 4 || memcmp(file->bytes, "GGUF", 4) != 0)

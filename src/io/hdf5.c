@@ -213,10 +213,38 @@ static hid_t native_type(thr_dtype dtype) {
     }
 }
 
+static H5D_layout_t layout_of(hid_t data) {
+    const hid_t how = H5Dget_create_plist(data);
+    const H5D_layout_t layout = how >= 0 ? H5Pget_layout(how) : H5D_LAYOUT_ERROR;
+    if (how >= 0)
+        (void)H5Pclose(how);
+    return layout;
+}
+
+/*
+ * Of a data set that is not in chunks HDF5 reads what the shape asks for, however few bytes the file says it has, and
+ * runs over the end of its own buffers. One that was never written has no place and is read as zeros.
+ */
+static thr_status check_bytes(const thr_reader *reader, size_t value_bytes, thr_error *err) {
+    const hdf5_state *s = reader->state;
+    const H5D_layout_t layout = layout_of(s->data);
+    const uint64_t stored = H5Dget_storage_size(s->data), row = reader->shape.n_dims * (uint64_t)value_bytes;
+    const bool is_unwritten = layout == H5D_CONTIGUOUS && H5Dget_offset(s->data) == HADDR_UNDEF;
+    if (layout == H5D_CHUNKED || layout == H5D_VIRTUAL || is_unwritten)
+        return THR_OK;
+    if (layout == H5D_LAYOUT_ERROR || stored % row != 0 || stored / row != reader->shape.n_rows)
+        return thr_fail(err, THR_ECORRUPT,
+                        "%s: the data set has %llu bytes, not those of %llu rows of %llu bytes: the file is damaged",
+                        reader->name, (unsigned long long)stored, (unsigned long long)reader->shape.n_rows,
+                        (unsigned long long)row);
+    return THR_OK;
+}
+
 static thr_status check_data(thr_reader *reader, thr_error *err) {
     hdf5_state *s = reader->state;
     hid_t type = H5Dget_type(s->data);
     thr_dtype dtype = type >= 0 ? dtype_of(type) : THR_DTYPE_NONE;
+    const size_t value_bytes = type >= 0 ? H5Tget_size(type) : 0;
     if (type >= 0)
         (void)H5Tclose(type);
     if (dtype == THR_DTYPE_NONE)
@@ -236,7 +264,7 @@ static thr_status check_data(thr_reader *reader, thr_error *err) {
                         reader->name, (unsigned long long)shape[0], (unsigned long long)n_dims, THR_MAX_DIMS);
     reader->shape =
         (thr_reader_shape){.n_rows = shape[0], .n_dims = (uint32_t)n_dims, .dtype = dtype, .seekable = true};
-    return THR_OK;
+    return check_bytes(reader, value_bytes, err);
 }
 
 thr_status thr_hdf5_open(thr_reader *reader, const thr_source *source, thr_error *err) {

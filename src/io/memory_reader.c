@@ -63,18 +63,19 @@ static void matrix_close(thr_reader *reader) {
 thr_status thr_reader_from_matrix(thr_context *context, const thr_matrix *rows, thr_reader **reader, thr_error *err) {
     static const thr_reader_ops ops = {.next = matrix_next, .seek = matrix_seek, .close = matrix_close};
     *reader = NULL;
-    THR_TRY(check_dims("memory", rows->n_dims, err));
+    THR_TRY(check_dims("vectors", rows->n_dims, err));
     size_t value = thr_dtype_size(rows->dtype), bytes = 0;
     if (value == 0)
-        return thr_fail(err, THR_EINVAL, "memory: %d is no thr_dtype", (int)rows->dtype);
+        return thr_fail(err, THR_EINVAL, "vectors: %d is no thr_dtype", (int)rows->dtype);
     if (rows->stride < rows->n_dims * value)
-        return thr_fail(err, THR_EINVAL, "memory: a stride of %zu bytes, but a row of %u %s is %zu", rows->stride,
+        return thr_fail(err, THR_EINVAL, "vectors: a stride of %zu bytes, but a row of %u %s is %zu", rows->stride,
                         rows->n_dims, thr_dtype_name(rows->dtype), rows->n_dims * value);
     if ((rows->n_rows != 0 && rows->data == NULL) || rows->n_rows > SIZE_MAX ||
         !thr_mul_size((size_t)rows->n_rows, rows->stride, &bytes))
-        return thr_fail(err, THR_EINVAL, "memory: %llu rows cannot be there", (unsigned long long)rows->n_rows);
+        return thr_fail(err, THR_EINVAL, "vectors: data is NULL, or %llu rows are too many",
+                        (unsigned long long)rows->n_rows);
     thr_reader_shape shape = {.n_rows = rows->n_rows, .n_dims = rows->n_dims, .dtype = rows->dtype, .seekable = true};
-    THR_TRY(make(context, "memory", &ops, shape, sizeof(matrix_state), reader, err));
+    THR_TRY(make(context, "vectors", &ops, shape, sizeof(matrix_state), reader, err));
     matrix_state *s = (*reader)->state;
     s->rows = *rows;
     return THR_OK;
@@ -109,12 +110,12 @@ thr_status thr_reader_from_function(thr_context *context, uint64_t n_rows, uint3
                                     thr_reader **reader, thr_error *err) {
     static const thr_reader_ops ops = {.next = function_next, .seek = function_seek, .close = function_close};
     *reader = NULL;
-    THR_TRY(check_dims("function", n_dims, err));
+    THR_TRY(check_dims("vectors", n_dims, err));
     if (fn == NULL)
         return thr_fail(err, THR_EINVAL, "function: there is none: give a function that writes rows");
     thr_reader_shape shape = {
         .n_rows = n_rows, .n_dims = n_dims, .dtype = THR_DTYPE_F32, .seekable = n_rows != THR_ROWS_UNKNOWN};
-    THR_TRY(make(context, "function", &ops, shape, sizeof(function_state), reader, err));
+    THR_TRY(make(context, "vectors", &ops, shape, sizeof(function_state), reader, err));
     function_state *s = (*reader)->state;
     s->fn = fn;
     s->user = user;

@@ -152,9 +152,9 @@ static thr_status parse_descr(const thr_reader *reader, const char *descr, thr_d
     static const struct {
         const char *code;
         thr_dtype dtype;
-    } known[] = {{"f4", THR_DTYPE_F32}, {"f2", THR_DTYPE_F16}, {"f8", THR_DTYPE_F64},
-                 {"u1", THR_DTYPE_U8},  {"i1", THR_DTYPE_I8},  {"i4", THR_DTYPE_I32},
-                 {"u4", THR_DTYPE_U32}, {"i8", THR_DTYPE_I64}, {"u8", THR_DTYPE_U64}};
+    } known[] = {{"f4", THR_DTYPE_F32}, {"f2", THR_DTYPE_F16}, {"f8", THR_DTYPE_F64}, {"u1", THR_DTYPE_U8},
+                 {"i1", THR_DTYPE_I8},  {"i4", THR_DTYPE_I32}, {"u4", THR_DTYPE_U32}, {"i8", THR_DTYPE_I64},
+                 {"u8", THR_DTYPE_U64}, {"b1", THR_DTYPE_U8}};
     if (strcmp(descr, "|O") == 0 || strcmp(descr, "O") == 0)
         return thr_fail(err, THR_EFORMAT,
                         "%s: the array holds Python objects: save numbers, "
@@ -177,7 +177,7 @@ static thr_status parse_descr(const thr_reader *reader, const char *descr, thr_d
     }
     return thr_fail(err, THR_EFORMAT,
                     "%s: numbers of type %s are not read: save them as "
-                    "numpy.save(file, array.astype(\"<f4\")); also known are f2 f8 u1 i1 i4 u4 i8 u8",
+                    "numpy.save(file, array.astype(\"<f4\")); also known are f2 f8 u1 i1 i4 u4 i8 u8 b1",
                     reader->name, descr);
 }
 

@@ -6,16 +6,19 @@
 #include "base/error.h"
 #include "io/endings.h"
 
-/* Large enough that system calls cost nothing beside the copy. */
-enum { BUFFER_BYTES = 4 << 20 };
+enum {
+    BUFFER_BYTES = 4 << 20, /* large enough that system calls cost nothing beside the copy */
+    LINE_BYTES = 1 << 20
+};
 
 thr_status thr_reader_make(thr_context *context, const char *name, thr_reader **reader, thr_error *err) {
     *reader = NULL;
     thr_reader *made = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a reader", err));
-    made->context = context;
+    made->context = thr_context_retain(context);
     made->stream.fd = -1;
     made->buffer_bytes = BUFFER_BYTES;
+    made->longest_line = LINE_BYTES;
     size_t length = strlen(name);
     thr_status status = thr_alloc(context, length + 1, 1, &made->name, "a file name", err);
     if (status != THR_OK) {
@@ -37,6 +40,8 @@ static thr_status open_any(thr_context *context, const char *name, const thr_ima
     const thr_ending *ending = NULL;
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_alloc(context, strlen(name) + 1, 1, &path, "a file name", err));
+    if (image == NULL)
+        THR_TRY_OUT(thr_ending_check_file(name, err));
     THR_TRY_OUT(thr_ending_find(name, path, &source, &ending, err));
     THR_TRY_OUT(thr_reader_make(context, name, &made, err));
     if (ending->by_name && (source.path == NULL || source.packing != THR_PACKING_NONE || image != NULL)) {
@@ -48,8 +53,7 @@ static thr_status open_any(thr_context *context, const char *name, const thr_ima
     if (image != NULL && image->buffer_bytes != 0)
         made->buffer_bytes = image->buffer_bytes;
     if (image != NULL)
-        THR_TRY_OUT(thr_stream_open_memory(context, image->data, image->size, image->sized, made->name, source.packing,
-                                           &made->stream, err));
+        THR_TRY_OUT(thr_stream_open_memory(context, image, made->name, source.packing, &made->stream, err));
     else if (!ending->by_name)
         THR_TRY_OUT(thr_stream_open(context, source.path, made->name, source.packing, &made->stream, err));
     if (made->stream.size == 0 && !ending->by_name) {
@@ -72,6 +76,45 @@ thr_status thr_reader_open(thr_context *context, const char *path, thr_reader **
 thr_status thr_reader_open_memory(thr_context *context, const char *name, const thr_image *image, thr_reader **reader,
                                   thr_error *err) {
     return open_any(context, name, image, reader, err);
+}
+
+/* A file whose name has no known ending, or standard input where path is NULL. */
+static thr_status open_plain_lines(thr_context *context, const char *path, thr_reader **reader, thr_error *err) {
+    const char *name = path != NULL ? path : "standard input";
+    size_t length = strlen(name);
+    thr_reader *made = NULL;
+    THR_TRY(thr_reader_make(context, name, &made, err));
+    const thr_packing packing = path != NULL ? thr_packing_cut(path, &length) : THR_PACKING_NONE;
+    thr_status status = thr_stream_open(context, path, made->name, packing, &made->stream, err);
+    if (status == THR_OK)
+        status = thr_text_open(made, NULL, err);
+    if (status != THR_OK) {
+        thr_reader_free(made);
+        return status;
+    }
+    made->may_be_empty = true;
+    *reader = made;
+    return THR_OK;
+}
+
+thr_status thr_reader_open_lines(thr_context *context, const char *path, size_t longest, thr_reader **reader,
+                                 thr_error *err) {
+    *reader = NULL;
+    if (path == NULL || strcmp(path, "-") == 0)
+        THR_TRY(open_plain_lines(context, NULL, reader, err));
+    else if (!thr_ending_is_known(path))
+        THR_TRY(open_plain_lines(context, path, reader, err));
+    else
+        THR_TRY(thr_reader_open(context, path, reader, err));
+    thr_reader *opened = *reader;
+    if (opened == NULL || opened->ops->next_line == NULL) {
+        thr_reader_free(opened);
+        *reader = NULL;
+        return thr_fail(err, THR_EINVAL, "%s: holds rows of numbers, not lines: give a text, a line each", path);
+    }
+    if (longest != 0)
+        opened->longest_line = longest;
+    return THR_OK;
 }
 
 thr_reader_shape thr_reader_get_shape(const thr_reader *reader) {
@@ -133,6 +176,8 @@ void thr_reader_free(thr_reader *reader) {
     if (reader->ops != NULL && reader->ops->close != NULL)
         reader->ops->close(reader);
     thr_stream_close(&reader->stream);
-    thr_release(reader->context, reader->name);
-    thr_release(reader->context, reader);
+    thr_context *context = reader->context;
+    thr_release(context, reader->name);
+    thr_release(context, reader);
+    thr_context_free(context);
 }

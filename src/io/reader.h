@@ -27,6 +27,8 @@ struct thr_reader {
     void *state;
     thr_reader_shape shape;
     size_t buffer_bytes; /* what a format should read at once */
+    size_t longest_line; /* of a text, in bytes; a longer one is refused */
+    bool may_be_empty;   /* a text without lines is no error */
     thr_status broken;   /* the failure after which no more rows are given; seeking mends it */
 };
 
@@ -47,14 +49,6 @@ thr_status thr_bin_open(thr_reader *reader, const thr_source *source, thr_error 
 thr_status thr_text_open(thr_reader *reader, const thr_source *source, thr_error *err);
 thr_status thr_column_open(thr_reader *reader, const thr_source *source, thr_error *err);
 thr_status thr_hdf5_open(thr_reader *reader, const thr_source *source, thr_error *err);
-
-/* A file's bytes in memory, which must live as long as the reader. */
-typedef struct thr_image {
-    const void *data;
-    size_t size;
-    bool sized;          /* read as a plain file; otherwise as a pipe */
-    size_t buffer_bytes; /* 0: the usual; less, so that small files fill the buffer several times */
-} thr_image;
 
 /* Open an image; the name's ending says what is in it. HDF5 is not read from memory. */
 thr_status thr_reader_open_memory(thr_context *context, const char *name, const thr_image *image, thr_reader **reader,

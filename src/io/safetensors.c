@@ -59,7 +59,7 @@ static thr_status take_metadata(thr_tensors *t, thr_json *json, thr_error *err) 
         THR_TRY(take_string(t, json, &pair.key, err));
         THR_TRY(thr_json_expect(json, ':', "a colon was expected", err));
         THR_TRY(take_string(t, json, &pair.value, err));
-        THR_TRY(thr_grow(t->context, &t->pairs, &t->pairs_capacity, t->n_pairs, t->n_pairs + 1, sizeof *t->pairs,
+        THR_TRY(thr_grow(t->context, &t->pairs, &t->pairs_capacity, t->n_pairs + 1, sizeof *t->pairs,
                          "metadata of tensors", err));
         t->pairs[t->n_pairs++] = pair;
     } while (thr_json_take(json, ','));
@@ -169,8 +169,8 @@ static thr_status take_tensor(thr_tensors *t, thr_json *json, const char *name, 
     thr_tensor tensor = {.name = name};
     THR_TRY(take_entry(t, json, &tensor, &entry, err));
     THR_TRY(place(t, &entry, &tensor, err));
-    THR_TRY(thr_grow(t->context, &t->tensors, &t->tensors_capacity, t->n_tensors, t->n_tensors + 1, sizeof *t->tensors,
-                     "tensors", err));
+    THR_TRY(
+        thr_grow(t->context, &t->tensors, &t->tensors_capacity, t->n_tensors + 1, sizeof *t->tensors, "tensors", err));
     t->tensors[t->n_tensors++] = tensor;
     return THR_OK;
 }
@@ -335,6 +335,10 @@ void thr_tensors_free(thr_tensors *tensors) {
     thr_release(tensors->context, tensors->pairs);
     thr_release(tensors->context, tensors->by_key);
     thr_release(tensors->context, tensors);
+}
+
+thr_status thr_tensors_check(const thr_tensors *tensors, thr_error *err) {
+    return tensors->map.fd < 0 ? THR_OK : thr_map_check(&tensors->map, tensors->name, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ what is there */

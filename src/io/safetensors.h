@@ -44,6 +44,9 @@ thr_status thr_tensors_open_memory(thr_context *context, const char *name, const
 
 void thr_tensors_free(thr_tensors *tensors);
 
+/* THR_ECHANGED when the file is not what it was when it was opened. Costs one fstat. */
+thr_status thr_tensors_check(const thr_tensors *tensors, thr_error *err);
+
 uint64_t thr_tensors_file_bytes(const thr_tensors *tensors); /* header and data */
 size_t thr_tensors_count(const thr_tensors *tensors);
 /* In the order of the header. */
@@ -52,6 +55,13 @@ const thr_tensor *thr_tensors_at(const thr_tensors *tensors, size_t i);
 const thr_tensor *thr_tensors_find(const thr_tensors *tensors, const char *name);
 /* A string of "__metadata__", NULL when there is none. */
 const char *thr_tensors_metadata(const thr_tensors *tensors, const char *key);
+
+/*
+ * THR_EEXIST when path names a file that is neither empty nor tensors with this key in their metadata. what is the
+ * expected kind, for the message: "a dual tower". Call it before long work.
+ */
+thr_status thr_tensors_check_place(thr_context *context, const char *path, const char *key, const char *what,
+                                   thr_error *err);
 
 /*
  * The same with what the caller expects: THR_EFORMAT naming the file, the tensor, and what it is instead. shape: n_axes

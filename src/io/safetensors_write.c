@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/out.h"
 #include "base/utf8.h"
 #include "io/json_text.h"
 #include "io/safetensors.h"
@@ -157,8 +158,19 @@ static size_t make_header(const thr_tensors_image *image, const uint64_t *places
     return (size_t)(to - header);
 }
 
+thr_status thr_tensors_check_place(thr_context *context, const char *path, const char *key, const char *what,
+                                   thr_error *err) {
+    thr_tensors *tensors = NULL;
+    if (thr_out_is_vacant(path))
+        return THR_OK;
+    const thr_status status = thr_tensors_open(context, path, &tensors, err);
+    const bool is_one = status == THR_OK && thr_tensors_metadata(tensors, key) != NULL;
+    thr_tensors_free(tensors);
+    return is_one || status == THR_ENOMEM ? status : thr_out_fail_other_kind(path, what, err);
+}
+
 thr_status thr_tensors_write(thr_context *context, const char *path, const thr_tensors_image *image, thr_error *err) {
-    thr_out file = {.fd = -1, .context = context};
+    thr_out file = {.context = NULL};
     uint64_t *places = NULL;
     const thr_tensor **in_order = NULL;
     char *header = NULL;

@@ -55,15 +55,15 @@ thr_status thr_stream_open(thr_context *context, const char *path, const char *n
     return start_decoder(stream, packing, err);
 }
 
-thr_status thr_stream_open_memory(thr_context *context, const void *data, size_t size, bool sized, const char *name,
-                                  thr_packing packing, thr_stream *stream, thr_error *err) {
+thr_status thr_stream_open_memory(thr_context *context, const thr_image *image, const char *name, thr_packing packing,
+                                  thr_stream *stream, thr_error *err) {
     *stream = (thr_stream){.context = context,
                            .name = name,
                            .fd = -1,
-                           .memory = data,
-                           .memory_size = size,
-                           .size = sized ? size : THR_SIZE_UNKNOWN,
-                           .seekable = sized};
+                           .memory = image->data,
+                           .memory_size = image->size,
+                           .size = image->sized ? image->size : THR_SIZE_UNKNOWN,
+                           .seekable = image->sized};
     return start_decoder(stream, packing, err);
 }
 
@@ -128,10 +128,16 @@ thr_status thr_stream_read(thr_stream *stream, void *out, size_t size, size_t *g
 }
 
 thr_status thr_stream_peek(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
-    uint64_t position = stream->position;
-    THR_TRY(thr_stream_read(stream, stream->peeked, size < THR_STREAM_PEEK_MAX ? size : THR_STREAM_PEEK_MAX, got, err));
-    stream->position = position;
-    stream->n_peeked = *got;
+    const uint64_t position = stream->position;
+    const size_t n = stream->n_peeked;
+    size = size < THR_STREAM_PEEK_MAX ? size : THR_STREAM_PEEK_MAX;
+    if (n < size) { /* read on behind what was peeked at before */
+        stream->n_peeked = 0;
+        THR_TRY(thr_stream_read(stream, stream->peeked + n, size - n, got, err));
+        stream->position = position;
+        stream->n_peeked = n + *got;
+    }
+    *got = size < stream->n_peeked ? size : stream->n_peeked;
     memcpy(out, stream->peeked, *got);
     return THR_OK;
 }

@@ -57,9 +57,17 @@ extern const thr_decoder thr_decoder_xz;
 thr_status thr_stream_open(thr_context *context, const char *path, const char *name, thr_packing packing,
                            thr_stream *stream, thr_error *err);
 
-/* The same over memory. sized: it behaves as a plain file; otherwise as a pipe. */
-thr_status thr_stream_open_memory(thr_context *context, const void *data, size_t size, bool sized, const char *name,
-                                  thr_packing packing, thr_stream *stream, thr_error *err);
+/* A file's bytes in memory, which must live as long as the reader. */
+typedef struct thr_image {
+    const void *data;
+    size_t size;
+    bool sized;          /* read as a plain file; otherwise as a pipe */
+    size_t buffer_bytes; /* 0: the usual; less, so that small files fill the buffer several times */
+} thr_image;
+
+/* The same over memory. */
+thr_status thr_stream_open_memory(thr_context *context, const thr_image *image, const char *name, thr_packing packing,
+                                  thr_stream *stream, thr_error *err);
 
 /* Fill out; *got is less than size only at the end. */
 thr_status thr_stream_read(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
@@ -67,7 +75,7 @@ thr_status thr_stream_read(thr_stream *stream, void *out, size_t size, size_t *g
 /* What is there without waiting for more: *got is 0 only at the end. */
 thr_status thr_stream_read_some(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
-/* Like thr_stream_read of at most THR_STREAM_PEEK_MAX bytes, which the next read gives again. Once, at the start. */
+/* Like thr_stream_read of at most THR_STREAM_PEEK_MAX bytes, which the next read gives again. At the start. */
 thr_status thr_stream_peek(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
 /* Read and drop count bytes; *skipped is less only at the end. */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "io/endings.h"
 #include "io/svmlight_extra.h"
 #include "io/svmlight_lines.h"
 #include "io/whole_lines.h"
@@ -82,7 +83,7 @@ static thr_status cut(reading *r, const char *chunk, size_t size, thr_error *err
     r->n_parts = 0;
     while (size != 0) {
         const size_t n = thr_whole_lines_cut(chunk, size, r->options.piece_bytes);
-        THR_TRY(thr_grow(r->context, &r->parts, &r->parts_capacity, r->n_parts, r->n_parts + 1, sizeof *r->parts,
+        THR_TRY(thr_grow(r->context, &r->parts, &r->parts_capacity, r->n_parts + 1, sizeof *r->parts,
                          "pieces of a text", err));
         r->parts[r->n_parts++] = (part){.text = chunk, .size = n};
         chunk += n;
@@ -100,8 +101,8 @@ static void run(reading *r, thr_svmlight_piece fn) {
 }
 
 static thr_status count_chunk(reading *r, thr_error *err) {
-    THR_TRY(thr_grow(r->context, &r->ranges, &r->ranges_capacity, r->n_ranges, r->n_ranges + r->n_parts,
-                     sizeof *r->ranges, "pieces of a text", err));
+    THR_TRY(thr_grow(r->context, &r->ranges, &r->ranges_capacity, r->n_ranges + r->n_parts, sizeof *r->ranges,
+                     "pieces of a text", err));
     r->n_ranges += r->n_parts;
     run(r, count_part);
     for (size_t i = 0; i < r->n_parts; i++) {
@@ -220,12 +221,14 @@ static thr_status take_side(reading *r, const char *path, thr_error *err) {
         THR_TRY_OUT(thr_alloc(r->context, r->total.first_row, sizeof *r->places.queries, &r->places.queries,
                               "queries of rows", err));
         THR_TRY_OUT(thr_svmlight_take_side(r->context, path, side, r->places.queries, r->total.first_row, err));
-    } else if (r->options.need_queries)
-        status =
-            thr_fail(err, THR_EFORMAT,
-                     "%s: none of %zu rows has a qid:N behind its label, and no .query file stands beside it: rows "
-                     "are ranked within queries",
-                     r->name, r->total.first_row);
+    } else if (r->options.need_queries) {
+        size_t length = strlen(r->name);
+        (void)thr_packing_cut(r->name, &length);
+        status = thr_fail(err, THR_EFORMAT,
+                          "%s: none of %zu rows has a qid:N behind its label, and there is no file %.*s.query: rows "
+                          "are ranked within queries",
+                          r->name, r->total.first_row, (int)length, r->name);
+    }
 out:
     thr_release(r->context, side);
     return status;
@@ -308,10 +311,9 @@ thr_status thr_svmlight_read(thr_context *context, const char *path, const thr_s
     /* A cache knows all that its file says; without queries it would not. */
     if (file == NULL || !r.options.write_cache || r.options.ignore_queries)
         return THR_OK;
-    const thr_status status = thr_svmlight_cache_write(context, path, &source, with_comments, out, err);
-    if (status != THR_OK)
-        thr_svmlight_free(out);
-    return status;
+    /* Nothing needs the cache: one that cannot be written is no reason to fail. */
+    (void)thr_svmlight_cache_write(context, path, &source, with_comments, out, &out->cache);
+    return THR_OK;
 }
 
 thr_status thr_svmlight_read_memory(thr_context *context, const char *name, const void *text, size_t size,

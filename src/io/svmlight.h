@@ -56,6 +56,7 @@ typedef struct thr_svmlight {
     const uint64_t *comment_starts; /* n_rows + 1; NULL: no row has a comment */
     const char *comments; /* what stands behind '#' and blanks, without blanks at its end; not NUL-terminated */
     bool from_cache;      /* the arrays lie in map and cannot be written; else they are the context's memory */
+    thr_error cache;      /* why the cache that was to be made was not; THR_OK: it was */
     thr_map map;
 } thr_svmlight;
 

@@ -6,12 +6,11 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/sections.h"
+#include "base/section_file.h"
 #include "io/svmlight_extra.h"
 
 enum { CACHE_FORMAT = 1 };
 
-static const uint8_t cache_magic[8] = {'T', 'H', 'R', 'S', 'V', 'M', 0, 1};
 static const char cache_ending[] = ".thr-cache";
 
 typedef enum cache_section {
@@ -26,6 +25,15 @@ typedef enum cache_section {
     CACHE_COMMENTS = 9,       /* bytes */
     CACHE_LAST = CACHE_COMMENTS
 } cache_section;
+
+/* Whatever is wrong with a cache, the file is read in its place: nobody sees a message. */
+static const thr_file_kind cache_kind = {.magic = {'T', 'H', 'R', 'S', 'V', 'M', 0, 1},
+                                         .oldest = CACHE_FORMAT,
+                                         .newest = CACHE_FORMAT,
+                                         .last = CACHE_LAST,
+                                         .foreign_status = THR_EFORMAT,
+                                         .foreign_text = "is no cache",
+                                         .remedy = "it is written anew"};
 
 /* Bits of has. */
 enum { HAS_QUERIES = 1, HAS_DENSE = 2, HAS_COMMENTS = 4, WITH_COMMENTS = 8 /* they were kept, should there be any */ };
@@ -122,7 +130,7 @@ static bool has_sane_numbers(const cache_header *h, uint64_t file_size) {
     return h->n_rows != 0 && h->n_rows <= THR_SVMLIGHT_MAX_ROWS && h->n_features <= THR_SVMLIGHT_MAX_INDEX &&
            h->n_values <= most && h->n_comment_bytes <= most && file_size <= most &&
            !__builtin_mul_overflow(h->n_rows, (uint64_t)h->n_features, &n_cells) &&
-           ((h->has & HAS_DENSE) == 0 || n_cells <= most) && (h->has & ~15u) == 0 && h->n_sections <= CACHE_LAST;
+           ((h->has & HAS_DENSE) == 0 || n_cells <= most) && (h->has & ~15u) == 0;
 }
 
 /* Every finite number has an exponent that is not all ones; written so that the compiler makes vectors of it. */
@@ -166,42 +174,39 @@ bool thr_svmlight_is_sound(const thr_svmlight *s, uint64_t n_comment_bytes) {
     return are_starts(s->starts, s->n_rows, s->n_values) && are_columns(s) && are_finite_floats(s->values, s->n_values);
 }
 
-/* The parts of a whole and right cache of this source; false for everything else. */
-static bool take_cache(const thr_map *map, const thr_svmlight_source *source, bool with_comments, thr_svmlight *out) {
-    const cache_header *h = (const void *)map->data;
-    if (map->size < sizeof *h || memcmp(h->magic, cache_magic, sizeof cache_magic) != 0 || h->version != CACHE_FORMAT ||
-        !has_sane_numbers(h, map->size))
+static bool parse_cache(const thr_map *map, thr_section_file *file, cache_header *h) {
+    if (thr_section_file_read(&cache_kind, "", map->data, map->size, file, NULL) != THR_OK)
         return false;
-    if (h->table_offset % THR_SECTION_ALIGN != 0 || h->table_offset + h->n_sections * sizeof(thr_section) != map->size)
+    memcpy(h, map->data, sizeof *h);
+    return has_sane_numbers(h, map->size) && thr_section_file_fit(file, cache_rule, h, NULL) == THR_OK;
+}
+
+bool thr_svmlight_cache_take(const thr_map *map, const thr_svmlight_source *source, bool with_comments,
+                             thr_svmlight *out) {
+    thr_section_file file;
+    cache_header h;
+    if (!parse_cache(map, &file, &h))
         return false;
-    const thr_section *table = (const void *)(map->data + h->table_offset);
-    if (thr_sections_checksum(h, table, h->n_sections) != h->checksum ||
-        !thr_sections_fit(table, h->n_sections, h->table_offset, CACHE_LAST, cache_rule, h))
-        return false;
-    const void *at[CACHE_LAST + 1] = {NULL};
-    for (uint32_t i = 0; i < h->n_sections; i++)
-        at[table[i].kind] = map->data + table[i].offset;
     thr_svmlight_source made_of;
-    memcpy(&made_of, at[CACHE_SOURCE], sizeof made_of);
+    memcpy(&made_of, thr_section_file_at(&file, CACHE_SOURCE), sizeof made_of);
     const bool same = made_of.size == source->size && made_of.mtime_ns == source->mtime_ns &&
                       made_of.side_size == source->side_size && made_of.side_mtime_ns == source->side_mtime_ns;
-    if (!same || (with_comments && (h->has & WITH_COMMENTS) == 0))
+    if (!same || (with_comments && (h.has & WITH_COMMENTS) == 0))
         return false;
-    for (uint32_t i = 0; i < h->n_sections; i++)
-        if (thr_checksum_of(map->data + table[i].offset, (size_t)table[i].size) != table[i].checksum)
-            return false;
-    *out = (thr_svmlight){.n_rows = (size_t)h->n_rows,
-                          .n_values = (size_t)h->n_values,
-                          .n_features = h->n_features,
-                          .labels = at[CACHE_LABELS],
-                          .queries = at[CACHE_QUERIES],
-                          .starts = at[CACHE_STARTS],
-                          .columns = at[CACHE_COLUMNS],
-                          .values = at[CACHE_VALUES],
-                          .dense = at[CACHE_DENSE],
-                          .comment_starts = at[CACHE_COMMENT_STARTS],
-                          .comments = at[CACHE_COMMENTS]};
-    if (!thr_svmlight_is_sound(out, h->n_comment_bytes))
+    if (!thr_section_file_is_whole(&file))
+        return false;
+    *out = (thr_svmlight){.n_rows = (size_t)h.n_rows,
+                          .n_values = (size_t)h.n_values,
+                          .n_features = h.n_features,
+                          .labels = thr_section_file_at(&file, CACHE_LABELS),
+                          .queries = thr_section_file_at(&file, CACHE_QUERIES),
+                          .starts = thr_section_file_at(&file, CACHE_STARTS),
+                          .columns = thr_section_file_at(&file, CACHE_COLUMNS),
+                          .values = thr_section_file_at(&file, CACHE_VALUES),
+                          .dense = thr_section_file_at(&file, CACHE_DENSE),
+                          .comment_starts = thr_section_file_at(&file, CACHE_COMMENT_STARTS),
+                          .comments = thr_section_file_at(&file, CACHE_COMMENTS)};
+    if (!thr_svmlight_is_sound(out, h.n_comment_bytes))
         return false;
     if (!with_comments)
         out->comment_starts = NULL;
@@ -220,7 +225,7 @@ thr_status thr_svmlight_cache_open(thr_context *context, const char *path, const
     thr_release(context, name);
     if (status != THR_OK) /* none, or none that can be read */
         return THR_OK;
-    *found = take_cache(&map, source, with_comments, out);
+    *found = thr_svmlight_cache_take(&map, source, with_comments, out);
     if (!*found) {
         thr_map_close(&map);
         *out = (thr_svmlight){.map = {.fd = -1}};
@@ -243,7 +248,7 @@ static thr_status write_all(thr_section_writer *writer, const thr_svmlight_sourc
                            .n_comment_bytes = s->comment_starts != NULL ? s->comment_starts[s->n_rows] : 0};
     header.has = (s->queries != NULL ? HAS_QUERIES : 0u) | (s->dense != NULL ? HAS_DENSE : 0u) |
                  (s->comment_starts != NULL ? HAS_COMMENTS : 0u) | (with_comments ? WITH_COMMENTS : 0u);
-    memcpy(header.magic, cache_magic, sizeof header.magic);
+    memcpy(header.magic, cache_kind.magic, sizeof header.magic);
     const void *const data[CACHE_LAST + 1] = {NULL,       source,    s->labels, s->queries,        s->starts,
                                               s->columns, s->values, s->dense,  s->comment_starts, s->comments};
     for (uint32_t kind = 1; kind <= CACHE_LAST; kind++) {
@@ -258,8 +263,11 @@ thr_status thr_svmlight_cache_write(thr_context *context, const char *path, cons
                                     bool with_comments, const thr_svmlight *svmlight, thr_error *err) {
     char *name = NULL;
     thr_section_writer writer;
+    writer.out = (thr_out){.context = NULL};
     THR_TRY(cache_name(context, path, &name, err));
-    thr_status status = thr_sections_open(context, name, &writer, err);
+    thr_status status = thr_out_check_kind(name, cache_kind.magic, sizeof cache_kind.magic, "such a cache", err);
+    if (status == THR_OK)
+        status = thr_sections_open(context, name, &writer, err);
     if (status == THR_OK)
         status = write_all(&writer, source, with_comments, svmlight, err);
     thr_sections_drop(&writer);

@@ -45,6 +45,10 @@ thr_status thr_svmlight_look(thr_context *context, const char *path, thr_svmligh
 thr_status thr_svmlight_cache_open(thr_context *context, const char *path, const thr_svmlight_source *source,
                                    bool with_comments, thr_svmlight *out, bool *found, thr_error *err);
 
+/* The arrays of a cache of any bytes: false for one that is not whole and right, or of another source. */
+bool thr_svmlight_cache_take(const thr_map *map, const thr_svmlight_source *source, bool with_comments,
+                             thr_svmlight *out);
+
 /* Write it; it appears when it is complete. with_comments: none was left out. THR_EIO; THR_ENOSPACE; THR_ENOMEM. */
 thr_status thr_svmlight_cache_write(thr_context *context, const char *path, const thr_svmlight_source *source,
                                     bool with_comments, const thr_svmlight *svmlight, thr_error *err);

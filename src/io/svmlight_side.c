@@ -2,7 +2,7 @@
 /* svmlight_side.c - FILE.query: how many rows in a row each query has. */
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/decimal.h"
 #include "base/error.h"
@@ -16,13 +16,14 @@ thr_status thr_svmlight_find_side(thr_context *context, const char *path, char *
     static const char *const endings[] = {".query", ".query.gz", ".query.xz"};
     size_t length = strlen(path);
     (void)thr_packing_cut(path, &length);
+    struct stat status;
     char *name = NULL;
     *side = NULL;
     THR_TRY(thr_alloc(context, length + sizeof ".query.gz", 1, &name, "a file name", err));
     memcpy(name, path, length);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0] && *side == NULL; i++) {
         memcpy(name + length, endings[i], strlen(endings[i]) + 1);
-        if (access(name, F_OK) == 0)
+        if (stat(name, &status) == 0 && S_ISREG(status.st_mode))
             *side = name;
     }
     if (*side == NULL)

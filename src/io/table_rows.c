@@ -14,7 +14,8 @@ struct thr_table {
     char *name;
     thr_stream stream;
     thr_fields fields;
-    uint64_t n_refused;
+    uint64_t n_refused, first_refused; /* the number of the first of them */
+    thr_row_kind refused_as;
     thr_status broken; /* the failure after which no more rows are given */
 };
 
@@ -22,8 +23,7 @@ struct thr_table {
 static thr_status start(thr_table *table, const thr_source *source, const thr_image *image, thr_error *err) {
     const bool limited = image != NULL && image->buffer_bytes != 0;
     if (image != NULL)
-        THR_TRY(thr_stream_open_memory(table->context, image->data, image->size, image->sized, table->name,
-                                       source->packing, &table->stream, err));
+        THR_TRY(thr_stream_open_memory(table->context, image, table->name, source->packing, &table->stream, err));
     else
         THR_TRY(thr_stream_open(table->context, source->path, table->name, source->packing, &table->stream, err));
     if (table->stream.size == 0)
@@ -56,6 +56,10 @@ static thr_status open_any(thr_context *context, const char *name, const thr_ima
     THR_TRY_OUT(thr_alloc(context, size, 1, &made->name, "a file name", err));
     memcpy(made->name, name, size);
     THR_TRY_OUT(thr_alloc(context, size, 1, &path, "a file name", err));
+    if (image == NULL)
+        THR_TRY_OUT(thr_ending_check_file(name, err));
+    if (!thr_ending_is_known(name))
+        THR_TRY_OUT(thr_ending_refuse(name, THR_ENDINGS_TABLES, "", err));
     THR_TRY_OUT(thr_ending_find(made->name, path, &source, &ending, err));
     THR_TRY_OUT(check_name(made->name, &source, ending, err));
     THR_TRY_OUT(start(made, &source, image, err));
@@ -86,7 +90,10 @@ thr_status thr_table_next(thr_table *table, const thr_field **fields, size_t *n_
         table->broken = thr_fields_next(&table->fields, &kind, err);
         if (table->broken != THR_OK)
             return table->broken;
-        table->n_refused += kind == THR_ROW_LONG || kind == THR_ROW_NUL;
+        if ((kind == THR_ROW_LONG || kind == THR_ROW_NUL) && table->n_refused++ == 0) {
+            table->first_refused = table->fields.row;
+            table->refused_as = kind;
+        }
     } while (kind == THR_ROW_LONG || kind == THR_ROW_NUL);
     if (kind == THR_ROW_GIVEN) {
         *fields = table->fields.fields;
@@ -100,9 +107,15 @@ thr_status thr_table_next_whole(thr_table *table, thr_progress *progress, const 
     enum { PROGRESS_ROWS = 1024 };
     THR_TRY(thr_table_next(table, fields, n_fields, err));
     const uint64_t row = table->fields.row;
+    if (table->n_refused != 0 && table->refused_as == THR_ROW_NUL)
+        return thr_fail(err, THR_EFORMAT,
+                        "%s: line %" PRIu64 " holds a NUL byte: convert the text to UTF-8 (UTF-16 has such bytes)",
+                        table->name, table->first_refused);
     if (table->n_refused != 0)
-        return thr_fail(err, THR_EFORMAT, "%s: a line before line %" PRIu64 " is longer than %d bytes or has a NUL",
-                        table->name, row + (*n_fields == 0), THR_TABLE_ROW_MAX);
+        return thr_fail(err, THR_EFORMAT,
+                        "%s: line %" PRIu64 " is longer than %d bytes: shorten it, or look for a quote that is not "
+                        "closed",
+                        table->name, table->first_refused, THR_TABLE_ROW_MAX);
     if (*n_fields == 0)
         return thr_progress_end(progress, row, err);
     return row % PROGRESS_ROWS == 0 ? thr_progress_step(progress, row, err) : THR_OK;

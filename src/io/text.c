@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "io/reader.h"
 
-enum { LINE_MAX_BYTES = 1 << 20, BUFFER_BYTES = 256 << 10 };
+enum { BUFFER_BYTES = 256 << 10 };
 
 /*
  * buffer[start, end) has been read and not given out yet; before scanned it has no newline. The buffer's last byte is
@@ -23,7 +23,7 @@ typedef struct text_state {
 static thr_status fill(thr_reader *reader, thr_error *err) {
     text_state *s = reader->state;
     if (s->end + 1 == s->capacity && s->start == 0)
-        THR_TRY(thr_grow(reader->context, &s->buffer, &s->capacity, s->end, 2 * s->capacity, 1, "a long line", err));
+        THR_TRY(thr_grow(reader->context, &s->buffer, &s->capacity, 2 * s->capacity, 1, "a long line", err));
     if (s->end + 1 == s->capacity) {
         memmove(s->buffer, s->buffer + s->start, s->end - s->start);
         s->end -= s->start;
@@ -37,6 +37,15 @@ static thr_status fill(thr_reader *reader, thr_error *err) {
     return THR_OK;
 }
 
+/* A byte order mark is no part of the first line: its length, if the file begins with one. */
+static size_t mark_length(const text_state *s) {
+    static const char mark[] = "\xef\xbb\xbf";
+    const size_t length = sizeof mark - 1;
+    return s->start_offset == 0 && s->end - s->start >= length && memcmp(s->buffer + s->start, mark, length) == 0
+               ? length
+               : 0;
+}
+
 /* The line's bytes without its end, from start on. */
 static thr_status give(thr_reader *reader, size_t size, size_t length, const char **line, size_t *length_out,
                        thr_error *err) {
@@ -48,10 +57,7 @@ static thr_status give(thr_reader *reader, size_t size, size_t length, const cha
             err, THR_EFORMAT,
             "%s: line %llu holds a NUL byte at byte %llu: convert the text to UTF-8 (UTF-16 has such bytes)",
             reader->name, (unsigned long long)s->line, (unsigned long long)(s->start_offset + (uint64_t)(nul - text)));
-    static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark is no part of the first line */
-    const size_t lead = s->start_offset == 0 && length >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0
-                            ? sizeof mark - 1
-                            : 0;
+    const size_t lead = mark_length(s);
     text[length] = '\0';
     *line = text + lead;
     *length_out = length - lead;
@@ -69,22 +75,21 @@ static thr_status text_next_line(thr_reader *reader, const char **line, size_t *
         end = memchr(s->buffer + s->scanned, '\n', s->end - s->scanned);
         s->scanned = s->end;
         /* One byte more than the longest line may be its \r. */
-        if (end != NULL || s->ended || s->end - s->start > LINE_MAX_BYTES + 1)
+        if (end != NULL || s->ended || s->end - s->start > reader->longest_line + mark_length(s) + 1)
             break;
         THR_TRY(fill(reader, err));
     }
     size_t size = (end != NULL ? (size_t)(end - s->buffer) : s->end) - s->start;
     size_t length = end != NULL && size != 0 && end[-1] == '\r' ? size - 1 : size;
     if (end == NULL && size == 0) {
-        if (reader->stream.position == 0)
+        if (reader->stream.position == 0 && !reader->may_be_empty)
             return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", reader->name);
         return THR_OK;
     }
-    if (length > LINE_MAX_BYTES)
+    if (length > reader->longest_line + mark_length(s))
         return thr_fail(
-            err, THR_EFORMAT,
-            "%s: line %llu, at byte %llu, is longer than %d bytes: is it really a text of one token a line?",
-            reader->name, (unsigned long long)s->line, (unsigned long long)s->start_offset, LINE_MAX_BYTES);
+            err, THR_EFORMAT, "%s: line %llu, at byte %llu, is longer than %zu bytes: is it really a text of lines?",
+            reader->name, (unsigned long long)s->line, (unsigned long long)s->start_offset, reader->longest_line);
     return give(reader, end != NULL ? size + 1 : size, length, line, length_out, err);
 }
 

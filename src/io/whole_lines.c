@@ -40,8 +40,7 @@ static thr_status keep(thr_whole_lines *lines, size_t most, thr_error *err) {
             lines->size = 0;
             return THR_OK;
         }
-        THR_TRY(
-            thr_grow(lines->context, &lines->kept, &capacity, lines->size, lines->size + KEEP_BYTES, 1, "a text", err));
+        THR_TRY(thr_grow(lines->context, &lines->kept, &capacity, lines->size + KEEP_BYTES, 1, "a text", err));
         THR_TRY(thr_stream_read(&lines->stream, lines->kept + lines->size, capacity - lines->size, &got, err));
     }
     lines->text = lines->kept;
@@ -109,8 +108,7 @@ static thr_status next_unpacked(thr_whole_lines *lines, const char **chunk, size
     size_t wanted = lines->chunk_bytes;
     for (;;) {
         size_t got = 0;
-        THR_TRY(
-            thr_grow(lines->context, &lines->buffer, &lines->capacity, lines->end, wanted, 1, "unpacked text", err));
+        THR_TRY(thr_grow(lines->context, &lines->buffer, &lines->capacity, wanted, 1, "unpacked text", err));
         if (lines->end < wanted)
             THR_TRY(thr_stream_read(&lines->stream, lines->buffer + lines->end, wanted - lines->end, &got, err));
         lines->end += got;

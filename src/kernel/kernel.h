@@ -155,20 +155,25 @@ typedef void (*thr_screen_distances_kernel)(uint64_t *masks, const uint32_t *dis
 typedef uint64_t (*thr_screen_cosine_kernel)(float *scores, const uint32_t *distances, const uint32_t *squares,
                                              int32_t total, float threshold);
 
+/* What a query makes of distances. */
+typedef struct thr_score_line {
+    int32_t total;
+    float gain, weight, threshold;
+} thr_score_line;
+
 /*
  * scores[i] = ((float)(total - 2 distances[i]) * factors[i]) * gain - offsets[i] * weight for one block (offsets NULL:
  * 0); returns bits scores[i] >= threshold.
  */
 typedef uint64_t (*thr_screen_factors_kernel)(float *scores, const uint32_t *distances, const float *factors,
-                                              const float *offsets, int32_t total, float gain, float weight,
-                                              float threshold);
+                                              const float *offsets, const thr_score_line *line);
 
 /*
  * The same for nested codes, whose numbers are bfloat16, the upper halves of float32: numbers[i] is an item's factor,
  * or with offsets numbers[2 i] its factor and numbers[2 i + 1] its offset.
  */
 typedef uint64_t (*thr_screen_leads_kernel)(float *scores, const uint32_t *distances, const uint16_t *numbers,
-                                            bool offsets, int32_t total, float gain, float weight, float threshold);
+                                            bool offsets, const thr_score_line *line);
 
 /*
  * One item's planes behind the leading ones (nested.h) against a query of odd 7-bit integers y_d: sum of v_d y_d with

@@ -11,10 +11,15 @@
     X(screen_sums, thr_screen_sums_kernel)                                                                             \
     X(screen_values, thr_screen_values_kernel)
 
-/* sums[i] += weights[b], for i < 256 and every b < n with bit i % 8 of bitmaps[b][i / 8]. No sum overflows. */
+/* Sums wrap around, as vectors' do: those of sound lists stay within 32 bits, those of damaged ones may not. */
+static inline int32_t thr_add_wrapping(int32_t sum, int32_t weight) {
+    return (int32_t)((uint32_t)sum + (uint32_t)weight);
+}
+
+/* sums[i] += weights[b], for i < 256 and every b < n with bit i % 8 of bitmaps[b][i / 8], wrapping around. */
 typedef void (*thr_add_bitmaps_kernel)(int32_t *sums, const uint8_t *const *bitmaps, const int32_t *weights, size_t n);
 
-/* sums[i] += weight, for i < n. No sum overflows. */
+/* sums[i] += weight, for i < n, wrapping around. */
 typedef void (*thr_add_run_kernel)(int32_t *sums, size_t n, int32_t weight);
 
 /* Bit i: sums[i] >= least, for i < 64. */

@@ -222,26 +222,26 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
 }
 
 static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
-                               int32_t total, float gain, float weight, float threshold) {
+                               const thr_score_line *line) {
+    const thr_score_line l = *line; /* which stores of scores cannot change */
     uint64_t mask = 0;
     for (size_t i = 0; i < ITEMS; i++) {
-        scores[i] = ((float)product_of(total, distances[i]) * factors[i]) * gain;
+        scores[i] = ((float)product_of(l.total, distances[i]) * factors[i]) * l.gain;
         if (offsets != NULL)
-            scores[i] -= offsets[i] * weight;
-        mask |= (uint64_t)(scores[i] >= threshold) << i;
+            scores[i] -= offsets[i] * l.weight;
+        mask |= (uint64_t)(scores[i] >= l.threshold) << i;
     }
     return mask;
 }
 
 static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
-                             int32_t total, float gain, float weight, float threshold) {
+                             const thr_score_line *line) {
     float wide_factors[ITEMS], wide_offsets[ITEMS];
     for (size_t i = 0; i < ITEMS; i++) {
         wide_factors[i] = thr_bf16_to_f32(numbers[offsets ? 2 * i : i]);
         wide_offsets[i] = offsets ? thr_bf16_to_f32(numbers[2 * i + 1]) : 0;
     }
-    return screen_factors(scores, distances, wide_factors, offsets ? wide_offsets : NULL, total, gain, weight,
-                          threshold);
+    return screen_factors(scores, distances, wide_factors, offsets ? wide_offsets : NULL, line);
 }
 
 static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,

@@ -6,12 +6,12 @@ static void add_bitmaps(int32_t *sums, const uint8_t *const *bitmaps, const int3
     for (size_t b = 0; b < n; b++)
         for (size_t i = 0; i < 256; i++)
             if ((bitmaps[b][i / 8] >> i % 8 & 1) != 0)
-                sums[i] += weights[b];
+                sums[i] = thr_add_wrapping(sums[i], weights[b]);
 }
 
 static void add_run(int32_t *sums, size_t n, int32_t weight) {
     for (size_t i = 0; i < n; i++)
-        sums[i] += weight;
+        sums[i] = thr_add_wrapping(sums[i], weight);
 }
 
 static uint64_t screen_sums(const int32_t *sums, int32_t least) {

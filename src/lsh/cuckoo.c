@@ -47,11 +47,13 @@ static bool fill(thr_cuckoo *table, thr_cuckoo_slot *slots, const thr_cuckoo_slo
     return true;
 }
 
-thr_status thr_cuckoo_build(thr_context *context, const thr_cuckoo_slot *spans, size_t n, uint32_t n_slots,
-                            uint64_t seed, thr_cuckoo_slot **slots, thr_cuckoo *table, thr_error *err) {
+thr_status thr_cuckoo_build(thr_context *context, const thr_cuckoo_slot *spans, size_t n, thr_cuckoo_slot **slots,
+                            thr_cuckoo *table, thr_error *err) {
+    const uint32_t n_slots = table->n_slots;
+    uint64_t seed = table->seed;
     *slots = NULL;
     THR_TRY(thr_alloc(context, (size_t)n_slots + THR_CUCKOO_STASH, sizeof **slots, slots, "a hash table", err));
-    *table = (thr_cuckoo){.slots = *slots, .n_slots = n_slots};
+    table->slots = *slots;
     for (uint32_t i = 0; i < 2 * THR_CUCKOO_SEEDS; i++) {
         table->seed = thr_rng_next(&seed);
         if (fill(table, *slots, spans, n, i < THR_CUCKOO_SEEDS ? 0 : THR_CUCKOO_STASH))

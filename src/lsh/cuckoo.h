@@ -21,13 +21,13 @@ _Static_assert(sizeof(thr_cuckoo_slot) == 16, "as it stands in files");
 uint32_t thr_cuckoo_room(size_t n);
 
 /*
- * Build a table of n spans of different keys in n_slots slots (1 at least), in memory that the caller frees: *slots.
- * THR_CUCKOO_SEEDS seeds from seed on are tried without a stash, then as many with one.
+ * Build a table of n spans of different keys in table->n_slots slots (1 at least), in memory that the caller frees:
+ * *slots. THR_CUCKOO_SEEDS seeds from table->seed on are tried without a stash, then as many with one.
  *
  * Returns THR_OK; THR_EUNSUPPORTED when none of them gives every key a place (err has the numbers); THR_ENOMEM. *slots
  * is NULL after an error.
  */
-thr_status thr_cuckoo_build(thr_context *context, const thr_cuckoo_slot *spans, size_t n, uint32_t n_slots,
-                            uint64_t seed, thr_cuckoo_slot **slots, thr_cuckoo *table, thr_error *err);
+thr_status thr_cuckoo_build(thr_context *context, const thr_cuckoo_slot *spans, size_t n, thr_cuckoo_slot **slots,
+                            thr_cuckoo *table, thr_error *err);
 
 #endif

@@ -10,54 +10,59 @@ enum { AHEAD = 8 }; /* bands whose slots are being fetched while one's words are
 
 /* ------------------------------------------------------------------------------------------------ build */
 
-typedef struct spans {
-    thr_cuckoo_slot *items;
-    size_t n, capacity;
-} spans;
+typedef struct building {
+    thr_context *context;
+    const uint32_t *codes;
+    uint32_t n_words, n_bands;
+    uint32_t *words; /* of all bands */
+    thr_keyed *keyed;
+    thr_cuckoo_slot *spans; /* so far */
+    size_t n_spans, spans_capacity;
+} building;
 
 /* A band's words in order of their codes, and a span for each of these. */
-static thr_status sort_band(thr_context *context, const uint32_t *codes, uint32_t n_words, uint32_t n_bands,
-                            uint32_t band, thr_keyed *keyed, uint32_t *words, spans *all, thr_error *err) {
+static thr_status sort_band(building *b, uint32_t band, thr_error *err) {
+    const uint32_t n_words = b->n_words;
     for (uint32_t w = 0; w < n_words; w++)
-        keyed[w] = (thr_keyed){codes[(size_t)w * n_bands + band], w};
-    THR_TRY(thr_radix_sort(context, keyed, n_words, err));
-    uint32_t *out = words + (size_t)band * n_words;
+        b->keyed[w] = (thr_keyed){b->codes[(size_t)w * b->n_bands + band], w};
+    THR_TRY(thr_radix_sort(b->context, b->keyed, n_words, err));
+    uint32_t *out = b->words + (size_t)band * n_words;
     for (uint32_t i = 0; i < n_words; i++) {
-        out[i] = (uint32_t)keyed[i].row;
-        if (i == 0 || keyed[i].key != keyed[i - 1].key) {
-            THR_TRY(thr_grow(context, &all->items, &all->capacity, all->n, all->n + 1, sizeof *all->items, "band codes",
+        out[i] = (uint32_t)b->keyed[i].row;
+        if (i == 0 || b->keyed[i].key != b->keyed[i - 1].key) {
+            THR_TRY(thr_grow(b->context, &b->spans, &b->spans_capacity, b->n_spans + 1, sizeof *b->spans, "band codes",
                              err));
-            all->items[all->n++] = (thr_cuckoo_slot){band, (uint32_t)keyed[i].key, band * n_words + i, 0};
+            b->spans[b->n_spans++] = (thr_cuckoo_slot){band, (uint32_t)b->keyed[i].key, band * n_words + i, 0};
         }
-        all->items[all->n - 1].n++;
+        b->spans[b->n_spans - 1].n++;
     }
     return THR_OK;
 }
 
-thr_status thr_lsh_build(thr_context *context, const uint32_t *codes, uint32_t n_words, uint32_t n_bands, uint64_t seed,
+thr_status thr_lsh_build(thr_context *context, const uint32_t *codes, const thr_lsh_shape *shape,
                          thr_lsh_memory *memory, thr_lsh *lsh, thr_error *err) {
-    thr_keyed *keyed = NULL;
-    spans all = {NULL, 0, 0};
+    building b = {.context = context, .codes = codes, .n_words = shape->n_words, .n_bands = shape->n_bands};
     thr_status status = THR_OK;
     *memory = (thr_lsh_memory){NULL, NULL};
-    *lsh = (thr_lsh){.n_words = n_words, .n_bands = n_bands};
-    const uint64_t n = (uint64_t)n_words * n_bands;
+    *lsh = (thr_lsh){.n_words = b.n_words, .n_bands = b.n_bands};
+    const uint64_t n = (uint64_t)b.n_words * b.n_bands;
     if (n == 0 || n > UINT32_MAX)
         return thr_fail(err, THR_EDIM,
                         "%" PRIu32 " words in %" PRIu32 " bands: lists have 1 to %" PRIu32 " words in all bands",
-                        n_words, n_bands, UINT32_MAX);
+                        b.n_words, b.n_bands, UINT32_MAX);
     THR_TRY_OUT(thr_alloc(context, (size_t)n, sizeof *memory->words, &memory->words, "lists of words", err));
-    THR_TRY_OUT(thr_alloc(context, n_words, sizeof *keyed, &keyed, "words to sort", err));
-    for (uint32_t band = 0; band < n_bands; band++)
-        THR_TRY_OUT(sort_band(context, codes, n_words, n_bands, band, keyed, memory->words, &all, err));
-    const uint32_t n_slots = thr_cuckoo_room(all.n);
-    if (n_slots == 0)
-        THR_TRY_OUT(thr_fail(err, THR_EDIM, "%zu band codes are too many for a hash table: take fewer bands", all.n));
-    THR_TRY_OUT(thr_cuckoo_build(context, all.items, all.n, n_slots, seed, &memory->slots, &lsh->table, err));
-    lsh->words = memory->words;
+    THR_TRY_OUT(thr_alloc(context, b.n_words, sizeof *b.keyed, &b.keyed, "words to sort", err));
+    lsh->words = b.words = memory->words;
+    for (uint32_t band = 0; band < b.n_bands; band++)
+        THR_TRY_OUT(sort_band(&b, band, err));
+    lsh->table = (thr_cuckoo){.n_slots = thr_cuckoo_room(b.n_spans), .seed = shape->seed};
+    if (lsh->table.n_slots == 0)
+        THR_TRY_OUT(
+            thr_fail(err, THR_EDIM, "%zu band codes are too many for a hash table: take fewer bands", b.n_spans));
+    THR_TRY_OUT(thr_cuckoo_build(context, b.spans, b.n_spans, &memory->slots, &lsh->table, err));
 out:
-    thr_release(context, all.items);
-    thr_release(context, keyed);
+    thr_release(context, b.spans);
+    thr_release(context, b.keyed);
     return status;
 }
 

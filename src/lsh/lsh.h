@@ -25,11 +25,16 @@ typedef struct thr_lsh_memory {
     uint32_t *words;
 } thr_lsh_memory;
 
+typedef struct thr_lsh_shape {
+    uint32_t n_words, n_bands;
+    uint64_t seed; /* of the table's hashes */
+} thr_lsh_shape;
+
 /*
  * Of words' codes: codes[w * n_bands + band]. THR_EDIM for no words, no bands, or 2^32 words in all bands and more;
  * THR_EUNSUPPORTED as thr_cuckoo_build; THR_ENOMEM. *memory is to be freed in either case.
  */
-thr_status thr_lsh_build(thr_context *context, const uint32_t *codes, uint32_t n_words, uint32_t n_bands, uint64_t seed,
+thr_status thr_lsh_build(thr_context *context, const uint32_t *codes, const thr_lsh_shape *shape,
                          thr_lsh_memory *memory, thr_lsh *lsh, thr_error *err);
 void thr_lsh_free(thr_context *context, thr_lsh_memory *memory);
 

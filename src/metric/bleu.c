@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/number_text.h"
 #include "metric/bleu_room.h"
 
 static const double USUAL_FLOOR = 0.1, USUAL_K = 1;
@@ -34,10 +35,12 @@ thr_status thr_bleu_signature(const thr_bleu_options *options, size_t n_referenc
                               char signature[THR_BLEU_SIGNATURE_SIZE], thr_error *err) {
     static const char *const names[] = {"exp", "none", "floor", "add-k"};
     thr_bleu_options o;
-    char value[40] = "";
+    char number[32], value[40] = "";
     THR_TRY(take_options(options, &o, err));
-    if (o.smoothing == THR_BLEU_SMOOTHING_FLOOR || o.smoothing == THR_BLEU_SMOOTHING_ADD_K)
-        (void)snprintf(value, sizeof value, o.smoothing_value < 1e15 ? "[%.2f]" : "[%g]", o.smoothing_value);
+    if (o.smoothing == THR_BLEU_SMOOTHING_FLOOR || o.smoothing == THR_BLEU_SMOOTHING_ADD_K) {
+        (void)thr_number_text(number, sizeof number, o.smoothing_value < 1e15 ? "%.2f" : "%g", o.smoothing_value);
+        (void)snprintf(value, sizeof value, "[%s]", number);
+    }
     (void)snprintf(
         signature, THR_BLEU_SIGNATURE_SIZE, "nrefs:%zu|case:%s|eff:%s|tok:%s|smooth:%s%s|version:thresher-%s",
         n_references, o.lower_case ? "lc" : "mixed", o.effective_order ? "yes" : "no",

@@ -33,45 +33,46 @@ static size_t count_common(const uint64_t *a, size_t n_a, const uint64_t *b, siz
 }
 
 /* The first k true ids, then those that tie with the k-th and so might have stood in its place; their number. */
-static size_t copy_truth(const uint64_t *truth, const float *scores, size_t stride, size_t k, uint64_t *out) {
+static size_t copy_truth(const uint64_t *truth, const float *scores, size_t n_columns, size_t k, uint64_t *out) {
     size_t n = 0;
     for (; n < k; n++)
         out[n] = truth[n];
     if (scores != NULL && truth[k - 1] != THR_NO_ID)
-        for (size_t i = k; i < stride; i++)
+        for (size_t i = k; i < n_columns; i++)
             if (scores[i] == scores[k - 1])
                 out[n++] = truth[i];
     return n;
 }
 
-thr_status thr_recall(const uint64_t *truth, const float *truth_scores, size_t truth_stride, const uint64_t *result,
-                      size_t result_stride, size_t n_queries, size_t k, double *recall, thr_error *err) {
+thr_status thr_recall(const thr_recall_rows *truth, const thr_recall_rows *result, size_t n_queries, size_t k,
+                      double *recall, thr_error *err) {
+    const size_t n_columns = truth->n_columns;
     if (k == 0 || n_queries == 0)
         return thr_fail(err, THR_EINVAL, "recall@%zu of %zu queries: both must be at least 1", k, n_queries);
-    if (truth_stride < k || result_stride < k)
+    if (n_columns < k || result->n_columns < k)
         return thr_fail(err, THR_EINVAL, "recall@%zu needs %zu ids a query: the truth has %zu, the result %zu", k, k,
-                        truth_stride, result_stride);
-    uint64_t *true_ids = truth_stride <= SIZE_MAX / 8 ? malloc(truth_stride * sizeof *true_ids) : NULL;
+                        n_columns, result->n_columns);
+    uint64_t *true_ids = n_columns <= SIZE_MAX / 8 ? malloc(n_columns * sizeof *true_ids) : NULL;
     uint64_t *result_ids = k <= SIZE_MAX / 8 ? malloc(k * sizeof *result_ids) : NULL;
     thr_status status = THR_OK;
     if (true_ids == NULL || result_ids == NULL) {
-        status = thr_fail(err, THR_ENOMEM, "no memory for recall of %zu ids a query", truth_stride);
+        status = thr_fail(err, THR_ENOMEM, "no memory for recall of %zu ids a query", n_columns);
         goto out;
     }
 
     double sum = 0;
     size_t judged = 0; /* a query with no true id at all says nothing */
     for (size_t q = 0; q < n_queries; q++) {
-        const uint64_t *truth_row = truth + q * truth_stride;
-        const float *scores_row = truth_scores != NULL ? truth_scores + q * truth_stride : NULL;
-        size_t n_true = copy_truth(truth_row, NULL, truth_stride, k, true_ids);
+        const uint64_t *truth_row = truth->ids + q * n_columns;
+        const float *scores_row = truth->scores != NULL ? truth->scores + q * n_columns : NULL;
+        size_t n_true = copy_truth(truth_row, NULL, n_columns, k, true_ids);
         n_true = sort_unique(true_ids, n_true);
         if (n_true == 0)
             continue;
-        size_t n_accepted = copy_truth(truth_row, scores_row, truth_stride, k, true_ids);
+        size_t n_accepted = copy_truth(truth_row, scores_row, n_columns, k, true_ids);
         n_accepted = sort_unique(true_ids, n_accepted);
         for (size_t i = 0; i < k; i++)
-            result_ids[i] = result[q * result_stride + i];
+            result_ids[i] = result->ids[q * result->n_columns + i];
         size_t n_result = sort_unique(result_ids, k);
         size_t found = count_common(true_ids, n_accepted, result_ids, n_result);
         sum += (double)(found < n_true ? found : n_true) / (double)n_true;

@@ -50,15 +50,13 @@ static thr_status make_room(thr_context *context, const thr_bags *bags, size_t n
                             thr_error *err) {
     const size_t n_entries = bags->offsets[bags->n_bags];
     const size_t n_rows = n_entries < n_table_rows ? n_entries : n_table_rows, old = t->counts_capacity;
-    THR_TRY(thr_grow(context, &t->rows, &t->rows_capacity, 0, n_rows, sizeof *t->rows, "touched rows", err));
-    THR_TRY(
-        thr_grow(context, &t->offsets, &t->offsets_capacity, 0, n_rows + 2, sizeof *t->offsets, "touched rows", err));
-    THR_TRY(thr_grow(context, &t->bags, &t->bags_capacity, 0, n_entries, sizeof *t->bags, "transposed bags", err));
+    THR_TRY(thr_grow(context, &t->rows, &t->rows_capacity, n_rows, sizeof *t->rows, "touched rows", err));
+    THR_TRY(thr_grow(context, &t->offsets, &t->offsets_capacity, n_rows + 2, sizeof *t->offsets, "touched rows", err));
+    THR_TRY(thr_grow(context, &t->bags, &t->bags_capacity, n_entries, sizeof *t->bags, "transposed bags", err));
     if (bags->weights != NULL)
-        THR_TRY(thr_grow(context, &t->weights, &t->weights_capacity, 0, n_entries, sizeof *t->weights,
-                         "transposed bags", err));
-    THR_TRY(thr_grow(context, &t->counts, &t->counts_capacity, old, n_table_rows, sizeof *t->counts, "counts of rows",
-                     err));
+        THR_TRY(thr_grow(context, &t->weights, &t->weights_capacity, n_entries, sizeof *t->weights, "transposed bags",
+                         err));
+    THR_TRY(thr_grow(context, &t->counts, &t->counts_capacity, n_table_rows, sizeof *t->counts, "counts of rows", err));
     memset(t->counts + old, 0, (t->counts_capacity - old) * sizeof *t->counts);
     return THR_OK;
 }
@@ -158,19 +156,18 @@ static void step_rows(void *arg, size_t piece, uint32_t worker) {
 }
 
 thr_status thr_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,
-                             size_t n_columns, const thr_optimiser *optimiser, float *table, float *const slots[2],
-                             thr_error *err) {
+                             const thr_optimiser *optimiser, const thr_bags_table *table, thr_error *err) {
     steps s = {.pass = thr_optimiser_start(context->kernels, optimiser),
                .rows = thr_bags_of_rows(transposed),
                .numbers = transposed->rows,
                .d_out = d_out,
-               .n_columns = n_columns,
-               .table = table,
+               .n_columns = table->n_columns,
+               .table = table->weights,
                .n_slots = thr_optimiser_n_slots(optimiser->kind)};
     for (uint32_t slot = 0; slot < s.n_slots; slot++)
-        s.slots[slot] = slots[slot];
-    THR_TRY(thr_alloc(context, (size_t)context->n_threads * n_columns, sizeof(float), &s.gradients, "gradients of rows",
-                      err));
+        s.slots[slot] = table->slots[slot];
+    THR_TRY(thr_alloc(context, (size_t)context->n_threads * s.n_columns, sizeof(float), &s.gradients,
+                      "gradients of rows", err));
     thr_parallel_for(context, (transposed->n_rows + PIECE_ROWS - 1) / PIECE_ROWS, step_rows, &s);
     thr_release(context, s.gradients);
     return THR_OK;

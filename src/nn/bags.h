@@ -49,13 +49,18 @@ thr_status thr_bags_transpose(thr_context *context, const thr_bags *bags, size_t
                               thr_bags_transposed *transposed, thr_error *err);
 void thr_bags_transposed_free(thr_context *context, thr_bags_transposed *transposed);
 
+/* A table that is learned, and the optimiser's state beside it, arrays as large as the table (optimiser.h). */
+typedef struct thr_bags_table {
+    float *weights;
+    float *const *slots;
+    size_t n_columns;
+} thr_bags_table;
+
 /*
  * The gradient of every touched row is the sum of d_out over its bags, times the weights; the optimiser takes its
- * step on it. slots: the optimiser's state beside the table, as large as the table each (optimiser.h). Rows untouched
- * do not move. THR_OK or THR_ENOMEM.
+ * step on it. Rows untouched do not move. THR_OK or THR_ENOMEM.
  */
 thr_status thr_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,
-                             size_t n_columns, const thr_optimiser *optimiser, float *table, float *const slots[2],
-                             thr_error *err);
+                             const thr_optimiser *optimiser, const thr_bags_table *table, thr_error *err);
 
 #endif

@@ -7,34 +7,34 @@
 
 #include <string.h>
 
-void thr_dense_forward(thr_context *context, const float *x, const float *weights, const float *bias, size_t n_rows,
-                       size_t n_in, size_t n_out, float *y) {
+void thr_dense_forward(thr_context *context, const thr_dense *layer, const float *x, size_t n_rows, float *y) {
+    const size_t n_out = layer->n_out;
     for (size_t i = 0; i < n_rows; i++)
-        if (bias != NULL)
-            memcpy(y + i * n_out, bias, n_out * sizeof *y);
+        if (layer->bias != NULL)
+            memcpy(y + i * n_out, layer->bias, n_out * sizeof *y);
         else
             memset(y + i * n_out, 0, n_out * sizeof *y);
     thr_matmul(context, &(thr_product){.c = y,
                                        .a = x,
-                                       .b = weights,
+                                       .b = layer->weights,
                                        .c_row = n_out,
-                                       .a_row = n_in,
+                                       .a_row = layer->n_in,
                                        .a_step = 1,
                                        .b_row = n_out,
                                        .n_rows = n_rows,
                                        .n_columns = n_out,
-                                       .n_inner = n_in});
+                                       .n_inner = layer->n_in});
 }
 
-size_t thr_dense_scratch(size_t n_rows, size_t n_in, size_t n_out) {
-    (void)n_rows;
+size_t thr_dense_scratch(size_t n_in, size_t n_out) {
     return n_in * n_out;
 }
 
 /* d_x += d_y W^T: the kernel reads rows of its right side, so W is transposed; it is small beside the batch. */
-static void add_d_x(thr_context *context, const float *weights, const float *d_y, size_t n_rows, size_t n_in,
-                    size_t n_out, float *d_x, float *transposed) {
-    thr_transpose(weights, n_in, n_out, transposed);
+static void add_d_x(thr_context *context, const thr_dense *layer, const float *d_y, size_t n_rows, float *d_x,
+                    float *transposed) {
+    const size_t n_in = layer->n_in, n_out = layer->n_out;
+    thr_transpose(layer->weights, n_in, n_out, transposed);
     thr_matmul(context, &(thr_product){.c = d_x,
                                        .a = d_y,
                                        .b = transposed,
@@ -48,8 +48,9 @@ static void add_d_x(thr_context *context, const float *weights, const float *d_y
 }
 
 /* d_weights += x^T d_y: the left side's strides transpose it. */
-static void add_d_weights(thr_context *context, const float *x, const float *d_y, size_t n_rows, size_t n_in,
-                          size_t n_out, float *d_weights) {
+static void add_d_weights(thr_context *context, const thr_dense *layer, const float *x, const float *d_y, size_t n_rows,
+                          float *d_weights) {
+    const size_t n_in = layer->n_in, n_out = layer->n_out;
     thr_matmul(context, &(thr_product){.c = d_weights,
                                        .a = x,
                                        .b = d_y,
@@ -62,18 +63,17 @@ static void add_d_weights(thr_context *context, const float *x, const float *d_y
                                        .n_inner = n_rows});
 }
 
-void thr_dense_backward(thr_context *context, const float *x, const float *weights, const float *d_y, size_t n_rows,
-                        size_t n_in, size_t n_out, bool add, float *d_x, float *d_weights, float *d_bias,
-                        float *scratch) {
-    if (d_x != NULL && !add)
-        memset(d_x, 0, n_rows * n_in * sizeof *d_x);
-    if (d_x != NULL)
-        add_d_x(context, weights, d_y, n_rows, n_in, n_out, d_x, scratch);
-    if (d_weights != NULL)
-        add_d_weights(context, x, d_y, n_rows, n_in, n_out, d_weights);
-    for (size_t i = 0; d_bias != NULL && i < n_rows; i++)
-        for (size_t j = 0; j < n_out; j++)
-            d_bias[j] += d_y[i * n_out + j];
+void thr_dense_backward(thr_context *context, const thr_dense *layer, const float *x, const float *d_y, size_t n_rows,
+                        const thr_dense_gradients *to) {
+    if (to->d_x != NULL && !to->add_to_d_x)
+        memset(to->d_x, 0, n_rows * layer->n_in * sizeof *to->d_x);
+    if (to->d_x != NULL)
+        add_d_x(context, layer, d_y, n_rows, to->d_x, to->scratch);
+    if (to->d_weights != NULL)
+        add_d_weights(context, layer, x, d_y, n_rows, to->d_weights);
+    for (size_t i = 0; to->d_bias != NULL && i < n_rows; i++)
+        for (size_t j = 0; j < layer->n_out; j++)
+            to->d_bias[j] += d_y[i * layer->n_out + j];
 }
 
 /* -------------------------------------------------------------------------------------------- element by element */

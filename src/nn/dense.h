@@ -12,18 +12,28 @@
 
 #include "kernel/kernel.h"
 
-/* y = x W + b. b NULL: zeros. */
-void thr_dense_forward(thr_context *context, const float *x, const float *weights, const float *bias, size_t n_rows,
-                       size_t n_in, size_t n_out, float *y);
+/* A layer's parameters: a view. */
+typedef struct thr_dense {
+    const float *weights; /* W */
+    const float *bias;    /* b; NULL: zeros */
+    size_t n_in, n_out;
+} thr_dense;
 
-/*
- * d_x = d_y W^T (NULL: not wanted; with add it is added to what is there), d_weights = x^T d_y, d_bias = sum of d_y
- * over rows; the last two are added to what is there. scratch: thr_dense_scratch floats.
- */
-void thr_dense_backward(thr_context *context, const float *x, const float *weights, const float *d_y, size_t n_rows,
-                        size_t n_in, size_t n_out, bool add, float *d_x, float *d_weights, float *d_bias,
-                        float *scratch);
-size_t thr_dense_scratch(size_t n_rows, size_t n_in, size_t n_out);
+/* y = x W + b. */
+void thr_dense_forward(thr_context *context, const thr_dense *layer, const float *x, size_t n_rows, float *y);
+
+/* Where the gradients of a layer go; NULL: not wanted. */
+typedef struct thr_dense_gradients {
+    float *d_x;       /* d_y W^T, n_rows x n_in */
+    bool add_to_d_x;  /* to what is there */
+    float *d_weights; /* x^T d_y, added to what is there */
+    float *d_bias;    /* the sum of d_y over rows, added to what is there */
+    float *scratch;   /* thr_dense_scratch floats */
+} thr_dense_gradients;
+
+void thr_dense_backward(thr_context *context, const thr_dense *layer, const float *x, const float *d_y, size_t n_rows,
+                        const thr_dense_gradients *to);
+size_t thr_dense_scratch(size_t n_in, size_t n_out);
 
 /* y = tanh(x); may be in place. */
 void thr_tanh_forward(thr_context *context, const float *x, size_t n, float *y);

@@ -11,7 +11,8 @@
 enum { CELL_ROWS = 16 };
 
 void thr_lstm_inputs(thr_context *context, const thr_lstm *lstm, const float *x, size_t n, float *gates) {
-    thr_dense_forward(context, x, lstm->in, lstm->bias, n, lstm->n_in, THR_LSTM_GATES * lstm->n_units, gates);
+    const thr_dense layer = {lstm->in, lstm->bias, lstm->n_in, THR_LSTM_GATES * lstm->n_units};
+    thr_dense_forward(context, &layer, x, n, gates);
 }
 
 /* gates += h W_own. */
@@ -78,13 +79,13 @@ void thr_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, siz
  * The rows of a step are the first of those before it, or the other way round: so what a row had stands at the same
  * place, and rows without anything before them, whose h and c are zeros, are the last.
  */
-void thr_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, bool backward,
-                  float *gates, float *out, size_t out_row, float *c) {
+void thr_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, float *gates,
+                  float *out, size_t out_row, float *c) {
     const size_t n_units = lstm->n_units, *starts = sequences->starts;
     size_t n_before = 0;
     const float *before = NULL;
     for (size_t i = 0; i < sequences->n_steps; i++) {
-        const size_t t = backward ? sequences->n_steps - 1 - i : i, n = starts[t + 1] - starts[t];
+        const size_t t = sequences->backward ? sequences->n_steps - 1 - i : i, n = starts[t + 1] - starts[t];
         const size_t n_both = n < n_before ? n : n_before;
         float *h = out + starts[t] * out_row, *all = gates + starts[t] * THR_LSTM_GATES * n_units;
         if (n_both > 0)

@@ -29,6 +29,7 @@ typedef struct thr_lstm {
 typedef struct thr_lstm_sequences {
     size_t n_steps;
     const size_t *starts; /* n_steps + 1, from 0 */
+    bool backward;        /* the last step is made first */
 } thr_lstm_sequences;
 
 /* gates = bias + x W_in: of n rows what does not depend on the state. 4 n_units floats a row. */
@@ -38,11 +39,11 @@ void thr_lstm_inputs(thr_context *context, const thr_lstm *lstm, const float *x,
 void thr_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, size_t n, float *h, float *c);
 
 /*
- * All steps from zeros, or from the last to the first where it is backward. Row r of out, n_units floats at
+ * All steps from zeros. Row r of out, n_units floats at
  * out + r * out_row, is h behind row r of the sequences; c has n_units floats a sequence, at last the c behind its
  * last step. gates: of all rows, overwritten.
  */
-void thr_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, bool backward,
-                  float *gates, float *out, size_t out_row, float *c);
+void thr_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, float *gates,
+                  float *out, size_t out_row, float *c);
 
 #endif

@@ -257,27 +257,27 @@ static void lay_out(run *r, float *scratch) {
     }
 }
 
-double thr_match_loss_run(thr_context *context, const thr_match_loss *loss, const float *queries, const float *items,
-                          size_t n_rows, size_t n_dims, float *cosines, float *d_queries, float *d_items,
+double thr_match_loss_run(thr_context *context, const thr_match_loss *loss, const thr_match_batch *batch,
                           float *scratch) {
+    const size_t n_rows = batch->n_rows;
     run r = {.kernels = context->kernels,
              .loss = loss,
              .n = n_rows,
-             .n_dims = n_dims,
+             .n_dims = batch->n_dims,
              .n_negatives = loss->n_negatives,
              .block = block_rows(loss->n_negatives),
              .pad = block_rows(loss->n_negatives) - 1,
              .stride = band_stride(loss->n_negatives),
-             .raw_queries = queries,
-             .raw_items = items,
-             .cosines = cosines,
-             .d_queries = d_queries,
-             .d_items = d_items};
+             .raw_queries = batch->queries,
+             .raw_items = batch->items,
+             .cosines = batch->cosines,
+             .d_queries = batch->d_queries,
+             .d_items = batch->d_items};
     const size_t n_blocks = (n_rows + r.block - 1) / r.block;
     lay_out(&r, scratch);
     thr_parallel_for(context, (n_rows + LANES - 1) / LANES, normalise_block, &r);
     thr_parallel_for(context, n_blocks, query_block, &r);
-    if (d_items != NULL)
+    if (batch->d_items != NULL)
         thr_parallel_for(context, n_blocks, item_block, &r);
     double sum = 0;
     for (size_t i = 0; i < n_rows; i++) {

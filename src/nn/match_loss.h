@@ -17,12 +17,16 @@ typedef struct thr_match_loss {
     uint32_t n_negatives; /* shift + n_negatives - 1 < n_rows */
 } thr_match_loss;
 
-/*
- * Returns the mean loss over rows, summed in double in order of rows. d_queries, d_items: its gradient (NULL both:
- * not wanted). cosines (may be NULL): n_rows of the pairs themselves. scratch: thr_match_loss_scratch floats.
- */
-double thr_match_loss_run(thr_context *context, const thr_match_loss *loss, const float *queries, const float *items,
-                          size_t n_rows, size_t n_dims, float *cosines, float *d_queries, float *d_items,
+/* The embeddings of a batch of pairs, and where results go. */
+typedef struct thr_match_batch {
+    const float *queries, *items; /* n_rows x n_dims each */
+    size_t n_rows, n_dims;
+    float *cosines;             /* n_rows, of the pairs themselves; NULL: not wanted */
+    float *d_queries, *d_items; /* the gradient of the mean loss; NULL both: not wanted */
+} thr_match_batch;
+
+/* Returns the mean loss over rows, summed in double in order of rows. scratch: thr_match_loss_scratch floats. */
+double thr_match_loss_run(thr_context *context, const thr_match_loss *loss, const thr_match_batch *batch,
                           float *scratch);
 size_t thr_match_loss_scratch(const thr_match_loss *loss, size_t n_rows, size_t n_dims);
 

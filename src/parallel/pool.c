@@ -115,3 +115,38 @@ void thr_parallel_for(thr_context *context, size_t n_pieces, thr_piece_fn fn, vo
     (void)pthread_mutex_unlock(&pool->lock);
     (void)pthread_mutex_unlock(&pool->busy);
 }
+
+typedef struct attempt {
+    thr_try_fn fn;
+    void *arg;
+    atomic_size_t failed; /* the first piece that did; SIZE_MAX: none */
+    pthread_mutex_t lock; /* guards the rest, and changes of failed */
+    thr_status status;
+    thr_error *err;
+} attempt;
+
+/* Pieces are handed out in their order, so all before one that failed are run. */
+static void try_piece(void *arg, size_t piece, uint32_t worker) {
+    attempt *a = arg;
+    thr_error err = {.status = THR_OK};
+    if (piece > atomic_load_explicit(&a->failed, memory_order_relaxed))
+        return;
+    const thr_status status = a->fn(a->arg, piece, worker, &err);
+    if (status == THR_OK)
+        return;
+    (void)pthread_mutex_lock(&a->lock);
+    if (piece < atomic_load_explicit(&a->failed, memory_order_relaxed)) {
+        atomic_store_explicit(&a->failed, piece, memory_order_relaxed);
+        a->status = status;
+        if (a->err != NULL)
+            *a->err = err;
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+thr_status thr_parallel_try(thr_context *context, size_t n_pieces, thr_try_fn fn, void *arg, thr_error *err) {
+    attempt a = {.fn = fn, .arg = arg, .failed = SIZE_MAX, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err};
+    thr_parallel_for(context, n_pieces, try_piece, &a);
+    (void)pthread_mutex_destroy(&a.lock);
+    return a.status;
+}

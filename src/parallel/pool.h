@@ -25,4 +25,11 @@ void thr_pool_free(thr_context *context, thr_pool *pool);
 typedef void (*thr_piece_fn)(void *arg, size_t piece, uint32_t worker);
 void thr_parallel_for(thr_context *context, size_t n_pieces, thr_piece_fn fn, void *arg);
 
+/*
+ * The same for pieces that can fail: the status and the sentence of the first that did, in the order of pieces, so that
+ * they are the same on any number of threads. Pieces behind one that failed may be left out.
+ */
+typedef thr_status (*thr_try_fn)(void *arg, size_t piece, uint32_t worker, thr_error *err);
+thr_status thr_parallel_try(thr_context *context, size_t n_pieces, thr_try_fn fn, void *arg, thr_error *err);
+
 #endif

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "rank/rank_train.h"
 
-static thr_status check_path(const double *cs, size_t n_cs, thr_error *err) {
+static thr_status check_costs(const double *cs, size_t n_cs, thr_error *err) {
     if (n_cs == 0)
         return thr_fail(err, THR_EINVAL, "no C to judge: give one or more");
     for (size_t i = 1; i < n_cs; i++)
@@ -16,13 +16,13 @@ static thr_status check_path(const double *cs, size_t n_cs, thr_error *err) {
 }
 
 /* Queries with pairs, shuffled, go to folds in turns: every fold gets one at least. */
-static thr_status deal(const thr_rank_problem *problem, uint32_t n_folds, uint64_t seed, uint32_t *folds,
+static thr_status deal(const thr_rank_problem *problem, uint32_t n_folds, uint64_t seed, uint32_t *fold_of,
                        thr_error *err) {
     uint64_t *queries = NULL, n = 0;
     THR_TRY(thr_alloc(problem->context, (size_t)problem->view.n_queries, sizeof *queries, &queries,
                       "an order of queries", err));
     for (uint64_t q = 0; q < problem->view.n_queries; q++) {
-        folds[q] = 0;
+        fold_of[q] = 0;
         if (problem->n_pairs[q] != 0)
             queries[n++] = q;
     }
@@ -32,7 +32,7 @@ static thr_status deal(const thr_rank_problem *problem, uint32_t n_folds, uint64
         queries[other] = query;
     }
     for (uint64_t i = 0; i < n; i++)
-        folds[queries[i]] = (uint32_t)(i % n_folds);
+        fold_of[queries[i]] = (uint32_t)(i % n_folds);
     thr_release(problem->context, queries);
     if (n_folds < 2 || n_folds > n)
         return thr_fail(err, THR_EINVAL, "%u folds of %llu queries with pairs: choose 2 to %llu", n_folds,
@@ -40,66 +40,68 @@ static thr_status deal(const thr_rank_problem *problem, uint32_t n_folds, uint64
     return THR_OK;
 }
 
+typedef struct judging {
+    thr_rank_solver solver;
+    thr_rank_options options;
+    const thr_rank_folds *folds;
+    uint32_t *fold_of; /* queries */
+    bool *left_out;    /* queries of the fold at hand */
+} judging;
+
 /* What of a fold a model of the others has right, for every C. */
-static thr_status judge_fold(thr_rank_solver *solver, const thr_rank_options *given, const double *cs, size_t n_cs,
-                             const bool *left_out, double *right, uint64_t *n_pairs, thr_error *err) {
-    thr_rank_options options = *given;
+static thr_status judge_fold(judging *j, uint64_t *n_pairs, thr_error *err) {
+    thr_rank_solver *solver = &j->solver;
     bool converged = false;
     memset(solver->w, 0, solver->n * sizeof(double));
-    for (size_t i = 0; i < n_cs; i++) {
-        options.c = cs[i];
-        thr_rank_costs(solver->problem, &options, left_out);
-        THR_TRY(thr_rank_solver_run(solver, options.method, &converged, err));
-        right[i] += (double)thr_rank_right_pairs(solver->problem, solver->w, left_out, n_pairs);
+    for (size_t i = 0; i < j->folds->n_cs; i++) {
+        j->options.c = j->folds->cs[i];
+        thr_rank_costs(solver->problem, &j->options, j->left_out);
+        THR_TRY(thr_rank_solver_run(solver, j->options.method, &converged, err));
+        j->folds->accuracies[i] += (double)thr_rank_right_pairs(solver->problem, solver->w, j->left_out, n_pairs);
     }
     return THR_OK;
 }
 
-static thr_status judge_all(thr_rank_solver *solver, const thr_rank_options *options, const double *cs, size_t n_cs,
-                            uint32_t n_folds, const uint32_t *folds, bool *left_out, double *accuracies,
-                            thr_error *err) {
+static thr_status judge_all(judging *j, thr_error *err) {
+    const thr_rank_folds *folds = j->folds;
     uint64_t all = 0;
-    for (size_t i = 0; i < n_cs; i++)
-        accuracies[i] = 0;
-    for (uint32_t fold = 0; fold < n_folds; fold++) {
+    for (size_t i = 0; i < folds->n_cs; i++)
+        folds->accuracies[i] = 0;
+    for (uint32_t fold = 0; fold < folds->n_folds; fold++) {
         uint64_t n_pairs = 0;
-        for (uint64_t q = 0; q < solver->problem->view.n_queries; q++)
-            left_out[q] = folds[q] == fold;
-        THR_TRY(judge_fold(solver, options, cs, n_cs, left_out, accuracies, &n_pairs, err));
+        for (uint64_t q = 0; q < j->solver.problem->view.n_queries; q++)
+            j->left_out[q] = j->fold_of[q] == fold;
+        THR_TRY(judge_fold(j, &n_pairs, err));
         all += n_pairs;
     }
-    for (size_t i = 0; i < n_cs; i++)
-        accuracies[i] /= (double)all;
+    for (size_t i = 0; i < folds->n_cs; i++)
+        folds->accuracies[i] /= (double)all;
     return THR_OK;
 }
 
 thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *ranking, const thr_rank_options *given,
-                                   const double *cs, size_t n_cs, uint32_t n_folds, uint64_t seed, double *accuracies,
-                                   thr_error *err) {
+                                   const thr_rank_folds *folds, thr_error *err) {
     const thr_ranking_view view = thr_ranking_get_view(ranking);
     thr_rank_problem *problem = NULL;
-    thr_rank_solver solver = {.problem = NULL};
-    thr_rank_options options;
-    uint32_t *folds = NULL;
-    bool *left_out = NULL;
-    THR_TRY(check_path(cs, n_cs, err));
-    for (size_t i = 0; i < n_cs; i++)
-        THR_TRY(thr_rank_options_take(given, &cs[i], &view, &options, err));
-    thr_status status = thr_rank_problem_create(context, &view, options.row_weights, &problem, err);
+    judging j = {.solver = {.problem = NULL}, .folds = folds};
+    THR_TRY(check_costs(folds->cs, folds->n_cs, err));
+    for (size_t i = 0; i < folds->n_cs; i++)
+        THR_TRY(thr_rank_options_take(given, &folds->cs[i], &view, &j.options, err));
+    thr_status status = thr_rank_problem_create(context, &view, j.options.row_weights, &problem, err);
     if (status != THR_OK)
         return status;
-    THR_TRY_OUT(thr_rank_solver_start(problem, &solver, err));
-    THR_TRY_OUT(thr_rank_solver_choose_device(&solver, err));
-    solver.epsilon = options.epsilon;
-    solver.most_steps = options.most_steps;
-    THR_TRY_OUT(thr_alloc(context, (size_t)view.n_queries, sizeof *folds, &folds, "folds of queries", err));
-    THR_TRY_OUT(thr_alloc(context, (size_t)view.n_queries, sizeof *left_out, &left_out, "folds of queries", err));
-    THR_TRY_OUT(deal(problem, n_folds, seed, folds, err));
-    status = judge_all(&solver, &options, cs, n_cs, n_folds, folds, left_out, accuracies, err);
+    THR_TRY_OUT(thr_rank_solver_start(problem, &j.solver, err));
+    THR_TRY_OUT(thr_rank_solver_choose_device(&j.solver, err));
+    j.solver.epsilon = j.options.epsilon;
+    j.solver.most_steps = j.options.most_steps;
+    THR_TRY_OUT(thr_alloc(context, (size_t)view.n_queries, sizeof *j.fold_of, &j.fold_of, "folds of queries", err));
+    THR_TRY_OUT(thr_alloc(context, (size_t)view.n_queries, sizeof *j.left_out, &j.left_out, "folds of queries", err));
+    THR_TRY_OUT(deal(problem, folds->n_folds, folds->seed, j.fold_of, err));
+    status = judge_all(&j, err);
 out:
-    thr_release(context, left_out);
-    thr_release(context, folds);
-    thr_rank_solver_end(&solver);
+    thr_release(context, j.left_out);
+    thr_release(context, j.fold_of);
+    thr_rank_solver_end(&j.solver);
     thr_rank_problem_free(problem);
     return status;
 }

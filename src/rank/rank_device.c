@@ -87,10 +87,6 @@ thr_status thr_rank_device_create(thr_rank_problem *problem, const thr_devices *
     const thr_ranking_view *view = &problem->view;
     thr_rank_device *d = NULL;
     *device = NULL;
-    if (view->dense == NULL)
-        return thr_fail(err, THR_EUNSUPPORTED,
-                        "GPUs learn from dense rows, and these are sparse: take the CPU, or, of few features, dense "
-                        "rows");
     if (view->n_rows > UINT32_MAX || view->n_features == 0)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%llu rows of %u features: GPUs learn from fewer than 2^32 rows, of one "

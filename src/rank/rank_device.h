@@ -22,7 +22,7 @@ typedef struct thr_rank_device thr_rank_device;
 /*
  * Copy a problem of dense rows; it and devices must live as long. Its costs may be changed between evaluations.
  *
- * THR_OK; THR_EUNSUPPORTED for sparse rows, or 2^32 of them; THR_ENOMEM where memory of the host or the device lacks
+ * THR_OK; THR_EUNSUPPORTED for 2^32 rows or more; THR_ENOMEM where memory of the host or the device lacks
  * (err says which); THR_EDEVICE.
  */
 thr_status thr_rank_device_create(thr_rank_problem *problem, const thr_devices *devices, thr_rank_device **device,

@@ -18,6 +18,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/number_text.h"
+#include "base/out.h"
 #include "io/numeral.h"
 #include "rank/rank_model.h"
 
@@ -145,18 +147,15 @@ thr_status thr_rank_text_read(thr_context *context, const char *name, const char
     return status;
 }
 
-/* 17 digits: every bit. Whatever the locale has for a point becomes one. */
+/* 17 digits: every bit. */
 static size_t put_weight(double weight, char *to) {
-    const int n = snprintf(to, WEIGHT_TEXT, "%.17g", weight);
-    for (int i = 0; i < n; i++)
-        if (strchr("0123456789+-e", to[i]) == NULL)
-            to[i] = '.';
+    const size_t n = thr_number_text(to, WEIGHT_TEXT, "%.17g", weight);
     to[n] = '\n';
-    return (size_t)n + 1;
+    return n + 1;
 }
 
 thr_status thr_rank_text_write(const thr_rank_model *model, const char *path, thr_error *err) {
-    thr_out file = {.fd = -1, .context = model->context};
+    thr_out file = {.context = NULL};
     char *text = NULL;
     size_t size = 0;
     thr_status status = THR_OK;

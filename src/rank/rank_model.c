@@ -2,11 +2,13 @@
 /* Models: weights, their scores, and which kind of file a name or its first bytes say. */
 #include "rank/rank_model.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/out.h"
 #include "parallel/pool.h"
 #include "rank/rank_rows.h"
 
@@ -17,7 +19,7 @@ thr_status thr_rank_model_make(thr_context *context, uint64_t n_features, thr_ra
                         THR_RANKING_MAX_FEATURES);
     thr_rank_model *made = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a ranking model", err));
-    made->context = context;
+    made->context = thr_context_retain(context);
     made->n_features = (uint32_t)n_features;
     const thr_status status =
         thr_alloc_zero(context, made->n_features, sizeof(double), &made->weights, "a model's weights", err);
@@ -31,8 +33,10 @@ thr_status thr_rank_model_make(thr_context *context, uint64_t n_features, thr_ra
 void thr_rank_model_free(thr_rank_model *model) {
     if (model == NULL)
         return;
-    thr_release(model->context, model->weights);
-    thr_release(model->context, model);
+    thr_context *context = model->context;
+    thr_release(context, model->weights);
+    thr_release(context, model);
+    thr_context_free(context);
 }
 
 uint32_t thr_rank_model_n_features(const thr_rank_model *model) {
@@ -96,6 +100,12 @@ thr_status thr_rank_model_predict(const thr_rank_model *model, const thr_ranking
         return thr_fail(err, THR_EDIM, "rows of %u features for a model of %u: train it on rows with all of them",
                         p.view.n_features, model->n_features);
     thr_parallel_for(model->context, (size_t)((p.view.n_rows + PIECE_ROWS - 1) / PIECE_ROWS), predict_piece, &p);
+    for (uint64_t i = 0; i < p.view.n_rows; i++)
+        if (!isfinite(scores[i]))
+            return thr_fail(err, THR_ERANGE,
+                            "row %" PRIu64 " (from 0) has a score of %g: its features or the model's weights are too "
+                            "large; scale them down",
+                            p.view.rows != NULL ? p.view.rows[i] : i, scores[i]);
     return THR_OK;
 }
 
@@ -106,7 +116,21 @@ static bool ends_with(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
+thr_status thr_rank_model_check_path(thr_context *context, const char *path, thr_error *err) {
+    thr_rank_model *there = NULL;
+    THR_TRY(thr_out_check_place(context, path, err));
+    if (thr_out_is_vacant(path))
+        return THR_OK;
+    const thr_status status = thr_rank_model_open(context, path, &there, err);
+    thr_rank_model_free(there);
+    if (status == THR_OK || status == THR_ENOMEM)
+        return status;
+    return status == THR_ECORRUPT || status == THR_EVERSION ? THR_OK
+                                                            : thr_out_fail_other_kind(path, "a ranking model", err);
+}
+
 thr_status thr_rank_model_save(const thr_rank_model *model, const char *path, thr_error *err) {
+    THR_TRY(thr_rank_model_check_path(model->context, path, err));
     return ends_with(path, ".safetensors") ? thr_rank_tensors_write(model, path, err)
                                            : thr_rank_text_write(model, path, err);
 }

@@ -67,9 +67,14 @@ static thr_status check_features(const float *features, uint32_t n_features, siz
     return THR_OK;
 }
 
-thr_status thr_rank_model_rerank(const thr_rank_model *model, const float *features, uint32_t n_features, size_t n,
-                                 uint64_t *ids, double *scores, size_t *places, thr_error *err) {
+thr_status thr_rank_model_rerank(const thr_rank_model *model, const thr_matrix *rows, uint64_t *ids, double *scores,
+                                 size_t *places, thr_error *err) {
     const candidates c = {ids, scores, places};
+    const float *features = rows->data;
+    const uint32_t n_features = rows->n_dims;
+    const size_t n = (size_t)rows->n_rows;
+    if (rows->dtype != THR_DTYPE_F32 || rows->stride != n_features * sizeof *features)
+        return thr_fail(err, THR_EINVAL, "features of candidates are dense rows of float32: convert them");
     if (n_features != model->n_features)
         return thr_fail(err, THR_EDIM, "candidates of %" PRIu32 " features for a model of %" PRIu32, n_features,
                         model->n_features);

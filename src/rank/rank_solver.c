@@ -13,6 +13,7 @@ thr_status thr_rank_solver_start(thr_rank_problem *problem, thr_rank_solver *sol
     double **const vectors[] = {&solver->w, &solver->gradient, &solver->step, &solver->diagonal,
                                 &solver->r, &solver->z,        &solver->p,    &solver->hp};
     thr_status status = THR_OK;
+    thr_device_policy_start(&solver->on_device, problem->context);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors && status == THR_OK; i++)
         status = thr_alloc_zero(problem->context, solver->n, sizeof(double), vectors[i], "vectors of a solver", err);
     if (status == THR_OK)
@@ -29,7 +30,7 @@ void thr_rank_solver_end(thr_rank_solver *solver) {
     if (solver->problem == NULL)
         return;
     thr_context *context = solver->problem->context;
-    thr_rank_device_free(solver->device);
+    thr_device_policy_end(&solver->on_device);
     thr_rank_preconditioner_end(&solver->preconditioner);
     thr_release(context, solver->device_w);
     thr_release(context, solver->costs);

@@ -18,6 +18,7 @@
 #include <thresher/rank.h>
 
 #include "base/progress.h"
+#include "device/policy.h"
 #include "rank/rank_device.h"
 #include "rank/rank_precondition.h"
 
@@ -31,9 +32,10 @@ typedef struct thr_rank_solver {
     double *gradient, *step; /* at w; from w */
     double *diagonal;        /* of the Hessian, about; where the preconditioner wants it */
     thr_rank_preconditioner preconditioner;
-    double *r, *z, *p, *hp;  /* of conjugate gradients; r: minus gradient, minus H step */
-    double *costs;           /* n_queries: the problem's, while a part of the queries is looked at */
-    thr_rank_device *device; /* or NULL: f and products are the CPU's */
+    double *r, *z, *p, *hp; /* of conjugate gradients; r: minus gradient, minus H step */
+    double *costs;          /* n_queries: the problem's, while a part of the queries is looked at */
+    thr_device_policy on_device;
+    thr_rank_device *device; /* its copy; NULL: f and products are the CPU's */
     double *device_w;        /* of the device's last evaluation */
     double value, norm, first_norm;
     thr_rank_step_fn on_step; /* or NULL */
@@ -49,8 +51,8 @@ thr_status thr_rank_solver_start(thr_rank_problem *problem, thr_rank_solver *sol
 void thr_rank_solver_end(thr_rank_solver *solver);
 
 /*
- * Evaluate and multiply on the context's GPU from now on, if there is one and "auto" finds the problem worth it
- * (context/gpus.h). THR_EUNSUPPORTED with "cuda" for sparse rows; THR_ENOMEM; THR_EDEVICE.
+ * Evaluate and multiply on the context's GPU from now on, where the policy has it so (device/policy.h).
+ * THR_EUNSUPPORTED with "cuda" for sparse rows; THR_ENOMEM; THR_EDEVICE.
  */
 thr_status thr_rank_solver_choose_device(thr_rank_solver *solver, thr_error *err);
 

@@ -16,7 +16,7 @@ void thr_ranking_options_init(thr_ranking_options *options) {
 
 static thr_status make(thr_context *context, thr_ranking **ranking, thr_error *err) {
     THR_TRY(thr_alloc_zero(context, 1, sizeof **ranking, ranking, "a ranking", err));
-    (*ranking)->context = context;
+    (*ranking)->context = thr_context_retain(context);
     (*ranking)->text = (thr_svmlight){.context = context, .map = {.fd = -1}};
     return THR_OK;
 }
@@ -60,6 +60,11 @@ thr_status thr_ranking_open(thr_context *context, const char *path, const thr_ra
     else
         thr_ranking_free(r);
     return status;
+}
+
+thr_status thr_ranking_cache_status(const thr_ranking *ranking, thr_error *err) {
+    const thr_error *why = &ranking->text.cache;
+    return why->status == THR_OK ? THR_OK : thr_fail(err, why->status, "%s", why->text);
 }
 
 /* ------------------------------------------------------------------------------------------------ arrays */
@@ -171,10 +176,13 @@ static thr_status copy_csr(thr_ranking *r, const thr_csr *features, thr_error *e
 }
 
 /* One of matrix and csr, the other NULL. */
-static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix, const thr_csr *csr, size_t n_rows,
+static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix, const thr_csr *csr,
                                  const double *labels, const uint64_t *queries, thr_ranking **ranking, thr_error *err) {
     thr_ranking *r = NULL;
     *ranking = NULL;
+    if (matrix == NULL && csr == NULL)
+        return thr_fail(err, THR_EINVAL, "a ranking is made of features: they are NULL");
+    const size_t n_rows = (size_t)(matrix != NULL ? matrix->n_rows : csr->n_rows);
     THR_TRY(make(context, &r, err));
     thr_status status = matrix != NULL ? copy_matrix(r, matrix, err) : copy_csr(r, csr, err);
     if (status == THR_OK)
@@ -190,12 +198,12 @@ static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix,
 
 thr_status thr_ranking_from_matrix(thr_context *context, const thr_matrix *features, const double *labels,
                                    const uint64_t *queries, thr_ranking **ranking, thr_error *err) {
-    return make_of_arrays(context, features, NULL, (size_t)features->n_rows, labels, queries, ranking, err);
+    return make_of_arrays(context, features, NULL, labels, queries, ranking, err);
 }
 
 thr_status thr_ranking_from_csr(thr_context *context, const thr_csr *features, const double *labels,
                                 const uint64_t *queries, thr_ranking **ranking, thr_error *err) {
-    return make_of_arrays(context, NULL, features, (size_t)features->n_rows, labels, queries, ranking, err);
+    return make_of_arrays(context, NULL, features, labels, queries, ranking, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ use */
@@ -224,4 +232,5 @@ void thr_ranking_free(thr_ranking *ranking) {
         thr_release(context, arrays[i]);
     thr_svmlight_free(&ranking->text);
     thr_release(context, ranking);
+    thr_context_free(context);
 }

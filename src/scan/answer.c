@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the survivors of a screen to an answer: the steps between which rows are rescored and refined, by whomever. */
+#include "base/error.h"
 #include "scan/lane.h"
 
 #include <math.h>
@@ -43,23 +44,23 @@ void thr_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_la
             items[i].score = thr_estimate_score(query, items[i].score);
 }
 
-bool thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores,
-                    uint8_t *certified) {
-    bool finite = true;
+thr_status thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t row,
+                          thr_error *err) {
+    const thr_answers *answers = job->answers;
     thr_candidate *items = lane->collector.items;
     const size_t found = lane->collector.n,
-                 n = thr_candidates_keep(items, found, job->k < found ? (size_t)job->k : found);
+                 n = thr_candidates_keep(items, found, answers->k < found ? (size_t)answers->k : found);
     thr_candidates_sort(items, n);
-    if (certified != NULL)
-        *certified = job->target->keep != THR_DTYPE_NONE &&
-                     (thr_answer_is_bounded(job, query)
-                          ? thr_certify(job, query, &lane->left_out, n > 0 ? items[n - 1].score : INFINITY)
-                          : job->exact || query->collected);
-    for (uint64_t i = 0; i < job->k; i++) {
-        rows[i] = i < n ? items[i].row : THR_NO_ID;
-        if (scores != NULL)
-            scores[i] = i < n ? items[i].score : -INFINITY;
-        finite = finite && (i >= n || isfinite(items[i].score));
-    }
-    return finite;
+    if (answers->certified != NULL)
+        answers->certified[row] = job->target->keep != THR_DTYPE_NONE &&
+                                  (thr_answer_is_bounded(job, query)
+                                       ? thr_certify(job, query, &lane->left_out, n > 0 ? items[n - 1].score : INFINITY)
+                                       : job->exact || query->collected);
+    thr_answers_put(answers, row, items, n);
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(items[i].score))
+            return thr_fail(err, THR_ERANGE,
+                            "query %llu: the value of row %llu is not finite: lower weights, or its multiplier",
+                            (unsigned long long)row, (unsigned long long)items[i].row);
+    return THR_OK;
 }

@@ -39,12 +39,13 @@ typedef struct thr_job {
     const thr_scan_target *target;
     const thr_search_options *options;
     uint32_t query_bits;
-    uint64_t k, n_blocks, n_allowed; /* rows that pass the filter */
-    size_t survivors;  /* rows the screen lets through: of nested codes those whose other planes are read */
-    size_t wanted;     /* candidates, at most survivors */
-    bool exact;        /* score rows from their vectors, without a screen */
-    bool bounded;      /* queries' errors are measured */
-    double kept_error; /* thr_kept_error, where bounded */
+    const thr_answers *answers;
+    uint64_t n_blocks, n_allowed; /* rows that pass the filter */
+    size_t survivors;             /* rows the screen lets through: of nested codes those whose other planes are read */
+    size_t wanted;                /* candidates, at most survivors */
+    bool exact;                   /* score rows from their vectors, without a screen */
+    bool bounded;                 /* queries' errors are measured */
+    double kept_error;            /* thr_kept_error, where bounded */
 } thr_job;
 
 /*
@@ -145,9 +146,9 @@ static inline uint64_t thr_shared_blocks(const thr_scan_target *target) {
     return THR_SHARED_BYTES / (THR_BLOCK_ITEMS * thr_row_size(target)) + 1;
 }
 
-/* What a search with these options has to do. */
-thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64_t k,
-                     const thr_search_options *options);
+/* What a search with these options has to do, which borrows all it is given. */
+thr_job thr_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
+                     const thr_answers *answers);
 
 /* How a query is coded and what else of it an estimate needs: row of queries, with lane's memory, which it borrows. */
 void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
@@ -217,15 +218,15 @@ static inline bool thr_answer_refines(const thr_job *job) {
 
 /* Whether what is left out has to be bounded, for the answer to be certified. */
 static inline bool thr_answer_is_bounded(const thr_job *job, const thr_scan_query *query) {
-    return job->options->certified != NULL && thr_answer_refines(job) && !query->collected && job->target->hits == NULL;
+    return job->answers->certified != NULL && thr_answer_refines(job) && !query->collected && job->target->hits == NULL;
 }
 
 void thr_answer_screened(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 void thr_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 
-/* false: a value in the answer is not finite. */
-bool thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t *rows, float *scores,
-                    uint8_t *certified);
+/* As query number row's answer. THR_ERANGE: a value in it is not finite (err names the row). */
+thr_status thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t row,
+                          thr_error *err);
 
 /* The score the user sees of an estimate in the collector's units. */
 float thr_estimate_score(const thr_scan_query *query, float score);

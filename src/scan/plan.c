@@ -10,72 +10,27 @@
 #include "base/rng.h"
 #include "code/encode.h"
 #include "code/group.h"
+#include "context/plans.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
 enum {
     PROBE_QUERIES = 16,     /* rates of more are as those of so many */
     PROBE_BYTES = 12288,    /* of codes, as a scan reads at once; a block at least */
     PROBE_MEMORY = 1 << 20, /* of different query codes; of long ones there are fewer, which come round again */
-    PROBE_ROUNDS = 5,
-    KEPT_SHAPES = 64
+    PROBE_ROUNDS = 5
 };
 
 #define PROBE_RUN  4e-6 /* seconds a run takes at least: a hundred times what reading the clock takes */
 #define PROBE_TIME 1e-3 /* seconds after which there is no further round */
 
-/* ------------------------------------------------------------------------------------------- what is kept */
-
-typedef struct kept_plan {
-    thr_isa isa;
-    uint32_t n_dims, item_bits, query_bits, n_queries; /* n_dims 0: empty */
-    double rates[THR_N_WAYS];
-} kept_plan;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static kept_plan kept[KEPT_SHAPES];
-static size_t n_kept; /* ever; the oldest is given up first */
+/* --------------------------------------------------------------------------------------------- the probe */
 
 /* Groups are cut into fours (group.c), so few numbers of queries differ in their rates. */
 static uint32_t probed_queries(uint32_t n_queries) {
     return n_queries < 4 ? n_queries : n_queries < PROBE_QUERIES ? n_queries / 4 * 4 : PROBE_QUERIES;
 }
-
-static kept_plan *find_kept(thr_isa isa, const thr_plan *plan) {
-    for (size_t i = 0; i < KEPT_SHAPES; i++)
-        if (kept[i].n_dims == plan->n_dims && kept[i].isa == isa && kept[i].item_bits == plan->item_bits &&
-            kept[i].query_bits == plan->query_bits && kept[i].n_queries == probed_queries(plan->n_queries))
-            return &kept[i];
-    return NULL;
-}
-
-static bool recall(thr_isa isa, thr_plan *plan) {
-    (void)pthread_mutex_lock(&lock);
-    const kept_plan *found = find_kept(isa, plan);
-    if (found != NULL)
-        memcpy(plan->rates, found->rates, sizeof plan->rates);
-    (void)pthread_mutex_unlock(&lock);
-    return found != NULL;
-}
-
-/* The first of two threads that measured the same shape is believed by both. */
-static void keep(thr_isa isa, thr_plan *plan) {
-    (void)pthread_mutex_lock(&lock);
-    const kept_plan *found = find_kept(isa, plan);
-    if (found != NULL) {
-        memcpy(plan->rates, found->rates, sizeof plan->rates);
-    } else {
-        kept_plan *place = &kept[n_kept++ % KEPT_SHAPES];
-        *place =
-            (kept_plan){isa, plan->n_dims, plan->item_bits, plan->query_bits, probed_queries(plan->n_queries), {0}};
-        memcpy(place->rates, plan->rates, sizeof place->rates);
-    }
-    (void)pthread_mutex_unlock(&lock);
-}
-
-/* --------------------------------------------------------------------------------------------- the probe */
 
 typedef struct probe {
     const thr_kernels *kernels;
@@ -118,7 +73,7 @@ static void time_ways(probe *p, thr_plan *plan, void *group_memory) {
     for (int round = 0; round < PROBE_ROUNDS && spent < PROBE_TIME; round++)
         for (int way = 0; way < THR_N_WAYS; way++) {
             /* By XOR every query goes by itself, and slowly where there are many bits: one is enough. */
-            const uint32_t n_queries = way == THR_WAY_XOR ? 1 : probed_queries(plan->n_queries);
+            const uint32_t n_queries = way == THR_WAY_XOR ? 1 : plan->n_queries;
             thr_query_group_make(&p->group, (thr_way)way, p->pointers, n_queries, group_memory);
             double took = 0;
             if (round == 0) /* warms up, too */
@@ -135,7 +90,7 @@ static void time_ways(probe *p, thr_plan *plan, void *group_memory) {
 static thr_status measure(thr_context *context, thr_plan *plan, thr_error *err) {
     const size_t block_size = thr_block_size(plan->n_dims, plan->item_bits);
     const size_t code_size = round_up_64(thr_query_code_size(plan->n_dims));
-    const uint32_t n_queries = probed_queries(plan->n_queries);
+    const uint32_t n_queries = plan->n_queries;
     const size_t n_codes = PROBE_MEMORY / code_size < 1           ? 1
                            : PROBE_MEMORY / code_size < n_queries ? PROBE_MEMORY / code_size
                                                                   : n_queries;
@@ -171,10 +126,13 @@ static thr_status measure(thr_context *context, thr_plan *plan, thr_error *err) 
 
 /* Rates of a shape that is known to be valid, and the way. */
 static thr_status make(thr_context *context, thr_plan *plan, thr_error *err) {
-    if (!recall(context->isa, plan)) {
-        THR_TRY(measure(context, plan, err));
-        keep(context->isa, plan);
+    thr_plan probed = *plan;
+    probed.n_queries = probed_queries(plan->n_queries);
+    if (!thr_plans_find(context->plans, &probed)) {
+        THR_TRY(measure(context, &probed, err));
+        thr_plans_keep(context->plans, &probed);
     }
+    memcpy(plan->rates, probed.rates, sizeof plan->rates);
     plan->forced = context->forced_way >= 0;
     plan->way = plan->forced ? (thr_way)context->forced_way : THR_WAY_XOR;
     for (int way = 0; way < THR_N_WAYS && !plan->forced; way++)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * plan.h - which way a search takes to its distances (thresher/plan.h).
- *
- * What is measured is kept for the process, not for a context: it is a property of the processor.
- */
+/* plan.h - which way a search takes to its distances (thresher/plan.h). */
 #ifndef THR_SCAN_PLAN_H
 #define THR_SCAN_PLAN_H
 

@@ -14,17 +14,14 @@
 #include <math.h>
 #include <string.h>
 
-static const char ROWS[] = "the rows within the radius";
-
 typedef struct radius_search {
     thr_scan *scan;
     const thr_job *job;
     const thr_matrix *queries;
     thr_radius radius;
     size_t group;
-    thr_found *found;     /* a query */
-    thr_found *parts;     /* a lane: what it has found so far */
-    thr_status *statuses; /* a thread's first failure */
+    thr_found *found; /* a query */
+    thr_found *parts; /* a lane: what it has found so far */
 } radius_search;
 
 /* Queries that go over the codes together, each with a lane and a part; or one, with those of all threads. */
@@ -43,13 +40,19 @@ void thr_found_free(thr_context *context, thr_found *found) {
     *found = (thr_found){0};
 }
 
-static thr_status append(thr_context *context, thr_found *found, const thr_candidate *items, size_t n) {
+static thr_status make_room(thr_context *context, thr_found *found, size_t wanted, thr_error *err) {
+    if (thr_grow(context, &found->items, &found->capacity, wanted, sizeof *found->items, "rows", NULL) == THR_OK)
+        return THR_OK;
+    return thr_fail(err, THR_ENOMEM,
+                    "no memory for %zu rows within the radius: raise the least score or ask fewer queries at once",
+                    wanted);
+}
+
+static thr_status append(thr_context *context, thr_found *found, const thr_candidate *items, size_t n, thr_error *err) {
     if (n == 0)
         return THR_OK;
-    if (found->n + n > found->capacity) {
-        const size_t wanted = n > found->n ? found->n + n : 2 * found->n;
-        THR_TRY(thr_grow(context, &found->items, &found->capacity, found->n, wanted, sizeof *items, ROWS, NULL));
-    }
+    if (found->n + n > found->capacity)
+        THR_TRY(make_room(context, found, n > found->n ? found->n + n : 2 * found->n, err));
     memcpy(found->items + found->n, items, n * sizeof *items);
     found->n += n;
     return THR_OK;
@@ -81,7 +84,8 @@ static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_c
 }
 
 /* What stands in the lane's collector is rescored, refined, and added to the part of the answer if it is in it. */
-static thr_status judge(const radius_search *s, const thr_radius_plan *plan, thr_lane *lane, thr_found *part) {
+static thr_status judge(const radius_search *s, const thr_radius_plan *plan, thr_lane *lane, thr_found *part,
+                        thr_error *err) {
     const thr_scan_target *target = s->job->target;
     const bool vectors = target->keep != THR_DTYPE_NONE;
     thr_candidate *items = lane->collector.items;
@@ -93,30 +97,29 @@ static thr_status judge(const radius_search *s, const thr_radius_plan *plan, thr
         thr_refine(&plan->rescoring, lane, items, n);
     for (size_t i = 0; !vectors && i < n; i++)
         items[i].score = thr_estimate_score(&plan->rescoring, items[i].score);
-    return append(s->scan->context, part, items, keep_from(items, n, (double)s->radius.least_score));
+    return append(s->scan->context, part, items, keep_from(items, n, (double)s->radius.least_score), err);
 }
 
 /* A query without direction has cosine and inner product 0 with all rows. */
-static thr_status find_all(const radius_search *s, thr_found *part) {
+static thr_status find_all(const radius_search *s, thr_found *part, thr_error *err) {
     const uint64_t *filter = s->job->options->filter;
     for (uint64_t row = 0; row < s->job->target->n_items && s->radius.least_score <= 0; row++)
         if (filter == NULL || (filter[row / 64] >> row % 64 & 1) != 0) {
             const thr_candidate item = {.row = row};
-            THR_TRY(append(s->scan->context, part, &item, 1));
+            THR_TRY(append(s->scan->context, part, &item, 1, err));
         }
     return THR_OK;
 }
 
 /* The parts of n_parts lanes are one query's answer. */
-static thr_status finish(const radius_search *s, uint64_t row, thr_found *parts, size_t n_parts) {
+static thr_status finish(const radius_search *s, uint64_t row, thr_found *parts, size_t n_parts, thr_error *err) {
     thr_found *found = &s->found[row];
     size_t n = 0;
     for (size_t i = 0; i < n_parts; i++)
         n += parts[i].n;
-    if (n > 0)
-        THR_TRY(thr_grow(s->scan->context, &found->items, &found->capacity, 0, n, sizeof *found->items, ROWS, NULL));
+    THR_TRY(make_room(s->scan->context, found, n, err));
     for (size_t i = 0; i < n_parts; i++) {
-        THR_TRY(append(s->scan->context, found, parts[i].items, parts[i].n));
+        THR_TRY(append(s->scan->context, found, parts[i].items, parts[i].n, err));
         parts[i].n = 0;
     }
     thr_candidates_sort(found->items, found->n);
@@ -126,7 +129,8 @@ static thr_status finish(const radius_search *s, uint64_t row, thr_found *parts,
 /* ------------------------------------------------------------------------------------------------ the pass */
 
 /* Some blocks, with a lane and a part a query. */
-static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_found *parts, thr_block_range blocks) {
+static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_found *parts, thr_block_range blocks,
+                              thr_error *err) {
     const thr_scan_target *target = g->search->job->target;
     const uint32_t n = g->screen.n;
     uint64_t step = THR_RADIUS_BLOCKS;
@@ -146,40 +150,38 @@ static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_found 
             if (g->plans[q].exact)
                 thr_exact_blocks(&g->screen.queries[q], &lanes[q], range);
             if (lanes[q].collector.n > THR_RADIUS_ROWS || end == blocks.end)
-                THR_TRY(judge(g->search, &g->plans[q], &lanes[q], &parts[q]));
+                THR_TRY(judge(g->search, &g->plans[q], &lanes[q], &parts[q], err));
         }
     }
     return THR_OK;
 }
 
-static void run_piece(void *arg, size_t piece, uint32_t worker) {
+static thr_status run_piece(void *arg, size_t piece, uint32_t worker, thr_error *err) {
     const radius_group *g = arg;
     const radius_search *s = g->search;
     thr_block_range blocks = {(uint64_t)piece * THR_PIECE_BLOCKS, ((uint64_t)piece + 1) * THR_PIECE_BLOCKS};
     blocks.end = blocks.end < s->job->n_blocks ? blocks.end : s->job->n_blocks;
-    const thr_status status = pass_blocks(g, &g->lanes[worker], &g->parts[worker], blocks);
-    if (status != THR_OK)
-        s->statuses[worker] = status;
+    return pass_blocks(g, &g->lanes[worker], &g->parts[worker], blocks, err);
 }
 
 /* Between two looks at it a collector gets up to THR_RADIUS_ROWS rows, and it wants room for a block beyond them. */
-static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n, float threshold) {
+static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n, float threshold, thr_error *err) {
     for (size_t i = 0; i < n; i++)
         THR_TRY(thr_collector_start(&lanes[i].collector, s->scan->context, THR_RADIUS_ROWS + THR_BLOCK_ITEMS, 0,
-                                    threshold, NULL));
+                                    threshold, err));
     return THR_OK;
 }
 
 /* Make a query and its plan ready; rows that need no pass are in part. */
 static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *lane, thr_found *part,
-                              thr_scan_query *query, thr_radius_plan *plan) {
+                              thr_scan_query *query, thr_radius_plan *plan, thr_error *err) {
     const thr_job *job = s->job;
     thr_query_prepare(job, s->queries, row, lane, query);
-    THR_TRY(start_lanes(s, lane, 1, -INFINITY));
+    THR_TRY(start_lanes(s, lane, 1, -INFINITY, err));
     if (query->norm == 0 && job->target->metric != THR_METRIC_L2) {
         *plan = (thr_radius_plan){.certified = job->target->keep != THR_DTYPE_NONE, .rescoring = *query};
         query->collected = true;
-        THR_TRY(find_all(s, part));
+        THR_TRY(find_all(s, part, err));
     } else {
         *plan = thr_radius_plan_make(job, &s->radius, query, lane);
         query->collected = plan->exact;
@@ -191,63 +193,56 @@ static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *la
 
 /* n queries from row on, on as many lanes, or one on all n_lanes. */
 static thr_status search_group(const radius_search *s, uint64_t row, uint32_t n, thr_lane *lanes, thr_found *parts,
-                               uint32_t n_lanes) {
+                               uint32_t n_lanes, thr_error *err) {
     thr_scan_query queries[THR_GROUP] = {{.target = NULL}};
     thr_radius_plan plans[THR_GROUP];
     for (uint32_t i = 0; i < n; i++) {
-        THR_TRY(start_query(s, row + i, &lanes[i], &parts[i], &queries[i], &plans[i]));
+        THR_TRY(start_query(s, row + i, &lanes[i], &parts[i], &queries[i], &plans[i], err));
         THR_TRY(start_lanes(s, &lanes[i], n == 1 ? n_lanes : 1,
-                            plans[i].exact ? s->radius.least_score : plans[i].screened));
+                            plans[i].exact ? s->radius.least_score : plans[i].screened, err));
     }
     radius_group g = {s, thr_scan_group_make(s->job, queries, n, lanes), plans, lanes, parts};
     if (n_lanes > 1) {
-        thr_parallel_for(s->scan->context, (size_t)((s->job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS),
-                         run_piece, &g);
-        for (uint32_t i = 0; i < n_lanes; i++)
-            THR_TRY(s->statuses[i]);
-        return finish(s, row, parts, n_lanes);
+        THR_TRY(thr_parallel_try(s->scan->context,
+                                 (size_t)((s->job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS), run_piece, &g,
+                                 err));
+        return finish(s, row, parts, n_lanes, err);
     }
-    THR_TRY(pass_blocks(&g, lanes, parts, (thr_block_range){0, s->job->n_blocks}));
+    THR_TRY(pass_blocks(&g, lanes, parts, (thr_block_range){0, s->job->n_blocks}, err));
     for (uint32_t i = 0; i < n; i++)
-        THR_TRY(finish(s, row + i, &parts[i], 1));
+        THR_TRY(finish(s, row + i, &parts[i], 1, err));
     return THR_OK;
 }
 
-static void run_group(void *arg, size_t group, uint32_t worker) {
+static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error *err) {
     const radius_search *s = arg;
     const uint64_t row = (uint64_t)group * s->group, left = s->queries->n_rows - row;
     const size_t first = (size_t)worker * s->group;
-    const thr_status status = search_group(s, row, (uint32_t)(left < s->group ? left : s->group),
-                                           &s->scan->lanes[first], &s->parts[first], 1);
-    if (status != THR_OK)
-        s->statuses[worker] = status;
+    return search_group(s, row, (uint32_t)(left < s->group ? left : s->group), &s->scan->lanes[first], &s->parts[first],
+                        1, err);
 }
 
-static thr_status run(radius_search *s, bool one_by_one) {
-    const uint32_t n_threads = s->scan->context->n_threads;
+static thr_status run(radius_search *s, bool one_by_one, thr_error *err) {
     if (one_by_one) {
         for (uint64_t row = 0; row < s->queries->n_rows; row++)
-            THR_TRY(search_group(s, row, 1, s->scan->lanes, s->parts, n_threads));
+            THR_TRY(search_group(s, row, 1, s->scan->lanes, s->parts, s->scan->context->n_threads, err));
         return THR_OK;
     }
-    thr_parallel_for(s->scan->context, (size_t)((s->queries->n_rows + s->group - 1) / s->group), run_group, s);
-    for (uint32_t i = 0; i < n_threads; i++)
-        THR_TRY(s->statuses[i]);
-    return THR_OK;
+    return thr_parallel_try(s->scan->context, (size_t)((s->queries->n_rows + s->group - 1) / s->group), run_group, s,
+                            err);
 }
 
 thr_status thr_scan_radius(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, float least_score,
                            const thr_search_options *options, thr_found *found, thr_error *err) {
     thr_context *context = scan->context;
     const uint32_t n_threads = context->n_threads;
-    thr_status statuses[1024] = {THR_OK}; /* as many as a context may have threads */
-    thr_job job = thr_job_make(context, target, 1, options);
+    const thr_answers answers = {.k = 1};
+    thr_job job = thr_job_make(context, target, options, &answers);
     radius_search s = {.scan = scan,
                        .job = &job,
                        .queries = queries,
                        .radius = thr_radius_make(least_score, (double)options->recall),
-                       .found = found,
-                       .statuses = statuses};
+                       .found = found};
     job.bounded = !job.exact;
     job.kept_error = job.bounded && s.radius.certain ? thr_kept_error(target, context->kernels) : 0;
     const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
@@ -256,13 +251,10 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_target *target, const 
     const size_t n_lanes = n_threads * s.group;
     THR_TRY(thr_scan_make_room(scan, n_lanes, (uint32_t)s.group, target->quantiser->n_dims, THR_RADIUS_ROWS, err));
     THR_TRY(thr_scan_check_queries(scan, target, queries, err));
-    THR_TRY(thr_alloc_zero(context, n_lanes, sizeof *s.parts, &s.parts, ROWS, err));
-    const thr_status status = run(&s, one_by_one);
+    THR_TRY(thr_alloc_zero(context, n_lanes, sizeof *s.parts, &s.parts, "a search", err));
+    const thr_status status = run(&s, one_by_one, err);
     for (size_t i = 0; i < n_lanes; i++)
         thr_found_free(context, &s.parts[i]);
     thr_release(context, s.parts);
-    if (status != THR_OK)
-        return thr_fail(err, status,
-                        "no memory for all rows within the radius: raise the least score or ask fewer queries at once");
-    return THR_OK;
+    return status;
 }

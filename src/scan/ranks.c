@@ -96,16 +96,17 @@ static thr_status open_ranking(thr_context *context, ranking *r, thr_error *err)
 }
 
 thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t query,
-                          uint64_t n_survivors, const uint64_t *rows, size_t n_rows, uint32_t *lead_ranks,
-                          uint32_t *full_ranks, thr_error *err) {
+                          const thr_scan_standing *standing, thr_error *err) {
+    const uint64_t n_survivors = standing->n_survivors;
     thr_context *context = scan->context;
     thr_search_options options;
     thr_search_options_init(&options);
     options.n_candidates = options.n_survivors = n_survivors;
-    thr_job job = thr_job_make(context, target, 1, &options);
+    const thr_answers answers = {.k = 1};
+    thr_job job = thr_job_make(context, target, &options, &answers);
     /* All survivors are wanted, whatever is kept to refine them. */
     job.survivors = job.wanted = (size_t)(n_survivors < target->n_items ? n_survivors : target->n_items);
-    ranking r = {.rows = rows, .n_rows = n_rows};
+    ranking r = {.rows = standing->rows, .n_rows = standing->n_rows};
     thr_scan_query prepared;
     thr_status status = THR_OK;
     THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, target->quantiser->n_dims, job.survivors, err));
@@ -113,10 +114,10 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
     thr_query_prepare(&job, queries, query, &scan->lanes[0], &prepared);
     THR_TRY_OUT(thr_collect(&job, &prepared, 1, scan->lanes, context->n_threads, err));
     const thr_collector *collector = &scan->lanes[0].collector;
-    count_ranks(&r, collector->items, collector->n, lead_ranks);
+    count_ranks(&r, collector->items, collector->n, standing->lead_ranks);
     if (thr_is_nested(target) && !prepared.collected)
         thr_rescore(&prepared, collector->items, collector->n);
-    count_ranks(&r, collector->items, collector->n, full_ranks);
+    count_ranks(&r, collector->items, collector->n, standing->full_ranks);
 out:
     thr_release(context, r.hash);
     thr_release(context, r.found);

@@ -103,60 +103,40 @@ typedef struct query_search {
     thr_scan *scan;
     const thr_job *job;
     const thr_matrix *queries;
-    uint64_t *rows_out;
-    float *scores_out;
     size_t group;
-    thr_status *statuses; /* a thread's first failure */
 } query_search;
 
-static bool put_answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row) {
-    const uint64_t at = row * s->job->k;
-    uint8_t *certified = s->job->options->certified == NULL ? NULL : s->job->options->certified + row;
-    return thr_answer_put(s->job, query, lane, s->rows_out + at, s->scores_out == NULL ? NULL : s->scores_out + at,
-                          certified);
-}
-
 /* From the survivors in the lane to the answer in its place. */
-static bool answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row) {
+static thr_status answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row,
+                         thr_error *err) {
     thr_answer_screened(s->job, query, lane);
     if (thr_answer_rescores(s->job, query))
         thr_rescore(query, lane->collector.items, lane->collector.n);
     thr_answer_rescored(s->job, query, lane);
     if (thr_answer_refines(s->job))
         thr_refine(query, lane, lane->collector.items, lane->collector.n);
-    return put_answer(s, query, lane, row);
-}
-
-/* What a thread's failure was, which has no place for words. */
-static thr_status say(thr_status status, thr_error *err) {
-    return status == THR_OK ? THR_OK
-           : status == THR_ERANGE
-               ? thr_fail(err, status, "the value of an item in an answer is not finite: lower weights or multipliers")
-               : thr_fail(err, status, "no memory for a search: ask for fewer rows, or a lower extra");
+    return thr_answer_put(s->job, query, lane, row, err);
 }
 
 /* n queries from row on, on the first of the lanes, or one on all n_lanes. */
 static thr_status search_group(const query_search *s, uint64_t row, size_t n, thr_lane *lanes, uint32_t n_lanes,
                                thr_error *err) {
     thr_scan_query queries[THR_GROUP];
-    bool finite = true;
     for (size_t i = 0; i < n; i++) {
         thr_query_prepare(s->job, s->queries, row + i, &lanes[i], &queries[i]);
         THR_TRY(thr_values_begin(&queries[i], row + i, &lanes[i], n_lanes, err));
     }
     THR_TRY(thr_collect(s->job, queries, n, lanes, n_lanes, err));
     for (size_t i = 0; i < n; i++)
-        finite = answer(s, &queries[i], &lanes[i], row + i) && finite;
-    return say(finite ? THR_OK : THR_ERANGE, err);
+        THR_TRY(answer(s, &queries[i], &lanes[i], row + i, err));
+    return THR_OK;
 }
 
-static void run_group(void *arg, size_t group, uint32_t worker) {
+static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error *err) {
     const query_search *s = arg;
     const uint64_t row = (uint64_t)group * s->group, left = s->queries->n_rows - row;
-    const thr_status status = search_group(s, row, left < s->group ? (size_t)left : s->group,
-                                           &s->scan->lanes[(size_t)worker * s->group], 1, NULL);
-    if (status != THR_OK)
-        s->statuses[worker] = status;
+    return search_group(s, row, left < s->group ? (size_t)left : s->group, &s->scan->lanes[(size_t)worker * s->group],
+                        1, err);
 }
 
 thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
@@ -179,9 +159,10 @@ uint64_t thr_count_allowed(const thr_scan_target *target, const uint64_t *filter
     return filter == NULL ? target->n_items : thr_bitmap_count_range(filter, 0, target->n_items);
 }
 
-thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64_t k,
-                     const thr_search_options *options) {
-    thr_job job = {.context = context, .target = target, .options = options, .k = k};
+thr_job thr_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
+                     const thr_answers *answers) {
+    thr_job job = {.context = context, .target = target, .options = options, .answers = answers};
+    const uint64_t k = answers->k;
     job.query_bits = options->query_bits != 0  ? options->query_bits
                      : target->query_bits != 0 ? target->query_bits
                                                : THR_QUERY_BITS;
@@ -199,7 +180,7 @@ thr_job thr_job_make(thr_context *context, const thr_scan_target *target, uint64
     survivors = survivors < job.n_allowed ? survivors : job.n_allowed;
     job.wanted = wanted == 0 ? 1 : (size_t)wanted;
     job.survivors = survivors == 0 ? 1 : (size_t)survivors;
-    job.bounded = options->certified != NULL && !job.exact && target->keep != THR_DTYPE_NONE;
+    job.bounded = answers->certified != NULL && !job.exact && target->keep != THR_DTYPE_NONE;
     job.kept_error = job.bounded ? thr_kept_error(target, context->kernels) : 0;
     return job;
 }
@@ -209,7 +190,6 @@ typedef struct store_batch {
     const query_search *search;
     uint64_t row;
     thr_scan_query queries[THR_STORE_QUERIES];
-    bool finite[THR_STORE_QUERIES];
 } store_batch;
 
 static void prepare_one(void *arg, size_t i, uint32_t worker) {
@@ -237,10 +217,10 @@ static void refine_one(void *arg, size_t i, uint32_t worker) {
         thr_refine(&b->queries[i], lane, lane->collector.items, lane->collector.n);
 }
 
-static void put_one(void *arg, size_t i, uint32_t worker) {
+static thr_status put_one(void *arg, size_t i, uint32_t worker, thr_error *err) {
     store_batch *b = arg;
     (void)worker;
-    b->finite[i] = put_answer(b->search, &b->queries[i], &b->search->scan->lanes[i], b->row + i);
+    return thr_answer_put(b->search->job, &b->queries[i], &b->search->scan->lanes[i], b->row + i, err);
 }
 
 /* n queries from b->row on: what is done on devices between what is done on threads, a query each. */
@@ -258,10 +238,7 @@ static thr_status search_batch(store_batch *b, size_t n, thr_error *err) {
     thr_parallel_for(context, n, refine_one, b);
     if (thr_answer_refines(s->job) && thr_store_can_refine(store))
         THR_TRY(thr_store_refine(store, s->job, b->queries, n, s->scan->lanes, err));
-    thr_parallel_for(context, n, put_one, b);
-    for (size_t i = 0; i < n; i++)
-        THR_TRY(say(b->finite[i] ? THR_OK : THR_ERANGE, err));
-    return THR_OK;
+    return thr_parallel_try(context, n, put_one, b, err);
 }
 
 static thr_status search_store(const query_search *s, thr_error *err) {
@@ -291,12 +268,11 @@ size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries) {
     return context->n_threads * (one_by_one_is_best(context, n_queries) ? 1 : group_size(context, n_queries));
 }
 
-thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
-                           const thr_search_options *options, uint64_t *rows_out, float *scores_out, thr_error *err) {
+thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+                           const thr_search_options *options, const thr_answers *answers, thr_error *err) {
     thr_context *context = scan->context;
-    const thr_job job = thr_job_make(context, target, k, options);
+    const thr_job job = thr_job_make(context, target, options, answers);
     const bool on_devices = target->store != NULL && !job.exact;
-    const uint32_t n_threads = context->n_threads;
     const bool one_by_one = one_by_one_is_best(context, queries->n_rows);
     uint64_t group = group_size(context, queries->n_rows);
     if (on_devices) /* a lane a query, as many as there are and a batch takes */
@@ -306,17 +282,13 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
     THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one || on_devices ? 1 : (uint32_t)group, target->quantiser->n_dims,
                                job.survivors, err));
     THR_TRY(thr_scan_check_queries(scan, target, queries, err));
-    thr_status statuses[1024] = {THR_OK}; /* as many as a context may have threads */
-    query_search s = {scan, &job, queries, rows_out, scores_out, (size_t)group, statuses};
+    query_search s = {scan, &job, queries, (size_t)group};
     if (on_devices)
         return search_store(&s, err);
     if (one_by_one) {
         for (uint64_t row = 0; row < queries->n_rows; row++)
-            THR_TRY(search_group(&s, row, 1, scan->lanes, n_threads, err));
+            THR_TRY(search_group(&s, row, 1, scan->lanes, context->n_threads, err));
         return THR_OK;
     }
-    thr_parallel_for(context, (size_t)((queries->n_rows + group - 1) / group), run_group, &s);
-    for (uint32_t i = 0; i < n_threads; i++)
-        THR_TRY(say(statuses[i], err));
-    return THR_OK;
+    return thr_parallel_try(context, (size_t)((queries->n_rows + group - 1) / group), run_group, &s, err);
 }

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "scan/scan_hits.h"
 #include "scan/segment.h"
+#include "select/answers.h"
 
 #include <thresher/codes.h>
 
@@ -48,11 +49,12 @@ void thr_scan_free(thr_scan *scan);
  * Search all queries (any dtype, checked by the caller to have the target's dimensions). Options are checked by the
  * caller too: query_bits in 0..8, k >= 1, filter of n_items bits, exact only with vectors. Its recall is not looked at:
  * n_survivors and n_candidates say how many rows go on, at least k in any case.
- * rows_out and scores_out (may be NULL) have n_queries x k places: row numbers of the index, filled up with THR_NO_ID.
- * THR_ERANGE names the query row; THR_ENOMEM.
+ * ids are row numbers of the index; places for what options ask (certified) are those of answers alone.
+ * THR_ERANGE names the query row; THR_ENOMEM; what hits' functions return. Of several failures the first query's is
+ * told.
  */
-thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t k,
-                           const thr_search_options *options, uint64_t *rows_out, float *scores_out, thr_error *err);
+thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
+                           const thr_search_options *options, const thr_answers *answers, thr_error *err);
 
 /* THR_ERANGE naming the first query that holds NaN or infinity or is too long; thr_scan_search asks it itself. */
 thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
@@ -65,12 +67,19 @@ size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries);
 uint64_t thr_count_allowed(const thr_scan_target *target, const uint64_t *filter);
 
 /*
- * Where given rows stand, for one of the queries, in the order of the leading planes' estimates and in that of all
- * planes, both among the best n_survivors by the leading planes: how many come before, UINT32_MAX for rows that are not
- * among them. Of flat codes both are the same. THR_ENOMEM.
+ * Where given rows stand, in the order of the leading planes' estimates and in that of all planes, both among the best
+ * n_survivors by the leading planes: how many come before, UINT32_MAX for rows that are not among them. Of flat codes
+ * both are the same.
  */
+typedef struct thr_scan_standing {
+    const uint64_t *rows;
+    size_t n_rows;
+    uint64_t n_survivors;
+    uint32_t *lead_ranks, *full_ranks; /* a place a row */
+} thr_scan_standing;
+
+/* For one of the queries. THR_ENOMEM. */
 thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t query,
-                          uint64_t n_survivors, const uint64_t *rows, size_t n_rows, uint32_t *lead_ranks,
-                          uint32_t *full_ranks, thr_error *err);
+                          const thr_scan_standing *standing, thr_error *err);
 
 #endif

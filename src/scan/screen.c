@@ -58,6 +58,10 @@ static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const uin
     }
 }
 
+static thr_score_line line_of(const thr_scan_query *query, float threshold) {
+    return (thr_score_line){query->code.total, query->gain, query->weight, threshold};
+}
+
 static void screen_factors(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
                            const thr_segment *segment, uint64_t first, size_t n_blocks) {
     for (size_t b = 0; b < n_blocks; b++) {
@@ -66,10 +70,9 @@ static void screen_factors(const thr_scan_query *query, thr_lane *lane, const ui
             continue;
         float scores[THR_BLOCK_ITEMS];
         const uint64_t at = (first + b) * THR_BLOCK_ITEMS;
-        mask &=
-            query->kernels->screen_factors(scores, distances + b * THR_BLOCK_ITEMS, segment->factors + at,
-                                           segment->offsets == NULL ? NULL : segment->offsets + at, query->code.total,
-                                           query->gain, query->weight, lane->collector.threshold);
+        const thr_score_line line = line_of(query, lane->collector.threshold);
+        mask &= query->kernels->screen_factors(scores, distances + b * THR_BLOCK_ITEMS, segment->factors + at,
+                                               segment->offsets == NULL ? NULL : segment->offsets + at, &line);
         if (mask != 0)
             thr_collector_push_block(&lane->collector, segment->first_row + at, mask, scores, NULL);
     }
@@ -85,8 +88,8 @@ static void screen_leads(const thr_scan_query *query, thr_lane *lane, const uint
         const uint64_t at = (first + b) * THR_BLOCK_ITEMS;
         const uint32_t *own = distances + b * THR_BLOCK_ITEMS;
         const uint16_t *numbers = segment->leads + at * (segment->lead_offsets ? 2 : 1);
-        mask &= query->kernels->screen_leads(scores, own, numbers, segment->lead_offsets, query->code.total,
-                                             query->gain, query->weight, lane->collector.threshold);
+        const thr_score_line line = line_of(query, lane->collector.threshold);
+        mask &= query->kernels->screen_leads(scores, own, numbers, segment->lead_offsets, &line);
         if (mask != 0)
             thr_collector_push_block(&lane->collector, segment->first_row + at, mask, scores, own);
     }
@@ -97,13 +100,13 @@ static void estimate_block(const thr_scan_query *query, const uint32_t *distance
                            uint64_t block, float *scores) {
     const thr_query_code *code = &query->code;
     const uint64_t at = block * THR_BLOCK_ITEMS;
+    const thr_score_line line = line_of(query, -INFINITY);
     if (segment->records != NULL) {
         (void)query->kernels->screen_leads(scores, distances, segment->leads + at * (segment->lead_offsets ? 2 : 1),
-                                           segment->lead_offsets, code->total, query->gain, query->weight, -INFINITY);
+                                           segment->lead_offsets, &line);
     } else if (segment->factors != NULL) {
         (void)query->kernels->screen_factors(scores, distances, segment->factors + at,
-                                             segment->offsets == NULL ? NULL : segment->offsets + at, code->total,
-                                             query->gain, query->weight, -INFINITY);
+                                             segment->offsets == NULL ? NULL : segment->offsets + at, &line);
     } else {
         uint32_t squares[THR_BLOCK_ITEMS];
         query->kernels->code_squares(squares, segment->codes + block * thr_block_size(code->n_dims, code->item_bits), 1,

@@ -74,7 +74,7 @@ static thr_status start_buckets(const thr_collecting *c, thr_store_part *part, c
                                       .counts = m->counts,
                                       .n_chosen = m->counts + c->n};
     THR_TRY(thr_store_start_buckets(c, part, &places, err));
-    return thr_store_bring(c, part, plan, m, 0, c->n, err);
+    return thr_store_bring(c, part, plan, m, (thr_query_run){0, c->n}, err);
 }
 
 /* Thresholds of a batch, and memory for what they let through. Nothing here or in a pass is waited for. */
@@ -148,11 +148,12 @@ static thr_status find_threshold(const thr_collecting *c, thr_store_part *part, 
 static thr_status collect_again(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                                 const thr_part_memory *m, uint32_t q, thr_error *err) {
     const thr_backend *backend = c->store->backend;
+    const thr_query_run one = {q, 1};
     uint64_t threshold = 0;
     THR_TRY(find_threshold(c, part, plan, q, &threshold, err));
     THR_TRY(backend->upload(part->stream, m->thresholds + q, &threshold, sizeof threshold, err));
-    THR_TRY(thr_store_emit(c, part, plan, m, q, 1, err));
-    THR_TRY(thr_store_choose(c, part, plan, m, q, 1, err));
+    THR_TRY(thr_store_emit(c, part, plan, m, one, err));
+    THR_TRY(thr_store_choose(c, part, plan, m, one, err));
     THR_TRY(backend->wait(part->stream, err));
     if (m->host_counts[q] >= plan->wanted && m->host_counts[q] <= plan->capacity)
         return THR_OK;
@@ -184,6 +185,7 @@ static bool takes_steps(const thr_collecting *c, const thr_store_part *part, con
 /* The pass of a batch on all parts: a step of each, then the next. */
 static thr_status pass_all(const thr_collecting *c, const thr_part_plan *plans, const thr_part_memory *memories,
                            thr_error *err) {
+    const thr_query_run all = {0, c->n};
     uint32_t n_steps = 0;
     for (uint32_t i = 0; i < c->store->n_parts; i++) {
         const uint32_t n = thr_store_n_steps(&c->store->parts[i]);
@@ -193,7 +195,7 @@ static thr_status pass_all(const thr_collecting *c, const thr_part_plan *plans, 
         for (uint32_t i = 0; i < c->store->n_parts; i++) {
             thr_store_part *part = &c->store->parts[i];
             if (takes_steps(c, part, &plans[i]) && step < thr_store_n_steps(part))
-                THR_TRY(thr_store_emit_step(c, part, &plans[i], &memories[i], 0, c->n, step, err));
+                THR_TRY(thr_store_emit_step(c, part, &plans[i], &memories[i], all, step, err));
         }
     return THR_OK;
 }
@@ -207,7 +209,7 @@ static thr_status collect_batch(const thr_collecting *c, const thr_part_plan *pl
     THR_TRY(pass_all(c, plans, memories, err));
     for (uint32_t i = 0; i < c->store->n_parts; i++)
         if (takes_steps(c, &c->store->parts[i], &plans[i]))
-            THR_TRY(thr_store_choose(c, &c->store->parts[i], &plans[i], &memories[i], 0, c->n, err));
+            THR_TRY(thr_store_choose(c, &c->store->parts[i], &plans[i], &memories[i], (thr_query_run){0, c->n}, err));
     for (uint32_t i = 0; i < c->store->n_parts; i++)
         THR_TRY(finish_part(c, &c->store->parts[i], &plans[i], &memories[i], err));
     for (uint32_t q = 0; q < c->n; q++)

@@ -14,6 +14,7 @@ static thr_status collect_margin(const thr_collecting *c, thr_store_part *part, 
                                  thr_error *err) {
     const thr_backend *backend = c->store->backend;
     thr_collector *collector = &c->lanes[0]->collector;
+    const thr_query_run only = {0, 1};
     uint32_t bits, capacity = n_allowed < MARGIN_ITEMS ? (uint32_t)n_allowed : MARGIN_ITEMS;
     memcpy(&bits, &least, sizeof bits);
     const uint64_t threshold = thr_key_make(thr_score_order(bits), UINT32_MAX);
@@ -22,8 +23,8 @@ static thr_status collect_margin(const thr_collecting *c, thr_store_part *part, 
         const thr_part_plan plan = {.n_allowed = n_allowed, .wanted = capacity, .capacity = capacity};
         THR_TRY(thr_store_get_memory(c, part, &plan, &m, err));
         THR_TRY(backend->upload(part->stream, m.thresholds, &threshold, sizeof threshold, err));
-        THR_TRY(thr_store_emit(c, part, &plan, &m, 0, 1, err));
-        THR_TRY(thr_store_choose(c, part, &plan, &m, 0, 1, err));
+        THR_TRY(thr_store_emit(c, part, &plan, &m, only, err));
+        THR_TRY(thr_store_choose(c, part, &plan, &m, only, err));
         THR_TRY(backend->wait(part->stream, err));
         if (m.host_counts[0] <= capacity) {
             thr_store_push(part, collector, m.host_chosen, m.host_counts[1]);

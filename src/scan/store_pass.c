@@ -22,12 +22,12 @@ thr_status thr_store_get_memory(const thr_collecting *c, thr_store_part *part, c
     return thr_store_grow(store, part, THR_ROOM_HOST_COUNTS, 2 * n * sizeof(uint32_t), &m->host_counts, err);
 }
 
-/* A pass that lets through what reaches the thresholds that are in memory: queries [first, first + n). */
+/* A pass that lets through what reaches the thresholds that are in memory. */
 typedef struct emission {
     const thr_collecting *c;
     const thr_part_plan *plan;
     const thr_part_memory *m;
-    uint32_t first, n;
+    thr_query_run queries;
 } emission;
 
 /* All queries on one run of codes, which may have to make room for another. */
@@ -37,7 +37,8 @@ static thr_status emit_run(void *arg, thr_store_part *part, const thr_device_cod
     const thr_part_plan *plan = e->plan;
     const thr_part_memory *m = e->m;
     const thr_backend *backend = c->store->backend;
-    const uint32_t batch = e->n == c->n ? thr_store_batch_size(c, part) : 0, end = e->first + e->n;
+    const uint32_t batch = e->queries.n == c->n ? thr_store_batch_size(c, part) : 0;
+    const uint32_t end = e->queries.first + e->queries.n;
     for (uint32_t q = 0; q < c->n && batch > 0; q += batch) {
         thr_batch_op op = {.thresholds = m->thresholds + q,
                            .items = m->items + (size_t)q * plan->capacity,
@@ -46,7 +47,7 @@ static thr_status emit_run(void *arg, thr_store_part *part, const thr_device_cod
         thr_store_make_batch(c, part, codes, q, batch, &op);
         THR_TRY(backend->batch(part->stream, &op, err));
     }
-    for (uint32_t q = e->first; q < end && batch == 0; q += THR_SCREEN_QUERIES) {
+    for (uint32_t q = e->queries.first; q < end && batch == 0; q += THR_SCREEN_QUERIES) {
         thr_screen_op op = {.thresholds = m->thresholds + q,
                             .items = m->items + (size_t)q * plan->capacity,
                             .counts = m->counts + q,
@@ -58,39 +59,39 @@ static thr_status emit_run(void *arg, thr_store_part *part, const thr_device_cod
 }
 
 thr_status thr_store_emit_step(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                               const thr_part_memory *m, uint32_t first, uint32_t n, uint32_t step, thr_error *err) {
-    emission e = {c, plan, m, first, n};
+                               const thr_part_memory *m, thr_query_run queries, uint32_t step, thr_error *err) {
+    emission e = {c, plan, m, queries};
     return thr_store_step(c->store, part, step, emit_run, &e, err);
 }
 
 thr_status thr_store_emit(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                          const thr_part_memory *m, uint32_t first, uint32_t n, thr_error *err) {
-    THR_TRY(c->store->backend->clear(part->stream, m->counts + first, n * sizeof *m->counts, err));
+                          const thr_part_memory *m, thr_query_run queries, thr_error *err) {
+    THR_TRY(c->store->backend->clear(part->stream, m->counts + queries.first, queries.n * sizeof *m->counts, err));
     for (uint32_t step = 0; step < thr_store_n_steps(part); step++)
-        THR_TRY(thr_store_emit_step(c, part, plan, m, first, n, step, err));
+        THR_TRY(thr_store_emit_step(c, part, plan, m, queries, step, err));
     return THR_OK;
 }
 
 thr_status thr_store_bring(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                           const thr_part_memory *m, uint32_t first, uint32_t n, thr_error *err) {
+                           const thr_part_memory *m, thr_query_run queries, thr_error *err) {
     const thr_backend *backend = c->store->backend;
-    const size_t at = (size_t)first * plan->wanted, size = (size_t)n * plan->wanted * sizeof *m->chosen;
+    const size_t at = (size_t)queries.first * plan->wanted, size = (size_t)queries.n * plan->wanted * sizeof *m->chosen;
     THR_TRY(backend->download(part->stream, m->host_chosen + at, m->chosen + at, size, err));
     return backend->download(part->stream, m->host_counts, m->counts, 2 * (size_t)c->n * sizeof *m->counts, err);
 }
 
 thr_status thr_store_choose(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                            const thr_part_memory *m, uint32_t first, uint32_t n, thr_error *err) {
+                            const thr_part_memory *m, thr_query_run queries, thr_error *err) {
     const thr_backend *backend = c->store->backend;
-    const thr_select_op op = {.items = m->items + (size_t)first * plan->capacity,
-                              .counts = m->counts + first,
+    const thr_select_op op = {.items = m->items + (size_t)queries.first * plan->capacity,
+                              .counts = m->counts + queries.first,
                               .capacity = plan->capacity,
-                              .n_queries = n,
+                              .n_queries = queries.n,
                               .wanted = plan->wanted,
-                              .chosen = m->chosen + (size_t)first * plan->wanted,
-                              .n_chosen = m->counts + c->n + first};
+                              .chosen = m->chosen + (size_t)queries.first * plan->wanted,
+                              .n_chosen = m->counts + c->n + queries.first};
     THR_TRY(backend->select(part->stream, &op, err));
-    return thr_store_bring(c, part, plan, m, first, n, err);
+    return thr_store_bring(c, part, plan, m, queries, err);
 }
 
 void thr_store_push(const thr_store_part *part, thr_collector *collector, const thr_device_item *items, size_t n) {

@@ -25,25 +25,30 @@ typedef struct thr_part_memory {
     uint32_t *counts, *host_counts; /* of items, then of chosen ones */
 } thr_part_memory;
 
+/* Queries [first, first + n) of a batch. */
+typedef struct thr_query_run {
+    uint32_t first, n;
+} thr_query_run;
+
 /* Room for a batch; THR_ENOMEM. */
 thr_status thr_store_get_memory(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                                 thr_part_memory *m, thr_error *err);
 
-/* Step by step (store_chunks.h), queries [first, first + n), whose counts are 0 before: to their items. */
+/* Step by step (store_chunks.h), queries whose counts are 0 before: to their items. */
 thr_status thr_store_emit_step(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                               const thr_part_memory *m, uint32_t first, uint32_t n, uint32_t step, thr_error *err);
+                               const thr_part_memory *m, thr_query_run queries, uint32_t step, thr_error *err);
 
 /* A whole pass, whatever the counts are before. */
 thr_status thr_store_emit(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                          const thr_part_memory *m, uint32_t first, uint32_t n, thr_error *err);
+                          const thr_part_memory *m, thr_query_run queries, thr_error *err);
 
 /* The best of what was let through, chosen and brought to the host, with the counts of all queries. */
 thr_status thr_store_choose(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                            const thr_part_memory *m, uint32_t first, uint32_t n, thr_error *err);
+                            const thr_part_memory *m, thr_query_run queries, thr_error *err);
 
 /* Only brought: something else has chosen. */
 thr_status thr_store_bring(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
-                           const thr_part_memory *m, uint32_t first, uint32_t n, thr_error *err);
+                           const thr_part_memory *m, thr_query_run queries, thr_error *err);
 
 /* Items that have come to a collector; those of empty buckets are left out. */
 void thr_store_push(const thr_store_part *part, thr_collector *collector, const thr_device_item *items, size_t n);

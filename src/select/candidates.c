@@ -184,8 +184,8 @@ thr_status thr_collector_start(thr_collector *collector, thr_context *context, s
         return THR_OK;
     if (wanted > SIZE_MAX / 4)
         wanted = SIZE_MAX / 4; /* thr_grow refuses it */
-    return thr_grow(context, &collector->items, &collector->capacity, 0, 2 * wanted + 4 * BLOCK,
-                    sizeof *collector->items, "candidates", err);
+    return thr_grow(context, &collector->items, &collector->capacity, 2 * wanted + 4 * BLOCK, sizeof *collector->items,
+                    "candidates", err);
 }
 
 /* Drop what cannot be in the answer any more, and raise the threshold. */
@@ -218,7 +218,7 @@ void thr_collector_reserve(thr_collector *collector) {
     tighten(collector);
     /* With a margin most may stay: keep room for as much again, so that the work stays in proportion. */
     if (collector->margin > 0 && collector->n > collector->capacity / 2 && collector->status == THR_OK)
-        collector->status = thr_grow(collector->context, &collector->items, &collector->capacity, collector->n,
+        collector->status = thr_grow(collector->context, &collector->items, &collector->capacity,
                                      2 * collector->n + 4 * BLOCK, sizeof *collector->items, "candidates", NULL);
     if (collector->n + BLOCK > collector->capacity)
         collector->n = 0; /* no memory: the answer is lost, status says so */

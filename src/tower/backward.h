@@ -20,12 +20,17 @@ thr_status thr_backward_make_room(thr_context *context, const thr_tower_config *
                                   thr_backward_room *room, thr_error *err);
 void thr_backward_free(thr_context *context, thr_backward_room *room);
 
-/*
- * d_embedding (n_texts x n_dims; overwritten) goes back through what forward left in pass. d_parts, shaped like the
- * side's parts, and d_vectors, like its vectors, get their gradients added.
- */
+/* How gradients go back through a side, and where they go. */
+typedef struct thr_side_gradients {
+    thr_slope slope;
+    float *d_embedding;      /* n_texts x n_dims: where they come from; overwritten */
+    float *const *d_parts;   /* shaped like the side's parts; added to */
+    float *d_vectors;        /* like its vectors; added to */
+    thr_backward_room *room; /* for n_texts at least */
+} thr_side_gradients;
+
+/* From the gradient of the embeddings through what forward left in pass. */
 void thr_side_backward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
-                       const thr_pass *pass, thr_slope slope, float *d_embedding, float *const *d_parts,
-                       float *d_vectors, thr_backward_room *room);
+                       const thr_pass *pass, const thr_side_gradients *to);
 
 #endif

@@ -33,9 +33,17 @@ typedef struct thr_batch_mode {
     uint64_t seed; /* of that chance */
 } thr_batch_mode;
 
-/* The pairs of these numbers, n of them. *batch starts zeroed; lexicon has been spelled. THR_OK or THR_ENOMEM. */
-thr_status thr_batch_fill(thr_context *context, const thr_tower_config *config, const thr_lexicon *lexicon,
-                          const thr_pairs *pairs, const uint32_t *numbers, size_t n, const thr_batch_mode *mode,
+/* Which pairs are read. */
+typedef struct thr_batch_source {
+    const thr_tower_config *config;
+    const thr_lexicon *lexicon; /* has been spelled */
+    const thr_pairs *pairs;
+    const uint32_t *numbers; /* n of them */
+    size_t n;
+} thr_batch_source;
+
+/* *batch starts zeroed. THR_OK or THR_ENOMEM. */
+thr_status thr_batch_fill(thr_context *context, const thr_batch_source *source, const thr_batch_mode *mode,
                           thr_batch *batch, thr_error *err);
 void thr_batch_free(thr_context *context, thr_batch *batch);
 

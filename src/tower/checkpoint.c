@@ -13,14 +13,13 @@ static void add_pairs(thr_checksum *sum, const thr_pairs *pairs) {
     for (size_t side = 0; side < THR_N_SIDES && pairs->n != 0; side++) {
         const thr_text_list *list = &pairs->texts[side];
         thr_checksum_add(sum, list->offsets, (pairs->n + 1) * sizeof *list->offsets);
-        thr_checksum_add(sum, list->words, list->offsets[pairs->n] * sizeof *list->words);
+        thr_checksum_add(sum, list->words.items, list->offsets[pairs->n] * sizeof *list->words.items);
     }
 }
 
 /* Of what must not change between a training and its resumption: options, and the pairs as they were read. */
 static uint64_t identify(const thr_trainer *trainer) {
     const thr_tower_train_options *options = &trainer->options;
-    const thr_lexicon *lexicon = &trainer->lexicon;
     const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator, options->n_epochs};
     const float rates[] = {options->gamma, options->rate, options->word_dropout, options->float_share};
     thr_checksum_room room;
@@ -28,32 +27,21 @@ static uint64_t identify(const thr_trainer *trainer) {
     thr_checksum_add(sum, numbers, sizeof numbers);
     thr_checksum_add(sum, rates, sizeof rates);
     thr_checksum_add(sum, &options->seed, sizeof options->seed);
-    thr_checksum_add(sum, trainer->train, trainer->n_train * sizeof *trainer->train);
-    thr_checksum_add(sum, trainer->valid, trainer->n_valid * sizeof *trainer->valid);
+    thr_checkpoint_sum_split(sum, &trainer->split);
     add_pairs(sum, &trainer->pairs);
     add_pairs(sum, &trainer->valid_pairs);
-    thr_checksum_add(sum, lexicon->starts, (lexicon->n_words + 1) * sizeof *lexicon->starts);
-    thr_checksum_add(sum, lexicon->letters, lexicon->starts[lexicon->n_words] * sizeof *lexicon->letters);
+    thr_checkpoint_sum_lexicon(sum, &trainer->lexicon);
     return thr_checksum_end(sum);
 }
 
-_Static_assert(THR_TRAINER_SLOTS *(1 + THR_N_SIDES) <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
-
-static void add_slot(thr_checkpoint *checkpoint, float *data, size_t n) {
-    checkpoint->slots[checkpoint->n_slots].data = data;
-    checkpoint->slots[checkpoint->n_slots++].n = n;
-}
+_Static_assert(THR_WEIGHTS_SLOTS *(1 + THR_N_SIDES) <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
 
 static thr_checkpoint describe(thr_trainer *trainer) {
     thr_checkpoint c = {.state = &trainer->state, .training = identify(trainer), .what = "pairs or options"};
-    for (size_t s = 0; s < THR_TRAINER_SLOTS; s++) {
-        (void)snprintf(c.slots[c.n_slots].name, sizeof c.slots[0].name, "adam%zu.dense", s);
-        add_slot(&c, trainer->dense_slots[s], trainer->n_dense);
-        for (size_t t = 0; t < thr_model_n_tables(&trainer->model.config); t++) {
-            (void)snprintf(c.slots[c.n_slots].name, sizeof c.slots[0].name, "adam%zu.words%zu", s, t);
-            add_slot(&c, trainer->table_slots[t][s], trainer->n_table);
-        }
-    }
+    thr_checkpoint_add_slots(&c, "dense", &trainer->dense);
+    thr_checkpoint_add_slots(&c, "words0", &trainer->tables[0]);
+    if (!trainer->model.config.shared_words)
+        thr_checkpoint_add_slots(&c, "words1", &trainer->tables[1]);
     return c;
 }
 
@@ -82,12 +70,12 @@ static thr_status take_weights(thr_trainer *trainer, const thr_model *model, con
         memcmp(model->grams.keys, trainer->model.grams.keys, model->grams.n * sizeof *model->grams.keys) != 0)
         return thr_checkpoint_mismatch(path, "pairs", err);
     for (size_t t = 0; t < thr_model_n_tables(config); t++)
-        memcpy(trainer->tables[t], model->tables[t], trainer->n_table * sizeof(float));
+        memcpy(trainer->tables[t].values, model->tables[t], trainer->tables[0].n * sizeof(float));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         for (size_t p = 0; p < thr_model_n_parts(config, side); p++) {
             const thr_part_shape shape = thr_model_part_shape(config, p);
-            memcpy(trainer->dense + (trainer->model.parts[side][p] - trainer->dense), model->parts[side][p],
-                   (size_t)shape.n_rows * shape.n_columns * sizeof(float));
+            memcpy(trainer->dense.values + (trainer->model.parts[side][p] - trainer->dense.values),
+                   model->parts[side][p], (size_t)shape.n_rows * shape.n_columns * sizeof(float));
         }
     }
     return THR_OK;
@@ -114,8 +102,8 @@ thr_status thr_checkpoint_read(thr_trainer *trainer, thr_error *err) {
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_checkpoint_open(context, trainer->path, &path, &tensors, err));
     THR_TRY_OUT(read_model(trainer, tensors, path, &model, err));
-    THR_TRY_OUT(
-        thr_checkpoint_take(tensors, path, trainer->path, trainer->n_train / trainer->options.batch, &checkpoint, err));
+    THR_TRY_OUT(thr_checkpoint_take(tensors, path, trainer->path, trainer->split.n_train / trainer->options.batch,
+                                    &checkpoint, err));
 out:
     thr_grams_free(context, &model.grams);
     thr_tensors_free(tensors);

@@ -10,6 +10,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/out.h"
 
 static const char ENDING[] = ".checkpoint";
 
@@ -27,6 +28,21 @@ static thr_status find_path(thr_context *context, const char *model_path, char *
     THR_TRY(thr_alloc(context, size, 1, path, "a name", err));
     (void)snprintf(*path, size, "%s%s", model_path, ENDING);
     return THR_OK;
+}
+
+thr_status thr_checkpoint_check_place(thr_context *context, const thr_model_place *place, thr_error *err) {
+    char *path = NULL;
+    thr_status status = THR_OK;
+    for (size_t i = 0; i < sizeof place->inputs / sizeof place->inputs[0]; i++)
+        THR_TRY(thr_out_check_input(place->model_path, place->inputs[i], err));
+    THR_TRY_OUT(find_path(context, place->model_path, &path, err));
+    THR_TRY_OUT(thr_out_check_place(context, place->model_path, err));
+    THR_TRY_OUT(thr_tensors_check_place(context, place->model_path, place->kind, place->what, err));
+    if (!place->resume)
+        status = thr_tensors_check_place(context, path, place->kind, place->what, err);
+out:
+    thr_release(context, path);
+    return status;
 }
 
 /* Of the optimisers' arrays and of where the training stands; what is learned stands under the model's fingerprint. */
@@ -63,6 +79,24 @@ static void paint(const thr_model_image *model, const thr_checkpoint *checkpoint
     memcpy(c->metadata + model->n_metadata, more, sizeof more);
     *image = (thr_tensors_image){c->tensors, model->n_tensors + checkpoint->n_slots,
                                  (const char *const(*)[2])c->metadata, model->n_metadata + OWN_METADATA};
+}
+
+void thr_checkpoint_add_slots(thr_checkpoint *checkpoint, const char *name, const thr_weights *weights) {
+    for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++) {
+        thr_slot_array *slot = &checkpoint->slots[checkpoint->n_slots++];
+        *slot = (thr_slot_array){.data = weights->slots[s], .n = weights->n};
+        (void)snprintf(slot->name, sizeof slot->name, "slot%zu.%s", s, name);
+    }
+}
+
+void thr_checkpoint_sum_split(thr_checksum *sum, const thr_split *split) {
+    thr_checksum_add(sum, split->train, split->n_train * sizeof *split->train);
+    thr_checksum_add(sum, split->valid, split->n_valid * sizeof *split->valid);
+}
+
+void thr_checkpoint_sum_lexicon(thr_checksum *sum, const thr_lexicon *lexicon) {
+    thr_checksum_add(sum, lexicon->starts, (lexicon->n_words + 1) * sizeof *lexicon->starts);
+    thr_checksum_add(sum, lexicon->letters, lexicon->starts[lexicon->n_words] * sizeof *lexicon->letters);
 }
 
 thr_status thr_checkpoint_save(thr_context *context, const char *model_path, const thr_model_image *model,

@@ -7,8 +7,11 @@
 #ifndef THR_TOWER_CHECKPOINT_FILE_H
 #define THR_TOWER_CHECKPOINT_FILE_H
 
+#include "base/checksum.h"
 #include "tower/course.h"
+#include "tower/lexicon.h"
 #include "tower/model_image.h"
+#include "tower/weights.h"
 
 enum { THR_CHECKPOINT_SLOTS_MAX = 8 };
 
@@ -27,6 +30,25 @@ typedef struct thr_checkpoint {
     uint64_t training; /* a checksum of what must not change: options, and what is learned from */
     const char *what;  /* that is, in words: "pairs or options" */
 } thr_checkpoint;
+
+/* Add an array's slots, as "slot0.NAME" and so on. */
+void thr_checkpoint_add_slots(thr_checkpoint *checkpoint, const char *name, const thr_weights *weights);
+
+/* What trainings of every kind have in their checksum. */
+void thr_checkpoint_sum_split(thr_checksum *sum, const thr_split *split);
+void thr_checkpoint_sum_lexicon(thr_checksum *sum, const thr_lexicon *lexicon);
+
+/*
+ * What hinders a model, and its checkpoint, from being written, before an epoch: a place that cannot be written to,
+ * one of the inputs (some may be NULL), or another file. kind is the key of such models' metadata; what is the expected
+ * kind, for the message.
+ */
+typedef struct thr_model_place {
+    const char *model_path, *kind, *what;
+    const char *inputs[3];
+    bool resume; /* the checkpoint is to be gone on from */
+} thr_model_place;
+thr_status thr_checkpoint_check_place(thr_context *context, const thr_model_place *place, thr_error *err);
 
 /* Of the model at model_path. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_checkpoint_save(thr_context *context, const char *model_path, const thr_model_image *model,

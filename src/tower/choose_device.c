@@ -1,64 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a training's steps are a GPU's, and what happens when it fails. */
+/* A training's steps, on a GPU where the training's policy (device/policy.h) has it so. */
 #include "base/error.h"
-#include "context/gpus.h"
 #include "tower/trainer.h"
 
-/*
- * "auto" takes a GPU where a CPU would be at it for more than so many times as long as waking a GPU up takes, at so
- * many pairs a second: half a minute, with what a context begins with. A training that is shorter keeps its bits.
- */
-static const double PAIRS_A_SECOND = 20e3, WAKE_UPS = 60;
+/* Pairs a second that a CPU is expected to learn from. */
+static const double PAIRS_A_SECOND = 20e3;
 
-static bool is_worth_it(const thr_trainer *trainer) {
-    const double n_pairs = (double)trainer->n_train * (double)trainer->options.n_epochs;
-    return n_pairs / PAIRS_A_SECOND > WAKE_UPS * thr_gpus_wake_up(trainer->context);
-}
-
-/* Whether the CPU takes over where a GPU has failed so: as long as it has the same weights. */
-static bool falls_back(const thr_trainer *trainer, thr_status status) {
-    return !thr_gpus_required(trainer->context) && !trainer->device_is_ahead &&
-           (status == THR_EDEVICE || status == THR_ENOMEM || status == THR_EUNSUPPORTED);
-}
-
-static thr_status fail_with(const thr_error *why, thr_status status, thr_error *err) {
-    if (err != NULL)
-        *err = *why;
+static thr_status copy_training(void *object, const thr_devices *devices, void **copy, thr_error *err) {
+    thr_device_learner *learner;
+    const thr_status status = thr_device_learner_open(object, devices, &learner, err);
+    *copy = learner;
     return status;
 }
 
-thr_status thr_trainer_choose_device(thr_trainer *trainer, thr_error *err) {
-    thr_context *context = trainer->context;
-    thr_error why = {.status = THR_OK};
-    if (context->gpus == NULL || (!thr_gpus_required(context) && !is_worth_it(trainer)))
-        return THR_OK;
-    const thr_devices *devices = thr_gpus_get(context);
-    if (devices == NULL)
-        return THR_OK;
-    const thr_status status = thr_device_learner_open(trainer, devices, &trainer->learner, &why);
-    if (status == THR_OK)
-        return THR_OK;
-    if (!falls_back(trainer, status))
-        return fail_with(&why, status, err);
-    thr_gpus_give_up(context, &why);
-    return THR_OK;
+static void free_training(void *copy) {
+    thr_device_learner_close(copy);
 }
 
-/* The step on the device, or, where that is too little or fails before its weights have moved, on the CPU. */
+/* A GPU rounds sums in another way, so a training that takes the CPU less than half a minute keeps its bits. */
+static const thr_device_copier TRAINING = {.copy = copy_training, .free = free_training, .wake_ups = 60};
+
+thr_status thr_trainer_choose_device(thr_trainer *trainer, thr_error *err) {
+    const double n_pairs = (double)trainer->split.n_train * (double)trainer->options.n_epochs;
+    const double n_weights = (double)THR_N_SIDES * (double)trainer->tables[0].n + (double)trainer->dense.n;
+    const thr_device_use use = {.copier = &TRAINING,
+                                .object = trainer,
+                                .name = trainer->path,
+                                .bytes = n_weights * (1 + THR_WEIGHTS_SLOTS) * sizeof(float),
+                                .seconds = n_pairs / PAIRS_A_SECOND};
+    return thr_device_enter(&trainer->on_device, &use, &trainer->learner, err);
+}
+
+/* The step on the device, or, where that fails before its weights have moved, on the CPU. */
 static thr_status step_somewhere(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
     thr_error why = {.status = THR_OK};
     if (trainer->learner == NULL)
         return thr_trainer_step_on_cpu(trainer, numbers, loss, err);
     const thr_status status = thr_device_learner_step(trainer->learner, trainer, numbers, loss, &why);
-    if (status == THR_OK) {
+    if (status == THR_OK)
         trainer->device_is_ahead = true;
-        return THR_OK;
-    }
-    if (!falls_back(trainer, status))
-        return fail_with(&why, status, err);
-    thr_gpus_give_up(trainer->context, &why);
-    thr_device_learner_close(trainer->learner);
+    if (status == THR_OK || trainer->device_is_ahead)
+        return thr_pass_on(status, &why, err);
     trainer->learner = NULL;
+    THR_TRY(thr_device_leave(&trainer->on_device, status, &why, NULL, err));
     return thr_trainer_step_on_cpu(trainer, numbers, loss, err);
 }
 

@@ -4,23 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <sys/stat.h>
-
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/progress.h"
 #include "base/rng.h"
 
 /* The order of an epoch depends on the seed and its number alone: a resumed training goes on as it would have. */
 static void shuffle(const thr_course *course) {
     uint64_t rng = course->seed ^ (course->state->epoch + 1) * 0x9e3779b97f4a7c15u;
-    memcpy(course->order, course->train, course->n_train * sizeof *course->order);
-    for (size_t i = course->n_train - 1; i > 0; i--) {
+    memcpy(course->split->order, course->split->train, course->split->n_train * sizeof *course->split->order);
+    for (size_t i = course->split->n_train - 1; i > 0; i--) {
         const size_t j = (size_t)thr_rng_below(&rng, i + 1);
-        const uint32_t kept = course->order[i];
-        course->order[i] = course->order[j];
-        course->order[j] = kept;
+        const uint32_t kept = course->split->order[i];
+        course->split->order[i] = course->split->order[j];
+        course->split->order[j] = kept;
     }
 }
 
@@ -36,7 +33,7 @@ static thr_status run_steps(const thr_course *course, thr_error *err) {
         const double begin = thr_clock();
         double loss = 0;
         THR_TRY(thr_progress_step(&progress, state->position * batch, err));
-        THR_TRY(course->step(course->user, course->order + state->position * batch, &loss, err));
+        THR_TRY(course->step(course->user, course->split->order + state->position * batch, &loss, err));
         state->loss += loss;
         state->seconds += thr_clock() - begin;
     }
@@ -94,15 +91,5 @@ thr_status thr_course_run(const thr_course *course, thr_error *err) {
         if (!is_done(course))
             THR_TRY(course->checkpoint(course->user, err));
     }
-    return THR_OK;
-}
-
-thr_status thr_course_check_place(thr_context *context, const char *path, thr_error *err) {
-    thr_out out = {.fd = -1};
-    struct stat there;
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return thr_fail(err, THR_EINVAL, "%s: is there and no plain file: choose another name for the model", path);
-    THR_TRY(thr_out_open(context, path, &out, err));
-    thr_out_drop(&out);
     return THR_OK;
 }

@@ -9,6 +9,7 @@
 #include <thresher/tower.h>
 
 #include "base/memory.h"
+#include "tower/split.h"
 
 /* Where a training stands: all that a checkpoint holds besides arrays. Eight bytes each. */
 typedef struct thr_course_state {
@@ -28,9 +29,7 @@ typedef struct thr_course {
     thr_context *context;
     uint32_t n_epochs, patience, batch;
     uint64_t seed;
-    const uint32_t *train; /* numbers of the examples to learn from */
-    uint32_t *order;       /* room for as many: the epoch's order */
-    size_t n_train;
+    const thr_split *split;
     thr_course_state *state;
     thr_tower_epoch_fn on_epoch; /* NULL: nobody is told */
     void *on_epoch_user;
@@ -46,15 +45,17 @@ typedef struct thr_course {
 } thr_course;
 
 static inline uint64_t thr_course_steps(const thr_course *course) {
-    return course->n_train / course->batch; /* of an epoch; the rest of the order is left out */
+    return course->split->n_train / course->batch; /* of an epoch; the rest of the order is left out */
+}
+
+/* Examples learned in a second. */
+static inline double thr_course_speed(const thr_course_state *state) {
+    return state->learning_seconds > 0 ? (double)state->n_learned / state->learning_seconds : 0;
 }
 
 /*
  * From where the state stands to the end. What the functions return, or THR_ECANCELED after a checkpoint was written.
  */
 thr_status thr_course_run(const thr_course *course, thr_error *err);
-
-/* A place that cannot be written to is told before an epoch, not after. */
-thr_status thr_course_check_place(thr_context *context, const char *path, thr_error *err);
 
 #endif

@@ -15,7 +15,7 @@ static size_t with_reserve(size_t n) {
 }
 
 static size_t count_text_words(const thr_trainer *trainer, thr_side side) {
-    const thr_texts *texts = &trainer->batch.texts[side];
+    const thr_texts *texts = &trainer->scratch.batch.texts[side];
     return texts->offsets[texts->n_texts];
 }
 
@@ -28,11 +28,12 @@ static size_t count_numbers(const thr_trainer *trainer) {
     const thr_tower_config *config = &trainer->model.config;
     size_t n = 0;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        const size_t n_words = config->shared_words ? trainer->batch.tables[0].n : trainer->batch.tables[side].n;
-        n += trainer->batch.texts[side].n_texts + 1 + 3 * count_text_words(trainer, side) + n_words + 1;
+        const size_t n_words =
+            config->shared_words ? trainer->scratch.batch.tables[0].n : trainer->scratch.batch.tables[side].n;
+        n += trainer->scratch.batch.texts[side].n_texts + 1 + 3 * count_text_words(trainer, side) + n_words + 1;
     }
     for (size_t i = 0; i < thr_model_n_tables(config); i++) {
-        const thr_batch_words *words = &trainer->batch.tables[i];
+        const thr_batch_words *words = &trainer->scratch.batch.tables[i];
         n += words->n + 1 + 4 * count_trigrams(words) + 1;
     }
     return n;
@@ -66,7 +67,7 @@ static thr_status make_vectors(thr_device_learner *learner, const thr_trainer *t
     const size_t n_columns = thr_model_n_columns(config);
     size_t n = 0;
     for (size_t i = 0; i < thr_model_n_tables(config); i++)
-        n += trainer->batch.tables[i].n * n_columns;
+        n += trainer->scratch.batch.tables[i].n * n_columns;
     if (2 * n > learner->vectors_capacity) {
         const size_t capacity = with_reserve(2 * n);
         learner->vectors_capacity = 0;
@@ -81,7 +82,7 @@ static thr_status make_vectors(thr_device_learner *learner, const thr_trainer *t
     for (size_t i = 0, at = 0; i < thr_model_n_tables(config); i++) {
         learner->tables[i].vectors = learner->vectors + at;
         learner->tables[i].d_vectors = learner->d_vectors + at;
-        at += trainer->batch.tables[i].n * n_columns;
+        at += trainer->scratch.batch.tables[i].n * n_columns;
     }
     return THR_OK;
 }
@@ -125,8 +126,8 @@ static void find_positions(const uint32_t *words, uint32_t n, uint32_t n_words, 
 }
 
 static void write_texts(thr_device_learner *learner, thr_trainer *trainer, thr_side side) {
-    const thr_texts *texts = &trainer->batch.texts[side];
-    const size_t n_words = thr_batch_table(&trainer->model.config, &trainer->batch, side)->n;
+    const thr_texts *texts = &trainer->scratch.batch.texts[side];
+    const size_t n_words = thr_batch_table(&trainer->model.config, &trainer->scratch.batch, side)->n;
     const size_t n = count_text_words(trainer, side);
     thr_device_side *to = &learner->sides[side];
     to->texts.n_texts = (uint32_t)texts->n_texts;
@@ -141,12 +142,12 @@ static void write_texts(thr_device_learner *learner, thr_trainer *trainer, thr_s
 }
 
 static thr_status write_words(thr_device_learner *learner, thr_trainer *trainer, size_t number, thr_error *err) {
-    const thr_batch_words *words = &trainer->batch.tables[number];
+    const thr_batch_words *words = &trainer->scratch.batch.tables[number];
     const thr_bags bags = thr_batch_bags(words);
-    const thr_bags_transposed *transposed = &trainer->transposed;
+    const thr_bags_transposed *transposed = &trainer->scratch.transposed;
     const size_t n_trigrams = count_trigrams(words);
     thr_device_table *to = &learner->tables[number];
-    THR_TRY(thr_bags_transpose(trainer->context, &bags, trainer->model.grams.n, &trainer->transposed, err));
+    THR_TRY(thr_bags_transpose(trainer->context, &bags, trainer->model.grams.n, &trainer->scratch.transposed, err));
     to->n_words = (uint32_t)words->n;
     to->n_touched = (uint32_t)transposed->n_rows;
     write_sizes(learner, words->offsets, words->n + 1, &to->offsets);
@@ -162,8 +163,8 @@ thr_status thr_device_batch_put(thr_device_learner *learner, thr_trainer *traine
     const thr_tower_config *config = &trainer->model.config;
     thr_batch_mode mode = thr_trainer_batch_mode(trainer);
     mode.learn = false; /* gradients are the device's */
-    THR_TRY(thr_batch_fill(trainer->context, config, &trainer->lexicon, &trainer->pairs, numbers, learner->n, &mode,
-                           &trainer->batch, err));
+    const thr_batch_source source = {config, &trainer->lexicon, &trainer->pairs, numbers, learner->n};
+    THR_TRY(thr_batch_fill(trainer->context, &source, &mode, &trainer->scratch.batch, err));
     THR_TRY(make_numbers(learner, count_numbers(trainer), err));
     THR_TRY(make_vectors(learner, trainer, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)

@@ -5,7 +5,7 @@
 #include "base/error.h"
 
 /* Weights and moments of two tables, and of the dense parameters. */
-enum { ARRAYS_MAX = (1 + THR_TRAINER_SLOTS) * (THR_N_SIDES + 1) };
+enum { ARRAYS_MAX = (1 + THR_WEIGHTS_SLOTS) * (THR_N_SIDES + 1) };
 
 thr_status thr_device_learner_alloc(const thr_device_learner *learner, size_t size, void *memory_out, const char *what,
                                     thr_error *err) {
@@ -44,14 +44,14 @@ static void *place(layout *at, size_t count, size_t size) {
 static void lay_out_weights(const thr_trainer *trainer, thr_device_learner *learner, layout *at) {
     for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++) {
         thr_device_table *table = &learner->tables[i];
-        table->weights = place(at, trainer->n_table, sizeof(float));
-        for (size_t s = 0; s < THR_TRAINER_SLOTS; s++)
-            table->slots[s] = place(at, trainer->n_table, sizeof(float));
+        table->weights = place(at, trainer->tables[0].n, sizeof(float));
+        for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++)
+            table->slots[s] = place(at, trainer->tables[0].n, sizeof(float));
     }
-    learner->dense = place(at, trainer->n_dense, sizeof(float));
-    learner->d_dense = place(at, trainer->n_dense, sizeof(float));
-    for (size_t s = 0; s < THR_TRAINER_SLOTS; s++)
-        learner->dense_slots[s] = place(at, trainer->n_dense, sizeof(float));
+    learner->dense = place(at, trainer->dense.n, sizeof(float));
+    learner->d_dense = place(at, trainer->dense.n, sizeof(float));
+    for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++)
+        learner->dense_slots[s] = place(at, trainer->dense.n, sizeof(float));
 }
 
 static void lay_out_side(const thr_tower_config *config, thr_side side, size_t n, thr_device_side *to, layout *at) {
@@ -103,7 +103,7 @@ static thr_status make_room(const thr_trainer *trainer, thr_device_learner *lear
 static void find_parts(const thr_trainer *trainer, thr_device_learner *learner) {
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         for (size_t p = 0; p < thr_model_n_parts(&trainer->model.config, side); p++) {
-            const ptrdiff_t at = trainer->model.parts[side][p] - trainer->dense;
+            const ptrdiff_t at = trainer->model.parts[side][p] - trainer->dense.values;
             learner->sides[side].parts[p] = learner->dense + at;
             learner->sides[side].d_parts[p] = learner->d_dense + at;
         }
@@ -117,17 +117,17 @@ typedef struct array {
 } array;
 
 static size_t list_arrays(const thr_device_learner *learner, const thr_trainer *trainer, array arrays[ARRAYS_MAX]) {
-    const size_t table_size = trainer->n_table * sizeof(float), dense_size = trainer->n_dense * sizeof(float);
+    const size_t table_size = trainer->tables[0].n * sizeof(float), dense_size = trainer->dense.n * sizeof(float);
     size_t n = 0;
     for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++) {
         const thr_device_table *table = &learner->tables[i];
-        arrays[n++] = (array){trainer->tables[i], table->weights, table_size};
-        for (size_t s = 0; s < THR_TRAINER_SLOTS; s++)
-            arrays[n++] = (array){trainer->table_slots[i][s], table->slots[s], table_size};
+        arrays[n++] = (array){trainer->tables[i].values, table->weights, table_size};
+        for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++)
+            arrays[n++] = (array){trainer->tables[i].slots[s], table->slots[s], table_size};
     }
-    arrays[n++] = (array){trainer->dense, learner->dense, dense_size};
-    for (size_t s = 0; s < THR_TRAINER_SLOTS; s++)
-        arrays[n++] = (array){trainer->dense_slots[s], learner->dense_slots[s], dense_size};
+    arrays[n++] = (array){trainer->dense.values, learner->dense, dense_size};
+    for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++)
+        arrays[n++] = (array){trainer->dense.slots[s], learner->dense_slots[s], dense_size};
     return n;
 }
 
@@ -157,7 +157,7 @@ static thr_status try_product(const thr_device_learner *learner, const thr_train
     float *numbers = learner->d_dense; /* more than three: the bias of pooling is padded */
     const thr_product_op op = {
         .c = numbers, .a = numbers + 1, .b = numbers + 2, .n_rows = 1, .n_columns = 1, .n_inner = 1};
-    THR_TRY(backend->clear(learner->stream, numbers, trainer->n_dense * sizeof *numbers, err));
+    THR_TRY(backend->clear(learner->stream, numbers, trainer->dense.n * sizeof *numbers, err));
     THR_TRY(backend->product(learner->stream, &op, err));
     return backend->wait(learner->stream, err);
 }

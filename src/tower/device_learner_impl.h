@@ -8,7 +8,7 @@
 
 /* A table of letter trigrams, and the distinct words of the batch that it makes vectors of. */
 typedef struct thr_device_table {
-    float *weights, *slots[THR_TRAINER_SLOTS];
+    float *weights, *slots[THR_WEIGHTS_SLOTS];
     uint32_t n_words, n_touched;
     const uint32_t *offsets, *rows;                           /* the words' trigrams: bags */
     const uint32_t *touched, *touched_offsets, *touched_bags; /* the same, seen from the table's rows */
@@ -38,7 +38,7 @@ struct thr_device_learner {
     /* Weights, moments and gradients; they stay. */
     void *weights;
     thr_device_table tables[THR_N_SIDES];
-    float *dense, *d_dense, *dense_slots[THR_TRAINER_SLOTS];
+    float *dense, *d_dense, *dense_slots[THR_WEIGHTS_SLOTS];
 
     /* What a batch takes whatever its words are. */
     void *room;

@@ -99,9 +99,11 @@ thr_status thr_device_side_forward(const thr_device_learner *learner, const thr_
 /* --------------------------------------------------------------------------------------------- backward */
 
 /* Through layer y = x W + b of parts weight and weight + 1; with add, d_x is added to what is there. */
-static thr_status through_layer(const way *w, size_t weight, const float *x, const float *d_y, uint32_t n_in,
-                                uint32_t n_out, bool add, float *d_x, thr_error *err) {
+static thr_status through_layer(const way *w, size_t weight, const float *x, const float *d_y, bool add, float *d_x,
+                                thr_error *err) {
     const thr_device_side *side = w->side;
+    const bool rebuild = thr_part_is_rebuild(weight);
+    const uint32_t n_in = rebuild ? w->n_dims : w->n_pooled, n_out = rebuild ? w->n_pooled : w->n_dims;
     THR_TRY(w->backend->product(w->stream,
                                 &(thr_product_op){.c = d_x,
                                                   .a = d_y,
@@ -149,7 +151,7 @@ static thr_status through_step(const way *w, uint32_t t, thr_error *err) {
     const thr_device_learner *learner = w->learner;
     THR_TRY(through_plane(w, t, err));
     THR_TRY(through_layer(w, thr_step_part(w->config, t, THR_PART_RESIDUAL_WEIGHT), side->residual[t - 1],
-                          learner->d_before, w->n_pooled, w->n_dims, false, learner->d_rebuilt, err));
+                          learner->d_before, false, learner->d_rebuilt, err));
     THR_TRY(w->backend->residual_back(w->stream,
                                       &(thr_residual_back_op){.rebuilt = side->rebuilt[t - 1],
                                                               .d_residual = learner->d_rebuilt,
@@ -157,7 +159,7 @@ static thr_status through_step(const way *w, uint32_t t, thr_error *err) {
                                                               .n = (uint64_t)w->n * w->n_pooled},
                                       err));
     return through_layer(w, thr_step_part(w->config, t, THR_PART_REBUILD_WEIGHT), side->sums[t - 1], learner->d_rebuilt,
-                         w->n_dims, w->n_pooled, true, side->d_embedding, err);
+                         true, side->d_embedding, err);
 }
 
 static thr_status through_windows(const way *w, const thr_device_table *table, thr_error *err) {
@@ -190,7 +192,6 @@ thr_status thr_device_side_backward(const thr_device_learner *learner, const thr
     for (uint32_t t = thr_side_steps(w.config, number); t >= 1; t--)
         THR_TRY(through_step(&w, t, err));
     THR_TRY(through_plane(&w, 0, err));
-    THR_TRY(through_layer(&w, THR_PART_BASE_WEIGHT, w.side->pooled, learner->d_before, w.n_pooled, w.n_dims, true,
-                          learner->d_pooled, err));
+    THR_TRY(through_layer(&w, THR_PART_BASE_WEIGHT, w.side->pooled, learner->d_before, true, learner->d_pooled, err));
     return through_windows(&w, thr_device_side_table(learner, w.config, number), err);
 }

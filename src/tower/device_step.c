@@ -48,7 +48,7 @@ static thr_status match(const thr_device_learner *learner, const thr_trainer *tr
 static thr_status backward(const thr_device_learner *learner, const thr_trainer *trainer, const thr_model *model,
                            thr_error *err) {
     const thr_backend *backend = learner->backend;
-    THR_TRY(backend->clear(learner->stream, learner->d_dense, trainer->n_dense * sizeof(float), err));
+    THR_TRY(backend->clear(learner->stream, learner->d_dense, trainer->dense.n * sizeof(float), err));
     THR_TRY(backend->clear(learner->stream, learner->d_vectors, learner->n_vectors * sizeof(float), err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         THR_TRY(thr_device_side_backward(learner, model, side, thr_trainer_slope(trainer), err));
@@ -76,7 +76,7 @@ static thr_status learn(const thr_device_learner *learner, const thr_trainer *tr
                                .m = learner->dense_slots[0],
                                .v = learner->dense_slots[1],
                                .gradient = learner->d_dense,
-                               .n = trainer->n_dense,
+                               .n = trainer->dense.n,
                                .adam = find_adam(trainer, &of_dense)};
     THR_TRY(backend->adam(learner->stream, &dense, err));
     for (size_t i = 0; i < thr_model_n_tables(config); i++) {

@@ -21,7 +21,7 @@ thr_status thr_dual_open(thr_context *context, const char *path, thr_dual **dual
     thr_dual *dual = NULL;
     *dual_out = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *dual, &dual, "a model", err));
-    dual->context = context;
+    dual->context = thr_context_retain(context);
     thr_status status = thr_tensors_open(context, path, &dual->tensors, err);
     if (status == THR_OK)
         status = thr_dual_read(context, dual->tensors, path, &dual->model, &dual->fingerprint, err);
@@ -35,9 +35,11 @@ thr_status thr_dual_open(thr_context *context, const char *path, thr_dual **dual
 void thr_dual_free(thr_dual *dual) {
     if (dual == NULL)
         return;
-    thr_dual_words_free(dual->context, &dual->model);
+    thr_context *context = dual->context;
+    thr_dual_words_free(context, &dual->model);
     thr_tensors_free(dual->tensors);
-    thr_release(dual->context, dual);
+    thr_release(context, dual);
+    thr_context_free(context);
 }
 
 thr_dual_info thr_dual_get_info(const thr_dual *dual) {
@@ -106,8 +108,8 @@ static thr_status add_text(const encode_job *job, size_t i, encode_room *room, t
         THR_TRY(thr_dual_next_word(&at, end, job->side, &word, &got, err));
         if (!got)
             break;
-        THR_TRY(thr_grow(context, &room->rows, &room->rows_capacity, n, n + 1, sizeof *room->rows, "words", err));
-        THR_TRY(thr_grow(context, &room->x, &room->x_capacity, n, n + 1, sizeof *room->x, "words", err));
+        THR_TRY(thr_grow(context, &room->rows, &room->rows_capacity, n + 1, sizeof *room->rows, "words", err));
+        THR_TRY(thr_grow(context, &room->x, &room->x_capacity, n + 1, sizeof *room->x, "words", err));
         room->rows[n] = thr_dual_find_bytes(&vocabulary->words, word.text, word.length);
         room->x[n++] = word.x;
     }
@@ -141,6 +143,7 @@ static void free_room(thr_context *context, void *arg) {
 thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *const *texts, const size_t *lengths,
                            size_t n_texts, float *out, thr_error *err) {
     encode_job job = {.dual = dual, .side = side, .texts = texts, .lengths = lengths, .out = out};
+    THR_TRY(thr_tensors_check(dual->tensors, err));
     return thr_encode_pieces_run(
         dual->context, &(thr_encode_pieces){side, n_texts, sizeof(encode_room), &job, encode_piece, free_room}, err);
 }
@@ -162,6 +165,7 @@ thr_status thr_dual_hits(const thr_dual *dual, const char *text, size_t length, 
                          size_t *n, thr_error *err) {
     const char *at = text, *end = text + length;
     *n = 0;
+    THR_TRY(thr_tensors_check(dual->tensors, err));
     for (;;) {
         thr_dual_word word;
         bool got = false;

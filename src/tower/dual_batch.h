@@ -15,6 +15,17 @@ typedef struct thr_dual_data {
     const thr_dual_map *map;
 } thr_dual_data;
 
+/* Requests by their numbers; NULL: the first n. */
+typedef struct thr_dual_some {
+    const thr_dual_requests *requests;
+    const uint32_t *numbers;
+    size_t n;
+} thr_dual_some;
+
+static inline size_t thr_dual_request(const thr_dual_some *some, size_t i) {
+    return some->numbers != NULL ? some->numbers[i] : i;
+}
+
 /* A user's word that items may have. */
 typedef struct thr_dual_history {
     uint32_t feature;    /* the items' word it hits */
@@ -38,9 +49,9 @@ typedef struct thr_dual_batch {
     size_t items_capacity, ad_offsets_capacity, ads_capacity, history_offsets_capacity, history_capacity, row_capacity;
 } thr_dual_batch;
 
-/* The requests of these numbers. *batch starts zeroed. THR_OK or THR_ENOMEM. */
-thr_status thr_dual_batch_fill(thr_context *context, const thr_dual_data *data, const thr_dual_requests *requests,
-                               const uint32_t *numbers, size_t n, thr_dual_batch *batch, thr_error *err);
+/* *batch starts zeroed. THR_OK or THR_ENOMEM. */
+thr_status thr_dual_batch_fill(thr_context *context, const thr_dual_data *data, const thr_dual_some *some,
+                               thr_dual_batch *batch, thr_error *err);
 void thr_dual_batch_free(thr_context *context, thr_dual_batch *batch);
 
 #endif

@@ -22,11 +22,6 @@ static void add_requests(thr_checksum *sum, const thr_dual_requests *requests) {
     thr_checksum_add(sum, requests->values, (size_t)requests->ad_offsets[n] * sizeof *requests->values);
 }
 
-static void add_words(thr_checksum *sum, const thr_lexicon *lexicon) {
-    thr_checksum_add(sum, lexicon->starts, (lexicon->n_words + 1) * sizeof *lexicon->starts);
-    thr_checksum_add(sum, lexicon->letters, lexicon->starts[lexicon->n_words] * sizeof *lexicon->letters);
-}
-
 /* Of what must not change between a training and its resumption: options, and the files as they were read. */
 static uint64_t identify(const thr_dual_trainer *t) {
     const thr_dual_train_options *options = &t->options;
@@ -38,34 +33,25 @@ static uint64_t identify(const thr_dual_trainer *t) {
     thr_checksum_add(sum, numbers, sizeof numbers);
     thr_checksum_add(sum, rates, sizeof rates);
     thr_checksum_add(sum, &options->seed, sizeof options->seed);
-    thr_checksum_add(sum, t->train, t->n_train * sizeof *t->train);
-    thr_checksum_add(sum, t->valid, t->n_valid * sizeof *t->valid);
+    thr_checkpoint_sum_split(sum, &t->split);
     add_requests(sum, &t->requests);
     add_requests(sum, &t->valid_requests);
     thr_checksum_add(sum, t->items.offsets, (t->items.n + 1) * sizeof *t->items.offsets);
     thr_checksum_add(sum, t->items.words, t->items.offsets[t->items.n] * sizeof *t->items.words);
     for (size_t side = 0; side < THR_N_SIDES; side++)
-        add_words(sum, &t->lexicon.words[side]);
+        thr_checkpoint_sum_lexicon(sum, &t->lexicon.words[side]);
     return thr_checksum_end(sum);
 }
 
-static void add_slots(thr_checkpoint *checkpoint, const char *name, float *const slots[THR_DUAL_SLOTS], size_t n) {
-    for (size_t s = 0; s < THR_DUAL_SLOTS; s++) {
-        thr_slot_array *slot = &checkpoint->slots[checkpoint->n_slots++];
-        *slot = (thr_slot_array){.data = slots[s], .n = n};
-        (void)snprintf(slot->name, sizeof slot->name, "slot%zu.%s", s, name);
-    }
-}
-
-_Static_assert(4 * THR_DUAL_SLOTS <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
+_Static_assert(4 * THR_WEIGHTS_SLOTS <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
 
 static thr_checkpoint describe(thr_dual_trainer *t) {
     thr_checkpoint c = {.state = &t->state, .training = identify(t), .what = "requests, items or options"};
-    add_slots(&c, "dense", t->dense_slots, t->n_dense);
-    add_slots(&c, "query", t->table_slots[THR_SIDE_QUERY], t->n_table[THR_SIDE_QUERY]);
-    add_slots(&c, "item", t->table_slots[THR_SIDE_ITEM], t->n_table[THR_SIDE_ITEM]);
+    thr_checkpoint_add_slots(&c, "dense", &t->dense);
+    thr_checkpoint_add_slots(&c, "query", &t->tables[THR_SIDE_QUERY]);
+    thr_checkpoint_add_slots(&c, "item", &t->tables[THR_SIDE_ITEM]);
     if (t->model.config.hits)
-        add_slots(&c, "hits", t->hit_slots, t->n_hits);
+        thr_checkpoint_add_slots(&c, "hits", &t->hits);
     return c;
 }
 
@@ -91,18 +77,18 @@ static thr_status take_weights(thr_dual_trainer *t, const thr_dual_model *model,
         const thr_dual_vocabulary *ours = &t->model.words[side], *theirs = &model->words[side];
         if (ours->n_text != theirs->n_text || memcmp(ours->text, theirs->text, ours->n_text) != 0)
             return thr_checkpoint_mismatch(path, "requests or items", err);
-        memcpy(t->tables[side], model->embeddings[side], t->n_table[side] * sizeof(float));
+        memcpy(t->tables[side].values, model->embeddings[side], t->tables[side].n * sizeof(float));
         for (size_t p = 0; p < thr_dual_n_parts(&model->config); p++) {
             const thr_part_shape shape = thr_dual_part_shape(model, side, p);
-            memcpy(t->dense + (t->model.parts[side][p] - t->dense), model->parts[side][p],
+            memcpy(t->dense.values + (t->model.parts[side][p] - t->dense.values), model->parts[side][p],
                    (size_t)shape.n_rows * shape.n_columns * sizeof(float));
         }
     }
     if (!model->config.hits)
         return THR_OK;
     const thr_dual_vocabulary *users = &model->words[THR_SIDE_QUERY];
-    memcpy(t->hits, model->hit_words, thr_dual_n_words(users) * sizeof(float));
-    memcpy(t->hits + thr_dual_n_words(users), model->hit_fields, thr_dual_n_fields(users) * sizeof(float));
+    memcpy(t->hits.values, model->hit_words, thr_dual_n_words(users) * sizeof(float));
+    memcpy(t->hits.values + thr_dual_n_words(users), model->hit_fields, thr_dual_n_fields(users) * sizeof(float));
     return THR_OK;
 }
 
@@ -117,8 +103,8 @@ thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err) {
     THR_TRY_OUT(thr_checkpoint_open(context, trainer->path, &path, &tensors, err));
     THR_TRY_OUT(thr_dual_read(context, tensors, path, &model, &fingerprint, err));
     THR_TRY_OUT(take_weights(trainer, &model, path, err));
-    THR_TRY_OUT(
-        thr_checkpoint_take(tensors, path, trainer->path, trainer->n_train / trainer->options.batch, &checkpoint, err));
+    THR_TRY_OUT(thr_checkpoint_take(tensors, path, trainer->path, trainer->split.n_train / trainer->options.batch,
+                                    &checkpoint, err));
 out:
     thr_dual_words_free(context, &model);
     thr_tensors_free(tensors);

@@ -22,9 +22,9 @@ static thr_status at_row(const thr_table *table, thr_status status, const thr_er
 /* A user's word for the first time: what it hits, which is an item's word from now on. */
 static thr_status note_hit(thr_context *context, thr_dual_lexicon *lexicon, const thr_dual_word *word, uint32_t number,
                            thr_error *err) {
-    THR_TRY(thr_grow(context, &lexicon->hits, &lexicon->hits_capacity, number, (size_t)number + 1,
-                     sizeof *lexicon->hits, "words", err));
-    THR_TRY(thr_grow(context, &lexicon->field_lengths, &lexicon->field_lengths_capacity, number, (size_t)number + 1,
+    THR_TRY(thr_grow(context, &lexicon->hits, &lexicon->hits_capacity, (size_t)number + 1, sizeof *lexicon->hits,
+                     "words", err));
+    THR_TRY(thr_grow(context, &lexicon->field_lengths, &lexicon->field_lengths_capacity, (size_t)number + 1,
                      sizeof *lexicon->field_lengths, "words", err));
     lexicon->field_lengths[number] = word->field_length;
     lexicon->hits[number] = THR_DUAL_NONE;
@@ -66,7 +66,7 @@ static thr_status take_words(thr_context *context, const thr_field *field, thr_d
         if (!got)
             break;
         THR_TRY(number_word(context, lexicon, THR_SIDE_ITEM, &word, &number, err));
-        THR_TRY(thr_grow(context, &items->words, &items->words_capacity, first + n, first + n + 1, sizeof *items->words,
+        THR_TRY(thr_grow(context, &items->words, &items->words_capacity, first + n + 1, sizeof *items->words,
                          "items' words", err));
         if (is_known(items->words, first, n, number)) /* an item has a feature or has it not */
             continue;
@@ -96,9 +96,8 @@ static thr_status take_item(thr_context *context, const thr_field *fields, size_
                             thr_dual_items *items, thr_error *err) {
     if (n_fields < 2)
         return thr_fail(err, THR_EFORMAT, "one column: the item's ID, a tab and its words are wanted");
-    const size_t used = items->n == 0 ? 0 : items->n + 1;
-    THR_TRY(thr_grow(context, &items->offsets, &items->offsets_capacity, used, items->n + 2, sizeof *items->offsets,
-                     "items", err));
+    THR_TRY(thr_grow(context, &items->offsets, &items->offsets_capacity, items->n + 2, sizeof *items->offsets, "items",
+                     err));
     items->offsets[0] = 0;
     THR_TRY(take_id(context, &fields[0], items, err));
     THR_TRY(take_words(context, &fields[1], lexicon, items, err));
@@ -143,10 +142,10 @@ static thr_status take_user(thr_context *context, const thr_field *field, thr_du
         THR_TRY(thr_dual_next_word(&at, end, THR_SIDE_QUERY, &word, &got, err));
         if (!got)
             break;
-        THR_TRY(thr_grow(context, &requests->words, &requests->words_capacity, n, n + 1, sizeof *requests->words,
+        THR_TRY(thr_grow(context, &requests->words, &requests->words_capacity, n + 1, sizeof *requests->words,
                          "users' words", err));
         THR_TRY(
-            thr_grow(context, &requests->x, &requests->x_capacity, n, n + 1, sizeof *requests->x, "users' words", err));
+            thr_grow(context, &requests->x, &requests->x_capacity, n + 1, sizeof *requests->x, "users' words", err));
         THR_TRY(number_word(context, lexicon, THR_SIDE_QUERY, &word, &requests->words[n], err));
         requests->x[n++] = word.x;
     }
@@ -173,11 +172,11 @@ static thr_status find_ad(const thr_dual_items *items, const char *text, size_t 
 
 static thr_status add_ad(thr_context *context, thr_dual_requests *requests, uint32_t item, uint32_t level, float value,
                          size_t at, thr_error *err) {
-    THR_TRY(thr_grow(context, &requests->ads, &requests->ads_capacity, at, at + 1, sizeof *requests->ads, "ads", err));
-    THR_TRY(thr_grow(context, &requests->levels, &requests->levels_capacity, at, at + 1, sizeof *requests->levels,
-                     "ads", err));
-    THR_TRY(thr_grow(context, &requests->values, &requests->values_capacity, at, at + 1, sizeof *requests->values,
-                     "ads", err));
+    THR_TRY(thr_grow(context, &requests->ads, &requests->ads_capacity, at + 1, sizeof *requests->ads, "ads", err));
+    THR_TRY(
+        thr_grow(context, &requests->levels, &requests->levels_capacity, at + 1, sizeof *requests->levels, "ads", err));
+    THR_TRY(
+        thr_grow(context, &requests->values, &requests->values_capacity, at + 1, sizeof *requests->values, "ads", err));
     requests->ads[at] = item;
     requests->levels[at] = level;
     requests->values[at] = value;
@@ -231,12 +230,12 @@ static thr_status take_request(thr_context *context, const thr_field *fields, si
         return thr_fail(err, THR_EFORMAT, "one column: the user's words, a tab and the ads are wanted");
     if (n >= UINT32_MAX)
         return thr_fail(err, THR_ERANGE, "more than %u requests: train on a part of them", UINT32_MAX);
-    THR_TRY(thr_grow(context, &requests->word_offsets, &requests->word_offsets_capacity, n == 0 ? 0 : n + 1, n + 2,
+    THR_TRY(thr_grow(context, &requests->word_offsets, &requests->word_offsets_capacity, n + 2,
                      sizeof *requests->word_offsets, "requests", err));
-    THR_TRY(thr_grow(context, &requests->ad_offsets, &requests->ad_offsets_capacity, n == 0 ? 0 : n + 1, n + 2,
+    THR_TRY(thr_grow(context, &requests->ad_offsets, &requests->ad_offsets_capacity, n + 2,
                      sizeof *requests->ad_offsets, "requests", err));
-    THR_TRY(thr_grow(context, &requests->split, &requests->split_capacity, n, n + 1, sizeof *requests->split,
-                     "requests", err));
+    THR_TRY(thr_grow(context, &requests->split, &requests->split_capacity, n + 1, sizeof *requests->split, "requests",
+                     err));
     requests->split[n] = hash_request(fields);
     requests->word_offsets[0] = 0;
     requests->ad_offsets[0] = 0;

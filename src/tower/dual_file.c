@@ -5,8 +5,6 @@
 
 #include "base/error.h"
 
-static const char KIND[] = "thresher.dual";
-enum { VERSION = 1 };
 static const char *const sides[THR_N_SIDES] = {"query", "item"};
 
 static const thr_config_field fields[] = {
@@ -16,7 +14,7 @@ static const thr_config_field fields[] = {
     {"n_products", offsetof(thr_dual_config, n_products), false},
     {"hits", offsetof(thr_dual_config, hits), true},
 };
-enum { N_FIELDS = sizeof fields / sizeof fields[0] };
+static const thr_model_kind kind = {THR_DUAL_KIND, "dual tower", 1, fields, sizeof fields / sizeof *fields};
 
 /* All but the sums. */
 static void begin_picture(const thr_dual_model *model, thr_model_image *image) {
@@ -38,7 +36,7 @@ static void begin_picture(const thr_dual_model *model, thr_model_image *image) {
         thr_image_add_tensor(image, "hits", "words", THR_DTYPE_F32, model->hit_words, 1, thr_dual_n_words(words));
         thr_image_add_tensor(image, "hits", "fields", THR_DTYPE_F32, model->hit_fields, 1, thr_dual_n_fields(words));
     }
-    thr_image_add_config(image, KIND, VERSION, fields, N_FIELDS, config);
+    thr_image_add_config(image, &kind, config);
 }
 
 void thr_dual_picture(const thr_dual_model *model, thr_model_image *image) {
@@ -56,7 +54,7 @@ thr_status thr_dual_save(thr_context *context, const thr_dual_model *model, cons
 }
 
 bool thr_dual_is_in(const thr_tensors *tensors) {
-    return thr_tensors_metadata(tensors, KIND) != NULL;
+    return thr_tensors_metadata(tensors, kind.key) != NULL;
 }
 
 static thr_status read_words(thr_context *context, const thr_tensors *tensors, const char *name, thr_side side,
@@ -70,19 +68,20 @@ static thr_status read_words(thr_context *context, const thr_tensors *tensors, c
 static thr_status read_weights(const thr_tensors *tensors, const char *name, thr_dual_model *model, thr_error *err) {
     const thr_dual_config *config = &model->config;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        THR_TRY(thr_image_read_floats(tensors, name, sides[side], "embeddings", thr_dual_n_words(&model->words[side]),
-                                      config->n_embedding, &model->embeddings[side], err));
+        const thr_part_shape embeddings = {"embeddings", thr_dual_n_words(&model->words[side]), config->n_embedding};
+        THR_TRY(thr_image_read_floats(tensors, name, sides[side], &embeddings, &model->embeddings[side], err));
         for (size_t p = 0; p < thr_dual_n_parts(config); p++) {
             const thr_part_shape shape = thr_dual_part_shape(model, side, p);
-            THR_TRY(thr_image_read_floats(tensors, name, sides[side], shape.name, shape.n_rows, shape.n_columns,
-                                          &model->parts[side][p], err));
+            THR_TRY(thr_image_read_floats(tensors, name, sides[side], &shape, &model->parts[side][p], err));
         }
     }
     if (!config->hits)
         return THR_OK;
     const thr_dual_vocabulary *words = &model->words[THR_SIDE_QUERY];
-    THR_TRY(thr_image_read_floats(tensors, name, "hits", "words", 1, thr_dual_n_words(words), &model->hit_words, err));
-    return thr_image_read_floats(tensors, name, "hits", "fields", 1, thr_dual_n_fields(words), &model->hit_fields, err);
+    const thr_part_shape of_words = {"words", 1, thr_dual_n_words(words)};
+    const thr_part_shape of_fields = {"fields", 1, thr_dual_n_fields(words)};
+    THR_TRY(thr_image_read_floats(tensors, name, "hits", &of_words, &model->hit_words, err));
+    return thr_image_read_floats(tensors, name, "hits", &of_fields, &model->hit_fields, err);
 }
 
 static thr_status check_whole(thr_context *context, const thr_dual_model *model, const char *name, uint64_t fingerprint,
@@ -100,13 +99,12 @@ static thr_status check_whole(thr_context *context, const thr_dual_model *model,
 thr_status thr_dual_read(thr_context *context, const thr_tensors *tensors, const char *name, thr_dual_model *model,
                          uint64_t *fingerprint, thr_error *err) {
     thr_dual_config *config = &model->config;
-    THR_TRY(thr_image_check_kind(tensors, name, KIND, "dual tower", VERSION, err));
+    THR_TRY(thr_image_check_kind(tensors, name, &kind, err));
     config->size = sizeof *config;
-    THR_TRY(thr_image_read_config(tensors, name, fields, N_FIELDS, config, fingerprint, err));
+    THR_TRY(thr_image_read_config(tensors, name, &kind, config, fingerprint, err));
     if (thr_dual_check(config, NULL) != THR_OK)
         return thr_fail(err, THR_EFORMAT, "%s: its configuration is out of range", name);
-    THR_TRY(
-        thr_image_check_metadata(context, tensors, name, KIND, VERSION, fields, N_FIELDS, config, *fingerprint, err));
+    THR_TRY(thr_image_check_metadata(context, tensors, name, &kind, config, *fingerprint, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         THR_TRY(read_words(context, tensors, name, side, &model->words[side], err));
     THR_TRY(read_weights(tensors, name, model, err));

@@ -12,6 +12,8 @@
 #include "tower/dual_model.h"
 #include "tower/model_image.h"
 
+#define THR_DUAL_KIND "thresher.dual" /* the key of its metadata that says what it is */
+
 /* Views of the model, which must live as long. */
 void thr_dual_picture(const thr_dual_model *model, thr_model_image *image);
 

@@ -72,14 +72,14 @@ static void share(float *weights, size_t n) {
 thr_status thr_dual_bags_add(thr_context *context, const thr_dual_vocabulary *vocabulary, const uint32_t *rows,
                              const float *x, size_t n, thr_dual_bags *bags, thr_error *err) {
     const size_t n_fields = thr_dual_n_fields(vocabulary), first = bags->n * n_fields;
-    THR_TRY(thr_grow(context, &bags->offsets, &bags->offsets_capacity, bags->n == 0 ? 0 : first + 1,
-                     first + n_fields + 2, sizeof *bags->offsets, "a batch", err));
+    THR_TRY(thr_grow(context, &bags->offsets, &bags->offsets_capacity, first + n_fields + 2, sizeof *bags->offsets,
+                     "a batch", err));
     bags->offsets[0] = 0;
     size_t *offsets = bags->offsets + first;
     const size_t used = offsets[0];
-    THR_TRY(thr_grow(context, &bags->rows, &bags->rows_capacity, used, used + n, sizeof *bags->rows, "a batch", err));
-    THR_TRY(thr_grow(context, &bags->weights, &bags->weights_capacity, used, used + n, sizeof *bags->weights, "a batch",
-                     err));
+    THR_TRY(thr_grow(context, &bags->rows, &bags->rows_capacity, used + n, sizeof *bags->rows, "a batch", err));
+    THR_TRY(
+        thr_grow(context, &bags->weights, &bags->weights_capacity, used + n, sizeof *bags->weights, "a batch", err));
     memset(offsets + 1, 0, (n_fields + 1) * sizeof *offsets);
     for (size_t i = 0; i < n; i++)
         if (rows[i] != THR_DUAL_NONE)
@@ -112,34 +112,41 @@ void thr_dual_bags_free(thr_context *context, thr_dual_bags *bags) {
 static thr_status make_room(thr_context *context, const thr_dual_model *model, thr_side side, size_t n,
                             thr_dual_pass *pass, thr_error *err) {
     const thr_dual_config *config = &model->config;
-    THR_TRY(thr_grow(context, &pass->inputs, &pass->inputs_capacity, 0, n * thr_dual_n_inputs(model, side),
-                     sizeof(float), "a batch", err));
-    THR_TRY(thr_grow(context, &pass->hidden, &pass->hidden_capacity, 0, n * config->n_hidden, sizeof(float), "a batch",
-                     err));
-    THR_TRY(thr_grow(context, &pass->outputs, &pass->outputs_capacity, 0, n * config->n_dims, sizeof(float), "a batch",
-                     err));
-    THR_TRY(thr_grow(context, &pass->products, &pass->products_capacity, 0, n * config->n_products, sizeof(float),
+    THR_TRY(thr_grow(context, &pass->inputs, &pass->inputs_capacity, n * thr_dual_n_inputs(model, side), sizeof(float),
                      "a batch", err));
-    return thr_grow(context, &pass->vectors, &pass->vectors_capacity, 0, n * thr_dual_n_vector(config), sizeof(float),
+    THR_TRY(
+        thr_grow(context, &pass->hidden, &pass->hidden_capacity, n * config->n_hidden, sizeof(float), "a batch", err));
+    THR_TRY(
+        thr_grow(context, &pass->outputs, &pass->outputs_capacity, n * config->n_dims, sizeof(float), "a batch", err));
+    THR_TRY(thr_grow(context, &pass->products, &pass->products_capacity, n * config->n_products, sizeof(float),
+                     "a batch", err));
+    return thr_grow(context, &pass->vectors, &pass->vectors_capacity, n * thr_dual_n_vector(config), sizeof(float),
                     "a batch", err);
+}
+
+thr_dual_layers thr_dual_layers_of(const thr_dual_model *model, thr_side side) {
+    const thr_dual_config *config = &model->config;
+    const float *const *parts = model->parts[side];
+    const size_t n_inputs = thr_dual_n_inputs(model, side);
+    return (thr_dual_layers){
+        .hidden = {parts[THR_DUAL_HIDDEN_WEIGHT], parts[THR_DUAL_HIDDEN_BIAS], n_inputs, config->n_hidden},
+        .output = {parts[THR_DUAL_OUTPUT_WEIGHT], parts[THR_DUAL_OUTPUT_BIAS], config->n_hidden, config->n_dims},
+        .product = {parts[THR_DUAL_PRODUCT_WEIGHT], NULL, n_inputs, config->n_products}};
 }
 
 thr_status thr_dual_forward(thr_context *context, const thr_dual_model *model, thr_side side, const thr_dual_bags *bags,
                             thr_dual_pass *pass, thr_error *err) {
     const thr_dual_config *config = &model->config;
-    const float *const *parts = model->parts[side];
-    const size_t n = bags->n, n_inputs = thr_dual_n_inputs(model, side), n_vector = thr_dual_n_vector(config);
+    const size_t n = bags->n, n_vector = thr_dual_n_vector(config);
+    const thr_dual_layers layers = thr_dual_layers_of(model, side);
     const thr_bags view = thr_dual_bags_view(bags, thr_dual_n_fields(&model->words[side]));
     THR_TRY(make_room(context, model, side, n, pass, err));
     thr_bags_forward(context, model->embeddings[side], config->n_embedding, &view, pass->inputs);
-    thr_dense_forward(context, pass->inputs, parts[THR_DUAL_HIDDEN_WEIGHT], parts[THR_DUAL_HIDDEN_BIAS], n, n_inputs,
-                      config->n_hidden, pass->hidden);
+    thr_dense_forward(context, &layers.hidden, pass->inputs, n, pass->hidden);
     thr_tanh_forward(context, pass->hidden, n * config->n_hidden, pass->hidden);
-    thr_dense_forward(context, pass->hidden, parts[THR_DUAL_OUTPUT_WEIGHT], parts[THR_DUAL_OUTPUT_BIAS], n,
-                      config->n_hidden, config->n_dims, pass->outputs);
+    thr_dense_forward(context, &layers.output, pass->hidden, n, pass->outputs);
     if (config->n_products != 0)
-        thr_dense_forward(context, pass->inputs, parts[THR_DUAL_PRODUCT_WEIGHT], NULL, n, n_inputs, config->n_products,
-                          pass->products);
+        thr_dense_forward(context, &layers.product, pass->inputs, n, pass->products);
     for (size_t i = 0; i < n; i++) {
         memcpy(pass->vectors + i * n_vector, pass->outputs + i * config->n_dims, config->n_dims * sizeof(float));
         if (config->n_products != 0)

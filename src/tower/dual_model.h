@@ -14,6 +14,7 @@
 #define THR_TOWER_DUAL_MODEL_H
 
 #include "nn/bags.h"
+#include "nn/dense.h"
 #include "tower/dual_vocabulary.h"
 
 /* The dense parameters of a side, by number. */
@@ -47,6 +48,12 @@ static inline size_t thr_dual_n_parts(const thr_dual_config *config) {
 static inline size_t thr_dual_n_inputs(const thr_dual_model *model, thr_side side) {
     return (size_t)thr_dual_n_fields(&model->words[side]) * model->config.n_embedding;
 }
+/* A side's layers: c W + b, h W' + b', c P. */
+typedef struct thr_dual_layers {
+    thr_dense hidden, output, product;
+} thr_dual_layers;
+thr_dual_layers thr_dual_layers_of(const thr_dual_model *model, thr_side side);
+
 thr_part_shape thr_dual_part_shape(const thr_dual_model *model, thr_side side, size_t part);
 
 /* ------------------------------------------------------------------------------------------------ examples */

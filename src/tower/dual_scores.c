@@ -9,8 +9,7 @@ enum { PIECE_REQUESTS = 8 };
 typedef struct job {
     const thr_kernels *kernels;
     const thr_dual_data *data;
-    const thr_dual_requests *requests;
-    const uint32_t *numbers;
+    const thr_dual_some *some;
     const thr_rank_loss *loss;
     bool learn;
     size_t n, n_vector, n_item_words, n_slots, n_scratch;
@@ -31,21 +30,21 @@ static thr_status make_room(thr_context *context, const job *j, thr_error *err) 
     thr_dual_scores *s = j->all;
     const size_t n_ads = s->batch.ad_offsets[j->n], n_history = s->batch.history_offsets[j->n];
     const size_t n_slots = context->n_threads * j->n_slots;
-    THR_TRY(thr_grow(context, &s->scores, &s->scores_capacity, 0, n_ads, sizeof(float), "scores", err));
-    THR_TRY(thr_grow(context, &s->losses, &s->losses_capacity, 0, j->n, sizeof(double), "scores", err));
+    THR_TRY(thr_grow(context, &s->scores, &s->scores_capacity, n_ads, sizeof(float), "scores", err));
+    THR_TRY(thr_grow(context, &s->losses, &s->losses_capacity, j->n, sizeof(double), "scores", err));
     if (s->slots == NULL)
         THR_TRY(thr_alloc_zero(context, (size_t)context->n_threads * j->n_item_words, sizeof *s->slots, &s->slots,
                                "scores", err));
-    THR_TRY(thr_grow(context, &s->weights, &s->weights_capacity, 0, n_slots, sizeof(float), "scores", err));
+    THR_TRY(thr_grow(context, &s->weights, &s->weights_capacity, n_slots, sizeof(float), "scores", err));
     if (j->loss != NULL)
-        THR_TRY(thr_grow(context, &s->rank_scratch, &s->rank_capacity, 0, context->n_threads * j->n_scratch,
+        THR_TRY(thr_grow(context, &s->rank_scratch, &s->rank_capacity, context->n_threads * j->n_scratch,
                          sizeof(double), "scores", err));
     if (!j->learn)
         return THR_OK;
-    THR_TRY(thr_grow(context, &s->d_scores, &s->d_scores_capacity, 0, n_ads, sizeof(float), "scores", err));
-    THR_TRY(thr_grow(context, &s->d_history, &s->d_history_capacity, 0, n_history, sizeof(float), "scores", err));
-    THR_TRY(thr_grow(context, &s->d_users, &s->d_users_capacity, 0, j->n * j->n_vector, sizeof(float), "scores", err));
-    return thr_grow(context, &s->sums, &s->sums_capacity, 0, n_slots, sizeof(float), "scores", err);
+    THR_TRY(thr_grow(context, &s->d_scores, &s->d_scores_capacity, n_ads, sizeof(float), "scores", err));
+    THR_TRY(thr_grow(context, &s->d_history, &s->d_history_capacity, n_history, sizeof(float), "scores", err));
+    THR_TRY(thr_grow(context, &s->d_users, &s->d_users_capacity, j->n * j->n_vector, sizeof(float), "scores", err));
+    return thr_grow(context, &s->sums, &s->sums_capacity, n_slots, sizeof(float), "scores", err);
 }
 
 /* (w of the word + w of its sequence's field) x. */
@@ -140,8 +139,9 @@ static void spread_to_user(const job *j, size_t r) {
 static void run_loss(const job *j, size_t r, double *scratch) {
     thr_dual_scores *s = j->all;
     const size_t first = s->batch.ad_offsets[r], n_ads = s->batch.ad_offsets[r + 1] - first;
-    const size_t place = (size_t)j->requests->ad_offsets[j->numbers[r]];
-    const thr_rank_list list = {n_ads, j->requests->levels + place, j->requests->values + place};
+    const thr_dual_requests *requests = j->some->requests;
+    const size_t place = (size_t)requests->ad_offsets[thr_dual_request(j->some, r)];
+    const thr_rank_list list = {n_ads, requests->levels + place, requests->values + place};
     s->losses[r] = thr_rank_loss_run(j->kernels, j->loss, &list, s->scores + first,
                                      j->learn ? s->d_scores + first : NULL, scratch);
     for (size_t a = first; j->learn && a < first + n_ads; a++)
@@ -170,27 +170,25 @@ static void run_piece(void *arg, size_t piece, uint32_t worker) {
         run_request(j, r, worker);
 }
 
-thr_status thr_dual_scores_run(thr_context *context, const thr_dual_data *data, const thr_dual_requests *requests,
-                               const uint32_t *numbers, size_t n, const thr_rank_loss *loss, bool learn,
-                               thr_dual_scores *scores, thr_error *err) {
+thr_status thr_dual_scores_run(thr_context *context, const thr_dual_data *data, const thr_dual_some *some,
+                               const thr_rank_loss *loss, bool learn, thr_dual_scores *scores, thr_error *err) {
     job j = {.kernels = context->kernels,
              .data = data,
-             .requests = requests,
-             .numbers = numbers,
+             .some = some,
              .loss = loss,
              .learn = learn,
-             .n = n,
+             .n = some->n,
              .n_vector = thr_dual_n_vector(&data->model->config),
              .n_item_words = data->lexicon->words[THR_SIDE_ITEM].n_words,
-             .n_scratch = thr_rank_loss_scratch(requests->most_ads),
+             .n_scratch = thr_rank_loss_scratch(some->requests->most_ads),
              .all = scores};
-    THR_TRY(thr_dual_batch_fill(context, data, requests, numbers, n, &scores->batch, err));
+    THR_TRY(thr_dual_batch_fill(context, data, some, &scores->batch, err));
     j.n_slots = most_slots(&scores->batch);
     THR_TRY(make_room(context, &j, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         THR_TRY(
             thr_dual_forward(context, data->model, side, &scores->batch.examples[side], &scores->passes[side], err));
-    thr_parallel_for(context, (n + PIECE_REQUESTS - 1) / PIECE_REQUESTS, run_piece, &j);
+    thr_parallel_for(context, (some->n + PIECE_REQUESTS - 1) / PIECE_REQUESTS, run_piece, &j);
     return THR_OK;
 }
 

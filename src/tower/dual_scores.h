@@ -30,9 +30,8 @@ typedef struct thr_dual_scores {
  * The batch of these requests and its scores; with a loss that, too, of every request; and if learn the gradients of
  * their mean. THR_OK or THR_ENOMEM.
  */
-thr_status thr_dual_scores_run(thr_context *context, const thr_dual_data *data, const thr_dual_requests *requests,
-                               const uint32_t *numbers, size_t n, const thr_rank_loss *loss, bool learn,
-                               thr_dual_scores *scores, thr_error *err);
+thr_status thr_dual_scores_run(thr_context *context, const thr_dual_data *data, const thr_dual_some *some,
+                               const thr_rank_loss *loss, bool learn, thr_dual_scores *scores, thr_error *err);
 void thr_dual_scores_free(thr_context *context, thr_dual_scores *scores);
 
 #endif

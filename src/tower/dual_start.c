@@ -9,9 +9,6 @@
 #include "tower/dual_trainer.h"
 #include "tower/split.h"
 
-/* Parts begin at multiples of so many floats. */
-enum { PART_ALIGN = 16 };
-
 /* ------------------------------------------------------------------------------------------------ files */
 
 static thr_status read_files(thr_dual_trainer *t, const char *requests_path, const char *items_path, thr_error *err) {
@@ -20,19 +17,10 @@ static thr_status read_files(thr_dual_trainer *t, const char *requests_path, con
     const bool own = options->valid_path == NULL;
     THR_TRY(thr_dual_items_read(context, items_path, &t->lexicon, &t->items, err));
     THR_TRY(thr_dual_requests_read(context, requests_path, &t->items, &t->lexicon, &t->requests, err));
-    THR_TRY(thr_split(context, t->requests.split, t->requests.n, own ? options->valid_share : 0, &t->train, &t->n_train,
-                      &t->valid, &t->n_valid, err));
-    if (!own) {
-        uint32_t *none = NULL;
-        size_t n_none = 0;
-        thr_release(context, t->valid);
-        t->valid = NULL;
+    if (!own)
         THR_TRY(thr_dual_requests_read(context, options->valid_path, &t->items, &t->lexicon, &t->valid_requests, err));
-        THR_TRY(thr_split(context, t->valid_requests.split, t->valid_requests.n, 0, &t->valid, &t->n_valid, &none,
-                          &n_none, err));
-        thr_release(context, none);
-    }
-    return THR_OK;
+    return thr_split_make(context, t->requests.split, t->requests.n, own ? options->valid_share : 0,
+                          t->valid_requests.n, &t->split, err);
 }
 
 /* Requests with a best ad and others: the rest teaches and tells nothing. */
@@ -46,14 +34,14 @@ static size_t count_telling(const thr_dual_requests *requests, const uint32_t *n
 }
 
 static thr_status check_requests(const thr_dual_trainer *t, const char *requests_path, thr_error *err) {
-    const size_t n_train = count_telling(&t->requests, t->train, t->n_train);
-    const size_t n_valid = count_telling(thr_dual_trainer_valid(t), t->valid, t->n_valid);
-    if (t->n_train >= t->options.batch && n_train > 0 && n_valid > 0)
+    const size_t n_train = count_telling(&t->requests, t->split.train, t->split.n_train);
+    const size_t n_valid = count_telling(thr_dual_trainer_valid(t), t->split.valid, t->split.n_valid);
+    if (t->split.n_train >= t->options.batch && n_train > 0 && n_valid > 0)
         return THR_OK;
     return thr_fail(err, THR_EFORMAT,
                     "%s: %zu requests to learn from and %zu to validate with, %zu and %zu of which have an ad that is "
                     "better than others: a batch of %u and one of each are the least; take smaller batches or more",
-                    requests_path, t->n_train, t->n_valid, n_train, n_valid, t->options.batch);
+                    requests_path, t->split.n_train, t->split.n_valid, n_train, n_valid, t->options.batch);
 }
 
 /* In how many of the requests to learn from every word is: of a user, or of any of the ads. */
@@ -64,8 +52,8 @@ static thr_status count_words(const thr_dual_trainer *t, thr_side side, uint32_t
     uint32_t *seen = NULL; /* of every word the request it was met in last, + 1 */
     THR_TRY(thr_alloc_zero(t->context, n_words, sizeof **counts, counts, "counts of words", err));
     THR_TRY(thr_alloc_zero(t->context, n_words, sizeof *seen, &seen, "counts of words", err));
-    for (size_t i = 0; i < t->n_train; i++) {
-        const uint32_t r = t->train[i];
+    for (size_t i = 0; i < t->split.n_train; i++) {
+        const uint32_t r = t->split.train[i];
         const size_t first = side == THR_SIDE_QUERY ? requests->word_offsets[r] : (size_t)requests->ad_offsets[r];
         const size_t end = side == THR_SIDE_QUERY ? requests->word_offsets[r + 1] : (size_t)requests->ad_offsets[r + 1];
         for (size_t e = first; e < end; e++) {
@@ -100,52 +88,32 @@ static thr_status choose_words(thr_dual_trainer *t, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ weights */
 
-static size_t padded(thr_part_shape shape) {
-    return ((size_t)shape.n_rows * shape.n_columns + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
-}
-
-/* An array of weights, zeroed, and the optimiser's state beside it. */
-static thr_status make_array(thr_context *context, size_t n, float **weights, float *slots[THR_DUAL_SLOTS],
-                             thr_error *err) {
-    THR_TRY(thr_alloc_zero(context, n, sizeof(float), weights, "weights", err));
-    for (size_t s = 0; s < THR_DUAL_SLOTS; s++)
-        THR_TRY(thr_alloc_zero(context, n, sizeof(float), &slots[s], "the optimiser's state", err));
-    return THR_OK;
-}
-
 /* Room for weights, gradients and the optimisers' state; the model's are views of it. */
 static thr_status make_weights(thr_dual_trainer *t, thr_error *err) {
     thr_dual_model *model = &t->model;
+    size_t n_dense = 0, at = 0;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        t->n_table[side] = (size_t)thr_dual_n_words(&model->words[side]) * model->config.n_embedding;
-        THR_TRY(make_array(t->context, t->n_table[side], &t->tables[side], t->table_slots[side], err));
-        model->embeddings[side] = t->tables[side];
+        const size_t n_table = (size_t)thr_dual_n_words(&model->words[side]) * model->config.n_embedding;
+        THR_TRY(thr_weights_make(t->context, n_table, false, &t->tables[side], err));
+        model->embeddings[side] = t->tables[side].values;
         for (size_t p = 0; p < thr_dual_n_parts(&model->config); p++)
-            t->n_dense += padded(thr_dual_part_shape(model, side, p));
+            n_dense += thr_part_floats(thr_dual_part_shape(model, side, p));
     }
-    THR_TRY(make_array(t->context, t->n_dense, &t->dense, t->dense_slots, err));
-    THR_TRY(thr_alloc_zero(t->context, t->n_dense, sizeof(float), &t->d_dense, "gradients", err));
-    size_t at = 0;
+    THR_TRY(thr_weights_make(t->context, n_dense, true, &t->dense, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         for (size_t p = 0; p < thr_dual_n_parts(&model->config); p++) {
-            model->parts[side][p] = t->dense + at;
-            t->d_parts[side][p] = t->d_dense + at;
-            at += padded(thr_dual_part_shape(model, side, p));
+            model->parts[side][p] = t->dense.values + at;
+            t->d_parts[side][p] = t->dense.gradients + at;
+            at += thr_part_floats(thr_dual_part_shape(model, side, p));
         }
     if (!model->config.hits)
         return THR_OK;
     const thr_dual_vocabulary *users = &model->words[THR_SIDE_QUERY];
-    t->n_hits = (size_t)thr_dual_n_words(users) + thr_dual_n_fields(users);
-    THR_TRY(make_array(t->context, t->n_hits, &t->hits, t->hit_slots, err));
-    model->hit_words = t->hits;
-    model->hit_fields = t->hits + thr_dual_n_words(users);
+    THR_TRY(
+        thr_weights_make(t->context, (size_t)thr_dual_n_words(users) + thr_dual_n_fields(users), false, &t->hits, err));
+    model->hit_words = t->hits.values;
+    model->hit_fields = t->hits.values + thr_dual_n_words(users);
     return THR_OK;
-}
-
-/* Uniform in [-limit, limit). */
-static void draw(uint64_t *rng, double limit, float *out, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)(((double)(thr_rng_next(rng) >> 11) * 0x1p-52 - 1) * limit);
 }
 
 /* FTRL-Proximal knows weights by z alone: where w stands, z = -w (beta / alpha + l2) - sign(w) l1 has put it. */
@@ -162,14 +130,15 @@ static void draw_weights(thr_dual_trainer *t) {
     const thr_optimiser optimiser = thr_dual_table_optimiser(t);
     uint64_t rng = t->options.seed;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        draw(&rng, EMBEDDING_LIMIT, t->tables[side], t->n_table[side]);
+        thr_weights_draw(&rng, EMBEDDING_LIMIT, t->tables[side].values, t->tables[side].n);
         if (optimiser.kind == THR_OPTIMISER_FTRL)
-            place(&optimiser, t->tables[side], t->table_slots[side][0], t->n_table[side]);
+            place(&optimiser, t->tables[side].values, t->tables[side].slots[0], t->tables[side].n);
         for (size_t p = 0; p < thr_dual_n_parts(&t->model.config); p++) {
             const thr_part_shape shape = thr_dual_part_shape(&t->model, side, p);
             if (p != THR_DUAL_HIDDEN_BIAS && p != THR_DUAL_OUTPUT_BIAS)
-                draw(&rng, sqrt(6.0 / (shape.n_rows + shape.n_columns)),
-                     t->dense + (t->model.parts[side][p] - t->dense), (size_t)shape.n_rows * shape.n_columns);
+                thr_weights_draw(&rng, sqrt(6.0 / (shape.n_rows + shape.n_columns)),
+                                 t->dense.values + (t->model.parts[side][p] - t->dense.values),
+                                 (size_t)shape.n_rows * shape.n_columns);
         }
     }
 }
@@ -183,8 +152,6 @@ thr_status thr_dual_trainer_start(thr_context *context, const char *requests_pat
     trainer->model.config = options->config;
     THR_TRY(read_files(trainer, requests_path, items_path, err));
     THR_TRY(check_requests(trainer, requests_path, err));
-    THR_TRY(
-        thr_alloc(context, trainer->n_train, sizeof *trainer->order, &trainer->order, "the order of requests", err));
     const size_t a = trainer->requests.most_ads, b = trainer->valid_requests.most_ads, most = a > b ? a : b;
     THR_TRY(thr_alloc(context, most, sizeof *trainer->discounts, &trainer->discounts, "discounts", err));
     thr_rank_discounts(trainer->discounts, most);
@@ -212,22 +179,13 @@ void thr_dual_trainer_free(thr_dual_trainer *trainer) {
     thr_dual_requests_free(context, &trainer->requests);
     thr_dual_requests_free(context, &trainer->valid_requests);
     thr_dual_map_free(context, &trainer->map);
-    thr_release(context, trainer->train);
-    thr_release(context, trainer->valid);
-    thr_release(context, trainer->order);
+    thr_split_free(context, &trainer->split);
     thr_release(context, trainer->discounts);
     thr_dual_words_free(context, &trainer->model);
     for (size_t side = 0; side < THR_N_SIDES; side++)
-        thr_release(context, trainer->tables[side]);
-    thr_release(context, trainer->dense);
-    thr_release(context, trainer->d_dense);
-    thr_release(context, trainer->hits);
-    for (size_t s = 0; s < THR_DUAL_SLOTS; s++) {
-        thr_release(context, trainer->table_slots[THR_SIDE_QUERY][s]);
-        thr_release(context, trainer->table_slots[THR_SIDE_ITEM][s]);
-        thr_release(context, trainer->dense_slots[s]);
-        thr_release(context, trainer->hit_slots[s]);
-    }
+        thr_weights_free(context, &trainer->tables[side]);
+    thr_weights_free(context, &trainer->dense);
+    thr_weights_free(context, &trainer->hits);
     thr_dual_scores_free(context, &trainer->scores);
     free_back(context, &trainer->back);
     *trainer = (thr_dual_trainer){0};

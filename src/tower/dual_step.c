@@ -16,7 +16,7 @@
 
 /* Rates of Adam fall to nothing, in a straight line over all steps of all epochs. */
 static thr_optimiser make_adam(const thr_dual_trainer *t, float rate) {
-    const size_t n_steps = t->n_train / t->options.batch;
+    const size_t n_steps = t->split.n_train / t->options.batch;
     const double all = (double)n_steps * (double)t->options.n_epochs;
     thr_optimiser adam;
     thr_optimiser_init(&adam, THR_OPTIMISER_ADAM);
@@ -56,7 +56,7 @@ static size_t most_scratch(const thr_dual_trainer *t) {
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         for (size_t p = 0; p < thr_dual_n_parts(&t->model.config); p++) {
             const thr_part_shape shape = thr_dual_part_shape(&t->model, side, p);
-            const size_t n = thr_dense_scratch(0, shape.n_rows, shape.n_columns);
+            const size_t n = thr_dense_scratch(shape.n_rows, shape.n_columns);
             most = n > most ? n : most;
         }
     return most;
@@ -71,15 +71,15 @@ static thr_status make_room(thr_dual_trainer *t, thr_error *err) {
     const size_t n = n_users > n_items ? n_users : n_items;
     const size_t n_inputs =
         n_users * thr_dual_n_inputs(&t->model, THR_SIDE_QUERY) + n_items * thr_dual_n_inputs(&t->model, THR_SIDE_ITEM);
-    THR_TRY(thr_grow(context, &b->d_vectors, &b->d_vectors_capacity, 0, n_items * thr_dual_n_vector(config),
-                     sizeof(float), "a batch", err));
-    THR_TRY(
-        thr_grow(context, &b->d_outputs, &b->d_outputs_capacity, 0, n * config->n_dims, sizeof(float), "a batch", err));
-    THR_TRY(thr_grow(context, &b->d_products, &b->d_products_capacity, 0, n * config->n_products, sizeof(float),
+    THR_TRY(thr_grow(context, &b->d_vectors, &b->d_vectors_capacity, n_items * thr_dual_n_vector(config), sizeof(float),
                      "a batch", err));
     THR_TRY(
-        thr_grow(context, &b->d_hidden, &b->d_hidden_capacity, 0, n * config->n_hidden, sizeof(float), "a batch", err));
-    THR_TRY(thr_grow(context, &b->d_inputs, &b->d_inputs_capacity, 0, n_inputs, sizeof(float), "a batch", err));
+        thr_grow(context, &b->d_outputs, &b->d_outputs_capacity, n * config->n_dims, sizeof(float), "a batch", err));
+    THR_TRY(thr_grow(context, &b->d_products, &b->d_products_capacity, n * config->n_products, sizeof(float), "a batch",
+                     err));
+    THR_TRY(
+        thr_grow(context, &b->d_hidden, &b->d_hidden_capacity, n * config->n_hidden, sizeof(float), "a batch", err));
+    THR_TRY(thr_grow(context, &b->d_inputs, &b->d_inputs_capacity, n_inputs, sizeof(float), "a batch", err));
     return b->scratch != NULL ? THR_OK
                               : thr_alloc(context, most_scratch(t), sizeof(float), &b->scratch, "a batch", err);
 }
@@ -88,26 +88,32 @@ static thr_status make_room(thr_dual_trainer *t, thr_error *err) {
 static void side_backward(thr_dual_trainer *t, thr_side side, size_t n, const float *d_vectors, float *d_inputs) {
     thr_context *context = t->context;
     const thr_dual_config *config = &t->model.config;
-    const float *const *parts = t->model.parts[side];
     float *const *d_parts = t->d_parts[side];
     const thr_dual_pass *pass = &t->scores.passes[side];
     thr_dual_back *b = &t->back;
-    const size_t n_inputs = thr_dual_n_inputs(&t->model, side), n_vector = thr_dual_n_vector(config);
+    const size_t n_vector = thr_dual_n_vector(config);
+    const thr_dual_layers layers = thr_dual_layers_of(&t->model, side);
+    const thr_dense_gradients to_hidden = {.d_x = b->d_hidden,
+                                           .d_weights = d_parts[THR_DUAL_OUTPUT_WEIGHT],
+                                           .d_bias = d_parts[THR_DUAL_OUTPUT_BIAS],
+                                           .scratch = b->scratch};
+    const thr_dense_gradients to_inputs = {.d_x = d_inputs,
+                                           .d_weights = d_parts[THR_DUAL_HIDDEN_WEIGHT],
+                                           .d_bias = d_parts[THR_DUAL_HIDDEN_BIAS],
+                                           .scratch = b->scratch};
+    const thr_dense_gradients of_products = {
+        .d_x = d_inputs, .add_to_d_x = true, .d_weights = d_parts[THR_DUAL_PRODUCT_WEIGHT], .scratch = b->scratch};
     for (size_t i = 0; i < n; i++) {
         memcpy(b->d_outputs + i * config->n_dims, d_vectors + i * n_vector, config->n_dims * sizeof(float));
         if (config->n_products != 0)
             memcpy(b->d_products + i * config->n_products, d_vectors + i * n_vector + config->n_dims,
                    config->n_products * sizeof(float));
     }
-    thr_dense_backward(context, pass->hidden, parts[THR_DUAL_OUTPUT_WEIGHT], b->d_outputs, n, config->n_hidden,
-                       config->n_dims, false, b->d_hidden, d_parts[THR_DUAL_OUTPUT_WEIGHT],
-                       d_parts[THR_DUAL_OUTPUT_BIAS], b->scratch);
+    thr_dense_backward(context, &layers.output, pass->hidden, b->d_outputs, n, &to_hidden);
     thr_tanh_backward(context, pass->hidden, b->d_hidden, n * config->n_hidden, b->d_hidden);
-    thr_dense_backward(context, pass->inputs, parts[THR_DUAL_HIDDEN_WEIGHT], b->d_hidden, n, n_inputs, config->n_hidden,
-                       false, d_inputs, d_parts[THR_DUAL_HIDDEN_WEIGHT], d_parts[THR_DUAL_HIDDEN_BIAS], b->scratch);
+    thr_dense_backward(context, &layers.hidden, pass->inputs, b->d_hidden, n, &to_inputs);
     if (config->n_products != 0)
-        thr_dense_backward(context, pass->inputs, parts[THR_DUAL_PRODUCT_WEIGHT], b->d_products, n, n_inputs,
-                           config->n_products, true, d_inputs, d_parts[THR_DUAL_PRODUCT_WEIGHT], NULL, b->scratch);
+        thr_dense_backward(context, &layers.product, pass->inputs, b->d_products, n, &of_products);
 }
 
 /* Users' d_inputs stand first, then items'. */
@@ -124,13 +130,14 @@ thr_status thr_dual_gradient(thr_dual_trainer *trainer, const uint32_t *numbers,
     const thr_dual_data data = thr_dual_trainer_data(trainer);
     const thr_rank_loss rank = thr_dual_trainer_loss(trainer);
     const size_t n_vector = thr_dual_n_vector(&trainer->model.config);
-    THR_TRY(thr_dual_scores_run(context, &data, &trainer->requests, numbers, n, &rank, true, scores, err));
+    const thr_dual_some some = {&trainer->requests, numbers, n};
+    THR_TRY(thr_dual_scores_run(context, &data, &some, &rank, true, scores, err));
     *loss = 0;
     for (size_t r = 0; r < n; r++)
         *loss += scores->losses[r];
     *loss /= (double)n;
     THR_TRY(make_room(trainer, err));
-    memset(trainer->d_dense, 0, trainer->n_dense * sizeof *trainer->d_dense);
+    memset(trainer->dense.gradients, 0, trainer->dense.n * sizeof *trainer->dense.gradients);
     const thr_bags ads = {
         .n_bags = n, .offsets = scores->batch.ad_offsets, .rows = scores->batch.ads, .weights = scores->d_scores};
     side_backward(trainer, THR_SIDE_QUERY, n, scores->d_users, inputs_of(trainer, THR_SIDE_QUERY));
@@ -149,8 +156,8 @@ static thr_status step_tables(thr_dual_trainer *t, thr_error *err) {
         const thr_dual_vocabulary *words = &t->model.words[side];
         const thr_bags bags = thr_dual_bags_view(&t->scores.batch.examples[side], thr_dual_n_fields(words));
         THR_TRY(thr_bags_transpose(t->context, &bags, thr_dual_n_words(words), &t->back.words, err));
-        THR_TRY(thr_bags_backward(t->context, &t->back.words, inputs_of(t, side), t->model.config.n_embedding,
-                                  &optimiser, t->tables[side], t->table_slots[side], err));
+        const thr_bags_table table = {t->tables[side].values, t->tables[side].slots, t->model.config.n_embedding};
+        THR_TRY(thr_bags_backward(t->context, &t->back.words, inputs_of(t, side), &optimiser, &table, err));
     }
     return THR_OK;
 }
@@ -162,11 +169,11 @@ static thr_status list_hits(thr_dual_trainer *t, thr_bags *bags, thr_error *err)
     thr_dual_back *b = &t->back;
     const size_t n_words = thr_dual_n_words(&t->model.words[THR_SIDE_QUERY]);
     const size_t most = 2 * batch->history_offsets[batch->n], n_old = b->ones_capacity;
-    THR_TRY(thr_grow(context, &b->hit_offsets, &b->hit_offsets_capacity, 0, batch->n + 1, sizeof *b->hit_offsets,
-                     "hits", err));
-    THR_TRY(thr_grow(context, &b->hit_rows, &b->hit_rows_capacity, 0, most, sizeof *b->hit_rows, "hits", err));
-    THR_TRY(thr_grow(context, &b->hit_weights, &b->hit_weights_capacity, 0, most, sizeof *b->hit_weights, "hits", err));
-    THR_TRY(thr_grow(context, &b->ones, &b->ones_capacity, n_old, batch->n, sizeof *b->ones, "hits", err));
+    THR_TRY(thr_grow(context, &b->hit_offsets, &b->hit_offsets_capacity, batch->n + 1, sizeof *b->hit_offsets, "hits",
+                     err));
+    THR_TRY(thr_grow(context, &b->hit_rows, &b->hit_rows_capacity, most, sizeof *b->hit_rows, "hits", err));
+    THR_TRY(thr_grow(context, &b->hit_weights, &b->hit_weights_capacity, most, sizeof *b->hit_weights, "hits", err));
+    THR_TRY(thr_grow(context, &b->ones, &b->ones_capacity, batch->n, sizeof *b->ones, "hits", err));
     for (size_t i = n_old; i < b->ones_capacity; i++)
         b->ones[i] = 1.0f;
     size_t n = 0;
@@ -194,8 +201,9 @@ static thr_status step_hits(thr_dual_trainer *t, thr_error *err) {
     const thr_optimiser optimiser = thr_dual_hits_optimiser(t);
     thr_bags bags;
     THR_TRY(list_hits(t, &bags, err));
-    THR_TRY(thr_bags_transpose(t->context, &bags, t->n_hits, &t->back.words, err));
-    return thr_bags_backward(t->context, &t->back.words, t->back.ones, 1, &optimiser, t->hits, t->hit_slots, err);
+    THR_TRY(thr_bags_transpose(t->context, &bags, t->hits.n, &t->back.words, err));
+    const thr_bags_table hits = {t->hits.values, t->hits.slots, 1};
+    return thr_bags_backward(t->context, &t->back.words, t->back.ones, &optimiser, &hits, err);
 }
 
 thr_status thr_dual_step(thr_dual_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
@@ -203,8 +211,8 @@ thr_status thr_dual_step(thr_dual_trainer *trainer, const uint32_t *numbers, dou
     THR_TRY(thr_dual_gradient(trainer, numbers, trainer->options.batch, loss, err));
     if (!isfinite(*loss))
         return thr_dual_diverged(trainer, err);
-    thr_optimiser_step(trainer->context->kernels, &adam, trainer->dense, trainer->d_dense, trainer->dense_slots,
-                       trainer->n_dense);
+    thr_optimiser_step(trainer->context->kernels, &adam, trainer->dense.values, trainer->dense.gradients,
+                       trainer->dense.slots, trainer->dense.n);
     THR_TRY(step_tables(trainer, err));
     if (trainer->model.config.hits)
         THR_TRY(step_hits(trainer, err));

@@ -62,7 +62,7 @@ static thr_status step(void *user, const uint32_t *numbers, double *loss, thr_er
 }
 
 static thr_status judge(void *user, thr_tower_epoch *epoch, thr_error *err) {
-    return thr_dual_judge(user, &epoch->valid_loss, &epoch->valid_auc, err);
+    return thr_dual_evaluate(user, &epoch->valid_loss, &epoch->valid_auc, err);
 }
 
 static thr_status save(void *user, thr_error *err) {
@@ -81,9 +81,7 @@ static thr_status run(thr_dual_trainer *trainer, thr_error *err) {
                                .patience = options->patience,
                                .batch = options->batch,
                                .seed = options->seed,
-                               .train = trainer->train,
-                               .order = trainer->order,
-                               .n_train = trainer->n_train,
+                               .split = &trainer->split,
                                .state = &trainer->state,
                                .on_epoch = options->on_epoch,
                                .on_epoch_user = options->on_epoch_user,
@@ -99,8 +97,8 @@ static thr_status run(thr_dual_trainer *trainer, thr_error *err) {
 
 static thr_dual_report report_of(const thr_dual_trainer *trainer) {
     const thr_course_state *state = &trainer->state;
-    return (thr_dual_report){.n_requests = trainer->n_train,
-                             .n_valid = trainer->n_valid,
+    return (thr_dual_report){.n_requests = trainer->split.n_train,
+                             .n_valid = trainer->split.n_valid,
                              .n_items = trainer->items.n,
                              .n_user_words = thr_dual_n_words(&trainer->model.words[THR_SIDE_QUERY]),
                              .n_item_words = thr_dual_n_words(&trainer->model.words[THR_SIDE_ITEM]),
@@ -109,8 +107,7 @@ static thr_dual_report report_of(const thr_dual_trainer *trainer) {
                              .loss = state->best_loss,
                              .valid_loss = state->best_valid_loss,
                              .valid_gauc = state->best_auc,
-                             .requests_per_second =
-                                 state->learning_seconds > 0 ? (double)state->n_learned / state->learning_seconds : 0};
+                             .requests_per_second = thr_course_speed(state)};
 }
 
 thr_status thr_dual_train(thr_context *context, const char *requests_path, const char *items_path, const char *path,
@@ -121,7 +118,9 @@ thr_status thr_dual_train(thr_context *context, const char *requests_path, const
         THR_TRY(thr_take_options(&options, sizeof options, given, offsetof(thr_dual_train_options, on_epoch),
                                  "thr_dual_train_options", err));
     THR_TRY(check(&options, err));
-    THR_TRY(thr_course_check_place(context, path, err));
+    const thr_model_place place = {
+        path, THR_DUAL_KIND, "a dual tower", {requests_path, items_path, options.valid_path}, options.resume};
+    THR_TRY(thr_checkpoint_check_place(context, &place, err));
     thr_dual_trainer *trainer = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
     thr_status status = thr_dual_trainer_start(context, requests_path, items_path, path, &options, trainer, err);

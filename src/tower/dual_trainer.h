@@ -9,8 +9,8 @@
 #include "nn/optimiser.h"
 #include "tower/course.h"
 #include "tower/dual_scores.h"
-
-enum { THR_DUAL_SLOTS = 2 };
+#include "tower/split.h"
+#include "tower/weights.h"
 
 /* What the way back takes besides the forward pass; grows as needed. */
 typedef struct thr_dual_back {
@@ -34,18 +34,13 @@ typedef struct thr_dual_trainer {
     thr_dual_items items;
     thr_dual_requests requests, valid_requests;
     thr_dual_map map;
-    uint32_t *train, *valid, *order; /* numbers of requests; order: train, shuffled for the epoch */
-    size_t n_train, n_valid;
+    thr_split split;
     double *discounts; /* of the loss */
     /* The model, and what it is a view of. */
     thr_dual_model model;
-    float *tables[THR_N_SIDES], *table_slots[THR_N_SIDES][THR_DUAL_SLOTS];
-    size_t n_table[THR_N_SIDES]; /* floats in each */
-    float *dense, *d_dense, *dense_slots[THR_DUAL_SLOTS];
-    size_t n_dense;
-    float *d_parts[THR_N_SIDES][THR_DUAL_N_PARTS];
-    float *hits, *hit_slots[THR_DUAL_SLOTS]; /* words' weights, then fields' */
-    size_t n_hits;
+    thr_weights tables[THR_N_SIDES], dense;
+    float *d_parts[THR_N_SIDES][THR_DUAL_N_PARTS]; /* views of dense.gradients */
+    thr_weights hits;                              /* of words, then of fields */
     thr_dual_scores scores;
     thr_dual_back back;
     thr_course_state state;
@@ -80,7 +75,7 @@ thr_status thr_dual_gradient(thr_dual_trainer *trainer, const uint32_t *numbers,
 thr_status thr_dual_step(thr_dual_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err);
 
 /* Mean loss and GAUC of the requests for validation. THR_ERANGE when they, or any weight, are not finite. */
-thr_status thr_dual_judge(thr_dual_trainer *trainer, double *loss, double *gauc, thr_error *err);
+thr_status thr_dual_evaluate(thr_dual_trainer *trainer, double *loss, double *gauc, thr_error *err);
 
 /* THR_ERANGE, with the step and what became of the model. */
 thr_status thr_dual_diverged(const thr_dual_trainer *trainer, thr_error *err);
@@ -89,16 +84,19 @@ thr_status thr_dual_diverged(const thr_dual_trainer *trainer, thr_error *err);
 thr_status thr_dual_checkpoint_write(thr_dual_trainer *trainer, thr_error *err);
 thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err);
 
-/*
- * The scores of requests of these numbers, NULL: all, in steps of a batch, for those who judge. scores has room for
- * their ads, one request behind the other; losses (NULL: not wanted) for one a request.
- */
-thr_status thr_dual_score_all(thr_context *context, const thr_dual_data *data, const thr_dual_requests *requests,
-                              const uint32_t *numbers, size_t n, const thr_rank_loss *loss, thr_dual_scores *room,
-                              float *scores, double *losses, thr_error *err);
+/* Requests and their scores, for metrics (metric.h); owns its memory. Starts zeroed. */
+typedef struct thr_dual_evaluation {
+    uint64_t *offsets;     /* of some requests' ads, one request behind the other */
+    uint32_t *n_best;      /* how many of a request's ads are as good as the best: the first */
+    float *values;         /* of every ad */
+    float *scores;         /* of every ad */
+    double *losses;        /* of every request, where there is a loss */
+    thr_dual_scores batch; /* scratch */
+} thr_dual_evaluation;
 
-/* What is right of those requests, for metric.h: *offsets, *n_best and *values are the caller's to release. */
-thr_status thr_dual_truth(thr_context *context, const thr_dual_requests *requests, const uint32_t *numbers, size_t n,
-                          uint64_t **offsets, uint32_t **n_best, float **values, thr_error *err);
+/* Fill an evaluation of some requests, batch by batch; loss NULL: no losses. THR_OK or THR_ENOMEM. */
+thr_status thr_dual_evaluate_all(thr_context *context, const thr_dual_data *data, const thr_dual_some *some,
+                                 const thr_rank_loss *loss, thr_dual_evaluation *evaluation, thr_error *err);
+void thr_dual_evaluation_free(thr_context *context, thr_dual_evaluation *evaluation);
 
 #endif

@@ -11,19 +11,20 @@ static thr_status damaged(const char *name, thr_side side, thr_error *err) {
                     side == THR_SIDE_QUERY ? "users'" : "items'");
 }
 
-/* Word number `row` of the text, and its field. */
-static thr_status add(thr_context *context, const char *bytes, size_t n, thr_side side, uint32_t row, const char *name,
-                      thr_dual_vocabulary *v, thr_error *err) {
+/* The next word of the text, and its field; false: it is not as vocabularies write them. */
+static thr_status add(thr_context *context, const char *bytes, size_t n, thr_side side, thr_dual_vocabulary *v,
+                      bool *right, thr_error *err) {
     const char *at = bytes;
     thr_dual_word word;
     bool got = false;
+    const uint32_t row = thr_dual_n_words(v);
     uint32_t number = 0;
-    if (thr_dual_next_word(&at, bytes + n, side, &word, &got, NULL) != THR_OK || !got || at != bytes + n ||
-        word.length != n)
-        return damaged(name, side, err);
+    *right = thr_dual_next_word(&at, bytes + n, side, &word, &got, NULL) == THR_OK && got && at == bytes + n &&
+             word.length == n;
+    if (!*right)
+        return THR_OK;
     THR_TRY(thr_dual_add_bytes(context, &v->words, bytes, n, &number, err));
-    if (number != row)
-        return damaged(name, side, err);
+    *right = number == row;
     return thr_dual_add_bytes(context, &v->field_names, bytes, word.field_length, &v->fields[row], err);
 }
 
@@ -49,9 +50,11 @@ thr_status thr_dual_vocabulary_make(thr_context *context, const char *text, size
     for (uint32_t row = 0; row < n; row++) {
         const char *stop = memchr(at, '\n', (size_t)(text + n_text - at));
         const size_t length = (size_t)(stop - at);
-        if (before != NULL && compare_bytes(before, n_before, at, length) >= 0)
+        bool right = before == NULL || compare_bytes(before, n_before, at, length) < 0;
+        if (right)
+            THR_TRY(add(context, at, length, side, v, &right, err));
+        if (!right)
             return damaged(name, side, err);
-        THR_TRY(add(context, at, length, side, row, name, v, err));
         if (thr_dual_n_fields(v) > THR_DUAL_FIELDS_MAX)
             return thr_fail(err, THR_EFORMAT,
                             "%s: the words of %s are of more than %d fields: write values behind their field's name, "

@@ -2,10 +2,10 @@
 #include "tower/dual_words.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "io/numeral.h"
 
 enum { NUMBER_MAX = 63 }; /* characters of a number */
 
@@ -27,22 +27,15 @@ const char *thr_dual_skip_word(const char *at, const char *end) {
 
 /* Only what begins as a decimal number may be one: "nan" and "infinity" are words. */
 bool thr_dual_cut_number(const char *text, size_t *length, float *x) {
-    char digits[NUMBER_MAX + 1], *end = NULL;
+    thr_numeral number;
     size_t colon = *length;
     while (colon > 0 && text[colon - 1] != ':')
         colon--;
     const size_t n = *length - colon;
-    if (colon == 0 || n == 0 || n > NUMBER_MAX || strchr("+-.0123456789", text[colon]) == NULL)
+    const char *const end = text + *length;
+    if (colon == 0 || n > NUMBER_MAX || thr_numeral_scan(text + colon, end, &number) != end)
         return false;
-    for (size_t i = 0; i < n; i++)
-        if (strchr("+-.0123456789eE", text[colon + i]) == NULL)
-            return false;
-    memcpy(digits, text + colon, n);
-    digits[n] = '\0';
-    const float number = strtof(digits, &end);
-    if (end != digits + n)
-        return false;
-    *x = number;
+    *x = thr_numeral_float(&number);
     *length = colon - 1;
     return true;
 }

@@ -13,12 +13,12 @@ static void add_plane(float *sum, const float *last, const float *before, float 
 void thr_side_forward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
                       const float *vectors, thr_pass *pass) {
     const thr_tower_config *config = &model->config;
-    const float *const *parts = model->parts[side];
+    const thr_dense base = thr_side_layer(model, side, THR_PART_BASE_WEIGHT);
     const size_t n = texts->n_texts, n_pooled = config->n_pooled, n_dims = config->n_dims;
-    thr_windows_forward(context, texts, vectors, parts[THR_PART_POOL_BIAS], n_pooled, pass->pooled, pass->where);
+    thr_windows_forward(context, texts, vectors, model->parts[side][THR_PART_POOL_BIAS], n_pooled, pass->pooled,
+                        pass->where);
     thr_tanh_forward(context, pass->pooled, n * n_pooled, pass->pooled);
-    thr_dense_forward(context, pass->pooled, parts[THR_PART_BASE_WEIGHT], parts[THR_PART_BASE_BIAS], n, n_pooled,
-                      n_dims, pass->before[0]);
+    thr_dense_forward(context, &base, pass->pooled, n, pass->before[0]);
     if (thr_side_bits(config, side) == THR_FLOAT_BITS) {
         thr_tanh_forward(context, pass->before[0], n * n_dims, pass->sums[0]);
         return;
@@ -26,14 +26,13 @@ void thr_side_forward(thr_context *context, const thr_model *model, thr_side sid
     thr_sign_forward(context, pass->before[0], n * n_dims, pass->sums[0]);
     for (uint32_t t = 1; t <= thr_side_steps(config, side); t++) {
         float *rebuilt = pass->rebuilt[t - 1], *residual = pass->residual[t - 1];
-        thr_dense_forward(context, pass->sums[t - 1], parts[thr_step_part(config, t, THR_PART_REBUILD_WEIGHT)],
-                          parts[thr_step_part(config, t, THR_PART_REBUILD_BIAS)], n, n_dims, n_pooled, rebuilt);
+        const thr_dense rebuild = thr_side_layer(model, side, thr_step_part(config, t, THR_PART_REBUILD_WEIGHT));
+        const thr_dense reduce = thr_side_layer(model, side, thr_step_part(config, t, THR_PART_RESIDUAL_WEIGHT));
+        thr_dense_forward(context, &rebuild, pass->sums[t - 1], n, rebuilt);
         thr_tanh_forward(context, rebuilt, n * n_pooled, rebuilt);
         for (size_t i = 0; i < n * n_pooled; i++)
             residual[i] = pass->pooled[i] - rebuilt[i];
-        thr_dense_forward(context, residual, parts[thr_step_part(config, t, THR_PART_RESIDUAL_WEIGHT)],
-                          parts[thr_step_part(config, t, THR_PART_RESIDUAL_BIAS)], n, n_pooled, n_dims,
-                          pass->before[t]);
+        thr_dense_forward(context, &reduce, residual, n, pass->before[t]);
         add_plane(pass->sums[t], pass->sums[t - 1], pass->before[t], thr_step_weight(config, t), n * n_dims);
     }
 }

@@ -12,12 +12,12 @@ static thr_status embed(thr_trainer *trainer, float *const embeddings[THR_N_SIDE
     const thr_tower_config *config = &thr_trainer_model(trainer)->config;
     const thr_pairs *pairs = trainer->options.valid_path == NULL ? &trainer->pairs : &trainer->valid_pairs;
     const size_t n_dims = config->n_dims;
-    for (size_t first = 0; first < trainer->n_valid; first += trainer->options.batch) {
-        const size_t left = trainer->n_valid - first;
+    for (size_t first = 0; first < trainer->split.n_valid; first += trainer->options.batch) {
+        const size_t left = trainer->split.n_valid - first;
         const size_t n = left < trainer->options.batch ? left : trainer->options.batch;
-        THR_TRY(thr_trainer_forward(trainer, pairs, trainer->valid + first, n, &(thr_batch_mode){0}, err));
+        THR_TRY(thr_trainer_forward(trainer, pairs, trainer->split.valid + first, n, &(thr_batch_mode){0}, err));
         for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-            memcpy(embeddings[side] + first * n_dims, thr_pass_embedding(config, side, &trainer->passes[side]),
+            memcpy(embeddings[side] + first * n_dims, thr_pass_embedding(config, side, &trainer->scratch.passes[side]),
                    n * n_dims * sizeof(float));
     }
     return THR_OK;
@@ -26,15 +26,15 @@ static thr_status embed(thr_trainer *trainer, float *const embeddings[THR_N_SIDE
 /* All weights, those of words that the pairs for validation lack, too. */
 static bool has_finite_weights(const thr_trainer *trainer) {
     for (size_t i = 0; i < thr_model_n_tables(&thr_trainer_model(trainer)->config); i++)
-        if (!thr_all_finite(trainer->tables[i], trainer->n_table))
+        if (!thr_all_finite(trainer->tables[i].values, trainer->tables[0].n))
             return false;
-    return thr_all_finite(trainer->dense, trainer->n_dense);
+    return thr_all_finite(trainer->dense.values, trainer->dense.n);
 }
 
 thr_status thr_trainer_judge(thr_trainer *trainer, double *loss, double *auc, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_train_options *options = &trainer->options;
-    thr_scored_pairs pairs = {.n = trainer->n_valid, .n_dims = trainer->model.config.n_dims};
+    thr_scored_pairs pairs = {.n = trainer->split.n_valid, .n_dims = trainer->model.config.n_dims};
     const thr_match_loss match = thr_trainer_match_loss(trainer);
     thr_status status = THR_OK;
     for (size_t side = 0; side < THR_N_SIDES; side++)

@@ -21,17 +21,17 @@ static thr_status make_room(thr_context *context, thr_lexicon *lexicon, size_t n
     const size_t n = lexicon->n_words;
     THR_TRY(thr_slots_make_room(context, &lexicon->slots, n, "a lexicon", err));
     if (lexicon->starts == NULL) {
-        THR_TRY(thr_grow(context, &lexicon->starts, &lexicon->starts_capacity, 0, FIRST_STARTS, sizeof *lexicon->starts,
+        THR_TRY(thr_grow(context, &lexicon->starts, &lexicon->starts_capacity, FIRST_STARTS, sizeof *lexicon->starts,
                          "a lexicon", err));
         lexicon->starts[0] = 0;
     }
     const size_t used = lexicon->starts[n];
-    THR_TRY(thr_grow(context, &lexicon->starts, &lexicon->starts_capacity, n + 1, n + 2, sizeof *lexicon->starts,
-                     "a lexicon", err));
-    THR_TRY(thr_grow(context, &lexicon->counts, &lexicon->counts_capacity, n, n + 1, sizeof *lexicon->counts,
-                     "a lexicon", err));
-    return thr_grow(context, &lexicon->letters, &lexicon->letters_capacity, used, used + n_letters,
-                    sizeof *lexicon->letters, "a lexicon", err);
+    THR_TRY(thr_grow(context, &lexicon->starts, &lexicon->starts_capacity, n + 2, sizeof *lexicon->starts, "a lexicon",
+                     err));
+    THR_TRY(thr_grow(context, &lexicon->counts, &lexicon->counts_capacity, n + 1, sizeof *lexicon->counts, "a lexicon",
+                     err));
+    return thr_grow(context, &lexicon->letters, &lexicon->letters_capacity, used + n_letters, sizeof *lexicon->letters,
+                    "a lexicon", err);
 }
 
 static bool is_word(const thr_lexicon *lexicon, size_t w, const uint32_t *word, size_t n_letters) {
@@ -74,25 +74,26 @@ bool thr_lexicon_find(const thr_lexicon *lexicon, const uint32_t *word, size_t n
 }
 
 thr_status thr_lexicon_read(thr_context *context, thr_lexicon *lexicon, const char *text, size_t length,
-                            uint32_t max_words, uint32_t **words, size_t *n_words, size_t *capacity, thr_error *err) {
+                            uint32_t max_words, thr_word_list *words, thr_error *err) {
     thr_letters letters = {(const unsigned char *)text, (const unsigned char *)text + length};
     uint32_t word[THR_WORD_LETTERS];
     for (uint32_t i = 0; i < max_words; i++) {
         const size_t n_letters = thr_letters_next_word(&letters, word);
         if (n_letters == 0)
             break;
-        THR_TRY(thr_grow(context, words, capacity, *n_words, *n_words + 1, sizeof **words, "words of texts", err));
-        THR_TRY(thr_lexicon_add(context, lexicon, word, n_letters, *words + *n_words, err));
-        ++*n_words;
+        THR_TRY(thr_grow(context, &words->items, &words->capacity, words->n + 1, sizeof *words->items, "words of texts",
+                         err));
+        THR_TRY(thr_lexicon_add(context, lexicon, word, n_letters, &words->items[words->n], err));
+        words->n++;
     }
     return THR_OK;
 }
 
 thr_status thr_lexicon_spell(thr_context *context, thr_lexicon *lexicon, const thr_grams *grams, thr_error *err) {
     const size_t n = lexicon->n_words, n_letters = n == 0 ? 0 : lexicon->starts[n];
-    THR_TRY(thr_grow(context, &lexicon->offsets, &lexicon->offsets_capacity, 0, n + 1, sizeof *lexicon->offsets,
+    THR_TRY(thr_grow(context, &lexicon->offsets, &lexicon->offsets_capacity, n + 1, sizeof *lexicon->offsets,
                      "spelled words", err));
-    THR_TRY(thr_grow(context, &lexicon->rows, &lexicon->rows_capacity, 0, n_letters + 1, sizeof *lexicon->rows,
+    THR_TRY(thr_grow(context, &lexicon->rows, &lexicon->rows_capacity, n_letters + 1, sizeof *lexicon->rows,
                      "spelled words", err));
     size_t n_rows = 0;
     for (size_t w = 0; w < n; w++) {

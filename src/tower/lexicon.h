@@ -33,11 +33,15 @@ thr_status thr_lexicon_add(thr_context *context, thr_lexicon *lexicon, const uin
 /* The number of a word that is there, and is not counted; false: it is not. */
 bool thr_lexicon_find(const thr_lexicon *lexicon, const uint32_t *word, size_t n_letters, uint32_t *number);
 
-/*
- * Append the numbers of a text's words, at most max_words, to words, which grows. *n_words: how many are in use there.
- */
+/* Numbers of words; grows. Starts zeroed. */
+typedef struct thr_word_list {
+    uint32_t *items;
+    size_t n, capacity;
+} thr_word_list;
+
+/* Append the numbers of a text's words, at most max_words. THR_OK or THR_ENOMEM. */
 thr_status thr_lexicon_read(thr_context *context, thr_lexicon *lexicon, const char *text, size_t length,
-                            uint32_t max_words, uint32_t **words, size_t *n_words, size_t *capacity, thr_error *err);
+                            uint32_t max_words, thr_word_list *words, thr_error *err);
 
 /* The rows of all words' trigrams, as bags over a table of a model. */
 thr_status thr_lexicon_spell(thr_context *context, thr_lexicon *lexicon, const thr_grams *grams, thr_error *err);

@@ -13,6 +13,7 @@
 
 #include <thresher/tower.h>
 
+#include "nn/dense.h"
 #include "nn/windows.h"
 #include "tower/grams.h"
 
@@ -72,6 +73,14 @@ static inline size_t thr_step_part(const thr_tower_config *config, uint32_t t, t
 /* Is it a matrix B, of any step? */
 static inline bool thr_part_is_rebuild(size_t part) {
     return part >= THR_PART_REBUILD_WEIGHT && (part - THR_PART_REBUILD_WEIGHT) % 4 == 0;
+}
+
+/* The layer whose weights are this part of a side, and whose bias is the next. */
+static inline thr_dense thr_side_layer(const thr_model *model, thr_side side, size_t weight) {
+    const uint32_t n_dims = model->config.n_dims, n_pooled = model->config.n_pooled;
+    const float *const *parts = model->parts[side];
+    return thr_part_is_rebuild(weight) ? (thr_dense){parts[weight], parts[weight + 1], n_dims, n_pooled}
+                                       : (thr_dense){parts[weight], parts[weight + 1], n_pooled, n_dims};
 }
 
 /* The weight of the plane of step t. */

@@ -5,8 +5,6 @@
 
 #include "base/error.h"
 
-static const char KIND[] = "thresher.tower";
-enum { VERSION = 1 };
 static const char *const sides[THR_N_SIDES] = {"query", "item"};
 
 /* The configuration's numbers, by name, and where they stand. */
@@ -21,7 +19,7 @@ static const thr_config_field fields[] = {
     {"shared_steps", offsetof(thr_tower_config, shared_steps), true},
     {"plain_weights", offsetof(thr_tower_config, plain_weights), true},
 };
-enum { N_FIELDS = sizeof fields / sizeof fields[0] };
+static const thr_model_kind kind = {THR_MODEL_KIND, "model of texts", 1, fields, sizeof fields / sizeof *fields};
 
 /* All but the sums. */
 static void begin_picture(const thr_model *model, thr_model_image *image) {
@@ -39,7 +37,7 @@ static void begin_picture(const thr_model *model, thr_model_image *image) {
         }
     }
     thr_image_add_tensor(image, "", "grams", THR_DTYPE_U64, model->grams.keys, 1, model->grams.n);
-    thr_image_add_config(image, KIND, VERSION, fields, N_FIELDS, config);
+    thr_image_add_config(image, &kind, config);
 }
 
 void thr_model_picture(const thr_model *model, thr_model_image *image) {
@@ -63,16 +61,14 @@ thr_status thr_model_save(thr_context *context, const thr_model *model, const ch
 
 static thr_status read_weights(const thr_tensors *tensors, const char *name, thr_model *model, thr_error *err) {
     const thr_tower_config *config = &model->config;
-    for (size_t i = 0; i < THR_N_SIDES; i++) {
-        const size_t table = config->shared_words ? 0 : i;
-        THR_TRY(thr_image_read_floats(tensors, name, config->shared_words ? "" : sides[table], "words", model->grams.n,
-                                      thr_model_n_columns(config), &model->tables[i], err));
-    }
+    const thr_part_shape words = {"words", model->grams.n, (uint32_t)thr_model_n_columns(config)};
+    for (size_t i = 0; i < THR_N_SIDES; i++)
+        THR_TRY(
+            thr_image_read_floats(tensors, name, config->shared_words ? "" : sides[i], &words, &model->tables[i], err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         for (size_t p = 0; p < thr_model_n_parts(config, side); p++) {
             const thr_part_shape shape = thr_model_part_shape(config, p);
-            THR_TRY(thr_image_read_floats(tensors, name, sides[side], shape.name, shape.n_rows, shape.n_columns,
-                                          &model->parts[side][p], err));
+            THR_TRY(thr_image_read_floats(tensors, name, sides[side], &shape, &model->parts[side][p], err));
         }
     }
     return THR_OK;
@@ -82,13 +78,12 @@ thr_status thr_model_read(thr_context *context, const thr_tensors *tensors, cons
                           uint64_t *fingerprint, thr_error *err) {
     *model = (thr_model){0};
     thr_tower_config *config = &model->config;
-    THR_TRY(thr_image_check_kind(tensors, name, KIND, "model of texts", VERSION, err));
+    THR_TRY(thr_image_check_kind(tensors, name, &kind, err));
     config->size = sizeof *config;
-    THR_TRY(thr_image_read_config(tensors, name, fields, N_FIELDS, config, fingerprint, err));
+    THR_TRY(thr_image_read_config(tensors, name, &kind, config, fingerprint, err));
     if (thr_model_check(config, NULL) != THR_OK)
         return thr_fail(err, THR_EFORMAT, "%s: its configuration is out of range", name);
-    THR_TRY(
-        thr_image_check_metadata(context, tensors, name, KIND, VERSION, fields, N_FIELDS, config, *fingerprint, err));
+    THR_TRY(thr_image_check_metadata(context, tensors, name, &kind, config, *fingerprint, err));
     const thr_tensor *grams = thr_tensors_find(tensors, "grams");
     if (grams == NULL || grams->dtype != THR_DTYPE_U64 || grams->n_axes != 1 || grams->shape[0] < 1 ||
         grams->shape[0] > model->config.max_grams)

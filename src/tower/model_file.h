@@ -12,6 +12,8 @@
 #include "tower/model.h"
 #include "tower/model_image.h"
 
+#define THR_MODEL_KIND "thresher.tower" /* the key of its metadata that says what it is */
+
 /* Views of the model, which must live as long. */
 void thr_model_picture(const thr_model *model, thr_model_image *image);
 

@@ -46,11 +46,10 @@ static void add_number(thr_model_image *image, const char *key, uint64_t value, 
     image->metadata[i][1] = image->values[i];
 }
 
-void thr_image_add_config(thr_model_image *image, const char *kind, uint64_t version, const thr_config_field *fields,
-                          size_t n, const void *config) {
-    add_number(image, kind, version, false);
-    for (size_t f = 0; f < n; f++)
-        add_number(image, fields[f].name, get_field(config, &fields[f]), false);
+void thr_image_add_config(thr_model_image *image, const thr_model_kind *kind, const void *config) {
+    add_number(image, kind->key, kind->version, false);
+    for (size_t f = 0; f < kind->n_fields; f++)
+        add_number(image, kind->fields[f].name, get_field(config, &kind->fields[f]), false);
 }
 
 uint64_t thr_image_fingerprint(const thr_model_image *image) {
@@ -99,23 +98,25 @@ static thr_status read_number(const thr_tensors *tensors, const char *name, cons
     return THR_OK;
 }
 
-thr_status thr_image_check_kind(const thr_tensors *tensors, const char *name, const char *kind, const char *what,
-                                uint64_t version, thr_error *err) {
+thr_status thr_image_check_kind(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
+                                thr_error *err) {
     uint64_t found = 0;
-    if (thr_tensors_metadata(tensors, kind) == NULL)
-        return thr_fail(err, THR_EFORMAT, "%s: has tensors, but is no %s that thresher tower train wrote", name, what);
-    THR_TRY(read_number(tensors, name, kind, 10, &found, err));
-    if (found > version)
+    if (thr_tensors_metadata(tensors, kind->key) == NULL)
+        return thr_fail(err, THR_EFORMAT, "%s: has tensors, but is no %s that thresher tower train wrote", name,
+                        kind->what);
+    THR_TRY(read_number(tensors, name, kind->key, 10, &found, err));
+    if (found > kind->version)
         return thr_fail(err, THR_EVERSION,
                         "%s: a model of version %" PRIu64 ", this build knows %" PRIu64 ": use a newer one", name,
-                        found, version);
+                        found, kind->version);
     return THR_OK;
 }
 
-thr_status thr_image_read_config(const thr_tensors *tensors, const char *name, const thr_config_field *fields, size_t n,
-                                 void *config, uint64_t *fingerprint, thr_error *err) {
+thr_status thr_image_read_config(const thr_tensors *tensors, const char *name, const thr_model_kind *kind, void *config,
+                                 uint64_t *fingerprint, thr_error *err) {
+    const thr_config_field *fields = kind->fields;
     uint64_t value = 0;
-    for (size_t f = 0; f < n; f++) {
+    for (size_t f = 0; f < kind->n_fields; f++) {
         THR_TRY(read_number(tensors, name, fields[f].name, 10, &value, err));
         if (value > UINT32_MAX)
             return thr_fail(err, THR_EFORMAT, "%s: \"%s\" of its metadata is out of range", name, fields[f].name);
@@ -125,12 +126,12 @@ thr_status thr_image_read_config(const thr_tensors *tensors, const char *name, c
 }
 
 thr_status thr_image_check_metadata(thr_context *context, const thr_tensors *tensors, const char *name,
-                                    const char *kind, uint64_t version, const thr_config_field *fields, size_t n,
-                                    const void *config, uint64_t fingerprint, thr_error *err) {
+                                    const thr_model_kind *kind, const void *config, uint64_t fingerprint,
+                                    thr_error *err) {
     thr_model_image *image = NULL;
     thr_status status = THR_OK;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *image, &image, "a model's header", err));
-    thr_image_add_config(image, kind, version, fields, n, config);
+    thr_image_add_config(image, kind, config);
     thr_image_add_sums(image, fingerprint);
     for (size_t i = 0; status == THR_OK && i < image->n_metadata; i++) {
         const char *text = thr_tensors_metadata(tensors, image->metadata[i][0]);
@@ -150,12 +151,12 @@ thr_status thr_image_check_place(const thr_tensor *tensor, const char *name, thr
                     tensor->name);
 }
 
-thr_status thr_image_read_floats(const thr_tensors *tensors, const char *name, const char *side, const char *part,
-                                 uint64_t n_rows, uint64_t n_columns, const float **data, thr_error *err) {
+thr_status thr_image_read_floats(const thr_tensors *tensors, const char *name, const char *side,
+                                 const thr_part_shape *part, const float **data, thr_error *err) {
     char full[64];
-    (void)snprintf(full, sizeof full, "%s%s%s", side, *side != '\0' ? "." : "", part);
-    const uint64_t shape[2] = {n_rows, n_columns};
-    const uint32_t n_axes = n_rows > 1 ? 2 : 1;
+    (void)snprintf(full, sizeof full, "%s%s%s", side, *side != '\0' ? "." : "", part->name);
+    const uint64_t shape[2] = {part->n_rows, part->n_columns};
+    const uint32_t n_axes = part->n_rows > 1 ? 2 : 1;
     const thr_tensor *tensor = NULL;
     THR_TRY(thr_tensors_expect(tensors, full, THR_DTYPE_F32, n_axes, shape + 2 - n_axes, &tensor, err));
     THR_TRY(thr_image_check_place(tensor, name, err));

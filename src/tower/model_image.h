@@ -8,6 +8,7 @@
 #define THR_TOWER_MODEL_IMAGE_H
 
 #include "io/safetensors.h"
+#include "tower/model.h"
 
 enum { THR_IMAGE_TENSORS_MAX = 72, THR_IMAGE_METADATA_MAX = 16 };
 
@@ -28,13 +29,21 @@ typedef struct thr_config_field {
     bool is_flag; /* a bool; the others are uint32_t */
 } thr_config_field;
 
+/* What tells models of a kind from others. */
+typedef struct thr_model_kind {
+    const char *key;  /* "thresher.tower", with the version in the metadata */
+    const char *what; /* "model of texts", for messages */
+    uint64_t version;
+    const thr_config_field *fields;
+    size_t n_fields;
+} thr_model_kind;
+
 /* "side.name", or name where side is ""; a vector where there is one row. */
 void thr_image_add_tensor(thr_model_image *image, const char *side, const char *name, thr_dtype dtype, const void *data,
                           uint64_t n_rows, uint64_t n_columns);
 
-/* The kind and its version, and a configuration: n fields of the struct at config. */
-void thr_image_add_config(thr_model_image *image, const char *kind, uint64_t version, const thr_config_field *fields,
-                          size_t n, const void *config);
+/* The kind and its version, and a configuration: the kind's fields of the struct at config. */
+void thr_image_add_config(thr_model_image *image, const thr_model_kind *kind, const void *config);
 
 /* Of all the image holds: before the sums are added. */
 uint64_t thr_image_fingerprint(const thr_model_image *image);
@@ -45,30 +54,27 @@ thr_status thr_image_save(thr_context *context, const thr_model_image *image, co
 
 /* ------------------------------------------------------------------------------------------------ back */
 
-/*
- * Is it a model of the kind, and of no later version? THR_OK; THR_EFORMAT; THR_EVERSION. name and what, "model of
- * texts", are for messages.
- */
-thr_status thr_image_check_kind(const thr_tensors *tensors, const char *name, const char *kind, const char *what,
-                                uint64_t version, thr_error *err);
+/* Is it a model of the kind, and of no later version? THR_OK; THR_EFORMAT; THR_EVERSION. name is for messages. */
+thr_status thr_image_check_kind(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
+                                thr_error *err);
 
 /* The configuration's numbers, and the fingerprint. THR_OK or THR_EFORMAT. */
-thr_status thr_image_read_config(const thr_tensors *tensors, const char *name, const thr_config_field *fields, size_t n,
-                                 void *config, uint64_t *fingerprint, thr_error *err);
+thr_status thr_image_read_config(const thr_tensors *tensors, const char *name, const thr_model_kind *kind, void *config,
+                                 uint64_t *fingerprint, thr_error *err);
 
 /*
  * Is the metadata, to the letter, what a model of this configuration and fingerprint has? THR_OK; THR_ECORRUPT;
  * THR_ENOMEM.
  */
 thr_status thr_image_check_metadata(thr_context *context, const thr_tensors *tensors, const char *name,
-                                    const char *kind, uint64_t version, const thr_config_field *fields, size_t n,
-                                    const void *config, uint64_t fingerprint, thr_error *err);
+                                    const thr_model_kind *kind, const void *config, uint64_t fingerprint,
+                                    thr_error *err);
 
 /* Files of others may have anything anywhere (safetensors.h). THR_OK or THR_EFORMAT. */
 thr_status thr_image_check_place(const thr_tensor *tensor, const char *name, thr_error *err);
 
 /* A tensor of floats of this shape, named as thr_image_add_tensor does. THR_OK or THR_EFORMAT. */
-thr_status thr_image_read_floats(const thr_tensors *tensors, const char *name, const char *side, const char *part,
-                                 uint64_t n_rows, uint64_t n_columns, const float **data, thr_error *err);
+thr_status thr_image_read_floats(const thr_tensors *tensors, const char *name, const char *side,
+                                 const thr_part_shape *part, const float **data, thr_error *err);
 
 #endif

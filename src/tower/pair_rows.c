@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/number_text.h"
 
 /* A file with more than one bad row in so many is not what it is taken for. */
 enum { REFUSED_ONE_IN = 20, PROGRESS_ROWS = 1024 };
@@ -22,7 +22,7 @@ thr_status thr_pair_rows_open(thr_context *context, const char *path, const thr_
 /* The label's number; false when it is none. */
 static bool read_label(const thr_field *field, float *label) {
     char *end = NULL;
-    *label = strtof(field->text, &end);
+    *label = thr_text_float(field->text, &end);
     return end != field->text && *end == '\0' && !isnan(*label);
 }
 

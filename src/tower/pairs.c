@@ -4,21 +4,17 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "tower/pair_rows.h"
-#include "tower/split.h"
 
 static thr_status append(thr_context *context, const thr_field *field, uint32_t max_words, size_t n,
                          thr_lexicon *lexicon, thr_text_list *list, thr_error *err) {
     if (list->offsets == NULL) {
-        THR_TRY(
-            thr_grow(context, &list->offsets, &list->offsets_capacity, 0, 1024, sizeof *list->offsets, "pairs", err));
+        THR_TRY(thr_grow(context, &list->offsets, &list->offsets_capacity, 1024, sizeof *list->offsets, "pairs", err));
         list->offsets[0] = 0;
     }
-    THR_TRY(
-        thr_grow(context, &list->offsets, &list->offsets_capacity, n + 1, n + 2, sizeof *list->offsets, "pairs", err));
-    size_t n_words = list->offsets[n];
-    THR_TRY(thr_lexicon_read(context, lexicon, field->text, field->length, max_words, &list->words, &n_words,
-                             &list->words_capacity, err));
-    list->offsets[n + 1] = n_words;
+    THR_TRY(thr_grow(context, &list->offsets, &list->offsets_capacity, n + 2, sizeof *list->offsets, "pairs", err));
+    list->words.n = list->offsets[n]; /* those of a row that was refused are overwritten */
+    THR_TRY(thr_lexicon_read(context, lexicon, field->text, field->length, max_words, &list->words, err));
+    list->offsets[n + 1] = list->words.n;
     return THR_OK;
 }
 
@@ -34,7 +30,7 @@ static thr_status take(thr_context *context, const thr_pair_row *row, uint32_t m
         return thr_fail(err, THR_ERANGE, "more than %u pairs: train on a part of them", UINT32_MAX);
     THR_TRY(append(context, &row->query, max_words, n, lexicon, &pairs->texts[THR_SIDE_QUERY], err));
     THR_TRY(append(context, &row->item, max_words, n, lexicon, &pairs->texts[THR_SIDE_ITEM], err));
-    THR_TRY(thr_grow(context, &pairs->split, &pairs->split_capacity, n, n + 1, sizeof *pairs->split, "pairs", err));
+    THR_TRY(thr_grow(context, &pairs->split, &pairs->split_capacity, n + 1, sizeof *pairs->split, "pairs", err));
     pairs->split[n] = thr_checksum_of(row->query.text, row->query.length);
     if (is_empty(&pairs->texts[THR_SIDE_QUERY], n) || is_empty(&pairs->texts[THR_SIDE_ITEM], n))
         thr_pair_rows_refuse(rows);
@@ -65,14 +61,9 @@ out:
 
 void thr_pairs_free(thr_context *context, thr_pairs *pairs) {
     for (size_t side = 0; side < THR_N_SIDES; side++) {
-        thr_release(context, pairs->texts[side].words);
+        thr_release(context, pairs->texts[side].words.items);
         thr_release(context, pairs->texts[side].offsets);
     }
     thr_release(context, pairs->split);
     *pairs = (thr_pairs){0};
-}
-
-thr_status thr_pairs_split(thr_context *context, const thr_pairs *pairs, float share, uint32_t **train, size_t *n_train,
-                           uint32_t **valid, size_t *n_valid, thr_error *err) {
-    return thr_split(context, pairs->split, pairs->n, share, train, n_train, valid, n_valid, err);
 }

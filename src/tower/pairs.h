@@ -12,16 +12,16 @@
 
 /* Texts of one side, one behind the other. */
 typedef struct thr_text_list {
-    uint32_t *words;
+    thr_word_list words;
     size_t *offsets; /* n_texts + 1 */
-    size_t words_capacity, offsets_capacity;
+    size_t offsets_capacity;
 } thr_text_list;
 
 typedef struct thr_pairs {
     size_t n;
     thr_text_list texts[THR_N_SIDES];
     size_t split_capacity;
-    uint64_t *split; /* of every query's text: a hash that says whether it is kept for validation */
+    uint64_t *split; /* a hash of every query's text: by it all pairs of a query are on one side of the split */
     uint64_t n_refused;
 } thr_pairs;
 
@@ -35,12 +35,5 @@ typedef struct thr_pairs {
 thr_status thr_pairs_read(thr_context *context, const char *path, const thr_pairs_format *format, uint32_t max_words,
                           thr_lexicon *lexicon, thr_pairs *pairs, thr_error *err);
 void thr_pairs_free(thr_context *context, thr_pairs *pairs);
-
-/*
- * The numbers of pairs to learn from, and of those to validate with: a query's pairs are all on one side of the split.
- * share: of the queries, for validation. Both arrays are the caller's to release.
- */
-thr_status thr_pairs_split(thr_context *context, const thr_pairs *pairs, float share, uint32_t **train, size_t *n_train,
-                           uint32_t **valid, size_t *n_valid, thr_error *err);
 
 #endif

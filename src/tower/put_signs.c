@@ -91,7 +91,7 @@ static size_t part_size(const thr_tower_config *config, size_t part) {
 
 /* A part of a side, to be written. */
 static float *part_of(thr_trainer *trainer, thr_side side, size_t part) {
-    return trainer->dense + (trainer->model.parts[side][part] - trainer->dense);
+    return trainer->dense.values + (trainer->model.parts[side][part] - trainer->dense.values);
 }
 
 static thr_status put_side(thr_trainer *trainer, thr_side side, const float *x, size_t n_x, thr_error *err) {
@@ -119,13 +119,13 @@ static thr_status put_side(thr_trainer *trainer, thr_side side, const float *x, 
 thr_status thr_trainer_put_signs(thr_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n = trainer->options.batch;
-    THR_TRY(thr_trainer_forward(trainer, &trainer->pairs, trainer->train, n, &(thr_batch_mode){0}, err));
+    THR_TRY(thr_trainer_forward(trainer, &trainer->pairs, trainer->split.train, n, &(thr_batch_mode){0}, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         if (thr_side_bits(config, side) != THR_FLOAT_BITS)
-            THR_TRY(put_side(trainer, side, trainer->passes[side].before[0], n * config->n_dims, err));
-        thr_pass_free(trainer->context, &trainer->passes[side]); /* it had room for floats only */
+            THR_TRY(put_side(trainer, side, trainer->scratch.passes[side].before[0], n * config->n_dims, err));
+        thr_pass_free(trainer->context, &trainer->scratch.passes[side]); /* it had room for floats only */
     }
-    for (size_t s = 0; s < THR_TRAINER_SLOTS; s++) /* the moments were of other weights */
-        memset(trainer->dense_slots[s], 0, trainer->n_dense * sizeof *trainer->dense_slots[s]);
+    for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++) /* the moments were of other weights */
+        memset(trainer->dense.slots[s], 0, trainer->dense.n * sizeof *trainer->dense.slots[s]);
     return THR_OK;
 }

@@ -61,8 +61,12 @@ thr_status thr_scored_pairs_loss(thr_context *context, const thr_scored_pairs *p
     double sum = 0;
     size_t n_blocks = 0;
     for (size_t first = 0; first + block <= pairs->n; first += block, n_blocks++)
-        sum += thr_match_loss_run(context, &match, pairs->embeddings[0] + first * n_dims,
-                                  pairs->embeddings[1] + first * n_dims, block, n_dims, NULL, NULL, NULL, scratch);
+        sum += thr_match_loss_run(context, &match,
+                                  &(thr_match_batch){.queries = pairs->embeddings[0] + first * n_dims,
+                                                     .items = pairs->embeddings[1] + first * n_dims,
+                                                     .n_rows = block,
+                                                     .n_dims = n_dims},
+                                  scratch);
     *mean = sum / (double)n_blocks;
     thr_release(context, scratch);
     return THR_OK;

@@ -3,26 +3,32 @@
 
 #include "base/error.h"
 
-thr_status thr_split(thr_context *context, const uint64_t *hashes, size_t n, float share, uint32_t **train,
-                     size_t *n_train, uint32_t **valid, size_t *n_valid, thr_error *err) {
-    const uint64_t bound = (uint64_t)((double)share * 0x1p32);
-    *train = *valid = NULL;
-    *n_train = *n_valid = 0;
+thr_status thr_split_make(thr_context *context, const uint64_t *hashes, size_t n, float share, size_t n_separate,
+                          thr_split *split, thr_error *err) {
+    const uint64_t bound = n_separate != 0 ? 0 : (uint64_t)((double)share * 0x1p32);
+    size_t n_valid = n_separate;
     for (size_t i = 0; i < n; i++)
-        *n_valid += (hashes[i] >> 32) < bound;
-    THR_TRY(thr_alloc(context, *n_valid, sizeof **valid, valid, "the order of examples", err));
-    const thr_status status = thr_alloc(context, n - *n_valid, sizeof **train, train, "the order of examples", err);
-    if (status != THR_OK) {
-        thr_release(context, *valid);
-        *valid = NULL;
-        return status;
-    }
-    *n_valid = 0;
+        n_valid += (hashes[i] >> 32) < bound;
+    const size_t n_train = n + n_separate - n_valid;
+    THR_TRY(thr_alloc(context, n_valid, sizeof *split->valid, &split->valid, "the order of examples", err));
+    THR_TRY(thr_alloc(context, n_train, sizeof *split->train, &split->train, "the order of examples", err));
+    THR_TRY(thr_alloc(context, n_train, sizeof *split->order, &split->order, "the order of examples", err));
     for (size_t i = 0; i < n; i++) {
         if ((hashes[i] >> 32) < bound)
-            (*valid)[(*n_valid)++] = (uint32_t)i;
+            split->valid[split->n_valid++] = (uint32_t)i;
         else
-            (*train)[(*n_train)++] = (uint32_t)i;
+            split->train[split->n_train++] = (uint32_t)i;
+    }
+    while (split->n_valid < n_separate) {
+        split->valid[split->n_valid] = (uint32_t)split->n_valid;
+        split->n_valid++;
     }
     return THR_OK;
+}
+
+void thr_split_free(thr_context *context, thr_split *split) {
+    thr_release(context, split->train);
+    thr_release(context, split->valid);
+    thr_release(context, split->order);
+    *split = (thr_split){0};
 }

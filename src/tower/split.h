@@ -5,11 +5,20 @@
 
 #include "base/memory.h"
 
+/* The numbers of examples, in order. Starts zeroed. */
+typedef struct thr_split {
+    uint32_t *train, *valid;
+    uint32_t *order; /* train, shuffled for the epoch */
+    size_t n_train, n_valid;
+} thr_split;
+
 /*
- * The numbers of both, in order. hashes: of every example what says where it goes, so that equal ones go the same way;
- * share: of the hashes, for validation. Both arrays are the caller's to release. THR_OK or THR_ENOMEM.
+ * Split n examples by their hashes, so that equal ones go to the same part: about share of them validate, the others
+ * train. If n_separate is not 0, all n train, and the n_separate examples of a validation file validate.
+ * THR_OK or THR_ENOMEM.
  */
-thr_status thr_split(thr_context *context, const uint64_t *hashes, size_t n, float share, uint32_t **train,
-                     size_t *n_train, uint32_t **valid, size_t *n_valid, thr_error *err);
+thr_status thr_split_make(thr_context *context, const uint64_t *hashes, size_t n, float share, size_t n_separate,
+                          thr_split *split, thr_error *err);
+void thr_split_free(thr_context *context, thr_split *split);
 
 #endif

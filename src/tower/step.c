@@ -17,17 +17,19 @@ thr_status thr_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, con
     thr_context *context = trainer->context;
     const thr_model *model = thr_trainer_model(trainer);
     const thr_tower_config *config = &model->config;
-    thr_batch *batch = &trainer->batch;
-    THR_TRY(thr_batch_fill(context, config, &trainer->lexicon, pairs, numbers, n, mode, batch, err));
+    thr_batch *batch = &trainer->scratch.batch;
+    const thr_batch_source source = {config, &trainer->lexicon, pairs, numbers, n};
+    THR_TRY(thr_batch_fill(context, &source, mode, batch, err));
     for (size_t i = 0; i < thr_model_n_tables(config); i++) {
         const thr_bags bags = thr_batch_bags(&batch->tables[i]);
-        thr_bags_forward(context, trainer->tables[i], thr_model_n_columns(config), &bags, batch->tables[i].vectors);
+        thr_bags_forward(context, trainer->tables[i].values, thr_model_n_columns(config), &bags,
+                         batch->tables[i].vectors);
     }
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        THR_TRY(thr_pass_make_room(context, config, side, n, &trainer->passes[side], err));
+        THR_TRY(thr_pass_make_room(context, config, side, n, &trainer->scratch.passes[side], err));
         thr_side_forward(context, model, side, &batch->texts[side], thr_batch_table(config, batch, side)->vectors,
-                         &trainer->passes[side]);
-        if (!thr_pass_is_finite(config, side, &trainer->passes[side], n))
+                         &trainer->scratch.passes[side]);
+        if (!thr_pass_is_finite(config, side, &trainer->scratch.passes[side], n))
             return thr_trainer_diverged(trainer, err);
     }
     return THR_OK;
@@ -43,14 +45,14 @@ thr_match_loss thr_trainer_match_loss(const thr_trainer *trainer) {
 
 /* The annealing tanh's slope is 1 when signs come in, and grows by 1 in every epoch. */
 thr_slope thr_trainer_slope(const thr_trainer *trainer) {
-    const size_t n_steps = trainer->n_train / trainer->options.batch;
+    const size_t n_steps = trainer->split.n_train / trainer->options.batch;
     const double epochs = (double)trainer->state.step / (double)n_steps - (double)thr_trainer_float_epochs(trainer);
     return (thr_slope){trainer->options.estimator, (float)(1 + epochs)};
 }
 
 /* The rate falls from options.rate to nothing, in a straight line over all steps of all epochs. */
 static float find_rate(const thr_trainer *trainer) {
-    const size_t n_steps = trainer->n_train / trainer->options.batch;
+    const size_t n_steps = trainer->split.n_train / trainer->options.batch;
     const double all = (double)n_steps * (double)trainer->options.n_epochs;
     return (float)((double)trainer->options.rate * (1 - (double)trainer->state.step / all));
 }
@@ -71,7 +73,7 @@ thr_optimiser thr_trainer_dense_optimiser(const thr_trainer *trainer) {
     const uint32_t n_float = thr_trainer_float_epochs(trainer);
     if (n_float > 0 && trainer->state.epoch >= n_float) {
         adam.rate *= DENSE_SHARE;
-        adam.step -= (uint64_t)n_float * (trainer->n_train / trainer->options.batch);
+        adam.step -= (uint64_t)n_float * (trainer->split.n_train / trainer->options.batch);
     }
     return adam;
 }
@@ -81,14 +83,14 @@ static thr_status learn(thr_trainer *trainer, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_config *config = &trainer->model.config;
     const thr_optimiser adam = thr_trainer_optimiser(trainer), dense_adam = thr_trainer_dense_optimiser(trainer);
-    thr_optimiser_step(context->kernels, &dense_adam, trainer->dense, trainer->d_dense, trainer->dense_slots,
-                       trainer->n_dense);
+    thr_optimiser_step(context->kernels, &dense_adam, trainer->dense.values, trainer->dense.gradients,
+                       trainer->dense.slots, trainer->dense.n);
     for (size_t i = 0; i < thr_model_n_tables(config); i++) {
-        const thr_batch_words *words = &trainer->batch.tables[i];
+        const thr_batch_words *words = &trainer->scratch.batch.tables[i];
         const thr_bags bags = thr_batch_bags(words);
-        THR_TRY(thr_bags_transpose(context, &bags, trainer->model.grams.n, &trainer->transposed, err));
-        THR_TRY(thr_bags_backward(context, &trainer->transposed, words->d_vectors, thr_model_n_columns(config), &adam,
-                                  trainer->tables[i], trainer->table_slots[i], err));
+        THR_TRY(thr_bags_transpose(context, &bags, trainer->model.grams.n, &trainer->scratch.transposed, err));
+        const thr_bags_table table = {trainer->tables[i].values, trainer->tables[i].slots, thr_model_n_columns(config)};
+        THR_TRY(thr_bags_backward(context, &trainer->scratch.transposed, words->d_vectors, &adam, &table, err));
     }
     return THR_OK;
 }
@@ -100,18 +102,26 @@ thr_status thr_trainer_step_on_cpu(thr_trainer *trainer, const uint32_t *numbers
     const size_t n = trainer->options.batch;
     const thr_batch_mode mode = thr_trainer_batch_mode(trainer);
     const thr_match_loss match = thr_trainer_match_loss(trainer);
-    const thr_slope slope = thr_trainer_slope(trainer);
     THR_TRY(thr_trainer_forward(trainer, &trainer->pairs, numbers, n, &mode, err));
-    *loss = thr_match_loss_run(
-        context, &match, thr_pass_embedding(config, THR_SIDE_QUERY, &trainer->passes[THR_SIDE_QUERY]),
-        thr_pass_embedding(config, THR_SIDE_ITEM, &trainer->passes[THR_SIDE_ITEM]), n, config->n_dims, NULL,
-        trainer->d_embeddings[THR_SIDE_QUERY], trainer->d_embeddings[THR_SIDE_ITEM], trainer->loss_scratch);
+    const thr_match_batch batch = {
+        .queries = thr_pass_embedding(config, THR_SIDE_QUERY, &trainer->scratch.passes[THR_SIDE_QUERY]),
+        .items = thr_pass_embedding(config, THR_SIDE_ITEM, &trainer->scratch.passes[THR_SIDE_ITEM]),
+        .n_rows = n,
+        .n_dims = config->n_dims,
+        .d_queries = trainer->scratch.d_embeddings[THR_SIDE_QUERY],
+        .d_items = trainer->scratch.d_embeddings[THR_SIDE_ITEM]};
+    *loss = thr_match_loss_run(context, &match, &batch, trainer->scratch.loss);
     if (!isfinite(*loss))
         return thr_trainer_diverged(trainer, err);
-    memset(trainer->d_dense, 0, trainer->n_dense * sizeof *trainer->d_dense);
-    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        thr_side_backward(context, model, side, &trainer->batch.texts[side], &trainer->passes[side], slope,
-                          trainer->d_embeddings[side], trainer->d_parts[side],
-                          thr_batch_table(config, &trainer->batch, side)->d_vectors, &trainer->back);
+    memset(trainer->dense.gradients, 0, trainer->dense.n * sizeof *trainer->dense.gradients);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        const thr_side_gradients to = {.slope = thr_trainer_slope(trainer),
+                                       .d_embedding = trainer->scratch.d_embeddings[side],
+                                       .d_parts = trainer->d_parts[side],
+                                       .d_vectors = thr_batch_table(config, &trainer->scratch.batch, side)->d_vectors,
+                                       .room = &trainer->scratch.back};
+        thr_side_backward(context, model, side, &trainer->scratch.batch.texts[side], &trainer->scratch.passes[side],
+                          &to);
+    }
     return learn(trainer, err);
 }

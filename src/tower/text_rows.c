@@ -37,7 +37,7 @@ static thr_status gather(thr_reader *reader, size_t n, size_t *n_lines, thr_erro
         THR_TRY(thr_reader_next_line(s->texts, &line, &length, err));
         if (line == NULL)
             break;
-        THR_TRY(thr_grow(reader->context, &s->text, &s->text_capacity, used, used + length + 1, 1, "texts", err));
+        THR_TRY(thr_grow(reader->context, &s->text, &s->text_capacity, used + length + 1, 1, "texts", err));
         memcpy(s->text + used, line, length + 1);
         s->lengths[i] = length;
         used += length + 1;

@@ -26,7 +26,7 @@ thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **to
     thr_tower *tower = NULL;
     *tower_out = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *tower, &tower, "a model", err));
-    tower->context = context;
+    tower->context = thr_context_retain(context);
     thr_status status = thr_tensors_open(context, path, &tower->tensors, err);
     if (status == THR_OK)
         status = thr_model_read(context, tower->tensors, path, &tower->model, &tower->fingerprint, err);
@@ -44,9 +44,11 @@ thr_context *thr_tower_context(const thr_tower *tower) {
 void thr_tower_free(thr_tower *tower) {
     if (tower == NULL)
         return;
-    thr_grams_free(tower->context, &tower->model.grams);
+    thr_context *context = tower->context;
+    thr_grams_free(context, &tower->model.grams);
     thr_tensors_free(tower->tensors);
-    thr_release(tower->context, tower);
+    thr_release(context, tower);
+    thr_context_free(context);
 }
 
 thr_tower_info thr_tower_get_info(const thr_tower *tower) {
@@ -68,8 +70,7 @@ thr_tower_info thr_tower_get_info(const thr_tower *tower) {
 /* What encoding a piece takes: one of every worker. */
 typedef struct encode_room {
     thr_lexicon lexicon;
-    uint32_t *words;
-    size_t words_capacity;
+    thr_word_list words;
     float *vectors;
     size_t vectors_capacity;
     thr_pass pass;
@@ -89,24 +90,24 @@ static thr_status encode_some(const encode_job *job, size_t first, size_t most, 
     thr_context *context = job->tower->context;
     const thr_model *model = &job->tower->model;
     const thr_tower_config *config = &model->config;
-    size_t offsets[THR_PIECE_TEXTS + 1] = {0}, n_words = 0, n = 0;
+    size_t offsets[THR_PIECE_TEXTS + 1] = {0}, n = 0;
     thr_lexicon_clear(&room->lexicon);
-    while (n < most && n_words < PIECE_WORDS) {
+    room->words.n = 0;
+    while (n < most && room->words.n < PIECE_WORDS) {
         const char *text = job->texts[first + n];
         const size_t length = job->lengths != NULL ? job->lengths[first + n] : strlen(text);
-        THR_TRY(thr_lexicon_read(context, &room->lexicon, text, length, config->max_words, &room->words, &n_words,
-                                 &room->words_capacity, err));
-        offsets[++n] = n_words;
+        THR_TRY(thr_lexicon_read(context, &room->lexicon, text, length, config->max_words, &room->words, err));
+        offsets[++n] = room->words.n;
     }
     *n_done = n;
     THR_TRY(thr_lexicon_spell(context, &room->lexicon, &model->grams, err));
     const size_t n_columns = thr_model_n_columns(config);
-    THR_TRY(thr_grow(context, &room->vectors, &room->vectors_capacity, 0, room->lexicon.n_words * n_columns,
+    THR_TRY(thr_grow(context, &room->vectors, &room->vectors_capacity, room->lexicon.n_words * n_columns,
                      sizeof *room->vectors, "words' vectors", err));
     THR_TRY(thr_pass_make_room(context, config, job->side, n, &room->pass, err));
     const thr_bags bags = thr_lexicon_bags(&room->lexicon);
     thr_bags_forward(context, model->tables[job->side], n_columns, &bags, room->vectors);
-    const thr_texts texts = {.n_texts = n, .offsets = offsets, .words = room->words};
+    const thr_texts texts = {.n_texts = n, .offsets = offsets, .words = room->words.items};
     thr_side_forward(context, model, job->side, &texts, room->vectors, &room->pass);
     memcpy(job->out + first * config->n_dims, thr_pass_embedding(config, job->side, &room->pass),
            n * config->n_dims * sizeof *job->out);
@@ -123,7 +124,7 @@ static thr_status encode_piece(void *user, size_t first, size_t n, void *room, t
 static void free_room(thr_context *context, void *arg) {
     encode_room *room = arg;
     thr_lexicon_free(context, &room->lexicon);
-    thr_release(context, room->words);
+    thr_release(context, room->words.items);
     thr_release(context, room->vectors);
     thr_pass_free(context, &room->pass);
 }
@@ -131,6 +132,7 @@ static void free_room(thr_context *context, void *arg) {
 thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts, const size_t *lengths,
                             size_t n_texts, float *out, thr_error *err) {
     encode_job job = {.tower = tower, .side = side, .texts = texts, .lengths = lengths, .out = out};
+    THR_TRY(thr_tensors_check(tower->tensors, err));
     return thr_encode_pieces_run(
         tower->context, &(thr_encode_pieces){side, n_texts, sizeof(encode_room), &job, encode_piece, free_room}, err);
 }

@@ -38,8 +38,7 @@ static bool has_words(const thr_field *field) {
 
 static thr_status wait_in(thr_context *context, text_queue *queue, size_t place, const thr_field *field,
                           thr_error *err) {
-    THR_TRY(
-        thr_grow(context, &queue->text, &queue->capacity, queue->used, queue->used + field->length, 1, "texts", err));
+    THR_TRY(thr_grow(context, &queue->text, &queue->capacity, queue->used + field->length, 1, "texts", err));
     memcpy(queue->text + queue->used, field->text, field->length);
     queue->used += field->length;
     queue->lengths[place] = field->length;
@@ -56,7 +55,7 @@ static thr_status encode(evaluation *e, thr_error *err) {
             queue->starts[i] = next;
             next += queue->lengths[i];
         }
-        THR_TRY(thr_grow(e->context, &pairs->embeddings[side], &e->capacities[side], pairs->n * pairs->n_dims,
+        THR_TRY(thr_grow(e->context, &pairs->embeddings[side], &e->capacities[side],
                          (pairs->n + e->n_waiting) * pairs->n_dims, sizeof(float), "embeddings of pairs", err));
         THR_TRY(thr_tower_encode(e->tower, side, queue->starts, queue->lengths, e->n_waiting,
                                  pairs->embeddings[side] + pairs->n * pairs->n_dims, err));
@@ -69,7 +68,7 @@ static thr_status encode(evaluation *e, thr_error *err) {
 
 static thr_status take_row(evaluation *e, const thr_pair_row *row, thr_error *err) {
     const size_t n = e->pairs.n + e->n_waiting;
-    THR_TRY(thr_grow(e->context, &e->good, &e->good_capacity, n, n + 1, 1, "labels of pairs", err));
+    THR_TRY(thr_grow(e->context, &e->good, &e->good_capacity, n + 1, 1, "labels of pairs", err));
     e->good[n] = row->good;
     THR_TRY(wait_in(e->context, &e->queues[THR_SIDE_QUERY], e->n_waiting, &row->query, err));
     THR_TRY(wait_in(e->context, &e->queues[THR_SIDE_ITEM], e->n_waiting, &row->item, err));

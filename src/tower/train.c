@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "tower/checkpoint_file.h"
 #include "tower/model_file.h"
 #include "tower/trainer.h"
 
@@ -87,9 +88,7 @@ static thr_status run(thr_trainer *trainer, thr_error *err) {
                                .patience = options->patience,
                                .batch = options->batch,
                                .seed = options->seed,
-                               .train = trainer->train,
-                               .order = trainer->order,
-                               .n_train = trainer->n_train,
+                               .split = &trainer->split,
                                .state = &trainer->state,
                                .on_epoch = options->on_epoch,
                                .on_epoch_user = options->on_epoch_user,
@@ -114,7 +113,9 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
     THR_TRY(check(&options, err));
     if (options.n_negatives == 0)
         options.n_negatives = options.batch - 1;
-    THR_TRY(thr_course_check_place(context, path, err));
+    const thr_model_place place = {
+        path, THR_MODEL_KIND, "a model of text towers", {pairs_path, options.valid_path}, options.resume};
+    THR_TRY(thr_checkpoint_check_place(context, &place, err));
     thr_trainer *trainer = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
     thr_status status = thr_trainer_start(context, pairs_path, path, &options, trainer, err);
@@ -126,8 +127,8 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
         status = run(trainer, err);
     const thr_course_state *state = &trainer->state;
     if (report != NULL)
-        *report = (thr_tower_report){.n_pairs = trainer->n_train,
-                                     .n_valid = trainer->n_valid,
+        *report = (thr_tower_report){.n_pairs = trainer->split.n_train,
+                                     .n_valid = trainer->split.n_valid,
                                      .n_refused = trainer->pairs.n_refused + trainer->valid_pairs.n_refused,
                                      .n_grams = trainer->model.grams.n,
                                      .n_epochs = (uint32_t)state->epoch,
@@ -135,9 +136,7 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
                                      .loss = state->best_loss,
                                      .valid_loss = state->best_valid_loss,
                                      .valid_auc = state->best_auc,
-                                     .examples_per_second = state->learning_seconds > 0
-                                                                ? (double)state->n_learned / state->learning_seconds
-                                                                : 0};
+                                     .examples_per_second = thr_course_speed(state)};
     thr_trainer_free(trainer);
     thr_release(context, trainer);
     return status;

@@ -6,10 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/rng.h"
-
-/* Parts begin at multiples of so many floats. */
-enum { PART_ALIGN = 16 };
 
 static thr_status read_pairs(thr_trainer *trainer, const char *pairs_path, thr_error *err) {
     thr_context *context = trainer->context;
@@ -25,30 +21,17 @@ static thr_status read_pairs(thr_trainer *trainer, const char *pairs_path, thr_e
         thr_grams_choose(context, counts, n_counts, options->config.max_grams, &trainer->model.grams, err);
     thr_release(context, counts);
     THR_TRY(status);
-    THR_TRY(thr_pairs_split(context, &trainer->pairs, own ? options->valid_share : 0, &trainer->train,
-                            &trainer->n_train, &trainer->valid, &trainer->n_valid, err));
-    if (!own) {
-        uint32_t *none = NULL;
-        size_t n_none = 0;
-        thr_release(context, trainer->valid);
-        trainer->valid = NULL;
+    if (!own)
         THR_TRY(thr_pairs_read(context, options->valid_path, &options->format, options->config.max_words,
                                &trainer->lexicon, &trainer->valid_pairs, err));
-        THR_TRY(thr_pairs_split(context, &trainer->valid_pairs, 0, &trainer->valid, &trainer->n_valid, &none, &n_none,
-                                err));
-        thr_release(context, none);
-    }
-    if (trainer->n_train < 2 * (size_t)options->batch || trainer->n_valid < 2)
+    THR_TRY(thr_split_make(context, trainer->pairs.split, trainer->pairs.n, own ? options->valid_share : 0,
+                           trainer->valid_pairs.n, &trainer->split, err));
+    if (trainer->split.n_train < 2 * (size_t)options->batch || trainer->split.n_valid < 2)
         return thr_fail(err, THR_EFORMAT,
                         "%s: %zu pairs to learn from and %zu to validate with: two batches of %u and two pairs are the "
                         "least; take smaller batches or more pairs",
-                        pairs_path, trainer->n_train, trainer->n_valid, options->batch);
-    THR_TRY(thr_alloc(context, trainer->n_train, sizeof *trainer->order, &trainer->order, "the order of pairs", err));
+                        pairs_path, trainer->split.n_train, trainer->split.n_valid, options->batch);
     return thr_lexicon_spell(context, &trainer->lexicon, &trainer->model.grams, err);
-}
-
-static size_t padded(thr_part_shape shape) {
-    return ((size_t)shape.n_rows * shape.n_columns + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
 }
 
 /* Room for weights, gradients and the optimiser's state; the parts are views of it. */
@@ -56,37 +39,22 @@ static thr_status make_weights(thr_trainer *trainer, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_config *config = &trainer->model.config;
     const size_t n_columns = thr_model_n_columns(config);
-    trainer->n_table = trainer->model.grams.n * n_columns;
-    for (size_t i = 0; i < thr_model_n_tables(config); i++) {
-        THR_TRY(thr_alloc(context, trainer->n_table, sizeof(float), &trainer->tables[i], "letter trigrams", err));
-        for (size_t s = 0; s < THR_TRAINER_SLOTS; s++)
-            THR_TRY(thr_alloc_zero(context, trainer->n_table, sizeof(float), &trainer->table_slots[i][s],
-                                   "the optimiser's state", err));
-    }
+    size_t n_dense = 0, at = 0;
+    for (size_t i = 0; i < thr_model_n_tables(config); i++)
+        THR_TRY(thr_weights_make(context, trainer->model.grams.n * n_columns, false, &trainer->tables[i], err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         for (size_t p = 0; p < thr_model_n_parts(config, side); p++)
-            trainer->n_dense += padded(thr_model_part_shape(config, p));
-    THR_TRY(thr_alloc_zero(context, trainer->n_dense, sizeof(float), &trainer->dense, "weights", err));
-    THR_TRY(thr_alloc_zero(context, trainer->n_dense, sizeof(float), &trainer->d_dense, "gradients", err));
-    for (size_t s = 0; s < THR_TRAINER_SLOTS; s++)
-        THR_TRY(thr_alloc_zero(context, trainer->n_dense, sizeof(float), &trainer->dense_slots[s],
-                               "the optimiser's state", err));
-    size_t at = 0;
+            n_dense += thr_part_floats(thr_model_part_shape(config, p));
+    THR_TRY(thr_weights_make(context, n_dense, true, &trainer->dense, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        trainer->model.tables[side] = trainer->tables[config->shared_words ? 0 : side];
+        trainer->model.tables[side] = trainer->tables[config->shared_words ? 0 : side].values;
         for (size_t p = 0; p < thr_model_n_parts(config, side); p++) {
-            trainer->model.parts[side][p] = trainer->dense + at;
-            trainer->d_parts[side][p] = trainer->d_dense + at;
-            at += padded(thr_model_part_shape(config, p));
+            trainer->model.parts[side][p] = trainer->dense.values + at;
+            trainer->d_parts[side][p] = trainer->dense.gradients + at;
+            at += thr_part_floats(thr_model_part_shape(config, p));
         }
     }
     return THR_OK;
-}
-
-/* Uniform in [-limit, limit). */
-static void draw(uint64_t *rng, double limit, float *out, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)(((double)(thr_rng_next(rng) >> 11) * 0x1p-52 - 1) * limit);
 }
 
 /*
@@ -103,16 +71,16 @@ static void draw_weights(thr_trainer *trainer) {
     const thr_tower_config *config = &trainer->model.config;
     uint64_t rng = trainer->options.seed;
     for (size_t i = 0; i < thr_model_n_tables(config); i++)
-        draw(&rng, sqrt(6.0 / (THR_WINDOW_WORDS * (double)trainer->model.grams.n + config->n_pooled)),
-             trainer->tables[i], trainer->n_table);
+        thr_weights_draw(&rng, sqrt(6.0 / (THR_WINDOW_WORDS * (double)trainer->model.grams.n + config->n_pooled)),
+                         trainer->tables[i].values, trainer->tables[0].n);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         for (size_t p = 0; p < thr_model_n_parts(config, side); p++) {
             const thr_part_shape shape = thr_model_part_shape(config, p);
             const double limit = sqrt(6.0 / (shape.n_rows + shape.n_columns));
             if (shape.n_rows > 1)
-                draw(&rng, thr_part_is_rebuild(p) ? REBUILD_SHARE * limit : limit,
-                     trainer->dense + (trainer->model.parts[side][p] - trainer->dense),
-                     (size_t)shape.n_rows * shape.n_columns);
+                thr_weights_draw(&rng, thr_part_is_rebuild(p) ? REBUILD_SHARE * limit : limit,
+                                 trainer->dense.values + (trainer->model.parts[side][p] - trainer->dense.values),
+                                 (size_t)shape.n_rows * shape.n_columns);
         }
     }
 }
@@ -120,6 +88,7 @@ static void draw_weights(thr_trainer *trainer) {
 thr_status thr_trainer_start(thr_context *context, const char *pairs_path, const char *path,
                              const thr_tower_train_options *options, thr_trainer *trainer, thr_error *err) {
     trainer->context = context;
+    thr_device_policy_start(&trainer->on_device, context);
     trainer->options = *options;
     trainer->path = path;
     THR_TRY(read_pairs(trainer, pairs_path, err));
@@ -131,11 +100,11 @@ thr_status thr_trainer_start(thr_context *context, const char *pairs_path, const
     const thr_match_loss loss = thr_trainer_match_loss(trainer);
     const size_t n_dims = options->config.n_dims;
     for (size_t side = 0; side < THR_N_SIDES; side++)
-        THR_TRY(
-            thr_alloc(context, options->batch, n_dims * sizeof(float), &trainer->d_embeddings[side], "gradients", err));
-    THR_TRY(thr_backward_make_room(context, &options->config, options->batch, &trainer->back, err));
+        THR_TRY(thr_alloc(context, options->batch, n_dims * sizeof(float), &trainer->scratch.d_embeddings[side],
+                          "gradients", err));
+    THR_TRY(thr_backward_make_room(context, &options->config, options->batch, &trainer->scratch.back, err));
     return thr_alloc(context, thr_match_loss_scratch(&loss, options->batch, n_dims), sizeof(float),
-                     &trainer->loss_scratch, "a batch", err);
+                     &trainer->scratch.loss, "a batch", err);
 }
 
 uint32_t thr_trainer_float_epochs(const thr_trainer *trainer) {
@@ -149,28 +118,21 @@ uint32_t thr_trainer_float_epochs(const thr_trainer *trainer) {
 
 void thr_trainer_free(thr_trainer *trainer) {
     thr_context *context = trainer->context;
-    thr_device_learner_close(trainer->learner);
+    thr_device_policy_end(&trainer->on_device);
     thr_lexicon_free(context, &trainer->lexicon);
     thr_pairs_free(context, &trainer->pairs);
     thr_pairs_free(context, &trainer->valid_pairs);
-    thr_release(context, trainer->train);
-    thr_release(context, trainer->valid);
-    thr_release(context, trainer->order);
+    thr_split_free(context, &trainer->split);
     thr_grams_free(context, &trainer->model.grams);
     for (size_t i = 0; i < THR_N_SIDES; i++) {
-        thr_release(context, trainer->tables[i]);
-        for (size_t s = 0; s < THR_TRAINER_SLOTS; s++)
-            thr_release(context, trainer->table_slots[i][s]);
-        thr_pass_free(context, &trainer->passes[i]);
-        thr_release(context, trainer->d_embeddings[i]);
+        thr_weights_free(context, &trainer->tables[i]);
+        thr_pass_free(context, &trainer->scratch.passes[i]);
+        thr_release(context, trainer->scratch.d_embeddings[i]);
     }
-    thr_release(context, trainer->dense);
-    thr_release(context, trainer->d_dense);
-    for (size_t s = 0; s < THR_TRAINER_SLOTS; s++)
-        thr_release(context, trainer->dense_slots[s]);
-    thr_batch_free(context, &trainer->batch);
-    thr_bags_transposed_free(context, &trainer->transposed);
-    thr_backward_free(context, &trainer->back);
-    thr_release(context, trainer->loss_scratch);
+    thr_weights_free(context, &trainer->dense);
+    thr_batch_free(context, &trainer->scratch.batch);
+    thr_bags_transposed_free(context, &trainer->scratch.transposed);
+    thr_backward_free(context, &trainer->scratch.back);
+    thr_release(context, trainer->scratch.loss);
     *trainer = (thr_trainer){0};
 }

@@ -5,39 +5,42 @@
 #ifndef THR_TOWER_TRAINER_H
 #define THR_TOWER_TRAINER_H
 
+#include "device/policy.h"
 #include "nn/bags.h"
 #include "nn/match_loss.h"
 #include "tower/backward.h"
 #include "tower/batch.h"
 #include "tower/course.h"
 #include "tower/device_learner.h"
+#include "tower/split.h"
+#include "tower/weights.h"
 
-enum { THR_TRAINER_SLOTS = 2 };
-
-typedef struct thr_trainer {
-    thr_context *context;
-    thr_tower_train_options options;
-    const char *path; /* of the model */
-    thr_lexicon lexicon;
-    thr_pairs pairs, valid_pairs;
-    uint32_t *train, *valid, *order; /* numbers of pairs; order: train, shuffled for the epoch */
-    size_t n_train, n_valid;
-    /* The model, and what it is a view of. */
-    thr_model model;
-    thr_model as_floats; /* the same weights, both sides floats: what the first epochs learn */
-    float *tables[THR_N_SIDES], *table_slots[THR_N_SIDES][THR_TRAINER_SLOTS];
-    size_t n_table; /* floats in each */
-    float *dense, *d_dense, *dense_slots[THR_TRAINER_SLOTS];
-    size_t n_dense;
-    float *d_parts[THR_N_SIDES][THR_PARTS_MAX];
-    /* What a step takes. */
+/* What a step takes. */
+typedef struct thr_trainer_scratch {
     thr_batch batch;
     thr_bags_transposed transposed;
     thr_pass passes[THR_N_SIDES];
     thr_backward_room back;
     float *d_embeddings[THR_N_SIDES];
-    float *loss_scratch;
-    thr_device_learner *learner; /* makes the steps, where they are a GPU's; else NULL */
+    float *loss;
+} thr_trainer_scratch;
+
+typedef struct thr_trainer {
+    thr_context *context;
+    thr_tower_train_options options;
+    const char *path; /* of the model */
+    /* The data. */
+    thr_lexicon lexicon;
+    thr_pairs pairs, valid_pairs;
+    thr_split split;
+    /* The model, and the weights that it is a view of. */
+    thr_model model;
+    thr_model as_floats; /* the same weights, both sides floats: what the first epochs learn */
+    thr_weights tables[THR_N_SIDES], dense;
+    float *d_parts[THR_N_SIDES][THR_PARTS_MAX]; /* views of dense.gradients */
+    thr_trainer_scratch scratch;
+    thr_device_policy on_device;
+    thr_device_learner *learner; /* its copy, which makes the steps; NULL: the CPU does */
     bool device_is_ahead;        /* its weights are newer than these */
     thr_course_state state;
 } thr_trainer;

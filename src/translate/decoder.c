@@ -29,7 +29,7 @@ static void take_rows(const thr_seq2seq *m, const thr_layer_state *from, const u
 }
 
 thr_status thr_seq2seq_begin(thr_seq2seq_work *w, const uint32_t *sentences, size_t n, thr_error *err) {
-    THR_TRY(thr_grow(w->context, &w->sentences, &w->sentences_capacity, 0, n, sizeof *w->sentences, "rows", err));
+    THR_TRY(thr_grow(w->context, &w->sentences, &w->sentences_capacity, n, sizeof *w->sentences, "rows", err));
     THR_TRY(reserve_states(w, w->now, n, err));
     for (size_t i = 0; i < n; i++)
         w->sentences[i] = sentences != NULL ? sentences[i] : (uint32_t)i;
@@ -39,8 +39,7 @@ thr_status thr_seq2seq_begin(thr_seq2seq_work *w, const uint32_t *sentences, siz
 }
 
 thr_status thr_seq2seq_reorder(thr_seq2seq_work *w, const uint32_t *from, size_t n, thr_error *err) {
-    THR_TRY(
-        thr_grow(w->context, &w->other_sentences, &w->other_capacity, 0, n, sizeof *w->other_sentences, "rows", err));
+    THR_TRY(thr_grow(w->context, &w->other_sentences, &w->other_capacity, n, sizeof *w->other_sentences, "rows", err));
     THR_TRY(reserve_states(w, w->other, n, err));
     take_rows(w->model, w->now, from, n, w->other);
     for (size_t i = 0; i < n; i++)
@@ -113,8 +112,8 @@ static thr_status make_room(thr_seq2seq_work *w, thr_error *err) {
     THR_TRY(thr_floats_reserve(w->context, &w->gates, n, THR_LSTM_GATES * m->n_units, err));
     THR_TRY(thr_floats_reserve(w->context, &w->shares, n, w->most_places, err));
     THR_TRY(thr_floats_reserve(w->context, &w->combined, n, 2 * m->n_units, err));
-    THR_TRY(thr_grow(w->context, &w->counting, &w->counting_capacity, 0, w->most_places, sizeof *w->counting, "places",
-                     err));
+    THR_TRY(
+        thr_grow(w->context, &w->counting, &w->counting_capacity, w->most_places, sizeof *w->counting, "places", err));
     if (w->counting_capacity != before)
         for (size_t i = 0; i < w->counting_capacity; i++)
             w->counting[i] = (uint32_t)i;
@@ -138,7 +137,8 @@ thr_status thr_seq2seq_step(thr_seq2seq_work *w, const uint32_t *words, float *s
     }
     attention all = {w, x, attended};
     thr_parallel_for(w->context, n, attend, &all);
-    thr_dense_forward(w->context, w->combined.items, m->combine, NULL, n, 2 * m->n_units, m->n_dims, states);
+    const thr_dense combine = {m->combine, NULL, 2 * m->n_units, m->n_dims};
+    thr_dense_forward(w->context, &combine, w->combined.items, n, states);
     thr_tanh_forward(w->context, states, n * m->n_dims, states);
     return THR_OK;
 }

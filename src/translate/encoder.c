@@ -16,7 +16,7 @@ thr_status thr_floats_reserve(thr_context *context, thr_floats *floats, size_t n
     size_t n = 0;
     if (!thr_mul_size(n_rows, n_columns, &n))
         return thr_fail(err, THR_ENOMEM, "no memory for %zu rows of %zu numbers", n_rows, n_columns);
-    return thr_grow(context, &floats->items, &floats->capacity, 0, n, sizeof(float), "sentences at work", err);
+    return thr_grow(context, &floats->items, &floats->capacity, n, sizeof(float), "sentences at work", err);
 }
 
 static void free_states(thr_context *context, thr_layer_state *states) {
@@ -50,9 +50,8 @@ static thr_status make_room(thr_seq2seq_work *w, size_t n_sentences, size_t n_pl
     thr_context *context = w->context;
     const size_t n_units = m->n_units;
     const size_t widest = m->source.n_columns > n_units ? m->source.n_columns : n_units;
-    THR_TRY(
-        thr_grow(context, &w->places, &w->places_capacity, 0, n_sentences + 1, sizeof *w->places, "sentences", err));
-    THR_TRY(thr_grow(context, &w->steps, &w->steps_capacity, 0, most_places + 1, sizeof *w->steps, "steps", err));
+    THR_TRY(thr_grow(context, &w->places, &w->places_capacity, n_sentences + 1, sizeof *w->places, "sentences", err));
+    THR_TRY(thr_grow(context, &w->steps, &w->steps_capacity, most_places + 1, sizeof *w->steps, "steps", err));
     THR_TRY(thr_floats_reserve(context, &w->memory, n_places, n_units, err));
     THR_TRY(thr_floats_reserve(context, &w->keys, n_places, n_units, err));
     THR_TRY(thr_floats_reserve(context, &w->x, n_places, widest, err));
@@ -85,16 +84,17 @@ static thr_lstm_sequences lay_out(thr_seq2seq_work *w, const uint32_t *words, co
                    source->n_columns * sizeof(float));
     }
     w->steps[w->most_places] = n_rows;
-    return (thr_lstm_sequences){w->most_places, w->steps};
+    return (thr_lstm_sequences){w->most_places, w->steps, false};
 }
 
 /* One direction of a layer, into its half of each row; its last h and c into its half of what rows begin with. */
-static void run_direction(thr_seq2seq_work *w, const thr_lstm *lstm, const thr_lstm_sequences *sequences, size_t layer,
-                          bool backward) {
+static void run_direction(thr_seq2seq_work *w, const thr_lstm *lstm, const thr_lstm_sequences *sequences,
+                          size_t layer) {
+    const bool backward = sequences->backward;
     const size_t n_units = w->model->n_units, half = n_units / 2, at = backward ? half : 0;
     const size_t n_rows = w->places[w->n_sentences];
     thr_lstm_inputs(w->context, lstm, w->x.items, n_rows, w->gates.items);
-    thr_lstm_run(w->context, lstm, sequences, backward, w->gates.items, w->layer.items + at, n_units, w->c.items);
+    thr_lstm_run(w->context, lstm, sequences, w->gates.items, w->layer.items + at, n_units, w->c.items);
     for (size_t i = 0; i < w->n_sentences; i++) {
         const size_t last = backward ? i : w->steps[length_of(w, i) - 1] + i;
         memcpy(w->first[layer].h.items + i * n_units + at, w->layer.items + last * n_units + at, half * sizeof(float));
@@ -120,14 +120,16 @@ thr_status thr_seq2seq_encode(thr_seq2seq_work *w, const uint32_t *words, const 
     w->most_places = starts[1] - starts[0];
     for (size_t i = 0; i <= n_sentences; i++)
         w->places[i] = starts[i] - starts[0];
-    const thr_lstm_sequences sequences = lay_out(w, words, starts);
+    const thr_lstm_sequences forward = lay_out(w, words, starts);
+    const thr_lstm_sequences backward = {forward.n_steps, forward.starts, true};
+    const thr_dense attention = {m->attention, NULL, m->n_units, m->n_units};
     for (size_t l = 0; l < m->n_layers; l++) {
         if (l > 0)
             memcpy(w->x.items, w->layer.items, n_places * m->n_units * sizeof(float));
-        run_direction(w, &m->forward[l].lstm, &sequences, l, false);
-        run_direction(w, &m->backward[l].lstm, &sequences, l, true);
+        run_direction(w, &m->forward[l].lstm, &forward, l);
+        run_direction(w, &m->backward[l].lstm, &backward, l);
     }
     put_together(w);
-    thr_dense_forward(w->context, w->memory.items, m->attention, NULL, n_places, m->n_units, m->n_units, w->keys.items);
+    thr_dense_forward(w->context, &attention, w->memory.items, n_places, w->keys.items);
     return THR_OK;
 }

@@ -164,23 +164,30 @@ static thr_status read_vocabulary(const source *s, const char *words, const char
 
 /* ------------------------------------------------------------------------------------------------ layers */
 
-static void name_part(char name[NAME_MOST], const char *side, const char *part, size_t layer, const char *direction) {
-    (void)snprintf(name, NAME_MOST, "%s.lstm.%s_l%zu%s", side, part, layer, direction);
+/* Which layer; direction "" or "_reverse". */
+typedef struct place {
+    const char *side;
+    size_t layer;
+    const char *direction;
+} place;
+
+static void name_part(char name[NAME_MOST], const char *part, place at) {
+    (void)snprintf(name, NAME_MOST, "%s.lstm.%s_l%zu%s", at.side, part, at.layer, at.direction);
 }
 
-static thr_status read_layer(const source *s, const char *side, size_t layer, const char *direction, size_t n_in,
-                             size_t n_units, thr_lstm_layer *out, thr_error *err) {
+static thr_status read_layer(const source *s, place at, size_t n_in, size_t n_units, thr_lstm_layer *out,
+                             thr_error *err) {
     char name[NAME_MOST];
     float *other = NULL;
     thr_status status = THR_OK;
     const size_t n_gates = THR_LSTM_GATES * n_units;
-    name_part(name, side, "weight_ih", layer, direction);
+    name_part(name, "weight_ih", at);
     THR_TRY_OUT(read_transposed(s, name, n_gates, n_in, &out->in, err));
-    name_part(name, side, "weight_hh", layer, direction);
+    name_part(name, "weight_hh", at);
     THR_TRY_OUT(read_transposed(s, name, n_gates, n_units, &out->own, err));
-    name_part(name, side, "bias_ih", layer, direction);
+    name_part(name, "bias_ih", at);
     THR_TRY_OUT(read_exactly(s, name, n_gates, 0, &out->bias, err));
-    name_part(name, side, "bias_hh", layer, direction);
+    name_part(name, "bias_hh", at);
     THR_TRY_OUT(read_exactly(s, name, n_gates, 0, &other, err));
     for (size_t i = 0; other != NULL && i < n_gates; i++)
         out->bias[i] += other[i];
@@ -194,13 +201,13 @@ out:
 static thr_status count_layers(const source *s, size_t *n, thr_error *err) {
     char name[NAME_MOST];
     for (*n = 0;; ++*n) {
-        name_part(name, "decoder", "weight_ih", *n, "");
+        name_part(name, "weight_ih", (place){"decoder", *n, ""});
         if (*n > 0 && thr_tensors_find(s->tensors, name) == NULL)
             break;
         if (*n == THR_SEQ2SEQ_LAYERS)
             return thr_fail(err, THR_EDIM, "%s: the decoder has more than %d layers", s->name, THR_SEQ2SEQ_LAYERS);
     }
-    name_part(name, "encoder", "weight_ih", *n, "");
+    name_part(name, "weight_ih", (place){"encoder", *n, ""});
     if (thr_tensors_find(s->tensors, name) != NULL)
         return thr_fail(err, THR_EFORMAT, "%s: the encoder has more layers than the decoder, which has %zu", s->name,
                         *n);
@@ -211,9 +218,10 @@ static thr_status read_layers(const source *s, thr_seq2seq *m, thr_error *err) {
     const size_t n_units = m->n_units;
     for (size_t l = 0; l < m->n_layers; l++) {
         const size_t n_in = l == 0 ? m->source.n_columns : n_units;
-        THR_TRY(read_layer(s, "encoder", l, "", n_in, n_units / 2, &m->forward[l], err));
-        THR_TRY(read_layer(s, "encoder", l, "_reverse", n_in, n_units / 2, &m->backward[l], err));
-        THR_TRY(read_layer(s, "decoder", l, "", l == 0 ? m->target.n_columns : n_units, n_units, &m->decoder[l], err));
+        THR_TRY(read_layer(s, (place){"encoder", l, ""}, n_in, n_units / 2, &m->forward[l], err));
+        THR_TRY(read_layer(s, (place){"encoder", l, "_reverse"}, n_in, n_units / 2, &m->backward[l], err));
+        THR_TRY(read_layer(s, (place){"decoder", l, ""}, l == 0 ? m->target.n_columns : n_units, n_units,
+                           &m->decoder[l], err));
     }
     return THR_OK;
 }

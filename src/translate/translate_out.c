@@ -16,9 +16,9 @@
 static thr_status find_rows(thr_translator *t, const thr_beam_result *result, size_t *n, size_t *n_steps,
                             thr_error *err) {
     *n = *n_steps = 0;
-    THR_TRY(thr_grow(&t->context, &t->rows, &t->rows_capacity, 0, (size_t)result->n_sequences, sizeof *t->rows,
+    THR_TRY(thr_grow(&t->context, &t->rows, &t->rows_capacity, (size_t)result->n_sequences, sizeof *t->rows,
                      "unknown words", err));
-    THR_TRY(thr_grow(&t->context, &t->row_sentences, &t->row_sentences_capacity, 0, (size_t)result->n_sequences,
+    THR_TRY(thr_grow(&t->context, &t->row_sentences, &t->row_sentences_capacity, (size_t)result->n_sequences,
                      sizeof *t->row_sentences, "unknown words", err));
     for (uint64_t s = 0; s < result->n_sentences; s++)
         for (uint64_t q = result->first_of[s]; q < result->first_of[s + 1]; q++) {
@@ -41,10 +41,9 @@ static thr_status find_attended(thr_translator *t, const thr_beam_result *result
     if (n == 0)
         return THR_OK;
     THR_TRY(
-        thr_grow(&t->context, &t->row_words, &t->row_words_capacity, 0, n, sizeof *t->row_words, "unknown words", err));
-    THR_TRY(
-        thr_grow(&t->context, &t->attended, &t->attended_capacity, 0, n, sizeof *t->attended, "unknown words", err));
-    THR_TRY(thr_grow(&t->context, &t->attended_words, &t->attended_words_capacity, 0,
+        thr_grow(&t->context, &t->row_words, &t->row_words_capacity, n, sizeof *t->row_words, "unknown words", err));
+    THR_TRY(thr_grow(&t->context, &t->attended, &t->attended_capacity, n, sizeof *t->attended, "unknown words", err));
+    THR_TRY(thr_grow(&t->context, &t->attended_words, &t->attended_words_capacity,
                      (size_t)result->offsets[result->n_sequences], sizeof *t->attended_words, "unknown words", err));
     THR_TRY(thr_floats_reserve(&t->context, &t->states, n, t->model.n_dims, err));
     THR_TRY(thr_seq2seq_begin(&t->work, t->row_sentences, n, err));
@@ -64,8 +63,7 @@ static thr_status find_attended(thr_translator *t, const thr_beam_result *result
 /* ------------------------------------------------------------------------------------------------ strings */
 
 static thr_status put(thr_translator *t, const char *bytes, size_t n, thr_error *err) {
-    THR_TRY(thr_grow(&t->context, &t->strings, &t->strings_capacity, t->n_strings, t->n_strings + n, 1, "translations",
-                     err));
+    THR_TRY(thr_grow(&t->context, &t->strings, &t->strings_capacity, t->n_strings + n, 1, "translations", err));
     memcpy(t->strings + t->n_strings, bytes, n);
     t->n_strings += n;
     return THR_OK;
@@ -95,11 +93,9 @@ static thr_status add_made(thr_translator *t, size_t text, thr_made *made, thr_e
     const size_t n = t->n_strings - made->words;
     THR_TRY(put(t, "", 1, err));
     made->text = t->n_strings;
-    THR_TRY(thr_grow(&t->context, &t->strings, &t->strings_capacity, t->n_strings, t->n_strings + n + 1, 1,
-                     "translations", err));
+    THR_TRY(thr_grow(&t->context, &t->strings, &t->strings_capacity, t->n_strings + n + 1, 1, "translations", err));
     t->n_strings += thr_words_join(t->strings + made->words, n, t->strings + made->text, n + 1) + 1;
-    THR_TRY(thr_grow(&t->context, &t->made, &t->made_capacity, t->n_made, t->n_made + 1, sizeof *t->made,
-                     "translations", err));
+    THR_TRY(thr_grow(&t->context, &t->made, &t->made_capacity, t->n_made + 1, sizeof *t->made, "translations", err));
     t->made[t->n_made++] = *made;
     t->texts[text].n_made++;
     return THR_OK;
@@ -144,9 +140,8 @@ thr_status thr_translator_take_nothing(thr_translator *t, size_t text, thr_error
 thr_status thr_translator_tell(thr_translator *t, thr_translations *result, thr_error *err) {
     const size_t n_texts = (size_t)t->n_texts;
     size_t n = 0;
-    THR_TRY(
-        thr_grow(&t->context, &t->first_of, &t->first_of_capacity, 0, n_texts + 1, sizeof *t->first_of, "texts", err));
-    THR_TRY(thr_grow(&t->context, &t->translations, &t->translations_capacity, 0, t->n_made, sizeof *t->translations,
+    THR_TRY(thr_grow(&t->context, &t->first_of, &t->first_of_capacity, n_texts + 1, sizeof *t->first_of, "texts", err));
+    THR_TRY(thr_grow(&t->context, &t->translations, &t->translations_capacity, t->n_made, sizeof *t->translations,
                      "translations", err));
     for (size_t i = 0; i < n_texts; i++) {
         t->first_of[i] = n;

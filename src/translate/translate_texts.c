@@ -19,7 +19,7 @@ enum { PLACES_MOST = 16384 }; /* of a batch with more than one sentence: what en
 /* The words of a text behind those of the texts before it, the end word last. */
 static thr_status split(thr_translator *t, const char *bytes, size_t length, thr_text *text, thr_error *err) {
     const size_t n = thr_words_split(bytes, length, NULL, 0);
-    THR_TRY(thr_grow(&t->context, &t->split, &t->split_capacity, t->n_split, t->n_split + n + 1, 1, "texts", err));
+    THR_TRY(thr_grow(&t->context, &t->split, &t->split_capacity, t->n_split + n + 1, 1, "texts", err));
     char *const words = t->split + t->n_split;
     (void)thr_words_split(bytes, length, words, n + 1);
     *text = (thr_text){.split = t->n_split, .words = t->n_words, .n_words = n > 0};
@@ -31,8 +31,8 @@ static thr_status split(thr_translator *t, const char *bytes, size_t length, thr
 
 static thr_status number(thr_translator *t, const thr_text *text, uint64_t *n_unknown, thr_error *err) {
     const char *at = t->split + text->split;
-    THR_TRY(thr_grow(&t->context, &t->words, &t->words_capacity, t->n_words, t->n_words + text->n_words + 1,
-                     sizeof *t->words, "words of texts", err));
+    THR_TRY(thr_grow(&t->context, &t->words, &t->words_capacity, t->n_words + text->n_words + 1, sizeof *t->words,
+                     "words of texts", err));
     for (size_t i = 0; i < text->n_words; i++) {
         const char *const end = i + 1 < text->n_words ? strchr(at, ' ') : at + strlen(at);
         uint32_t *word = &t->words[t->n_words++];
@@ -46,14 +46,25 @@ static thr_status number(thr_translator *t, const thr_text *text, uint64_t *n_un
     return THR_OK;
 }
 
+/* A zero byte would end the text's words early for all who walk them as strings. */
+static thr_status check_bytes(const char *text, size_t length, size_t i, thr_error *err) {
+    const char *zero = length > 0 ? memchr(text, '\0', length) : NULL;
+    if (zero != NULL)
+        return thr_fail(err, THR_EFORMAT, "text %zu holds a NUL byte at byte %zu: take it out, or give UTF-8", i,
+                        (size_t)(zero - text));
+    return THR_OK;
+}
+
 static thr_status take_texts(thr_translator *t, const char *const *texts, const size_t *lengths, size_t n,
                              thr_translations *result, thr_error *err) {
-    THR_TRY(thr_grow(&t->context, &t->texts, &t->texts_capacity, 0, n, sizeof *t->texts, "texts", err));
-    THR_TRY(thr_grow(&t->context, &t->order, &t->order_capacity, 0, n, sizeof *t->order, "texts", err));
-    THR_TRY(thr_grow(&t->context, &t->lengths, &t->lengths_capacity, 0, n, sizeof *t->lengths, "texts", err));
+    THR_TRY(thr_grow(&t->context, &t->texts, &t->texts_capacity, n, sizeof *t->texts, "texts", err));
+    THR_TRY(thr_grow(&t->context, &t->order, &t->order_capacity, n, sizeof *t->order, "texts", err));
+    THR_TRY(thr_grow(&t->context, &t->lengths, &t->lengths_capacity, n, sizeof *t->lengths, "texts", err));
     t->n_split = t->n_words = 0;
     for (size_t i = 0; i < n; i++) {
-        THR_TRY(split(t, texts[i], lengths != NULL ? lengths[i] : strlen(texts[i]), &t->texts[i], err));
+        const size_t length = lengths != NULL ? lengths[i] : strlen(texts[i]);
+        THR_TRY(check_bytes(texts[i], length, i, err));
+        THR_TRY(split(t, texts[i], length, &t->texts[i], err));
         if (t->texts[i].n_words > t->options.max_source)
             return thr_fail(err, THR_EDIM,
                             "text %zu has %zu words, and %" PRIu32 " are the most that are translated at once: part it",
@@ -101,12 +112,12 @@ static thr_status gather(thr_translator *t, size_t first, size_t n_left, size_t 
             break;
         n_places += more;
     }
-    THR_TRY(thr_grow(&t->context, &t->batch_words, &t->batch_words_capacity, 0, n_places, sizeof *t->batch_words,
+    THR_TRY(thr_grow(&t->context, &t->batch_words, &t->batch_words_capacity, n_places, sizeof *t->batch_words,
                      "a batch", err));
-    THR_TRY(thr_grow(&t->context, &t->batch_starts, &t->batch_starts_capacity, 0, *n + 1, sizeof *t->batch_starts,
+    THR_TRY(thr_grow(&t->context, &t->batch_starts, &t->batch_starts_capacity, *n + 1, sizeof *t->batch_starts,
                      "a batch", err));
-    THR_TRY(thr_grow(&t->context, &t->max_lengths, &t->max_lengths_capacity, 0, *n, sizeof *t->max_lengths, "a batch",
-                     err));
+    THR_TRY(
+        thr_grow(&t->context, &t->max_lengths, &t->max_lengths_capacity, *n, sizeof *t->max_lengths, "a batch", err));
     t->batch_starts[0] = 0;
     for (size_t s = 0; s < *n; s++) {
         const thr_text *text = &t->texts[t->order[first + s]];

@@ -124,7 +124,7 @@ thr_status thr_translator_open(thr_context *context, const char *path, const thr
     THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_translator_options", err));
     THR_TRY(check(&complete, err));
     THR_TRY(thr_alloc_zero(context, 1, sizeof *t, &t, "a translator", err));
-    t->outer = context;
+    t->outer = thr_context_retain(context);
     t->context = *context;
     if (context->progress != NULL) {
         t->context.progress = tell_progress;
@@ -160,7 +160,9 @@ void thr_translator_free(thr_translator *t) {
     thr_head_free(t->head);
     thr_seq2seq_work_free(&t->work);
     thr_seq2seq_free(&t->context, &t->model);
-    thr_release(t->outer, t);
+    thr_context *outer = t->outer;
+    thr_release(outer, t);
+    thr_context_free(outer);
 }
 
 thr_translator_info thr_translator_get_info(const thr_translator *t) {

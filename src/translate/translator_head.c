@@ -76,7 +76,7 @@ static thr_status ask(thr_translator *t, const char *path, const char *model, co
     query.n_frequent = 0;
     query.always = asked;
     query.n_always = n;
-    THR_TRY(thr_head_query(t->head, &states, n, &query, words, logits, NULL, err));
+    THR_TRY(thr_head_query(t->head, &states, n, &query, &(thr_head_answers){words, logits, NULL}, err));
     const uint32_t word = differing(rows, weights->n_dims, bias, asked, n, words, logits);
     if (word != UINT32_MAX)
         return thr_fail(err, THR_EMISMATCH,

@@ -33,6 +33,12 @@ if "$THRESHER" info | grep -q '^built with.* gz'; then
     same out expected
 fi
 
+# a first line without words
+printf '\na b\n' >bare.de
+works "$THRESHER" eval bleu bare.de bare.de --sentences --effective-order
+printf '0.00\n100.00\n' >wanted
+same out wanted
+
 # how it is done
 works "$THRESHER" eval bleu hyp.txt ref.txt second.txt --lower-case
 says 'nrefs:2|case:lc|' out
@@ -51,12 +57,16 @@ fails 1 'hyp.txt has 3 lines, one.txt has 1: every sentence needs its reference'
 printf 'a\nb \377\n\n' >bad.txt
 fails 1 'bad.txt: line 2 is not UTF-8 at byte 2' "$THRESHER" eval bleu hyp.txt ref.txt bad.txt
 fails 1 'bad.txt: line 2 is not UTF-8 at byte 2' "$THRESHER" eval bleu bad.txt ref.txt
+for name in nul.de nul.txt; do
+    printf 'a\nb\0c\n' >"$name"
+    fails 1 "$name: line 2 holds a NUL byte at byte 3" "$THRESHER" eval bleu "$name" "$name"
+done
 : >empty.de
 fails 1 'empty.de has no lines' "$THRESHER" eval bleu empty.de ref.txt
-fails 1 'cannot open missing.de: ' "$THRESHER" eval bleu missing.de ref.txt
+fails 1 'missing.de: cannot open: ' "$THRESHER" eval bleu missing.de ref.txt
 fails 1 'missing.txt' "$THRESHER" eval bleu hyp.txt missing.txt
 printf '1 2\n' | to_fvecs >rows.fvecs
-fails 1 'rows.fvecs holds rows of numbers, not sentences' "$THRESHER" eval bleu rows.fvecs ref.txt
+fails 1 'rows.fvecs: holds rows of numbers, not lines' "$THRESHER" eval bleu rows.fvecs ref.txt
 fails 2 'REF... is missing' "$THRESHER" eval bleu hyp.txt
 fails 2 'HYP is missing' "$THRESHER" eval bleu
 fails 2 'smooth-value goes with --smooth floor and add-k, not with exp' "$THRESHER" eval bleu hyp.txt ref.txt --smooth-value 2

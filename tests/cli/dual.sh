@@ -176,6 +176,8 @@ fails 1 'mixed.txt: its lines are of the models' \
 fails 2 'vectors of m.safetensors are learned for ip' \
     "$THRESHER" index build items.npy --model m.safetensors --metric l2 -o l2.index
 fails 1 'those of the model m.safetensors have 12' "$THRESHER" index build narrow.fvecs --model m.safetensors -o n.index
+works "$THRESHER" index search model.index --text 'nobodyknows' -k 5
+says 'query 0: the model knows nothing of the text' err
 fails 1 "has no name before '='" "$THRESHER" index search model.index --text "=x" -k 5
 works "$THRESHER" tower encode m.safetensors users.txt --side query -o same.fvecs -q
 same users.fvecs same.fvecs
@@ -201,7 +203,7 @@ fails 2 'a dual tower needs --items' "$THRESHER" tower eval m.safetensors test.t
 fails 2 'whose vectors are floats' "$THRESHER" tower encode m.safetensors test.tsv -o index
 fails 2 'whose vectors are floats' "$THRESHER" tower encode m.safetensors test.tsv --packed -o x.npy
 fails 2 '--hits is of users' "$THRESHER" tower encode m.safetensors items.tsv -o x.npy --hits h.txt
-fails 1 'cannot write no/h.txt' "$THRESHER" tower encode m.safetensors test.tsv --side query -o x.npy --hits no/h.txt
+fails 1 'no/h.txt: cannot create' "$THRESHER" tower encode m.safetensors test.tsv --side query -o x.npy --hits no/h.txt
 head -c 3000 m.safetensors >cut.safetensors
 fails 1 'cut.safetensors' "$THRESHER" info cut.safetensors
 [ -z "$(ls -d new* x.npy 2>/dev/null)" ] || die "what was refused left something"

@@ -56,6 +56,10 @@ says 'category=' out
 head -5 users.txt >few.txt
 cat users.txt few.txt >many.txt
 fails 1 'fewer lines than there are queries' "$THRESHER" index search ads.index queries.fvecs --features few.txt -k 5
+fails 1 'len=4:0.5: .*--features takes a file here' \
+    "$THRESHER" index search ads.index queries.fvecs --features len=4:0.5 -k 5
+fails 1 'nosuch: cannot open: .*--features takes a file here' \
+    "$THRESHER" index search ads.index queries.fvecs --features nosuch -k 5
 fails 1 'more lines than there are queries' "$THRESHER" index search ads.index queries.fvecs --features many.txt -k 5
 fails 2 'not for --radius' "$THRESHER" index search ads.index queries.fvecs --features users.txt --radius 1
 fails 2 'need --features' "$THRESHER" index search ads.index --like ad3 --explain -k 5

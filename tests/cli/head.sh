@@ -11,7 +11,7 @@ printf '1 2\n-1 0\n' | to_fbin >states.fbin
 
 works "$THRESHER" head build weights.fbin -o small.head --bias bias.fbin --bands 8 --places 2
 says '^small.head: 6 words of 2 dimensions, f32 with a bias, weights of ' out
-fails 1 'small.head: is there already' "$THRESHER" head build weights.fbin -o small.head --places 2
+fails 1 'small.head: is there already: .* (add --force to replace it)$' "$THRESHER" head build weights.fbin -o small.head --places 2
 works "$THRESHER" head info small.head
 says '^hashes          8 bands of 2, of the largest of 2, ' out
 says '^words           6, numbered by frequency$' out
@@ -164,3 +164,8 @@ fails 2 'exclude each other' "$THRESHER" head query head states.fbin --measure -
 fails 2 'did you mean' "$THRESHER" head query head states.fbin --screen wtb
 printf 'nan 1\n1 1\n' | to_fbin >bad.fbin
 fails 1 'row 0 of the weights holds NaN or infinity' "$THRESHER" head build bad.fbin -o x.head --bands 0
+
+: >weights.pt
+fails 1 'weights.pt: .pt is not read here: convert the file to one of .safetensors .gguf .npy .fvecs' \
+    "$THRESHER" head build weights.pt -o no.head
+fails 1 'nosuch: cannot open: No such file' "$THRESHER" head build nosuch -o no.head

@@ -60,3 +60,15 @@ says './run bench search --quick' out
 works "$THRESHER" bench search --json
 is_json out
 says '"command":"./run bench search"' out
+
+# help as a word
+for words in "" index "index search"; do
+    # shellcheck disable=SC2086 # the words are words
+    works "$THRESHER" $words --help
+    mv out by_option
+    # shellcheck disable=SC2086
+    works "$THRESHER" help $words
+    same by_option out
+done
+works "$THRESHER" index help
+says '^Usage: thresher index' out

@@ -16,7 +16,7 @@ set -eu
 works "$THRESHER" hits build ads.tsv -o ads.hits
 says '^ads.hits: 6 items, 7 features, 12 postings of' out
 says '^thresher: 1 features stood with their item already and count once$' err
-fails 1 'ads.hits: is there already' "$THRESHER" hits build ads.tsv -o ads.hits
+fails 1 'ads.hits: is there already: .* (add --force to replace it)$' "$THRESHER" hits build ads.tsv -o ads.hits
 works "$THRESHER" hits build ads.tsv -o ads.hits --force --order rows -q
 works "$THRESHER" hits info ads.hits
 says '^order           as items were given$' out
@@ -46,6 +46,85 @@ text kind=chair:1.5 colour=red brand=9:0.25 size=3
 END
 same out expected
 says '^thresher: 1 of their features no item has$' err
+
+# a feature that stands twice is explained once, by the sum of its weights
+works "$THRESHER" hits search ads.hits --features 'brand=7:2 kind=chair brand=7:0.5' -k 1 --explain
+says '^                    brand=7 2.5, kind=chair 1$' out
+works "$THRESHER" hits search ads.hits --features 'brand=7:2 kind=chair brand=7:0.5' -k 1 --explain --json
+says '"matches":\[{"brand=7":2.5,"kind=chair":1}\]}$' out
+
+# a weight behind an item's feature is none: it is a word, which is noted; time=12:30 may be meant
+printf 'a\tw=x\nb\tw=x w=y:3\nc\ttime=12:30 w=y:3 z:x\n' >weighed.tsv
+works "$THRESHER" hits build weighed.tsv -o weighed.hits
+says '^thresher: weighed.tsv: line 3: item features have no weights, so time=12:30 is one feature, number included; to match it, write time=12:30:1 in a query (2 such features)$' err
+works "$THRESHER" hits search weighed.hits --features 'time=12:30:2 w=y:3:1' -k 1 --json
+says '"scores":\[3\],"names":\["c"\]}$' out
+"$THRESHER" hits build -.tsv -o piped.hits <weighed.tsv >out 2>err || die "no build from a pipe"
+says '^thresher: -.tsv: item features have no weights, so time=12:30 is one feature' err
+works "$THRESHER" hits search ads.hits --features brand=7 --with weighed.tsv -k 1
+says '^thresher: weighed.tsv: line 2: item features have no weights, so w=y:3 is one feature' err
+works "$THRESHER" hits search weighed.hits --features brand=7 --with ads.tsv -k 1
+! grep 'item features have no weights' err || die "a note on features that nobody added"
+works "$THRESHER" hits build weighed.tsv -o weighed.hits --force -q
+[ ! -s err ] || die "-q is not quiet"
+random_rows 3 4 1 | to_fvecs >three.fvecs
+works "$THRESHER" index build three.fvecs --features weighed.tsv -o weighed.index
+says '^thresher: weighed.tsv: line 3: item features have no weights, so time=12:30 is one feature' err
+
+# what no item has: words of a query, all words of one, words of a target
+works "$THRESHER" hits search ads.hits --features 'brand=7 kind=chiar' --features 'kind=chiar a' --features '' -k 2 --json
+says '"names":\["chair","stool"\],"unknown":\["kind=chiar"\]}$' out
+says '^{"query":1,.*"unknown":\["kind=chiar","a"\]}$' out
+says '^{"query":2,"text":"","ids":\[0,1\],"scores":\[0,0\],"names":\["chair","stool"\]}$' out
+says '^thresher: query 1: no item has any of its features, so nothing matches: check the spelling$' err
+works "$THRESHER" hits search ads.hits --features a --features b -k 2 -q
+[ ! -s err ] || die "-q is not quiet"
+works "$THRESHER" hits search ads.hits --features brand=7 --features a --features b -k 2
+says '^thresher: 2 queries have only features that no item has, so their answers match nothing (the first is query 1): check the spelling$' err
+works "$THRESHER" hits search ads.hits --features brand=7 --target 'kind=chiar OR "a b" OR brand=7' -k 2
+says '^thresher: --target: no item has the feature kind=chiar$' err
+says '^thresher: --target: no item has the feature a b$' err
+works "$THRESHER" hits search ads.hits --features brand=7 --target 'price<10' -k 2
+says '^thresher: --target: no item has the feature price<10; a target does not compare values' err
+says 'nothing found' out
+works "$THRESHER" hits search ads.hits --features brand=7 --target 'price<10' -k 2 -q
+[ ! -s err ] || die "-q is not quiet"
+works "$THRESHER" hits search ads.hits --features brand=7 --target 'a AND b AND c AND d AND e' -k 2
+says '^thresher: --target: more of its words match no item; only the first 3 are shown$' err
+[ "$(grep -c -- --target err)" -eq 4 ] || die "not three words of the target and that there are more"
+fails 1 "character 7: a target does not compare values: name features that items have" \
+    "$THRESHER" hits search ads.hits --features brand=7 --target 'price < 10'
+
+# queries are answered in batches as they are one by one
+awk 'BEGIN { for (i = 0; i < 1100; i++) printf "brand=%d:%d kind=%s%s\n", 7 + i % 3, i % 5, i % 2 ? "chair" : "lamp", i % 7 ? "" : " x" }' >many.txt
+works "$THRESHER" hits search ads.hits many.txt -k 3 -o many.jsonl --explain
+says '^thresher: 1,100 queries, 6 items, in ' err
+says '^thresher: [0-9,]* of their features no item has$' err
+for i in 1 1023 1024 1025 1100; do
+    works "$THRESHER" hits search ads.hits --features "$(sed -n ${i}p many.txt)" -k 3 --json --explain
+    sed -n ${i}p many.jsonl | sed 's/.*"ids"//' >expected
+    sed 's/.*"ids"//' out >one
+    same one expected
+done
+echo 'brand=7:inf' >>many.txt
+fails 1 'many.txt: line 1101: the weight of brand=7 is no finite number' "$THRESHER" hits search ads.hits many.txt -o x.jsonl
+[ ! -e x.jsonl ] || die "an answer of a search that failed"
+
+# someone who types queries gets each answer before the next one
+if command -v script >/dev/null && script -qec true /dev/null >out 2>&1; then
+    mkfifo typed
+    script -qefc "'$THRESHER' hits search ads.hits -.txt -k 1 <typed" /dev/null >shown 2>&1 </dev/null &
+    exec 3>typed
+    echo 'kind=lamp' >&3
+    tries=0
+    until grep -q lamp shown || [ $tries -eq 100 ]; do
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+    says lamp shown
+    exec 3>&-
+    wait $!
+fi
 
 # bids, offsets, targets, and the order of items, which changes nothing
 printf 'lamp\t40\nrug\t0.5\n' >bids.tsv
@@ -145,3 +224,30 @@ fails 1 'line 2: item a stands twice' "$THRESHER" hits build twice.tsv -o twice.
 head -c 700 ads.hits >cut.hits
 fails 1 'cut.hits: ' "$THRESHER" hits search cut.hits queries.txt
 fails 1 'ads.tsv: is no file of posting lists' "$THRESHER" hits info ads.tsv
+
+# ---------------------------------------------------------------------------------------------------------- names
+
+: >ads.npz
+fails 1 'ads.npz: .npz is not read here: convert the file to one of .tsv .csv (' "$THRESHER" hits build ads.npz -o no.hits
+: >ads.tvs
+fails 1 'did you mean .tsv?): rename the file to end in one of .tsv .csv (' "$THRESHER" hits build ads.tvs -o no.hits
+fails 1 'nosuch: cannot open: No such file' "$THRESHER" hits build nosuch -o no.hits
+mkdir a.index
+fails 1 'a.index: is a directory (an index?)' "$THRESHER" hits build a.index -o no.hits
+fails 1 'a.index: is a directory (an index?), not a plain file' "$THRESHER" hits search a.index --features a
+printf 'a\tb\nc\td\000\ne\tf\n' >nul.tsv
+fails 1 'nul.tsv: line 2 holds a NUL byte' "$THRESHER" hits build nul.tsv -o no.hits
+awk 'BEGIN { printf "a\t"; for (i = 0; i < 200000; i++) printf "word%d ", i; print ""; print "c\td" }' >long.tsv
+fails 1 'long.tsv: line 1 is longer than 1048576 bytes: ' "$THRESHER" hits build long.tsv -o no.hits
+
+# words for joints
+for target in 'brand=7 and kind=chair' '(brand=7 and kind=chair)'; do
+    fails 1 'write AND in capitals' "$THRESHER" hits search ads.hits --features colour=red --target "$target"
+done
+fails 1 'character 9: write AND$' "$THRESHER" hits search ads.hits --features colour=red --target 'brand=7 && kind=chair'
+
+# a query of nothing
+works "$THRESHER" hits search ads.hits --features '' -k 1
+says '^thresher: query 0: it has no features, so nothing matches$' err
+works "$THRESHER" hits search ads.hits --features '' -k 1 -q
+[ ! -s err ] || die "-q says something"

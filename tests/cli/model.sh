@@ -62,6 +62,13 @@ is_json out
 says '^{"query":0,"text":"edit pdf","ids":\[' out
 says '"names":\["package' out
 
+# texts of which the model knows nothing
+works "$THRESHER" index search codes.index --text 'edit pdf' --text 'ωω' --text '' -k 5
+says '^thresher: query 1: the model knows nothing of the text, so what is found says nothing$' err
+[ "$(grep -c 'knows nothing' err)" -eq 2 ] || die "not a note for each text of which nothing is known"
+works "$THRESHER" index search codes.index --text 'ωω' -k 5 -q
+[ ! -s err ] || die "-q says something"
+
 # by --text, of a text file, of a table's column, and as vectors: the same answers
 printf 'edit pdf\nplay music\n' >queries.txt
 printf 'a\tedit pdf\nb\tplay music\n' >queries.tsv

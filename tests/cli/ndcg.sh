@@ -83,7 +83,7 @@ says '^queries  *none' out
 says '^features  *70, sparse$' out
 
 # what does not fit
-fails 1 'side.svm: none of 7 rows has a qid:N.*no .query file' sh -c "rm side.svm.query; '$THRESHER' eval ndcg side.txt side.svm"
+fails 1 'side.svm: none of 7 rows has a qid:N.*no file side.svm.query' sh -c "rm side.svm.query; '$THRESHER' eval ndcg side.txt side.svm"
 printf '1\n2\n' >side.svm.query
 fails 1 'side.svm.query: its 2 queries have 3 rows, side.svm has 7' "$THRESHER" eval ndcg side.txt side.svm
 fails 1 'zeros.txt has 7 scores, one.svm has 1 rows' sh -c "echo '1 qid:1 1:1' >one.svm; '$THRESHER' eval ndcg zeros.txt one.svm"

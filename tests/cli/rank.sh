@@ -72,6 +72,14 @@ awk '$2 != "Q0" || $6 != "thresher" { print "line " FNR; exit 1 }
     { rank++; if ($4 != rank || (rank > 1 && $5 > last)) { print "line " FNR ": " $0; exit 1 } last = $5 }
     $3 !~ /^D[0-9]+$/ { print "name " $3; exit 1 }
     END { if (queries != 12 || FNR != 240) { print queries " queries"; exit 1 } }' run.trec || die "run.trec"
+long=$(head -c 1000 /dev/zero | tr '\0' n)
+printf '1 qid:1 1:1 # docid = %s\n0 qid:1 2:1 # %sb other\n' "$long" "$long" >long.svm
+works "$THRESHER" rank predict m.safetensors long.svm -o long.trec
+says " $long [12] " long.trec
+says " ${long}b [12] " long.trec
+printf '1 qid:1 1:1\n0 qid:2 1:3e38\n' >huge.svm
+printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 1\nbias -1\nw\n1e300\n' >huge.model
+fails 1 'huge.svm: row 1 (from 0) has a score of inf' "$THRESHER" rank predict huge.model huge.svm
 
 # eval judges what predict writes
 works "$THRESHER" rank eval m.safetensors train.svm --json
@@ -155,6 +163,19 @@ fails 1 'nan.svm' "$THRESHER" rank train nan.svm -o x
 printf '1 1:1\n0 1:0\n' >plain.svm
 fails 1 'plain.svm.*qid' "$THRESHER" rank train plain.svm -o x
 works "$THRESHER" rank train plain.svm -o plain.txt --one-query
+
+# a pipe beside the rows is no side file, and nobody waits for its writer
+mkfifo plain.svm.query
+works timeout 20 "$THRESHER" rank train plain.svm -o plain.txt --one-query
+rm plain.svm.query
+
+# weights whose squares are no numbers
+printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 2\nbias -1\nw\n3e300\n4e300\n' >huge.txt
+works "$THRESHER" info huge.txt
+says '^length  *5e+300$' out
+printf 'solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 2\nbias -1\nw\n3e-300\n4e-300\n' >tiny.txt
+works "$THRESHER" info tiny.txt
+says '^length  *5e-300$' out
 : >empty.svm
 fails 1 'empty.svm' "$THRESHER" rank train empty.svm -o x
 fails 1 'missing.svm' "$THRESHER" rank train missing.svm -o x
@@ -207,3 +228,10 @@ if env --default-signal=INT true 2>/dev/null; then
     *) die "exit $code after SIGINT, expected 130" ;;
     esac
 fi
+
+# where the queries are looked for
+printf '1 1:1\n0 1:0\n' >x.svm
+echo 2 >x.query
+fails 1 'there is no file x.svm.query: .*(--one-query ' "$THRESHER" rank train x.svm -o x.model
+works "$THRESHER" info x.svm
+says '^queries     none: no line has a qid, and there is no file x.svm.query$' out

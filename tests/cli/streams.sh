@@ -71,24 +71,22 @@ if [ -c /dev/full ]; then
     fails 1 'full.jsonl could not be written: No space left on device' \
         "$THRESHER" -q index search base.index base.fvecs -k 50 -o full.jsonl
     [ -L full.jsonl ] || die "a device was replaced"
-    [ ! -e full.jsonl.tmp ] || die "a temporary file is left"
+    leaves_nothing
 fi
 
 # A file that may not grow: nothing of it is left, and an older one stays.
 printf 'before\n' >answer.jsonl
 code=0
 (
-    trap '' XFSZ
     ulimit -f 8
     "$THRESHER" -q index search base.index base.fvecs -k 300 -o answer.jsonl 2>err
 ) || code=$?
 [ "$code" -eq 1 ] || die "exit $code when the file may not grow"
 says 'answer.jsonl could not be written' err
 [ "$(cat answer.jsonl)" = before ] || die "the old answer is lost"
-[ ! -e answer.jsonl.tmp ] || die "a temporary file is left"
+leaves_nothing
 code=0
 (
-    trap '' XFSZ
     ulimit -f 8
     "$THRESHER" -q index build base.fvecs -o base.index --force 2>err
 ) || code=$?

@@ -129,7 +129,8 @@ printf 'before' >kept.fvecs
 printf 'one\n' | gzip >cut.txt.gz
 head -c 15 cut.txt.gz >bad.txt.gz
 fails 1 'bad.txt.gz' "$THRESHER" tower encode m.safetensors bad.txt.gz -o kept.fvecs
-[ "$(cat kept.fvecs)" = before ] && [ ! -e kept.fvecs.tmp ] || die "a failed encoding leaves something"
+[ "$(cat kept.fvecs)" = before ] || die "a failed encoding leaves something"
+leaves_nothing
 fails 1 'holds numbers' "$THRESHER" tower encode m.safetensors codes.fvecs -o new.fvecs
 fails 1 'none.safetensors: ' "$THRESHER" tower encode none.safetensors texts.txt -o new.fvecs
 fails 1 'names.txt: ' "$THRESHER" tower encode names.txt texts.txt -o new.fvecs
@@ -163,6 +164,9 @@ fails 2 'query-column' "$THRESHER" tower eval m.safetensors pairs.tsv --query-co
 # ---------------------------------------------------------------------------------------------------------- refused
 
 fails 1 'none.tsv' "$THRESHER" tower train none.tsv -o new.safetensors
+: >pairs.npz
+fails 1 'pairs.npz: .npz is not read here: convert the file to one of .tsv .csv (' \
+    "$THRESHER" tower train pairs.npz -o new.safetensors
 fails 1 'no/such.safetensors' train -o no/such.safetensors
 fails 1 'two batches of 512' "$THRESHER" tower train pairs.tsv -o new.safetensors
 fails 1 'no/such.csv' train -o new.safetensors --curve no/such.csv

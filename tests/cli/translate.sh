@@ -3,73 +3,8 @@
 # Translations by a small dictionary as a model: lines in, lines out, n best, JSON, files, and what is refused.
 set -eu
 . "$(dirname "$0")/lib.inc"
-
-# dictionary SOURCE_WORD...: a model that translates one word of a line: le to the, chat to cat, chien to dog, . to .
-#
-# Vectors of words are units, the encoder's gates hand them on as they are, all places get the same attention, and the
-# head wants a word that the line has at first, then the end. An unknown word is translated as <unk>.
-dictionary() {
-    # shellcheck disable=SC2154 # bytes_awk is lib.inc's
-    awk -v given="$*" "$bytes_awk"'
-        function tensor(name, rows, columns) {
-            names[++n] = name; shape[n] = columns ? rows "," columns : rows; size[n] = rows * (columns ? columns : 1)
-            width[n] = columns ? columns : 1
-        }
-        function set(row, column, value) { values[n, row * width[n] + column] = value }
-        function lstm(side, direction, units,    k) {
-            tensor(side ".lstm.weight_ih_l0" direction, 4 * units, V)
-            for (k = 0; k < V; k++) set(2 * units + k, k, 2)
-            tensor(side ".lstm.weight_hh_l0" direction, 4 * units, units)
-            tensor(side ".lstm.bias_ih_l0" direction, 4 * units)
-            for (k = 0; k < units; k++) { set(k, 0, 20); set(units + k, 0, -20); set(3 * units + k, 0, 20) }
-            tensor(side ".lstm.bias_hh_l0" direction, 4 * units)
-        }
-        function embedding(name,    k) { tensor(name, V, V); for (k = 0; k < V; k++) set(k, k, 1) }
-        BEGIN {
-            V = 7
-            embedding("encoder.embedding.weight"); embedding("decoder.embedding.weight")
-            lstm("encoder", "", V); lstm("encoder", "_reverse", V); lstm("decoder", "", 2 * V)
-            tensor("attention.weight", 2 * V, 2 * V)
-            tensor("combine.weight", 2 * V, 4 * V)
-            for (k = 0; k < V; k++) { set(k, k, 4); set(V + k, 2 * V + k, 4) }
-            tensor("output.weight", V, 2 * V)
-            for (k = 0; k < V; k++) {
-                set(k, k, k == 2 ? 0 : 10)
-                for (b = 0; b < V; b++) set(k, V + b, (k == 2) == (b != 1) ? 10 : -10)
-            }
-            tensor("output.bias", V)
-            source = "<unk>\n<s>\n</s>\n" given "\n"; gsub(" ", "\n", source)
-            target = "<unk>\n<s>\n</s>\nthe\ncat\ndog\n\357\277\255.\n"
-            header = "{\"__metadata__\":{\"format\":\"thresher.seq2seq\",\"version\":\"1\"}"
-            for (i = 1; i <= n; i++) {
-                header = header ",\"" names[i] "\":{\"dtype\":\"F32\",\"shape\":[" shape[i] "],\"data_offsets\":[" at
-                at += 4 * size[i]
-                header = header (at - 4 * size[i] ? "" : "0") "," at "]}"
-            }
-            for (i = 1; i <= 2; i++) {
-                text = i == 1 ? source : target
-                header = header ",\"" (i == 1 ? "source" : "target") ".words\":{\"dtype\":\"U8\",\"shape\":[" length(text) \
-                    "],\"data_offsets\":[" at "," (at + length(text)) "]}"
-                at += length(text)
-            }
-            header = header "}"
-            while (length(header) % 8) header = header " "
-            print int32(length(header)) int32(0)
-            gsub(/\\/, "\\\\", header); gsub(/%/, "%%", header)
-            print header
-            for (i = 1; i <= n; i++) {
-                line = ""
-                for (j = 0; j < size[i]; j++) {
-                    x = values[i, j] + 0
-                    if (!(x in bytes)) bytes[x] = float32(x)
-                    line = line bytes[x]
-                }
-                print line
-            }
-            gsub("\n", "\\n", source); gsub("\n", "\\n", target)
-            print source target
-        }' | to_bytes
-}
+# shellcheck disable=SC2154 # cli_dir is lib.inc's
+. "$cli_dir/dictionary.inc"
 
 dictionary le chat chien . >small.safetensors
 
@@ -92,7 +27,8 @@ same out expected
 [ ! -s err ] || die "-q says something"
 works "$THRESHER" translate small.safetensors text.fr -q -o text.en
 same text.en expected
-[ ! -s out ] && [ ! -e text.en.tmp ] || die "-o leaves something else"
+[ ! -s out ] || die "-o leaves something else"
+leaves_nothing
 mkfifo pipe
 cat pipe >piped &
 works "$THRESHER" translate small.safetensors text.fr -q -o pipe
@@ -160,12 +96,28 @@ is_json out
 printf 'chat\nle chat le chat\n' >text.fr
 fails 1 'text.fr: line 2 has 4 words, and 3 are the most that are translated at once: part it, or raise --max-source' \
     "$THRESHER" translate small.safetensors text.fr --max-source 3 -o cut.en
-[ ! -e cut.en ] && [ ! -e cut.en.tmp ] || die "a translation that failed left a file"
+[ ! -e cut.en ] || die "a translation that failed left a file"
+leaves_nothing
 fails 1 'none.safetensors' "$THRESHER" translate none.safetensors text.fr
-fails 1 'none.fr could not be read' "$THRESHER" translate small.safetensors none.fr
+fails 1 'none.fr: cannot open: ' "$THRESHER" translate small.safetensors none.fr
 fails 1 'none.txt' "$THRESHER" translate small.safetensors none.txt
+for name in nul.fr nul.txt; do
+    printf 'chat\na\0b\n' >"$name"
+    fails 1 "$name: line 2 holds a NUL byte at byte 6" "$THRESHER" translate small.safetensors "$name"
+done
+code=0
+"$THRESHER" translate small.safetensors <nul.fr >out 2>err || code=$?
+[ "$code" -eq 1 ] || die "exit $code for a NUL on standard input"
+says 'standard input: line 2 holds a NUL byte at byte 6' err
+code=0
+head -c 100000000 /dev/zero | tr '\0' x | "$THRESHER" translate small.safetensors >out 2>err || code=$?
+[ "$code" -eq 1 ] || die "exit $code for a line without an end"
+says 'standard input: line 1, at byte 0, is longer than 1048576 bytes' err
+: >empty.fr
+works "$THRESHER" translate small.safetensors empty.fr -q
+[ ! -s out ] || die "lines from nothing"
 printf '1 2\n' | to_fbin >numbers.fbin
-fails 1 'numbers.fbin holds numbers; a text a line is wanted' "$THRESHER" translate small.safetensors numbers.fbin
+fails 1 'numbers.fbin: holds rows of numbers, not lines' "$THRESHER" translate small.safetensors numbers.fbin
 dictionary le chat chat . >twice.safetensors
 fails 1 "words 4 and 5 of 'source.words' are the same, 'chat'" "$THRESHER" translate twice.safetensors text.fr
 head -c 3000 small.safetensors >cut.safetensors

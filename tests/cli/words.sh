@@ -79,7 +79,6 @@ fails 2 '--seed takes a whole number' "$THRESHER" info --seed -1
 fails 2 'VECTORS is missing' "$THRESHER" index build
 fails 2 '-o DIR is missing' "$THRESHER" index build x.npy
 fails 2 'DIR is missing' "$THRESHER" index search -k 3
-fails 2 '-k N or --radius S is missing' "$THRESHER" index search d q.npy
 fails 2 '-k and --radius exclude each other' "$THRESHER" index search d q.npy -k 3 --radius 0.5
 fails 2 '--radius needs a value' "$THRESHER" index search d q.npy --radius
 for bad in x nan inf 1e999; do
@@ -109,3 +108,44 @@ b"
 # -- ends the options; a dash alone or before a dot or digit is no option
 fails 1 'no-such-file\|--json' "$THRESHER" info -- --json
 fails 1 '-5' "$THRESHER" info -5
+
+# a table with more options than the parser can remember does not compile
+if command -v "${CC:-cc}" >/dev/null; then
+    options='#include "program.h"
+static const prog_option options[] = {[N] = PROG_OPTIONS_END};
+const prog_command command = {.options = PROG_OPTIONS(options)};'
+    compile() {
+        # shellcheck disable=SC2154 # lib.inc sets source_dir
+        printf '%s\n' "$options" | "${CC:-cc}" -std=c17 -fsyntax-only -DN="$1" -I "$source_dir/include" \
+            -I "$source_dir/programs/thresher" -x c - 2>err
+    }
+    compile 64 || die "a table of 64 options does not compile"
+    ! compile 65 || die "a table of 65 options compiles"
+    says 'too many options' err
+fi
+: >err
+
+# --quiet wins over --verbose, in any order
+random_rows 20 4 1 | to_fvecs >rows.fvecs
+works "$THRESHER" index build rows.fvecs -o rows.index -q
+works "$THRESHER" index search rows.index rows.fvecs -k 1 -v
+says 'certified' err
+for words in '-q -v' '-vq' '--verbose --quiet'; do
+    # shellcheck disable=SC2086 # words
+    works "$THRESHER" index search rows.index rows.fvecs -k 1 $words
+    [ ! -s err ] || die "$words is not quiet"
+done
+
+# -k is 10 unless it is given, and only one that is given is said to be too many
+for words in '' '-k 10'; do
+    # shellcheck disable=SC2086 # words
+    works "$THRESHER" index search rows.index rows.fvecs $words -o ten"$(printf '%s' "$words" | tr -d ' ')".ivecs
+done
+same ten.ivecs ten-k10.ivecs
+works "$THRESHER" eval recall ten.ivecs ten.ivecs
+says 'recall@10' out
+printf '1\n2\n3\n' >3.txt
+works "$THRESHER" index search rows.index rows.fvecs --filter 3.txt
+! grep 'k is 10' err || die "a note on a -k that nobody gave"
+works "$THRESHER" index search rows.index rows.fvecs --filter 3.txt -k 10
+says '^thresher: k is 10, but the filter lets only 3 items through: rows are shorter$' err

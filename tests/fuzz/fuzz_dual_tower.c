@@ -4,6 +4,7 @@
  * line: what is kept of them names only items and words that are there, best ads first.
  */
 #include "fuzz/io_fuzz.h"
+#include "fuzz/model_mutator.h"
 #include "tower/dual_data.h"
 #include "tower/dual_file.h"
 
@@ -80,6 +81,10 @@ static void read_tables(const uint8_t *data, size_t size) {
     thr_dual_lexicon_free(fuzz_context(), &lexicon);
     thr_dual_items_free(fuzz_context(), &items);
     thr_dual_requests_free(fuzz_context(), &requests);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
+    return fuzz_mutate_model(data, size, room, seed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a head's file, its header's checksum mended; a query of what opens stays within it, by every screen. */
+/* Any bytes as a head's file, its checksums recomputed; a query of what opens stays within it, by every screen. */
 #include "head/head_impl.h"
+
+#include "fuzz/section_mutator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +10,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_DIMS = 4096 };
-
-static void mend(uint8_t *bytes, size_t size) {
-    thr_head_header header;
-    thr_section sections[THR_SECTIONS_MAX];
-    memcpy(&header, bytes, sizeof header);
-    const uint64_t table = (uint64_t)header.n_sections * sizeof *sections;
-    if (header.n_sections > THR_SECTIONS_MAX || header.table_offset > size || size - header.table_offset != table)
-        return;
-    memcpy(sections, bytes + header.table_offset, (size_t)table);
-    header.checksum = thr_sections_checksum(&header, sections, header.n_sections);
-    memcpy(bytes, &header, sizeof header);
-}
 
 static void query(thr_head *head) {
     static float state[MOST_DIMS];
@@ -34,8 +24,12 @@ static void query(thr_head *head) {
         thr_head_query_options_init(&options);
         options.screen = (thr_head_screen)screen;
         options.normaliser = THR_HEAD_NORMALISER_EXACT;
-        (void)thr_head_query(head, &rows, 1, &options, words, logits, log_probs, NULL);
+        (void)thr_head_query(head, &rows, 1, &options, &(thr_head_answers){words, logits, log_probs}, NULL);
     }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
+    return fuzz_mutate_sections(data, size, room, seed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -48,8 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     if (size > 0)
         memcpy(memory, data, size);
-    if (size >= sizeof(thr_head_header))
-        mend(memory, size);
+    (void)test_seal(memory, size);
     if (thr_head_start(context, &head, NULL) == THR_OK) {
         if (thr_head_parse(context, "head", memory, size, &head->view, NULL) == THR_OK &&
             thr_head_complete(head, NULL) == THR_OK)

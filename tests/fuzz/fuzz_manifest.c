@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a MANIFEST: as they are, and with the checksum mended so that the lines behind it are read, too. */
-#include "base/checksum.h"
+/* Any bytes as a MANIFEST: as they are, and with the checksum recomputed so that the lines behind it are read, too. */
+#include "fuzz/text_mutator.h"
 #include "index/manifest.h"
 
 #include <stdio.h>
@@ -26,19 +26,30 @@ static void parse(const char *text, size_t size) {
     thr_manifest_free(context, &manifest);
 }
 
+/* The target recomputes the checksum. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
+    uint64_t rng = seed;
+    if (LLVMFuzzerMutate != NULL && thr_rng_below(&rng, 3) == 0)
+        size = LLVMFuzzerMutate(data, size, room);
+    for (uint64_t n = 1 + thr_rng_below(&rng, 4); n > 0; n--)
+        size = fuzz_change_text(data, size, room, &rng);
+    return size;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     enum { LINE = 26 }; /* "checksum ", 16 digits, newline */
     if (context == NULL && thr_context_create(NULL, &context, NULL) != THR_OK)
         abort();
     parse((const char *)data, size);
     size_t body = size < LINE ? size : size - LINE;
-    char *mended = malloc(body + LINE + 1);
-    if (mended == NULL)
+    char *recomputed = malloc(body + LINE + 1);
+    if (recomputed == NULL)
         return 0;
     if (body > 0)
-        memcpy(mended, data, body);
-    (void)snprintf(mended + body, LINE + 1, "checksum %016llx\n", (unsigned long long)thr_checksum_of(mended, body));
-    parse(mended, body + LINE);
-    free(mended);
+        memcpy(recomputed, data, body);
+    (void)snprintf(recomputed + body, LINE + 1, "checksum %016llx\n",
+                   (unsigned long long)thr_checksum_of(recomputed, body));
+    parse(recomputed, body + LINE);
+    free(recomputed);
     return 0;
 }

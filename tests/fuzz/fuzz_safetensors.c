@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_safetensors.c - bytes read as a file of tensors: as they are, and with the header's length mended so that what
- * is behind it is read, too. What is accepted lies in the data, once each.
+ * fuzz_safetensors.c - bytes read as a file of tensors: as they are, and with the header's length corrected so that
+ * what is behind it is read, too. What is accepted lies in the data, once each.
  */
 #include "fuzz/io_fuzz.h"
+#include "fuzz/model_mutator.h"
 #include "io/safetensors.h"
 
 static void open_bytes(const uint8_t *data, size_t size) {
@@ -30,24 +31,28 @@ static void open_bytes(const uint8_t *data, size_t size) {
     thr_tensors_free(tensors);
 }
 
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
+    return fuzz_mutate_model(data, size, room, seed);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     open_bytes(data, size);
     /* All of it is a header, or all up to the last brace. */
     if (size < 10)
         return 0;
-    uint8_t *mended = malloc(size);
-    fuzz_check(mended != NULL);
-    memcpy(mended, data, size);
+    uint8_t *corrected = malloc(size);
+    fuzz_check(corrected != NULL);
+    memcpy(corrected, data, size);
     for (size_t end = size; end > 9; end--) {
         if (data[end - 1] != '}' && end != size)
             continue;
         const uint64_t length = end - 8;
         for (size_t i = 0; i < 8; i++)
-            mended[i] = (uint8_t)(length >> 8 * i);
-        open_bytes(mended, size);
+            corrected[i] = (uint8_t)(length >> 8 * i);
+        open_bytes(corrected, size);
         if (end != size)
             break;
     }
-    free(mended);
+    free(corrected);
     return 0;
 }

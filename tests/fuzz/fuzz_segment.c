@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a segment file. The manifest that is needed beside it says what the file's own header says, and the
- * header's checksum is mended, so that everything behind these two doors is reached.
+ * Any bytes as a segment file. The manifest that is needed beside it says what the file's own header says, and
+ * checksums are recomputed, so that the code behind both checks is reached.
  */
 #include "index/segment_file.h"
+
+#include "fuzz/section_mutator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,24 +23,14 @@ static size_t use(const thr_segment_view *view) {
         if (view->ids != NULL)
             sum += thr_segment_find_id(view, view->ids[i], &item) ? item : 1;
     }
-    for (uint32_t s = 0; s < view->n_sections; s++)
-        for (uint64_t i = 0; i < view->sections[s].size; i++)
-            sum += view->data[view->sections[s].offset + i];
+    for (uint32_t s = 0; s < view->file.n_sections; s++)
+        for (uint64_t i = 0; i < view->file.sections[s].size; i++)
+            sum += view->file.data[view->file.sections[s].offset + i];
     return sum;
 }
 
-static void mend(uint8_t *bytes, size_t size, thr_segment_header *header) {
-    memcpy(header, bytes, sizeof *header);
-    uint64_t table = (uint64_t)header->n_sections * sizeof(thr_section);
-    if (header->table_offset > size || size - header->table_offset != table)
-        return;
-    thr_section *sections = malloc(table > 0 ? (size_t)table : 1);
-    if (sections == NULL)
-        return;
-    memcpy(sections, bytes + header->table_offset, (size_t)table);
-    header->checksum = thr_sections_checksum(header, sections, header->n_sections);
-    free(sections);
-    memcpy(bytes, header, sizeof *header);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
+    return fuzz_mutate_sections(data, size, room, seed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -49,8 +41,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t *bytes = memory;
     if (size > 0)
         memcpy(bytes, data, size);
+    (void)test_seal(bytes, size);
     if (size >= sizeof header)
-        mend(bytes, size, &header);
+        memcpy(&header, bytes, sizeof header);
     /* A manifest's numbers are in range before a segment is looked at. */
     const uint32_t lead = header.version == 1 ? header.bits : header.lead;
     if (header.n_items >= 1 && header.n_items <= THR_MAX_SEGMENT_ITEMS && header.n_dims >= 1 &&

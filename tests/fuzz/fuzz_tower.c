@@ -4,6 +4,7 @@
  * only, and the same word has the same number.
  */
 #include "fuzz/io_fuzz.h"
+#include "fuzz/model_mutator.h"
 #include "tower/lexicon.h"
 #include "tower/model_file.h"
 
@@ -28,22 +29,26 @@ static void read_model(const uint8_t *data, size_t size) {
 
 static void read_text(const char *text, size_t size) {
     thr_lexicon lexicon = {0};
-    uint32_t *words = NULL, word[THR_WORD_LETTERS];
-    size_t n_words = 0, capacity = 0, n = 0;
+    thr_word_list words = {0};
+    uint32_t word[THR_WORD_LETTERS];
+    size_t n = 0;
     thr_letters letters = {(const unsigned char *)text, (const unsigned char *)text + size};
-    fuzz_check(thr_lexicon_read(fuzz_context(), &lexicon, text, size, UINT32_MAX, &words, &n_words, &capacity, NULL) ==
-               THR_OK);
+    fuzz_check(thr_lexicon_read(fuzz_context(), &lexicon, text, size, UINT32_MAX, &words, NULL) == THR_OK);
     for (size_t length; (length = thr_letters_next_word(&letters, word)) != 0; n++) {
         uint32_t number = 0;
-        fuzz_check(length <= THR_WORD_LETTERS && n < n_words);
+        fuzz_check(length <= THR_WORD_LETTERS && n < words.n);
         for (size_t i = 0; i < length; i++)
             fuzz_check(thr_is_letter(word[i]) && thr_fold(word[i]) == word[i]);
         fuzz_check(thr_lexicon_add(fuzz_context(), &lexicon, word, length, &number, NULL) == THR_OK);
-        fuzz_check(number == words[n]);
+        fuzz_check(number == words.items[n]);
     }
-    fuzz_check(n == n_words && letters.next == letters.end);
-    thr_release(fuzz_context(), words);
+    fuzz_check(n == words.n && letters.next == letters.end);
+    thr_release(fuzz_context(), words.items);
     thr_lexicon_free(fuzz_context(), &lexicon);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
+    return fuzz_mutate_model(data, size, room, seed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

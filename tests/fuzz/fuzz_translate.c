@@ -6,6 +6,7 @@
 #include <thresher/words.h>
 
 #include "fuzz/io_fuzz.h"
+#include "fuzz/model_mutator.h"
 #include "translate/seq2seq_work.h"
 
 enum { MOST_WORDS = 64 };
@@ -65,6 +66,10 @@ static void read_text(const char *text, size_t size) {
     free(words);
     free(joined);
     free(again);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
+    return fuzz_mutate_model(data, size, room, seed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -2,9 +2,10 @@
 /*
  * replay_main.c - a fuzz target without a fuzzer: runs every file of a corpus directory, and damaged copies of each.
  *
- * The damage is the same in every run: cuts, single bits, bytes of the values parsers trip over, and seeded mixtures of
- * these. When the target crashes, the input in hand is written to crash-input beside the test, so that
- * "fuzz_NAME crash-input" repeats it.
+ * The damage is the same in every run: cuts, single bits, bytes of the values parsers trip over, seeded mixtures of
+ * these, and what the mutator of the target makes (mutator.h), if it has one. THR_FUZZ_SECONDS=N goes on for N seconds
+ * with other seeds, by THR_TEST_SEED or the time. When the target crashes, the input in hand is written to crash-input
+ * beside the test, so that "fuzz_NAME crash-input" repeats it.
  *
  * Usage: fuzz_NAME DIRECTORY|FILE...
  */
@@ -17,10 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
 __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)(void));
 
 enum {
@@ -29,12 +32,15 @@ enum {
     N_BITS = 192,
     N_BYTES = 192,
     N_MIXED = 160,
+    N_MUTANTS = 400,
     MAX_GROWTH = 64 /* bytes a mixture may append */
 };
 
 static uint8_t input[MAX_INPUT + MAX_GROWTH], original[MAX_INPUT];
 static volatile size_t input_size;
 static uint64_t n_runs;
+static char **corpus; /* files of directories */
+static size_t n_corpus;
 
 static uint64_t next_random(uint64_t *state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u); /* SplitMix64 */
@@ -102,6 +108,40 @@ static void set_some_byte(uint64_t *state, size_t size) {
     input[at] = nasty[next_random(state) % sizeof nasty];
 }
 
+/* Cuts, growth and bytes, all at once. */
+static void run_mixed(size_t size, uint64_t *state) {
+    restore(size);
+    size_t now = size;
+    for (uint64_t n = 1 + next_random(state) % 6; n > 0; n--) {
+        switch (next_random(state) % 4) {
+        case 0: /* cut */
+            now = 1 + (size_t)(next_random(state) % now);
+            break;
+        case 1: { /* append what stands at the start */
+            size_t more = 1 + (size_t)(next_random(state) % MAX_GROWTH);
+            if (more > now)
+                more = now;
+            if (now + more <= sizeof input) {
+                memcpy(input + now, original, more);
+                now += more;
+            }
+            break;
+        }
+        default:
+            set_some_byte(state, now);
+            break;
+        }
+    }
+    run(now);
+}
+
+static void run_mutants(size_t size, uint64_t seed, uint64_t n) {
+    for (uint64_t i = 0; i < n && LLVMFuzzerCustomMutator != NULL; i++) {
+        restore(size);
+        run(LLVMFuzzerCustomMutator(input, size, sizeof input, (unsigned)next_random(&seed)));
+    }
+}
+
 static void run_damaged(size_t size, uint64_t seed) {
     for (size_t i = 0; i < N_CUTS && i < size; i++) {
         restore(size);
@@ -117,42 +157,36 @@ static void run_damaged(size_t size, uint64_t seed) {
         input[place(i, N_BYTES, size)] = (uint8_t)(i % 2 == 0 ? 0xff : 0x80);
         run(size);
     }
-    uint64_t state = seed;
-    for (size_t i = 0; i < N_MIXED && size > 0; i++) {
-        restore(size);
-        size_t now = size;
-        for (uint64_t n = 1 + next_random(&state) % 6; n > 0; n--) {
-            switch (next_random(&state) % 4) {
-            case 0: /* cut */
-                now = 1 + (size_t)(next_random(&state) % now);
-                break;
-            case 1: { /* append what stands at the start */
-                size_t more = 1 + (size_t)(next_random(&state) % MAX_GROWTH);
-                if (more > now)
-                    more = now;
-                if (now + more <= sizeof input) {
-                    memcpy(input + now, original, more);
-                    now += more;
-                }
-                break;
-            }
-            default:
-                set_some_byte(&state, now);
-                break;
-            }
-        }
-        run(now);
-    }
+    for (uint64_t i = 0; i < N_MIXED && size > 0; i++)
+        run_mixed(size, &seed);
+    run_mutants(size, seed, N_MUTANTS);
 }
 
-static int run_file(const char *path, int damaged) {
+static size_t load(const char *path) {
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
         (void)fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        return 1;
+        exit(1);
     }
-    size_t size = fread(original, 1, MAX_INPUT, file);
+    const size_t size = fread(original, 1, MAX_INPUT, file);
     (void)fclose(file);
+    return size;
+}
+
+/* Damage of one file after the other until the time is over. */
+static void run_until(time_t end, uint64_t seed) {
+    static const uint64_t AT_ONCE = 100;
+    for (uint64_t round = 0; time(NULL) < end; round++)
+        for (size_t f = 0; f < n_corpus && time(NULL) < end; f++) {
+            uint64_t state = seed + round * n_corpus + f;
+            const size_t size = load(corpus[f]);
+            for (uint64_t i = 0; i < AT_ONCE && size > 0; i++)
+                run_mixed(size, &state);
+            run_mutants(size, state, AT_ONCE);
+        }
+}
+static void run_file(const char *path, int damaged) {
+    const size_t size = load(path);
     restore(size);
     run(size);
     if (damaged) {
@@ -161,7 +195,14 @@ static int run_file(const char *path, int damaged) {
             seed = seed * 31 + original[i];
         run_damaged(size, seed);
     }
-    return 0;
+}
+
+static void add_to_corpus(const char *path) {
+    char **more = realloc(corpus, (n_corpus + 1) * sizeof *corpus), *copy = strdup(path);
+    if (more == NULL || copy == NULL)
+        exit(1);
+    corpus = more;
+    corpus[n_corpus++] = copy;
 }
 
 static int not_hidden(const struct dirent *entry) {
@@ -186,8 +227,7 @@ int main(int argc, char **argv) {
             return 1;
         }
         if (!S_ISDIR(st.st_mode)) {
-            if (run_file(argv[i], 0) != 0)
-                return 1;
+            run_file(argv[i], 0);
             n_files++;
             continue;
         }
@@ -196,13 +236,17 @@ int main(int argc, char **argv) {
         for (int e = 0; e < n; e++) {
             char path[4096];
             (void)snprintf(path, sizeof path, "%s/%s", argv[i], entries[e]->d_name);
-            if (run_file(path, 1) != 0)
-                return 1;
+            run_file(path, 1);
             n_files++;
+            add_to_corpus(path);
             free(entries[e]);
         }
         free(entries);
     }
+    const char *seconds = getenv("THR_FUZZ_SECONDS"), *seed = getenv("THR_TEST_SEED");
+    if (seconds != NULL && n_corpus > 0)
+        run_until(time(NULL) + strtol(seconds, NULL, 10),
+                  seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL));
     (void)printf("%zu files, %llu inputs\n", n_files, (unsigned long long)n_runs);
     if (n_files == 0) {
         (void)fprintf(stderr, "no file in the corpus\n");

@@ -82,20 +82,20 @@ static void on_gpu(job *j, const thr_hit_target *target, uint64_t n_queries) {
     thr_hits_queries queries = j->queries;
     const thr_hit_caller caller = {.arg = j, .answer = keep};
     queries.n_queries = n_queries;
-    gcheck_must(thr_hit_store_search(j->store, target, target->multipliers == NULL ? 0 : 1, &queries, K, &caller,
-                                     &failed, &err),
-                &err, "searching posting lists");
+    gcheck_must(thr_hit_store_search(j->store, target, &queries, K, &caller, &failed, &err), &err,
+                "searching posting lists");
 }
 
 static size_t on_cpu(job *j, const thr_hit_target *target, uint64_t q, uint64_t *rows, float *values) {
     thr_error err;
-    size_t n = 0;
-    uint32_t n_unknown;
-    const uint64_t at = j->offsets[q];
-    gcheck_must(thr_hit_search_run(j->search, target, j->features + at, j->weights + at,
-                                   (size_t)(j->offsets[q + 1] - at), K, rows, values, &n, &n_unknown, &err),
-                &err, "searching posting lists on the CPU");
-    return n;
+    thr_hit_found found = {.n = 0};
+    gcheck_must(thr_hit_search_run(j->search, target, &j->queries, q, K, &found, &err), &err,
+                "searching posting lists on the CPU");
+    for (size_t i = 0; i < found.n; i++) {
+        rows[i] = found.items[i].row;
+        values[i] = found.items[i].score;
+    }
+    return found.n;
 }
 
 /* The first queries of a batch, each way. */
@@ -180,7 +180,8 @@ void gcheck_features(gcheck *g, bool timed) {
                 "copying posting lists");
     for (int i = 0; i < N_SIZES; i++) {
         const thr_hit_target sums = {.lists = lists};
-        const thr_hit_target bids = {.lists = lists, .value = THR_HITS_VALUE_SIGMOID, .multipliers = j->multipliers};
+        const thr_hit_target bids = {
+            .lists = lists, .value = THR_HITS_VALUE_SIGMOID, .multipliers = j->multipliers, .values_number = 1};
         draw_queries(j, FEATURES[i]);
         check(j, &sums, FEATURES[i]);
         check(j, &bids, FEATURES[i]);

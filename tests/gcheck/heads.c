@@ -44,9 +44,26 @@ typedef struct job {
     uint64_t n_compared, n_wrong;
 } job;
 
+/* In the place of what a first query would make: with operations that can be timed. */
+static thr_status copy_timed(void *object, const thr_devices *devices, void **copy, thr_error *err) {
+    const job *j = object;
+    thr_head_device *device;
+    (void)devices;
+    const thr_status status = thr_head_device_create(j->heads[1], &j->g->one, &device, err);
+    *copy = device;
+    return status;
+}
+
+static void free_timed(void *copy) {
+    thr_head_device_free(copy);
+}
+
+static const thr_device_copier TIMED = {.copy = copy_timed, .free = free_timed};
+
 static void build(job *j) {
     thr_context_options options;
     thr_error err;
+    void *copy;
     uint64_t rng = j->g->seed;
     const size_t n_dims = j->n.n_dims;
     float *weights = test_array(j->n.n_words * n_dims, sizeof *weights);
@@ -60,8 +77,8 @@ static void build(job *j) {
     const thr_matrix rows = thr_matrix_f32(weights, j->n.n_words, j->n.n_dims);
     gcheck_must(thr_head_create(j->cpu, &rows, NULL, &j->heads[0], &err), &err, "building a head");
     gcheck_must(thr_head_create(j->g->context, &rows, NULL, &j->heads[1], &err), &err, "building a head");
-    /* In the place of what a first query would make: with operations that can be timed. */
-    gcheck_must(thr_head_device_create(j->heads[1], &j->g->one, &j->heads[1]->device, &err), &err, "copying a head");
+    const thr_device_use use = {.copier = &TIMED, .object = j, .name = "a head"};
+    gcheck_must(thr_device_enter(&j->heads[1]->on_device, &use, &copy, &err), &err, "copying a head");
     free(weights);
 }
 
@@ -79,8 +96,9 @@ static void ask(const job *j, int which, int screen, uint64_t n_states, answer *
     const thr_matrix states = thr_matrix_f32(j->states, n_states, j->n.n_dims);
     thr_error err;
     o.n_candidates = a->n_candidates;
-    gcheck_must(thr_head_query(j->heads[which], &states, K, &o, a->words, a->logits, a->log_probs, &err), &err,
-                "asking a head");
+    gcheck_must(
+        thr_head_query(j->heads[which], &states, K, &o, &(thr_head_answers){a->words, a->logits, a->log_probs}, &err),
+        &err, "asking a head");
 }
 
 static void check(job *j, int screen, uint64_t n_states) {
@@ -143,7 +161,7 @@ void gcheck_heads(gcheck *g, bool timed) {
         if (timed)
             measure(&j, screen);
     }
-    const thr_head_device_size size = thr_head_device_get_size(j.heads[1]->device);
+    const thr_head_device_size size = thr_head_device_get_size(j.heads[1]->on_device.copy);
     gcheck_figure(g, j.n.n_words, "heads.words");
     gcheck_figure(g, (double)size.head_bytes, "heads.head_bytes");
     gcheck_figure(g, (double)size.workspace_bytes, "heads.workspace_bytes");

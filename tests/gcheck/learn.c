@@ -230,7 +230,8 @@ static void check_adam_rows(batch *b, float *table) {
                                  .n_columns = (uint32_t)n_columns,
                                  .adam = numbers_of(b, &adam)};
     DO(b, adam_rows, op);
-    gcheck_must(thr_bags_backward(b->g->context, &t, d_out, n_columns, &adam, table, slots, &err), &err, "Adam");
+    gcheck_must(thr_bags_backward(b->g->context, &t, d_out, &adam, &(thr_bags_table){table, slots, n_columns}, &err),
+                &err, "Adam");
     compare(b, "rows after a step", op.table, table, n, 0);
     compare(b, "second moments of rows", op.v, slots[1], n, 0);
     TIME(b, adam_rows, op);
@@ -326,7 +327,7 @@ static void check_layer(batch *b) {
     TIME(b, fill_rows, fill);
     if (!has_cublas(b, &op))
         return;
-    thr_dense_forward(b->g->context, b->pooled, weights, bias, n_rows, n_in, n_out, y);
+    thr_dense_forward(b->g->context, &(thr_dense){weights, bias, n_in, n_out}, b->pooled, n_rows, y);
     compare(b, "a layer", op.c, y, n_rows * n_out, (double)n_in * 0x1p-23 * (double)n_in);
     TIME(b, product, op);
 }
@@ -404,8 +405,8 @@ static void check_match(batch *b) {
                              .d_queries = device_floats(b, NULL, n),
                              .d_items = device_floats(b, NULL, n),
                              .scratch = device_floats(b, NULL, 2 * n + n_texts * (loss.n_negatives + 3))};
-    (void)thr_match_loss_run(b->g->context, &loss, queries, items, n_texts, b->n.n_dims, NULL, right[0], right[1],
-                             scratch);
+    const thr_match_batch all = {queries, items, n_texts, b->n.n_dims, NULL, right[0], right[1]};
+    (void)thr_match_loss_run(b->g->context, &loss, &all, scratch);
     DO(b, match, op);
     compare(b, "the loss's gradient by queries", op.d_queries, right[0], n, most);
     compare(b, "the loss's gradient by items", op.d_items, right[1], n, most);

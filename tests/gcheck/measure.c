@@ -27,7 +27,10 @@ static double seconds_of(gcheck *g, const gcheck_case *c, uint64_t batch, uint64
     const thr_matrix some = batch_of(c, batch, turn);
     thr_error err;
     const double start = thr_clock();
-    gcheck_must(thr_scan_search(g->scan, c->target, &some, c->k, &c->options, rows, scores, &err), &err, c->name);
+    gcheck_must(thr_scan_search(
+                    g->scan, c->target, &some, &c->options,
+                    &(thr_answers){.k = c->k, .ids = rows, .scores = scores, .certified = c->options.certified}, &err),
+                &err, c->name);
     return thr_clock() - start;
 }
 

@@ -330,8 +330,8 @@ void check_screen_cosine(kcheck *check) {
 static void run_screen_factors(const thr_kernels *kernels, void *out, void *arg) {
     const screen_input *in = arg;
     screen_output *o = out;
-    o->mask = kernels->screen_factors(o->scores, in->distances, in->factors, in->lengths, in->total, in->gain,
-                                      in->weight, in->threshold);
+    const thr_score_line line = {in->total, in->gain, in->weight, in->threshold};
+    o->mask = kernels->screen_factors(o->scores, in->distances, in->factors, in->lengths, &line);
 }
 
 void check_screen_factors(kcheck *check) {
@@ -344,8 +344,8 @@ static void run_screen_leads(const thr_kernels *kernels, void *out, void *arg) {
     const screen_input *in = arg;
     screen_output *o = out;
     memset(o->scores, 0, sizeof o->scores);
-    o->mask = kernels->screen_leads(o->scores, in->distances, in->numbers, in->lengths != NULL, in->total, in->gain,
-                                    in->weight, in->threshold);
+    const thr_score_line line = {in->total, in->gain, in->weight, in->threshold};
+    o->mask = kernels->screen_leads(o->scores, in->distances, in->numbers, in->lengths != NULL, &line);
 }
 
 void check_screen_leads(kcheck *check) {

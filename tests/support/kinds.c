@@ -59,7 +59,9 @@ thr_status test_search(thr_context *context, const test_target *target, const fl
     const thr_matrix matrix = thr_matrix_f32(queries, n_queries, target->shape.n_dims);
     thr_scan *scan = NULL;
     assert_ok(thr_scan_create(context, &scan, err), err);
-    const thr_status status = thr_scan_search(scan, &target->scan, &matrix, k, options, rows, scores, err);
+    const thr_status status =
+        thr_scan_search(scan, &target->scan, &matrix, options,
+                        &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified}, err);
     thr_scan_free(scan);
     return status;
 }

@@ -299,7 +299,10 @@ void test_search_equals_naive(thr_context *context, const test_target *target, c
     thr_scan *scan = NULL;
     thr_error err;
     assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_ok(thr_scan_search(scan, &target->scan, &matrix, k, options, rows, scores, &err), &err);
+    assert_ok(thr_scan_search(scan, &target->scan, &matrix, options,
+                              &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified},
+                              &err),
+              &err);
     thr_scan_free(scan);
     for (uint64_t q = 0; q < n_queries; q++) {
         test_naive_search(target, queries + q * shape->n_dims, k, options, wanted_rows, wanted_scores);

@@ -2,11 +2,13 @@
 #include "support.h"
 
 #include "base/half.h"
+#include "base/out.h"
 #include "code/encode.h"
 #include "code/nested.h"
 #include "code/rotate.h"
 #include "kernel/kernel.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +95,18 @@ thr_context *test_context(uint32_t n_threads, thr_isa isa, test_memory *memory) 
         options.allocator = test_memory_allocator(memory);
     assert_ok(thr_context_create(&options, &context, &err), &err);
     return context;
+}
+
+size_t test_leftovers(const char *dir, const char *beginning) {
+    DIR *names = opendir(dir);
+    size_t n = 0, length;
+    assert_non_null(names);
+    for (struct dirent *entry = readdir(names); entry != NULL; entry = readdir(names)) {
+        n += thr_out_is_temporary(entry->d_name, &length) &&
+             strncmp(entry->d_name + 1, beginning, strlen(beginning)) == 0;
+    }
+    (void)closedir(names);
+    return n;
 }
 
 void *test_array(size_t n, size_t size) {

@@ -73,6 +73,9 @@ thr_allocator test_memory_allocator(test_memory *memory);
 /* A context of n_threads at a level; memory may be NULL. Never NULL itself. */
 thr_context *test_context(uint32_t n_threads, thr_isa isa, test_memory *memory);
 
+/* How many temporary files of outputs there are in a directory: of those whose names begin so. */
+size_t test_leftovers(const char *dir, const char *beginning);
+
 /* Zeroed memory, or the end of the test instead of returning NULL. */
 void *test_array(size_t n, size_t size);
 

@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static void a_null_error_is_allowed(void **state) {
     assert_int_equal(thr_fail_errno(NULL, ENOENT, "open", "x"), THR_ENOTFOUND);
 }
 
-static void control_bytes_in_arguments_become_question_marks(void **state) {
+static void what_could_drive_a_terminal_becomes_question_marks(void **state) {
     (void)state;
     thr_error err;
     char every[256];
@@ -32,10 +33,31 @@ static void control_bytes_in_arguments_become_question_marks(void **state) {
     assert_int_equal(strlen(err.text), 255);
     for (size_t i = 0; i < 255; i++) {
         const unsigned char c = (unsigned char)every[i], got = (unsigned char)err.text[i];
-        assert_int_equal(got, c < 0x20 || c == 0x7f ? '?' : c);
+        assert_int_equal(got, c < 0x20 || c >= 0x7f ? '?' : c); /* from 0x80 on they are no UTF-8 */
     }
     (void)thr_fail(&err, THR_EIO, "a\nb\tc");
     assert_string_equal(err.text, "a?b?c");
+    static const struct {
+        const char *text, *printable;
+    } cases[] = {
+        {"\xc2\x9b"
+         "31m\xc2\x85.",
+         "?31m?."}, /* C1 */
+        {"a\xe2\x80\xae"
+         "b\xe2\x81\xa6\xe2\x81\xa9\xe2\x80\x8f\xd8\x9c",
+         "a?b????"},                        /* marks of direction */
+        {"\xe2\x80\xa8\xe2\x80\xa9", "??"}, /* ends of lines */
+        {"caf\xc3\xa9 \xc2\xa0\xe2\x80\x8d\xf0\x9f\x98\x80 \xd7\x90",
+         "caf\xc3\xa9 \xc2\xa0\xe2\x80\x8d\xf0\x9f\x98\x80 \xd7\x90"},
+        {"caf\xe9 \xc3", "caf? ?"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "%s", cases[i].text);
+        thr_make_printable(text);
+        assert_string_equal(text, cases[i].printable);
+    }
 }
 
 static void a_long_sentence_is_cut_and_ends(void **state) {
@@ -134,7 +156,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_error_has_the_status_and_the_sentence),
         cmocka_unit_test(a_null_error_is_allowed),
-        cmocka_unit_test(control_bytes_in_arguments_become_question_marks),
+        cmocka_unit_test(what_could_drive_a_terminal_becomes_question_marks),
         cmocka_unit_test(a_long_sentence_is_cut_and_ends),
         cmocka_unit_test(errno_picks_the_status_and_the_path_is_named),
         cmocka_unit_test(no_options_are_the_defaults),

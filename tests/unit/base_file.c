@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base_file.c - maps of whole files, and files that appear whole or not at all. Works in a directory it makes. */
+/* base_file.c - maps of whole files, and directories. Works in a directory it makes. */
 #include "base/file.h"
 #include "support.h"
 
@@ -34,10 +34,6 @@ static const char *path_of(const char *name) {
     char *path = paths[next++ % 4];
     (void)snprintf(path, sizeof paths[0], "%s/%s", where, name);
     return path;
-}
-
-static bool exists(const char *path) {
-    return access(path, F_OK) == 0;
 }
 
 static void write_file(const char *path, const void *data, size_t size) {
@@ -100,119 +96,17 @@ static void a_change_under_the_map_is_noticed(void **state) {
     write_file(path, "0123456789", 10);
     assert_ok(thr_map_open(path, &map, &err), &err);
     assert_int_equal(truncate(path, 5), 0);
-    assert_error(thr_map_check(&map, path, &err), THR_ECHANGED, &err, "10 bytes then, 5 now");
+    assert_error(thr_map_check(&map, path, &err), THR_ECHANGED, &err,
+                 "10 bytes then, 5 now): it was cut; restore it or make it again");
     thr_map_close(&map);
 
     write_file(path, "0123456789", 10);
     assert_ok(thr_map_open(path, &map, &err), &err);
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 12345, .tv_nsec = 678}};
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-    assert_error(thr_map_check(&map, path, &err), THR_ECHANGED, &err, path);
+    assert_error(thr_map_check(&map, path, &err), THR_ECHANGED, &err, "10 now): close it and open it anew");
     thr_map_close(&map);
     (void)unlink(path);
-}
-
-static void a_published_file_has_all_bytes_and_no_temporary_remains(void **state) {
-    (void)state;
-    char path[128], temporary[140];
-    (void)snprintf(path, sizeof path, "%s", path_of("new"));
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    thr_out out;
-    thr_error err;
-    assert_ok(thr_out_open(&context, path, &out, &err), &err);
-    assert_false(exists(path));
-    assert_true(exists(temporary));
-    assert_ok(thr_out_write(&out, "12345", 5, &err), &err);
-    assert_ok(thr_out_align(&out, &err), &err);
-    assert_int_equal(out.position, 64);
-    assert_ok(thr_out_align(&out, &err), &err);
-    assert_int_equal(out.position, 64);
-    thr_out_flush_hint(&out);
-    assert_ok(thr_out_write(&out, "end", 3, &err), &err);
-    assert_ok(thr_out_write_at(&out, 1, "XY", 2, &err), &err);
-    assert_int_equal(out.position, 67);
-    assert_false(exists(path));
-    assert_ok(thr_out_publish(&out, &err), &err);
-    assert_false(exists(temporary));
-    thr_out_drop(&out);
-
-    char wanted[67] = "1XY45";
-    memcpy(wanted + 64, "end", 3);
-    thr_map map;
-    assert_ok(thr_map_open(path, &map, &err), &err);
-    assert_int_equal(map.size, 67);
-    assert_memory_equal(map.data, wanted, 67);
-    thr_map_close(&map);
-    (void)unlink(path);
-    assert_int_equal(memory.live, 0);
-}
-
-static void a_dropped_file_never_was_and_the_old_one_stays(void **state) {
-    (void)state;
-    char path[128], temporary[140];
-    (void)snprintf(path, sizeof path, "%s", path_of("old"));
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    write_file(path, "old", 3);
-    thr_out out;
-    thr_error err;
-    assert_ok(thr_out_open(&context, path, &out, &err), &err);
-    assert_ok(thr_out_write(&out, "newer", 5, &err), &err);
-    thr_out_drop(&out);
-    thr_out_drop(&out);
-    assert_false(exists(temporary));
-    thr_map map;
-    assert_ok(thr_map_open(path, &map, &err), &err);
-    assert_int_equal(map.size, 3);
-    thr_map_close(&map);
-    (void)unlink(path);
-    assert_int_equal(memory.live, 0);
-}
-
-static void a_file_that_cannot_be_made_or_renamed_is_an_error_without_traces(void **state) {
-    (void)state;
-    thr_out out;
-    thr_error err;
-    assert_error(thr_out_open(&context, path_of("no/such/dir"), &out, &err), THR_ENOTFOUND, &err, "no/such/dir");
-    assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
-    assert_error(thr_out_open(&context, path_of("pipe"), &out, &err), THR_EIO, &err, "pipe: is no plain file");
-    thr_out_drop(&out);
-    assert_int_equal(unlink(path_of("pipe")), 0);
-    thr_out_drop(&out);
-    /* A directory stands at the final name. */
-    char path[128], temporary[140];
-    (void)snprintf(path, sizeof path, "%s", path_of("taken"));
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    assert_int_equal(mkdir(path, 0777), 0);
-    assert_ok(thr_out_open(&context, path, &out, &err), &err);
-    assert_error(thr_out_publish(&out, &err), THR_EIO, &err, "taken");
-    assert_false(exists(temporary));
-    (void)rmdir(path);
-    assert_int_equal(memory.live, 0);
-}
-
-static void every_failing_allocation_of_an_out_file_is_clean(void **state) {
-    (void)state;
-    for (size_t n = 1; n <= 2; n++) {
-        thr_out out;
-        thr_error err;
-        memory.fail_at = memory.calls + n;
-        assert_error(thr_out_open(&context, path_of("never"), &out, &err), THR_ENOMEM, &err, "name");
-        assert_false(exists(path_of("never.tmp")));
-        assert_int_equal(memory.live, 0);
-    }
-    memory.fail_at = 0;
-}
-
-static void a_full_disk_is_enospace(void **state) {
-    (void)state;
-    if (!exists("/dev/full"))
-        skip();
-    thr_error err;
-    thr_out out = {.fd = open("/dev/full", O_WRONLY), .context = &context};
-    char name[] = "/dev/full";
-    out.temporary = name;
-    assert_error(thr_out_write(&out, "x", 1, &err), THR_ENOSPACE, &err, "/dev/full");
-    (void)close(out.fd);
 }
 
 static void directories_are_made_once(void **state) {
@@ -245,11 +139,6 @@ int main(void) {
         cmocka_unit_test(an_empty_file_is_a_map_of_no_bytes),
         cmocka_unit_test(what_is_missing_or_no_plain_file_is_refused_by_name),
         cmocka_unit_test(a_change_under_the_map_is_noticed),
-        cmocka_unit_test(a_published_file_has_all_bytes_and_no_temporary_remains),
-        cmocka_unit_test(a_dropped_file_never_was_and_the_old_one_stays),
-        cmocka_unit_test(a_file_that_cannot_be_made_or_renamed_is_an_error_without_traces),
-        cmocka_unit_test(every_failing_allocation_of_an_out_file_is_clean),
-        cmocka_unit_test(a_full_disk_is_enospace),
         cmocka_unit_test(directories_are_made_once),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -57,7 +57,9 @@ static void check_adam_rows(const nn_bags *p) {
     thr_error err;
     float *const right[] = {nn_copy(p->table, n), nn_copy(p->slots[0], n), nn_copy(p->slots[1], n)};
     assert_ok(thr_bags_transpose(gpu.context, &p->bags, NN_TABLE_ROWS, &t, &err), &err);
-    assert_ok(thr_bags_backward(gpu.context, &t, p->d_out, p->n_columns, &optimiser, right[0], right + 1, &err), &err);
+    assert_ok(thr_bags_backward(gpu.context, &t, p->d_out, &optimiser,
+                                &(thr_bags_table){right[0], right + 1, p->n_columns}, &err),
+              &err);
     const thr_adam_rows_op op = {.table = gpu_floats(p->table, n),
                                  .m = gpu_floats(p->slots[0], n),
                                  .v = gpu_floats(p->slots[1], n),

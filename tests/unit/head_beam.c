@@ -132,7 +132,7 @@ static void walk_on(walk *w, const naive_sequence *before) {
     thr_error err;
     hashed_state(w->model, before->hash, state);
     const thr_matrix rows = thr_matrix_f32(state, 1, w->model->n_dims);
-    assert_ok(thr_head_query(w->head, &rows, n_words, NULL, words, NULL, log_probs, &err), &err);
+    assert_ok(thr_head_query(w->head, &rows, n_words, NULL, &(thr_head_answers){words, NULL, log_probs}, &err), &err);
     for (uint32_t i = 0; i < n_words; i++) {
         naive_sequence next = *before;
         next.words[next.n] = words[i];

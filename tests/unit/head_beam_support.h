@@ -132,7 +132,8 @@ static inline void naive_continue(naive_search *s, const uint32_t *never, uint32
     for (size_t i = 0; i < s->n_rows; i++)
         hashed_state(s->model, s->rows[i].hash, states + i * n_dims);
     const thr_matrix rows = thr_matrix_f32(states, s->n_rows, n_dims);
-    assert_ok(thr_head_query(beam->head, &rows, k, &beam->query, words, NULL, log_probs, &err), &err);
+    assert_ok(thr_head_query(beam->head, &rows, k, &beam->query, &(thr_head_answers){words, NULL, log_probs}, &err),
+              &err);
     s->n_next = 0;
     s->next = realloc(s->next, (s->n_rows * k + 1) * sizeof *s->next);
     assert_non_null(s->next);

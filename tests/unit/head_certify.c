@@ -56,8 +56,9 @@ static void check(thr_head *head, const float *states, uint32_t k, const thr_hea
     thr_error err;
     memset(certified, 7, sizeof certified);
     o.certified = certified;
-    assert_ok(thr_head_query(head, &rows, k, NULL, full, NULL, NULL, &err), &err);
-    assert_ok(thr_head_query(head, &rows, k, &o, words, k % 2 == 0 ? logits : NULL, NULL, &err), &err);
+    assert_ok(thr_head_query(head, &rows, k, NULL, &(thr_head_answers){full, NULL, NULL}, &err), &err);
+    assert_ok(thr_head_query(head, &rows, k, &o, &(thr_head_answers){words, k % 2 == 0 ? logits : NULL, NULL}, &err),
+              &err);
     for (size_t i = 0; i < STATES; i++) {
         const bool same = memcmp(words + i * k, full + i * k, k * sizeof *words) == 0;
         assert_true(certified[i] <= 1);
@@ -177,7 +178,7 @@ static void certificates_do_not_depend_on_threads_or_kernels(void **state) {
         o.screen = THR_HEAD_SCREEN_PLANES;
         o.n_shortlist = 60;
         o.certified = certified[i];
-        assert_ok(thr_head_query(head, &rows, 4, &o, words, NULL, NULL, &err), &err);
+        assert_ok(thr_head_query(head, &rows, 4, &o, &(thr_head_answers){words, NULL, NULL}, &err), &err);
         thr_head_free(head);
         thr_context_free(contexts[i]);
     }

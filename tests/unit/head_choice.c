@@ -72,7 +72,7 @@ static answer ask(thr_head *head, const float *states, thr_head_screen screen, t
     o.n_shortlist = screen == THR_HEAD_SCREEN_FULL ? THR_HEAD_AUTO : 40;
     o.used = &a.used;
     o.times = &times;
-    assert_ok(thr_head_query(head, &rows, K, &o, a.words, a.logits, a.log_probs, &err), &err);
+    assert_ok(thr_head_query(head, &rows, K, &o, &(thr_head_answers){a.words, a.logits, a.log_probs}, &err), &err);
     assert_true(times.score > 0 && times.screen >= 0);
     return a;
 }

@@ -24,8 +24,8 @@ static thr_head_loss naive(thr_head *head, thr_head *truth, const thr_matrix *st
     double n_both = 0;
     thr_error err;
     o.n_candidates = n_candidates;
-    assert_ok(thr_head_query(head, states, K, &o, words, NULL, log_probs, &err), &err);
-    assert_ok(thr_head_query(truth, states, K, NULL, wanted, NULL, wanted_log_probs, &err), &err);
+    assert_ok(thr_head_query(head, states, K, &o, &(thr_head_answers){words, NULL, log_probs}, &err), &err);
+    assert_ok(thr_head_query(truth, states, K, NULL, &(thr_head_answers){wanted, NULL, wanted_log_probs}, &err), &err);
     for (int s = 0; s < STATES; s++) {
         double n = 0;
         for (int i = s * K; i < (s + 1) * K; i++)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "context/gpus.h"
+#include "device/gpus.h"
 #include "emulator.h"
 #include "head/head_device.h"
 #include "head_support.h"
@@ -67,7 +67,7 @@ static thr_status try_ask(thr_head *head, const float *states, uint32_t k, const
     const thr_matrix rows = thr_matrix_f32(states, a->n_states, thr_head_get_info(head).n_dims);
     thr_head_query_options o = *options;
     o.n_candidates = a->n_candidates;
-    return thr_head_query(head, &rows, k, &o, a->words, a->logits, a->log_probs, err);
+    return thr_head_query(head, &rows, k, &o, &(thr_head_answers){a->words, a->logits, a->log_probs}, err);
 }
 
 static answer ask(thr_head *head, const float *states, size_t n_states, uint32_t k,
@@ -120,8 +120,8 @@ static void check_case(const head_case *shape, bool ties, int first, int rounds,
         const uint32_t most = n < 12 ? n : 12,
                        k = round == first + rounds - 1 && n < 5000 ? n : 1 + (uint32_t)thr_rng_below(rng, most);
         const size_t n_states = 1 + (size_t)thr_rng_below(rng, STATES);
-        if (heads[1]->device != NULL)
-            thr_head_device_limit(heads[1]->device,
+        if (heads[1]->on_device.copy != NULL)
+            thr_head_device_limit(heads[1]->on_device.copy,
                                   round % 2 == 0 ? (size_t)256 << 20 : (size_t)n * 13 * (size_t)round);
         const uint64_t before = emulator.launches();
         answer a = ask(heads[0], states, n_states, k, &o);
@@ -167,9 +167,9 @@ static void what_is_not_wanted_is_not_needed(void **state) {
         thr_head *head = head_make(contexts[i], &h);
         const thr_matrix rows = thr_matrix_f32(states, STATES, CASES[3].n_dims);
         const thr_matrix none = thr_matrix_f32(states, 0, CASES[3].n_dims);
-        assert_ok(thr_head_query(head, &none, 3, NULL, words[i], NULL, NULL, &err), &err);
-        assert_ok(thr_head_query(head, &rows, 3, NULL, words[i], NULL, NULL, &err), &err);
-        assert_ok(thr_head_query(head, &rows, 3, NULL, words[i], logits[i], NULL, &err), &err);
+        assert_ok(thr_head_query(head, &none, 3, NULL, &(thr_head_answers){words[i], NULL, NULL}, &err), &err);
+        assert_ok(thr_head_query(head, &rows, 3, NULL, &(thr_head_answers){words[i], NULL, NULL}, &err), &err);
+        assert_ok(thr_head_query(head, &rows, 3, NULL, &(thr_head_answers){words[i], logits[i], NULL}, &err), &err);
         thr_head_free(head);
         thr_context_free(contexts[i]);
     }
@@ -201,13 +201,13 @@ static void certificates_are_the_same(void **state) {
         o.screen = THR_HEAD_SCREEN_PLANES;
         o.n_shortlist = 60;
         o.certified = certified[i];
-        assert_ok(thr_head_query(head, &rows, 3, &o, words[i], NULL, NULL, &err), &err);
+        assert_ok(thr_head_query(head, &rows, 3, &o, &(thr_head_answers){words[i], NULL, NULL}, &err), &err);
         o.screen = THR_HEAD_SCREEN_AUTO;
         o.certified = NULL;
         o.used = &used;
-        assert_ok(thr_head_query(head, &rows, 3, &o, words[2], NULL, NULL, &err), &err);
+        assert_ok(thr_head_query(head, &rows, 3, &o, &(thr_head_answers){words[2], NULL, NULL}, &err), &err);
         o.screen = used;
-        assert_ok(thr_head_query(head, &rows, 3, &o, words[i], NULL, NULL, &err), &err);
+        assert_ok(thr_head_query(head, &rows, 3, &o, &(thr_head_answers){words[i], NULL, NULL}, &err), &err);
         assert_memory_equal(words[2], words[i], sizeof words[i]);
         thr_head_free(head);
         thr_context_free(contexts[i]);
@@ -272,7 +272,7 @@ static void memory_is_counted_and_kept(void **state) {
     for (int screen = 0; screen < 4; screen++) {
         o.screen = (thr_head_screen)screen;
         answer a = ask(head, states, STATES, 5, &o);
-        const thr_head_device_size size = thr_head_device_get_size(head->device);
+        const thr_head_device_size size = thr_head_device_get_size(head->on_device.copy);
         const uint64_t n_permutations = (uint64_t)info.n_bands * info.n_hashes * info.n_places;
         assert_int_equal(size.head_bytes,
                          info.weight_bytes + info.hash_bytes + (2 * (uint64_t)info.n_words + n_permutations) * 4);
@@ -388,7 +388,7 @@ static void a_sampled_normaliser_is_the_cpus(void **state) {
         thr_head_query_options o = given_options();
         thr_error err;
         o.normaliser = THR_HEAD_NORMALISER_SAMPLED;
-        head->cpu_seconds = 1e9; /* a GPU is worth it */
+        head->on_device.seconds = 1e9; /* a GPU is worth it */
         answers[i] = answer_make(FEW, 6);
         const thr_status status = try_ask(head, given.states, 6, &o, &answers[i], &err);
         if (i == 2)
@@ -409,7 +409,7 @@ static void auto_takes_a_gpu_once_queries_are_worth_it(void **state) {
         thr_context *context = make_context("auto");
         thr_head *head = head_make(context, &given.drawn);
         const uint64_t before = emulator.launches();
-        thr_gpus_expect_wake_up(context, worth ? -1 : 10);
+        context->gpus->wake_up = worth ? -1 : 10;
         assert_right(head);
         assert_int_equal(emulator.launches() > before, worth);
         assert_int_equal(strncmp(thr_context_device(context), "cuda:0", 6) == 0, worth);
@@ -424,7 +424,7 @@ static void auto_adds_up_what_queries_have_taken(void **state) {
     thr_head *head = head_make(context, &given.drawn);
     const uint64_t before = emulator.launches();
     int n = 0;
-    thr_gpus_expect_wake_up(context, 1e-4);
+    context->gpus->wake_up = 1e-4;
     for (; emulator.launches() == before && n < 1000; n++)
         assert_right(head);
     assert_true(n > 1 && n < 1000);
@@ -447,7 +447,7 @@ static void every_failure_is_told_or_made_up_for(void **state) {
                 const thr_head_query_options o = given_options();
                 thr_error err;
                 char failure[32];
-                thr_gpus_expect_wake_up(context, -1);
+                context->gpus->wake_up = -1;
                 (void)snprintf(failure, sizeof failure, "%s %d", kinds[kind], i);
                 emulator.let_fail(failure);
                 const thr_status status = try_ask(head, given.states, 6, &o, &a, &err);
@@ -473,7 +473,7 @@ static void a_gpu_must_be_there_where_it_is_asked_for(void **state) {
     (void)state;
     thr_context *context = make_context("auto");
     thr_head *head = head_make(context, &given.drawn);
-    thr_gpus_expect_wake_up(context, -1);
+    context->gpus->wake_up = -1;
     emulator.let_fail("no device");
     assert_right(head);
     emulator.let_fail("none");

@@ -7,6 +7,7 @@
 #include "damage.h"
 #include "head_support.h"
 #include "io/safetensors.h"
+#include "seal.h"
 
 static const char PATH[] = "unit-head-file.head";
 static const head_case SMALL = {70, 9, THR_DTYPE_F32, true, true, 4, 2, 4, 2};
@@ -52,7 +53,8 @@ static void use(thr_context *context) {
         o.screen = (thr_head_screen)screen;
         o.n_frequent = 5;
         o.normaliser = THR_HEAD_NORMALISER_EXACT;
-        const thr_status status = thr_head_query(head, &rows, 5, &o, words, logits, log_probs, &err);
+        const thr_status status =
+            thr_head_query(head, &rows, 5, &o, &(thr_head_answers){words, logits, log_probs}, &err);
         if (status != THR_OK && status != THR_EUNSUPPORTED)
             assert_error(status, THR_ERANGE, &err, "verify the head's file");
         for (int i = 0; i < 10 && status == THR_OK; i++)
@@ -92,8 +94,8 @@ static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
             o.n_frequent = 7;
             o.n_shortlist = 6;
             o.threshold = 1;
-            assert_ok(thr_head_query(head, &rows, 4, &o, x, NULL, p, &err), &err);
-            assert_ok(thr_head_query(opened, &rows, 4, &o, y, NULL, q, &err), &err);
+            assert_ok(thr_head_query(head, &rows, 4, &o, &(thr_head_answers){x, NULL, p}, &err), &err);
+            assert_ok(thr_head_query(opened, &rows, 4, &o, &(thr_head_answers){y, NULL, q}, &err), &err);
             assert_memory_equal(x, y, sizeof x);
             assert_memory_equal(p, q, sizeof p);
         }
@@ -128,6 +130,80 @@ static void a_cut_file_is_not_opened(void **state) {
     assert_null(head);
 }
 
+static uint8_t *section_of(uint8_t *bytes, uint32_t kind) {
+    thr_head_header header;
+    thr_section section = {0};
+    memcpy(&header, bytes, sizeof header);
+    for (uint32_t i = 0; i < header.n_sections && section.kind != kind; i++)
+        memcpy(&section, bytes + header.table_offset + i * sizeof section, sizeof section);
+    assert_int_equal(section.kind, kind);
+    return bytes + section.offset;
+}
+
+static void write_sealed(uint8_t *bytes, size_t size) {
+    FILE *file = fopen(PATH, "wb");
+    assert_true(file != NULL && test_seal(bytes, size));
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    (void)fclose(file);
+}
+
+/* With right checksums: weights of a word whose hashes are others', lists without a word, numbers of codes. */
+static void hashes_that_are_not_the_weights_are_found(void **state) {
+    static const char *const says[] = {"word 3 is missing from the hash lists of its weights",
+                                       "the lists do not have every word once a band", "not as many codes as is said",
+                                       "words of a code do not ascend", "word 5 is missing"};
+    for (int wrong = 0; wrong < 5; wrong++) {
+        thr_error err;
+        size_t size;
+        bool opened;
+        save(*state, &SMALL, 4);
+        uint8_t *bytes = test_read_all(PATH, &size);
+        uint32_t *slots = (void *)section_of(bytes, THR_HEAD_SLOTS); /* band, code, first, n each */
+        uint32_t *lists = (void *)section_of(bytes, THR_HEAD_LISTS);
+        while (slots[3] < 2)
+            slots += 4;
+        float *weights = (void *)section_of(bytes, THR_HEAD_WEIGHTS);
+        for (int d = 0; d < 9 && wrong == 0; d++)
+            weights[3 * 9 + d] *= -1;
+        slots[3] -= wrong == 1;
+        if (wrong == 2)
+            section_of(bytes, THR_HEAD_HASHES)[40]++; /* the number of codes */
+        if (wrong == 3)
+            lists[slots[2]] = lists[slots[2] + 1];
+        for (uint32_t i = 0, *word = lists; wrong == 4 && i < 70; i++, word++) /* the first band's */
+            *word = *word == 5 ? 69 : *word == 69 ? 5 : *word;
+        write_sealed(bytes, size);
+        const thr_status status = open_and_verify(*state, &opened, &err);
+        assert_true(opened && status == THR_ECORRUPT);
+        if (strstr(err.text, says[wrong]) == NULL && (wrong != 4 || strstr(err.text, says[3]) == NULL))
+            fail_msg("%d: %s", wrong, err.text);
+        use(*state);
+        free(bytes);
+    }
+}
+
+/* No writer of these formats sets them, and the checksum is right. */
+static void what_is_unknown_is_a_newer_writers(void **state) {
+    static const struct {
+        size_t at;
+        const char *says;
+    } cases[] = {{offsetof(thr_head_header, has),
+                  "flags value 64 is unknown here (file: format 1; this version reads up to format 2)"},
+                 {offsetof(thr_head_header, zero), "the reserved field's value 64 is unknown here"},
+                 {offsetof(thr_head_header, zero_too), "the reserved field's value 64 is unknown here"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bool opened;
+        size_t size;
+        thr_error err;
+        save(*state, &SMALL, 4);
+        uint8_t *bytes = test_read_all(PATH, &size);
+        bytes[cases[i].at] |= 64;
+        write_sealed(bytes, size);
+        assert_error(open_and_verify(*state, &opened, &err), THR_EVERSION, &err, cases[i].says);
+        free(bytes);
+    }
+}
+
 static void a_file_that_changes_is_not_asked(void **state) {
     static const float states[9] = {1};
     const thr_matrix rows = thr_matrix_f32(states, 1, 9);
@@ -136,10 +212,13 @@ static void a_file_that_changes_is_not_asked(void **state) {
     uint32_t word;
     save(*state, &SMALL, 9);
     assert_ok(thr_head_open(*state, PATH, &head, &err), &err);
-    assert_ok(thr_head_query(head, &rows, 1, NULL, &word, NULL, NULL, &err), &err);
+    assert_ok(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){&word, NULL, NULL}, &err), &err);
     assert_int_equal(truncate(PATH, 1024), 0);
-    assert_error(thr_head_query(head, &rows, 1, NULL, &word, NULL, NULL, &err), THR_ECHANGED, &err, PATH);
+    assert_error(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){&word, NULL, NULL}, &err), THR_ECHANGED, &err,
+                 PATH);
     assert_error(thr_head_verify(head, &err), THR_ECHANGED, &err, PATH);
+    assert_int_equal(truncate(PATH, 0), 0);
+    assert_error(thr_head_save(head, "unit-head-copy.head", true, &err), THR_ECHANGED, &err, PATH);
     thr_head_free(head);
 }
 
@@ -273,7 +352,7 @@ static void bytes_have_a_scale_a_word(void **state) {
     assert_true(c->scales[0] == 1 && c->scales[1] == 2 && c->scales[2] == 0 && c->scales[3] == 0x1p-40F / 127);
     thr_head_row(c, head->context->kernels, 1, row);
     assert_true(row[0] == -254 && row[1] == 4 && row[2] == 4);
-    assert_ok(thr_head_query(head, &states, 4, NULL, words, logits, NULL, &err), &err);
+    assert_ok(thr_head_query(head, &states, 4, NULL, &(thr_head_answers){words, logits, NULL}, &err), &err);
     assert_true(words[0] == 0 && logits[0] == 129 && words[1] == 3 && words[2] == 2 && logits[2] == 0);
     assert_true(words[3] == 1 && logits[3] == -246);
     thr_head_free(head);
@@ -312,6 +391,8 @@ int main(void) {
         cmocka_unit_test(an_opened_head_answers_as_the_one_that_was_saved),
         cmocka_unit_test(every_changed_byte_is_found),
         cmocka_unit_test(a_cut_file_is_not_opened),
+        cmocka_unit_test(hashes_that_are_not_the_weights_are_found),
+        cmocka_unit_test(what_is_unknown_is_a_newer_writers),
         cmocka_unit_test(a_file_that_changes_is_not_asked),
         cmocka_unit_test(what_is_there_is_not_written_over),
         cmocka_unit_test(a_file_does_not_depend_on_threads),

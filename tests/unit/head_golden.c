@@ -99,7 +99,7 @@ static void print_answers(thr_context *context, int kind, char *text) {
         options.n_frequent = 5;
         options.n_shortlist = 12;
         options.n_candidates = n_candidates;
-        expect_ok(thr_head_query(head, &rows, K, &options, words, logits, log_probs, &error));
+        expect_ok(thr_head_query(head, &rows, K, &options, &(thr_head_answers){words, logits, log_probs}, &error));
         for (size_t s = 0; s < STATES; s++) {
             at += (size_t)snprintf(text + at, TEXT - at, "%d %zu of %" PRIu32, screen, s, n_candidates[s]);
             for (size_t i = s * K; i < (s + 1) * K; i++)

@@ -34,7 +34,7 @@ static answer ask(thr_head *head, const float *states, uint64_t n_states, uint32
     thr_head_query_options o = *options;
     thr_error err;
     o.n_candidates = a.n_candidates;
-    assert_ok(thr_head_query(head, &rows, k, &o, a.words, a.logits, a.log_probs, &err), &err);
+    assert_ok(thr_head_query(head, &rows, k, &o, &(thr_head_answers){a.words, a.logits, a.log_probs}, &err), &err);
     return a;
 }
 
@@ -192,7 +192,7 @@ static void words_without_a_logit_hide_no_others(void **state) {
             ((float *)bad->memory.weights)[(size_t)w * n_dims + w % n_dims] = NAN;
     thr_head_query_options_init(&o);
     const thr_matrix rows = thr_matrix_f32(states, STATES, n_dims);
-    assert_ok(thr_head_query(bad, &rows, K, &o, words, logits, NULL, &err), &err);
+    assert_ok(thr_head_query(bad, &rows, K, &o, &(thr_head_answers){words, logits, NULL}, &err), &err);
     answer all = ask(good, states, STATES, n, &o);
     for (size_t i = 0; i < STATES; i++)
         for (size_t j = 0, at = 0; j < K; j++, at++) {
@@ -348,7 +348,7 @@ static void words_by_hand(void **state) {
     build.n_bias = 4;
     build.n_bands = 0;
     assert_ok(thr_head_create(*state, &w, &build, &head, &err), &err);
-    assert_ok(thr_head_query(head, &s, 4, NULL, words, logits, log_probs, &err), &err);
+    assert_ok(thr_head_query(head, &s, 4, NULL, &(thr_head_answers){words, logits, log_probs}, &err), &err);
     static const uint32_t order[] = {0, 3, 2, 1};
     static const float wanted[] = {3.5F, 3.5F, 3, 2};
     const double sum = log(2 * exp(3.5) + exp(3) + exp(2));
@@ -364,11 +364,11 @@ static void words_by_hand(void **state) {
     o.n_frequent = 1;
     o.always = always;
     o.n_always = 1;
-    assert_ok(thr_head_query(head, &s, 2, &o, words, NULL, log_probs, &err), &err);
+    assert_ok(thr_head_query(head, &s, 2, &o, &(thr_head_answers){words, NULL, log_probs}, &err), &err);
     assert_true(words[0] == 0 && words[1] == 2);
     assert_true(fabs((double)log_probs[1] - (3 - log(exp(3.5) + exp(3)))) < 1e-6);
     const thr_matrix none = thr_matrix_f32(states, 0, 2);
-    assert_ok(thr_head_query(head, &none, 2, &o, words, NULL, log_probs, &err), &err);
+    assert_ok(thr_head_query(head, &none, 2, &o, &(thr_head_answers){words, NULL, log_probs}, &err), &err);
     thr_head_free(head);
 }
 

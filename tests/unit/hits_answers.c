@@ -135,30 +135,37 @@ static void searches_find_what_one_by_one_finds(void **state) {
 }
 
 static void an_explanation_adds_up_to_the_sum(void **state) {
-    static const uint64_t offsets[] = {0, 6};
-    static const uint32_t features[] = {0, 3, 6, 12, 7, 9};
-    static const float weights[] = {1, 2.7f, -0.3f, 3.1f, 9, 0};
-    const thr_hits_queries queries = {1, offsets, features, weights};
-    uint64_t rng = test_seed() + 5, ids[K];
-    float values[K], shares[6];
+    static const uint64_t offsets[] = {0, 2, 8};
+    static const uint32_t features[] = {12, 0, /* */ 0, 3, 6, 12, 7, 9};
+    static const float weights[] = {5, -4, /* */ 1, 2.7f, -0.3f, 3.1f, 9, 0};
+    const thr_hits_queries queries = {2, offsets, features, weights};
+    uint64_t rng = test_seed() + 5, found[2 * K], *ids = found + K; /* the second one's */
+    float all_values[2 * K], *values = all_values + K, shares[6];
     uint8_t matched[6];
     thr_error err;
     world *w = make_world(*state, THR_HITS_ORDER_FEATURES, true, &rng);
-    assert_ok(thr_hits_search(w->hits, &queries, K, NULL, ids, values, &err), &err);
+    assert_ok(thr_hits_search(w->hits, &queries, K, NULL, found, all_values, &err), &err);
     for (size_t i = 0; i < K; i++) {
         uint64_t row;
         double sum = 0;
         assert_true(thr_hits_row(w->hits, ids[i], &row));
-        assert_ok(thr_hits_explain(w->hits, ids[i], features, weights, 6, shares, matched, &err), &err);
+        assert_ok(thr_hits_explain(w->hits, ids[i], &queries, 1, shares, matched, &err), &err);
         for (size_t f = 0; f < 6; f++) {
-            assert_int_equal(matched[f], has(w, row, features[f]));
+            assert_int_equal(matched[f], has(w, row, features[offsets[1] + f]));
             assert_true(matched[f] != 0 || shares[f] == 0);
             sum += (double)shares[f];
         }
         assert_true((float)sum == values[i]);
     }
-    assert_error(thr_hits_explain(w->hits, 1, features, weights, 6, shares, matched, &err), THR_ENOTFOUND, &err,
+    assert_error(thr_hits_explain(w->hits, 1, &queries, 1, shares, matched, &err), THR_ENOTFOUND, &err,
                  "no item with the id 1");
+    assert_error(thr_hits_explain(w->hits, ids[0], &queries, 2, shares, matched, &err), THR_EINVAL, &err,
+                 "there is no query 2: they are 2, numbered from 0");
+    const thr_hits_queries falling = {1, (const uint64_t[]){3, 1}, features, weights};
+    assert_error(thr_hits_explain(w->hits, ids[0], &falling, 0, shares, matched, &err), THR_EINVAL, &err,
+                 "the features of query 0 end before they begin");
+    assert_error(thr_hits_explain(w->hits, ids[0], &queries, 0, NULL, NULL, &err), THR_EINVAL, &err,
+                 "features and room for shares");
     free_world(w);
 }
 
@@ -260,7 +267,9 @@ static void pairs_build_the_same_file(void **state) {
     thr_hits_build_options_init(&options);
     options.replace = true;
     thr_hits *again = NULL;
-    assert_ok(thr_hits_build_pairs(*state, "unit-hits-pairs.hits", rows, features, n, N, &options, &err), &err);
+    assert_ok(
+        thr_hits_build_pairs(*state, "unit-hits-pairs.hits", &(thr_hits_pairs){rows, features, n, N}, &options, &err),
+        &err);
     assert_ok(thr_hits_open(*state, "unit-hits-pairs.hits", &again, &err), &err);
     const thr_hits_info a = thr_hits_get_info(w->hits), b = thr_hits_get_info(again);
     assert_int_equal(a.n_postings, w->c.n_postings);
@@ -268,8 +277,9 @@ static void pairs_build_the_same_file(void **state) {
     for (uint32_t f = 0; f < KINDS; f++)
         assert_int_equal(thr_hits_feature_items(w->hits, f * HITS_STEP), thr_hits_feature_items(again, f * HITS_STEP));
     rows[3] = N;
-    assert_error(thr_hits_build_pairs(*state, "unit-hits-pairs.hits", rows, features, n, N, &options, &err), THR_EINVAL,
-                 &err, "pair 3 is of row 5000");
+    assert_error(
+        thr_hits_build_pairs(*state, "unit-hits-pairs.hits", &(thr_hits_pairs){rows, features, n, N}, &options, &err),
+        THR_EINVAL, &err, "pair 3 is of row 5000");
     thr_hits_free(again);
     free(rows);
     free(features);

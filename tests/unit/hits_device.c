@@ -6,7 +6,7 @@
 #include "emulator.h"
 #include "hits_support.h"
 
-#include "context/gpus.h"
+#include "device/gpus.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -175,7 +175,7 @@ static void auto_takes_a_gpu_once_searches_are_worth_it(void **state) {
         thr_context *context = make_context("auto");
         thr_hits *hits = open_hits(context);
         const uint64_t before = emulator.launches();
-        thr_gpus_expect_wake_up(context, worth ? -1 : 10);
+        context->gpus->wake_up = worth ? -1 : 10;
         const answer got = found(hits, NULL, false);
         assert_int_equal(emulator.launches() > before, worth);
         assert_int_equal(strncmp(thr_context_device(context), "cuda:0", 6) == 0, worth);
@@ -193,7 +193,7 @@ static void auto_adds_up_what_searches_have_taken(void **state) {
     thr_hits *hits = open_hits(context);
     const uint64_t before = emulator.launches();
     int n = 0;
-    thr_gpus_expect_wake_up(context, 1e-4);
+    context->gpus->wake_up = 1e-4;
     for (; emulator.launches() == before && n < 1000; n++) {
         const answer got = found(hits, NULL, false);
         assert_same(&got, &wanted);
@@ -211,7 +211,7 @@ static void auto_falls_back_to_the_cpu_once_and_says_why(void **state) {
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         thr_context *context = make_context("auto");
         thr_hits *hits = open_hits(context);
-        thr_gpus_expect_wake_up(context, -1);
+        context->gpus->wake_up = -1;
         emulator.let_fail(failures[i]);
         answer got = found(hits, NULL, false);
         emulator.let_fail("none");

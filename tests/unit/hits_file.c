@@ -4,6 +4,7 @@
 #include "hits_support.h"
 
 #include "hits/hits_file.h"
+#include "seal.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -80,7 +81,7 @@ static void use_updated(thr_hits *hits, bool names) {
     options.n_unknown = &n_unknown;
     const thr_hits_queries queries = {.n_queries = 1, .offsets = (const uint64_t[]){0, 2}, .features = features};
     assert_ok(thr_hits_search(updated, &queries, 20, &options, found, NULL, &err), &err);
-    (void)thr_hits_explain(updated, found[0], features, NULL, 2, shares, NULL, &err);
+    (void)thr_hits_explain(updated, found[0], &queries, 0, shares, NULL, &err);
     (void)thr_hits_name(updated, found[0]);
     (void)thr_hits_find(updated, "item77", &id);
     (void)thr_hits_feature_items(updated, 9);
@@ -102,7 +103,7 @@ static void use(thr_context *context) {
     if (thr_hits_open(context, PATH, &hits, &err) != THR_OK)
         return;
     assert_ok(thr_hits_search(hits, &queries, 20, NULL, ids, values, &err), &err);
-    (void)thr_hits_explain(hits, ids[0], features, NULL, 8, shares, NULL, &err);
+    (void)thr_hits_explain(hits, ids[0], &queries, 0, shares, NULL, &err);
     (void)thr_hits_name(hits, ids[0]);
     (void)thr_hits_find(hits, "item77", &id);
     if (thr_hits_target_create(hits, "NOT f3 OR 6 AND f9", &target, &err) == THR_OK)
@@ -134,6 +135,60 @@ static void a_cut_file_is_not_opened(void **state) {
     assert_null(hits);
 }
 
+/* No writer of this format sets the flag, and the checksum is right. */
+static void a_flag_that_is_unknown_is_a_newer_writers(void **state) {
+    bool opened;
+    size_t size;
+    thr_error err;
+    build_small(*state, true);
+    uint8_t *bytes = test_read_all(PATH, &size);
+    bytes[offsetof(thr_hits_header, has) + 1] |= 1 << 7;
+    assert_true(test_seal(bytes, size));
+    FILE *file = fopen(PATH, "wb");
+    assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    assert_error(
+        open_and_verify(*state, &opened, &err), THR_EVERSION, &err,
+        "flags value 32768 is unknown here (file: format 2; this version reads up to format 2): update Thresher");
+    free(bytes);
+}
+
+/* Lists that name an item ten times: its sum leaves 32 bits, which must not be undefined (UBSan sees it). */
+static void sums_of_a_damaged_list_wrap_around(void **state) {
+    static const uint64_t query[] = {0, 1};
+    static const uint32_t feature[] = {7};
+    const thr_hits_queries queries = {.n_queries = 1, .offsets = query, .features = feature};
+    uint64_t offsets[601], ids[5];
+    uint32_t features[600];
+    size_t size;
+    thr_hits_header header;
+    thr_section section = {0};
+    thr_hits *hits = NULL;
+    thr_error err;
+    for (uint32_t i = 0; i <= 600; i++)
+        offsets[i] = i;
+    for (uint32_t i = 0; i < 600; i++)
+        features[i] = i % 60;
+    const thr_item_features items = {.n_items = 600, .offsets = offsets, .features = features};
+    thr_hits_build_options options;
+    thr_hits_build_options_init(&options);
+    options.order = THR_HITS_ORDER_ROWS;
+    (void)unlink(PATH);
+    assert_ok(thr_hits_build(*state, PATH, &items, &options, &err), &err);
+    uint8_t *bytes = test_read_all(PATH, &size);
+    memcpy(&header, bytes, sizeof header);
+    for (uint32_t i = 0; i < header.n_sections && section.kind != THR_HITS_IDS; i++)
+        memcpy(&section, bytes + header.table_offset + i * sizeof section, sizeof section);
+    assert_int_equal(section.size, 600 * sizeof(uint16_t));
+    memset(bytes + section.offset, 0, section.size);
+    FILE *file = fopen(PATH, "wb");
+    assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
+    assert_ok(thr_hits_search(hits, &queries, 5, NULL, ids, NULL, &err), &err);
+    assert_error(thr_hits_verify(hits, &err), THR_ECORRUPT, &err, PATH);
+    thr_hits_free(hits);
+    free(bytes);
+}
+
 static void a_file_that_changes_is_not_searched(void **state) {
     static const uint64_t offsets[] = {0, 1};
     static const uint32_t features[] = {0};
@@ -148,6 +203,31 @@ static void a_file_that_changes_is_not_searched(void **state) {
     assert_error(thr_hits_search(hits, &queries, 1, NULL, ids, NULL, &err), THR_ECHANGED, &err, PATH);
     assert_error(thr_hits_verify(hits, &err), THR_ECHANGED, &err, PATH);
     thr_hits_free(hits);
+}
+
+/* Reading beyond the end of a map would end the process. */
+static void nothing_is_looked_up_in_a_cut_file(void **state) {
+    for (int names = 0; names < 2; names++) {
+        thr_hits *hits = NULL;
+        thr_error err;
+        uint64_t row, id;
+        uint32_t feature;
+        build_small(*state, names != 0);
+        const char *const word = names != 0 ? "f3" : "3", *const name = names != 0 ? "item9" : "9993";
+        assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
+        assert_true(thr_hits_feature(hits, word, &feature) && thr_hits_feature_items(hits, feature) > 0);
+        assert_true(thr_hits_find(hits, name, &id) && thr_hits_row(hits, id, &row));
+        assert_true((thr_hits_word(hits, 0) != NULL) == (names != 0));
+        assert_true((thr_hits_name(hits, id) != NULL) == (names != 0));
+        assert_int_equal(truncate(PATH, 0), 0);
+        assert_false(thr_hits_feature(hits, word, &feature));
+        assert_int_equal(thr_hits_feature_items(hits, 3), 0);
+        assert_false(thr_hits_find(hits, name, &id));
+        assert_false(thr_hits_row(hits, id, &row));
+        assert_null(thr_hits_word(hits, 0));
+        assert_null(thr_hits_name(hits, id));
+        thr_hits_free(hits);
+    }
 }
 
 static void what_is_there_is_not_written_over(void **state) {
@@ -186,8 +266,13 @@ static void a_file_does_not_depend_on_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_changed_byte_is_found),         cmocka_unit_test(a_cut_file_is_not_opened),
-        cmocka_unit_test(a_file_that_changes_is_not_searched), cmocka_unit_test(what_is_there_is_not_written_over),
+        cmocka_unit_test(a_flag_that_is_unknown_is_a_newer_writers),
+        cmocka_unit_test(sums_of_a_damaged_list_wrap_around),
+        cmocka_unit_test(every_changed_byte_is_found),
+        cmocka_unit_test(a_cut_file_is_not_opened),
+        cmocka_unit_test(a_file_that_changes_is_not_searched),
+        cmocka_unit_test(nothing_is_looked_up_in_a_cut_file),
+        cmocka_unit_test(what_is_there_is_not_written_over),
         cmocka_unit_test(a_file_does_not_depend_on_threads),
     };
     return cmocka_run_group_tests(tests, hits_setup, hits_teardown);

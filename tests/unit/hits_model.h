@@ -344,7 +344,9 @@ static inline void check_search(thr_hits *hits, const model *m, how *h) {
 }
 
 static inline void check_explanation(thr_hits *hits, const model *m, const how *h, const item *i) {
+    static const uint64_t offsets[] = {0, KINDS + 1};
     uint32_t features[KINDS + 1];
+    const thr_hits_queries asked = {1, offsets, features, h->weights};
     float shares[KINDS + 1];
     uint8_t matched[KINDS + 1];
     double unit;
@@ -355,8 +357,7 @@ static inline void check_explanation(thr_hits *hits, const model *m, const how *
         else if (f == KINDS || !thr_hits_feature(hits, WORDS[f], &features[f]))
             features[f] = UINT32_MAX;
     assert_int_equal(thr_hit_query_unit(h->features, h->weights, KINDS + 1, &unit, NULL), THR_OK);
-    assert_ok(thr_hits_explain(hits, find_id(hits, m, i->key), features, h->weights, KINDS + 1, shares, matched, &err),
-              &err);
+    assert_ok(thr_hits_explain(hits, find_id(hits, m, i->key), &asked, 0, shares, matched, &err), &err);
     for (uint32_t f = 0; f <= KINDS; f++) {
         assert_int_equal(matched[f], f < KINDS && (i->has >> f & 1) != 0);
         assert_true(shares[f] == (matched[f] != 0 ? (float)(thr_hit_query_weight(h->weights, f, unit) * unit) : 0.0f));

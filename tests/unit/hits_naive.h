@@ -39,6 +39,14 @@ static inline size_t hits_naive_search(thr_context *context, const hits_problem 
     return n;
 }
 
+/* The problem's query on the CPU. */
+static inline thr_status hits_search_problem(thr_hit_search *search, const thr_hit_target *target,
+                                             const hits_problem *p, size_t k, thr_hit_found *found, thr_error *err) {
+    const uint64_t offsets[] = {0, p->n};
+    const thr_hits_queries queries = {1, offsets, p->features, p->weights};
+    return thr_hit_search_run(search, target, &queries, 0, k, found, err);
+}
+
 static inline bool hits_same_bits(float a, float b) {
     return thr_float_bits(a) == thr_float_bits(b);
 }

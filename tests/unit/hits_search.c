@@ -15,22 +15,16 @@ static void check(thr_context *context, const hits_problem *p, const thr_hit_tar
     thr_error err;
     assert_ok(thr_hit_search_create(context, &search, &err), &err);
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
-        uint64_t *rows = test_array(ks[i], sizeof *rows);
-        uint32_t n_unknown = 0;
-        float *values = test_array(ks[i], sizeof *values);
-        size_t n = 0;
-        assert_ok(thr_hit_search_run(search, target, p->features, p->weights, p->n, ks[i], rows, values, &n, &n_unknown,
-                                     &err),
-                  &err);
+        thr_hit_found found = {.n = 0};
+        assert_ok(hits_search_problem(search, target, p, ks[i], &found, &err), &err);
+        const size_t n = found.n;
         assert_int_equal(n, ks[i] < n_all ? ks[i] : n_all);
-        assert_true(n_unknown >= 3);
+        assert_true(found.n_unknown >= 3);
         for (size_t j = 0; j < n; j++)
-            assert_case(rows[j] == all[j].row && hits_same_bits(values[j], all[j].score),
+            assert_case(found.items[j].row == all[j].row && hits_same_bits(found.items[j].score, all[j].score),
                         "seed %llu, k %zu: number %zu is row %llu with %.9g, should be %llu with %.9g", seed(), ks[i],
-                        j, (unsigned long long)rows[j], (double)values[j], (unsigned long long)all[j].row,
-                        (double)all[j].score);
-        free(rows);
-        free(values);
+                        j, (unsigned long long)found.items[j].row, (double)found.items[j].score,
+                        (unsigned long long)all[j].row, (double)all[j].score);
     }
     thr_hit_search_free(search);
     free(all);
@@ -70,23 +64,19 @@ static void a_value_that_is_not_finite_is_told(void **state) {
     thr_hit_target target = {.lists = &p.built.lists, .multipliers = x.multipliers};
     thr_hit_search *search = NULL;
     thr_error err;
-    uint64_t rows[5];
-    uint32_t n_unknown = 0;
-    float values[5];
-    size_t n = 0;
+    thr_hit_found found = {.n = 0};
     x.multipliers[2000] = NAN;
     x.multipliers[1234] = INFINITY;
     x.filter[1234 / 64] |= UINT64_C(1) << 1234 % 64;
     assert_ok(thr_hit_search_create(*state, &search, &err), &err);
     p.weights[0] = 5; /* all items have it */
-    assert_error(thr_hit_search_run(search, &target, p.features, p.weights, p.n, 5, rows, values, &n, &n_unknown, &err),
-                 THR_ERANGE, &err, "the value of row 1234 is not finite");
+    assert_error(hits_search_problem(search, &target, &p, 5, &found, &err), THR_ERANGE, &err,
+                 "the value of row 1234 is not finite");
     target.filter = x.filter;
     x.filter[1234 / 64] &= ~(UINT64_C(1) << 1234 % 64);
     x.filter[2000 / 64] &= ~(UINT64_C(1) << 2000 % 64);
-    assert_ok(thr_hit_search_run(search, &target, p.features, p.weights, p.n, 5, rows, values, &n, &n_unknown, &err),
-              &err);
-    assert_int_equal(n, 5);
+    assert_ok(hits_search_problem(search, &target, &p, 5, &found, &err), &err);
+    assert_int_equal(found.n, 5);
     thr_hit_search_free(search);
     hits_free_numbers(&x);
     hits_free_problem(*state, &p);
@@ -101,16 +91,12 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     const thr_hit_target target = {.lists = &p.built.lists};
     thr_hit_search *search = NULL;
     thr_error err;
-    uint64_t rows[50];
-    uint32_t n_unknown = 0;
-    float values[50];
-    size_t n = 0, calls = 0;
+    thr_hit_found found;
+    size_t calls = 0;
     assert_ok(thr_hit_search_create(context, &search, &err), &err);
     for (int times = 0; times < 4; times++) {
         calls = atomic_load(&memory.calls);
-        assert_ok(
-            thr_hit_search_run(search, &target, p.features, p.weights, p.n, 50, rows, values, &n, &n_unknown, &err),
-            &err);
+        assert_ok(hits_search_problem(search, &target, &p, 50, &found, &err), &err);
         assert_true(times == 0 || atomic_load(&memory.calls) == calls);
     }
     thr_hit_search_free(search);

@@ -74,14 +74,14 @@ static answers start_answers(size_t k) {
 }
 
 /* One query against the naive model's answer, all of it. */
-static void check(thr_hit_store *store, const hits_problem *p, const thr_hit_target *target, uint64_t number, size_t k,
+static void check(thr_hit_store *store, const hits_problem *p, const thr_hit_target *target, size_t k,
                   const thr_candidate *all, size_t n_all, const char *what) {
     const uint64_t offsets[] = {0, p->n};
     const thr_hits_queries queries = {1, offsets, p->features, p->weights};
     answers a = start_answers(k);
     uint64_t failed = 0;
     thr_error err;
-    assert_ok(thr_hit_store_search(store, target, number, &queries, k, TO(&a), &failed, &err), &err);
+    assert_ok(thr_hit_store_search(store, target, &queries, k, TO(&a), &failed, &err), &err);
     assert_true(a.n_answered == 1 && failed == UINT64_MAX && a.n_unknown[0] >= 3);
     assert_int_equal(a.n[0], k < n_all ? k : n_all);
     for (size_t i = 0; i < a.n[0]; i++) {
@@ -115,12 +115,13 @@ static void both_ways_find_what_the_naive_model_finds(void **state) {
                                            .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
                                            .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
                                            .offsets = (kind & 4) != 0 ? x.offsets : NULL,
+                                           .values_number = (kind & 6) == 0 ? 0 : kind,
                                            .filter = (kind & 8) != 0 ? x.filter : NULL};
             const size_t n_all = hits_naive_search(w->context, &p, &target, all);
             for (size_t i = 0; i < (s < 4 ? 4 : 2); i++)
                 for (int way = 0; way < N_WAYS; way++) {
                     thr_hit_store_force(store, WAYS[way]);
-                    check(store, &p, &target, (kind & 6) == 0 ? 0 : kind, ks[i], all, n_all,
+                    check(store, &p, &target, ks[i], all, n_all,
                           way == 0   ? "list by list"
                           : way == 1 ? "tile by tile"
                                      : "the faster way");
@@ -187,7 +188,7 @@ static void check_plain(const world *w, uint64_t n_items, uint32_t (*f)(uint64_t
     const size_t n_all = hits_naive_search(w->context, &p, &target, all);
     for (int way = 0; way < 2; way++) {
         thr_hit_store_force(store, WAYS[way]);
-        check(store, &p, &target, 0, k, all, n_all, "few features");
+        check(store, &p, &target, k, all, n_all, "few features");
     }
     thr_hit_store_free(store);
     free(all);
@@ -230,7 +231,7 @@ static void rows_are_told_for_places(void **state) {
     thr_hit_store *store = make_store(w, &p.built.lists, rows);
     for (int way = 0; way < 2; way++) {
         thr_hit_store_force(store, WAYS[way]);
-        check(store, &p, &target, 0, 250, all, n_all, "rows");
+        check(store, &p, &target, 250, all, n_all, "rows");
     }
     thr_hit_store_free(store);
     free(all);
@@ -273,15 +274,17 @@ static void free_three(const world *w, three *t) {
 static size_t on_cpu(const world *w, const three *t, const thr_hit_target *target, uint64_t q, size_t k, uint64_t *rows,
                      float *values, uint32_t *n_unknown) {
     thr_hit_search *search = NULL;
-    const uint64_t at = t->offsets[q];
-    size_t n = 0;
+    thr_hit_found found = {.n = 0};
     thr_error err;
     assert_ok(thr_hit_search_create(w->context, &search, &err), &err);
-    assert_ok(thr_hit_search_run(search, target, t->features + at, t->weights + at, (size_t)(t->offsets[q + 1] - at), k,
-                                 rows, values, &n, n_unknown, &err),
-              &err);
+    assert_ok(thr_hit_search_run(search, target, &t->queries, q, k, &found, &err), &err);
+    for (size_t i = 0; i < found.n; i++) {
+        rows[i] = found.items[i].row;
+        values[i] = found.items[i].score;
+    }
+    *n_unknown = found.n_unknown;
     thr_hit_search_free(search);
-    return n;
+    return found.n;
 }
 
 static void queries_of_a_batch_are_answered_each_for_itself(void **state) {
@@ -296,7 +299,7 @@ static void queries_of_a_batch_are_answered_each_for_itself(void **state) {
         uint64_t failed = 0;
         thr_error err;
         thr_hit_store_force(store, WAYS[way]);
-        assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, K, TO(&a), &failed, &err), &err);
+        assert_ok(thr_hit_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), &err);
         assert_int_equal(a.n_answered, 3);
         for (uint64_t q = 0; q < 3; q++) {
             uint64_t rows[K];
@@ -326,18 +329,20 @@ static void an_error_names_its_query_and_those_before_are_answered(void **state)
         answers a = start_answers(K);
         thr_hit_store_force(store, WAYS[way]);
         t->weights[t->offsets[2] + 1] = NAN;
-        assert_error(thr_hit_store_search(store, &target, 0, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
+        assert_error(thr_hit_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
                      "feature 6 of a query weighs nan");
         assert_true(failed == 2 && a.n_answered == 2);
         t->weights[t->offsets[2] + 1] = 1;
         x.multipliers[2000] = INFINITY;
         x.multipliers[1234] = NAN;
         target.multipliers = x.multipliers;
+        target.values_number = 1 + (uint64_t)way;
         a.n_answered = 0;
-        assert_error(thr_hit_store_search(store, &target, 1 + (uint64_t)way, &t->queries, K, TO(&a), &failed, &err),
-                     THR_ERANGE, &err, "the value of row 1234 is not finite");
+        assert_error(thr_hit_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
+                     "the value of row 1234 is not finite");
         assert_true(failed == 0 && a.n_answered == 0);
         target.multipliers = NULL;
+        target.values_number = 0;
         free(a.best);
     }
     thr_hit_store_free(store);
@@ -354,11 +359,11 @@ static void a_filter_that_lets_nothing_through_finds_nothing(void **state) {
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
     answers a = start_answers(3);
     thr_error err;
-    assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 3, TO(&a), &failed, &err), &err);
+    assert_ok(thr_hit_store_search(store, &target, &t->queries, 3, TO(&a), &failed, &err), &err);
     assert_true(a.n_answered == 3 && a.n[0] == 0 && a.n[1] == 0 && a.n[2] == 0 && a.n_unknown[0] >= 3);
     filter[2999 / 64] |= UINT64_C(1) << 2999 % 64;
     a.n_answered = 0;
-    assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 3, TO(&a), &failed, &err), &err);
+    assert_ok(thr_hit_store_search(store, &target, &t->queries, 3, TO(&a), &failed, &err), &err);
     assert_true(a.n[0] == 1 && a.best[0].row == 2999 && a.n[2] == 1);
     thr_hit_store_free(store);
     free(a.best);
@@ -390,7 +395,7 @@ static void lists_in_no_order_stay_within_their_sums(void **state) {
         answers a = start_answers(10);
         thr_error err;
         thr_hit_store_force(store, WAYS[way]);
-        assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 10, TO(&a), &failed, &err), &err);
+        assert_ok(thr_hit_store_search(store, &target, &t->queries, 10, TO(&a), &failed, &err), &err);
         assert_true(a.n_answered == 3 && a.n[0] == 10 && a.n[2] == 10);
         free(a.best);
     }
@@ -406,8 +411,11 @@ static void every_failure_of_the_device_is_told_and_forgotten(void **state) {
     uint64_t rng = test_seed() + 10;
     three *t = make_three(w, 3000, &rng);
     hits_numbers x = hits_draw_numbers(3000, &rng);
-    const thr_hit_target target = {
-        .lists = &t->p.built.lists, .multipliers = x.multipliers, .offsets = x.offsets, .filter = x.filter};
+    const thr_hit_target target = {.lists = &t->p.built.lists,
+                                   .multipliers = x.multipliers,
+                                   .offsets = x.offsets,
+                                   .values_number = 1,
+                                   .filter = x.filter};
     thr_error err;
     for (int kind = 0; kind < 3; kind++) {
         unsigned n_failed = 0;
@@ -422,7 +430,7 @@ static void every_failure_of_the_device_is_told_and_forgotten(void **state) {
             status = thr_hit_store_create(w->context, w->devices, &t->p.built.lists, NULL, &store, &err);
             if (status == THR_OK) {
                 thr_hit_store_force(store, WAYS[number % 2]);
-                status = thr_hit_store_search(store, &target, 1, &t->queries, 20, TO(&a), &failed, &err);
+                status = thr_hit_store_search(store, &target, &t->queries, 20, TO(&a), &failed, &err);
             }
             if (status != THR_OK) {
                 assert_int_equal(status, kind == 0 ? THR_ENOMEM : THR_EDEVICE);
@@ -432,7 +440,7 @@ static void every_failure_of_the_device_is_told_and_forgotten(void **state) {
             emulator.let_fail("none");
             if (status == THR_ENOMEM && store != NULL) { /* a device that lacked memory goes on */
                 a.n_answered = 0;
-                assert_ok(thr_hit_store_search(store, &target, 1, &t->queries, 20, TO(&a), &failed, &err), &err);
+                assert_ok(thr_hit_store_search(store, &target, &t->queries, 20, TO(&a), &failed, &err), &err);
                 assert_int_equal(a.n_answered, 3);
             }
             thr_hit_store_free(store);
@@ -460,7 +468,7 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
         thr_hit_store_force(store, WAYS[way]);
         for (int times = 0; times < 3; times++) {
             answers a = start_answers(40);
-            assert_ok(thr_hit_store_search(store, &target, 0, &t->queries, 40, TO(&a), &failed, &err), &err);
+            assert_ok(thr_hit_store_search(store, &target, &t->queries, 40, TO(&a), &failed, &err), &err);
             assert_true(times == 0 || (atomic_load(&memory.calls) == calls && emulator.allocated() == device &&
                                        emulator.pinned() == pinned));
             calls = atomic_load(&memory.calls);

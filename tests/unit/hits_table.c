@@ -57,6 +57,27 @@ static void words_and_names_are_kept(void **state) {
     thr_hits_free(hits);
 }
 
+static void words_of_a_target_that_no_item_has_are_told(void **state) {
+    thr_hits *hits = built(*state, "chair\tkind=chair colour=red\ntable\tkind=table\n");
+    thr_hits_target *target = NULL;
+    thr_error err;
+    const char *expression = "kind=chair OR NOT (kind=chiar AND\"in two\")OR price<10 AND colour=red OR kind=chiar";
+    static const char *const unknown[] = {"kind=chiar", "in two", "price<10", "kind=chiar"};
+    assert_ok(thr_hits_target_create(hits, expression, &target, &err), &err);
+    assert_int_equal(thr_hits_target_count(target), 2);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(thr_hits_target_unknown(target, i), unknown[i]);
+    assert_null(thr_hits_target_unknown(target, 4));
+    assert_null(thr_hits_target_unknown(target, SIZE_MAX));
+    thr_hits_target_free(target);
+    assert_ok(thr_hits_target_create(hits, "kind=chair OR colour=red", &target, &err), &err);
+    assert_null(thr_hits_target_unknown(target, 0));
+    thr_hits_target_free(target);
+    assert_error(thr_hits_target_create(hits, "price < 10", &target, &err), THR_EINVAL, &err,
+                 "character 7: a target does not compare values");
+    thr_hits_free(hits);
+}
+
 static void numbers_are_taken_as_they_are(void **state) {
     thr_hits *hits = built(*state, "900\t5 3\n18446744073709551614\t268435455\n7\t3 5 5\n");
     const thr_hits_info info = thr_hits_get_info(hits);
@@ -115,6 +136,7 @@ static void every_failing_allocation_is_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_and_names_are_kept),
+        cmocka_unit_test(words_of_a_target_that_no_item_has_are_told),
         cmocka_unit_test(numbers_are_taken_as_they_are),
         cmocka_unit_test(a_wrong_line_is_told),
         cmocka_unit_test(every_failing_allocation_is_told),

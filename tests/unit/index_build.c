@@ -76,7 +76,8 @@ static void an_index_is_replaced_only_when_told_so(void **state) {
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     make_index(*state, 1);
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_EEXIST);
-    assert_string_equal(error.text, "index-build: holds an index of 300 items: add --force to replace it");
+    assert_string_equal(error.text,
+                        "index-build: holds an index of 300 items: replace it, or choose another directory");
     expect_index(*state, 1);
     options.replace = true;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
@@ -131,6 +132,11 @@ static void other_things_in_the_directory_are_respected(void **state) {
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error), THR_EEXIST);
     assert_non_null(strstr(error.text, "diary.txt"));
     assert_int_equal(count_files(DIR_A, "", NULL), 1);
+    remove_dir(DIR_A);
+    assert_int_equal(mkdir(DIR_A, 0777), 0);
+    write_text("index-build/.diary.0123456789abcdef.tmp", "dear");
+    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error), THR_EEXIST);
+    assert_non_null(strstr(error.text, ".diary"));
     write_text("index-build.file", "");
     expect_status(build_rows(*state, "index-build.file", rows, N, DIMS, NULL, &error), THR_EEXIST);
     (void)unlink("index-build.file");
@@ -144,9 +150,11 @@ static void leftovers_of_a_killed_build_are_swept_away(void **state) {
     write_text("index-build/000000-0000abcd.seg", "old");
     write_text("index-build/000001-0000abcd.seg.tmp", "old");
     write_text("index-build/MANIFEST.tmp", "old");
+    write_text("index-build/.000001-0000abcd.seg.0123456789abcdef.tmp", "old");
+    write_text("index-build/.MANIFEST.0123456789abcdef.tmp", "old");
     rows[DIMS * 200] = NAN; /* a build that fails sweeps nothing but its own */
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error), THR_ERANGE);
-    assert_int_equal(count_files(DIR_A, "", NULL), 3);
+    assert_int_equal(count_files(DIR_A, "", NULL), 5);
     rows[DIMS * 200] = 0;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error));
     assert_int_equal(count_files(DIR_A, "", NULL), 2);
@@ -208,7 +216,7 @@ static void float16_that_would_lose_a_whole_row_is_refused(void **state) {
         rows[7 * DIMS + d] = 1e-9f;
     remove_dir(DIR_A);
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_ERANGE);
-    assert_non_null(strstr(error.text, "row 7: all values are too small for float16: add --keep f32"));
+    assert_non_null(strstr(error.text, "row 7: all values are too small for float16: keep float32"));
     free(rows);
 }
 

@@ -2,7 +2,6 @@
 /* Every byte of an index changed, cut or missing: an error that names the file, never a crash or a wrong answer. */
 #include "index_support.h"
 
-#include "base/checksum.h"
 #include "index/segment_file.h"
 
 #include <fcntl.h>
@@ -151,31 +150,9 @@ static void every_changed_or_missing_byte_of_the_manifest_is_found(void **state)
 }
 
 /* Write a segment and a manifest whose checksums all fit, so that only the contents are wrong. */
-static void reseal(small *s, uint32_t kind) {
-    thr_segment_header header;
-    thr_section table[THR_SECTION_LAST];
-    memcpy(&header, s->bytes, sizeof header);
-    memcpy(table, s->bytes + header.table_offset, header.n_sections * sizeof *table);
-    for (uint32_t i = 0; i < header.n_sections; i++)
-        if (table[i].kind == kind)
-            table[i].checksum = thr_checksum_of(s->bytes + table[i].offset, table[i].size);
-    memcpy(s->bytes + header.table_offset, table, header.n_sections * sizeof *table);
-    uint8_t joined[sizeof header + sizeof table];
-    memcpy(joined, &header, 56);
-    memcpy(joined + 56, table, header.n_sections * sizeof *table);
-    header.checksum = thr_checksum_of(joined, 56 + header.n_sections * sizeof *table);
-    memcpy(s->bytes, &header, sizeof header);
+static void reseal(const small *s) {
     write_bytes(s->segment, s->bytes, s->size);
-
-    thr_manifest manifest;
-    char *text;
-    size_t size;
-    expect_ok(thr_manifest_read(s->context, s->manifest, &manifest, NULL, NULL, &error));
-    manifest.segments[0].header_checksum = header.checksum;
-    expect_ok(thr_manifest_print(s->context, &manifest, &text, &size, &error));
-    write_bytes(s->manifest, text, size);
-    thr_release(s->context, text);
-    thr_manifest_free(s->context, &manifest);
+    reseal_index(s->context, DIR_A);
 }
 
 static uint8_t *section_of(small *s, uint32_t kind, uint64_t *size) {
@@ -216,10 +193,10 @@ static void contents_that_are_wrong_in_spite_of_their_checksums_are_harmless(voi
         uint32_t kind, bits;
         bool zeros_are_sound; /* as far as verify looks */
     } cases[] = {
-        {THR_SECTION_CODES, 2, false},        {THR_SECTION_IDS, 2, false},   {THR_SECTION_ID_ORDER, 2, false},
-        {THR_SECTION_INVERSE_NORMS, 2, true}, {THR_SECTION_NAMES, 2, false}, {THR_SECTION_BLOCK_NORMS, 2, false},
-        {THR_SECTION_CODES, 3, true},         {THR_SECTION_LEADS, 3, true},  {THR_SECTION_RECORDS, 3, true},
-        {THR_SECTION_LEADS, 6, true},         {THR_SECTION_RECORDS, 6, true}};
+        {THR_SECTION_CODES, 2, false},         {THR_SECTION_IDS, 2, false},   {THR_SECTION_ID_ORDER, 2, false},
+        {THR_SECTION_INVERSE_NORMS, 2, false}, {THR_SECTION_NAMES, 2, false}, {THR_SECTION_BLOCK_NORMS, 2, false},
+        {THR_SECTION_CODES, 3, false},         {THR_SECTION_LEADS, 3, true},  {THR_SECTION_RECORDS, 3, true},
+        {THR_SECTION_LEADS, 6, true},          {THR_SECTION_RECORDS, 6, true}};
     bool opened;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         const bool names = cases[k].kind == THR_SECTION_NAMES;
@@ -228,7 +205,7 @@ static void contents_that_are_wrong_in_spite_of_their_checksums_are_harmless(voi
         uint8_t *bytes = section_of(&s, cases[k].kind, &size);
         for (int value = 0; value < 256; value += 85) {
             memset(bytes, value, size);
-            reseal(&s, cases[k].kind);
+            reseal(&s);
             expect_status(open_and_verify(s.context, &opened),
                           value == 0 && cases[k].zeros_are_sound ? THR_OK : THR_ECORRUPT);
             use_everything(s.context);
@@ -237,13 +214,25 @@ static void contents_that_are_wrong_in_spite_of_their_checksums_are_harmless(voi
         for (int round = 0; round < 50; round++) {
             for (uint64_t i = 0; i < size; i++)
                 bytes[i] = (uint8_t)(thr_rng_below(&seed, 8) == 0 ? thr_rng_next(&seed) : 0);
-            reseal(&s, cases[k].kind);
+            reseal(&s);
             (void)open_and_verify(s.context, &opened);
             assert_true(opened);
             use_everything(s.context);
         }
         free(s.bytes);
     }
+}
+
+static void a_segment_with_a_number_that_is_unknown_is_a_newer_writers(void **state) {
+    small s = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, false);
+    bool opened;
+    s.bytes[offsetof(thr_segment_header, reserved)] = 5;
+    reseal(&s);
+    expect_status(open_and_verify(s.context, &opened), THR_EVERSION);
+    assert_non_null(
+        strstr(error.text,
+               "the reserved field's value 5 is unknown here (file: format 2; this version reads up to format 2)"));
+    free(s.bytes);
 }
 
 /* As a builder with a mistake would write them. */
@@ -260,7 +249,7 @@ static void norms_that_are_not_those_of_the_codes_are_found(void **state) {
             memcpy(wrong, norms, sizeof wrong);
             wrong[block] += (uint32_t)by;
             memcpy(bytes, wrong, sizeof wrong);
-            reseal(&s, THR_SECTION_BLOCK_NORMS);
+            reseal(&s);
             expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
             char text[64];
             (void)snprintf(text, sizeof text, "that of block %d is %u, its codes say %u", block, wrong[block],
@@ -269,7 +258,7 @@ static void norms_that_are_not_those_of_the_codes_are_found(void **state) {
             use_everything(s.context);
         }
     memcpy(bytes, norms, sizeof norms);
-    reseal(&s, THR_SECTION_BLOCK_NORMS);
+    reseal(&s);
     expect_ok(open_and_verify(s.context, &opened));
     free(s.bytes);
 }
@@ -298,13 +287,13 @@ static void a_bit_in_the_padding_is_found(void **state) {
         uint8_t *byte = section_of(&s, places[i].kind, &size) + places[i].at;
         assert_true(places[i].at < size);
         *byte ^= places[i].bit;
-        reseal(&s, places[i].kind);
+        reseal(&s);
         expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
         assert_true(opened);
         if (strstr(error.text, places[i].says) == NULL)
             fail_msg("place %zu: '%s' does not say '%s'", i, error.text, places[i].says);
         *byte ^= places[i].bit;
-        reseal(&s, places[i].kind);
+        reseal(&s);
         expect_ok(open_and_verify(s.context, &opened));
     }
     free(s.bytes);
@@ -324,13 +313,13 @@ static void a_centre_that_is_no_vector_is_refused(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         for (size_t d = 0; d < DIMS; d++)
             memcpy(bytes + d * sizeof(float), &bad[i], sizeof(float));
-        reseal(&s, THR_SECTION_CENTRE);
+        reseal(&s);
         expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
         assert_false(opened);
         assert_non_null(strstr(error.text, "centre"));
     }
     memcpy(bytes, good, size);
-    reseal(&s, THR_SECTION_CENTRE);
+    reseal(&s);
     expect_ok(open_and_verify(s.context, &opened));
     free(s.bytes);
 }
@@ -409,6 +398,7 @@ int main(void) {
         cmocka_unit_test(a_segment_cut_anywhere_is_not_opened),
         cmocka_unit_test(every_changed_or_missing_byte_of_the_manifest_is_found),
         cmocka_unit_test(contents_that_are_wrong_in_spite_of_their_checksums_are_harmless),
+        cmocka_unit_test(a_segment_with_a_number_that_is_unknown_is_a_newer_writers),
         cmocka_unit_test(norms_that_are_not_those_of_the_codes_are_found),
         cmocka_unit_test(a_bit_in_the_padding_is_found),
         cmocka_unit_test(a_centre_that_is_no_vector_is_refused),

@@ -6,7 +6,7 @@
 #include "emulator.h"
 #include "index_support.h"
 
-#include "context/gpus.h"
+#include "device/gpus.h"
 
 #include <pthread.h>
 
@@ -135,7 +135,7 @@ static void a_gpu_that_is_not_there_is_refused_with_the_reason(void **state) {
 static thr_index *open_auto(thr_context **context) {
     thr_index *index = NULL;
     expect_ok(try_context("auto", context));
-    thr_gpus_expect_wake_up(*context, -1);
+    (*context)->gpus->wake_up = -1;
     expect_ok(thr_index_open(*context, PLACE, &index, &error));
     return index;
 }
@@ -147,7 +147,7 @@ static void auto_takes_gpus_for_searches_that_are_worth_it(void **state) {
         thr_context *context = NULL;
         thr_index *index = open_auto(&context);
         answer got;
-        thr_gpus_expect_wake_up(context, worth ? -1 : 10);
+        context->gpus->wake_up = worth ? -1 : 10;
         const uint64_t before = emulator.launches();
         expect_ok(search(index, &got));
         assert_int_equal(emulator.launches() > before, worth);
@@ -156,6 +156,53 @@ static void auto_takes_gpus_for_searches_that_are_worth_it(void **state) {
         thr_index_free(index);
         thr_context_free(context);
     }
+}
+
+/* Each of them is worth nothing, all together are. */
+static void auto_adds_up_what_searches_have_taken(void **state) {
+    (void)state;
+    const answer wanted = on_cpu();
+    thr_context *context = NULL;
+    thr_index *index = open_auto(&context);
+    answer got;
+    int n = 0;
+    context->gpus->wake_up = 1e-4;
+    const uint64_t before = emulator.launches();
+    for (; emulator.launches() == before && n < 1000; n++) {
+        expect_ok(search(index, &got));
+        expect_same(&got, &wanted);
+    }
+    assert_true(n > 1 && n < 1000);
+    thr_index_free(index);
+    thr_context_free(context);
+}
+
+static void an_index_that_fails_leaves_others_their_gpu(void **state) {
+    (void)state;
+    const answer wanted = on_cpu();
+    thr_context *context = NULL;
+    thr_index *failing = open_auto(&context), *index = NULL;
+    answer got;
+    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    emulator.let_fail("alloc 2");
+    expect_ok(search(failing, &got));
+    emulator.let_fail("none");
+    expect_same(&got, &wanted);
+    assert_int_equal(strncmp(thr_context_device(context), "cpu; index-device/: cuda:0: ", 28), 0);
+    for (int i = 0; i < 2; i++) {
+        const uint64_t before = emulator.launches();
+        expect_ok(search(index, &got));
+        assert_true(emulator.launches() > before);
+        expect_same(&got, &wanted);
+    }
+    assert_int_equal(strncmp(thr_context_device(context), "cuda:0 (", 8), 0);
+    assert_non_null(strstr(thr_context_device(context), "; index-device/: cuda:0: "));
+    const uint64_t before = emulator.launches();
+    expect_ok(search(failing, &got));
+    assert_int_equal(emulator.launches(), before);
+    thr_index_free(failing);
+    thr_index_free(index);
+    thr_context_free(context);
 }
 
 static void auto_falls_back_to_the_cpu_once_and_says_why(void **state) {
@@ -278,6 +325,8 @@ int main(void) {
         cmocka_unit_test(one_gpu_or_several_answer_as_the_cpu),
         cmocka_unit_test(a_gpu_that_is_not_there_is_refused_with_the_reason),
         cmocka_unit_test(auto_takes_gpus_for_searches_that_are_worth_it),
+        cmocka_unit_test(auto_adds_up_what_searches_have_taken),
+        cmocka_unit_test(an_index_that_fails_leaves_others_their_gpu),
         cmocka_unit_test(auto_falls_back_to_the_cpu_once_and_says_why),
         cmocka_unit_test(cuda_fails_where_the_gpu_does_and_goes_on_where_it_can),
         cmocka_unit_test(searches_from_several_threads_take_turns),

@@ -6,6 +6,7 @@
 #include "index_hits_support.h"
 
 #include "kernel/kernel.h"
+#include "hits/hits_impl.h"
 #include "index/index_impl.h"
 #include "base/memory.h"
 
@@ -237,14 +238,16 @@ static void a_target_lets_through_what_has_its_features(void **state) {
         thr_hits_target *target = NULL;
         float shares[2];
         uint8_t matched[2];
+        static const uint64_t ends[] = {0, 2};
         static const uint32_t asked_for[] = {2, 4};
+        const thr_hits_queries both = {1, ends, asked_for, NULL};
         expect_ok(thr_hits_target_create(thr_index_hits(f.index), "2 AND NOT 4", &target, &error));
         f.options.target = target;
         if (with == 0)
             f.options.features = NULL;
         expect_ok(search(&f, ids));
         for (size_t i = 0; i < N_QUERIES * K; i++) {
-            expect_ok(thr_hits_explain(thr_index_hits(f.index), ids[i], asked_for, NULL, 2, shares, matched, &error));
+            expect_ok(thr_hits_explain(thr_index_hits(f.index), ids[i], &both, 0, shares, matched, &error));
             assert_true(matched[0] == 1 && matched[1] == 0);
         }
         thr_hits_target_free(target);
@@ -365,6 +368,9 @@ static void a_table_gives_names_and_values_go_with_it(void **state) {
     how.features = &queries;
     expect_ok(thr_index_search(index, &matrix, 3, &how, ids, values, &error));
     assert_true(ids[0] == 2 && values[0] == 39 && ids[1] == 0 && values[1] == 10 && ids[2] == 1 && values[2] == 0);
+    assert_int_equal(truncate(thr_index_hits(index)->path, 0), 0);
+    assert_false(thr_hits_feature(thr_index_hits(index), "red", &red));
+    expect_status(thr_index_search(index, &matrix, 3, &how, ids, values, &error), THR_ECHANGED);
     thr_index_free(index);
     free(rows);
     thr_context_free(context);

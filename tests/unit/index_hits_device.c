@@ -7,7 +7,7 @@
 #include "emulator.h"
 #include "index_hits_support.h"
 
-#include "context/gpus.h"
+#include "device/gpus.h"
 #include "index/index_impl.h"
 
 static thr_error error;
@@ -234,7 +234,7 @@ static bool fails(pair *p, const char *what, bool is_auto, const answer *wanted)
     if (status != THR_OK)
         expect_ok(search(p, 1, screened(), &got));
     expect_same(&got, wanted);
-    return is_auto ? strncmp(thr_context_device(p->contexts[1]), "cpu", 3) == 0 : status != THR_OK;
+    return is_auto ? strstr(thr_context_device(p->contexts[1]), "; ") != NULL : status != THR_OK;
 }
 
 /* "cuda" tells a failure, "auto" has the CPU answer; a search after it is right either way. */
@@ -253,11 +253,36 @@ static void every_failure_of_a_gpu_is_told_or_made_good(void **state) {
             (void)snprintf(what, sizeof what, "%s %d", steps[i % 3], at);
             close_one(&p, 1);
             open_on(&p, 1, is_auto ? "auto" : "cuda", NULL);
-            thr_gpus_expect_wake_up(p.contexts[1], -1);
+            p.contexts[1]->gpus->wake_up = -1;
             failed = fails(&p, what, is_auto, &wanted);
             assert_true(at < 200 && (failed || at > 3));
         }
     }
+    tear_down(&p);
+}
+
+/* Codes by themselves and lists by themselves go on where both together have failed. */
+static void codes_and_lists_keep_their_gpu_where_both_together_fail(void **state) {
+    pair p;
+    answer wanted;
+    uint64_t ids[N_QUERIES * K];
+    (void)state;
+    set_up_on(&p, "auto", 300, 9, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
+    p.contexts[1]->gpus->wake_up = -1;
+    const thr_matrix queries = thr_matrix_f32(p.queries, N_QUERIES, p.n_dims);
+    expect_ok(search(&p, 0, screened(), &wanted));
+    const uint64_t none = emulator.launches();
+    assert_true(fails(&p, "launch 5", true, &wanted));
+    const uint64_t failed = emulator.launches();
+    assert_true(failed > none);
+    assert_true(fails(&p, "none", true, &wanted)); /* it stays with the CPU */
+    assert_int_equal(emulator.launches(), failed);
+    const thr_search_options options = screened();
+    expect_ok(thr_index_search(p.indexes[1], &queries, K, &options, ids, NULL, &error));
+    const uint64_t codes = emulator.launches();
+    assert_true(codes > failed);
+    expect_ok(thr_hits_search(thr_index_hits(p.indexes[1]), &p.a.queries, K, NULL, ids, NULL, &error));
+    assert_true(emulator.launches() > codes);
     tear_down(&p);
 }
 
@@ -290,6 +315,7 @@ int main(void) {
         cmocka_unit_test(a_target_alone_and_one_with_features_are_obeyed),
         cmocka_unit_test(values_that_are_not_finite_are_left_to_the_cpu),
         cmocka_unit_test(every_failure_of_a_gpu_is_told_or_made_good),
+        cmocka_unit_test(codes_and_lists_keep_their_gpu_where_both_together_fail),
         cmocka_unit_test(a_second_search_asks_for_no_memory),
     };
     if (!test_emulator_take(&emulator, 2))

@@ -48,6 +48,7 @@ static void check_ids(thr_context *context, const uint64_t *ids) {
     expect_status(thr_index_find(index, "word", &found, &error), THR_ENOTFOUND);
     expect_status(thr_index_find(index, "", &found, &error), THR_ENOTFOUND);
     expect_status(thr_index_find(index, "99999999999999999999999", &found, &error), THR_ENOTFOUND);
+    assert_null(strstr(error.text, "MANIFEST"));
     thr_index_free(index);
     free(answer);
     free(rows);
@@ -132,6 +133,14 @@ static void names_are_found_and_given_back(void **state) {
     }
     assert_null(thr_index_name(index, N));
     assert_null(thr_index_name(index, THR_NO_ID));
+    const char *names[N + 1];
+    expect_ok(thr_index_row_names(index, 2, N - 1, names, &error));
+    for (uint64_t i = 2; i < N; i++)
+        assert_ptr_equal(names[i - 2], thr_index_name(index, i));
+    assert_null(names[N - 2]);
+    expect_ok(thr_index_row_names(index, UINT64_MAX, 2, names, &error));
+    assert_true(names[0] == NULL && names[1] == NULL);
+    expect_status(thr_index_row_names(NULL, 0, 1, names, &error), THR_EINVAL);
     expect_status(thr_index_find(index, "w", &id, &error), THR_ENOTFOUND);
     expect_status(thr_index_find(index, "17", &id, &error), THR_ENOTFOUND);
     thr_index_free(index);

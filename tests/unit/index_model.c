@@ -263,7 +263,7 @@ static void what_the_model_did_not_make_is_refused(void **state) {
     float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
     items[777 * MODEL_DIMS + 3] = 0.25f;
     expect_status(build_rows(*state, DIR_M, items, N, MODEL_DIMS, &options, &error), THR_EMISMATCH);
-    assert_non_null(strstr(error.text, "memory: row 777, dimension 3 is 0.25"));
+    assert_non_null(strstr(error.text, "vectors: row 777, dimension 3 is 0.25"));
     expect_status(build_rows(*state, DIR_M, items, N, MODEL_DIMS - 1, &options, &error), THR_EDIM);
     assert_non_null(strstr(error.text, MODEL));
     options.metric = THR_METRIC_IP;

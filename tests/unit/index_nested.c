@@ -199,9 +199,9 @@ static void sections_are_those_of_nested_codes(void **state) {
         thr_index *index = build(*state, rows, DIMS, &options);
         for (uint32_t s = 0; s < index->n_segments; s++) {
             const thr_segment_view *view = &index->mapped[s].view;
-            assert_int_equal(view->n_sections, n);
+            assert_int_equal(view->file.n_sections, n);
             for (size_t i = 0; i < n; i++)
-                assert_int_equal(view->sections[i].kind, wanted[i]);
+                assert_int_equal(view->file.sections[i].kind, wanted[i]);
         }
         thr_index_free(index);
     }

@@ -22,6 +22,8 @@
 #include <thresher/thresher.h>
 
 #include "base/rng.h"
+#include "index/manifest.h"
+#include "seal.h"
 
 #ifndef THR_SOURCE_DIR
 #define THR_SOURCE_DIR "."
@@ -94,7 +96,7 @@ static inline void remove_dir(const char *dir) {
     if (stream == NULL)
         return;
     for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
-        if (entry->d_name[0] != '.') {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             join_path(path, dir, entry->d_name);
             (void)unlink(path);
         }
@@ -110,7 +112,8 @@ static inline size_t count_files(const char *dir, const char *ending, char *name
         return 0;
     for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
         size_t length = strlen(entry->d_name), tail = strlen(ending);
-        if (entry->d_name[0] == '.' || length < tail || strcmp(entry->d_name + length - tail, ending) != 0)
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || length < tail ||
+            strcmp(entry->d_name + length - tail, ending) != 0)
             continue;
         n++;
         if (name != NULL)
@@ -145,6 +148,42 @@ static inline void write_bytes(const char *path, const void *bytes, size_t size)
 
 static inline void write_text(const char *path, const char *text) {
     write_bytes(path, text, strlen(text));
+}
+
+/* Seal a file of sections; *checksum is its header's. */
+static inline void reseal_file(const char *path, uint64_t *checksum) {
+    size_t size;
+    uint8_t *bytes = read_bytes(path, &size);
+    assert_true(test_seal(bytes, size));
+    memcpy(checksum, bytes + THR_SECTIONS_CHECKSUM_AT, sizeof *checksum);
+    write_bytes(path, bytes, size);
+    free(bytes);
+}
+
+/* Make all checksums of an index right: those of its segments and posting lists, and of the manifest. */
+static inline void reseal_index(thr_context *context, const char *dir) {
+    char path[PATH_ROOM], name[THR_SEGMENT_NAME_SIZE], *text;
+    thr_manifest manifest;
+    thr_error error;
+    size_t size;
+    join_path(path, dir, "MANIFEST");
+    expect_ok(thr_manifest_read(context, path, &manifest, NULL, NULL, &error));
+    for (uint32_t i = 0; i < manifest.n_segments; i++) {
+        thr_segment_name_print(manifest.segments[i].number, manifest.segments[i].build, name);
+        join_path(path, dir, name);
+        reseal_file(path, &manifest.segments[i].header_checksum);
+    }
+    if (manifest.hits.there) {
+        char hits[THR_INDEX_HITS_NAME_SIZE];
+        thr_index_hits_name_print(manifest.hits.build, hits);
+        join_path(path, dir, hits);
+        reseal_file(path, &manifest.hits.header_checksum);
+    }
+    join_path(path, dir, "MANIFEST");
+    expect_ok(thr_manifest_print(context, &manifest, &text, &size, &error));
+    write_bytes(path, text, size);
+    thr_release(context, text);
+    thr_manifest_free(context, &manifest);
 }
 
 /* -------------------------------------------------------------------------------------------- data */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io_gguf.c - metadata is gone over, tensors are found where they lie, and what cannot be is refused. */
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "gguf_support.h"
 #include "io/gguf.h"
 
@@ -282,6 +285,33 @@ static void memory_may_end_anywhere(void **state) {
     free(b);
 }
 
+/* A file of 8 GiB, of which only these bytes are on the disk. */
+static thr_status open_sparse(thr_context *context, const gguf_bytes *b, thr_error *err) {
+    static const char path[] = "unit-io-gguf-sparse.gguf";
+    thr_gguf *file = NULL;
+    const int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    assert_true(fd >= 0 && write(fd, b->at, b->n) == (ssize_t)b->n && ftruncate(fd, (off_t)1 << 33) == 0);
+    assert_int_equal(close(fd), 0);
+    const thr_status status = thr_gguf_open(context, path, &file, err);
+    (void)unlink(path);
+    thr_gguf_free(file);
+    return status;
+}
+
+static void a_sparse_file_is_not_read_to_its_end(void **state) {
+    gguf_bytes *b = test_array(1, sizeof *b);
+    thr_error err;
+    gguf_begin(b, 3, 0, UINT64_MAX);
+    assert_error(open_sparse(*state, b, &err), THR_EFORMAT, &err, "a key of metadata is empty");
+    gguf_begin(b, 3, 0, 1);
+    gguf_put_pair(b, "a", 9, 8, 4); /* an array of strings */
+    gguf_put(b, UINT64_MAX, 8);
+    assert_error(open_sparse(*state, b, &err), THR_EFORMAT, &err, "have more than 256 MiB");
+    gguf_begin(b, 3, 1 << 27, 0);
+    assert_error(open_sparse(*state, b, &err), THR_EFORMAT, &err, "have more than 256 MiB");
+    free(b);
+}
+
 static int set_up(void **state) {
     *state = test_context(1, THR_ISA_BEST, NULL);
     return test_say_seed(state);
@@ -301,6 +331,7 @@ int main(void) {
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(tensors_that_cannot_be_are_refused),
         cmocka_unit_test(memory_may_end_anywhere),
+        cmocka_unit_test(a_sparse_file_is_not_read_to_its_end),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -216,6 +216,75 @@ static void damaged_and_foreign_files_are_refused(void **state) {
     drop(&file);
 }
 
+/* A file of one data set of 300 x N_DIMS floats, written or not, that is not in chunks. */
+static void make_unchunked(bytes *file, H5D_layout_t layout, bool written) {
+    enum { MOST = 1 << 16 };
+    float values[300 * N_DIMS] = {1};
+    hsize_t shape[2] = {300, N_DIMS};
+    const char *path = in_dir("unchunked.hdf5");
+    hid_t out = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), how = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space = H5Screate_simple(2, shape, NULL);
+    assert_true(H5Pset_layout(how, layout) >= 0);
+    hid_t data = H5Dcreate2(out, "a", H5T_IEEE_F32LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    assert_true(data >= 0);
+    if (written)
+        assert_true(H5Dwrite(data, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    (void)H5Dclose(data);
+    (void)H5Sclose(space);
+    (void)H5Pclose(how);
+    assert_true(H5Fclose(out) >= 0);
+    FILE *in = fopen(path, "rb");
+    assert_non_null(in);
+    file->data = malloc(MOST);
+    assert_non_null(file->data);
+    file->capacity = MOST;
+    file->size = fread(file->data, 1, MOST, in);
+    assert_true(file->size > 0 && file->size < MOST && fclose(in) == 0);
+}
+
+/* The file's shape, wherever it stands, gets so many rows. */
+static void set_rows(bytes *file, uint64_t n_rows) {
+    static const uint64_t shape[2] = {300, N_DIMS};
+    size_t found = 0;
+    for (size_t i = 0; i + sizeof shape <= file->size; i++)
+        if (memcmp(file->data + i, shape, sizeof shape) == 0) {
+            memcpy(file->data + i, &n_rows, sizeof n_rows);
+            found++;
+        }
+    assert_true(found > 0);
+}
+
+static void more_rows_than_bytes_are_refused_before_they_are_read(void **state) {
+    (void)state;
+    static const H5D_layout_t layouts[] = {H5D_CONTIGUOUS, H5D_COMPACT};
+    static const uint64_t n_rows[] = {299, 301, 1 << 20, UINT64_C(1) << 40};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < sizeof n_rows / sizeof *n_rows; j++) {
+            bytes file = {0}, got = {0};
+            thr_error err;
+            make_unchunked(&file, layouts[i], true);
+            set_rows(&file, n_rows[j]);
+            const char *path = write_file("more.hdf5", &file);
+            assert_int_equal(read_all(test_context, name_of(path, "a"), 4096, &got, &err), THR_ECORRUPT);
+            assert_contains(err.text, "the data set has 4800 bytes, not those of ");
+            assert_int_equal(got.size, 0);
+            drop(&file);
+        }
+}
+
+static void what_was_never_written_is_zeros(void **state) {
+    (void)state;
+    bytes file = {0}, got = {0};
+    float zeros[300 * N_DIMS] = {0};
+    thr_error err;
+    make_unchunked(&file, H5D_CONTIGUOUS, false);
+    assert_ok(read_all(test_context, name_of(in_dir("unchunked.hdf5"), "a"), 7, &got, &err), err);
+    assert_int_equal(got.size, sizeof zeros);
+    assert_memory_equal(got.data, zeros, sizeof zeros);
+    drop(&file);
+    drop(&got);
+}
+
 static herr_t count_prints(hid_t stack, void *user) {
     (void)stack;
     ++*(int *)user;
@@ -257,6 +326,8 @@ int main(void) {
         io_test(every_type_reads_back_in_every_piece_size),
         io_test(one_axis_in_a_group_is_rows_of_one_number),
         io_test(missing_names_list_what_is_there),
+        io_test(more_rows_than_bytes_are_refused_before_they_are_read),
+        io_test(what_was_never_written_is_zeros),
         io_test(a_long_list_is_cut_off),
         io_test(unsuitable_data_sets_are_refused),
         io_test(damaged_and_foreign_files_are_refused),

@@ -14,7 +14,7 @@ static void a_matrix_reads_back_in_every_piece_size(void **state) {
         bytes got = {0};
         uint64_t n = 0;
         assert_ok(thr_reader_from_matrix(test_context, &rows, &reader, &err), err);
-        assert_string_equal(thr_reader_name(reader), "memory");
+        assert_string_equal(thr_reader_name(reader), "vectors");
         assert_true(thr_reader_get_shape(reader).seekable);
         assert_ok(read_rows(reader, piece, &got, &n, &err), err);
         assert_int_equal(n, 7);
@@ -79,7 +79,7 @@ static void a_function_is_asked_for_rows(void **state) {
         thr_error err;
         bytes got = {0};
         assert_ok(thr_reader_from_function(test_context, N_ROWS, FN_DIMS, make_rows, &most, &reader, &err), err);
-        assert_string_equal(thr_reader_name(reader), "function");
+        assert_string_equal(thr_reader_name(reader), "vectors");
         assert_ok(read_rows(reader, 100000, &got, &n, &err), err);
         assert_int_equal(n, N_ROWS);
         for (size_t j = 0; j < N_ROWS * FN_DIMS; j += 101)

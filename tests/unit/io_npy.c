@@ -107,7 +107,7 @@ static void wrong_headers_are_refused_with_the_remedy(void **state) {
         {"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }", "astype(\"<f4\")"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (2, 3), }", "Python objects"},
         {"{'descr': '<c8', 'fortran_order': False, 'shape': (2, 3), }", "type <c8"},
-        {"{'descr': '|b1', 'fortran_order': False, 'shape': (2, 3), }", "type |b1"},
+        {"{'descr': '|b2', 'fortran_order': False, 'shape': (2, 3), }", "type |b2"},
         {"{'descr': '<f16', 'fortran_order': False, 'shape': (2, 3), }", "type <f16"},
         {"{'descr': '=f4', 'fortran_order': False, 'shape': (2, 3), }", "type =f4"},
         {"{'descr': '', 'fortran_order': False, 'shape': (2, 3), }", "type "},

@@ -211,9 +211,9 @@ static void empty_files_other_endings_and_parts_are_refused(void **state) {
         const char *name, *says;
     } wrong[] = {{"a.txt", "is .txt, not a table: give a .tsv or .csv file"},
                  {"a.tsv:2", "leave ':2' off"},
-                 {"a.tab", "did you mean"}};
+                 {"a.tab", "did you mean .tsv?): rename the file to end in one of .tsv .csv ("}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(thr_table_open(test_context, wrong[i].name, &table, &err), THR_EINVAL);
+        assert_int_equal(thr_table_open_memory(test_context, wrong[i].name, &none, &table, &err), THR_EINVAL);
         assert_contains(err.text, wrong[i].says);
         assert_null(table);
     }

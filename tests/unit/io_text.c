@@ -152,11 +152,66 @@ static void many_lines_of_many_lengths_read_back(void **state) {
     drop(&got);
 }
 
+static thr_reader *open_lines(const char *path, size_t longest) {
+    thr_reader *reader = NULL;
+    thr_error err;
+    assert_ok(thr_reader_open_lines(test_context, path, longest, &reader, &err), err);
+    return reader;
+}
+
+static void files_of_any_name_are_texts(void **state) {
+    (void)state;
+    static const char *const names[] = {"news.fr", "news", "news.txt"};
+    for (size_t i = 0; i < 3; i++) {
+        bytes file = {0}, got = {0};
+        uint64_t n = 0;
+        thr_error err;
+        put_text(&file, "\xef\xbb\xbf"
+                        "a\r\nbcdef\n");
+        thr_reader *reader = open_lines(write_file(names[i], &file), 0);
+        assert_ok(read_lines(reader, &got, &n, &err), err);
+        assert_int_equal(n, 2);
+        assert_memory_equal(got.data, "a\nbcdef\n", 8);
+        thr_reader_free(reader);
+        reader = open_lines(write_file(names[i], &file), 4); /* with the mark */
+        assert_int_equal(read_lines(reader, &got, &n, &err), THR_EFORMAT);
+        assert_contains(err.text, "line 2, at byte 6, is longer than 4 bytes");
+        thr_reader_free(reader);
+        drop(&file);
+        drop(&got);
+    }
+}
+
+static void texts_of_any_name_may_be_empty_and_hold_no_nul_and_no_numbers(void **state) {
+    (void)state;
+    bytes file = {0}, got = {0};
+    uint64_t n = 0;
+    thr_error err;
+    thr_reader *reader = open_lines(write_file("empty.fr", &file), 0);
+    assert_ok(read_lines(reader, &got, &n, &err), err);
+    assert_int_equal(n, 0);
+    thr_reader_free(reader);
+    put(&file, "a\n\0b\n", 5);
+    reader = open_lines(write_file("nul.fr", &file), 0);
+    assert_int_equal(read_lines(reader, &got, &n, &err), THR_EFORMAT);
+    assert_contains(err.text, "nul.fr: line 2 holds a NUL byte at byte 2");
+    thr_reader_free(reader);
+    drop(&file);
+    put(&file, "\1\0\0\0\0\0\0\0", 8);
+    assert_int_equal(thr_reader_open_lines(test_context, write_file("a.fvecs", &file), 0, &reader, &err), THR_EINVAL);
+    assert_null(reader);
+    assert_contains(err.text, "a.fvecs: holds rows of numbers, not lines");
+    assert_int_equal(thr_reader_open_lines(test_context, "missing.fr", 0, &reader, &err), THR_ENOTFOUND);
+    drop(&file);
+    drop(&got);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         io_test(line_ends_are_cut_off),          io_test(a_text_has_no_rows),
         io_test(an_empty_text_is_an_error),      io_test(a_nul_byte_is_named_by_line_and_offset),
         io_test(lines_up_to_the_limit_are_read), io_test(many_lines_of_many_lengths_read_back),
+        io_test(files_of_any_name_are_texts),    io_test(texts_of_any_name_may_be_empty_and_hold_no_nul_and_no_numbers),
     };
     return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

@@ -19,9 +19,9 @@ static void every_key_is_found_and_no_other(void **state) {
     uint64_t rng = test_seed();
     for (size_t i = 0; i < sizeof NS / sizeof *NS; i++) {
         thr_cuckoo_slot *spans = draw_spans(&rng, NS[i]), *slots;
-        thr_cuckoo table;
+        thr_cuckoo table = {.n_slots = thr_cuckoo_room(NS[i]), .seed = 3};
         thr_error err;
-        assert_ok(thr_cuckoo_build(*state, spans, NS[i], thr_cuckoo_room(NS[i]), 3, &slots, &table, &err), &err);
+        assert_ok(thr_cuckoo_build(*state, spans, NS[i], &slots, &table, &err), &err);
         for (size_t j = 0; j < NS[i]; j++) {
             const thr_cuckoo_slot *found = thr_cuckoo_find(&table, spans[j].band, spans[j].code);
             assert_non_null(found);
@@ -41,9 +41,9 @@ static void what_has_no_place_goes_to_the_stash_and_then_is_told(void **state) {
     thr_cuckoo_slot *spans = draw_spans(&rng, 40), *slots;
     bool stashed = false, refused = false;
     for (uint32_t n_slots = 100; n_slots > 0; n_slots--) {
-        thr_cuckoo table;
+        thr_cuckoo table = {.n_slots = n_slots, .seed = 9};
         thr_error err;
-        const thr_status status = thr_cuckoo_build(*state, spans, 40, n_slots, 9, &slots, &table, &err);
+        const thr_status status = thr_cuckoo_build(*state, spans, 40, &slots, &table, &err);
         if (status != THR_OK) {
             assert_error(status, THR_EUNSUPPORTED, &err, "has room for 40 band codes, whichever of 16 seeds");
             assert_null(slots);
@@ -98,7 +98,7 @@ static void marked_words_are_those_with_the_hits(void **state) {
         thr_lsh lsh;
         thr_lsh_counter counter;
         thr_error err;
-        assert_ok(thr_lsh_build(*state, codes, n, n_bands, 1, &memory, &lsh, &err), &err);
+        assert_ok(thr_lsh_build(*state, codes, &(thr_lsh_shape){n, n_bands, 1}, &memory, &lsh, &err), &err);
         assert_null(thr_lsh_check(&lsh));
         assert_ok(thr_lsh_counter_make(*state, n, &counter, &err), &err);
         for (int round = 0; round < 60; round++) {
@@ -134,9 +134,12 @@ static void words_and_bands_have_limits(void **state) {
     thr_lsh_memory memory;
     thr_lsh lsh;
     thr_error err;
-    assert_error(thr_lsh_build(*state, &code, 0, 1, 1, &memory, &lsh, &err), THR_EDIM, &err, "0 words in 1 bands");
-    assert_error(thr_lsh_build(*state, &code, 1, 0, 1, &memory, &lsh, &err), THR_EDIM, &err, "1 words in 0 bands");
-    assert_error(thr_lsh_build(*state, &code, 65536, 65536, 1, &memory, &lsh, &err), THR_EDIM, &err, "in all bands");
+    assert_error(thr_lsh_build(*state, &code, &(thr_lsh_shape){0, 1, 1}, &memory, &lsh, &err), THR_EDIM, &err,
+                 "0 words in 1 bands");
+    assert_error(thr_lsh_build(*state, &code, &(thr_lsh_shape){1, 0, 1}, &memory, &lsh, &err), THR_EDIM, &err,
+                 "1 words in 0 bands");
+    assert_error(thr_lsh_build(*state, &code, &(thr_lsh_shape){65536, 65536, 1}, &memory, &lsh, &err), THR_EDIM, &err,
+                 "in all bands");
 }
 
 static void what_a_file_may_not_hold_is_noticed(void **state) {
@@ -145,7 +148,7 @@ static void what_a_file_may_not_hold_is_noticed(void **state) {
     thr_lsh_memory memory;
     thr_lsh lsh;
     thr_error err;
-    assert_ok(thr_lsh_build(*state, codes, 10, 3, 1, &memory, &lsh, &err), &err);
+    assert_ok(thr_lsh_build(*state, codes, &(thr_lsh_shape){10, 3, 1}, &memory, &lsh, &err), &err);
     memory.words[29] = 10;
     assert_string_equal(thr_lsh_check(&lsh), "a list has a word that is none");
     memory.words[29] = 9;
@@ -169,7 +172,7 @@ static void every_allocation_may_fail(void **state) {
         thr_lsh_counter counter = {NULL, NULL, 0};
         thr_error err;
         tracked.fail_at = tracked.calls + fail_at;
-        thr_status status = thr_lsh_build(context, codes, 400, 10, 1, &memory, &lsh, &err);
+        thr_status status = thr_lsh_build(context, codes, &(thr_lsh_shape){400, 10, 1}, &memory, &lsh, &err);
         if (status == THR_OK)
             status = thr_lsh_counter_make(context, 400, &counter, &err);
         thr_lsh_free(context, &memory);

@@ -19,7 +19,8 @@ static double recall_of(const uint64_t *truth, const float *scores, size_t truth
                         size_t result_stride, size_t n_queries, size_t k) {
     double recall = -1;
     thr_error err;
-    if (thr_recall(truth, scores, truth_stride, result, result_stride, n_queries, k, &recall, &err) != THR_OK)
+    const thr_recall_rows right = {truth, scores, truth_stride}, found = {result, NULL, result_stride};
+    if (thr_recall(&right, &found, n_queries, k, &recall, &err) != THR_OK)
         fail_msg("%s", err.text);
     return recall;
 }
@@ -74,14 +75,15 @@ static void ties_with_the_kth_score_count_as_found(void **state) {
 static void impossible_arguments_are_refused(void **state) {
     (void)state;
     uint64_t ids[4] = {0};
+    const thr_recall_rows two = {ids, NULL, 2}, four = {ids, NULL, 4}, too_many = {ids, NULL, SIZE_MAX};
     double recall = 0;
     thr_error err;
-    assert_int_equal(thr_recall(ids, NULL, 4, ids, 4, 1, 0, &recall, &err), THR_EINVAL);
-    assert_int_equal(thr_recall(ids, NULL, 4, ids, 4, 0, 1, &recall, &err), THR_EINVAL);
-    assert_int_equal(thr_recall(ids, NULL, 2, ids, 4, 1, 3, &recall, &err), THR_EINVAL);
-    assert_int_equal(thr_recall(ids, NULL, 4, ids, 2, 1, 3, &recall, &err), THR_EINVAL);
-    assert_int_equal(thr_recall(ids, NULL, SIZE_MAX, ids, 4, 1, 3, &recall, &err), THR_ENOMEM);
-    assert_int_equal(thr_recall(ids, NULL, 4, ids, 2, 1, 3, &recall, NULL), THR_EINVAL);
+    assert_int_equal(thr_recall(&four, &four, 1, 0, &recall, &err), THR_EINVAL);
+    assert_int_equal(thr_recall(&four, &four, 0, 1, &recall, &err), THR_EINVAL);
+    assert_int_equal(thr_recall(&two, &four, 1, 3, &recall, &err), THR_EINVAL);
+    assert_int_equal(thr_recall(&four, &two, 1, 3, &recall, &err), THR_EINVAL);
+    assert_int_equal(thr_recall(&too_many, &four, 1, 3, &recall, &err), THR_ENOMEM);
+    assert_int_equal(thr_recall(&four, &two, 1, 3, &recall, NULL), THR_EINVAL);
 }
 
 /* One query, k by k comparisons. */

@@ -67,7 +67,9 @@ static void check_problem(thr_context *context, void *arg) {
     assert_same_floats(out, p->out, b->bags.n_bags * n, "forward, %zu bags x %zu", b->bags.n_bags, n);
     for (int times = 0; times < 2; times++) /* the second one finds the memory of the first */
         assert_ok(thr_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &transposed, &err), &err);
-    assert_ok(thr_bags_backward(context, &transposed, b->d_out, n, &p->optimiser, table, slots, &err), &err);
+    assert_ok(
+        thr_bags_backward(context, &transposed, b->d_out, &p->optimiser, &(thr_bags_table){table, slots, n}, &err),
+        &err);
     assert_same_floats(table, p->stepped, NN_TABLE_ROWS * n, "table, %zu bags x %zu", b->bags.n_bags, n);
     assert_same_floats(slots[0], p->stepped_slots[0], NN_TABLE_ROWS * n, "first slot");
     assert_same_floats(slots[1], p->stepped_slots[1], NN_TABLE_ROWS * n, "second slot");
@@ -161,7 +163,8 @@ static void every_failing_allocation_is_told(void **state) {
         float *table = nn_copy(b->table, NN_TABLE_ROWS * 20);
         status = thr_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &t, &err);
         if (status == THR_OK)
-            status = thr_bags_backward(context, &t, b->d_out, 20, &p.optimiser, table, b->slots, &err);
+            status =
+                thr_bags_backward(context, &t, b->d_out, &p.optimiser, &(thr_bags_table){table, b->slots, 20}, &err);
         memory.fail_at = 0;
         if (status != THR_OK)
             assert_error(status, THR_ENOMEM, &err, "no memory for");

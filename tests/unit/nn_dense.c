@@ -74,11 +74,12 @@ static void check_layer(thr_context *context, void *arg) {
     const shape s = l->s;
     float *y = test_array(s.n_rows * s.n_out, sizeof *y), *d_x = nn_copy(l->d_x_before, s.n_rows * s.n_in);
     float *d_weights = nn_copy(l->d_weights_before, s.n_in * s.n_out), *d_bias = nn_copy(l->d_bias_before, s.n_out);
-    float *scratch = test_array(thr_dense_scratch(s.n_rows, s.n_in, s.n_out), sizeof *scratch);
-    thr_dense_forward(context, l->x, l->weights, l->bias, s.n_rows, s.n_in, s.n_out, y);
+    float *scratch = test_array(thr_dense_scratch(s.n_in, s.n_out), sizeof *scratch);
+    const thr_dense dense = {l->weights, l->bias, s.n_in, s.n_out};
+    thr_dense_forward(context, &dense, l->x, s.n_rows, y);
     assert_same_floats(y, l->y, s.n_rows * s.n_out, "forward %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
-    thr_dense_backward(context, l->x, l->weights, l->d_y, s.n_rows, s.n_in, s.n_out, true, d_x, d_weights, d_bias,
-                       scratch);
+    thr_dense_backward(context, &dense, l->x, l->d_y, s.n_rows,
+                       &(thr_dense_gradients){d_x, true, d_weights, d_bias, scratch});
     assert_same_floats(d_x, l->d_x, s.n_rows * s.n_in, "d_x %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
     assert_same_floats(d_weights, l->d_weights, s.n_in * s.n_out, "d_weights %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
     assert_same_floats(d_bias, l->d_bias, s.n_out, "d_bias %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
@@ -105,14 +106,20 @@ static void without_add_what_stood_in_d_x_does_not_count(void **state) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     layer l = make_layer((shape){20, 30, 40}, &rng);
     float *zeros = test_array(20 * 30, sizeof *zeros), *scratch = test_array(30 * 40, sizeof *scratch);
-    thr_dense_backward(context, l.x, l.weights, l.d_y, 20, 30, 40, true, zeros, l.d_weights, l.d_bias, scratch);
-    thr_dense_backward(context, l.x, l.weights, l.d_y, 20, 30, 40, false, l.d_x, l.d_weights, l.d_bias, scratch);
+    thr_dense dense = {l.weights, NULL, 30, 40};
+    thr_dense_gradients to = {zeros, true, l.d_weights, l.d_bias, scratch};
+    thr_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
+    to.d_x = l.d_x;
+    to.add_to_d_x = false;
+    thr_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
     assert_same_floats(l.d_x, zeros, 20 * 30, "not added");
-    thr_dense_backward(context, l.x, l.weights, l.d_y, 20, 30, 40, false, NULL, l.d_weights, l.d_bias, scratch);
-    thr_dense_forward(context, l.x, l.weights, NULL, 20, 30, 40, l.y);
+    to.d_x = NULL;
+    thr_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
+    thr_dense_forward(context, &dense, l.x, 20, l.y);
     memset(zeros, 0, 40 * sizeof *zeros);
     float *with_zeros = test_array(20 * 40, sizeof *with_zeros);
-    thr_dense_forward(context, l.x, l.weights, zeros, 20, 30, 40, with_zeros);
+    dense.bias = zeros;
+    thr_dense_forward(context, &dense, l.x, 20, with_zeros);
     assert_same_floats(l.y, with_zeros, 20 * 40, "no bias");
     free(with_zeros);
     free(zeros);
@@ -128,11 +135,11 @@ static void a_row_is_the_same_in_every_batch(void **state) {
     for (size_t i = 0; i < N_SHAPES; i++) {
         layer l = make_layer(shapes[i], &rng);
         const shape s = l.s;
+        const thr_dense dense = {l.weights, l.bias, s.n_in, s.n_out};
         float *y = test_array(s.n_rows * s.n_out, sizeof *y);
         for (size_t first = 0, n = 1; first < s.n_rows; first += n, n = n * 2 + 1) {
             n = s.n_rows - first < n ? s.n_rows - first : n;
-            thr_dense_forward(context, l.x + first * s.n_in, l.weights, l.bias, n, s.n_in, s.n_out,
-                              y + first * s.n_out);
+            thr_dense_forward(context, &dense, l.x + first * s.n_in, n, y + first * s.n_out);
         }
         assert_same_floats(y, l.y, s.n_rows * s.n_out, "batches of 1, 3, 7, ... of %zu", s.n_rows);
         free(y);
@@ -170,10 +177,11 @@ static void gradients_are_those_of_finite_differences(void **state) {
             parts[p][i] = (double)from[p][i];
     }
     float d_y[ROWS * OUT], scratch[IN * OUT], d_x[ROWS * IN], d_weights[IN * OUT] = {0}, d_bias[OUT] = {0};
-    thr_dense_forward(context, l.x, l.weights, l.bias, ROWS, IN, OUT, l.y);
+    const thr_dense dense = {l.weights, l.bias, IN, OUT};
+    thr_dense_forward(context, &dense, l.x, ROWS, l.y);
     thr_tanh_forward(context, l.y, ROWS * OUT, l.y);
     thr_tanh_backward(context, l.y, l.d_y, ROWS * OUT, d_y);
-    thr_dense_backward(context, l.x, l.weights, d_y, ROWS, IN, OUT, false, d_x, d_weights, d_bias, scratch);
+    thr_dense_backward(context, &dense, l.x, d_y, ROWS, &(thr_dense_gradients){d_x, false, d_weights, d_bias, scratch});
     const float *gradients[3] = {d_x, d_weights, d_bias};
     for (size_t p = 0; p < 3; p++)
         for (size_t i = 0; i < sizes[p]; i++) {

@@ -70,10 +70,10 @@ static void naive_step(const layer *l, const float *x, double *h, double *c) {
 
 static void run(thr_context *context, const layer *l, bool backward, float *out, float *c) {
     const thr_lstm lstm = view(l);
-    const thr_lstm_sequences sequences = {l->n_steps, l->starts};
+    const thr_lstm_sequences sequences = {l->n_steps, l->starts, backward};
     float *gates = test_array(l->n_rows * 4 * l->n_units, sizeof *gates);
     thr_lstm_inputs(context, &lstm, l->x, l->n_rows, gates);
-    thr_lstm_run(context, &lstm, &sequences, backward, gates, out, l->n_units, c);
+    thr_lstm_run(context, &lstm, &sequences, gates, out, l->n_units, c);
     free(gates);
 }
 
@@ -170,12 +170,12 @@ static const float torch_c[2 * SEQUENCES * UNITS] = {-0.100170068f,   -0.3581731
 
 static void numbers_are_those_of_pytorch(void **state) {
     static const size_t starts[] = {0, 3, 5, 7, 8};
-    const thr_lstm_sequences sequences = {4, starts};
     float x[ROWS * IN], out[ROWS * 2 * UNITS], c[SEQUENCES * UNITS], gates[ROWS * 4 * UNITS];
     float in[IN * 4 * UNITS], own[UNITS * 4 * UNITS], bias[4 * UNITS];
     for (size_t i = 0; i < ROWS * IN; i++)
         x[i] = drawn(i, 20);
     for (size_t side = 0; side < 2; side++) {
+        const thr_lstm_sequences sequences = {4, starts, side == 1};
         const size_t salt = 1 + 4 * side;
         for (size_t g = 0; g < 4 * UNITS; g++) {
             for (size_t k = 0; k < IN; k++)
@@ -186,7 +186,7 @@ static void numbers_are_those_of_pytorch(void **state) {
         }
         const thr_lstm lstm = {IN, UNITS, in, own, bias};
         thr_lstm_inputs(*state, &lstm, x, ROWS, gates);
-        thr_lstm_run(*state, &lstm, &sequences, side == 1, gates, out + side * UNITS, 2 * UNITS, c);
+        thr_lstm_run(*state, &lstm, &sequences, gates, out + side * UNITS, 2 * UNITS, c);
         for (size_t i = 0; i < SEQUENCES * UNITS; i++)
             assert_true(fabsf(c[i] - torch_c[side * SEQUENCES * UNITS + i]) < 1e-5f);
     }

@@ -3,10 +3,13 @@
 #include "parallel/pool.h"
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/rng.h"
 #include "support.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { MOST_THREADS = 8, MOST_PIECES = 3000 };
@@ -193,6 +196,57 @@ static void pools_come_and_go_without_leaving_memory(void **state) {
     }
 }
 
+/* Fails at every piece whose bit is set, some time after later ones have. */
+typedef struct failing {
+    const char *fails;
+    atomic_uint times[MOST_PIECES];
+} failing;
+
+static thr_status fail_piece(void *arg, size_t piece, uint32_t worker, thr_error *err) {
+    failing *f = arg;
+    (void)worker;
+    f->times[piece]++;
+    if (f->fails[piece] == 0)
+        return THR_OK;
+    for (int i = 0; i < (piece % 3 == 0 ? 50 : 0); i++)
+        (void)sched_yield();
+    return thr_fail(err, piece % 2 == 0 ? THR_ERANGE : THR_EIO, "piece %zu has failed", piece);
+}
+
+static void the_first_piece_that_fails_is_told_on_any_number_of_threads(void **state) {
+    (void)state;
+    enum { PIECES = 200, ROUNDS = 20 };
+    uint64_t rng = test_seed();
+    failing *f = test_array(1, sizeof *f);
+    for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads++) {
+        thr_context *context = test_context(n_threads, THR_ISA_SCALAR, NULL);
+        for (int round = 0; round < ROUNDS; round++) {
+            char fails[PIECES], text[64];
+            thr_error err = {.text = "as it was"};
+            size_t first = PIECES;
+            *f = (failing){.fails = fails};
+            for (size_t i = PIECES; i-- > 0;)
+                if ((fails[i] = thr_rng_below(&rng, (uint64_t)round * 20 + 1) == 1))
+                    first = i;
+            const thr_status status = thr_parallel_try(context, PIECES, fail_piece, f, &err);
+            assert_int_equal(thr_parallel_try(context, PIECES, fail_piece, f, NULL), status);
+            for (size_t i = 0; i < first; i++)
+                assert_int_equal(f->times[i], 2);
+            if (first == PIECES) {
+                assert_int_equal(status, THR_OK);
+                assert_string_equal(err.text, "as it was");
+                continue;
+            }
+            (void)snprintf(text, sizeof text, "piece %zu has failed", first);
+            assert_int_equal(status, first % 2 == 0 ? THR_ERANGE : THR_EIO);
+            assert_int_equal(err.status, status);
+            assert_string_equal(err.text, text);
+        }
+        thr_context_free(context);
+    }
+    free(f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_piece_runs_once_on_distinct_workers),
@@ -201,6 +255,7 @@ int main(void) {
         cmocka_unit_test(a_loop_inside_a_piece_runs_on_its_own_thread_in_order),
         cmocka_unit_test(callers_on_several_threads_each_get_all_their_pieces),
         cmocka_unit_test(pools_come_and_go_without_leaving_memory),
+        cmocka_unit_test(the_first_piece_that_fails_is_told_on_any_number_of_threads),
     };
     return test_run_group(tests);
 }

@@ -12,7 +12,7 @@
 
 #include <thresher/rank.h>
 
-#include "context/gpus.h"
+#include "device/gpus.h"
 #include "emulator.h"
 #include "rank/rank_solver.h"
 
@@ -31,7 +31,7 @@ static thr_context *make_context(const char *device, test_memory *memory) {
         options.allocator = test_memory_allocator(memory);
     assert_ok(thr_context_create(&options, &context, &error), &error);
     if (context->gpus != NULL)
-        thr_gpus_expect_wake_up(context, -1e3);
+        context->gpus->wake_up = -1e3;
     return context;
 }
 
@@ -415,7 +415,9 @@ static void folds_are_judged_alike(void **state) {
     for (int i = 0; i < 2; i++) {
         thr_context *context = make_context(devices[i], NULL);
         thr_ranking *ranking = open_ranking(context, made);
-        assert_ok(thr_rank_cross_validate(context, ranking, NULL, cs, 2, 2, 1, accuracies[i], &error), &error);
+        assert_ok(
+            thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, accuracies[i], 2, 1, 2}, &error),
+            &error);
         thr_ranking_free(ranking);
         end(context);
     }
@@ -474,7 +476,7 @@ static void auto_takes_a_gpu_only_where_it_is_worth_it(void **state) {
     test_ranking *made = make_ranking(&rng, &s);
     thr_context *context = make_context("auto", NULL);
     trained t = {.model = NULL};
-    thr_gpus_expect_wake_up(context, 10);
+    context->gpus->wake_up = 10;
     assert_ok(try_train(context, made, NULL, &t), &error);
     assert_false(t.launched);
     thr_rank_model_free(t.model);

@@ -134,6 +134,26 @@ static void damaged_tensors_are_refused(void **state) {
     thr_context_free(context);
 }
 
+static void a_model_of_a_newer_version_is_refused_as_that(void **state) {
+    static const char key[] = "\"thresher.rank\":\"";
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_rank_model *model = model_of(context), *back = NULL;
+    thr_error err;
+    char text[MOST];
+    size_t at = 0;
+    assert_ok(thr_rank_model_save(model, "newer.safetensors", &err), &err);
+    const size_t size = get("newer.safetensors", text);
+    while (at + sizeof key < size && memcmp(text + at, key, sizeof key - 1) != 0)
+        at++;
+    text[at + sizeof key - 1] = '2';
+    put("newer.safetensors", text, size);
+    assert_error(thr_rank_model_open(context, "newer.safetensors", &back, &err), THR_EVERSION, &err,
+                 "a ranking model of version 2: this program reads version 1");
+    thr_rank_model_free(model);
+    thr_context_free(context);
+}
+
 static void scores_are_sums_of_features(void **state) {
     (void)state;
     thr_context *context = test_context(3, THR_ISA_BEST, NULL);
@@ -254,7 +274,9 @@ static void candidates_come_in_the_order_of_scores_and_ids(void **state) {
             thr_ranking_free(ranking);
         }
         naive_order(before, scores, n, order);
-        assert_ok(thr_rank_model_rerank(model, features, FEATURES, n, ids, found, n % 2 == 0 ? places : NULL, &err),
+        assert_ok(thr_rank_model_rerank(model,
+                                        &(thr_matrix){features, n, FEATURES, THR_DTYPE_F32, (FEATURES) * sizeof(float)},
+                                        ids, found, n % 2 == 0 ? places : NULL, &err),
                   &err);
         for (size_t i = 0; i < n; i++) {
             assert_int_equal(ids[i], before[order[i]]);
@@ -275,16 +297,54 @@ static void candidates_that_cannot_be_ordered_are_refused(void **state) {
     uint64_t ids[2] = {9, 4};
     double scores[2];
     thr_error err;
-    assert_int_equal(thr_rank_model_rerank(model, features, N - 1, 2, ids, scores, NULL, &err), THR_EDIM);
+    assert_int_equal(thr_rank_model_rerank(model,
+                                           &(thr_matrix){features, 2, N - 1, THR_DTYPE_F32, (N - 1) * sizeof(float)},
+                                           ids, scores, NULL, &err),
+                     THR_EDIM);
     assert_string_equal(err.text, "candidates of 5 features for a model of 6");
     features[N] = NAN;
-    assert_int_equal(thr_rank_model_rerank(model, features, N, 2, ids, scores, NULL, &err), THR_ERANGE);
+    assert_int_equal(thr_rank_model_rerank(model, &(thr_matrix){features, 2, N, THR_DTYPE_F32, (N) * sizeof(float)},
+                                           ids, scores, NULL, &err),
+                     THR_ERANGE);
     assert_string_equal(err.text, "feature 1 of item 4 is nan: give finite numbers");
     features[N] = 0;
     features[4] = 10; /* times the greatest double */
-    assert_int_equal(thr_rank_model_rerank(model, features, N, 2, ids, scores, NULL, &err), THR_ERANGE);
+    assert_int_equal(thr_rank_model_rerank(model, &(thr_matrix){features, 2, N, THR_DTYPE_F32, (N) * sizeof(float)},
+                                           ids, scores, NULL, &err),
+                     THR_ERANGE);
     assert_string_equal(err.text, "item 9 has a score of -inf: scale features down");
+    thr_matrix rows = {features, 2, N, THR_DTYPE_F16, N * sizeof(float)};
+    assert_int_equal(thr_rank_model_rerank(model, &rows, ids, scores, NULL, &err), THR_EINVAL);
+    rows = (thr_matrix){features, 1, N, THR_DTYPE_F32, 2 * N * sizeof(float)};
+    assert_int_equal(thr_rank_model_rerank(model, &rows, ids, scores, NULL, &err), THR_EINVAL);
+    assert_string_equal(err.text, "features of candidates are dense rows of float32: convert them");
     assert_true(ids[0] == 9 && ids[1] == 4);
+    thr_rank_model_free(model);
+    thr_context_free(context);
+}
+
+static void scores_that_overflow_are_told_with_their_row(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    enum { ROWS = 5 };
+    static const float sparse_values[ROWS] = {1, 1, 1, 3e38f, 1};
+    static const uint64_t starts[ROWS + 1] = {0, 1, 2, 3, 4, 5}, queries[ROWS] = {1, 2, 1, 2, 1};
+    static const uint32_t columns[ROWS] = {0};
+    static const double labels[ROWS] = {0}, weights[] = {1e300};
+    const thr_matrix matrix = thr_matrix_f32(sparse_values, ROWS, 1);
+    const thr_csr csr = {starts, columns, sparse_values, ROWS, 1};
+    thr_ranking *rankings[2] = {NULL, NULL};
+    thr_rank_model *model = NULL;
+    double scores[ROWS];
+    thr_error err;
+    assert_ok(thr_rank_model_from_weights(context, weights, 1, &model, &err), &err);
+    assert_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &rankings[0], &err), &err);
+    assert_ok(thr_ranking_from_csr(context, &csr, labels, queries, &rankings[1], &err), &err);
+    for (size_t i = 0; i < 2; i++) {
+        assert_error(thr_rank_model_predict(model, rankings[i], scores, &err), THR_ERANGE, &err,
+                     "row 3 (from 0) has a score of inf");
+        thr_ranking_free(rankings[i]);
+    }
     thr_rank_model_free(model);
     thr_context_free(context);
 }
@@ -294,7 +354,9 @@ int main(void) {
         cmocka_unit_test(files_keep_every_bit),
         cmocka_unit_test(texts_are_models_or_say_why_not),
         cmocka_unit_test(damaged_tensors_are_refused),
+        cmocka_unit_test(a_model_of_a_newer_version_is_refused_as_that),
         cmocka_unit_test(scores_are_sums_of_features),
+        cmocka_unit_test(scores_that_overflow_are_told_with_their_row),
         cmocka_unit_test(candidates_come_in_the_order_of_scores_and_ids),
         cmocka_unit_test(candidates_that_cannot_be_ordered_are_refused),
         cmocka_unit_test(every_allocation_may_fail),

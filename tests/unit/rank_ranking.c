@@ -221,6 +221,8 @@ static void arrays_that_make_no_sense_are_refused(void **state) {
     matrix = (thr_matrix){.data = g.dense, .n_rows = 1, .n_dims = 1, .dtype = THR_DTYPE_NONE, .stride = 4};
     assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_EINVAL, &err,
                  "features of dtype none");
+    assert_error(thr_ranking_from_matrix(context, NULL, g.labels, NULL, &ranking, &err), THR_EINVAL, &err,
+                 "a ranking is made of features");
     thr_ranking_options options;
     thr_ranking_options_init(&options);
     options.size = 3;

@@ -393,24 +393,24 @@ static void folds_judge_costs(void **state) {
     const double cs[] = {1e-6, 0.01, 1};
     double first[3], again[3], other[3], one[1];
     thr_error err;
-    assert_ok(thr_rank_cross_validate(context, ranking, NULL, cs, 3, 5, 7, first, &err), &err);
-    assert_ok(thr_rank_cross_validate(context, ranking, NULL, cs, 3, 5, 7, again, &err), &err);
-    assert_ok(thr_rank_cross_validate(context, ranking, NULL, cs, 3, 5, 8, other, &err), &err);
-    assert_ok(thr_rank_cross_validate(context, ranking, NULL, cs, 1, 5, 7, one, &err), &err);
+    assert_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, first, 3, 7, 5}, &err), &err);
+    assert_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, again, 3, 7, 5}, &err), &err);
+    assert_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, other, 3, 8, 5}, &err), &err);
+    assert_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, one, 1, 7, 5}, &err), &err);
     assert_memory_equal(first, again, sizeof first);
     assert_memory_equal(first, one, sizeof one);
     assert_true(memcmp(first, other, sizeof first) != 0);
     assert_case(first[1] > 0.6 && first[1] < 1, "accuracy %g", first[1]);
 
-    assert_error(thr_rank_cross_validate(context, ranking, NULL, cs, 3, 1, 7, first, &err), THR_EINVAL, &err,
-                 "1 folds of");
-    assert_error(thr_rank_cross_validate(context, ranking, NULL, cs, 3, 41, 7, first, &err), THR_EINVAL, &err,
-                 "choose 2 to");
+    assert_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, first, 3, 7, 1}, &err),
+                 THR_EINVAL, &err, "1 folds of");
+    assert_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, first, 3, 7, 41}, &err),
+                 THR_EINVAL, &err, "choose 2 to");
     const double falling[] = {1, 0.1}, negative[] = {-1, 1};
-    assert_error(thr_rank_cross_validate(context, ranking, NULL, falling, 2, 5, 7, first, &err), THR_EINVAL, &err,
-                 "C 0.1 stands behind 1: give them ascending");
-    assert_error(thr_rank_cross_validate(context, ranking, NULL, negative, 2, 5, 7, first, &err), THR_EINVAL, &err,
-                 "C is -1: choose above 0");
+    assert_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){falling, first, 2, 7, 5}, &err),
+                 THR_EINVAL, &err, "C 0.1 stands behind 1: give them ascending");
+    assert_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){negative, first, 2, 7, 5}, &err),
+                 THR_EINVAL, &err, "C is -1: choose above 0");
     thr_ranking_free(ranking);
     test_ranking_free(made);
     thr_context_free(context);
@@ -536,7 +536,8 @@ static void every_allocation_may_fail(void **state) {
             memory.calls = 0;
             memory.fail_at = at;
             status = job == 0 ? thr_rank_train(context, ranking, NULL, &model, NULL, &err)
-                              : thr_rank_cross_validate(context, ranking, NULL, cs, 2, 3, 1, accuracies, &err);
+                              : thr_rank_cross_validate(context, ranking, NULL,
+                                                        &(thr_rank_folds){cs, accuracies, 2, 1, 3}, &err);
             if (status != THR_OK)
                 assert_error(status, THR_ENOMEM, &err, NULL);
             assert_int_equal(model != NULL, status == THR_OK && job == 0);

@@ -112,7 +112,8 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
     const bool nested = test_is_nested(&b->shape);
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
     assert_ok(thr_scan_make_room(scan, 1, 1, b->shape.n_dims, 1, &err), &err);
-    const thr_job job = thr_job_make(b->context, &target->scan, 1, &options);
+    const thr_job job =
+        thr_job_make(b->context, &target->scan, &options, &(thr_answers){.k = 1, .certified = options.certified});
     thr_query_prepare(&job, &matrix, 0, &scan->lanes[0], &query);
     test_query_make(&naive, target, vector, query_bits);
     for (uint32_t i = 0; i < b->shape.n_items && query.norm > 0; i++) {
@@ -157,7 +158,11 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     options.query_bits = query_bits;
     options.exact = true;
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
-    assert_ok(thr_scan_search(scan, &b->target.scan, &matrix, k, &options, exact_rows, exact_scores, &err), &err);
+    assert_ok(thr_scan_search(
+                  scan, &b->target.scan, &matrix, &options,
+                  &(thr_answers){.k = k, .ids = exact_rows, .scores = exact_scores, .certified = options.certified},
+                  &err),
+              &err);
     options.exact = false;
     options.certified = certified;
     for (uint64_t candidates = k; candidates <= 8 * k; candidates *= 2) {
@@ -165,7 +170,10 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
         options.n_survivors = 3 * candidates;
         options.extra = candidates == 8 * k ? 0.1f : -1;
         memset(certified, 7, n_queries);
-        assert_ok(thr_scan_search(scan, &b->target.scan, &matrix, k, &options, rows, scores, &err), &err);
+        assert_ok(thr_scan_search(scan, &b->target.scan, &matrix, &options,
+                                  &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options.certified},
+                                  &err),
+                  &err);
         for (size_t q = 0; q < n_queries; q++) {
             assert_in_range(certified[q], 0, 1);
             n += certified[q];
@@ -264,7 +272,9 @@ static uint8_t certified_one(bench *b, const float *query, const thr_search_opti
     const thr_matrix matrix = thr_matrix_f32(query, 1, b->shape.n_dims);
     options.certified = &certified;
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
-    assert_ok(thr_scan_search(scan, &b->target.scan, &matrix, 4, &options, rows, NULL, &err), &err);
+    assert_ok(thr_scan_search(scan, &b->target.scan, &matrix, &options,
+                              &(thr_answers){.k = 4, .ids = rows, .certified = options.certified}, &err),
+              &err);
     thr_scan_free(scan);
     return certified;
 }

@@ -2,6 +2,7 @@
 /*
  * scan_edges.c - ties, zeros, filters, bad queries; and that threads, levels, segments and time change nothing.
  */
+#include "base/error.h"
 #include "kernel/kernel.h"
 #include "naive.h"
 
@@ -30,7 +31,9 @@ static void search(thr_scan *scan, const test_target *target, const float *queri
                    const thr_search_options *options, uint64_t *rows, float *scores) {
     const thr_matrix matrix = thr_matrix_f32(queries, n_queries, target->shape.n_dims);
     thr_error err;
-    assert_ok(thr_scan_search(scan, &target->scan, &matrix, k, options, rows, scores, &err), &err);
+    assert_ok(thr_scan_search(scan, &target->scan, &matrix, options,
+                              &(thr_answers){.k = k, .ids = rows, .scores = scores}, &err),
+              &err);
 }
 
 static void equal_items_are_answered_by_the_smallest_rows(void **state) {
@@ -178,12 +181,78 @@ static void a_query_that_is_not_finite_or_too_long_is_erange_with_its_number(voi
             queries[i] = 1;
         queries[7 * DIMS + 4] = bad[b];
         const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
-        assert_error(thr_scan_search(scan, &target.scan, &matrix, 1, &options, found, NULL, &err), THR_ERANGE, &err,
-                     "query 7");
+        assert_error(thr_scan_search(scan, &target.scan, &matrix, &options, &(thr_answers){.k = 1, .ids = found}, &err),
+                     THR_ERANGE, &err, "query 7");
     }
     thr_scan_free(scan);
     test_target_free(&target);
     thr_context_free(context);
+}
+
+/* Sums of hits that are all 0, for queries before one; the others have none. */
+typedef struct failing_hits {
+    uint64_t first_bad;
+    int32_t sums[THR_HITS_WINDOW_ROWS];
+} failing_hits;
+
+static thr_status begin_or_fail(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err) {
+    const failing_hits *hits = arg;
+    (void)lane;
+    *unit = 1;
+    return query < hits->first_bad ? THR_OK
+                                   : thr_fail(err, THR_EMISMATCH, "query %llu has no lists", (unsigned long long)query);
+}
+
+static const int32_t *no_hits(void *arg, size_t lane, uint32_t window) {
+    const failing_hits *hits = arg;
+    (void)lane;
+    (void)window;
+    return hits->sums;
+}
+
+static void what_fails_in_a_thread_is_told_in_its_own_words(void **state) {
+    (void)state;
+    enum { ITEMS = 300, DIMS = 8, QUERIES = 70, BAD = 37 };
+    uint64_t rng = test_seed();
+    float *rows = gaussian_rows(&rng, ITEMS, DIMS), *queries = gaussian_rows(&rng, QUERIES, DIMS);
+    float *multipliers = test_array(THR_BLOCK_ITEMS * (ITEMS / THR_BLOCK_ITEMS + 1), sizeof *multipliers);
+    failing_hits *hits = test_array(1, sizeof *hits);
+    const test_shape shape = {ITEMS, DIMS, 3, THR_METRIC_L2, THR_DTYPE_F32, 0, false, 0, false};
+    const thr_search_options options = defaults();
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+    for (size_t i = 0; i < ITEMS; i++)
+        multipliers[i] = 1;
+    test_target target;
+    test_target_make(&target, &shape, rows);
+    const thr_scan_hits scan_hits = {
+        .arg = hits, .begin = begin_or_fail, .window = no_hits, .multipliers = multipliers};
+    target.scan.hits = &scan_hits;
+    for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2) {
+        thr_context *context = test_context(n_threads, THR_ISA_BEST, NULL);
+        thr_scan *scan = NULL;
+        thr_error err;
+        uint64_t found[QUERIES];
+        const thr_answers answers = {.k = 1, .ids = found};
+        assert_ok(thr_scan_create(context, &scan, NULL), NULL);
+        hits->first_bad = BAD;
+        assert_error(thr_scan_search(scan, &target.scan, &matrix, &options, &answers, &err), THR_EMISMATCH, &err,
+                     "query 37 has no lists");
+        hits->first_bad = QUERIES;
+        assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options, &answers, &err), &err);
+        queries[BAD * DIMS] = 1e9f; /* scores of -1e18 and, times the multiplier, of no number */
+        multipliers[7] = -1e30f;
+        assert_error(thr_scan_search(scan, &target.scan, &matrix, &options, &answers, &err), THR_ERANGE, &err,
+                     "query 37: the value of row 7 is not finite");
+        queries[BAD * DIMS] = 1;
+        multipliers[7] = 1;
+        thr_scan_free(scan);
+        thr_context_free(context);
+    }
+    test_target_free(&target);
+    free(rows);
+    free(queries);
+    free(multipliers);
+    free(hits);
 }
 
 /* ---------------------------------------------------------------------------------------- nothing changes an answer */
@@ -306,25 +375,26 @@ static void *caller_main(void *arg) {
     const thr_matrix matrix = thr_matrix_f32(c->query, 1, c->target->shape.n_dims);
     c->status = thr_scan_create(c->context, &scan, NULL);
     for (int round = 0; round < 5 && c->status == THR_OK; round++)
-        c->status = thr_scan_search(scan, &c->target->scan, &matrix, SAME_K, &options, c->rows, NULL, NULL);
+        c->status = thr_scan_search(scan, &c->target->scan, &matrix, &options,
+                                    &(thr_answers){.k = SAME_K, .ids = c->rows}, NULL);
     thr_scan_free(scan);
     return NULL;
 }
 
-static void searches_on_several_threads_of_one_context_do_not_disturb_each_other(void **state) {
-    (void)state;
-    enum { CALLERS = 4 };
+/* A thread for each of CALLERS contexts, which may be one and the same. */
+enum { CALLERS = 4 };
+
+static void search_at_once(thr_context *const *contexts) {
     uint64_t rng = test_seed();
     float *rows = gaussian_rows(&rng, SAME_ITEMS, SAME_DIMS), queries[CALLERS * SAME_DIMS];
     test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
     const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F16, 0, false, 0, false};
     test_target target;
     test_target_make(&target, &shape, rows);
-    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
     pthread_t threads[CALLERS];
     caller callers[CALLERS];
     for (size_t i = 0; i < CALLERS; i++) {
-        callers[i] = (caller){.context = context, .target = &target, .query = queries + i * SAME_DIMS};
+        callers[i] = (caller){.context = contexts[i], .target = &target, .query = queries + i * SAME_DIMS};
         assert_int_equal(pthread_create(&threads[i], NULL, caller_main, &callers[i]), 0);
     }
     for (size_t i = 0; i < CALLERS; i++) {
@@ -338,7 +408,25 @@ static void searches_on_several_threads_of_one_context_do_not_disturb_each_other
     }
     test_target_free(&target);
     free(rows);
+}
+
+static void searches_on_several_threads_of_one_context_do_not_disturb_each_other(void **state) {
+    (void)state;
+    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
+    search_at_once((thr_context *[CALLERS]){context, context, context, context});
     thr_context_free(context);
+}
+
+static void contexts_of_different_levels_search_at_once(void **state) {
+    (void)state;
+    thr_context *contexts[CALLERS];
+    for (int i = 0; i < CALLERS; i++) {
+        const thr_isa level = (thr_isa)(i % (THR_ISA_LAST + 1));
+        contexts[i] = test_context(1, thr_isa_has(level) ? level : THR_ISA_BEST, NULL);
+    }
+    search_at_once(contexts);
+    for (int i = 0; i < CALLERS; i++)
+        thr_context_free(contexts[i]);
 }
 
 /* ---------------------------------------------------------------------------------------- memory */
@@ -414,14 +502,17 @@ static void every_failing_allocation_is_enomem_and_the_next_search_is_right(void
             memory.fail_at = memory.calls + n;
             thr_status status = thr_scan_create(context, &scan, &err);
             if (status == THR_OK)
-                status = thr_scan_search(scan, &target.scan, &matrix, K, &options, found, scores, &err);
+                status = thr_scan_search(scan, &target.scan, &matrix, &options,
+                                         &(thr_answers){.k = K, .ids = found, .scores = scores}, &err);
             if (status != THR_OK)
                 assert_error(status, THR_ENOMEM, &err, "no memory");
             const bool reached = memory.calls >= memory.fail_at;
             memory.fail_at = 0;
             if (scan == NULL)
                 assert_ok(thr_scan_create(context, &scan, &err), &err);
-            assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, found, scores, &err), &err);
+            assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options,
+                                      &(thr_answers){.k = K, .ids = found, .scores = scores}, &err),
+                      &err);
             assert_memory_equal(found, wanted, sizeof found);
             thr_scan_free(scan);
             assert_int_equal(memory.live, live);
@@ -473,9 +564,11 @@ int main(void) {
         cmocka_unit_test(a_score_of_nothing_is_plus_zero),
         cmocka_unit_test(filters_of_none_one_few_and_all_items_hold),
         cmocka_unit_test(a_query_that_is_not_finite_or_too_long_is_erange_with_its_number),
+        cmocka_unit_test(what_fails_in_a_thread_is_told_in_its_own_words),
         cmocka_unit_test(tiny_rows_around_a_centre_are_found_by_huge_queries),
         cmocka_unit_test(threads_levels_and_segments_do_not_change_a_bit),
         cmocka_unit_test(searches_on_several_threads_of_one_context_do_not_disturb_each_other),
+        cmocka_unit_test(contexts_of_different_levels_search_at_once),
         cmocka_unit_test(a_second_search_of_the_same_shape_allocates_nothing),
         cmocka_unit_test(every_failing_allocation_is_enomem_and_the_next_search_is_right),
         cmocka_unit_test(one_scan_serves_targets_of_different_shapes),

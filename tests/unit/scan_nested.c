@@ -217,15 +217,17 @@ static void survivors_are_all_that_the_other_planes_are_read_of(void **state) {
     thr_error err;
     assert_ok(thr_scan_create(next(c), &scan, &err), &err);
     uint64_t truth[QUERIES * K], found[QUERIES * K];
+    const thr_recall_rows true_rows = {truth, NULL, K}, found_rows = {found, NULL, K};
     thr_search_options options = defaults(0, 0);
     options.exact = true;
-    assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, truth, NULL, &err), &err);
+    assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options, &(thr_answers){.k = K, .ids = truth}, &err), &err);
     double before = 0;
     for (uint64_t survivors = 20; survivors <= 2000; survivors *= 10) {
         double recall = 0;
         options = defaults(survivors, 20);
-        assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, found, NULL, &err), &err);
-        assert_ok(thr_recall(truth, NULL, K, found, K, QUERIES, K, &recall, &err), &err);
+        assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options, &(thr_answers){.k = K, .ids = found}, &err),
+                  &err);
+        assert_ok(thr_recall(&true_rows, &found_rows, QUERIES, K, &recall, &err), &err);
         assert_case(recall >= before, "seed %llu: %llu survivors have recall %g, a tenth of them %g",
                     (unsigned long long)test_seed(), (unsigned long long)survivors, recall, before);
         before = recall;
@@ -233,9 +235,9 @@ static void survivors_are_all_that_the_other_planes_are_read_of(void **state) {
     /* 20 of 3,000 by four planes hold nearly all of the best 10; by the first plane alone they would not. */
     assert_case(before > 0.9, "seed %llu: recall %g", (unsigned long long)test_seed(), before);
     options = defaults(20, 20);
-    assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, found, NULL, &err), &err);
+    assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options, &(thr_answers){.k = K, .ids = found}, &err), &err);
     double alone = 0;
-    assert_ok(thr_recall(truth, NULL, K, found, K, QUERIES, K, &alone, &err), &err);
+    assert_ok(thr_recall(&true_rows, &found_rows, QUERIES, K, &alone, &err), &err);
     assert_case(alone < 0.8, "seed %llu: recall %g of the first plane alone", (unsigned long long)test_seed(), alone);
     thr_scan_free(scan);
     test_target_free(&target);

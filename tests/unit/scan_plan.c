@@ -55,16 +55,13 @@ static void thr_kernel_takes_the_choice(void **state) {
     }
 }
 
-static void a_shape_is_measured_once_for_all_contexts(void **state) {
+static void a_context_measures_a_shape_once(void **state) {
     (void)state;
     thr_plan first, again;
     thr_error err;
-    thr_context *context = context_with(NULL);
-    assert_ok(thr_plan_make(context, 77, 3, 4, 5, &first, &err), &err);
-    thr_context_free(context);
-
     test_memory memory = {0};
-    context = test_context(1, THR_ISA_BEST, &memory);
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    assert_ok(thr_plan_make(context, 77, 3, 4, 5, &first, &err), &err);
     const size_t calls = memory.calls;
     assert_ok(thr_plan_make(context, 77, 3, 4, 7, &again, &err), &err); /* fours of queries: the same rates */
     assert_int_equal(thr_plan_choose(context, 77, 3, 4, 5), again.way);
@@ -165,7 +162,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_way_with_the_highest_rate_is_taken),
         cmocka_unit_test(thr_kernel_takes_the_choice),
-        cmocka_unit_test(a_shape_is_measured_once_for_all_contexts),
+        cmocka_unit_test(a_context_measures_a_shape_once),
         cmocka_unit_test(shapes_may_be_more_than_are_kept),
         cmocka_unit_test(without_memory_a_search_takes_the_table_and_asks_again),
         cmocka_unit_test(shapes_out_of_range_are_refused),

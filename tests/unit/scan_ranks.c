@@ -41,12 +41,11 @@ static void check_ranks(thr_context *context, const test_target *target, const t
     uint32_t lead_ranks[ITEMS], full_ranks[ITEMS], wanted_lead[ITEMS], wanted_full[ITEMS];
     thr_scan *scan = NULL;
     thr_error err;
+    const thr_scan_standing standing = {rows, n_rows, n_survivors, lead_ranks, full_ranks};
     rank_naively(target, (const float *)queries->data + query * DIMS, n_survivors, wanted_lead, wanted_full);
     assert_ok(thr_scan_create(context, &scan, &err), &err);
     for (int again = 0; again < 2; again++) /* a scan is used again and again */
-        assert_ok(thr_scan_ranks(scan, &target->scan, queries, query, n_survivors, rows, n_rows, lead_ranks, full_ranks,
-                                 &err),
-                  &err);
+        assert_ok(thr_scan_ranks(scan, &target->scan, queries, query, &standing, &err), &err);
     thr_scan_free(scan);
     for (size_t j = 0; j < n_rows; j++)
         assert_case(lead_ranks[j] == wanted_lead[rows[j]] && full_ranks[j] == wanted_full[rows[j]],
@@ -104,6 +103,7 @@ static void without_memory_it_is_enomem_and_nothing_is_lost(void **state) {
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
     test_target target;
     test_target_make(&target, &shape, rows);
+    assert_int_equal(setenv("THR_KERNEL", "table", 1), 0); /* which one is guessed without memory */
     for (size_t n = 1;; n++) {
         test_memory memory = {0};
         thr_context *context = test_context(1, THR_ISA_BEST, &memory);
@@ -114,7 +114,8 @@ static void without_memory_it_is_enomem_and_nothing_is_lost(void **state) {
         memory.fail_at = memory.calls + n;
         thr_status status = thr_scan_create(context, &scan, &err);
         if (status == THR_OK)
-            status = thr_scan_ranks(scan, &target.scan, &matrix, 0, ITEMS, &row, 1, &lead_rank, &full_rank, &err);
+            status = thr_scan_ranks(scan, &target.scan, &matrix, 0,
+                                    &(thr_scan_standing){&row, 1, ITEMS, &lead_rank, &full_rank}, &err);
         const bool reached = memory.calls >= memory.fail_at;
         if (reached)
             assert_error(status, THR_ENOMEM, &err, "no memory");
@@ -128,6 +129,7 @@ static void without_memory_it_is_enomem_and_nothing_is_lost(void **state) {
             break;
         }
     }
+    assert_int_equal(unsetenv("THR_KERNEL"), 0);
     test_target_free(&target);
     free(rows);
 }

@@ -62,7 +62,8 @@ static size_t count_exact(thr_context *context, const test_target *target, const
     thr_scan *scan = NULL;
     thr_error err;
     assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_ok(thr_scan_search(scan, &target->scan, &matrix, K, &options, found, NULL, &err), &err);
+    assert_ok(thr_scan_search(scan, &target->scan, &matrix, &options, &(thr_answers){.k = K, .ids = found}, &err),
+              &err);
     thr_scan_free(scan);
     for (size_t q = 0; q < QUERIES; q++) {
         answer_exactly(target, queries + q * DIMS, filter, wanted);

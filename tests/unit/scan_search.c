@@ -101,7 +101,9 @@ static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) 
             const thr_matrix matrix = thr_matrix_f32(query, 1, DIMS);
             const thr_search_options options = defaults(8);
             assert_ok(thr_scan_create(context, &scan, &err), &err);
-            assert_ok(thr_scan_search(scan, &target.scan, &matrix, ITEMS, &options, found, scores, &err), &err);
+            assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options,
+                                      &(thr_answers){.k = ITEMS, .ids = found, .scores = scores}, &err),
+                      &err);
             thr_scan_free(scan);
             for (size_t i = 0; i < ITEMS; i++) {
                 double product = 0, q_square = 0, x_square = 0;
@@ -157,7 +159,9 @@ static void exact_scores_and_order_hold_in_double_within_the_bound(void **state)
             options.exact = true;
             const thr_matrix matrix = thr_matrix_f32(vector, 1, shape.n_dims);
             assert_ok(thr_scan_create(context, &scan, &err), &err);
-            assert_ok(thr_scan_search(scan, &target.scan, &matrix, K, &options, found, scores, &err), &err);
+            assert_ok(thr_scan_search(scan, &target.scan, &matrix, &options,
+                                      &(thr_answers){.k = K, .ids = found, .scores = scores}, &err),
+                      &err);
             thr_scan_free(scan);
             for (size_t i = 0; i < K; i++) {
                 double bound = 0;

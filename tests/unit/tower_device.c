@@ -6,7 +6,7 @@
 #define TOWER_TEST "device"
 #include "tower_support.h"
 
-#include "context/gpus.h"
+#include "device/gpus.h"
 #include "emulator.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static thr_context *make(const char *device, tower_stopper *s) {
     options.progress_user = s;
     assert_ok(thr_context_create(&options, &context, &error), &error);
     if (context->gpus != NULL)
-        thr_gpus_expect_wake_up(context, -1);
+        context->gpus->wake_up = -1;
     return context;
 }
 
@@ -149,7 +149,7 @@ static void auto_takes_gpus_for_trainings_that_are_worth_it(void **state) {
     options.n_epochs = 1;
     (void)tower_train(*state, pairs, model, &options);
     thr_context *context = make("auto", NULL);
-    thr_gpus_expect_wake_up(context, 0.5);
+    context->gpus->wake_up = 0.5;
     const uint64_t before = emulator.launches();
     (void)tower_train(context, pairs, other, &options);
     assert_int_equal(emulator.launches(), before);

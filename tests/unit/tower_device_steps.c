@@ -67,8 +67,9 @@ static void start(thr_context *context, const kind *k, thr_trainer *trainer) {
 static double step(thr_trainer *trainer) {
     thr_error err;
     double loss = 0;
-    assert_ok(thr_trainer_step(trainer, trainer->train + trainer->state.step * trainer->options.batch, &loss, &err),
-              &err);
+    assert_ok(
+        thr_trainer_step(trainer, trainer->split.train + trainer->state.step * trainer->options.batch, &loss, &err),
+        &err);
     return loss;
 }
 
@@ -103,19 +104,19 @@ static void compare_all(const kind *k, const thr_trainer *cpu, const thr_trainer
     const thr_tower_config *config = &cpu->model.config;
     const double rate = (double)cpu->options.rate;
     for (size_t t = 0; t < thr_model_n_tables(config); t++) {
-        const learned words = {.weights = {cpu->tables[t], gpu->tables[t]},
-                               .m = {cpu->table_slots[t][0], gpu->table_slots[t][0]},
-                               .v = {cpu->table_slots[t][1], gpu->table_slots[t][1]},
-                               .n = cpu->n_table};
+        const learned words = {.weights = {cpu->tables[t].values, gpu->tables[t].values},
+                               .m = {cpu->tables[t].slots[0], gpu->tables[t].slots[0]},
+                               .v = {cpu->tables[t].slots[1], gpu->tables[t].slots[1]},
+                               .n = cpu->tables[0].n};
         compare(k, t == 0 ? "words" : "words of items", &words, rate);
     }
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         for (size_t p = 0; p < thr_model_n_parts(config, side); p++) {
             const thr_part_shape shape = thr_model_part_shape(config, p);
-            const size_t at = (size_t)(cpu->model.parts[side][p] - cpu->dense);
-            const learned part = {.weights = {cpu->dense + at, gpu->dense + at},
-                                  .m = {cpu->dense_slots[0] + at, gpu->dense_slots[0] + at},
-                                  .v = {cpu->dense_slots[1] + at, gpu->dense_slots[1] + at},
+            const size_t at = (size_t)(cpu->model.parts[side][p] - cpu->dense.values);
+            const learned part = {.weights = {cpu->dense.values + at, gpu->dense.values + at},
+                                  .m = {cpu->dense.slots[0] + at, gpu->dense.slots[0] + at},
+                                  .v = {cpu->dense.slots[1] + at, gpu->dense.slots[1] + at},
                                   .n = (size_t)shape.n_rows * shape.n_columns};
             compare(k, shape.name, &part, rate);
         }
@@ -157,14 +158,14 @@ static void a_learner_can_take_anothers_place(void **state) {
     for (int s = 0; s < 3; s++) {
         assert_true(step(&one) == step(&two));
         assert_ok(thr_trainer_fetch(&two, &err), &err);
-        thr_device_learner_close(two.learner);
-        two.learner = NULL;
+        thr_device_policy_end(&two.on_device);
+        thr_device_policy_start(&two.on_device, contexts[1]);
         assert_ok(thr_trainer_choose_device(&two, &err), &err);
     }
     assert_ok(thr_trainer_fetch(&one, &err), &err);
-    assert_memory_equal(one.dense, two.dense, one.n_dense * sizeof *one.dense);
-    assert_memory_equal(one.tables[1], two.tables[1], one.n_table * sizeof(float));
-    assert_memory_equal(one.table_slots[0][1], two.table_slots[0][1], one.n_table * sizeof(float));
+    assert_memory_equal(one.dense.values, two.dense.values, one.dense.n * sizeof *one.dense.values);
+    assert_memory_equal(one.tables[1].values, two.tables[1].values, one.tables[0].n * sizeof(float));
+    assert_memory_equal(one.tables[0].slots[1], two.tables[0].slots[1], one.tables[0].n * sizeof(float));
     thr_trainer_free(&one);
     thr_trainer_free(&two);
 }

@@ -182,7 +182,7 @@ static void lines_that_tables_leave_out_are_errors(void **state) {
     FILE *file = fopen(items_path, "wb");
     assert_true(file != NULL && fwrite(items, 1, sizeof items - 1, file) == sizeof items - 1 && fclose(file) == 0);
     assert_error(thr_dual_items_read(*state, items_path, &f.lexicon, &f.items, &err), THR_EFORMAT, &err,
-                 "before line 3 is longer than");
+                 "line 2 holds a NUL byte");
     free_files(*state, &f);
 }
 

@@ -26,7 +26,7 @@ static double *widen(const float *values, size_t n) {
 }
 
 static const double *part_of(const naive *m, thr_side side, thr_dual_part part) {
-    return m->dense + (m->t->model.parts[side][part] - m->t->dense);
+    return m->dense + (m->t->model.parts[side][part] - m->t->dense.values);
 }
 
 /* dual_model.h's equations, word by word. */
@@ -160,7 +160,7 @@ static float *table_gradient(const thr_dual_trainer *t, thr_side side) {
     const thr_dual_bags *bags = &t->scores.batch.examples[side];
     const size_t n = t->model.config.n_embedding, n_fields = thr_dual_n_fields(&t->model.words[side]);
     const size_t first = side == THR_SIDE_QUERY ? 0 : t->scores.batch.n * thr_dual_n_inputs(&t->model, THR_SIDE_QUERY);
-    float *gradient = test_array(t->n_table[side], sizeof *gradient);
+    float *gradient = test_array(t->tables[side].n, sizeof *gradient);
     for (size_t bag = 0; bag < bags->n * n_fields; bag++)
         for (size_t e = bags->offsets[bag]; e < bags->offsets[bag + 1]; e++)
             for (size_t c = 0; c < n; c++)
@@ -170,7 +170,7 @@ static float *table_gradient(const thr_dual_trainer *t, thr_side side) {
 
 static float *hits_gradient(const thr_dual_trainer *t) {
     const thr_dual_batch *batch = &t->scores.batch;
-    float *gradient = test_array(t->n_hits, sizeof *gradient);
+    float *gradient = test_array(t->hits.n, sizeof *gradient);
     for (size_t h = 0; h < batch->history_offsets[batch->n]; h++) {
         const thr_dual_history *word = &batch->history[h];
         gradient[thr_dual_n_words(&t->model.words[THR_SIDE_QUERY]) + word->field] += t->scores.d_history[h];
@@ -186,27 +186,27 @@ static void check_model(thr_context *context, const thr_dual_train_options *opti
     double loss = 0;
     assert_ok(thr_dual_trainer_start(context, requests_path, items_path, model_path, options, t, &err), &err);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t i = 0; i < t->n_table[side]; i++)
-            t->tables[side][i] *= 10; /* so that tanh bends */
-    for (size_t i = 0; i < t->n_hits; i++)
-        t->hits[i] = 0.3f * test_normal(rng);
-    const uint32_t *numbers = t->train + thr_rng_below(rng, t->n_train - BATCH);
+        for (size_t i = 0; i < t->tables[side].n; i++)
+            t->tables[side].values[i] *= 10; /* so that tanh bends */
+    for (size_t i = 0; i < t->hits.n; i++)
+        t->hits.values[i] = 0.3f * test_normal(rng);
+    const uint32_t *numbers = t->split.train + thr_rng_below(rng, t->split.n_train - BATCH);
     assert_ok(thr_dual_gradient(t, numbers, BATCH, &loss, &err), &err);
     naive m = {t,
-               {widen(t->tables[0], t->n_table[0]), widen(t->tables[1], t->n_table[1])},
-               widen(t->dense, t->n_dense),
-               widen(t->hits, t->n_hits)};
+               {widen(t->tables[0].values, t->tables[0].n), widen(t->tables[1].values, t->tables[1].n)},
+               widen(t->dense.values, t->dense.n),
+               widen(t->hits.values, t->hits.n)};
     assert_true(thr_dual_n_inputs(&t->model, THR_SIDE_QUERY) <= MOST_INPUTS);
     check_scores(&m, numbers, loss);
-    check_gradient(&m, numbers, m.dense, t->d_dense, t->n_dense, "dense weight", rng);
+    check_gradient(&m, numbers, m.dense, t->dense.gradients, t->dense.n, "dense weight", rng);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         float *gradient = table_gradient(t, side);
-        check_gradient(&m, numbers, m.tables[side], gradient, t->n_table[side], "embedding", rng);
+        check_gradient(&m, numbers, m.tables[side], gradient, t->tables[side].n, "embedding", rng);
         free(gradient);
     }
     if (options->config.hits) {
         float *gradient = hits_gradient(t);
-        check_gradient(&m, numbers, m.hits, gradient, t->n_hits, "hit", rng);
+        check_gradient(&m, numbers, m.hits, gradient, t->hits.n, "hit", rng);
         free(gradient);
     }
     free(m.tables[0]);
@@ -244,13 +244,13 @@ static void words_that_a_batch_lacks_stay(void **state) {
         options.optimiser = (thr_dual_optimiser)optimiser;
         options.l1 = optimiser == THR_DUAL_FTRL ? 1e-3f : 0;
         assert_ok(thr_dual_trainer_start(*state, requests_path, items_path, model_path, &options, t, &err), &err);
-        double *before = widen(t->tables[THR_SIDE_ITEM], t->n_table[THR_SIDE_ITEM]);
+        double *before = widen(t->tables[THR_SIDE_ITEM].values, t->tables[THR_SIDE_ITEM].n);
         options.batch = 20;
-        assert_ok(thr_dual_step(t, t->train, &loss, &err), &err);
+        assert_ok(thr_dual_step(t, t->split.train, &loss, &err), &err);
         float *gradient = table_gradient(t, THR_SIDE_ITEM);
         size_t n_moved = 0;
-        for (size_t i = 0; i < t->n_table[THR_SIDE_ITEM]; i++) {
-            const double moved = (double)t->tables[THR_SIDE_ITEM][i] - before[i];
+        for (size_t i = 0; i < t->tables[THR_SIDE_ITEM].n; i++) {
+            const double moved = (double)t->tables[THR_SIDE_ITEM].values[i] - before[i];
             if (gradient[i] == 0)
                 assert_true(fabs(moved) <= 1e-7); /* FTRL computes a weight anew from what stands for it */
             else if (fabsf(gradient[i]) > 1e-5f)

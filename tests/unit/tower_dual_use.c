@@ -80,9 +80,8 @@ typedef struct judged {
     thr_dual_items items;
     thr_dual_requests requests;
     thr_dual_map map;
-    thr_dual_scores room;
+    thr_dual_evaluation all;
     thr_dual_model model;
-    float *scores;
 } judged;
 
 static void judge(thr_context *context, thr_tensors **tensors, judged *j) {
@@ -95,10 +94,8 @@ static void judge(thr_context *context, thr_tensors **tensors, judged *j) {
     assert_ok(thr_dual_requests_read(context, requests, &j->items, &j->lexicon, &j->requests, &err), &err);
     assert_ok(thr_dual_map_make(context, &j->lexicon, j->model.words, &j->map, &err), &err);
     const thr_dual_data data = {&j->model, &j->lexicon, &j->items, &j->map};
-    j->scores = test_array((size_t)j->requests.ad_offsets[j->requests.n], sizeof(float));
-    assert_ok(
-        thr_dual_score_all(context, &data, &j->requests, NULL, j->requests.n, NULL, &j->room, j->scores, NULL, &err),
-        &err);
+    const thr_dual_some some = {&j->requests, NULL, j->requests.n};
+    assert_ok(thr_dual_evaluate_all(context, &data, &some, NULL, &j->all, &err), &err);
 }
 
 static void free_judged(thr_context *context, thr_tensors *tensors, judged *j) {
@@ -106,10 +103,9 @@ static void free_judged(thr_context *context, thr_tensors *tensors, judged *j) {
     thr_dual_items_free(context, &j->items);
     thr_dual_requests_free(context, &j->requests);
     thr_dual_map_free(context, &j->map);
-    thr_dual_scores_free(context, &j->room);
+    thr_dual_evaluation_free(context, &j->all);
     thr_dual_words_free(context, &j->model);
     thr_tensors_free(tensors);
-    free(j->scores);
 }
 
 static void vectors_and_hits_add_up_to_the_scores(void **state) {
@@ -133,8 +129,8 @@ static void vectors_and_hits_add_up_to_the_scores(void **state) {
             for (size_t e = (size_t)j.requests.ad_offsets[r]; e < j.requests.ad_offsets[r + 1]; e++) {
                 const uint32_t item = j.requests.ads[e];
                 const double want = score(dual, u + r * n_vector, a + item * n_vector, &users, r, &all, item);
-                assert_case(fabs((double)j.scores[e] - want) <= 3e-6 * (1 + fabs(want)),
-                            "kind %d, request %zu, ad %zu: %.9g, should be %.9g", kind, r, e, (double)j.scores[e],
+                assert_case(fabs((double)j.all.scores[e] - want) <= 3e-6 * (1 + fabs(want)),
+                            "kind %d, request %zu, ad %zu: %.9g, should be %.9g", kind, r, e, (double)j.all.scores[e],
                             want);
                 most = fmax(most, fabs(want));
             }
@@ -223,6 +219,10 @@ static void texts_that_are_wrong_are_refused(void **state) {
     assert_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts + 2, NULL, 1, out, &err), THR_EFORMAT, &err, "no name");
     assert_ok(thr_dual_encode(dual, THR_SIDE_ITEM, texts, NULL, 3, out, &err), &err); /* items have no numbers */
     assert_error(thr_dual_encode(dual, (thr_side)2, texts, NULL, 1, out, &err), THR_EINVAL, &err, "side 2");
+    assert_int_equal(truncate(model, 0), 0);
+    assert_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 1, out, &err), THR_ECHANGED, &err, model);
+    size_t n;
+    assert_error(thr_dual_hits(dual, texts[0], 3, NULL, 0, &n, &err), THR_ECHANGED, &err, model);
     thr_dual_free(dual);
 }
 
@@ -237,7 +237,7 @@ static void quality_is_that_of_the_metrics(void **state) {
     thr_dual *dual = dual_open(*state, model);
     assert_ok(thr_dual_eval(dual, requests, items, &quality, &err), &err);
     judge(*state, &tensors, &j);
-    const thr_ranked ranked = {j.requests.n, j.requests.ad_offsets, j.scores, NULL, j.requests.values};
+    const thr_ranked ranked = {j.requests.n, j.requests.ad_offsets, j.all.scores, NULL, j.requests.values};
     assert_ok(thr_gauc(&ranked, &gauc, &err), &err); /* no best ad of the log has an equal one */
     assert_ok(thr_top_recall(&ranked, 5, &recall, &by_value, &err), &err);
     assert_true(quality.gauc == gauc && quality.recall_5 == recall && quality.value_recall_5 == by_value);
@@ -266,6 +266,22 @@ static void models_of_other_kinds_are_told_apart(void **state) {
     assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EFORMAT, &err, "is no dual tower");
     assert_null(dual);
     assert_error(thr_dual_probe(*state, NAME("none"), &is_dual, &err), THR_ENOTFOUND, &err, NAME("none"));
+}
+
+static void a_newer_version_is_refused_as_that(void **state) {
+    static const char key[] = "\"thresher.dual\":\"";
+    size_t size = 0, at = 0;
+    thr_dual *dual = NULL;
+    thr_error err;
+    (void)make_model(*state, true, true);
+    char *bytes = tower_read(model, &size);
+    while (at + sizeof key < size && memcmp(bytes + at, key, sizeof key - 1) != 0)
+        at++;
+    bytes[at + sizeof key - 1] = '2';
+    FILE *file = fopen(damaged, "wb");
+    assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EVERSION, &err, "version 2, this build knows 1");
+    free(bytes);
 }
 
 /* Of every bit that is flipped, and wherever the file is cut: refused, unless a blank of the header became another. */
@@ -351,6 +367,7 @@ int main(void) {
         cmocka_unit_test(texts_that_are_wrong_are_refused),
         cmocka_unit_test(quality_is_that_of_the_metrics),
         cmocka_unit_test(models_of_other_kinds_are_told_apart),
+        cmocka_unit_test(a_newer_version_is_refused_as_that),
         cmocka_unit_test(damage_anywhere_is_found),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -254,6 +254,18 @@ static void lines_are_read_as_rows(void **state) {
     free(t);
 }
 
+/* Reading beyond the end of its map would end the process. */
+static void a_model_that_was_cut_encodes_nothing(void **state) {
+    static const char *const text = "edit pdf";
+    float out[DIMS];
+    thr_error err;
+    thr_tower *tower = tower_open(*state, model);
+    assert_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, out, &err), &err);
+    assert_int_equal(truncate(model, 0), 0);
+    assert_error(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, out, &err), THR_ECHANGED, &err, model);
+    thr_tower_free(tower);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_do_not_depend_on_neighbours_threads_or_level),
@@ -263,6 +275,7 @@ int main(void) {
         cmocka_unit_test(planes_are_the_signs_that_add_up_to_the_embedding),
         cmocka_unit_test(what_is_no_code_is_not_packed),
         cmocka_unit_test(lines_are_read_as_rows),
+        cmocka_unit_test(a_model_that_was_cut_encodes_nothing), /* the last: the others' model is gone */
     };
     return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -209,8 +209,8 @@ static void gradients_are_those_of_differences(void **state) {
         assert_ok(thr_pass_make_room(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
         assert_ok(thr_backward_make_room(context, &s.model.config, N_TEXTS, &room, &err), &err);
         thr_side_forward(context, &s.model, THR_SIDE_QUERY, &s.texts, s.vectors, &pass);
-        thr_side_backward(context, &s.model, THR_SIDE_QUERY, &s.texts, &pass, (thr_slope){THR_ESTIMATOR_STRAIGHT, 1},
-                          d_embedding, d_parts, d_vectors, &room);
+        const thr_side_gradients to = {{THR_ESTIMATOR_STRAIGHT, 1}, d_embedding, d_parts, d_vectors, &room};
+        thr_side_backward(context, &s.model, THR_SIDE_QUERY, &s.texts, &pass, &to);
         check_gradient(&s, points, goal, s.dense, d_dense, s.n_dense, i, "weight");
         check_gradient(&s, points, goal, s.vectors, d_vectors, (size_t)N_WORDS * 3 * POOLED, i, "word");
         thr_backward_free(context, &room);

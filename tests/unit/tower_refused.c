@@ -81,21 +81,21 @@ static void numbers_that_run_away_end_a_training_and_keep_the_best_model(void **
     thr_tower_train_options options;
     thr_error err;
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    tower_small(&options);
+    (void)tower_train(*state, pairs, other, &options);
     for (size_t i = 0; i < 6; i++) {
         tower_small(&options);
         options.config.query_bits = bits[i / 2][0];
         options.config.item_bits = bits[i / 2][1];
         options.rate = rates[i % 2];
         options.n_epochs = 20;
-        tower_write(model, "what was there");
+        (void)unlink(model);
+        assert_int_equal(link(other, model), 0); /* what was there */
         thr_tower_report report;
         assert_error(thr_tower_train(*state, pairs, model, &options, &report, &err), THR_ERANGE, &err, "at step ");
         if (report.best_epoch == 0) {
-            size_t size = 0;
-            char *bytes = tower_read(model, &size);
-            assert_string_equal(bytes, "what was there");
+            assert_true(tower_same_files(model, other));
             assert_non_null(strstr(err.text, "no model was written"));
-            free(bytes);
         } else {
             assert_non_null(strstr(err.text, "the best model so far was kept"));
             thr_tower_free(tower_open(*state, model));
@@ -111,8 +111,33 @@ static void a_place_that_cannot_be_written_to_is_told_at_once(void **state) {
     assert_error(thr_tower_train(*state, NAME("none.tsv"), "no-such-directory/model", &options, NULL, &err),
                  THR_ENOTFOUND, &err, "no-such-directory/model");
     assert_int_equal(mkdir(NAME("dir"), 0777), 0);
-    assert_error(thr_tower_train(*state, pairs, NAME("dir"), &options, NULL, &err), THR_EINVAL, &err, "no plain file");
+    assert_error(thr_tower_train(*state, pairs, NAME("dir"), &options, NULL, &err), THR_EIO, &err, "is a directory");
     assert_int_equal(rmdir(NAME("dir")), 0);
+}
+
+static void inputs_and_files_of_another_kind_are_not_replaced(void **state) {
+    static const char text[] = "of the user's", checkpoint[] = NAME("model.checkpoint");
+    thr_tower_train_options options;
+    thr_error err;
+    size_t size = 0;
+    tower_small(&options);
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    options.valid_path = other;
+    assert_error(thr_tower_train(*state, pairs, pairs, &options, NULL, &err), THR_EINVAL, &err, "is also the input");
+    tower_write_pairs(other, 0, TOWER_PAIRS);
+    assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EINVAL, &err, "is also the input");
+    options.valid_path = NULL;
+    assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EEXIST, &err, "is not a model of");
+    (void)unlink(model);
+    tower_write(checkpoint, text);
+    assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EEXIST, &err, checkpoint);
+    char *bytes = tower_read(checkpoint, &size);
+    assert_string_equal(bytes, text);
+    free(bytes);
+    (void)unlink(checkpoint);
+    (void)unlink(other);
+    tower_write(model, "");
+    (void)tower_train(*state, pairs, model, &options);
 }
 
 static bool mount_small(const char *dir) {
@@ -153,13 +178,12 @@ static void a_full_disk_is_told_and_the_old_model_stays(void **state) {
     size_t after_size = 0;
     char *after = tower_read(on_disk, &after_size);
     const bool same = before != NULL && after != NULL && size == after_size && memcmp(before, after, size) == 0;
-    const bool clean = access(NAME("disk") "/model.tmp", F_OK) != 0;
+    const bool clean = test_leftovers(NAME("disk"), "") == 0;
     options.config.n_pooled = 11;
     options.n_epochs = 2;
     const thr_status checkpoint = thr_tower_train(*state, pairs, on_disk, &options, NULL, &checkpoint_err);
     (void)unlink(on_disk);
     (void)unlink(NAME("disk") "/model.checkpoint");
-    (void)unlink(NAME("disk") "/model.checkpoint.tmp");
     unmount(disk); /* before anything is asserted */
     free(before);
     free(after);
@@ -177,6 +201,7 @@ int main(void) {
         cmocka_unit_test(defaults_are_taken_without_options),
         cmocka_unit_test(numbers_that_run_away_end_a_training_and_keep_the_best_model),
         cmocka_unit_test(a_place_that_cannot_be_written_to_is_told_at_once),
+        cmocka_unit_test(inputs_and_files_of_another_kind_are_not_replaced),
         cmocka_unit_test(a_full_disk_is_told_and_the_old_model_stays),
     };
     return cmocka_run_group_tests(tests, tower_setup, tower_teardown);

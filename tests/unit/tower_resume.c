@@ -87,7 +87,7 @@ static void stopped_while_reading_nothing_is_left(void **state) {
     thr_context *context = stoppable(&s, 1);
     remove_files();
     assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ECANCELED, &err, "reading pairs");
-    assert_true(access(checkpoint, F_OK) != 0 && access(stopped, F_OK) != 0 && access(NAME("stopped.tmp"), F_OK) != 0);
+    assert_true(access(checkpoint, F_OK) != 0 && access(stopped, F_OK) != 0 && test_leftovers(".", stopped) == 0);
     options.resume = true;
     assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ENOTFOUND, &err, "no checkpoint");
     thr_context_free(context);

@@ -37,12 +37,12 @@ static void planes_are_a_quantiser_of_the_floats(void **state) {
             const size_t n = (size_t)BATCH * options.config.n_dims;
             float *x = test_array(n, sizeof *x);
             const thr_batch_mode mode = {0};
-            assert_ok(thr_trainer_forward(trainer, &trainer->pairs, trainer->train, BATCH, &mode, &err), &err);
-            memcpy(x, trainer->passes[THR_SIDE_ITEM].before[0], n * sizeof *x);
+            assert_ok(thr_trainer_forward(trainer, &trainer->pairs, trainer->split.train, BATCH, &mode, &err), &err);
+            memcpy(x, trainer->scratch.passes[THR_SIDE_ITEM].before[0], n * sizeof *x);
             assert_ok(thr_trainer_put_signs(trainer, &err), &err);
             trainer->state.epoch++;
-            assert_ok(thr_trainer_forward(trainer, &trainer->pairs, trainer->train, BATCH, &mode, &err), &err);
-            const thr_pass *pass = &trainer->passes[THR_SIDE_ITEM];
+            assert_ok(thr_trainer_forward(trainer, &trainer->pairs, trainer->split.train, BATCH, &mode, &err), &err);
+            const thr_pass *pass = &trainer->scratch.passes[THR_SIDE_ITEM];
             const float *e = thr_pass_embedding(&trainer->model.config, THR_SIDE_ITEM, pass);
             double product = 0, x_square = 0, e_square = 0;
             for (size_t i = 0; i < n; i++) {
@@ -70,19 +70,19 @@ static void the_first_step_with_signs_is_as_long_as_the_rate(void **state) {
     options.batch = BATCH;
     options.n_epochs = 2;
     thr_trainer *trainer = start(*state, &options);
-    const size_t n_steps = trainer->n_train / BATCH;
-    float *before = test_array(trainer->n_dense, sizeof *before);
+    const size_t n_steps = trainer->split.n_train / BATCH;
+    float *before = test_array(trainer->dense.n, sizeof *before);
     for (size_t i = 0; i < n_steps; i++)
-        assert_ok(thr_trainer_step(trainer, trainer->train + i * BATCH, &loss, &err), &err);
+        assert_ok(thr_trainer_step(trainer, trainer->split.train + i * BATCH, &loss, &err), &err);
     assert_ok(thr_trainer_put_signs(trainer, &err), &err);
     trainer->state.epoch++;
     const float rate = thr_trainer_dense_optimiser(trainer).rate;
     assert_true(rate == 0.1f * thr_trainer_optimiser(trainer).rate);
-    memcpy(before, trainer->dense, trainer->n_dense * sizeof *before);
-    assert_ok(thr_trainer_step(trainer, trainer->train, &loss, &err), &err);
+    memcpy(before, trainer->dense.values, trainer->dense.n * sizeof *before);
+    assert_ok(thr_trainer_step(trainer, trainer->split.train, &loss, &err), &err);
     float most = 0;
-    for (size_t i = 0; i < trainer->n_dense; i++)
-        most = fmaxf(most, fabsf(trainer->dense[i] - before[i]));
+    for (size_t i = 0; i < trainer->dense.n; i++)
+        most = fmaxf(most, fabsf(trainer->dense.values[i] - before[i]));
     assert_case(most > 0.99f * rate && most < 1.01f * rate, "a weight moved by %g at a rate of %g", (double)most,
                 (double)rate);
     free(before);

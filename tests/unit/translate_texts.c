@@ -373,6 +373,26 @@ static void lengths_have_limits(void **state) {
     thr_translator_free(t);
 }
 
+static void nul_bytes_are_refused_by_text_and_place(void **state) {
+    static const char *const texts[] = {"chat", "chien\0le", "\0"};
+    static const size_t lengths[] = {4, 8, 1};
+    dictionary(*state);
+    thr_translator_options o;
+    thr_translations r;
+    thr_error err;
+    thr_translator_options_init(&o);
+    o.replace_unk = true;
+    thr_translator *t = open_it(*state, &o);
+    assert_error(thr_translator_translate(t, texts, lengths, 3, &r, &err), THR_EFORMAT, &err,
+                 "text 1 holds a NUL byte at byte 5");
+    assert_error(thr_translator_translate(t, texts + 2, lengths + 2, 1, &r, &err), THR_EFORMAT, &err,
+                 "text 0 holds a NUL byte at byte 0");
+    assert_true(r.n_texts == 0 && r.translations == NULL);
+    r = translate(t, texts, 2); /* without lengths a text ends at its NUL; and it goes on */
+    assert_string_equal(r.translations[1].text, "dog");
+    thr_translator_free(t);
+}
+
 /* A text of the most words that fit in a batch's places, and more of them: answers are what they are alone. */
 static void long_texts_are_batches_of_their_own(void **state) {
     enum { LONG = 9000 };
@@ -568,6 +588,7 @@ int main(void) {
         cmocka_unit_test(states_are_told_before_the_head_has_them),
         cmocka_unit_test(a_head_may_be_a_file),
         cmocka_unit_test(lengths_have_limits),
+        cmocka_unit_test(nul_bytes_are_refused_by_text_and_place),
         cmocka_unit_test(long_texts_are_batches_of_their_own),
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(numbers_that_overflow_are_told),

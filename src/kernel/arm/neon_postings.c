@@ -39,7 +39,7 @@ static void add_run(int32_t *sums, size_t n, int32_t weight) {
     for (; i + 4 <= n; i += 4)
         vst1q_s32(sums + i, vaddq_s32(vld1q_s32(sums + i), weights));
     for (; i < n; i++)
-        sums[i] += weight;
+        sums[i] = thr_add_wrapping(sums[i], weight);
 }
 
 /* Four lanes of ones and zeros become four bits. */

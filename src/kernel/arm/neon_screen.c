@@ -87,18 +87,19 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
 }
 
 static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
-                               int32_t total, float gain, float weight, float threshold) {
+                               const thr_score_line *line) {
+    const thr_score_line own = *line; /* which stores of scores cannot change */
     uint8x16_t bytes[4];
     for (int i = 0; i < 4; i++) {
         uint32x4_t lanes[4];
         for (int l = 0; l < 4; l++) {
             const int item = 16 * i + 4 * l;
-            float32x4_t score = vmulq_f32(products(distances + item, total), vld1q_f32(factors + item));
-            score = vmulq_n_f32(score, gain);
+            float32x4_t score = vmulq_f32(products(distances + item, own.total), vld1q_f32(factors + item));
+            score = vmulq_n_f32(score, own.gain);
             if (offsets != NULL)
-                score = vsubq_f32(score, vmulq_n_f32(vld1q_f32(offsets + item), weight));
+                score = vsubq_f32(score, vmulq_n_f32(vld1q_f32(offsets + item), own.weight));
             vst1q_f32(scores + item, score);
-            lanes[l] = vcgeq_f32(score, vdupq_n_f32(threshold));
+            lanes[l] = vcgeq_f32(score, vdupq_n_f32(own.threshold));
         }
         bytes[i] = bytes_of(lanes);
     }
@@ -110,28 +111,28 @@ static inline float32x4_t widen_bf16(uint16x4_t values) {
 }
 
 /* Four scores; numbers are factors, or pairs of a factor and an offset. */
-static inline float32x4_t lead_scores(const uint32_t *distances, const uint16_t *numbers, bool offsets, int32_t total,
-                                      float gain, float weight) {
-    const float32x4_t product = products(distances, total);
+static inline float32x4_t lead_scores(const uint32_t *distances, const uint16_t *numbers, bool offsets,
+                                      thr_score_line line) {
+    const float32x4_t product = products(distances, line.total);
     if (!offsets)
-        return vmulq_n_f32(vmulq_f32(product, widen_bf16(vld1_u16(numbers))), gain);
+        return vmulq_n_f32(vmulq_f32(product, widen_bf16(vld1_u16(numbers))), line.gain);
     const uint16x4x2_t pairs = vld2_u16(numbers);
-    return vsubq_f32(vmulq_n_f32(vmulq_f32(product, widen_bf16(pairs.val[0])), gain),
-                     vmulq_n_f32(widen_bf16(pairs.val[1]), weight));
+    return vsubq_f32(vmulq_n_f32(vmulq_f32(product, widen_bf16(pairs.val[0])), line.gain),
+                     vmulq_n_f32(widen_bf16(pairs.val[1]), line.weight));
 }
 
 static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
-                             int32_t total, float gain, float weight, float threshold) {
+                             const thr_score_line *line) {
+    const thr_score_line own = *line; /* which stores of scores cannot change */
     const size_t step = offsets ? 8 : 4;
     uint8x16_t bytes[4];
     for (int i = 0; i < 4; i++) {
         uint32x4_t lanes[4];
         for (int l = 0; l < 4; l++) {
             const int four = 4 * i + l;
-            const float32x4_t score =
-                lead_scores(distances + 4 * four, numbers + step * (size_t)four, offsets, total, gain, weight);
+            const float32x4_t score = lead_scores(distances + 4 * four, numbers + step * (size_t)four, offsets, own);
             vst1q_f32(scores + 4 * four, score);
-            lanes[l] = vcgeq_f32(score, vdupq_n_f32(threshold));
+            lanes[l] = vcgeq_f32(score, vdupq_n_f32(own.threshold));
         }
         bytes[i] = bytes_of(lanes);
     }

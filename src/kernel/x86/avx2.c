@@ -219,43 +219,45 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
 }
 
 static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
-                               int32_t total, float gain, float weight, float threshold) {
+                               const thr_score_line *line) {
+    const thr_score_line l = *line; /* which stores of scores cannot change */
     uint64_t mask = 0;
     for (int i = 0; i < ITEMS; i += 8) {
-        __m256 score = _mm256_mul_ps(products(distances + i, total), _mm256_loadu_ps(factors + i));
-        score = _mm256_mul_ps(score, _mm256_set1_ps(gain));
+        __m256 score = _mm256_mul_ps(products(distances + i, l.total), _mm256_loadu_ps(factors + i));
+        score = _mm256_mul_ps(score, _mm256_set1_ps(l.gain));
         if (offsets != NULL)
-            score = _mm256_sub_ps(score, _mm256_mul_ps(_mm256_loadu_ps(offsets + i), _mm256_set1_ps(weight)));
+            score = _mm256_sub_ps(score, _mm256_mul_ps(_mm256_loadu_ps(offsets + i), _mm256_set1_ps(l.weight)));
         _mm256_storeu_ps(scores + i, score);
-        mask |= at_least(score, threshold) << i;
+        mask |= at_least(score, l.threshold) << i;
     }
     return mask;
 }
 
 /* Eight scores of nested codes: the low halves of pairs are factors, the high halves offsets. */
-static inline __m256 lead_scores(const uint32_t *distances, const uint16_t *numbers, bool offsets, int32_t total,
-                                 float gain, float weight) {
-    const __m256 product = products(distances, total);
+static inline __m256 lead_scores(const uint32_t *distances, const uint16_t *numbers, bool offsets,
+                                 thr_score_line line) {
+    const __m256 product = products(distances, line.total);
     if (!offsets) {
         __m256i factor = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)numbers));
         factor = _mm256_slli_epi32(factor, 16);
-        return _mm256_mul_ps(_mm256_mul_ps(product, _mm256_castsi256_ps(factor)), _mm256_set1_ps(gain));
+        return _mm256_mul_ps(_mm256_mul_ps(product, _mm256_castsi256_ps(factor)), _mm256_set1_ps(line.gain));
     }
     const __m256i pairs = _mm256_loadu_si256((const __m256i *)(const void *)numbers);
     const __m256 factor = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
     const __m256 offset = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000)));
-    return _mm256_sub_ps(_mm256_mul_ps(_mm256_mul_ps(product, factor), _mm256_set1_ps(gain)),
-                         _mm256_mul_ps(offset, _mm256_set1_ps(weight)));
+    return _mm256_sub_ps(_mm256_mul_ps(_mm256_mul_ps(product, factor), _mm256_set1_ps(line.gain)),
+                         _mm256_mul_ps(offset, _mm256_set1_ps(line.weight)));
 }
 
 static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
-                             int32_t total, float gain, float weight, float threshold) {
+                             const thr_score_line *line) {
+    const thr_score_line l = *line; /* which stores of scores cannot change */
     const size_t step = offsets ? 16 : 8;
     uint64_t mask = 0;
     for (size_t i = 0; i < ITEMS / 8; i++) {
-        const __m256 score = lead_scores(distances + 8 * i, numbers + step * i, offsets, total, gain, weight);
+        const __m256 score = lead_scores(distances + 8 * i, numbers + step * i, offsets, l);
         _mm256_storeu_ps(scores + 8 * i, score);
-        mask |= at_least(score, threshold) << 8 * i;
+        mask |= at_least(score, l.threshold) << 8 * i;
     }
     return mask;
 }

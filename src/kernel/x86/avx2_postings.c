@@ -39,7 +39,7 @@ static void add_run(int32_t *sums, size_t n, int32_t weight) {
         _mm256_storeu_si256(at, _mm256_add_epi32(_mm256_loadu_si256(at), weights));
     }
     for (; i < n; i++)
-        sums[i] += weight;
+        sums[i] = thr_add_wrapping(sums[i], weight);
 }
 
 /* Where least is not larger, which is not where it is larger. */

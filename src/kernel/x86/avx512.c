@@ -208,15 +208,16 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
 }
 
 static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
-                               int32_t total, float gain, float weight, float threshold) {
+                               const thr_score_line *line) {
+    const thr_score_line l = *line; /* which stores of scores cannot change */
     uint64_t mask = 0;
     for (int i = 0; i < ITEMS; i += 16) {
-        __m512 score = _mm512_mul_ps(products(distances + i, total), _mm512_loadu_ps(factors + i));
-        score = _mm512_mul_ps(score, _mm512_set1_ps(gain));
+        __m512 score = _mm512_mul_ps(products(distances + i, l.total), _mm512_loadu_ps(factors + i));
+        score = _mm512_mul_ps(score, _mm512_set1_ps(l.gain));
         if (offsets != NULL)
-            score = _mm512_sub_ps(score, _mm512_mul_ps(_mm512_loadu_ps(offsets + i), _mm512_set1_ps(weight)));
+            score = _mm512_sub_ps(score, _mm512_mul_ps(_mm512_loadu_ps(offsets + i), _mm512_set1_ps(l.weight)));
         _mm512_storeu_ps(scores + i, score);
-        mask |= (uint64_t)_mm512_cmp_ps_mask(score, _mm512_set1_ps(threshold), _CMP_GE_OQ) << i;
+        mask |= (uint64_t)_mm512_cmp_ps_mask(score, _mm512_set1_ps(l.threshold), _CMP_GE_OQ) << i;
     }
     return mask;
 }
@@ -237,9 +238,11 @@ static inline __m512 lead_scores(const uint32_t *distances, const uint16_t *numb
 }
 
 static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
-                             int32_t total, float gain, float weight, float threshold) {
-    const __m512i totals = _mm512_set1_epi32(total);
-    const __m512 gains = _mm512_set1_ps(gain), weights = _mm512_set1_ps(weight), least = _mm512_set1_ps(threshold);
+                             const thr_score_line *line) {
+    const thr_score_line l = *line; /* which stores of scores cannot change */
+    const __m512i totals = _mm512_set1_epi32(l.total);
+    const __m512 gains = _mm512_set1_ps(l.gain), weights = _mm512_set1_ps(l.weight),
+                 least = _mm512_set1_ps(l.threshold);
     const size_t step = offsets ? 32 : 16;
     uint64_t mask = 0;
     for (size_t i = 0; i < ITEMS / 16; i++) {

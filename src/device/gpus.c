@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "context/gpus.h"
+#include "device/gpus.h"
 
 #include "base/error.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
-struct thr_gpus {
-    pthread_mutex_t mutex;
-    thr_device_choice choice;
-    thr_devices *devices; /* NULL: not opened */
-    bool given_up;
-    double wake_up;                                 /* seconds */
-    char why[sizeof "cpu; " + THR_ERROR_TEXT_SIZE]; /* written once, when given up */
-};
+static const double WAKE_UP = 0.5;
 
 thr_status thr_gpus_create(thr_context *context, const char *words, thr_gpus **gpus_out, thr_error *err) {
     thr_device_choice choice;
@@ -24,7 +16,7 @@ thr_status thr_gpus_create(thr_context *context, const char *words, thr_gpus **g
         return THR_OK;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *gpus, &gpus, "devices", err));
     gpus->choice = choice;
-    gpus->wake_up = 0.5;
+    gpus->wake_up = WAKE_UP;
     if (choice.kind == THR_DEVICE_CUDA) {
         const thr_status status = thr_devices_open(context, &choice, &gpus->devices, err);
         if (status != THR_OK) {
@@ -49,39 +41,51 @@ bool thr_gpus_required(const thr_context *context) {
     return context->gpus != NULL && context->gpus->choice.kind == THR_DEVICE_CUDA;
 }
 
-static void give_up(thr_gpus *gpus, const thr_error *why) {
-    if (gpus->given_up)
-        return;
-    gpus->given_up = true;
-    (void)snprintf(gpus->why, sizeof gpus->why, "cpu; %s", why->text);
-}
-
 const thr_devices *thr_gpus_get(thr_context *context) {
     thr_gpus *gpus = context->gpus;
     thr_error why;
     if (gpus == NULL)
         return NULL;
     (void)pthread_mutex_lock(&gpus->mutex);
-    if (gpus->devices == NULL && !gpus->given_up &&
-        thr_devices_open(context, &gpus->choice, &gpus->devices, &why) != THR_OK)
-        give_up(gpus, &why);
-    const thr_devices *devices = gpus->given_up ? NULL : gpus->devices;
+    if (gpus->devices == NULL && !gpus->failed &&
+        thr_devices_open(context, &gpus->choice, &gpus->devices, &why) != THR_OK) {
+        gpus->failed = true;
+        (void)snprintf(gpus->without, sizeof gpus->without, "cpu; %s", why.text);
+    }
+    const thr_devices *devices = gpus->devices;
     (void)pthread_mutex_unlock(&gpus->mutex);
     return devices;
 }
 
-void thr_gpus_give_up(thr_context *context, const thr_error *why) {
+void thr_gpus_add_copy(thr_context *context) {
     (void)pthread_mutex_lock(&context->gpus->mutex);
-    give_up(context->gpus, why);
+    context->gpus->n_copies++;
     (void)pthread_mutex_unlock(&context->gpus->mutex);
 }
 
-double thr_gpus_wake_up(const thr_context *context) {
-    return context->gpus->wake_up;
+void thr_gpus_remove_copy(thr_context *context) {
+    (void)pthread_mutex_lock(&context->gpus->mutex);
+    context->gpus->n_copies--;
+    (void)pthread_mutex_unlock(&context->gpus->mutex);
 }
 
-void thr_gpus_expect_wake_up(thr_context *context, double seconds) {
-    context->gpus->wake_up = seconds;
+void thr_gpus_report_fallback(thr_context *context, const char *object, const thr_error *why) {
+    thr_gpus *gpus = context->gpus;
+    (void)pthread_mutex_lock(&gpus->mutex);
+    if (!gpus->gave_up) {
+        (void)snprintf(gpus->without, sizeof gpus->without, "cpu; %s: %s", object, why->text);
+        (void)snprintf(gpus->in_part, sizeof gpus->in_part, "%s; %s: %s", gpus->devices->text, object, why->text);
+        gpus->gave_up = true;
+    }
+    (void)pthread_mutex_unlock(&gpus->mutex);
+}
+
+static const char *describe(const thr_gpus *gpus) {
+    if (gpus->failed)
+        return gpus->without;
+    if (gpus->gave_up)
+        return gpus->n_copies > 0 ? gpus->in_part : gpus->without;
+    return gpus->devices != NULL ? gpus->devices->text : "cpu";
 }
 
 const char *thr_context_device(const thr_context *context) {
@@ -89,7 +93,7 @@ const char *thr_context_device(const thr_context *context) {
     if (gpus == NULL)
         return "cpu";
     (void)pthread_mutex_lock(&gpus->mutex);
-    const char *text = gpus->given_up ? gpus->why : gpus->devices != NULL ? gpus->devices->text : "cpu";
+    const char *text = describe(gpus);
     (void)pthread_mutex_unlock(&gpus->mutex);
     return text;
 }

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index_search.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "talk.h"
+
+/* ------------------------------------------------------------------------------------------------ prepare */
+
+static int allocate_certified(prog_vector_search *s) {
+    if (!prog_results_show_certified(&s->search.results) && !s->search.run->globals.verbose)
+        return PROG_DONE;
+    s->search.certified = malloc((size_t)s->search.batch);
+    s->options.certified = s->search.certified;
+    return s->search.certified != NULL ? PROG_DONE : prog_no_memory();
+}
+
+static const char *name_of(const void *index, uint64_t id) {
+    return thr_index_name(index, id);
+}
+
+static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
+    prog_vector_search *s = (prog_vector_search *)(void *)search;
+    const thr_hits_queries features = prog_features_view(&search->features);
+
+    s->options.features = search->features.name != NULL ? &features : NULL;
+    s->options.features_model = search->features.model;
+    if (!search->by_radius)
+        return thr_index_search(s->index, queries, search->k, &s->options, search->ids, search->scores, err);
+    thr_radius_result_free(search->found);
+    return thr_index_search_radius(s->index, queries, s->least_score, &s->options, &search->found, err);
+}
+
+static int set_options(prog_vector_search *s) {
+    const prog_index_values *values = s->values;
+
+    thr_search_options_init(&s->options);
+    s->options.query_bits = (uint32_t)values->query_bits;
+    s->options.recall = (float)values->recall;
+    s->options.n_survivors = values->survivors < s->info.n_items ? values->survivors : s->info.n_items;
+    s->options.n_candidates = values->candidates < s->info.n_items ? values->candidates : s->info.n_items;
+    s->options.exact = values->exact;
+    s->options.value = (thr_hits_value)values->with.value;
+    if (!isnan(values->extra))
+        s->options.extra = (float)values->extra;
+    if (values->filter == NULL)
+        return PROG_DONE;
+    const int rc = prog_filter_read(&s->filter, s->search.run->context, values->filter, s->index);
+    s->options.filter = s->filter.words;
+    s->options.filter_bits = s->filter.n_bits;
+    return rc;
+}
+
+static int open_features(prog_vector_search *s) {
+    const prog_index_values *values = s->values;
+    prog_features *f = &s->search.features;
+    thr_hits *hits = thr_index_hits(s->index);
+
+    if (hits == NULL && (values->features != NULL || values->with.target != NULL)) {
+        prog_error("%s was built without features: build it with thresher index build --features", values->dir);
+        return PROG_FAILED;
+    }
+    const int rc = prog_features_open(f, s->search.run, &values->with, hits);
+    s->options.target = f->target;
+    return rc == PROG_DONE && values->features != NULL
+               ? prog_features_from(f, s->search.run, values->features, NULL, NULL, NULL)
+               : rc;
+}
+
+/*
+ * Where users are told by their words, a file of lines or texts (one is NULL), and the index carries a dual model: what
+ * it makes of their histories are the features, unless --features says others.
+ */
+static int open_users(prog_vector_search *s, const char *file, const prog_list *texts) {
+    prog_features *f = &s->search.features;
+    const thr_dual *dual = thr_index_dual(s->index);
+
+    return dual == NULL || f->hits == NULL || f->name != NULL
+               ? PROG_DONE
+               : prog_features_from(f, s->search.run, file, "--text", texts, dual);
+}
+
+/* Whether all that is said of features can be done, now that queries are known. */
+static int check_features(const prog_vector_search *s) {
+    const prog_features_values *v = &s->values->with;
+
+    if (s->search.features.name != NULL ||
+        (v->multipliers == NULL && v->offsets == NULL && !v->explain && v->value == 0))
+        return PROG_DONE;
+    prog_error("--value, --multipliers, --offsets and --explain need --features: queries are vectors alone");
+    return PROG_FAILED;
+}
+
+/* An item by its name, or by its id where it has none of that name. */
+static int find_item(const prog_vector_search *s, const char *word, uint64_t *id) {
+    thr_error err = {.status = THR_OK};
+
+    if (s->info.has_names && thr_index_find(s->index, word, id, NULL) == THR_OK)
+        return PROG_DONE;
+    if (prog_read_count(word, id))
+        return PROG_DONE;
+    if (!s->info.has_names) {
+        prog_error("--like %s: %s has no names; give an id", word, s->values->dir);
+        return PROG_FAILED;
+    }
+    (void)thr_index_find(s->index, word, id, &err);
+    return prog_failed_at("--like", &err);
+}
+
+/* Vectors of the items of --like, where there are any. */
+static int find_like(prog_vector_search *s) {
+    const size_t n = s->values->like.n;
+    const uint32_t n_dims = s->info.n_dims;
+
+    if (n == 0)
+        return PROG_DONE;
+    s->vectors = n <= SIZE_MAX / sizeof(float) / n_dims ? malloc(n * n_dims * sizeof(float)) : NULL;
+    s->like = malloc(n * sizeof *s->like);
+    if (s->vectors == NULL || s->like == NULL)
+        return prog_no_memory();
+    for (size_t i = 0; i < n; i++) {
+        thr_error err = {.status = THR_OK};
+        const int rc = find_item(s, s->values->like.items[i], &s->like[i]);
+
+        if (rc != PROG_DONE)
+            return rc;
+        if (thr_index_vector(s->index, s->like[i], s->vectors + i * n_dims, &err) != THR_OK)
+            return prog_failed_at("--like", &err);
+    }
+    s->search.like = s->like;
+    s->search.words = &s->values->like;
+    return PROG_DONE;
+}
+
+int prog_vector_search_prepare(prog_vector_search *s) {
+    const prog_index_values *values = s->values;
+    prog_search *search = &s->search;
+    thr_error err = {.status = THR_OK};
+
+    if (thr_index_open(search->run->context, values->dir, &s->index, &err) != THR_OK)
+        return prog_failed(&err);
+    s->info = thr_index_get_info(s->index);
+    search->n_items = s->info.n_items;
+    search->queries = values->queries;
+    search->search_batch = search_batch;
+    search->by_radius = !isnan(values->radius);
+    int rc = set_options(s);
+    if (rc == PROG_DONE)
+        rc = find_like(s);
+    if (rc == PROG_DONE)
+        rc = prog_results_open(&search->results, search->run, values->output, s->info.has_names ? name_of : NULL,
+                               s->index, values->rerank.columns != NULL);
+    if (rc == PROG_DONE)
+        rc = search->by_radius ? prog_vector_search_prepare_radius(s)
+                               : prog_search_make_room(search, values->k, values->rerank.depth,
+                                                       values->filter != NULL ? s->filter.n_allowed : UINT64_MAX);
+    if (rc == PROG_DONE)
+        rc = allocate_certified(s);
+    if (rc == PROG_DONE)
+        rc = prog_rerank_open(&search->rerank, search->run, &values->rerank, s->index, search->depth);
+    return rc == PROG_DONE ? open_features(s) : rc;
+}
+
+/* ------------------------------------------------------------------------------------------------ search */
+
+/* Search all rows of a reader of rows of numbers. */
+static int search_rows(prog_vector_search *s, thr_reader *reader) {
+    const thr_reader_shape shape = thr_reader_get_shape(reader);
+    const uint64_t total = shape.n_rows == THR_ROWS_UNKNOWN ? 0 : shape.n_rows;
+    thr_error err = {.status = THR_OK};
+
+    if (shape.n_dims != s->info.n_dims) {
+        prog_error("%s has %" PRIu32 " dimensions, %s has %" PRIu32 "; queries and items must have the same",
+                   s->values->queries, shape.n_dims, s->values->dir, s->info.n_dims);
+        return PROG_FAILED;
+    }
+    for (;;) {
+        thr_matrix rows;
+
+        if (thr_reader_next(reader, s->search.batch, &rows, &err) != THR_OK)
+            return prog_failed(&err);
+        if (rows.n_rows == 0)
+            return PROG_DONE;
+        const int rc = prog_search_batch(&s->search, &rows);
+        if (rc != PROG_DONE)
+            return rc;
+        if (s->search.results.out.file != stdout)
+            (void)prog_progress(NULL, "search", s->search.results.n_queries, total);
+    }
+}
+
+int prog_vector_search_file(prog_vector_search *s) {
+    thr_error err = {.status = THR_OK};
+    thr_reader *file = NULL, *texts = NULL;
+    int rc = PROG_DONE;
+
+    if (thr_reader_open(s->search.run->context, s->values->queries, &file, &err) != THR_OK)
+        return prog_failed(&err);
+    if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE) {
+        rc = prog_vector_search_encode(s, s->values->queries, file, &texts);
+        if (rc == PROG_DONE)
+            rc = open_users(s, s->values->queries, NULL);
+    }
+    if (rc == PROG_DONE)
+        rc = check_features(s);
+    if (rc == PROG_DONE)
+        rc = search_rows(s, texts != NULL ? texts : file);
+    thr_reader_free(texts);
+    thr_reader_free(file);
+    return rc;
+}
+
+int prog_vector_search_words(prog_vector_search *s) {
+    int rc = PROG_DONE;
+
+    if (s->like == NULL) {
+        rc = prog_vector_search_texts(s);
+        s->search.words = &s->values->text;
+        if (rc == PROG_DONE)
+            rc = open_users(s, NULL, &s->values->text);
+    }
+    for (uint64_t first = 0, n; first < s->search.words->n && rc == PROG_DONE; first += n) {
+        n = s->search.words->n - first < s->search.batch ? s->search.words->n - first : s->search.batch;
+        const thr_matrix rows = thr_matrix_f32(s->vectors + first * s->info.n_dims, n, s->info.n_dims);
+        rc = prog_search_batch(&s->search, &rows);
+    }
+    return rc;
+}
+
+void prog_vector_search_free(prog_vector_search *s) {
+    prog_search_free(&s->search);
+    prog_filter_free(&s->filter);
+    free(s->vectors);
+    free(s->like);
+    thr_index_free(s->index);
+}

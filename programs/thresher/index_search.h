@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_search.h - one run of `index search`: queries from a file, by name or as texts, batch by batch.
+ */
+#ifndef THRESHER_PROGRAM_INDEX_SEARCH_H
+#define THRESHER_PROGRAM_INDEX_SEARCH_H
+
+#include "filter.h"
+#include "search.h"
+
+/* What the command line says. */
+typedef struct prog_index_values {
+    const char *dir;
+    const char *queries;
+    uint64_t k;
+    double radius; /* NaN: not given */
+    prog_list like;
+    prog_list text;
+    double recall;
+    uint64_t survivors;
+    uint64_t candidates;
+    double extra;
+    bool exact;
+    uint64_t query_bits;
+    const char *filter;
+    const char *features;
+    prog_features_values with; /* what features are used with */
+    prog_rerank_values rerank;
+    const char *output;
+} prog_index_values;
+
+typedef struct prog_vector_search {
+    prog_search search;
+    const prog_index_values *values;
+    thr_index *index;
+    thr_index_info info;
+    thr_search_options options;
+    prog_filter filter;
+    float least_score; /* by radius: what the library is asked for */
+    float *vectors;    /* of --like and --text */
+    uint64_t *like;    /* ids of --like */
+} prog_vector_search;
+
+/* All answer PROG_DONE or an exit code after having said what is wrong. */
+int prog_vector_search_prepare(prog_vector_search *s);
+
+/* All queries: of a file, or of --like and --text. */
+int prog_vector_search_file(prog_vector_search *s);
+int prog_vector_search_words(prog_vector_search *s);
+
+/* Free everything; s may be partly prepared. */
+void prog_vector_search_free(prog_vector_search *s);
+
+/* search_text.c: lines of texts, called name, as the index's model encodes queries; and the vectors of --text. */
+int prog_vector_search_encode(const prog_vector_search *s, const char *name, thr_reader *texts, thr_reader **rows);
+int prog_vector_search_texts(prog_vector_search *s);
+
+/* search_radius.c: what is different in a search by radius. */
+int prog_vector_search_prepare_radius(prog_vector_search *s);
+
+#endif

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names and words in memory as the files that the library reads them from, which messages do not name."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from . import _arrays, _errors
+from ._checks import encoded, shown
+from ._notes import note
+
+Rows = list[Any]
+"""Each item's features: a list of words or numbers, or an array of numbers."""
+
+_WANTED = "give each item's features as a list, [['color=green'], ...] or [[3, 17], ...]"
+
+
+def _row(row: Any, number: int) -> Any:
+    what = f"features of item {number}"
+    if isinstance(row, (str, bytes)):
+        raise TypeError(f"{what}: {shown(row)} was given: give a list of words, ['color=green']")
+    if isinstance(row, Mapping):
+        raise TypeError(f"{what}: {shown(row)} was given: items' features have no weights: {_WANTED}")
+    if not isinstance(row, Iterable):
+        raise TypeError(f"{what}: {shown(row)} was given: {_WANTED}")
+    if not _arrays.is_array(row):
+        return list(row)
+    array = _arrays.as_numpy(row, what)
+    if array.ndim != 1:
+        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: [n] is wanted")
+    return array.tolist() if array.dtype.kind in "UO" else array
+
+
+def _is_pair(features: Any) -> bool:
+    """Is it (offsets, features), and not the words of two items?"""
+    if not isinstance(features, tuple) or len(features) != 2 or not _arrays.is_array(features[0]):
+        return False
+    return _arrays.as_numpy(features[0], "offsets").dtype.kind not in "UO"
+
+
+def rows_of(features: Any) -> Any:
+    """
+    Each item's features as Rows, from any iterable of iterables. A scipy matrix or a pair of arrays gives the pair
+    (offsets, features).
+    """
+    if hasattr(features, "tocsr"):
+        features = features.tocsr()
+    if hasattr(features, "indptr") and hasattr(features, "indices"):
+        return features.indptr, features.indices
+    if _is_pair(features):
+        return features[0], features[1]
+    if isinstance(features, Mapping):
+        raise TypeError(f"features: {shown(features)} was given: items' features have no weights: {_WANTED}")
+    if not isinstance(features, Iterable):
+        raise TypeError(f"features: {shown(features)} was given: {_WANTED}")
+    return [_row(row, number) for number, row in enumerate(features)]
+
+
+def are_words(rows: Any) -> bool:
+    """Are the features words? The first item that has any decides."""
+    first: Any = next((row for row in rows if len(row)), ()) if isinstance(rows, list) else ()
+    return not _arrays.is_array(first) and any(isinstance(word, str) for word in first)
+
+
+def _has_weight(word: str) -> bool:
+    before, _, weight = word.rpartition(":")
+    try:
+        return before != "" and "_" not in weight and float(weight) is not None
+    except ValueError:
+        return False
+
+
+def note_weighed(rows: Rows) -> None:
+    """Warn of the first word that ends in a number behind a colon, like a weight."""
+    for number, row in enumerate(rows):
+        for word in row:
+            if isinstance(word, str) and ":" in word and _has_weight(word):
+                what = f"features of item {number}: items' features have no weights"
+                note(f"{what}, so {word!r} is one word, number included")
+                return
+
+
+def as_names(ids: Any) -> list[str] | None:
+    """ids as a list of names; None where they are something else. numpy would cut NULs off their ends."""
+    if _arrays.is_array(ids):
+        array = _arrays.as_numpy(ids, "ids")
+        given = array.tolist() if array.ndim == 1 and array.dtype.kind in "UO" else []
+    else:
+        given = list(ids) if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)) else []
+    return given if given and all(isinstance(name, str) for name in given) else None
+
+
+def _piece(text: Any, what: str, unwanted: str) -> str:
+    encoded(text, what)
+    if not text or any(character in text for character in unwanted):
+        raise ValueError(f"{what} is {text!r}: it is empty, or holds white space that a line of a table cannot hold")
+    return str(text)
+
+
+@contextmanager
+def _written(name: str, lines: list[str], what: str) -> Iterator[bytes]:
+    """The path of a file of lines for as long as the with statement runs; errors in it have what in its place."""
+    with tempfile.TemporaryDirectory(prefix="thresher-") as directory:
+        path = os.path.join(directory, name)
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(line + "\n" for line in lines)
+        try:
+            yield os.fsencode(path)
+        except _errors.Error as failure:
+            failure.args = (str(failure).replace(path, what), *failure.args[1:])
+            raise
+
+
+def names_file(names: list[str]) -> Any:
+    """Names as a text, for a with statement."""
+    return _written("names.txt", [_piece(name, f"ids: name {row}", "\n\r") for row, name in enumerate(names)], "ids")
+
+
+def words_table(rows: Rows, ids: Any) -> Any:
+    """What items have, in words, as a table, for a with statement. ids are integers or names; None: row numbers."""
+    names = None if ids is None else as_names(ids)
+    if names is None:
+        names = [str(number) for number in (range(len(rows)) if ids is None else _arrays.ids(ids, "ids").tolist())]
+    if len(names) != len(rows):
+        raise ValueError(f"ids: {len(names)} for {len(rows)} items")
+    lines = []
+    for row, (name, words) in enumerate(zip(names, rows)):
+        pieces = [_piece(word, f"features: word {i} of item {row}", " \t\n\r") for i, word in enumerate(words)]
+        lines.append(_piece(name, f"ids: name {row}", "\t\n\r") + "\t" + " ".join(pieces))
+    return _written("words.tsv", lines, "features")

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.c - output files for those who use the library. */
+#include <thresher/output.h>
+
+#include "base/error.h"
+#include "base/out.h"
+
+struct thr_output {
+    thr_out out;
+};
+
+thr_status thr_output_create(thr_context *context, const char *path, thr_output **output, thr_error *err) {
+    thr_output *made = NULL;
+    *output = NULL;
+    if (context == NULL || path == NULL)
+        return thr_fail(err, THR_EINVAL, "an output needs a context and a name");
+    THR_TRY(thr_alloc(context, 1, sizeof *made, &made, "an output", err));
+    const thr_status status = thr_out_open(context, path, &made->out, err);
+    if (status != THR_OK) {
+        thr_release(context, made);
+        return status;
+    }
+    *output = made;
+    return THR_OK;
+}
+
+int thr_output_descriptor(const thr_output *output) {
+    return output->out.fd;
+}
+
+thr_status thr_output_publish(thr_output *output, thr_error *err) {
+    if (output->out.fd < 0)
+        return thr_fail(err, THR_EINVAL, "an output was published before: create another");
+    return thr_out_publish(&output->out, err);
+}
+
+void thr_output_free(thr_output *output) {
+    if (output == NULL)
+        return;
+    thr_out_drop(&output->out);
+    thr_release(output->out.context, output);
+}
+
+thr_status thr_output_check_input(const char *path, const char *input, thr_error *err) {
+    return path == NULL ? THR_OK : thr_out_check_input(path, input, err);
+}

@@ -1,0 +1,132 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# ./run says in a sentence what is wrong with its words or with the machine; ./run test counts, and fails as it counts.
+set -eu
+. "$(dirname "$0")/lib.inc"
+
+# A tree of its own, at a path with a space, and a PATH on which there are only these tools and what each case adds.
+: "${source_dir:?}" "${scratch:?}"
+tree="$scratch/a tree"
+mkdir -p "$tree/tools" bin
+cp "$source_dir/run" "$tree"
+cp "$source_dir/tools/packages" "$source_dir/tools/tally" "$tree/tools"
+for tool in awk cat chmod cp date dirname grep head id mkdir mktemp nproc readlink rm sed sh tail touch tr uname; do
+    ln -s "$(command -v $tool)" bin
+done
+
+# stub NAME: a tool that does what standard input says.
+stub() {
+    { echo '#!/bin/sh' && cat; } >"bin/$1"
+    chmod +x "bin/$1"
+}
+
+# refused CODE PATTERN ARGUMENT...: ./run ends with that code and one line that holds the pattern.
+refused() {
+    want=$1
+    pattern=$2
+    shift 2
+    run env -i PATH="$scratch/bin" sh "$tree/run" "$@"
+    [ "$code" -eq "$want" ] || die "exit $code, expected $want: ./run $*"
+    [ "$(wc -l <err)" -eq 1 ] || die "not one line on standard error: ./run $*"
+    says "$pattern" err
+}
+
+refused 2 'no command "tets": did you mean test?' tets
+refused 2 'no command "xyzzy": the commands are demo test' xyzzy
+refused 2 'test takes nothing, or the word all, not "foo": ./run test, or ./run test all' test foo
+refused 2 'not "all foo"' test all foo
+refused 2 'install knows only --prefix DIR, not --perfix' install --perfix /tmp
+refused 2 '--prefix needs a directory' install --prefix
+refused 2 'no bench "serch": did you mean search? the benches are scan' bench serch
+refused 2 'no bench "xyzzy": the benches are' bench xyzzy
+refused 2 'demo takes no arguments: x' demo x
+
+# Neither Debian nor its tools.
+refused 1 'please install a C compiler, cmake, ninja or make by hand' test
+stub ninja </dev/null
+stub cc </dev/null
+refused 1 'please install cmake by hand' test all
+echo 'echo cmake version 3.18.4' | stub cmake
+refused 2 'this is cmake version 3.18.4, and 3.22 is needed' test
+stub cmake <<'END'
+case $1 in
+--version) echo cmake version 3.22.1 ;;
+*) echo "cmake $*" >>"$HOME/calls" ;;
+esac
+END
+touch "$tree/build"
+refused 2 'a tree/build cannot be written: delete it' test
+rm "$tree/build"
+
+# Debian without a network: what cannot be done without is named; the rest is done without.
+for tool in dpkg-query apt-cache; do
+    echo 'exit 1' | stub $tool
+done
+echo 'echo "E: Could not resolve deb.debian.org"; exit 100' | stub apt-get
+[ "$(id -u)" -eq 0 ] || echo 'shift; "$@"' | stub sudo
+run env -i PATH="$scratch/bin" sh "$tree/run" test
+[ "$code" -eq 1 ] || die "exit $code without a network"
+says '^packages: could not install libc6-dev libxxhash-dev (E: Could not resolve deb.debian.org); please do so by hand' err
+[ "$(wc -l <err)" -eq 2 ] || die "not two lines without a network"
+[ ! -e "$tree/build/packages-not-there" ] || die "what a missing network hid is remembered"
+rm bin/dpkg-query bin/apt-cache bin/apt-get
+
+# A compiler that CC names and is not there.
+run env -i PATH="$scratch/bin" CC=no-such-cc sh "$tree/run" demo
+[ "$code" -eq 1 ] || die "exit $code for CC=no-such-cc"
+says 'please install a C compiler by hand' err
+
+# Counting: tests that pass, fail and are skipped, in both builds; output of those that fail.
+stub cc </dev/null
+stub ctest <<'END'
+cat <<'LINES'
+      Start  1: unit.a
+ 1/3 Test  #1: unit.a ...........................   Passed    0.01 sec
+      Start  2: unit.b
+ 2/3 Test  #2: unit.b ...........................***Skipped   0.01 sec
+      Start  3: unit.c
+LINES
+case " $FAILING " in
+*" $2 "*)
+    echo ' 3/3 Test  #3: unit.c ...........................***Failed    0.01 sec'
+    echo 'output of c'
+    exit 8
+    ;;
+*" $2:crash "*) echo 'cannot start'; exit 1 ;;
+esac
+echo ' 3/3 Test  #3: unit.c ...........................   Passed    0.01 sec'
+END
+# counted CODE LAST-LINE FAILING...
+counted() {
+    want=$1
+    last=$2
+    shift 2
+    (cd / && env -i HOME="$scratch" PATH="$scratch/bin" FAILING="$*" sh "$tree/run" test) >out 2>err && code=0 || code=$?
+    [ "$code" -eq "$want" ] || die "exit $code, expected $want"
+    [ "$(tail -n 1 out)" = "$last" ] || die "the last line is not '$last'"
+}
+echo 'exit 0' | stub cc
+# can_run builds build/can-run with cc and runs it; here there is nothing to run, so that the smoke is left out
+counted 0 '2 passed, 0 failed, 1 skipped'
+says '^Left out: AddressSanitizer' out
+# shellcheck disable=SC2016 # for the stub
+echo 'while [ "$1" != -o ]; do shift; done; cp "$HOME/bin/ok" "$2"' | stub cc
+stub ok </dev/null
+counted 0 '4 passed, 0 failed, 2 skipped'
+counted 1 '3 passed, 1 failed, 2 skipped' quick
+says '^output of c$' out
+says '^failed: unit.c; again: ctest --preset quick -R' out
+counted 1 '3 passed, 1 failed, 2 skipped' smoke:crash
+says 'ctest failed: cannot start' out
+
+# A build that fails is a failure, in a line of its own; what the compiler said is shown.
+stub cmake <<'END'
+case $* in
+--version) echo cmake version 3.22.1 ;;
+'--build --preset quick'*) echo '[1/2] Building'; echo 'a.c:1: error'; exit 1 ;;
+esac
+END
+counted 1 '2 passed, 1 failed, 1 skipped'
+says '^failed: build/quick' out
+says '^a.c:1: error' err
+! grep -q '^\[1/2\]' err || die "the progress of the build is shown"

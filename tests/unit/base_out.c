@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_out.c - files that appear whole or not at all: their temporary names, leftovers, links, writers side by side. */
+#define _DEFAULT_SOURCE /* flock, mkdtemp */
+#include "base/file.h"
+#include "base/out.h"
+#include "support.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static test_memory memory;
+static thr_context context;
+static char where[64];
+
+static int make_directory(void **state) {
+    context.allocator = test_memory_allocator(&memory);
+    (void)snprintf(where, sizeof where, "base_out.XXXXXX");
+    (void)test_say_seed(state);
+    return mkdtemp(where) == NULL ? -1 : 0;
+}
+
+static int remove_directory(void **state) {
+    (void)state;
+    return rmdir(where);
+}
+
+/* "directory/name", good until 32 more calls. */
+static const char *path_of(const char *name) {
+    static char paths[32][400];
+    static size_t next;
+    char *path = paths[next++ % 32];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", where, name);
+    return path;
+}
+
+static bool exists(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+static void write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_text(const char *path, const char *wanted) {
+    char text[64] = "";
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+    assert_string_equal(text, wanted);
+}
+
+/* Names in the directory; the last one that is a temporary file's is copied to temporary, where that is not NULL. */
+static size_t count_names(char *temporary, size_t size) {
+    size_t n = 0, length;
+    DIR *names = opendir(where);
+    assert_non_null(names);
+    for (struct dirent *entry = readdir(names); entry != NULL; entry = readdir(names)) {
+        n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+        if (temporary != NULL && thr_out_is_temporary(entry->d_name, &length))
+            (void)snprintf(temporary, size, "%s", entry->d_name);
+    }
+    (void)closedir(names);
+    return n;
+}
+
+static void put(const char *path, const char *text) {
+    thr_out out;
+    thr_error err;
+    assert_ok(thr_out_open(&context, path, &out, &err), &err);
+    assert_ok(thr_out_write(&out, text, strlen(text), &err), &err);
+    assert_ok(thr_out_publish(&out, &err), &err);
+}
+
+/* ------------------------------------------------------------------------------------------------ one writer */
+
+static void a_published_file_has_all_bytes_and_no_temporary_remains(void **state) {
+    (void)state;
+    const char *path = path_of("new");
+    thr_out out;
+    thr_error err;
+    assert_ok(thr_out_open(&context, path, &out, &err), &err);
+    assert_false(exists(path));
+    assert_int_equal(count_names(NULL, 0), 1);
+    assert_ok(thr_out_write(&out, "12345", 5, &err), &err);
+    assert_ok(thr_out_align(&out, &err), &err);
+    assert_int_equal(out.position, 64);
+    assert_ok(thr_out_align(&out, &err), &err);
+    assert_int_equal(out.position, 64);
+    thr_out_flush_hint(&out);
+    assert_ok(thr_out_write(&out, "end", 3, &err), &err);
+    assert_ok(thr_out_write_at(&out, 1, "XY", 2, &err), &err);
+    assert_int_equal(out.position, 67);
+    assert_false(exists(path));
+    assert_ok(thr_out_publish(&out, &err), &err);
+    thr_out_drop(&out);
+    assert_int_equal(count_names(NULL, 0), 1);
+
+    char wanted[67] = "1XY45";
+    memcpy(wanted + 64, "end", 3);
+    thr_map map;
+    assert_ok(thr_map_open(path, &map, &err), &err);
+    assert_int_equal(map.size, 67);
+    assert_memory_equal(map.data, wanted, 67);
+    thr_map_close(&map);
+    (void)unlink(path);
+    assert_int_equal(memory.live, 0);
+}
+
+static void a_dropped_file_never_was_and_the_old_one_stays(void **state) {
+    (void)state;
+    const char *path = path_of("old");
+    thr_out out = {.context = NULL};
+    thr_error err;
+    thr_out_drop(&out);
+    write_file(path, "old");
+    assert_ok(thr_out_open(&context, path, &out, &err), &err);
+    assert_ok(thr_out_write(&out, "newer", 5, &err), &err);
+    thr_out_drop(&out);
+    thr_out_drop(&out);
+    assert_int_equal(count_names(NULL, 0), 1);
+    expect_text(path, "old");
+    (void)unlink(path);
+    assert_int_equal(memory.live, 0);
+}
+
+static void what_cannot_be_replaced_by_a_file_is_refused_at_once(void **state) {
+    (void)state;
+    thr_out out;
+    thr_error err;
+    assert_error(thr_out_open(&context, path_of("no/such/dir"), &out, &err), THR_ENOTFOUND, &err, "no/such/dir");
+    assert_error(thr_out_open(&context, "", &out, &err), THR_EINVAL, &err, "empty");
+    assert_error(thr_out_open(&context, path_of("new/"), &out, &err), THR_EIO, &err, "new/: is a directory");
+    assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
+    assert_error(thr_out_open(&context, path_of("pipe"), &out, &err), THR_EIO, &err,
+                 "pipe: is a pipe or device, not a regular file");
+    assert_int_equal(unlink(path_of("pipe")), 0);
+    assert_int_equal(mkdir(path_of("taken"), 0777), 0);
+    assert_error(thr_out_open(&context, path_of("taken"), &out, &err), THR_EIO, &err, "taken: is a directory");
+    thr_out_drop(&out);
+    assert_int_equal(rmdir(path_of("taken")), 0);
+    /* One that comes between leaves nothing, too. */
+    assert_ok(thr_out_open(&context, path_of("taken"), &out, &err), &err);
+    assert_int_equal(mkdir(path_of("taken"), 0777), 0);
+    assert_error(thr_out_publish(&out, &err), THR_EIO, &err, "taken: cannot rename into place");
+    assert_int_equal(rmdir(path_of("taken")), 0);
+    assert_int_equal(count_names(NULL, 0), 0);
+    assert_int_equal(memory.live, 0);
+}
+
+/* By a user who may not do everything. */
+static bool is_refused_in(const char *dir) {
+    char path[500];
+    thr_out out;
+    thr_error err = {.status = THR_OK};
+    (void)snprintf(path, sizeof path, "%s/file", dir);
+    return (geteuid() != 0 || setuid(65534) == 0) && thr_out_open(&context, path, &out, &err) == THR_EIO &&
+           strstr(err.text, "locked/file: cannot create: Permission denied") != NULL;
+}
+
+static void a_directory_without_permission_is_named(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(path_of("locked"), 0777), 0);
+    assert_int_equal(chmod(path_of("locked"), 0555), 0);
+    assert_int_equal(chmod(where, 0711), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(is_refused_in(path_of("locked")) ? 0 : 1);
+    int ended = -1;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(chmod(where, 0700), 0);
+    assert_int_equal(rmdir(path_of("locked")), 0);
+    assert_int_equal(ended, 0);
+}
+
+static void every_failing_allocation_is_clean(void **state) {
+    (void)state;
+    for (size_t n = 1; n <= 2; n++) {
+        thr_out out;
+        thr_error err;
+        memory.fail_at = memory.calls + n;
+        assert_error(thr_out_open(&context, path_of("never"), &out, &err), THR_ENOMEM, &err, "name");
+        assert_int_equal(count_names(NULL, 0), 0);
+        assert_int_equal(memory.live, 0);
+    }
+    memory.fail_at = 0;
+}
+
+static void a_full_disk_is_enospace(void **state) {
+    (void)state;
+    if (!exists("/dev/full"))
+        skip();
+    thr_error err;
+    char name[] = "full";
+    thr_out out = {.fd = open("/dev/full", O_WRONLY), .path = name, .context = &context};
+    assert_error(thr_out_write(&out, "x", 1, &err), THR_ENOSPACE, &err, "full");
+    (void)close(out.fd);
+}
+
+/* As the program does, which ignores the signal that would end it. */
+static void a_file_that_may_not_grow_is_an_error_and_leaves_nothing(void **state) {
+    (void)state;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const struct rlimit limit = {.rlim_cur = 4, .rlim_max = 4};
+        thr_out out;
+        thr_error err;
+        (void)signal(SIGXFSZ, SIG_IGN);
+        (void)setrlimit(RLIMIT_FSIZE, &limit);
+        bool right = thr_out_open(&context, path_of("large"), &out, &err) == THR_OK;
+        right = right && thr_out_write(&out, "12345678", 8, &err) == THR_EIO;
+        right = right && strstr(err.text, "large: cannot write: File too large") != NULL;
+        thr_out_drop(&out);
+        _exit(right ? 0 : 1);
+    }
+    int ended = -1;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
+    assert_int_equal(count_names(NULL, 0), 0);
+}
+
+/* ------------------------------------------------------------------------------------------------ bits and links */
+
+static mode_t bits_of(const char *path) {
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    return st.st_mode & 07777;
+}
+
+static void a_new_file_has_the_bits_of_the_umask_and_one_that_is_replaced_keeps_its_own(void **state) {
+    (void)state;
+    const char *path = path_of("bits");
+    const mode_t before = umask(027);
+    put(path, "1");
+    assert_int_equal(bits_of(path), 0640);
+    assert_int_equal(chmod(path, 0604), 0);
+    put(path, "2");
+    assert_int_equal(bits_of(path), 0604);
+    assert_int_equal(chmod(path, 0400), 0);
+    put(path, "3");
+    assert_int_equal(bits_of(path), 0400);
+    expect_text(path, "3");
+    (void)umask(before);
+    (void)unlink(path);
+}
+
+static void a_link_at_the_target_is_replaced_and_what_it_names_stays(void **state) {
+    (void)state;
+    struct stat st;
+    write_file(path_of("victim"), "mine");
+    assert_int_equal(symlink("victim", path_of("link")), 0);
+    put(path_of("link"), "new");
+    expect_text(path_of("victim"), "mine");
+    expect_text(path_of("link"), "new");
+    assert_true(lstat(path_of("link"), &st) == 0 && S_ISREG(st.st_mode));
+    (void)unlink(path_of("victim"));
+    (void)unlink(path_of("link"));
+}
+
+static void links_at_names_that_can_be_guessed_are_not_followed(void **state) {
+    (void)state;
+    static const char *const names[] = {"t.tmp", ".t.tmp", "t.0", ".t.0000000000000000.tmp"};
+    thr_out out;
+    thr_error err;
+    char temporary[300] = "";
+    write_file(path_of("victim"), "mine");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(symlink("victim", path_of(names[i])), 0);
+    put(path_of("t"), "new");
+    expect_text(path_of("victim"), "mine");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_true(exists(path_of(names[i])));
+        (void)unlink(path_of(names[i]));
+    }
+    /* Nor is one that takes the name over while the file is written: that fails, or replaces the link by itself. */
+    assert_ok(thr_out_open(&context, path_of("t"), &out, &err), &err);
+    assert_int_equal(count_names(temporary, sizeof temporary), 3);
+    assert_int_equal(unlink(path_of(temporary)), 0);
+    assert_int_equal(symlink("victim", path_of(temporary)), 0);
+    assert_ok(thr_out_write(&out, "more", 4, &err), &err);
+    thr_out_drop(&out);
+    expect_text(path_of("victim"), "mine");
+    (void)unlink(path_of("victim"));
+    (void)unlink(path_of("t"));
+    assert_int_equal(count_names(NULL, 0), 0);
+}
+
+static void a_file_of_the_users_that_ends_in_tmp_stays(void **state) {
+    (void)state;
+    static const char *const names[] = {"x.tmp",
+                                        ".x.tmp",
+                                        ".x.0123456789abcde.tmp",
+                                        ".x.0123456789abcdeg.tmp",
+                                        ".x.0123456789abcdef.tmp2",
+                                        "x.0123456789abcdef.tmp",
+                                        ".y.0123456789abcdef.tmp"};
+    enum { N_NAMES = sizeof names / sizeof names[0] };
+    for (size_t i = 0; i < N_NAMES; i++)
+        write_file(path_of(names[i]), "mine");
+    put(path_of("x"), "new");
+    for (size_t i = 0; i < N_NAMES; i++) {
+        expect_text(path_of(names[i]), "mine");
+        (void)unlink(path_of(names[i]));
+    }
+    (void)unlink(path_of("x"));
+    assert_int_equal(count_names(NULL, 0), 0);
+}
+
+/* ------------------------------------------------------------------------------------------------ names */
+
+static void names_of_temporary_files_are_told_from_others(void **state) {
+    (void)state;
+    size_t length = 0;
+    assert_true(thr_out_is_temporary(".x.0123456789abcdef.tmp", &length));
+    assert_int_equal(length, 1);
+    assert_true(thr_out_is_temporary("..a.b.0123456789abcdef.tmp", &length));
+    assert_int_equal(length, 4);
+    assert_false(thr_out_is_temporary("..0123456789abcdef.tmp", &length));
+    assert_false(thr_out_is_temporary(".x.0123456789abcdeF.tmp", &length));
+    assert_false(thr_out_is_temporary(".x.0123456789abcdef.tm", &length));
+    assert_false(thr_out_is_temporary("", &length));
+}
+
+static void names_may_be_as_long_as_the_file_system_has_them(void **state) {
+    (void)state;
+    char name[257];
+    for (size_t length = 225; length <= 255; length++) {
+        memset(name, 'n', length);
+        name[length] = '\0';
+        put(path_of(name), "long");
+        expect_text(path_of(name), "long");
+        (void)unlink(path_of(name));
+    }
+    thr_out out;
+    thr_error err;
+    memset(name, 'n', 256);
+    name[256] = '\0';
+    assert_error(thr_out_open(&context, path_of(name), &out, &err), THR_EIO, &err, "nnn");
+    assert_int_equal(count_names(NULL, 0), 0);
+}
+
+/* ------------------------------------------------------------------------------------------------ many writers */
+
+static void two_writers_in_one_process_keep_apart(void **state) {
+    (void)state;
+    thr_out a, b;
+    thr_error err;
+    assert_ok(thr_out_open(&context, path_of("both"), &a, &err), &err);
+    assert_ok(thr_out_write(&a, "aaaa", 4, &err), &err);
+    assert_ok(thr_out_open(&context, path_of("both"), &b, &err), &err);
+    assert_int_equal(count_names(NULL, 0), 2);
+    assert_ok(thr_out_write(&b, "bb", 2, &err), &err);
+    assert_ok(thr_out_write(&a, "aaaa", 4, &err), &err);
+    assert_ok(thr_out_publish(&b, &err), &err);
+    expect_text(path_of("both"), "bb");
+    assert_ok(thr_out_publish(&a, &err), &err);
+    expect_text(path_of("both"), "aaaaaaaa");
+    (void)unlink(path_of("both"));
+    assert_int_equal(count_names(NULL, 0), 0);
+}
+
+enum { ROUNDS = 40, PIECES = 64, PIECE = 64 };
+
+/* All bytes of a file are one letter, and it is whole. */
+static bool is_of_one_writer(const char *path) {
+    char text[PIECES * PIECE + 1];
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return false;
+    const size_t n = fread(text, 1, sizeof text, file);
+    (void)fclose(file);
+    for (size_t i = 1; i < n; i++)
+        if (text[i] != text[0])
+            return false;
+    return n == PIECES * PIECE;
+}
+
+static int write_often(const char *path, char letter) {
+    char piece[PIECE];
+    thr_error err;
+    memset(piece, letter, sizeof piece);
+    for (int round = 0; round < ROUNDS; round++) {
+        thr_out out;
+        if (thr_out_open(&context, path, &out, &err) != THR_OK)
+            return 1;
+        for (int i = 0; i < PIECES; i++)
+            if (thr_out_write(&out, piece, sizeof piece, &err) != THR_OK)
+                return 2;
+        if (thr_out_publish(&out, &err) != THR_OK)
+            return 3;
+        if (!is_of_one_writer(path))
+            return 4;
+    }
+    return 0;
+}
+
+static void two_processes_that_write_one_file_publish_whole_ones(void **state) {
+    (void)state;
+    const char *path = path_of("raced");
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(write_often(path, 'b'));
+    const int mine = write_often(path, 'a');
+    int ended = -1;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(mine, 0);
+    assert_int_equal(ended, 0);
+    (void)unlink(path);
+    assert_int_equal(count_names(NULL, 0), 0);
+}
+
+static void leftovers_of_the_dead_go_and_files_of_the_living_stay(void **state) {
+    (void)state;
+    thr_out living;
+    thr_error err;
+    char left[300] = "";
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        thr_out out;
+        if (thr_out_open(&context, path_of("t"), &out, &err) != THR_OK ||
+            thr_out_write(&out, "half", 4, &err) != THR_OK)
+            _exit(1);
+        (void)raise(SIGKILL);
+    }
+    int ended = 0;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFSIGNALED(ended));
+    assert_int_equal(count_names(left, sizeof left), 1);
+    /* A target whose name only begins like that one. */
+    assert_ok(thr_out_open(&context, path_of("t2"), &living, &err), &err); /* whose name only begins like this */
+    assert_int_equal(count_names(NULL, 0), 2);
+    thr_out_drop(&living);
+    assert_true(exists(path_of(left)));
+
+    assert_ok(thr_out_open(&context, path_of("t"), &living, &err), &err);
+    assert_false(exists(path_of(left)));
+    assert_ok(thr_out_write(&living, "living", 6, &err), &err);
+    put(path_of("t"), "other");
+    assert_int_equal(count_names(NULL, 0), 2);
+    assert_ok(thr_out_publish(&living, &err), &err);
+    expect_text(path_of("t"), "living");
+    (void)unlink(path_of("t"));
+    assert_int_equal(count_names(NULL, 0), 0);
+}
+
+/* ------------------------------------------------------------------------------------------------ before the work */
+
+static void an_input_is_known_by_all_its_names(void **state) {
+    (void)state;
+    thr_error err;
+    char dotted[420];
+    const char *input = path_of("input.tsv"), *other = path_of("other");
+    write_file(input, "1");
+    write_file(other, "1");
+    assert_int_equal(link(input, path_of("hard")), 0);
+    assert_int_equal(symlink("input.tsv", path_of("soft")), 0);
+    (void)snprintf(dotted, sizeof dotted, "./%s", input);
+    const char *const names[] = {input, path_of("hard"), path_of("soft"), dotted};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_error(thr_out_check_input(names[i], input, &err), THR_EINVAL, &err, "is also the input");
+        assert_error(thr_out_check_input(names[i], path_of("input.tsv:2"), &err), THR_EINVAL, &err, "input.tsv:2");
+        assert_ok(thr_out_check_input(names[i], other, &err), &err);
+        assert_ok(thr_out_check_input(names[i], NULL, &err), &err);
+    }
+    assert_ok(thr_out_check_input(path_of("new"), input, &err), &err);
+    assert_ok(thr_out_check_input(path_of("new"), path_of("new"), &err), &err);
+    assert_ok(thr_out_check_input("/dev/null", "/dev/null", &err), &err);
+    for (size_t i = 1; i < 3; i++)
+        (void)unlink(names[i]);
+    (void)unlink(input);
+    (void)unlink(other);
+}
+
+static void only_what_is_of_the_kind_or_empty_is_replaced(void **state) {
+    (void)state;
+    thr_error err;
+    const char *path = path_of("kind");
+    assert_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err), &err);
+    assert_ok(thr_out_check_kind(path_of("no/dir"), "mine", 4, "one of mine", &err), &err);
+    write_file(path, "");
+    assert_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err), &err);
+    write_file(path, "mine and more");
+    assert_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err), &err);
+    write_file(path, "min");
+    assert_error(thr_out_check_kind(path, "mine", 4, "one of mine", &err), THR_EEXIST, &err, "is not one of mine");
+    (void)unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_published_file_has_all_bytes_and_no_temporary_remains),
+        cmocka_unit_test(a_dropped_file_never_was_and_the_old_one_stays),
+        cmocka_unit_test(what_cannot_be_replaced_by_a_file_is_refused_at_once),
+        cmocka_unit_test(a_directory_without_permission_is_named),
+        cmocka_unit_test(every_failing_allocation_is_clean),
+        cmocka_unit_test(a_full_disk_is_enospace),
+        cmocka_unit_test(a_file_that_may_not_grow_is_an_error_and_leaves_nothing),
+        cmocka_unit_test(a_new_file_has_the_bits_of_the_umask_and_one_that_is_replaced_keeps_its_own),
+        cmocka_unit_test(a_link_at_the_target_is_replaced_and_what_it_names_stays),
+        cmocka_unit_test(links_at_names_that_can_be_guessed_are_not_followed),
+        cmocka_unit_test(a_file_of_the_users_that_ends_in_tmp_stays),
+        cmocka_unit_test(names_of_temporary_files_are_told_from_others),
+        cmocka_unit_test(names_may_be_as_long_as_the_file_system_has_them),
+        cmocka_unit_test(two_writers_in_one_process_keep_apart),
+        cmocka_unit_test(two_processes_that_write_one_file_publish_whole_ones),
+        cmocka_unit_test(leftovers_of_the_dead_go_and_files_of_the_living_stay),
+        cmocka_unit_test(an_input_is_known_by_all_its_names),
+        cmocka_unit_test(only_what_is_of_the_kind_or_empty_is_replaced),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

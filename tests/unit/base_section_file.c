@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base_section_file.c - a file of sections: what the writer wrote is read, what is newer is reported as newer whatever
+ * else it holds, and every wrong number of header and table is refused, also where sums of them wrap around.
+ */
+#include "base/section_file.h"
+#include "damage.h"
+#include "seal.h"
+#include "support.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char PATH[] = "unit-section-file";
+static const char *const names[] = {"?", "first", "second", "third"};
+static const thr_file_kind kind = {.magic = {'T', 'E', 'S', 'T', 0, 0, 0, 1},
+                                   .oldest = 2,
+                                   .newest = 3,
+                                   .last = 3,
+                                   .names = names,
+                                   .foreign_status = THR_EFORMAT,
+                                   .foreign_text = "is no test",
+                                   .remedy = "write it again"};
+
+typedef struct header {
+    uint8_t magic[8];
+    uint32_t version, numbers[5], n_sections, more;
+    uint64_t table_offset, last, checksum;
+} header;
+
+_Static_assert(sizeof(header) == THR_SECTIONS_HEADER, "no padding");
+
+/* Sections of 100 and 7 bytes; the second kind is not there. */
+static thr_section_rule rule(const void *shape, uint32_t of, uint64_t *size) {
+    *size = of == 1 ? 100 : 5;
+    (void)shape;
+    return of == 1 ? THR_SECTION_EXACT : of == 2 ? THR_SECTION_ABSENT : THR_SECTION_AT_LEAST;
+}
+
+typedef struct fixture {
+    thr_context *context;
+    uint64_t words[512]; /* the file, aligned */
+    uint8_t *bytes;
+    size_t size;
+} fixture;
+
+static void make(fixture *f, thr_context *context) {
+    thr_section_writer writer;
+    header h = {.version = 3};
+    char data[100];
+    thr_error err;
+    memset(data, 'x', sizeof data);
+    memcpy(h.magic, kind.magic, sizeof h.magic);
+    assert_ok(thr_sections_open(context, PATH, &writer, &err), &err);
+    assert_ok(thr_sections_put(&writer, 1, data, 100, &err), &err);
+    assert_ok(thr_sections_put(&writer, 3, data, 7, &err), &err);
+    assert_ok(thr_sections_finish(&writer, &h, &err), &err);
+    thr_sections_drop(&writer);
+    uint8_t *bytes = test_read_all(PATH, &f->size);
+    assert_true(f->size == 320 && f->size <= sizeof f->words);
+    memcpy(f->words, bytes, f->size);
+    free(bytes);
+    f->bytes = (uint8_t *)f->words;
+    f->context = context;
+}
+
+static thr_status read_it(const fixture *f, thr_section_file *file, thr_error *err) {
+    const thr_status status = thr_section_file_read(&kind, PATH, f->bytes, f->size, file, err);
+    return status == THR_OK ? thr_section_file_fit(file, rule, NULL, err) : status;
+}
+
+static void what_is_written_is_read(void **state) {
+    fixture f;
+    thr_section_file file;
+    thr_error err;
+    make(&f, *state);
+    assert_ok(read_it(&f, &file, &err), &err);
+    assert_int_equal(file.n_sections, 2);
+    assert_int_equal(file.version, 3);
+    assert_ptr_equal(thr_section_file_at(&file, 1), f.bytes + 64);
+    assert_null(thr_section_file_at(&file, 2));
+    assert_int_equal(thr_section_file_find(&file, 3)->size, 7);
+    assert_true(thr_section_file_is_whole(&file));
+    f.bytes[180] = 1; /* between sections */
+    assert_false(thr_section_file_is_whole(&file));
+    assert_error(thr_section_file_check_gaps(&file, &err), THR_ECORRUPT, &err, "offset 180");
+    f.bytes[180] = 0;
+    f.bytes[193] ^= 1;
+    assert_false(thr_section_file_is_whole(&file));
+}
+
+/* Version numbers stand where they stand for ever; what comes behind may be anything. */
+static void a_newer_version_is_reported_whatever_else_it_holds(void **state) {
+    static const char says[] = "written by a newer Thresher (format 4; this one reads 3): update Thresher";
+    fixture f;
+    thr_section_file file;
+    thr_error err;
+    uint64_t rng = test_seed();
+    make(&f, *state);
+    f.bytes[8] = 4;
+    assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, says);
+    for (size_t i = 12; i < f.size; i++)
+        f.bytes[i] = (uint8_t)thr_rng_next(&rng);
+    assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, says);
+    for (f.size = 12; f.size < 64; f.size++)
+        assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, says);
+    f.bytes[8] = 1;
+    assert_error(read_it(&f, &file, &err), THR_EVERSION, &err, "older Thresher (format 1; this one reads 3)");
+    f.bytes[8] = 0;
+    assert_error(read_it(&f, &file, &err), THR_ECORRUPT, &err, "write it again");
+    f.bytes[7] = 2;
+    assert_error(read_it(&f, &file, &err), THR_EFORMAT, &err, "is no test");
+}
+
+/* Nothing but a newer writer makes them with a right checksum; with a wrong one they are damage. */
+static void what_is_unknown_under_a_right_checksum_is_newer(void **state) {
+    fixture f;
+    thr_section_file file;
+    thr_error err;
+    make(&f, *state);
+    f.bytes[256 + 32] = 9; /* the kind of the second section */
+    assert_error(read_it(&f, &file, &err), THR_ECORRUPT, &err, "offset 56: the checksum");
+    assert_true(test_seal(f.bytes, f.size));
+    assert_error(read_it(&f, &file, &err), THR_EVERSION, &err,
+                 "section kind 9 is unknown here (file: format 3; this version reads up to format 3): update Thresher");
+    f.bytes[256 + 32] = 2; /* a known kind that is not wanted */
+    assert_true(test_seal(f.bytes, f.size));
+    assert_error(read_it(&f, &file, &err), THR_ECORRUPT, &err, "the section table is wrong");
+    assert_ok(thr_section_file_check_known(&file, "flags value", 0, &err), &err);
+    assert_error(thr_section_file_check_known(&file, "flags value", 16, &err), THR_EVERSION, &err,
+                 "flags value 16 is unknown here");
+}
+
+static void numbers_of_the_table_that_are_wrong_are_refused(void **state) {
+    static const uint64_t extremes[] = {0,       1,      65,         128,        319,        320,
+                                        321,     384,    1ull << 31, 1ull << 32, 1ull << 55, 1ull << 63,
+                                        -128ull, -64ull, -32ull,     UINT64_MAX};
+    static const size_t places[] = {THR_SECTIONS_TABLE_AT, 256 + 8, 256 + 16, 256 + 40, 256 + 48};
+    fixture f;
+    thr_section_file file;
+    thr_error err;
+    make(&f, *state);
+    for (size_t p = 0; p < sizeof places / sizeof places[0]; p++)
+        for (size_t e = 0; e < sizeof extremes / sizeof extremes[0]; e++)
+            for (uint32_t n = 0; n < 26; n++) {
+                uint64_t was;
+                uint8_t *at = f.bytes + places[p];
+                memcpy(&was, at, sizeof was);
+                if (was == extremes[e] || (n != 2 && places[p] != THR_SECTIONS_TABLE_AT))
+                    continue;
+                memcpy(at, &extremes[e], sizeof was);
+                f.bytes[THR_SECTIONS_COUNT_AT] = (uint8_t)n;
+                if (places[p] != THR_SECTIONS_TABLE_AT)
+                    assert_true(test_seal(f.bytes, f.size));
+                assert_case(read_it(&f, &file, &err) == THR_ECORRUPT, "%zu: %#llx, %u sections", places[p],
+                            (unsigned long long)extremes[e], n);
+                memcpy(at, &was, sizeof was);
+            }
+    f.bytes[THR_SECTIONS_COUNT_AT] = 2;
+    assert_true(test_seal(f.bytes, f.size));
+    assert_ok(read_it(&f, &file, &err), &err);
+}
+
+static void a_file_that_changed_is_noticed(void **state) {
+    fixture f;
+    thr_map map;
+    thr_section_file file;
+    thr_file_sum sum;
+    thr_error err;
+    make(&f, *state);
+    assert_ok(thr_map_open(PATH, &map, &err), &err);
+    assert_ok(thr_section_file_read(&kind, PATH, map.data, map.size, &file, &err), &err);
+    assert_ok(thr_file_sum_start(*state, map.size, 1, &sum, &err), &err);
+    assert_ok(thr_section_file_verify(&file, &map, &sum, &err), &err);
+    file.sections[1].checksum ^= 1;
+    assert_error(thr_section_file_verify(&file, &map, &sum, &err), THR_ECORRUPT, &err, "section third, offset 192");
+    file.checksum ^= 1;
+    assert_error(thr_section_file_verify(&file, &map, &sum, &err), THR_ECHANGED, &err, "open it again");
+    assert_int_equal(truncate(PATH, 321), 0);
+    assert_error(thr_section_file_verify(&file, &map, &sum, &err), THR_ECHANGED, &err, "321 now");
+    thr_file_sum_end(&sum);
+    thr_map_close(&map);
+    (void)unlink(PATH);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(a_newer_version_is_reported_whatever_else_it_holds),
+        cmocka_unit_test(what_is_unknown_under_a_right_checksum_is_newer),
+        cmocka_unit_test(numbers_of_the_table_that_are_wrong_are_refused),
+        cmocka_unit_test(a_file_that_changed_is_noticed),
+    };
+    return test_run_with_context(tests);
+}

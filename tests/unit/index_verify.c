@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_verify.c - what a writer with a mistake has sealed with right checksums: thr_index_verify computes what follows
+ * from the rest again, and finds it.
+ */
+#include "index_support.h"
+
+#include "base/half.h"
+#include "code/nested.h"
+#include "index/segment_file.h"
+
+static thr_error error;
+static const char DIR_A[] = "index-verify";
+enum { N = 200, DIMS = 9, SEGMENT_ITEMS = 64 };
+
+static void build(thr_context *context, const thr_index_build_options *options) {
+    float *rows = random_rows(N, DIMS, 5);
+    remove_dir(DIR_A);
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, options, &error));
+    free(rows);
+}
+
+static void expect_sound(thr_context *context) {
+    thr_index *index = NULL;
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_verify(index, &error));
+    thr_index_free(index);
+}
+
+static void expect_found(thr_context *context, const char *says) {
+    thr_index *index = NULL;
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
+    if (strstr(error.text, says) == NULL)
+        fail_msg("'%s' does not say '%s'", error.text, says);
+    thr_index_free(index);
+}
+
+/* The first segment's bytes of a section, in memory; put_back writes and seals them. */
+typedef struct changed {
+    char path[PATH_ROOM];
+    uint8_t *bytes, *section;
+    size_t size;
+    uint64_t n;
+} changed;
+
+static changed take(uint32_t segment, uint32_t kind) {
+    changed c;
+    thr_segment_header header;
+    char name[32];
+    thr_manifest manifest;
+    thr_context *context = make_context(NULL, 1);
+    join_path(c.path, DIR_A, "MANIFEST");
+    expect_ok(thr_manifest_read(context, c.path, &manifest, NULL, NULL, &error));
+    thr_segment_name_print(manifest.segments[segment].number, manifest.segments[segment].build, name);
+    thr_manifest_free(context, &manifest);
+    thr_context_free(context);
+    join_path(c.path, DIR_A, name);
+    c.bytes = read_bytes(c.path, &c.size);
+    memcpy(&header, c.bytes, sizeof header);
+    for (uint32_t i = 0; i < header.n_sections; i++) {
+        thr_section section;
+        memcpy(&section, c.bytes + header.table_offset + i * sizeof section, sizeof section);
+        if (section.kind == kind) {
+            c.section = c.bytes + section.offset;
+            c.n = section.size;
+            return c;
+        }
+    }
+    fail_msg("segment %u has no section %u", segment, kind);
+    return c;
+}
+
+static void put_back(thr_context *context, const changed *c) {
+    write_bytes(c->path, c->bytes, c->size);
+    reseal_index(context, DIR_A);
+}
+
+/* Change one number of a section for another, see that it is found, and put the old one back. */
+static void change(thr_context *context, uint32_t kind, size_t at, const void *number, size_t size, const char *says) {
+    changed c = take(0, kind);
+    uint8_t was[8];
+    assert_true(at + size <= c.n && size <= sizeof was);
+    memcpy(was, c.section + at, size);
+    memcpy(c.section + at, number, size);
+    put_back(context, &c);
+    expect_found(context, says);
+    memcpy(c.section + at, was, size);
+    put_back(context, &c);
+    free(c.bytes);
+    expect_sound(context);
+}
+
+static void an_id_in_two_segments_is_found(void **state) {
+    thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    uint64_t ids[N];
+    for (uint64_t i = 0; i < N; i++)
+        ids[i] = 10 * ((i * 77) % N); /* no segment's are smaller than another's */
+    options.ids = ids;
+    options.n_ids = N;
+    options.segment_rows = SEGMENT_ITEMS;
+    build(*state, &options);
+    expect_sound(*state);
+    for (uint32_t segment = 0; segment < 4; segment++) {
+        changed c = take(segment, THR_SECTION_IDS), order = take(segment, THR_SECTION_ID_ORDER);
+        const uint32_t n_items = segment < 3 ? SEGMENT_ITEMS : N - 3 * SEGMENT_ITEMS;
+        uint32_t items[SEGMENT_ITEMS];
+        uint64_t id, was, next;
+        memcpy(items, order.section, n_items * sizeof *items);
+        for (uint32_t place = 0; place + 1 < n_items; place += 1 + place / 3) {
+            memcpy(&was, c.section + items[place] * sizeof was, sizeof was);
+            memcpy(&next, c.section + items[place + 1] * sizeof was, sizeof was);
+            id = was + 10; /* of another segment, if not of the next item here */
+            if (id == next)
+                continue;
+            memcpy(c.section + items[place] * sizeof was, &id, sizeof id);
+            put_back(*state, &c);
+            char says[64];
+            (void)snprintf(says, sizeof says, "has the id %llu of item", (unsigned long long)id);
+            expect_found(*state, says);
+            memcpy(c.section + items[place] * sizeof was, &was, sizeof was);
+        }
+        put_back(*state, &c);
+        free(c.bytes);
+        free(order.bytes);
+    }
+    expect_sound(*state);
+}
+
+static void inverse_norms_that_are_not_the_vectors_are_found(void **state) {
+    static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
+    for (size_t k = 0; k < 3; k++) {
+        const thr_index_build_options options = build_options(THR_METRIC_COSINE, keeps[k], 3);
+        build(*state, &options);
+        expect_sound(*state);
+        changed c = take(0, THR_SECTION_INVERSE_NORMS);
+        float norm;
+        memcpy(&norm, c.section + 7 * sizeof norm, sizeof norm);
+        free(c.bytes);
+        const float wrong[] = {2 * norm, -norm, 1.00001f * norm, 0.99999f * norm, 0, NAN, INFINITY};
+        for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+            change(*state, THR_SECTION_INVERSE_NORMS, 7 * sizeof norm, &wrong[i], sizeof norm,
+                   "section inverse norms: that of item 7 is ");
+    }
+}
+
+static void vectors_that_are_not_finite_are_found(void **state) {
+    static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+    const float nan = NAN, infinity = -INFINITY;
+    const uint16_t half_nan = 0x7e00, half_infinity = 0x7c00;
+    const char says[] = "section vectors: that of item 3 holds NaN or infinity";
+    const size_t at = 3 * DIMS + 4;
+    for (size_t m = 0; m < 3; m++) {
+        thr_index_build_options options = build_options(metrics[m], THR_DTYPE_F32, 2);
+        build(*state, &options);
+        change(*state, THR_SECTION_VECTORS, at * sizeof nan, &nan, sizeof nan, says);
+        change(*state, THR_SECTION_VECTORS, at * sizeof nan, &infinity, sizeof nan, says);
+        options.keep = THR_DTYPE_F16;
+        build(*state, &options);
+        change(*state, THR_SECTION_VECTORS, at * sizeof half_nan, &half_nan, sizeof half_nan, says);
+        change(*state, THR_SECTION_VECTORS, at * sizeof half_nan, &half_infinity, sizeof half_nan, says);
+        options.keep = THR_DTYPE_I8;
+        build(*state, &options);
+        change(*state, THR_SECTION_SCALES, 3 * sizeof nan, &nan, sizeof nan, says);
+    }
+}
+
+static void factors_that_are_no_numbers_are_found(void **state) {
+    const float wrong[] = {NAN, INFINITY, -1};
+    const uint16_t halves[] = {0x7fc0, 0x7f80, 0xbf80}; /* bfloat16 */
+    thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_NONE, 3);
+    options.lead_bits = 3;
+    build(*state, &options);
+    for (size_t i = 0; i < 3; i++)
+        change(*state, THR_SECTION_FACTORS, 5 * sizeof *wrong, &wrong[i], sizeof *wrong, "item 5 has the factor");
+    for (size_t i = 0; i < 2; i++)
+        change(*state, THR_SECTION_OFFSETS, 5 * sizeof *wrong, &wrong[i], sizeof *wrong, "item 5 has the factor");
+    options.lead_bits = 1;
+    build(*state, &options);
+    for (size_t i = 0; i < 3; i++) /* pairs of factor and offset */
+        change(*state, THR_SECTION_LEADS, 5 * 2 * sizeof *halves, &halves[i], sizeof *halves,
+               "section leads: item 5 has the factor");
+    change(*state, THR_SECTION_LEADS, (5 * 2 + 1) * sizeof *halves, &halves[0], sizeof *halves, "and the offset nan");
+    const size_t record = thr_record_size(thr_record_shape_of(DIMS, 3, 1, true));
+    for (size_t i = 0; i < 3; i++)
+        change(*state, THR_SECTION_RECORDS, 5 * record, &halves[i], sizeof *halves,
+               "section records: item 5 has the factor");
+}
+
+/* Answers are certified by the manifest's lengths of codes, so a code that is longer makes wrong promises. */
+static void codes_longer_than_the_manifest_has_them_are_found(void **state) {
+    thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    options.lead_bits = 1;
+    build(*state, &options);
+    const size_t record = thr_record_size(thr_record_shape_of(DIMS, 3, 1, false));
+    const uint16_t large = thr_bf16_from_f32(3);
+    change(*state, THR_SECTION_LEADS, 9 * sizeof large, &large, sizeof large,
+           "section leads: the code of item 9 times its factor has length");
+    change(*state, THR_SECTION_RECORDS, 9 * record, &large, sizeof large,
+           "section records: the code of item 9 times its factor has length");
+}
+
+/* What a search finds by features would be called something else than what it finds by vectors. */
+static void features_of_other_items_are_found(void **state) {
+    for (int names = 0; names < 2; names++) {
+        thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+        char path[PATH_ROOM];
+        size_t size;
+        FILE *table = fopen("verify-features.tsv", "w"), *list = fopen("verify-names.txt", "w");
+        assert_true(table != NULL && list != NULL);
+        for (int i = 0; i < N; i++) {
+            (void)fprintf(table, "%s%d\tcolour=%d\n", names != 0 ? "item" : "", 1000 + i, i % 7);
+            (void)fprintf(list, "%s%d\n", names != 0 ? "item" : "", 1000 + i);
+        }
+        (void)fclose(table);
+        (void)fclose(list);
+        options.features_path = "verify-features.tsv";
+        options.ids_path = "verify-names.txt";
+        build(*state, &options);
+        expect_sound(*state);
+        assert_int_equal(count_files(DIR_A, ".hits", path), 1);
+        uint8_t *bytes = read_bytes(path, &size);
+        const uint64_t was = 1199, is = 1200; /* the last, so that they still ascend */
+        for (size_t i = 0; i + 8 <= size; i++) {
+            if (names != 0 && memcmp(bytes + i, "item1199", 8) == 0)
+                memcpy(bytes + i, "item1200", 8);
+            else if (names == 0 && memcmp(bytes + i, &was, sizeof was) == 0)
+                memcpy(bytes + i, &is, sizeof is);
+        }
+        write_bytes(path, bytes, size);
+        free(bytes);
+        reseal_index(*state, DIR_A);
+        expect_found(*state, "item 199 has another id or name in index-verify/features-");
+    }
+    (void)unlink("verify-features.tsv");
+    (void)unlink("verify-names.txt");
+}
+
+static int setup(void **state) {
+    *state = make_context(NULL, 1);
+    return 0;
+}
+
+static int teardown(void **state) {
+    thr_context_free(*state);
+    remove_dir(DIR_A);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_id_in_two_segments_is_found),
+        cmocka_unit_test(inverse_norms_that_are_not_the_vectors_are_found),
+        cmocka_unit_test(vectors_that_are_not_finite_are_found),
+        cmocka_unit_test(factors_that_are_no_numbers_are_found),
+        cmocka_unit_test(codes_longer_than_the_manifest_has_them_are_found),
+        cmocka_unit_test(features_of_other_items_are_found),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
