@@ -95,7 +95,8 @@ thr_status thr_dual_bags_add(thr_context *context, const thr_dual_vocabulary *vo
         bags->weights[at] = x != NULL ? x[i] : 1.0f;
     }
     for (size_t f = 0; f < n_fields; f++)
-        share(bags->weights + offsets[f], offsets[f + 1] - offsets[f]);
+        if (offsets[f + 1] > offsets[f])
+            share(bags->weights + offsets[f], offsets[f + 1] - offsets[f]);
     bags->n++;
     return THR_OK;
 }
