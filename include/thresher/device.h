@@ -7,8 +7,8 @@
  * one, a driver, and memory for the codes of an index, which are copied there at the first search. Answers are the same
  * as a CPU's, bit for bit.
  *
- * It also searches posting lists (thr_hits_search), which are copied there at the first search that wants it; of
- * several GPUs the first does.
+ * It also searches posting lists (thr_hits_search), which are copied there at the first search that uses a GPU; of
+ * several GPUs the first one is used.
  *
  * With "auto" an index, posting lists or a head is copied to the GPU once its uses so far are estimated to take the CPU
  * longer than waking the GPU up and copying. If the GPU fails or lacks memory, that object alone returns to the CPU.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * commands.c - the list of commands and the options that all of them take. Each command's own table stands beside its
+ * commands.c - the list of commands and the options that all of them take. Each command's own table is beside its
  * function.
  */
 #include "program.h"

@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------------------------------------ after the work */
 
-/* The reason behind thr_context_device's words, or NULL. */
+/* The reason at the end of thr_context_device's text, or NULL. */
 static const char *reason_of(const char *device) {
     const char *why = strstr(device, "; ");
 
@@ -17,14 +17,13 @@ static const char *reason_of(const char *device) {
 }
 
 /*
- * With --device auto the library tries GPUs where they are worth it and goes on without them where that fails; then a
- * reason stands behind "cpu", or behind the GPUs where another object still uses them. Two kinds of reason are told
- * apart, since most machines simply have no GPU, and nobody wants to read that in every search; but a GPU that is there
- * and was not used is news.
+ * With --device auto the library uses GPUs where they save time and continues on the CPU if they fail. The device's
+ * text then ends in "; " and the reason. A machine without a GPU is no news, so that reason is a detail; a GPU that
+ * is there and failed gets a note.
  *
- * The first kind is what thr_device_count answers as well, word for word. It is asked now and not before the search,
- * because counting wakes a driver up, which takes longer than most searches; now it has been done. And the sentences
- * are compared, not only the statuses, because a GPU that failed in a search can make counting fail too.
+ * Without a GPU, thr_device_count gives the same reason, word for word. The texts are compared rather than the
+ * statuses because a GPU that failed in a search can make counting fail too. Counting comes after the search because
+ * it may wake up a driver, which takes longer than most searches.
  */
 void prog_tell_device(const char *what, const char *device) {
     const char *why = reason_of(device);

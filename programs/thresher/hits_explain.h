@@ -6,7 +6,7 @@
 #include "hits_query.h"
 #include "results.h"
 
-/* A feature of the query, and where it stands there. */
+/* A feature of the query and its position in the query. */
 typedef struct prog_place {
     uint32_t feature;
     size_t at;
@@ -17,7 +17,7 @@ typedef struct prog_explainer {
     prog_match *matches;
     uint64_t *match_ends;
     prog_place *places;
-    size_t *first; /* where each feature of the query stands first */
+    size_t *first; /* the first position of each of the query's features */
     float *shares;
     uint8_t *matched;
     size_t matches_capacity, shares_capacity, ends_capacity;

@@ -62,7 +62,7 @@ static bool take_model(const char *word, uint64_t *model) {
     return true;
 }
 
-/* What stands behind a word's last colon and is no number belongs to the word. */
+/* "word:2.5" has weight 2.5. Text after the last colon that is not a number is part of the word. */
 static int take_word(prog_hits_batch *b, const thr_hits *hits, const char *name, char *word) {
     const char *colon;
     float weight = 1;

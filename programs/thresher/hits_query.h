@@ -50,7 +50,7 @@ void prog_hits_batch_clear(prog_hits_batch *batch);
 prog_hits_query prog_hits_batch_query(const prog_hits_batch *batch, size_t i);
 void prog_hits_batch_free(prog_hits_batch *batch);
 
-/* Whether a weight stands behind a word's last colon, which begins at *colon. */
+/* Whether the word ends in a colon and a weight; *colon is that colon. */
 bool prog_hits_weight(const char *word, const char **colon, float *weight);
 
 #endif

@@ -71,8 +71,8 @@ static int open_features(prog_vector_search *s) {
 }
 
 /*
- * Where users are told by their words, a file of lines or texts (one is NULL), and the index carries a dual model: what
- * it makes of their histories are the features, unless --features says others.
+ * If the index has a dual model, users given as words (a file of lines, or texts; the other is NULL) get the features
+ * that the model makes of their histories, unless --features names a file.
  */
 static int open_users(prog_vector_search *s, const char *file, const prog_list *texts) {
     prog_features *f = &s->search.features;

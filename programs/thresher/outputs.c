@@ -41,7 +41,7 @@ static bool find_directory(const char *path, size_t length, struct stat *status)
     return stat(length > 0 ? name : ".", status) == 0;
 }
 
-/* Files that are not there yet are told by their last names and their directories. */
+/* Files that do not exist yet are the same if their directories and their last names are. */
 static bool have_one_place(const char *a, const char *b) {
     const char *a_slash = strrchr(a, '/'), *b_slash = strrchr(b, '/');
     const char *a_name = a_slash != NULL ? a_slash + 1 : a, *b_name = b_slash != NULL ? b_slash + 1 : b;

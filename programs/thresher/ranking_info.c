@@ -98,7 +98,7 @@ static void print_text(const char *path, const thr_ranking_view *view, const ran
     (void)printf("features    %s, %s\n", prog_exact(view->n_features).text, view->dense != NULL ? "dense" : "sparse");
 }
 
-int prog_print_ranking(program *run, const char *path, bool *is) {
+int prog_print_ranking(program *run, const char *path, bool *is_ranking) {
     thr_error err = {.status = THR_OK};
     thr_ranking_options how;
     thr_ranking *ranking = NULL;
@@ -110,10 +110,10 @@ int prog_print_ranking(program *run, const char *path, bool *is) {
     how.without_comments = true;
     const thr_status status = thr_ranking_open(run->context, path, &how, &ranking, &err);
 
-    if (is != NULL)
-        *is = status == THR_OK;
+    if (is_ranking != NULL)
+        *is_ranking = status == THR_OK;
     if (status != THR_OK)
-        return is != NULL ? PROG_DONE : prog_failed(&err);
+        return is_ranking != NULL ? PROG_DONE : prog_failed(&err);
     view = thr_ranking_get_view(ranking);
     facts = find_facts(&view);
     if (run->globals.json)

@@ -9,9 +9,9 @@
 bool prog_names_ranking(const char *path);
 
 /*
- * Read the file and print what it is. PROG_DONE, or an exit code after saying what is wrong. Unless is is NULL, *is
- * becomes whether the file is one, and a file that is none gets no message.
+ * Read a file of examples to rank and print its counts. Returns PROG_DONE, or an exit code after an error message.
+ * With is_ranking, a file of another kind is no error: *is_ranking becomes false and nothing is printed.
  */
-int prog_print_ranking(program *run, const char *path, bool *is);
+int prog_print_ranking(program *run, const char *path, bool *is_ranking);
 
 #endif

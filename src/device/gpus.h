@@ -29,10 +29,10 @@ void thr_gpus_free(thr_context *context, thr_gpus *gpus);
 /* Whether a user has named GPUs, so that their failures are errors: "cuda", not "auto". */
 bool thr_gpus_required(const thr_context *context);
 
-/* The devices, which "auto" opens at the first call; NULL where there are none, and why is thr_context_device's. */
+/* The devices, which "auto" opens at the first call; NULL if there are none, and thr_context_device has the reason. */
 const thr_devices *thr_gpus_get(thr_context *context);
 
-/* What thr_context_device tells: how many objects have a copy there now, and that the CPU works for one. */
+/* For the text of thr_context_device: count the copies on devices, and record the first object that went to the CPU. */
 void thr_gpus_add_copy(thr_context *context);
 void thr_gpus_remove_copy(thr_context *context);
 void thr_gpus_report_fallback(thr_context *context, const char *object, const thr_error *why);

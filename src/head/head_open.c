@@ -12,7 +12,7 @@ thr_status thr_head_check_path(thr_context *context, const char *path, bool repl
         return thr_fail(err, THR_EINVAL, "a head is saved to a name");
     THR_TRY(thr_out_check_place(context, path, err));
     if (!replace && access(path, F_OK) == 0)
-        return thr_fail(err, THR_EEXIST, "%s: is there already: replace it, or choose another name", path);
+        return thr_fail(err, THR_EEXIST, "%s: exists already: replace it, or choose another name", path);
     return thr_out_check_kind(path, thr_head_kind.magic, sizeof thr_head_kind.magic, "a head", err);
 }
 

@@ -27,7 +27,7 @@ thr_status thr_hits_take_build(thr_context *context, const char *path, const thr
         return thr_fail(err, THR_EINVAL, "there is no order number %d of items", (int)complete->order);
     THR_TRY(thr_out_check_place(context, path, err));
     if (!complete->replace && access(path, F_OK) == 0)
-        return thr_fail(err, THR_EEXIST, "%s: is there already: replace it, or choose another name", path);
+        return thr_fail(err, THR_EEXIST, "%s: exists already: replace it, or choose another name", path);
     return thr_out_check_kind(path, thr_hits_kind.magic, sizeof thr_hits_kind.magic, "a file of posting lists", err);
 }
 

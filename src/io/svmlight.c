@@ -234,7 +234,7 @@ out:
     return status;
 }
 
-/* All of an open text; it is closed, whatever comes. path is NULL where nothing stands beside it. */
+/* Reads all of an open text and closes it, also after an error. path is NULL if there is no FILE.query to look for. */
 static thr_status read_lines(reading *r, const char *path, thr_svmlight *out, thr_error *err) {
     thr_status status = THR_OK;
     const uint64_t raw = r->lines.raw_size == THR_SIZE_UNKNOWN ? 0 : r->lines.raw_size;

@@ -77,9 +77,10 @@ thr_status thr_dual_bags_add(thr_context *context, const thr_dual_vocabulary *vo
     bags->offsets[0] = 0;
     size_t *offsets = bags->offsets + first;
     const size_t used = offsets[0];
-    THR_TRY(thr_grow(context, &bags->rows, &bags->rows_capacity, used + n, sizeof *bags->rows, "a batch", err));
-    THR_TRY(
-        thr_grow(context, &bags->weights, &bags->weights_capacity, used + n, sizeof *bags->weights, "a batch", err));
+    /* Room for one more, so that bags without a word have addresses, too. */
+    THR_TRY(thr_grow(context, &bags->rows, &bags->rows_capacity, used + n + 1, sizeof *bags->rows, "a batch", err));
+    THR_TRY(thr_grow(context, &bags->weights, &bags->weights_capacity, used + n + 1, sizeof *bags->weights, "a batch",
+                     err));
     memset(offsets + 1, 0, (n_fields + 1) * sizeof *offsets);
     for (size_t i = 0; i < n; i++)
         if (rows[i] != THR_DUAL_NONE)
@@ -95,8 +96,7 @@ thr_status thr_dual_bags_add(thr_context *context, const thr_dual_vocabulary *vo
         bags->weights[at] = x != NULL ? x[i] : 1.0f;
     }
     for (size_t f = 0; f < n_fields; f++)
-        if (offsets[f + 1] > offsets[f])
-            share(bags->weights + offsets[f], offsets[f + 1] - offsets[f]);
+        share(bags->weights + offsets[f], offsets[f + 1] - offsets[f]);
     bags->n++;
     return THR_OK;
 }

@@ -126,9 +126,9 @@ for command in hits head_of tower ranker scores translations; do
 done
 for output in folder /dev/full; do
     fails 1 "$output: is " "$THRESHER" hits build items.tsv -o $output
-    ! grep -q 'is there already' err || die "hits build would replace $output"
+    ! grep -q 'exists already' err || die "hits build would replace $output"
     fails 1 "$output: is " "$THRESHER" head build rows.fbin --places 2 -o $output
-    ! grep -q 'is there already' err || die "head build would replace $output"
+    ! grep -q 'exists already' err || die "head build would replace $output"
 done
 for command in hits head_of tower ranker; do
     : >empty
