@@ -206,7 +206,7 @@ typedef struct thr_head_query_options {
     /*
      * A place for every state, or NULL: 1 where it is proven that the words are those of the full head, else 0. With
      * FULL they are. With PLANES that follows where the k-th logit is out of reach of every word that the state's
-     * shortlist leaves out, by how far its code may be off (head_certify.c): hardly ever with few planes, nearly always
+     * shortlist leaves out, by how far its code may be off (head/certify.c): hardly ever with few planes, nearly always
      * with 6 and more. Nothing is known of other screens. States are coded with 8 bits then instead of 4, so that a
      * scan takes about twice as long. The first such query reads all weights, and keeps 12 bytes a word; every one goes
      * over the words again.

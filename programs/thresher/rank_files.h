@@ -12,7 +12,7 @@ typedef struct prog_rank_values {
 /* Entries of an option table; FIELD is a prog_rank_values of the struct VALUES. */
 #define PROG_RANK_OPTIONS(VALUES, FIELD)                                                                               \
     {PROG_FLAG_OPTION("one-query", offsetof(VALUES, FIELD.one_query),                                                  \
-                      "treat all rows as one query if FILE has no qid and there is no FILE.query")},          \
+                      "treat all rows as one query if FILE has no qid and there is no FILE.query")},                   \
     {                                                                                                                  \
         PROG_FLAG_OPTION(                                                                                              \
             "cache", offsetof(VALUES, FIELD.cache),                                                                    \

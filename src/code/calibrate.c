@@ -60,7 +60,7 @@ static double cosine(const float *x, uint32_t n_dims, float scale, float half) {
     return product / sqrt(square);
 }
 
-double thr_mean_cosine(const float *rows, size_t n_rows, uint32_t n_dims, float range, uint32_t bits) {
+double thr_code_mean_cosine(const float *rows, size_t n_rows, uint32_t n_dims, float range, uint32_t bits) {
     const float half = (float)(1u << (bits - 1));
     double total = 0;
     for (size_t r = 0; r < n_rows; r++)
@@ -68,13 +68,14 @@ double thr_mean_cosine(const float *rows, size_t n_rows, uint32_t n_dims, float 
     return total / (double)n_rows;
 }
 
-void thr_calibrate(const float *rows, size_t n_rows, uint32_t n_dims, uint32_t *histogram, float ranges[THR_MAX_BITS]) {
+void thr_code_calibrate(const float *rows, size_t n_rows, uint32_t n_dims, uint32_t *histogram,
+                        float ranges[THR_MAX_BITS]) {
     float candidates[N_PERCENTILES];
     percentiles(rows, n_rows * n_dims, histogram, candidates);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
         double best = -2;
         for (size_t p = 0; p < N_PERCENTILES; p++) {
-            const double cosine = thr_mean_cosine(rows, n_rows, n_dims, candidates[p], bits);
+            const double cosine = thr_code_mean_cosine(rows, n_rows, n_dims, candidates[p], bits);
             if (cosine > best) {
                 best = cosine;
                 ranges[bits - 1] = candidates[p];

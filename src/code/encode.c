@@ -55,7 +55,7 @@ static const float *rotated(const encoding *e, const float *row, float *room) {
         return row;
     if (row != room)
         memcpy(room, row, e->rows->n_dims * sizeof *row);
-    thr_rotation_apply(e->quantiser->rotation, room);
+    thr_code_rotation_apply(e->quantiser->rotation, room);
     return room;
 }
 
@@ -86,7 +86,7 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
     const float *row = row_as_floats(e->rows, at, room);
     const double norm = sqrt(kernels->sum_squares(row, n_dims));
     const bool fixed = e->quantiser->fixed;
-    const bool fits = norm <= longest && (!fixed || thr_is_code(row, n_dims, bits));
+    const bool fits = norm <= longest && (!fixed || thr_code_is_fixed(row, n_dims, bits));
     /* Of what is coded; and of the residual, which is 1 where rows are scaled to that. */
     double length = norm, residual = e->quantiser->unit && norm >= SHORTEST ? 1 : norm, along = 0;
     if (e->quantiser->centre != NULL && fits) {
@@ -160,7 +160,7 @@ static thr_status name_bad_row(const thr_quantiser *quantiser, const thr_matrix 
         if (!isfinite(x))
             return thr_fail(err, THR_ERANGE, "row %llu, dimension %u is %s: remove or mend the row", name, d,
                             isnan(x) ? "not a number" : "infinite");
-        if (odd_dim == UINT32_MAX && !thr_is_code(&x, 1, bits)) {
+        if (odd_dim == UINT32_MAX && !thr_code_is_fixed(&x, 1, bits)) {
             odd_dim = d;
             odd = x;
         }
@@ -182,8 +182,8 @@ static thr_status check_norms(const thr_quantiser *quantiser, const thr_matrix *
     return THR_OK;
 }
 
-thr_status thr_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
-                             uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err) {
+thr_status thr_code_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
+                                  uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err) {
     const size_t n_blocks = (size_t)((rows->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
     encoding e = {.context = context, .quantiser = quantiser, .rows = rows, .codes = codes, .out = measures};
     if (quantiser->centre != NULL)
@@ -196,7 +196,7 @@ thr_status thr_encode_blocks(thr_context *context, const thr_quantiser *quantise
     return check_norms(quantiser, rows, first_row, measures->norms, err);
 }
 
-thr_status thr_check_rows(const thr_matrix *rows, thr_error *err) {
+thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err) {
     const size_t size = rows->n_dims * thr_dtype_size(rows->dtype);
     if (thr_dtype_size(rows->dtype) == 0)
         return thr_fail(err, THR_EINVAL, "the rows' type %d is not known", (int)rows->dtype);
@@ -217,12 +217,12 @@ thr_status thr_quantiser_encode(thr_context *context, const thr_quantiser *quant
     if (rows->n_dims != quantiser->n_dims)
         return thr_fail(err, THR_EDIM, "the rows have %u dimensions, the quantiser %u", rows->n_dims,
                         quantiser->n_dims);
-    THR_TRY(thr_check_rows(rows, err));
+    THR_TRY(thr_code_check_rows(rows, err));
     float *own = NULL;
     if (norms == NULL)
         THR_TRY(thr_alloc(context, rows->n_rows, sizeof *own, &own, "lengths", err));
     const thr_measures measures = {.norms = norms != NULL ? norms : own};
-    thr_status status = thr_encode_blocks(context, quantiser, rows, 0, codes, &measures, err);
+    thr_status status = thr_code_encode_blocks(context, quantiser, rows, 0, codes, &measures, err);
     thr_release(context, own);
     return status;
 }

@@ -44,7 +44,7 @@ typedef struct thr_measures {
 } thr_measures;
 
 /* THR_EINVAL with a sentence for rows that are no matrix: an unknown dtype, no data, or a stride that is too short. */
-thr_status thr_check_rows(const thr_matrix *rows, thr_error *err);
+thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err);
 
 /*
  * Encode rows (any dtype) to codes, which begins at a block's start and has room for whole blocks.
@@ -53,7 +53,7 @@ thr_status thr_check_rows(const thr_matrix *rows, thr_error *err);
  * Returns THR_OK; THR_ERANGE on NaN, infinity or a row that is too long, THR_EMISMATCH on a row that is no code though
  * the quantiser is fixed, with the row in err; THR_ENOMEM.
  */
-thr_status thr_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
-                             uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err);
+thr_status thr_code_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
+                                  uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-bool thr_is_code(const float *x, uint32_t n_dims, uint32_t n_planes) {
+bool thr_code_is_fixed(const float *x, uint32_t n_dims, uint32_t n_planes) {
     const float units = (float)(1u << (n_planes - 1)), end = (float)(1u << n_planes);
     for (uint32_t d = 0; d < n_dims; d++) {
         const float scaled = x[d] * units;
@@ -31,10 +31,10 @@ void thr_code_read(const uint8_t *blocks, uint32_t n_dims, uint32_t n_planes, ui
  * A code of n planes is the odd integers v = x 2^(n - 1), of fewer than 2^n. floor(x s) is the cell of v among those of
  * query_bits >= n, too, where s = 2^(n - 2); and a query of length l is scaled by 2^(query_bits - 1) / (2 l).
  */
-double thr_fixed_query_length(const float *query, uint32_t n_dims, uint32_t query_bits) {
+double thr_code_fixed_query_length(const float *query, uint32_t n_dims, uint32_t query_bits) {
     float largest = 0;
     for (uint32_t n_planes = 1; n_planes <= query_bits; n_planes++)
-        if (thr_is_code(query, n_dims, n_planes))
+        if (thr_code_is_fixed(query, n_dims, n_planes))
             return (double)(1u << (query_bits - n_planes));
     for (uint32_t d = 0; d < n_dims; d++)
         largest = fmaxf(largest, fabsf(query[d]));

@@ -16,7 +16,7 @@ static size_t digits_size(uint32_t n_dims, uint32_t n_queries) {
     return (n_fours * thr_code_rows(n_dims) * DIGITS_A_ROW + 63) & ~(size_t)63;
 }
 
-size_t thr_query_group_size(uint32_t n_dims, uint32_t n_queries) {
+size_t thr_code_query_group_size(uint32_t n_dims, uint32_t n_queries) {
     return digits_size(n_dims, n_queries) + n_queries * sizeof(uint32_t);
 }
 
@@ -33,8 +33,8 @@ static uint32_t place_digits(int8_t *digits, const thr_query_code *code) {
     return sum;
 }
 
-void thr_query_group_make(thr_query_group *group, thr_way way, const thr_query_code *const *codes, uint32_t n_queries,
-                          void *memory) {
+void thr_code_query_group_make(thr_query_group *group, thr_way way, const thr_query_code *const *codes,
+                               uint32_t n_queries, void *memory) {
     *group = (thr_query_group){.way = way, .n_queries = n_queries, .codes = codes};
     if (way != THR_WAY_TILE)
         return;
@@ -80,8 +80,8 @@ static void look_up_parts(const thr_query_code *code, const thr_kernels *kernels
         distances[i] += scratch[i] << code->shifts[1];
 }
 
-void thr_query_group_distances(const thr_query_group *group, const thr_kernels *kernels, const uint8_t *blocks,
-                               size_t n_blocks, uint32_t *distances, size_t stride, uint32_t *scratch) {
+void thr_code_query_group_distances(const thr_query_group *group, const thr_kernels *kernels, const uint8_t *blocks,
+                                    size_t n_blocks, uint32_t *distances, size_t stride, uint32_t *scratch) {
     if (group->way == THR_WAY_TILE)
         kernels->distance_tile(distances, stride, blocks, n_blocks, &group->tile);
     else if (group->way == THR_WAY_TABLE && group->codes[0]->n_parts == 1)
@@ -91,6 +91,6 @@ void thr_query_group_distances(const thr_query_group *group, const thr_kernels *
             if (group->way == THR_WAY_TABLE)
                 look_up_parts(group->codes[q], kernels, blocks, n_blocks, distances, scratch);
             else
-                thr_query_distances(group->codes[q], kernels->distance_xor, blocks, n_blocks, distances, scratch);
+                thr_code_query_distances(group->codes[q], kernels->distance_xor, blocks, n_blocks, distances, scratch);
         }
 }

@@ -6,13 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-void thr_record_write_head(thr_record_shape shape, uint8_t *record, float factor, float offset) {
+void thr_code_record_write_head(thr_record_shape shape, uint8_t *record, float factor, float offset) {
     const float numbers[2] = {factor, offset};
     const uint16_t shorts[2] = {thr_bf16_from_f32(factor), thr_bf16_from_f32(offset)};
     memcpy(record, shape.wide ? (const void *)numbers : (const void *)shorts, thr_record_head(shape));
 }
 
-void thr_record_read_head(thr_record_shape shape, const uint8_t *record, float *factor, float *offset) {
+void thr_code_record_read_head(thr_record_shape shape, const uint8_t *record, float *factor, float *offset) {
     float numbers[2] = {0, 0};
     uint16_t shorts[2] = {0, 0};
     memcpy(shape.wide ? (void *)numbers : (void *)shorts, record, thr_record_head(shape));
@@ -20,8 +20,8 @@ void thr_record_read_head(thr_record_shape shape, const uint8_t *record, float *
     *offset = shape.wide ? numbers[1] : thr_bf16_to_f32(shorts[1]);
 }
 
-void thr_split_planes(const uint8_t *blocks, size_t n_blocks, uint32_t lead, thr_record_shape shape,
-                      uint8_t *lead_blocks, uint8_t *records) {
+void thr_code_split_planes(const uint8_t *blocks, size_t n_blocks, uint32_t lead, thr_record_shape shape,
+                           uint8_t *lead_blocks, uint8_t *records) {
     const size_t size = thr_record_size(shape), head = thr_record_head(shape);
     for (size_t b = 0; b < n_blocks; b++, records += THR_BLOCK_ITEMS * size)
         for (uint32_t r = 0; r < shape.n_rows; r++) {
@@ -34,8 +34,8 @@ void thr_split_planes(const uint8_t *blocks, size_t n_blocks, uint32_t lead, thr
         }
 }
 
-void thr_rest_query_make(thr_rest_query *rest, const thr_quantiser *quantiser, const float *vector, double norm,
-                         void *memory) {
+void thr_code_rest_query_make(thr_rest_query *rest, const thr_quantiser *quantiser, const float *vector, double norm,
+                              void *memory) {
     const float half = (float)(1 << (THR_REST_BITS - 1));
     const float scale = (float)((double)half / (norm * (double)quantiser->ranges[THR_REST_BITS - 1]));
     int8_t *digits = memory;

@@ -38,15 +38,15 @@ static inline size_t thr_record_size(thr_record_shape shape) {
     return thr_record_head(shape) + (size_t)shape.n_planes * shape.n_rows;
 }
 
-void thr_record_write_head(thr_record_shape shape, uint8_t *record, float factor, float offset);
-void thr_record_read_head(thr_record_shape shape, const uint8_t *record, float *factor, float *offset);
+void thr_code_record_write_head(thr_record_shape shape, uint8_t *record, float factor, float offset);
+void thr_code_record_read_head(thr_record_shape shape, const uint8_t *record, float *factor, float *offset);
 
 /*
  * Take n_blocks blocks of all planes apart: lead planes to blocks of their own, the others into the records of all
  * their items, whose heads are not touched.
  */
-void thr_split_planes(const uint8_t *blocks, size_t n_blocks, uint32_t lead, thr_record_shape shape,
-                      uint8_t *lead_blocks, uint8_t *records);
+void thr_code_split_planes(const uint8_t *blocks, size_t n_blocks, uint32_t lead, thr_record_shape shape,
+                           uint8_t *lead_blocks, uint8_t *records);
 
 /* A query for the other planes. */
 typedef struct thr_rest_query {
@@ -60,7 +60,7 @@ static inline size_t thr_rest_query_size(uint32_t n_dims) {
 }
 
 /* Of a finite vector of length norm > 0, in memory (64-byte aligned, thr_rest_query_size bytes). */
-void thr_rest_query_make(thr_rest_query *rest, const thr_quantiser *quantiser, const float *vector, double norm,
-                         void *memory);
+void thr_code_rest_query_make(thr_rest_query *rest, const thr_quantiser *quantiser, const float *vector, double norm,
+                              void *memory);
 
 #endif

@@ -99,7 +99,7 @@ static thr_status take_rows(thr_context *context, const thr_matrix *sample, cons
 
 static void rotate_rows(const thr_quantiser *quantiser, float *rows, size_t n_rows) {
     for (size_t r = 0; r < n_rows; r++)
-        thr_rotation_apply(quantiser->rotation, rows + r * quantiser->n_dims);
+        thr_code_rotation_apply(quantiser->rotation, rows + r * quantiser->n_dims);
 }
 
 /* The ranges, and the rotation where the flags ask for it. rows has room for SEARCH_ROWS. */
@@ -110,18 +110,18 @@ static thr_status find_ranges(thr_context *context, const thr_matrix *sample, ui
     size_t n_rows = 0;
     THR_TRY(take_rows(context, sample, quantiser, wanted, rows, &n_rows, err));
     if (n_rows > 0)
-        thr_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
+        thr_code_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
     if ((flags & (uint32_t)(THR_QUANTISER_ROTATE | THR_QUANTISER_ROTATED)) == 0)
         return THR_OK;
     THR_TRY(thr_quantiser_rotate(context, quantiser, ROTATION_SEED, err));
     memcpy(plain, quantiser->ranges, sizeof plain);
-    const double cost = thr_rank_cost(context, rows, n_rows, quantiser->n_dims, JUDGING_QUERIES);
+    const double cost = thr_code_rank_cost(context, rows, n_rows, quantiser->n_dims, JUDGING_QUERIES);
     rotate_rows(quantiser, rows, n_rows);
     if (n_rows > 0)
-        thr_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
+        thr_code_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
     if ((flags & THR_QUANTISER_ROTATED) != 0)
         return THR_OK;
-    if (thr_rank_cost(context, rows, n_rows, quantiser->n_dims, JUDGING_QUERIES) < cost - WORTH_A_ROTATION)
+    if (thr_code_rank_cost(context, rows, n_rows, quantiser->n_dims, JUDGING_QUERIES) < cost - WORTH_A_ROTATION)
         return THR_OK;
     memcpy(quantiser->ranges, plain, sizeof plain);
     return thr_quantiser_rotate(context, quantiser, 0, err);
@@ -144,7 +144,7 @@ thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, u
         return thr_fail(err, THR_EDIM, "%u dimensions: 1 to %d are possible", sample->n_dims, (int)THR_MAX_DIMS);
     for (int b = 0; b < THR_MAX_BITS; b++)
         quantiser->ranges[b] = quantiser->fixed ? THR_FIXED_RANGE : 1.0f;
-    THR_TRY(thr_check_rows(sample, err));
+    THR_TRY(thr_code_check_rows(sample, err));
     if (quantiser->fixed)
         return THR_OK;
     thr_status status = THR_OK;
@@ -166,8 +166,8 @@ out:
 thr_status thr_quantiser_rotate(thr_context *context, thr_quantiser *quantiser, uint64_t seed, thr_error *err) {
     thr_rotation *rotation = NULL;
     if (seed != 0)
-        THR_TRY(thr_rotation_create(context, quantiser->n_dims, seed, &rotation, err));
-    thr_rotation_free(context, quantiser->rotation);
+        THR_TRY(thr_code_rotation_create(context, quantiser->n_dims, seed, &rotation, err));
+    thr_code_rotation_free(context, quantiser->rotation);
     quantiser->rotation = rotation;
     quantiser->rotation_seed = seed;
     return THR_OK;
@@ -178,6 +178,6 @@ void thr_quantiser_free(thr_context *context, thr_quantiser *quantiser) {
         return;
     thr_release(context, quantiser->centre);
     quantiser->centre = NULL;
-    thr_rotation_free(context, quantiser->rotation);
+    thr_code_rotation_free(context, quantiser->rotation);
     quantiser->rotation = NULL;
 }

@@ -24,12 +24,12 @@ static size_t sextets_size(uint32_t n_rows) {
     return (size_t)SEXTETS_A_TRIPLE * ((n_rows + 2) / 3);
 }
 
-size_t thr_query_code_size(uint32_t n_dims) {
+size_t thr_code_query_size(uint32_t n_dims) {
     uint32_t n_rows = thr_code_rows(n_dims);
-    return 2 * (planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows)) + thr_query_cells_size(n_dims);
+    return 2 * (planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows)) + thr_code_query_cells_size(n_dims);
 }
 
-size_t thr_query_cells_size(uint32_t n_dims) {
+size_t thr_code_query_cells_size(uint32_t n_dims) {
     return 8 * (size_t)thr_code_rows(n_dims);
 }
 
@@ -92,13 +92,13 @@ static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_di
                              .sextets = sextets};
 }
 
-void thr_query_code_make_cells(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits,
+void thr_code_query_make_cells(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits,
                                const float *query, double norm, uint32_t query_bits, uint8_t *cells) {
     const uint32_t n_dims = quantiser->n_dims;
     const uint32_t item_top = (1u << item_bits) - 1, query_top = (1u << query_bits) - 1;
     const int half = 1 << (query_bits - 1);
     const float scale = (float)(half / (norm * (double)quantiser->ranges[query_bits - 1]));
-    memset(cells, 0, thr_query_cells_size(n_dims));
+    memset(cells, 0, thr_code_query_cells_size(n_dims));
     uint64_t square = 0;
     for (uint32_t d = 0; d < n_dims; d++) {
         float cell = floorf(query[d] * scale);
@@ -116,12 +116,12 @@ void thr_query_code_make_cells(thr_query_code *code, const thr_quantiser *quanti
                              .gain = (float)(1.0 / sqrt((double)square))};
 }
 
-void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits, const float *query,
+void thr_code_query_make(thr_query_code *code, const thr_quantiser *quantiser, uint32_t item_bits, const float *query,
                          double norm, uint32_t query_bits, void *memory) {
     const uint32_t n_dims = quantiser->n_dims, n_rows = thr_code_rows(n_dims);
     const size_t part_size = planes_size(n_rows) + nibbles_size(n_rows) + sextets_size(n_rows);
     uint8_t *cells = (uint8_t *)memory + 2 * part_size;
-    thr_query_code_make_cells(code, quantiser, item_bits, query, norm, query_bits, cells);
+    thr_code_query_make_cells(code, quantiser, item_bits, query, norm, query_bits, cells);
     code->n_parts = query_bits > PART_BITS ? 2 : 1;
     for (uint32_t p = 0; p < code->n_parts; p++) {
         uint32_t bits = query_bits - p * PART_BITS > PART_BITS ? PART_BITS : query_bits - p * PART_BITS;
@@ -129,8 +129,8 @@ void thr_query_code_make(thr_query_code *code, const thr_quantiser *quantiser, u
     }
 }
 
-void thr_query_distances(const thr_query_code *code, thr_distance_kernel kernel, const uint8_t *blocks, size_t n_blocks,
-                         uint32_t *distances, uint32_t *scratch) {
+void thr_code_query_distances(const thr_query_code *code, thr_distance_kernel kernel, const uint8_t *blocks,
+                              size_t n_blocks, uint32_t *distances, uint32_t *scratch) {
     kernel(distances, blocks, n_blocks, &code->parts[0]);
     if (code->n_parts == 1)
         return;

@@ -48,8 +48,8 @@ static void fill_factors(thr_rotation *rotation, uint64_t seed) {
     }
 }
 
-thr_status thr_rotation_create(thr_context *context, uint32_t n_dims, uint64_t seed, thr_rotation **rotation,
-                               thr_error *err) {
+thr_status thr_code_rotation_create(thr_context *context, uint32_t n_dims, uint64_t seed, thr_rotation **rotation,
+                                    thr_error *err) {
     thr_rotation *made = NULL;
     THR_TRY(
         thr_alloc(context, 1, sizeof *made + (size_t)n_dims * (ROUNDS + 1) * sizeof(float), &made, "a rotation", err));
@@ -63,7 +63,7 @@ thr_status thr_rotation_create(thr_context *context, uint32_t n_dims, uint64_t s
     return THR_OK;
 }
 
-void thr_rotation_free(thr_context *context, const thr_rotation *rotation) {
+void thr_code_rotation_free(thr_context *context, const thr_rotation *rotation) {
     thr_release(context, (void *)rotation);
 }
 
@@ -115,7 +115,7 @@ static void multiply(float *x, const float *factors, size_t n) {
         x[i] *= factors[i];
 }
 
-void thr_rotation_apply(const thr_rotation *rotation, float *x) {
+void thr_code_rotation_apply(const thr_rotation *rotation, float *x) {
     const uint32_t n_dims = rotation->n_dims;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         multiply(x, rotation->factors + (size_t)round * n_dims, n_dims);

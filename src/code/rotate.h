@@ -17,13 +17,13 @@
 typedef struct thr_rotation thr_rotation;
 
 /* The rotation of n_dims (at least 1) dimensions that belongs to seed, to be freed. THR_OK; THR_ENOMEM. */
-thr_status thr_rotation_create(thr_context *context, uint32_t n_dims, uint64_t seed, thr_rotation **rotation,
-                               thr_error *err);
+thr_status thr_code_rotation_create(thr_context *context, uint32_t n_dims, uint64_t seed, thr_rotation **rotation,
+                                    thr_error *err);
 
 /* NULL is allowed. */
-void thr_rotation_free(thr_context *context, const thr_rotation *rotation);
+void thr_code_rotation_free(thr_context *context, const thr_rotation *rotation);
 
 /* Rotate n_dims floats in place; finite, and no longer than 2^120, so that no sum on the way overflows. */
-void thr_rotation_apply(const thr_rotation *rotation, float *x);
+void thr_code_rotation_apply(const thr_rotation *rotation, float *x);
 
 #endif

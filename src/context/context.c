@@ -54,17 +54,17 @@ static const char level_names[] = "scalar";
 #endif
 
 static thr_status choose_isa(thr_isa wanted, thr_isa *isa, thr_error *err) {
-    const thr_isa best = thr_isa_best();
+    const thr_isa best = thr_kernel_isa_best();
     *isa = wanted == THR_ISA_BEST ? best : wanted;
     if ((int)*isa < THR_ISA_SCALAR || (int)*isa > THR_ISA_LAST)
         return thr_fail(err, THR_EINVAL, "isa %d is no CPU level", (int)wanted);
-    if (!thr_isa_has(*isa))
+    if (!thr_kernel_isa_has(*isa))
         return thr_fail(err, THR_EUNSUPPORTED, "this CPU has no %s, only %s", thr_isa_name(*isa), thr_isa_name(best));
     const char *lower = getenv("THR_ISA");
     if (lower == NULL || *lower == '\0')
         return THR_OK;
     for (int level = THR_ISA_SCALAR; level <= THR_ISA_LAST; level++)
-        if (thr_isa_is_built((thr_isa)level) && strcmp(lower, thr_isa_name((thr_isa)level)) == 0) {
+        if (thr_kernel_isa_is_built((thr_isa)level) && strcmp(lower, thr_isa_name((thr_isa)level)) == 0) {
             *isa = (int)*isa < level ? *isa : (thr_isa)level;
             return THR_OK;
         }
@@ -140,11 +140,11 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
     users->context = made;
     atomic_init(&users->n, 1);
     thr_context *context = &users->context;
-    thr_status status = thr_pool_create(context, made.n_threads, &context->pool, err);
+    thr_status status = thr_parallel_pool_create(context, made.n_threads, &context->pool, err);
     if (status == THR_OK)
-        status = thr_plans_create(context, &context->plans, err);
+        status = thr_context_plans_create(context, &context->plans, err);
     if (status == THR_OK)
-        status = thr_gpus_create(context, options->device, &context->gpus, err);
+        status = thr_device_gpus_create(context, options->device, &context->gpus, err);
     if (status != THR_OK) {
         thr_context_free(context);
         return status;
@@ -165,9 +165,9 @@ void thr_context_free(thr_context *context) {
     if (atomic_fetch_sub_explicit(&users->n, 1, memory_order_acq_rel) > 1)
         return;
     thr_context last = users->context;
-    thr_gpus_free(&users->context, last.gpus);
-    thr_plans_free(&users->context, last.plans);
-    thr_pool_free(&users->context, last.pool);
+    thr_device_gpus_free(&users->context, last.gpus);
+    thr_context_plans_free(&users->context, last.plans);
+    thr_parallel_pool_free(&users->context, last.pool);
     thr_release(&last, users);
 }
 

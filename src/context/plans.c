@@ -14,13 +14,13 @@ struct thr_plans {
     size_t n;                   /* ever; the oldest is given up first */
 };
 
-thr_status thr_plans_create(thr_context *context, thr_plans **plans, thr_error *err) {
+thr_status thr_context_plans_create(thr_context *context, thr_plans **plans, thr_error *err) {
     THR_TRY(thr_alloc_zero(context, 1, sizeof **plans, plans, "plans of searches", err));
     (void)pthread_mutex_init(&(*plans)->lock, NULL);
     return THR_OK;
 }
 
-void thr_plans_free(thr_context *context, thr_plans *plans) {
+void thr_context_plans_free(thr_context *context, thr_plans *plans) {
     if (plans == NULL)
         return;
     (void)pthread_mutex_destroy(&plans->lock);
@@ -40,14 +40,14 @@ static bool find(const thr_plans *plans, thr_plan *plan) {
     return false;
 }
 
-bool thr_plans_find(thr_plans *plans, thr_plan *plan) {
+bool thr_context_plans_find(thr_plans *plans, thr_plan *plan) {
     (void)pthread_mutex_lock(&plans->lock);
     const bool found = find(plans, plan);
     (void)pthread_mutex_unlock(&plans->lock);
     return found;
 }
 
-void thr_plans_keep(thr_plans *plans, thr_plan *plan) {
+void thr_context_plans_keep(thr_plans *plans, thr_plan *plan) {
     (void)pthread_mutex_lock(&plans->lock);
     if (!find(plans, plan))
         plans->kept[plans->n++ % KEPT_SHAPES] = *plan;

@@ -46,7 +46,8 @@ __device__ __forceinline__ void offer_items(const thr_bucket_op &op, uint32_t ti
     for (uint32_t i = 0; i < LANE_ITEMS; i++) {
         if ((reached >> i & 1) == 0)
             continue;
-        const uint64_t key = thr_key_make(order_score(scores[i]), tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i);
+        const uint64_t key =
+            thr_device_key_make(order_score(scores[i]), tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i);
         if (key > buckets.keys[i]) {
             buckets.rejected[i] = buckets.keys[i];
             buckets.keys[i] = key;
@@ -77,7 +78,7 @@ static __global__ void __launch_bounds__(BUCKET_THREADS, 2) fill_buckets(THR_PAR
 #pragma unroll
         for (uint32_t i = 0; i < LANE_ITEMS; i++) {
             const uint32_t bucket = group * THR_DEVICE_TILE + LANE_ITEMS * lane + i;
-            const uint64_t key = buckets.keys[i] == 0 ? thr_key_make(0, bucket) : buckets.keys[i];
+            const uint64_t key = buckets.keys[i] == 0 ? thr_device_key_make(0, bucket) : buckets.keys[i];
             op.winners[bucket] = {key, __float_as_uint(buckets.scores[i]), buckets.distances[i]};
             if (op.rejected != nullptr)
                 op.rejected[bucket] = buckets.rejected[i];

@@ -11,7 +11,7 @@
 
 /* 0 for NaN, which is no word's. */
 __device__ __forceinline__ uint64_t key_of_word(float logit, uint32_t word) {
-    return isnan(logit) ? 0 : thr_key_make(order_score(logit), word);
+    return isnan(logit) ? 0 : thr_device_key_make(order_score(logit), word);
 }
 
 static __global__ void __launch_bounds__(RANK_THREADS) find_best(const thr_head_best_op op) {
@@ -47,7 +47,8 @@ static __global__ void __launch_bounds__(RANK_THREADS) find_best(const thr_head_
         if (k == 0 || k < least)
             continue;
         const uint32_t at = reached[i / THR_HEAD_OP_TILE] * THR_HEAD_OP_TILE + i % THR_HEAD_OP_TILE;
-        op.best[(size_t)state * op.k + atomicAdd(&counted[1], 1u)] = {thr_key_item(k), __float_as_uint(logits[at])};
+        op.best[(size_t)state * op.k + atomicAdd(&counted[1], 1u)] = {thr_device_key_item(k),
+                                                                      __float_as_uint(logits[at])};
     }
     __syncthreads();
     if (threadIdx.x == 0)

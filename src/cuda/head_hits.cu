@@ -24,7 +24,7 @@ __device__ __forceinline__ hit_span find_span(const thr_head_hits_op &op, const 
     hit_span span = {0, 0, 0, 0};
     if (pair >= (uint64_t)op.n_states * op.n_bands)
         return span;
-    const thr_cuckoo_slot *slot = thr_cuckoo_find(&table, (uint32_t)(pair % op.n_bands), op.codes[pair]);
+    const thr_cuckoo_slot *slot = thr_lsh_cuckoo_find(&table, (uint32_t)(pair % op.n_bands), op.codes[pair]);
     span.state = (uint32_t)(pair / op.n_bands);
     if (slot != nullptr) {
         span.first = slot->first;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of exponentials for normalisers, in the CPU's order (head/head_score.c), which is one addition after the other
+ * Sums of exponentials for normalisers, in the CPU's order (head/score.c), which is one addition after the other
  * in double: over the words of a tile, then over the tiles. Exponentials are found by all threads; then a thread adds
  * those of one tile up, out of shared memory. So there are n / 64 threads' work in the first kernel, and one thread's
  * in the second, for each state.

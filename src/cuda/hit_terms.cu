@@ -62,7 +62,7 @@ static __global__ void __launch_bounds__(TERM_THREADS) find_terms(THR_PARAMETER(
     const uint32_t n_words = ((op.scan.codes.n_dims + 7) / 8 + 3) / 4;
     const thr_hit_device_query query = *op.query;
     for (uint32_t i = blockIdx.x * (TERM_THREADS / THR_WARP) + threadIdx.x / THR_WARP; i < n; i += n_warps) {
-        const uint32_t item = thr_key_item(op.chosen[i].key);
+        const uint32_t item = thr_device_key_item(op.chosen[i].key);
         uint32_t sum = 0, distance = 0;
         for (uint32_t e = lane; e < query.n; e += THR_WARP)
             sum += added_by(op.hits, op.entries[query.first + e], item);

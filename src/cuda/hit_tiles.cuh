@@ -20,7 +20,7 @@
 #include "cuda/rank.cuh"
 #include "cuda/sum_up.cuh"
 #include "kernel/elementwise.h"
-#include "select/histogram.h"
+#include "select/sampled_threshold.h"
 
 static const uint32_t TILE_THREADS = RANK_THREADS, TILE_WARPS = TILE_THREADS / THR_WARP;
 static const uint32_t OWN = THR_HIT_TILE / TILE_THREADS; /* places of a thread */
@@ -117,7 +117,7 @@ struct no_dense {
     __device__ __forceinline__ void find(uint32_t, uint32_t, float (&)[GROUP]) const {}
 };
 
-/* hits/hit_search.c, find_values, of a sum as a float and what stands beside it. */
+/* lists/search_lists.c, find_values, of a sum as a float and what stands beside it. */
 __device__ __forceinline__ float value_of(const thr_hit_tiles_op &op, float score, uint32_t place) {
     float value = op.sigmoid ? 1.0f / (1.0f + thr_exp_one(-score)) : score;
     if (op.multipliers != nullptr)
@@ -172,8 +172,8 @@ __device__ __forceinline__ void find_values(const thr_hit_tiles_op &op, uint32_t
 __device__ __forceinline__ bool reaches(const thr_device_hits &hits, uint32_t bits, uint32_t place, uint64_t least) {
     if (bits == NOBODY)
         return false;
-    const uint32_t order = thr_score_order(bits), needed = thr_key_order(least);
-    return order > needed || (order == needed && thr_key_make(order, row_of(hits, place)) >= least);
+    const uint32_t order = thr_device_score_order(bits), needed = thr_device_key_order(least);
+    return order > needed || (order == needed && thr_device_key_make(order, row_of(hits, place)) >= least);
 }
 
 /* How many of a thread's items reach a key. */
@@ -209,7 +209,8 @@ __device__ __forceinline__ void let_best_through(const thr_hit_tiles_op &op, con
     if (n > op.wanted) {
         const auto key = [&places, &op, first](uint32_t i) {
             const uint32_t bits = places[i];
-            return bits == NOBODY ? (uint64_t)0 : thr_key_make(thr_score_order(bits), row_of(op.hits, first + i));
+            return bits == NOBODY ? (uint64_t)0
+                                  : thr_device_key_make(thr_device_score_order(bits), row_of(op.hits, first + i));
         };
         n = op.wanted;
         least = key_of_rank(key, (uint32_t)THR_HIT_TILE, n, work, words);
@@ -229,7 +230,7 @@ __device__ __forceinline__ void let_best_through(const thr_hit_tiles_op &op, con
             continue;
         if (at < op.capacity)
             op.items[(size_t)q * op.capacity + at] = {
-                thr_key_make(thr_score_order(bits), row_of(op.hits, first + own_place)), bits, 0};
+                thr_device_key_make(thr_device_score_order(bits), row_of(op.hits, first + own_place)), bits, 0};
         at++;
     }
 }
@@ -240,7 +241,7 @@ __device__ __forceinline__ void keep_sample(const thr_hit_tiles_op &op, uint32_t
     uint32_t *samples = op.samples + ((size_t)q * op.n_samples + at) * THR_HIT_SAMPLE;
     for (uint32_t i = threadIdx.x; i < THR_HIT_SAMPLE; i += TILE_THREADS) {
         const uint32_t bits = places[i * apart + i % apart]; /* no two of a group at the same distance */
-        samples[i] = bits == NOBODY ? 0 : thr_score_order(bits);
+        samples[i] = bits == NOBODY ? 0 : thr_device_score_order(bits);
     }
 }
 
@@ -252,9 +253,10 @@ template <typename Dense> __device__ __forceinline__ void score_tile(const thr_h
     THR_SHARED(uint32_t, words, RANK_WORDS);
     THR_SHARED(uint32_t, said, N_SAID);
     THR_SHARED(uint64_t, threshold, 1);
-    const uint32_t n_tiles = thr_hit_tiles_of(op.hits.n_items), n = op.samples != nullptr ? op.n_samples : n_tiles;
+    const uint32_t n_tiles = thr_device_hit_tiles_of(op.hits.n_items),
+                   n = op.samples != nullptr ? op.n_samples : n_tiles;
     const uint32_t q = blockIdx.x / n, at = blockIdx.x % n;
-    const uint32_t tile = op.samples != nullptr ? (uint32_t)thr_sample_place(at, n, n_tiles) : at;
+    const uint32_t tile = op.samples != nullptr ? (uint32_t)thr_select_sample_place(at, n, n_tiles) : at;
     if (threadIdx.x < N_SAID)
         said[threadIdx.x] = 0;
     find_sums(op, q, tile, places, work, totals);
@@ -271,7 +273,7 @@ template <typename Dense> __device__ __forceinline__ void score_tile(const thr_h
 
 /* Blocks of a launch. */
 static inline uint32_t tile_blocks(const thr_hit_tiles_op *op) {
-    return op->n_queries * (op->samples != nullptr ? op->n_samples : thr_hit_tiles_of(op->hits.n_items));
+    return op->n_queries * (op->samples != nullptr ? op->n_samples : thr_device_hit_tiles_of(op->hits.n_items));
 }
 
 #endif

@@ -7,13 +7,13 @@
 #include "device/keys.h"
 
 __device__ __forceinline__ uint32_t order_score(float score) {
-    return thr_score_order(__float_as_uint(score));
+    return thr_device_score_order(__float_as_uint(score));
 }
 
 /* No item of a lower score has this key or a larger one. */
 __device__ __forceinline__ float least_score(uint64_t key) {
-    const uint32_t order = thr_key_order(key);
-    return order == 0 ? -INFINITY : __uint_as_float(thr_order_score(order));
+    const uint32_t order = thr_device_key_order(key);
+    return order == 0 ? -INFINITY : __uint_as_float(thr_device_order_score(order));
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a tower does number by number: planes and what they leave, forward and back, a number a thread. The operations
- * and their order are those of nn/dense.c and of tower/forward.c and backward.c.
+ * and their order are those of nn/dense.c and of text_tower/forward.c and backward.c.
  */
 #include "cuda/backend.cuh"
 #include "cuda/grid.cuh"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a query's active pairs cost, and what each row adds to the gradient (rank/rank_problem.h has the equations), or
+ * What a query's active pairs cost, and what each row adds to the gradient (rank/problem.h has the equations), or
  * to a product with the Hessian.
  */
 #include "cuda/backend.cuh"

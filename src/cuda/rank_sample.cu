@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sample's rows, centred and scaled, and the matrix of their products (rank/rank_precondition.h). Each number of that
+ * A sample's rows, centred and scaled, and the matrix of their products (rank/precondition.h). Each number of that
  * is one thread's, added row after row in float32 as kernel matmul does.
  */
 #include "cuda/backend.cuh"

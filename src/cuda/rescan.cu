@@ -46,7 +46,7 @@ __device__ __forceinline__ void rescan_item(const thr_rescan_op &op, uint32_t ti
     for (uint32_t j = 0; j < LANE_ITEMS; j++) {
         if ((hits >> j & 1) == 0)
             continue;
-        const uint64_t key = thr_key_make(order_score(scores[j]), tile * THR_DEVICE_TILE + LANE_ITEMS * l + j);
+        const uint64_t key = thr_device_key_make(order_score(scores[j]), tile * THR_DEVICE_TILE + LANE_ITEMS * l + j);
         if (key <= least || key == winner)
             continue;
         const uint32_t place = atomicAdd(op.count, 1u);
@@ -65,8 +65,8 @@ static __global__ void __launch_bounds__(BUCKET_THREADS) rescan_buckets(THR_PARA
     for (uint32_t at = blockIdx.x * (BUCKET_THREADS / THR_WARP) + threadIdx.x / THR_WARP; at < n_winners;
          at += n_warps) {
         const uint64_t winner = op.items[at].key;
-        const uint32_t bucket = thr_key_item(winner) % op.n_buckets, place = bucket % THR_DEVICE_TILE;
-        if (thr_key_order(winner) == 0 || op.rejected[bucket] <= least)
+        const uint32_t bucket = thr_device_key_item(winner) % op.n_buckets, place = bucket % THR_DEVICE_TILE;
+        if (thr_device_key_order(winner) == 0 || op.rejected[bucket] <= least)
             continue;
         /* 64 bits: 32 steps of n_groups tiles may lead beyond 2^32. */
         for (uint64_t tile = bucket / THR_DEVICE_TILE + (uint64_t)lane * n_groups; tile < n_tiles;

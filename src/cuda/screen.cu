@@ -8,7 +8,7 @@
  */
 #include "cuda/backend.cuh"
 #include "cuda/tiles.cuh"
-#include "select/histogram.h"
+#include "select/sampled_threshold.h"
 
 static_assert(sizeof(thr_screen_op) <= 4096, "parameters of kernels have no more room");
 
@@ -76,7 +76,7 @@ static __global__ void __launch_bounds__(SCREEN_THREADS, (SCREEN_LEAST_BLOCKS<PL
     const uint32_t n_tiles = (uint32_t)((op.scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE);
     const uint32_t n = op.samples != nullptr ? op.n_samples : n_tiles;
     for (uint32_t at = blockIdx.x * (SCREEN_THREADS / THR_WARP) + threadIdx.x / THR_WARP; at < n; at += n_warps) {
-        const uint32_t tile = op.samples != nullptr ? (uint32_t)thr_sample_place(at, n, n_tiles) : at;
+        const uint32_t tile = op.samples != nullptr ? (uint32_t)thr_select_sample_place(at, n, n_tiles) : at;
         const lane_tile own = {tile, lane, lane_rows(op.scan, tile, lane)};
         if (op.samples == nullptr && op.scan.filter != nullptr && __any_sync(THR_ALL_LANES, own.rows != 0) == 0)
             continue;

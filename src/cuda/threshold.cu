@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A first threshold from a sample of scores: a block of threads a query. The rule is select/histogram.h's. */
+/* A first threshold from a sample of scores: a block of threads a query. The rule is select/sampled_threshold.h's. */
 #include "cuda/backend.cuh"
 #include "cuda/rank.cuh"
 #include "device/keys.h"
-#include "select/histogram.h"
+#include "select/sampled_threshold.h"
 
 static __global__ void __launch_bounds__(RANK_THREADS) find_thresholds(const thr_threshold_op op) {
     THR_SHARED(uint32_t, bins, RANK_BINS);
@@ -19,10 +19,11 @@ static __global__ void __launch_bounds__(RANK_THREADS) find_thresholds(const thr
     atomicAdd(&n_there[0], own);
     __syncthreads();
     const uint32_t n = n_there[0];
-    const double rank = thr_sample_rank(n, op.n_all, op.wanted);
+    const double rank = thr_select_sample_rank(n, op.n_all, op.wanted);
     uint64_t threshold = 0;
     if (op.wanted < op.n_all && rank < (double)n)
-        threshold = thr_key_make((uint32_t)key_of_rank(key, op.n_samples, (uint32_t)rank, bins, words), UINT32_MAX);
+        threshold =
+            thr_device_key_make((uint32_t)key_of_rank(key, op.n_samples, (uint32_t)rank, bins, words), UINT32_MAX);
     if (threadIdx.x == 0)
         op.thresholds[blockIdx.x] = threshold;
 }

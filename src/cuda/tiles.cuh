@@ -87,7 +87,7 @@ __device__ __forceinline__ void add_step(const thr_device_scan &scan, uint32_t n
 
 /* The key of an item of codes, which is numbered among those that the codes are a run of. */
 __device__ __forceinline__ uint64_t key_of(const thr_device_codes &codes, float score, uint32_t item) {
-    return thr_key_make(order_score(score), codes.first_tile * THR_DEVICE_TILE + item);
+    return thr_device_key_make(order_score(score), codes.first_tile * THR_DEVICE_TILE + item);
 }
 
 __device__ __forceinline__ const uint8_t *tile_of(const thr_device_codes &codes, uint32_t tile) {

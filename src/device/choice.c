@@ -55,7 +55,7 @@ thr_status thr_devices_open(thr_context *context, const thr_device_choice *choic
     thr_devices *devices = NULL;
     uint32_t there;
     *devices_out = NULL;
-    THR_TRY(thr_backend_load(&backend, err));
+    THR_TRY(thr_device_backend_load(&backend, err));
     THR_TRY(backend->count(&there, err));
     THR_TRY(thr_alloc_zero(context, 1, sizeof *devices, &devices, "devices", err));
     devices->backend = backend;

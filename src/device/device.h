@@ -119,7 +119,7 @@ typedef const thr_backend *(*thr_backend_get_fn)(void);
  *
  * Returns THR_OK; THR_EDEVICE when there is none (a build without CUDA), or it is of another version.
  */
-thr_status thr_backend_load(const thr_backend **backend, thr_error *err);
+thr_status thr_device_backend_load(const thr_backend **backend, thr_error *err);
 
 #ifdef __cplusplus
 }

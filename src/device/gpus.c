@@ -7,7 +7,7 @@
 
 static const double WAKE_UP = 0.5;
 
-thr_status thr_gpus_create(thr_context *context, const char *words, thr_gpus **gpus_out, thr_error *err) {
+thr_status thr_device_gpus_create(thr_context *context, const char *words, thr_gpus **gpus_out, thr_error *err) {
     thr_device_choice choice;
     thr_gpus *gpus = NULL;
     *gpus_out = NULL;
@@ -29,7 +29,7 @@ thr_status thr_gpus_create(thr_context *context, const char *words, thr_gpus **g
     return THR_OK;
 }
 
-void thr_gpus_free(thr_context *context, thr_gpus *gpus) {
+void thr_device_gpus_free(thr_context *context, thr_gpus *gpus) {
     if (gpus == NULL)
         return;
     thr_devices_close(context, gpus->devices);
@@ -37,11 +37,11 @@ void thr_gpus_free(thr_context *context, thr_gpus *gpus) {
     thr_release(context, gpus);
 }
 
-bool thr_gpus_required(const thr_context *context) {
+bool thr_device_gpus_required(const thr_context *context) {
     return context->gpus != NULL && context->gpus->choice.kind == THR_DEVICE_CUDA;
 }
 
-const thr_devices *thr_gpus_get(thr_context *context) {
+const thr_devices *thr_device_gpus_get(thr_context *context) {
     thr_gpus *gpus = context->gpus;
     thr_error why;
     if (gpus == NULL)
@@ -57,19 +57,19 @@ const thr_devices *thr_gpus_get(thr_context *context) {
     return devices;
 }
 
-void thr_gpus_add_copy(thr_context *context) {
+void thr_device_gpus_add_copy(thr_context *context) {
     (void)pthread_mutex_lock(&context->gpus->mutex);
     context->gpus->n_copies++;
     (void)pthread_mutex_unlock(&context->gpus->mutex);
 }
 
-void thr_gpus_remove_copy(thr_context *context) {
+void thr_device_gpus_remove_copy(thr_context *context) {
     (void)pthread_mutex_lock(&context->gpus->mutex);
     context->gpus->n_copies--;
     (void)pthread_mutex_unlock(&context->gpus->mutex);
 }
 
-void thr_gpus_report_fallback(thr_context *context, const char *object, const thr_error *why) {
+void thr_device_gpus_report_fallback(thr_context *context, const char *object, const thr_error *why) {
     thr_gpus *gpus = context->gpus;
     (void)pthread_mutex_lock(&gpus->mutex);
     if (!gpus->gave_up) {

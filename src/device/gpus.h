@@ -23,18 +23,18 @@ typedef struct thr_gpus {
 } thr_gpus;
 
 /* For a context that is being made; words as thr_context_options.device. "cpu" makes none, "cuda" opens them now. */
-thr_status thr_gpus_create(thr_context *context, const char *words, thr_gpus **gpus, thr_error *err);
-void thr_gpus_free(thr_context *context, thr_gpus *gpus);
+thr_status thr_device_gpus_create(thr_context *context, const char *words, thr_gpus **gpus, thr_error *err);
+void thr_device_gpus_free(thr_context *context, thr_gpus *gpus);
 
 /* Whether a user has named GPUs, so that their failures are errors: "cuda", not "auto". */
-bool thr_gpus_required(const thr_context *context);
+bool thr_device_gpus_required(const thr_context *context);
 
 /* The devices, which "auto" opens at the first call; NULL if there are none, and thr_context_device has the reason. */
-const thr_devices *thr_gpus_get(thr_context *context);
+const thr_devices *thr_device_gpus_get(thr_context *context);
 
 /* For the text of thr_context_device: count the copies on devices, and record the first object that went to the CPU. */
-void thr_gpus_add_copy(thr_context *context);
-void thr_gpus_remove_copy(thr_context *context);
-void thr_gpus_report_fallback(thr_context *context, const char *object, const thr_error *why);
+void thr_device_gpus_add_copy(thr_context *context);
+void thr_device_gpus_remove_copy(thr_context *context);
+void thr_device_gpus_report_fallback(thr_context *context, const char *object, const thr_error *why);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head_ops.h - operations of a GPU backend that queries of heads are made of (head/head_screen.c, head/head_score.c).
+ * head_ops.h - operations of a GPU backend that queries of heads are made of (head/screen.c, head/score.c).
  * Plain structs; pointers are to device memory.
  *
  * States are asked in order, `group` of them with one list of candidates: state i of an operation has list i / group.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hit_ops.h - operations of a GPU backend that searches of posting lists are made of (hits/lists.h, hits/hit_search.h).
- * Plain structs; pointers are to device memory.
+ * hit_ops.h - operations of a GPU backend that searches of posting lists are made of (lists/lists.h,
+ * lists/search_lists.h). Plain structs; pointers are to device memory.
  *
  * Weights are whole multiples of a query's unit, and sums integers of 32 bits, so it does not matter in which order
  * threads add: an item's value has the same bits as on the CPU. Items stand in places, and places in windows of 65,536,
@@ -11,7 +11,7 @@
 #ifndef THR_DEVICE_HIT_OPS_H
 #define THR_DEVICE_HIT_OPS_H
 
-#include "base/anywhere.h"
+#include "base/host_device.h"
 #include "device/ops.h"
 
 enum {
@@ -26,7 +26,7 @@ enum {
     THR_HIT_ONE = 3 /* of an entry that is one place alone */
 };
 
-/* Posting lists as hits/lists.h has them, and where every part begins. */
+/* Posting lists as lists/lists.h has them, and where every part begins. */
 typedef struct thr_device_hits {
     uint32_t n_items;
     const uint8_t *part_windows;
@@ -72,7 +72,7 @@ typedef struct thr_hit_lists_op {
 } thr_hit_lists_op;
 
 /*
- * Tile by tile: the values of all items for all queries of a batch (hits/hit_search.h). Sums are added up here, or,
+ * Tile by tile: the values of all items for all queries of a batch (lists/search_lists.h). Sums are added up here, or,
  * with sums given, they are what thr_hit_lists_op has left there.
  *
  * With samples: of n_samples tiles, evenly spaced, THR_HIT_SAMPLE values each, also evenly, of query q to
@@ -130,7 +130,7 @@ typedef struct thr_hit_terms_op {
     int32_t *sums;
 } thr_hit_terms_op;
 
-THR_ANYWHERE uint32_t thr_hit_tiles_of(uint32_t n_items) {
+THR_ANYWHERE uint32_t thr_device_hit_tiles_of(uint32_t n_items) {
     return (n_items + THR_HIT_TILE - 1) / THR_HIT_TILE;
 }
 

@@ -51,7 +51,7 @@ static thr_status load(const thr_backend **backend, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_backend_load(const thr_backend **backend, thr_error *err) {
+thr_status thr_device_backend_load(const thr_backend **backend, thr_error *err) {
     thr_status status = THR_OK;
     (void)pthread_mutex_lock(&lock);
     if (loaded == NULL)
@@ -64,14 +64,14 @@ thr_status thr_backend_load(const thr_backend **backend, thr_error *err) {
 thr_status thr_device_count(uint32_t *n, thr_error *err) {
     const thr_backend *backend;
     *n = 0;
-    THR_TRY(thr_backend_load(&backend, err));
+    THR_TRY(thr_device_backend_load(&backend, err));
     return backend->count(n, err);
 }
 
 thr_status thr_device_describe(uint32_t number, thr_device_info *info, thr_error *err) {
     const thr_backend *backend;
     uint32_t n;
-    THR_TRY(thr_backend_load(&backend, err));
+    THR_TRY(thr_device_backend_load(&backend, err));
     THR_TRY(backend->count(&n, err));
     if (number >= n)
         return thr_fail(err, THR_EINVAL, "there is no cuda:%u: this machine has %u GPU%s", number, n,

@@ -122,8 +122,8 @@ static inline uint32_t thr_batch_columns(uint32_t n_queries) {
 }
 
 /*
- * thresholds[q]: a key that a little more than `wanted` of n_all items reach, by the sample (select/histogram.h has the
- * rule); 0 where the sample is too small to tell.
+ * thresholds[q]: a key that a little more than `wanted` of n_all items reach, by the sample (select/sampled_threshold.h
+ * has the rule); 0 where the sample is too small to tell.
  */
 typedef struct thr_threshold_op {
     const uint32_t *samples; /* n_samples a query */
@@ -148,7 +148,7 @@ typedef struct thr_device_row {
     uint32_t query, item, distance;
 } thr_device_row;
 
-/* What a query has for nested codes (scan/lane.h, code/nested.h). */
+/* What a query has for nested codes (scan/worker.h, code/nested.h). */
 typedef struct thr_rescore_query {
     int32_t total, digit_sum;
     float lead_gain, rest_gain, weight;

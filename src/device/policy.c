@@ -17,7 +17,7 @@ static void free_copy(thr_device_policy *policy, void *copy) {
     if (copy == NULL)
         return;
     policy->copier->free(copy);
-    thr_gpus_remove_copy(policy->context);
+    thr_device_gpus_remove_copy(policy->context);
 }
 
 void thr_device_policy_end(thr_device_policy *policy) {
@@ -28,7 +28,7 @@ void thr_device_policy_end(thr_device_policy *policy) {
 }
 
 bool thr_device_needs_seconds(thr_device_policy *policy) {
-    if (policy->context->gpus == NULL || thr_gpus_required(policy->context))
+    if (policy->context->gpus == NULL || thr_device_gpus_required(policy->context))
         return false;
     (void)pthread_mutex_lock(&policy->mutex);
     const bool counts = policy->copy == NULL && !policy->gave_up;
@@ -38,14 +38,14 @@ bool thr_device_needs_seconds(thr_device_policy *policy) {
 
 /* Whether the CPU takes over after a failure. */
 static bool falls_back(const thr_device_policy *policy, thr_status status) {
-    return !thr_gpus_required(policy->context) &&
+    return !thr_device_gpus_required(policy->context) &&
            (status == THR_EDEVICE || status == THR_ENOMEM || status == THR_EUNSUPPORTED);
 }
 
 /* With the mutex, as the functions below. */
 static void give_up(thr_device_policy *policy, const thr_error *why) {
     if (!policy->gave_up)
-        thr_gpus_report_fallback(policy->context, policy->name, why);
+        thr_device_gpus_report_fallback(policy->context, policy->name, why);
     policy->gave_up = true;
 }
 
@@ -63,11 +63,11 @@ static thr_status make_copy(thr_device_policy *policy, const thr_device_use *use
     policy->name = use->name;
     policy->copying = true;
     (void)pthread_mutex_unlock(&policy->mutex);
-    const thr_devices *devices = thr_gpus_get(policy->context);
+    const thr_devices *devices = thr_device_gpus_get(policy->context);
     if (devices != NULL)
         status = use->copier->copy(use->object, devices, &copy, &why);
     if (devices != NULL && status == THR_OK)
-        thr_gpus_add_copy(policy->context);
+        thr_device_gpus_add_copy(policy->context);
     (void)pthread_mutex_lock(&policy->mutex);
     policy->copying = false;
     policy->copy = status == THR_OK ? copy : NULL;
@@ -82,7 +82,7 @@ static thr_status make_copy(thr_device_policy *policy, const thr_device_use *use
 
 /* Whether this use makes the copy; where it must have one it waits for whoever makes it. */
 static bool is_to_copy(thr_device_policy *policy, const thr_device_use *use) {
-    const bool must = use->forced || thr_gpus_required(policy->context);
+    const bool must = use->forced || thr_device_gpus_required(policy->context);
     while (must && policy->copying)
         (void)pthread_cond_wait(&policy->copied, &policy->mutex);
     return policy->copy == NULL && !policy->copying && !policy->gave_up && (must || is_worth_it(policy, use));
@@ -127,5 +127,5 @@ thr_status thr_device_leave(thr_device_policy *policy, thr_status status, const 
 }
 
 thr_status thr_device_refuse(const thr_context *context, const char *sentence, thr_error *err) {
-    return thr_gpus_required(context) ? thr_fail(err, THR_EUNSUPPORTED, "%s", sentence) : THR_OK;
+    return thr_device_gpus_required(context) ? thr_fail(err, THR_EUNSUPPORTED, "%s", sentence) : THR_OK;
 }

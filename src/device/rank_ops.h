@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank_ops.h - operations of a GPU backend that a linear RankSVM is learned with (rank/rank_problem.h has them for
+ * rank_ops.h - operations of a GPU backend that a linear RankSVM is learned with (rank/problem.h has them for
  * CPUs). Plain structs; pointers are to device memory.
  *
  * Rows stand by query. A query's own are also numbered by label, worst first: u. Arrays of all rows have a query's
@@ -121,7 +121,7 @@ typedef struct thr_rank_diagonal_op {
 } thr_rank_diagonal_op;
 
 /*
- * The matrix near the Hessian that preconditions (rank/rank_precondition.h), of n_sampled queries and of these every
+ * The matrix near the Hessian that preconditions (rank/precondition.h), of n_sampled queries and of these every
  * row_step-th u, whose rows begin in the panel at starts[i], starts[n_sampled] in all: the diagonal's roots to scales,
  * and the products of rows, scaled by them, to matrix, n_features x n_features, without the 1 of the diagonal. means is
  * scratch memory, n_sampled x n_features, panel as well, of as many rows as there are.

@@ -14,9 +14,9 @@
 #include "index/build_dir.h"
 #include "index/gather.h"
 #include "index/ids.h"
-#include "index/index_hits.h"
-#include "index/index_model.h"
-#include "index/keep.h"
+#include "index/features.h"
+#include "index/model.h"
+#include "index/keep_vectors.h"
 #include "index/row_source.h"
 #include "index/tune.h"
 
@@ -98,7 +98,7 @@ static thr_status name_bad_row(const builder *b, const thr_matrix *sample, const
                 status = thr_fail(err, THR_ERANGE,
                                   "%s: row %" PRIu64 ", dimension %" PRIu32
                                   " is NaN, infinity or beyond float32: repair or leave out the row",
-                                  b->source.name, thr_row_source_sampled_row(&b->source, r), d);
+                                  b->source.name, thr_index_row_source_sampled_row(&b->source, r), d);
                 goto out;
             }
     }
@@ -116,7 +116,7 @@ static thr_status train(builder *b, thr_error *err) {
     thr_error why = {0};
     uint32_t flags = b->options->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0;
     flags |= b->model.codes ? THR_QUANTISER_FIXED : THR_QUANTISER_CENTRE | rotation_flag(b->options->rotate);
-    THR_TRY(thr_row_source_sample(&b->source, b->options->sample_rows, &sample, err));
+    THR_TRY(thr_index_row_source_sample(&b->source, b->options->sample_rows, &sample, err));
     thr_status status =
         thr_quantiser_train(b->context, &sample, b->options->item_bits, flags, &b->manifest.quantiser, &why);
     if (status == THR_ERANGE)
@@ -183,8 +183,8 @@ static thr_status prepare(builder *b, thr_error *err) {
     b->manifest.centred = shape.centred;
     b->manifest.has_ids = shape.has_ids;
     b->manifest.has_names = shape.has_names;
-    THR_TRY(thr_gather_open(b->context, &shape, chunk, rows->n_rows, &b->gather, err));
-    return thr_keeper_open(b->context, b->source.name, o->keep, rows->n_dims, chunk, &b->keeper, err);
+    THR_TRY(thr_index_gather_open(b->context, &shape, chunk, rows->n_rows, &b->gather, err));
+    return thr_index_keeper_open(b->context, b->source.name, o->keep, rows->n_dims, chunk, &b->keeper, err);
 }
 
 /* Encode and keep one chunk of the segment. slab has room for it. */
@@ -192,16 +192,16 @@ static thr_status add_rows(builder *b, thr_slab *slab, const thr_matrix *rows, u
     thr_error why = {0};
     thr_gather *gather = &b->gather;
     uint64_t at = slab->n_items;
-    thr_status status = thr_encode_blocks(b->context, &b->manifest.quantiser, rows, first_row,
-                                          thr_gather_codes(gather, slab), &gather->measures, &why);
+    thr_status status = thr_code_encode_blocks(b->context, &b->manifest.quantiser, rows, first_row,
+                                               thr_index_gather_codes(gather, slab), &gather->measures, &why);
     if (status != THR_OK)
         return thr_fail(err, status, "%s: %s", b->source.name, why.text);
-    thr_gather_add(gather, slab, rows->n_rows);
+    thr_index_gather_add(gather, slab, rows->n_rows);
     if (gather->shape.keep == THR_DTYPE_NONE)
         return THR_OK;
     thr_kept_rows kept = {.scales = slab->scales == NULL ? NULL : slab->scales + at,
                           .inverse_norms = slab->inverse_norms == NULL ? NULL : slab->inverse_norms + at};
-    THR_TRY(thr_keep_rows(&b->keeper, rows, first_row, gather->measures.norms, &kept, err));
+    THR_TRY(thr_index_keep_rows(&b->keeper, rows, first_row, gather->measures.norms, &kept, err));
     size_t row_bytes = gather->shape.n_dims * thr_dtype_size(gather->shape.keep);
     return thr_sections_write(&b->writer, kept.bytes, (size_t)rows->n_rows * row_bytes, err);
 }
@@ -215,8 +215,8 @@ static thr_status fill_segment(builder *b, uint32_t number, uint64_t *n_items, t
         thr_slab *slab;
         thr_matrix rows;
         uint64_t room, left = b->segment_items - *n_items, first_row = b->manifest.n_items + *n_items;
-        THR_TRY_OUT(thr_gather_room(&b->gather, &slab, &room, err));
-        THR_TRY_OUT(thr_row_source_next(&b->source, room < left ? room : left, &rows, err));
+        THR_TRY_OUT(thr_index_gather_room(&b->gather, &slab, &room, err));
+        THR_TRY_OUT(thr_index_row_source_next(&b->source, room < left ? room : left, &rows, err));
         if (rows.n_rows == 0)
             break;
         if (*n_items == 0) {
@@ -225,13 +225,13 @@ static thr_status fill_segment(builder *b, uint32_t number, uint64_t *n_items, t
                                   b->source.name, b->segment_items);
                 goto out;
             }
-            THR_TRY_OUT(thr_build_dir_segment_path(&b->dir, number, &path, err));
+            THR_TRY_OUT(thr_index_build_dir_segment_path(&b->dir, number, &path, err));
             THR_TRY_OUT(thr_sections_open(b->context, path, &b->writer, err));
             if (b->gather.shape.keep != THR_DTYPE_NONE)
                 THR_TRY_OUT(thr_sections_begin(&b->writer, THR_SECTION_VECTORS, err));
         }
         if (b->ids.n != 0 && first_row + rows.n_rows > b->ids.n)
-            THR_TRY_OUT(thr_ids_check_count(&b->ids, first_row + rows.n_rows, b->source.name, err));
+            THR_TRY_OUT(thr_index_ids_check_count(&b->ids, first_row + rows.n_rows, b->source.name, err));
         THR_TRY_OUT(add_rows(b, slab, &rows, first_row, err));
         *n_items += rows.n_rows;
         THR_TRY_OUT(thr_progress_step(&b->progress, first_row + rows.n_rows, err));
@@ -249,20 +249,20 @@ static thr_status end_segment(builder *b, uint32_t number, uint32_t n_items, thr
     shape.n_items = n_items;
     if (shape.keep != THR_DTYPE_NONE)
         thr_sections_end(&b->writer);
-    THR_TRY(thr_gather_write(&b->gather, THR_SECTION_CODES, THR_SECTION_INVERSE_NORMS, &b->writer, err));
-    THR_TRY(thr_ids_write(&b->ids, m->n_items, n_items, &b->writer, err));
+    THR_TRY(thr_index_gather_write(&b->gather, THR_SECTION_CODES, THR_SECTION_INVERSE_NORMS, &b->writer, err));
+    THR_TRY(thr_index_ids_write(&b->ids, m->n_items, n_items, &b->writer, err));
     if (shape.centred) {
         THR_TRY(thr_sections_begin(&b->writer, THR_SECTION_CENTRE, err));
         THR_TRY(thr_sections_write(&b->writer, m->quantiser.centre, shape.n_dims * sizeof(float), err));
         thr_sections_end(&b->writer);
     }
-    THR_TRY(thr_gather_write(&b->gather, THR_SECTION_LEADS, THR_SECTION_RECORDS, &b->writer, err));
-    THR_TRY(thr_segment_write_finish(&b->writer, &shape, &listed, err));
+    THR_TRY(thr_index_gather_write(&b->gather, THR_SECTION_LEADS, THR_SECTION_RECORDS, &b->writer, err));
+    THR_TRY(thr_index_segment_write_finish(&b->writer, &shape, &listed, err));
     THR_TRY(thr_grow(b->context, &m->segments, &b->segments_capacity, m->n_segments + 1, sizeof *m->segments,
                      "the manifest's segments", err));
     m->segments[m->n_segments++] = listed;
     m->n_items += n_items;
-    thr_gather_restart(&b->gather);
+    thr_index_gather_restart(&b->gather);
     return THR_OK;
 }
 
@@ -278,7 +278,7 @@ static thr_status write_segments(builder *b, thr_error *err) {
         if (n_items < b->segment_items)
             break;
     }
-    THR_TRY(thr_ids_check_count(&b->ids, b->manifest.n_items, b->source.name, err));
+    THR_TRY(thr_index_ids_check_count(&b->ids, b->manifest.n_items, b->source.name, err));
     return thr_progress_end(&b->progress, b->manifest.n_items, err);
 }
 
@@ -314,9 +314,10 @@ static thr_status calibrate(builder *b, thr_error *err) {
     const thr_matrix sample = {b->source.sample, n, b->source.shape.n_dims, b->source.shape.dtype, b->source.row_bytes};
     THR_TRY_OUT(thr_alloc(b->context, (size_t)n, sizeof *rows, &rows, "the sample", err));
     for (uint64_t i = 0; i < n; i++)
-        rows[i] = thr_row_source_sampled_row(&b->source, i);
+        rows[i] = thr_index_row_source_sampled_row(&b->source, i);
     THR_TRY_OUT(thr_index_open_unpublished(b->context, b->dir.path, &b->manifest, &index, err));
-    THR_TRY_OUT(thr_tune_by_items(index, &sample, rows, b->options->calibration_queries, &b->manifest.tuning, err));
+    THR_TRY_OUT(
+        thr_index_tune_by_items(index, &sample, rows, b->options->calibration_queries, &b->manifest.tuning, err));
 out:
     thr_index_free(index);
     thr_release(b->context, rows);
@@ -336,13 +337,13 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_build_options, lead_bits),
                              "thr_index_build_options", err));
     THR_TRY(check_options(b.options, err));
-    THR_TRY_OUT(thr_row_source_open(context, vectors, &b.source, err));
+    THR_TRY_OUT(thr_index_row_source_open(context, vectors, &b.source, err));
     THR_TRY_OUT(take_model(&b, &complete, err));
     THR_TRY_OUT(take_names(&b, &complete, err));
-    THR_TRY_OUT(thr_build_dir_open(context, dir, b.options->replace, &b.dir, err));
-    THR_TRY_OUT(thr_ids_open(context, b.options, &b.ids, err));
+    THR_TRY_OUT(thr_index_build_dir_open(context, dir, b.options->replace, &b.dir, err));
+    THR_TRY_OUT(thr_index_ids_open(context, b.options, &b.ids, err));
     if (b.source.shape.n_rows != THR_ROWS_UNKNOWN)
-        THR_TRY_OUT(thr_ids_check_count(&b.ids, b.source.shape.n_rows, b.source.name, err));
+        THR_TRY_OUT(thr_index_ids_check_count(&b.ids, b.source.shape.n_rows, b.source.name, err));
     THR_TRY_OUT(train(&b, err));
     THR_TRY_OUT(prepare(&b, err));
     if (complete.model != NULL)
@@ -353,18 +354,18 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
         THR_TRY_OUT(thr_index_hits_check_count(b.n_listed, b.manifest.n_items, b.source.name, err));
     b.manifest.errors = b.gather.errors;
     THR_TRY_OUT(calibrate(&b, err));
-    THR_TRY_OUT(thr_build_dir_publish(&b.dir, &b.manifest, err));
+    THR_TRY_OUT(thr_index_build_dir_publish(&b.dir, &b.manifest, err));
 out:
     thr_sections_drop(&b.writer);
     if (b.dir.context != NULL)
-        thr_build_dir_close(&b.dir);
-    thr_keeper_close(&b.keeper);
-    thr_gather_close(&b.gather);
-    thr_row_source_close(&b.source);
+        thr_index_build_dir_close(&b.dir);
+    thr_index_keeper_close(&b.keeper);
+    thr_index_gather_close(&b.gather);
+    thr_index_row_source_close(&b.source);
     thr_index_model_source_close(&b.model);
-    thr_ids_close(&b.ids);
+    thr_index_ids_close(&b.ids);
     thr_release(context, b.names_path);
     thr_quantiser_free(context, &b.manifest.quantiser);
-    thr_manifest_free(context, &b.manifest);
+    thr_index_manifest_free(context, &b.manifest);
     return status;
 }

@@ -43,7 +43,7 @@ static bool is_ours(const char *name, own_name *own) {
         own->kind = MODEL;
     } else if (thr_index_hits_name_parse(name, &own->build, &end)) {
         own->kind = HITS;
-    } else if (thr_segment_name_parse(name, &own->number, &own->build, &end)) {
+    } else if (thr_index_segment_name_parse(name, &own->number, &own->build, &end)) {
         own->kind = SEGMENT;
     } else if (strncmp(name, MANIFEST, sizeof MANIFEST - 1) == 0) {
         own->kind = LIST;
@@ -121,7 +121,7 @@ static thr_status check_old_index(thr_build_dir *dir, bool replace, thr_error *e
     thr_status status = THR_OK;
     thr_error why = {0};
     THR_TRY(thr_path_join(dir->context, dir->path, MANIFEST, &path, err));
-    thr_status found = thr_manifest_read(dir->context, path, &old, NULL, NULL, &why);
+    thr_status found = thr_index_manifest_read(dir->context, path, &old, NULL, NULL, &why);
     if (found == THR_OK && !replace)
         status = thr_fail(err, THR_EEXIST,
                           "%s: holds an index of %" PRIu64 " items: replace it, or choose another directory", dir->path,
@@ -135,7 +135,7 @@ static thr_status check_old_index(thr_build_dir *dir, bool replace, thr_error *e
                           dir->path);
     else if (found != THR_OK && found != THR_ECORRUPT)
         status = thr_fail(err, found, "%s", why.text);
-    thr_manifest_free(dir->context, &old);
+    thr_index_manifest_free(dir->context, &old);
     thr_release(dir->context, path);
     return status;
 }
@@ -180,8 +180,8 @@ static thr_status sync_parent(const thr_build_dir *dir, thr_error *err) {
     return status;
 }
 
-thr_status thr_build_dir_open(thr_context *context, const char *path, bool replace, thr_build_dir *dir,
-                              thr_error *err) {
+thr_status thr_index_build_dir_open(thr_context *context, const char *path, bool replace, thr_build_dir *dir,
+                                    thr_error *err) {
     *dir = (thr_build_dir){.context = context, .path = path, .fd = -1};
     if (path == NULL || path[0] == '\0')
         return thr_fail(err, THR_EINVAL, "the name of the index's directory is empty");
@@ -192,25 +192,25 @@ thr_status thr_build_dir_open(thr_context *context, const char *path, bool repla
     THR_TRY_OUT(open_locked(dir, replace, err));
 out:
     if (status != THR_OK)
-        thr_build_dir_close(dir);
+        thr_index_build_dir_close(dir);
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------------ publish */
 
-thr_status thr_build_dir_segment_path(const thr_build_dir *dir, uint32_t number, char **path, thr_error *err) {
+thr_status thr_index_build_dir_segment_path(const thr_build_dir *dir, uint32_t number, char **path, thr_error *err) {
     char name[THR_SEGMENT_NAME_SIZE];
-    thr_segment_name_print(number, dir->build, name);
+    thr_index_segment_name_print(number, dir->build, name);
     return thr_path_join(dir->context, dir->path, name, path, err);
 }
 
-thr_status thr_build_dir_model_path(const thr_build_dir *dir, char **path, thr_error *err) {
+thr_status thr_index_build_dir_model_path(const thr_build_dir *dir, char **path, thr_error *err) {
     char name[THR_INDEX_MODEL_NAME_SIZE];
     thr_index_model_name_print(dir->build, name);
     return thr_path_join(dir->context, dir->path, name, path, err);
 }
 
-thr_status thr_build_dir_hits_path(const thr_build_dir *dir, char **path, thr_error *err) {
+thr_status thr_index_build_dir_hits_path(const thr_build_dir *dir, char **path, thr_error *err) {
     char name[THR_INDEX_HITS_NAME_SIZE];
     thr_index_hits_name_print(dir->build, name);
     return thr_path_join(dir->context, dir->path, name, path, err);
@@ -261,12 +261,12 @@ static bool holds(const char *path, const char *text, size_t size) {
     return same;
 }
 
-thr_status thr_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err) {
+thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err) {
     char *path = NULL, *text = NULL;
     size_t size = 0;
     thr_out out = {.context = NULL};
     thr_status status = THR_OK;
-    THR_TRY_OUT(thr_manifest_print(dir->context, manifest, &text, &size, err));
+    THR_TRY_OUT(thr_index_manifest_print(dir->context, manifest, &text, &size, err));
     THR_TRY_OUT(thr_path_join(dir->context, dir->path, MANIFEST, &path, err));
     THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
     THR_TRY_OUT(thr_out_write(&out, text, size, err));
@@ -283,7 +283,7 @@ out:
     return status;
 }
 
-void thr_build_dir_close(thr_build_dir *dir) {
+void thr_index_build_dir_close(thr_build_dir *dir) {
     if (dir->fd >= 0 && !dir->committed) {
         sweep ours = {.keep = NULL, .build = dir->build};
         (void)visit_all(dir, sweep_one, &ours, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* filter.c - from ids to the bitmap of their rows. */
-#include "index/index_impl.h"
+#include "index/impl.h"
 
 #include "base/error.h"
 #include "select/bitmap.h"
@@ -34,7 +34,7 @@ static thr_status allow_rows(const thr_index *index, const thr_roaring_container
     const uint64_t largest = container->first + container->last;
     if (largest >= index->manifest.n_items)
         return not_held(index, largest, err);
-    thr_roaring_fill(container, words + container->first / THR_WORD_BITS);
+    thr_select_roaring_fill(container, words + container->first / THR_WORD_BITS);
     return THR_OK;
 }
 
@@ -42,8 +42,8 @@ static thr_status allow_rows(const thr_index *index, const thr_roaring_container
 static thr_status allow_ids(const thr_index *index, const thr_roaring_container *container, uint64_t *words,
                             thr_error *err) {
     uint64_t bits[THR_ROARING_WORDS] = {0}, ids[THR_WORD_BITS], from = 0;
-    thr_roaring_fill(container, bits);
-    for (size_t n; (n = thr_bitmap_next_rows(bits, &from, THR_ROARING_BITS, ids, THR_WORD_BITS)) > 0;)
+    thr_select_roaring_fill(container, bits);
+    for (size_t n; (n = thr_select_bitmap_next_rows(bits, &from, THR_ROARING_BITS, ids, THR_WORD_BITS)) > 0;)
         for (size_t i = 0; i < n; i++)
             THR_TRY(allow(index, container->first + ids[i], words, err));
     return THR_OK;
@@ -54,9 +54,9 @@ static thr_status allow_roaring(const thr_index *index, const void *bytes, size_
                                 thr_error *err) {
     thr_roaring roaring;
     thr_roaring_container container;
-    THR_TRY(thr_roaring_open(&roaring, bytes, size, err));
+    THR_TRY(thr_select_roaring_open(&roaring, bytes, size, err));
     for (;;) {
-        THR_TRY(thr_roaring_next(&roaring, &container, err));
+        THR_TRY(thr_select_roaring_next(&roaring, &container, err));
         if (container.n_bits == 0)
             return THR_OK;
         THR_TRY((index->manifest.has_ids ? allow_ids : allow_rows)(index, &container, words, err));

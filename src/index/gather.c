@@ -15,11 +15,11 @@ enum { SLAB_CODE_BYTES = 8 << 20 };
 
 static bool has(const thr_gather *gather, thr_section_kind kind) {
     uint64_t size;
-    return thr_section_size(&gather->shape, (uint32_t)kind, &size);
+    return thr_index_section_size(&gather->shape, (uint32_t)kind, &size);
 }
 
-thr_status thr_gather_open(thr_context *context, const thr_segment_shape *shape, uint64_t chunk_items,
-                           uint64_t most_items, thr_gather *gather, thr_error *err) {
+thr_status thr_index_gather_open(thr_context *context, const thr_segment_shape *shape, uint64_t chunk_items,
+                                 uint64_t most_items, thr_gather *gather, thr_error *err) {
     uint64_t blocks = SLAB_CODE_BYTES / thr_block_size(shape->n_dims, shape->bits);
     if (blocks > most_items / THR_BLOCK_ITEMS + 1)
         blocks = most_items / THR_BLOCK_ITEMS + 1;
@@ -53,7 +53,7 @@ static void slab_free(thr_context *context, thr_slab *slab) {
     *slab = (thr_slab){0};
 }
 
-void thr_gather_close(thr_gather *gather) {
+void thr_index_gather_close(thr_gather *gather) {
     for (size_t i = 0; i < gather->n_slabs; i++)
         slab_free(gather->context, &gather->slabs[i]);
     thr_release(gather->context, gather->slabs);
@@ -68,7 +68,7 @@ void thr_gather_close(thr_gather *gather) {
     *gather = (thr_gather){.context = gather->context};
 }
 
-void thr_gather_restart(thr_gather *gather) {
+void thr_index_gather_restart(thr_gather *gather) {
     gather->n_full = 0;
     for (size_t i = 0; i < gather->n_slabs; i++)
         gather->slabs[i].n_items = 0;
@@ -95,11 +95,12 @@ static thr_status slab_alloc(thr_gather *gather, thr_slab *slab, thr_error *err)
                   {THR_SECTION_INVERSE_NORMS, &slab->inverse_norms}};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         if (has(gather, arrays[i].kind))
-            THR_TRY(thr_alloc(context, items, sizeof(float), arrays[i].values, thr_section_name(arrays[i].kind), err));
+            THR_TRY(thr_alloc(context, items, sizeof(float), arrays[i].values, thr_index_section_name(arrays[i].kind),
+                              err));
     return THR_OK;
 }
 
-thr_status thr_gather_room(thr_gather *gather, thr_slab **slab, uint64_t *rows, thr_error *err) {
+thr_status thr_index_gather_room(thr_gather *gather, thr_slab **slab, uint64_t *rows, thr_error *err) {
     if (gather->n_full < gather->n_slabs && gather->slabs[gather->n_full].n_items == gather->slab_items)
         gather->n_full++;
     if (gather->n_full == gather->n_slabs) {
@@ -185,15 +186,15 @@ static void add_nested(thr_gather *gather, thr_slab *slab, uint64_t n) {
     uint8_t *codes = slab->codes + slab->n_items / THR_BLOCK_ITEMS * thr_block_size(n_dims, lead);
     uint8_t *records = slab->records + slab->n_items * size;
     uint16_t *leads = slab->leads + slab->n_items * (pairs ? 2 : 1);
-    thr_split_planes(gather->blocks, n_blocks, lead, shape, codes, records);
+    thr_code_split_planes(gather->blocks, n_blocks, lead, shape, codes, records);
     gather->context->kernels->code_squares(gather->lead_squares, codes, n_blocks, n_dims, lead);
     for (uint64_t i = 0; i < n; i++) {
         const double residual = (double)m->residuals[i];
         const float offset = pairs ? offset_of(gather, i) : 0;
         uint16_t *numbers = leads + (pairs ? 2 * i : i);
         float factor, stored_offset;
-        thr_record_write_head(shape, records + i * size, factor_of(m->residuals[i], m->products[i]), offset);
-        thr_record_read_head(shape, records + i * size, &factor, &stored_offset);
+        thr_code_record_write_head(shape, records + i * size, factor_of(m->residuals[i], m->products[i]), offset);
+        thr_code_record_read_head(shape, records + i * size, &factor, &stored_offset);
         numbers[0] = thr_bf16_from_f32(factor_of(m->residuals[i], m->lead_products[i]));
         if (pairs)
             numbers[1] = thr_bf16_from_f32(offset);
@@ -205,12 +206,12 @@ static void add_nested(thr_gather *gather, thr_slab *slab, uint64_t n) {
     }
 }
 
-uint8_t *thr_gather_codes(const thr_gather *gather, const thr_slab *slab) {
+uint8_t *thr_index_gather_codes(const thr_gather *gather, const thr_slab *slab) {
     const size_t block = thr_block_size(gather->shape.n_dims, gather->shape.bits);
     return gather->blocks != NULL ? gather->blocks : slab->codes + slab->n_items / THR_BLOCK_ITEMS * block;
 }
 
-void thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n) {
+void thr_index_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n) {
     if (slab->block_norms != NULL)
         add_block_norms(gather, slab, n);
     if (slab->factors != NULL)
@@ -264,8 +265,8 @@ static void pad(const thr_gather *gather, thr_slab *slab) {
             memset((char *)arrays[i].values + slab->n_items * arrays[i].size, 0, padding * arrays[i].size);
 }
 
-thr_status thr_gather_write(thr_gather *gather, thr_section_kind first, thr_section_kind last,
-                            thr_section_writer *writer, thr_error *err) {
+thr_status thr_index_gather_write(thr_gather *gather, thr_section_kind first, thr_section_kind last,
+                                  thr_section_writer *writer, thr_error *err) {
     thr_segment_shape shape = gather->shape;
     for (uint32_t kind = first; kind <= (uint32_t)last; kind++) {
         if (!has(gather, (thr_section_kind)kind))
@@ -275,7 +276,7 @@ thr_status thr_gather_write(thr_gather *gather, thr_section_kind first, thr_sect
             uint64_t size;
             pad(gather, &gather->slabs[i]);
             shape.n_items = (uint32_t)gather->slabs[i].n_items;
-            (void)thr_section_size(&shape, kind, &size);
+            (void)thr_index_section_size(&shape, kind, &size);
             THR_TRY(
                 thr_sections_write(writer, slab_data(&gather->slabs[i], (thr_section_kind)kind), (size_t)size, err));
         }

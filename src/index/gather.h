@@ -37,24 +37,24 @@ typedef struct thr_gather {
 } thr_gather;
 
 /* At most chunk_items rows (a multiple of 64) are added at once, and at most most_items, if that is known, in all. */
-thr_status thr_gather_open(thr_context *context, const thr_segment_shape *shape, uint64_t chunk_items,
-                           uint64_t most_items, thr_gather *gather, thr_error *err);
-void thr_gather_close(thr_gather *gather);
+thr_status thr_index_gather_open(thr_context *context, const thr_segment_shape *shape, uint64_t chunk_items,
+                                 uint64_t most_items, thr_gather *gather, thr_error *err);
+void thr_index_gather_close(thr_gather *gather);
 
 /* A new segment. */
-void thr_gather_restart(thr_gather *gather);
+void thr_index_gather_restart(thr_gather *gather);
 
 /* The slab to add to and how many rows it takes now: at least 64, at most chunk_items. */
-thr_status thr_gather_room(thr_gather *gather, thr_slab **slab, uint64_t *rows, thr_error *err);
+thr_status thr_index_gather_room(thr_gather *gather, thr_slab **slab, uint64_t *rows, thr_error *err);
 
 /* Where the codes of the next rows are to be written, whole blocks of all planes. */
-uint8_t *thr_gather_codes(const thr_gather *gather, const thr_slab *slab);
+uint8_t *thr_index_gather_codes(const thr_gather *gather, const thr_slab *slab);
 
 /* Add n rows whose codes were written there; what else was measured stands in the gather's scratch. */
-void thr_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n);
+void thr_index_gather_add(thr_gather *gather, thr_slab *slab, uint64_t n);
 
 /* Write the sections from first to last, those that are gathered here and that the shape has. */
-thr_status thr_gather_write(thr_gather *gather, thr_section_kind first, thr_section_kind last,
-                            thr_section_writer *writer, thr_error *err);
+thr_status thr_index_gather_write(thr_gather *gather, thr_section_kind first, thr_section_kind last,
+                                  thr_section_writer *writer, thr_error *err);
 
 #endif

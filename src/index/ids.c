@@ -167,7 +167,8 @@ static thr_status read_path(thr_ids *ids, const char *path, thr_error *err) {
     return status;
 }
 
-thr_status thr_ids_open(thr_context *context, const thr_index_build_options *options, thr_ids *ids, thr_error *err) {
+thr_status thr_index_ids_open(thr_context *context, const thr_index_build_options *options, thr_ids *ids,
+                              thr_error *err) {
     *ids = (thr_ids){.context = context, .name = "ids"};
     if (options->ids != NULL && options->ids_path != NULL)
         return thr_fail(err, THR_EINVAL, "both an array of ids and the file %s are given: give one", options->ids_path);
@@ -190,14 +191,14 @@ thr_status thr_ids_open(thr_context *context, const thr_index_build_options *opt
     return check_unique(ids, err);
 }
 
-void thr_ids_close(thr_ids *ids) {
+void thr_index_ids_close(thr_ids *ids) {
     thr_release(ids->context, ids->owned);
     thr_release(ids->context, ids->offsets);
     thr_release(ids->context, ids->names);
     *ids = (thr_ids){.context = ids->context};
 }
 
-thr_status thr_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *rows_name, thr_error *err) {
+thr_status thr_index_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *rows_name, thr_error *err) {
     if (ids->n == 0 || ids->n == n_rows)
         return THR_OK;
     return thr_fail(err, THR_EDIM, "%s: %" PRIu64 " %s for the %" PRIu64 " rows of %s: give one for every row",
@@ -254,7 +255,8 @@ out:
     return status;
 }
 
-thr_status thr_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer, thr_error *err) {
+thr_status thr_index_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer,
+                               thr_error *err) {
     if (ids->offsets != NULL)
         return write_names(ids, first, n, writer, err);
     return ids->ids != NULL ? write_ids(ids, first, n, writer, err) : THR_OK;

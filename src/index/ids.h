@@ -23,13 +23,15 @@ typedef struct thr_ids {
  * THR_EINVAL for both options, a null array or a file that is neither text nor a column of integers; THR_ERANGE for a
  * negative id or 2^64 - 1; THR_EDUPLICATE; and what the reader returns.
  */
-thr_status thr_ids_open(thr_context *context, const thr_index_build_options *options, thr_ids *ids, thr_error *err);
-void thr_ids_close(thr_ids *ids);
+thr_status thr_index_ids_open(thr_context *context, const thr_index_build_options *options, thr_ids *ids,
+                              thr_error *err);
+void thr_index_ids_close(thr_ids *ids);
 
 /* THR_EDIM unless there are as many as rows (or none at all). */
-thr_status thr_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *rows_name, thr_error *err);
+thr_status thr_index_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *rows_name, thr_error *err);
 
 /* Write the sections ids, id order and names, for those that there are, of n rows from first on. */
-thr_status thr_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer, thr_error *err);
+thr_status thr_index_ids_write(const thr_ids *ids, uint64_t first, uint32_t n, thr_section_writer *writer,
+                               thr_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lookup.c - from ids to rows, names and vectors, and from names to ids. Contents of the files are checked at use. */
-#include "index/index_impl.h"
+#include "index/impl.h"
 
 #include "base/error.h"
 #include "code/fixed.h"
@@ -16,7 +16,7 @@ bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row) {
     }
     for (uint32_t i = 0; i < index->n_segments; i++) {
         uint32_t item;
-        if (thr_segment_find_id(&index->mapped[i].view, id, &item)) {
+        if (thr_index_segment_find_id(&index->mapped[i].view, id, &item)) {
             *row = index->segments[i].first_row + item;
             return true;
         }
@@ -31,7 +31,7 @@ const char *thr_index_name(const thr_index *index, uint64_t id) {
     const thr_mapped *mapped = &index->mapped[thr_index_segment_of(index, row)];
     if (thr_map_check(&mapped->map, mapped->path, NULL) != THR_OK)
         return NULL;
-    return thr_segment_item_name(&mapped->view, (uint32_t)(row - mapped->view.scan.first_row));
+    return thr_index_segment_item_name(&mapped->view, (uint32_t)(row - mapped->view.scan.first_row));
 }
 
 thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n, const char **names, thr_error *err) {
@@ -44,7 +44,7 @@ thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n,
         if (!index->manifest.has_names || first >= n_items || i >= n_items - first)
             continue;
         const thr_segment_view *view = &index->mapped[thr_index_segment_of(index, first + i)].view;
-        names[i] = thr_segment_item_name(view, (uint32_t)(first + i - view->scan.first_row));
+        names[i] = thr_index_segment_item_name(view, (uint32_t)(first + i - view->scan.first_row));
     }
     return THR_OK;
 }
@@ -78,7 +78,7 @@ thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id
         for (uint32_t i = 0; i < view->shape.n_items; i++) {
             if (view->names.offsets[i + 1] - view->names.offsets[i] != size)
                 continue;
-            const char *candidate = thr_segment_item_name(view, i);
+            const char *candidate = thr_index_segment_item_name(view, i);
             if (candidate == NULL || memcmp(candidate, name, size) != 0)
                 continue;
             *id = view->ids != NULL ? view->ids[i] : index->segments[s].first_row + i;

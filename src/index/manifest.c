@@ -25,7 +25,7 @@ const uint32_t thr_tuned_ks[THR_TUNED_KS] = {1, 10, 100, 1000};
 
 /* ------------------------------------------------------------------------------------------------ parts */
 
-void thr_segment_name_print(uint32_t number, uint32_t build, char name[THR_SEGMENT_NAME_SIZE]) {
+void thr_index_segment_name_print(uint32_t number, uint32_t build, char name[THR_SEGMENT_NAME_SIZE]) {
     (void)snprintf(name, THR_SEGMENT_NAME_SIZE, "%06" PRIu32 "-%08" PRIx32 ".seg", number % THR_MAX_SEGMENTS, build);
 }
 
@@ -48,7 +48,7 @@ static bool build_parse(const char *name, const char *ending, uint32_t *build, c
     return strncmp(name, ending, strlen(ending)) == 0;
 }
 
-bool thr_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end) {
+bool thr_index_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end) {
     *number = 0;
     for (int i = 0; i < 6; i++, name++) {
         if (*name < '0' || *name > '9')
@@ -318,7 +318,7 @@ static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
         return wrong(p, expected);
     memcpy(name, p->next, THR_SEGMENT_NAME_SIZE - 1);
     p->next += THR_SEGMENT_NAME_SIZE - 1;
-    if (!thr_segment_name_parse(name, &segment->number, &segment->build, &end) || !take(p, " ") ||
+    if (!thr_index_segment_name_parse(name, &segment->number, &segment->build, &end) || !take(p, " ") ||
         !take_number(p, &n_items) || !take(p, " ") || !take_number(p, &segment->file_bytes) || !take(p, " ") ||
         !take_hex(p, 16, &segment->header_checksum) || !take(p, "\n"))
         return wrong(p, expected);
@@ -425,8 +425,8 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
 /*
  * The version first, so that a newer format is told as that, whatever else is in it; then the checksum, then the lines.
  */
-thr_status thr_manifest_parse(thr_context *context, const char *name, const void *data, size_t size,
-                              thr_manifest *manifest, thr_error *err) {
+thr_status thr_index_manifest_parse(thr_context *context, const char *name, const void *data, size_t size,
+                                    thr_manifest *manifest, thr_error *err) {
     const char *text = data;
     uint64_t version, stored;
     *manifest = (thr_manifest){0};
@@ -456,7 +456,7 @@ thr_status thr_manifest_parse(thr_context *context, const char *name, const void
     THR_TRY(check_keys(&p));
     thr_status status = parse_body(context, &p, manifest);
     if (status != THR_OK)
-        thr_manifest_free(context, manifest);
+        thr_index_manifest_free(context, manifest);
     return status;
 }
 
@@ -533,7 +533,8 @@ static thr_status check_numbers(const thr_manifest *m, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_manifest_print(thr_context *context, const thr_manifest *m, char **text, size_t *size, thr_error *err) {
+thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m, char **text, size_t *size,
+                                    thr_error *err) {
     enum { HEAD_MAX = 4096, SEGMENT_LINE_MAX = 128 };
     THR_TRY(check_numbers(m, err));
     printer out = {.capacity = HEAD_MAX + (size_t)m->n_segments * SEGMENT_LINE_MAX};
@@ -556,7 +557,7 @@ thr_status thr_manifest_print(thr_context *context, const thr_manifest *m, char 
     for (uint32_t i = 0; i < m->n_segments; i++) {
         const thr_manifest_segment *segment = &m->segments[i];
         char name[THR_SEGMENT_NAME_SIZE];
-        thr_segment_name_print(segment->number, segment->build, name);
+        thr_index_segment_name_print(segment->number, segment->build, name);
         add(&out, "segment %s %" PRIu32 " %" PRIu64 " %016" PRIx64 "\n", name, segment->n_items, segment->file_bytes,
             segment->header_checksum);
     }
@@ -569,12 +570,12 @@ thr_status thr_manifest_print(thr_context *context, const thr_manifest *m, char 
 
 /* ------------------------------------------------------------------------------------------------ files */
 
-thr_status thr_manifest_read(thr_context *context, const char *path, thr_manifest *manifest, uint64_t *checksum,
-                             uint64_t *file_bytes, thr_error *err) {
+thr_status thr_index_manifest_read(thr_context *context, const char *path, thr_manifest *manifest, uint64_t *checksum,
+                                   uint64_t *file_bytes, thr_error *err) {
     thr_map map;
     *manifest = (thr_manifest){0};
     THR_TRY(thr_map_open(path, &map, err));
-    thr_status status = thr_manifest_parse(context, path, map.data, map.size, manifest, err);
+    thr_status status = thr_index_manifest_parse(context, path, map.data, map.size, manifest, err);
     if (status == THR_OK && checksum != NULL)
         *checksum = thr_checksum_of(map.data, map.size);
     if (status == THR_OK && file_bytes != NULL)
@@ -583,7 +584,7 @@ thr_status thr_manifest_read(thr_context *context, const char *path, thr_manifes
     return status;
 }
 
-void thr_manifest_free(thr_context *context, thr_manifest *manifest) {
+void thr_index_manifest_free(thr_context *context, thr_manifest *manifest) {
     thr_release(context, manifest->segments);
     *manifest = (thr_manifest){0};
 }

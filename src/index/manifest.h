@@ -2,7 +2,7 @@
 /*
  * manifest.h - DIR/MANIFEST: what an index is and which files it is made of (docs/format.md).
  *
- * Invariant: thr_manifest_print of what thr_manifest_parse accepted gives the same bytes again.
+ * Invariant: thr_index_manifest_print of what thr_index_manifest_parse accepted gives the same bytes again.
  */
 #ifndef THR_INDEX_MANIFEST_H
 #define THR_INDEX_MANIFEST_H
@@ -84,8 +84,8 @@ static inline bool thr_keep_is_known(thr_dtype keep) {
 }
 
 /* "000000-5f3a91c2.seg", and back: false for a name of another form. end is what follows the name. */
-void thr_segment_name_print(uint32_t number, uint32_t build, char name[THR_SEGMENT_NAME_SIZE]);
-bool thr_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end);
+void thr_index_segment_name_print(uint32_t number, uint32_t build, char name[THR_SEGMENT_NAME_SIZE]);
+bool thr_index_segment_name_parse(const char *name, uint32_t *number, uint32_t *build, const char **end);
 
 /* The same of "model-5f3a91c2.safetensors". */
 void thr_index_model_name_print(uint32_t build, char name[THR_INDEX_MODEL_NAME_SIZE]);
@@ -100,17 +100,17 @@ bool thr_index_hits_name_parse(const char *name, uint32_t *build, const char **e
  *
  * THR_EFORMAT when it is no manifest at all; THR_EVERSION; THR_ECORRUPT with the line number; THR_ENOMEM.
  */
-thr_status thr_manifest_parse(thr_context *context, const char *name, const void *data, size_t size,
-                              thr_manifest *manifest, thr_error *err);
+thr_status thr_index_manifest_parse(thr_context *context, const char *name, const void *data, size_t size,
+                                    thr_manifest *manifest, thr_error *err);
 
 /* The text of a manifest, in the context's memory. */
-thr_status thr_manifest_print(thr_context *context, const thr_manifest *manifest, char **text, size_t *size,
-                              thr_error *err);
+thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *manifest, char **text, size_t *size,
+                                    thr_error *err);
 
 /* Map and parse path. checksum, when not NULL, gets the sum of all its bytes and file_bytes their number. */
-thr_status thr_manifest_read(thr_context *context, const char *path, thr_manifest *manifest, uint64_t *checksum,
-                             uint64_t *file_bytes, thr_error *err);
+thr_status thr_index_manifest_read(thr_context *context, const char *path, thr_manifest *manifest, uint64_t *checksum,
+                                   uint64_t *file_bytes, thr_error *err);
 
-void thr_manifest_free(thr_context *context, thr_manifest *manifest);
+void thr_index_manifest_free(thr_context *context, thr_manifest *manifest);
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * open.c - an index by mmap. Reads the manifest, and of every segment the first page and the section table.
  */
-#include "index/index_impl.h"
+#include "index/impl.h"
 
 #include "base/error.h"
 #include "code/rotate.h"
-#include "index/index_hits.h"
+#include "index/features.h"
 #include "kernel/kernel.h"
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static void unload(thr_index *index) {
     }
     thr_release(index->context, index->mapped);
     thr_release(index->context, index->segments);
-    thr_manifest_free(index->context, &index->manifest);
+    thr_index_manifest_free(index->context, &index->manifest);
     index->mapped = NULL;
     index->segments = NULL;
     index->n_segments = 0;
@@ -43,10 +43,10 @@ void thr_index_free(thr_index *index) {
         return;
     thr_context *context = index->context;
     thr_idle_end(&index->scans, free_scan);
-    thr_idle_end(&index->hits_rooms, thr_hits_room_free);
+    thr_idle_end(&index->hits_rooms, thr_index_feature_scores_free);
     thr_device_policy_end(&index->fused);
     thr_device_policy_end(&index->codes);
-    thr_rotation_free(context, index->manifest.quantiser.rotation);
+    thr_code_rotation_free(context, index->manifest.quantiser.rotation);
     unload(index);
     thr_release(context, index->dir);
     thr_release(context, index->manifest_path);
@@ -70,11 +70,12 @@ static thr_status map_segment(thr_index *index, const char *dir, const thr_manif
                                .has_names = m->has_names};
     char name[THR_SEGMENT_NAME_SIZE];
     *mapped = (thr_mapped){.map.fd = -1};
-    thr_segment_name_print(listed->number, listed->build, name);
+    thr_index_segment_name_print(listed->number, listed->build, name);
     THR_TRY(thr_path_join(index->context, dir, name, &mapped->path, err));
     index->n_segments++;
     THR_TRY(thr_map_open(mapped->path, &mapped->map, err));
-    return thr_segment_parse(mapped->path, mapped->map.data, mapped->map.size, &shape, listed, &mapped->view, err);
+    return thr_index_segment_parse(mapped->path, mapped->map.data, mapped->map.size, &shape, listed, &mapped->view,
+                                   err);
 }
 
 /* All segments hold the centre; the scan reads the first one's. It divides by its length, so that is looked at. */
@@ -112,9 +113,9 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
                                                          THR_SECTION_FACTORS, THR_SECTION_OFFSETS,
                                                          THR_SECTION_LEADS,   THR_SECTION_RECORDS};
         for (size_t k = 0; k < sizeof code_sections / sizeof code_sections[0]; k++)
-            if (thr_section_size(&view->shape, (uint32_t)code_sections[k], &size))
+            if (thr_index_section_size(&view->shape, (uint32_t)code_sections[k], &size))
                 index->info.code_bytes += size;
-        if (thr_section_size(&view->shape, THR_SECTION_VECTORS, &size))
+        if (thr_index_section_size(&view->shape, THR_SECTION_VECTORS, &size))
             index->info.vector_bytes += size;
     }
     return THR_OK;
@@ -146,8 +147,8 @@ static thr_status check_dir(const char *dir, thr_error *err) {
 
 static thr_status read_manifest(thr_index *index, const char *dir, thr_error *err) {
     uint64_t file_bytes = 0;
-    thr_status status = thr_manifest_read(index->context, index->manifest_path, &index->manifest,
-                                          &index->manifest_checksum, &file_bytes, err);
+    thr_status status = thr_index_manifest_read(index->context, index->manifest_path, &index->manifest,
+                                                &index->manifest_checksum, &file_bytes, err);
     if (status == THR_ENOTFOUND)
         return thr_fail(err, THR_EFORMAT,
                         "%s: is no index, there is no MANIFEST in it: build one with 'thresher index build'", dir);

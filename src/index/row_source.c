@@ -13,7 +13,7 @@ enum {
     SAMPLE_BYTES_MAX = 32 << 20 /* wide rows: fewer of them are sampled */
 };
 
-thr_status thr_row_source_open(thr_context *context, thr_reader *reader, thr_row_source *source, thr_error *err) {
+thr_status thr_index_row_source_open(thr_context *context, thr_reader *reader, thr_row_source *source, thr_error *err) {
     thr_reader_shape shape = thr_reader_get_shape(reader);
     *source = (thr_row_source){.context = context, .reader = reader, .shape = shape, .name = thr_reader_name(reader)};
     if (thr_dtype_size(shape.dtype) == 0)
@@ -28,7 +28,7 @@ thr_status thr_row_source_open(thr_context *context, thr_reader *reader, thr_row
     return THR_OK;
 }
 
-void thr_row_source_close(thr_row_source *source) {
+void thr_index_row_source_close(thr_row_source *source) {
     thr_release(source->context, source->sample);
     thr_release(source->context, source->staging);
     source->sample = source->staging = NULL;
@@ -87,7 +87,7 @@ static thr_status sample_runs(thr_row_source *source, thr_error *err) {
     return thr_reader_seek(source->reader, 0, err);
 }
 
-thr_status thr_row_source_sample(thr_row_source *source, uint64_t wanted, thr_matrix *sample, thr_error *err) {
+thr_status thr_index_row_source_sample(thr_row_source *source, uint64_t wanted, thr_matrix *sample, thr_error *err) {
     uint64_t limit = SAMPLE_BYTES_MAX / source->row_bytes;
     uint64_t n = wanted < limit ? wanted : limit;
     n = n < THR_BLOCK_ITEMS ? THR_BLOCK_ITEMS : n / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
@@ -115,7 +115,7 @@ thr_status thr_row_source_sample(thr_row_source *source, uint64_t wanted, thr_ma
     return THR_OK;
 }
 
-uint64_t thr_row_source_sampled_row(const thr_row_source *source, uint64_t sample_row) {
+uint64_t thr_index_row_source_sampled_row(const thr_row_source *source, uint64_t sample_row) {
     if (source->n_runs == 0)
         return sample_row;
     return run_start(source, sample_row / source->run_rows) + sample_row % source->run_rows;
@@ -136,7 +136,7 @@ static thr_status next_staged(thr_row_source *source, uint64_t max_rows, thr_mat
 }
 
 /* The reader's own view is passed on whenever it is large enough, so a mapped file is not copied. */
-thr_status thr_row_source_next(thr_row_source *source, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
+thr_status thr_index_row_source_next(thr_row_source *source, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     *rows = (thr_matrix){.n_dims = source->shape.n_dims, .dtype = source->shape.dtype, .stride = source->row_bytes};
     if (source->pending_first && source->pending < source->sample_rows) {
         uint64_t left = source->sample_rows - source->pending;

@@ -30,16 +30,16 @@ typedef struct thr_row_source {
 } thr_row_source;
 
 /* THR_EINVAL for a text; THR_EDIM for no dimensions or more than THR_MAX_DIMS. */
-thr_status thr_row_source_open(thr_context *context, thr_reader *reader, thr_row_source *source, thr_error *err);
-void thr_row_source_close(thr_row_source *source);
+thr_status thr_index_row_source_open(thr_context *context, thr_reader *reader, thr_row_source *source, thr_error *err);
+void thr_index_row_source_close(thr_row_source *source);
 
-/* About wanted rows, once, before the first thr_row_source_next. */
-thr_status thr_row_source_sample(thr_row_source *source, uint64_t wanted, thr_matrix *sample, thr_error *err);
+/* About wanted rows, once, before the first thr_index_row_source_next. */
+thr_status thr_index_row_source_sample(thr_row_source *source, uint64_t wanted, thr_matrix *sample, thr_error *err);
 
 /* The row of the file that a row of the sample is. */
-uint64_t thr_row_source_sampled_row(const thr_row_source *source, uint64_t sample_row);
+uint64_t thr_index_row_source_sampled_row(const thr_row_source *source, uint64_t sample_row);
 
 /* The next max_rows rows (a multiple of 64), fewer only at the end, then none. Good until the next call. */
-thr_status thr_row_source_next(thr_row_source *source, uint64_t max_rows, thr_matrix *rows, thr_error *err);
+thr_status thr_index_row_source_next(thr_row_source *source, uint64_t max_rows, thr_matrix *rows, thr_error *err);
 
 #endif

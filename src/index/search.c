@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* search.c - options checked, a scan borrowed, its rows turned into ids. */
-#include "index/index_impl.h"
+#include "index/impl.h"
 
 #include "base/error.h"
 #include "code/encode.h"
@@ -31,7 +31,7 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
 
 thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err) {
     size_t places;
-    THR_TRY(thr_check_rows(queries, err));
+    THR_TRY(thr_code_check_rows(queries, err));
     if (queries->n_dims != index->manifest.quantiser.n_dims)
         return thr_fail(err, THR_EDIM, "queries of %" PRIu32 " dimensions for an index of %" PRIu32 ": %s",
                         queries->n_dims, index->manifest.quantiser.n_dims, index->dir);
@@ -78,12 +78,12 @@ static thr_status search_with_hits(thr_index *index, const thr_matrix *queries, 
                                    const thr_answers *answers, thr_error *err) {
     void *room;
     thr_scan_hits hits;
-    THR_TRY(thr_idle_take(&index->hits_rooms, thr_hits_room_make, &room, err));
+    THR_TRY(thr_idle_take(&index->hits_rooms, thr_index_feature_scores_make, &room, err));
     const size_t n_lanes = thr_scan_lanes(index->context, queries->n_rows);
-    thr_status status = thr_hits_room_begin(room, index->hits, n_lanes, options, &hits, err);
+    thr_status status = thr_index_feature_scores_begin(room, index->hits, n_lanes, options, &hits, err);
     if (status == THR_OK)
         status = search_vectors(index, queries, options, options->features == NULL ? NULL : &hits, answers, err);
-    thr_hits_room_end(room);
+    thr_index_feature_scores_end(room);
     thr_idle_put(&index->hits_rooms, room);
     return status;
 }
@@ -98,7 +98,7 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
                              "thr_search_options", err));
     THR_TRY(thr_index_check_options(index, &complete, k, err));
     THR_TRY(thr_index_check_queries(index, queries, k, err));
-    THR_TRY(thr_hits_room_check(index->hits, index->manifest_path, &complete, queries->n_rows, err));
+    THR_TRY(thr_index_feature_scores_check(index->hits, index->manifest_path, &complete, queries->n_rows, err));
     THR_TRY(thr_index_check_unchanged(index, err));
     if (queries->n_rows == 0)
         return THR_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All items within a radius: options checked, a scan borrowed, its rows put behind each other as ids. */
-#include "index/index_impl.h"
+#include "index/impl.h"
 
 #include "base/error.h"
 #include "scan/radius.h"
@@ -65,7 +65,7 @@ static thr_status gather(const thr_index *index, thr_found *found, owned_result 
             owned->ids[owned->offsets[q] + i] = found[q].items[i].row;
             owned->scores[owned->offsets[q] + i] = found[q].items[i].score;
         }
-        thr_found_free(index->context, &found[q]);
+        thr_scan_found_free(index->context, &found[q]);
     }
     thr_index_rows_to_ids(index, owned->ids, (size_t)at);
     owned->shown = (thr_radius_result){n_queries, owned->offsets, owned->ids, owned->scores};
@@ -103,7 +103,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     }
 out:
     for (uint64_t q = 0; found != NULL && q < queries->n_rows; q++)
-        thr_found_free(index->context, &found[q]);
+        thr_scan_found_free(index->context, &found[q]);
     thr_release(index->context, found);
     thr_radius_result_free(owned != NULL ? &owned->shown : NULL);
     return status;

@@ -83,7 +83,7 @@ static thr_status check_names(const thr_segment_view *view, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *err) {
+thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_error *err) {
     const uint64_t padding = thr_padded_items(view->shape.n_items) - view->shape.n_items;
     for (uint32_t i = 0; i < view->file.n_sections; i++) {
         const thr_section *section = &view->file.sections[i];

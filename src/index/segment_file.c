@@ -21,11 +21,11 @@ const thr_file_kind thr_segment_kind = {.magic = {'T', 'H', 'R', 'S', 'E', 'G', 
                                         .foreign_text = "offset 0: not a Thresher segment: " THR_SEGMENT_REMEDY,
                                         .remedy = THR_SEGMENT_REMEDY};
 
-const char *thr_section_name(uint32_t kind) {
+const char *thr_index_section_name(uint32_t kind) {
     return section_names[kind <= THR_SECTION_LAST ? kind : 0];
 }
 
-bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *size) {
+bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *size) {
     uint64_t padded = thr_padded_items(shape->n_items);
     bool cosine = shape->metric == THR_METRIC_COSINE, vectors = shape->keep != THR_DTYPE_NONE;
     bool nested = shape->lead < shape->bits;
@@ -87,7 +87,7 @@ static thr_status check_header(const thr_section_file *file, const thr_segment_h
 }
 
 static thr_section_rule rule_of(const void *shape, uint32_t kind, uint64_t *size) {
-    if (!thr_section_size(shape, kind, size))
+    if (!thr_index_section_size(shape, kind, size))
         return THR_SECTION_ABSENT;
     return kind == THR_SECTION_NAMES ? THR_SECTION_AT_LEAST : THR_SECTION_EXACT;
 }
@@ -113,8 +113,8 @@ static void point(thr_segment_view *view) {
         view->names = thr_strings_at(file->data + names->offset, names->size, view->shape.n_items);
 }
 
-thr_status thr_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
-                             const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err) {
+thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
+                                   const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err) {
     thr_segment_header header;
     *view = (thr_segment_view){.shape = *shape};
     THR_TRY(thr_section_file_read(&thr_segment_kind, path, data, size, &view->file, err));
@@ -132,10 +132,10 @@ thr_status thr_segment_parse(const char *path, const void *data, uint64_t size, 
 
 /* ------------------------------------------------------------------------------------------------ use */
 
-const char *thr_segment_item_name(const thr_segment_view *view, uint32_t item) {
+const char *thr_index_segment_item_name(const thr_segment_view *view, uint32_t item) {
     return thr_strings_get(&view->names, item);
 }
 
-bool thr_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *item) {
+bool thr_index_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *item) {
     return thr_radix_find(view->ids, view->id_order, view->shape.n_items, id, item);
 }

@@ -2,9 +2,9 @@
 /*
  * segment_file.h - the layout of a segment file (docs/format.md), and reading one that lies in memory.
  *
- * Invariant: all offsets follow from the header and the size of the names, so thr_segment_parse compares the table with
- * what it must be and believes none of its numbers. Contents are believed by nobody: ids, orders and names are checked
- * where they are used.
+ * Invariant: all offsets follow from the header and the size of the names, so thr_index_segment_parse compares the
+ * table with what it must be and believes none of its numbers. Contents are believed by nobody: ids, orders and names
+ * are checked where they are used.
  */
 #ifndef THR_INDEX_SEGMENT_FILE_H
 #define THR_INDEX_SEGMENT_FILE_H
@@ -36,7 +36,7 @@ enum { THR_SECTION_LAST = THR_SECTION_RECORDS };
 _Static_assert((int)THR_SECTION_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
 /* "vectors", ..., for messages. */
-const char *thr_section_name(uint32_t kind);
+const char *thr_index_section_name(uint32_t kind);
 
 typedef struct thr_segment_header {
     uint8_t magic[8];
@@ -86,7 +86,7 @@ static inline uint64_t thr_padded_items(uint32_t n_items) {
  * Whether a segment has a section, and its size in bytes; for names only the least size: the offsets.
  * Never overflows: at most 2^31 items of 2^15 dimensions of 8 bytes.
  */
-bool thr_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *size);
+bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint64_t *size);
 
 /* A segment in memory, as its file says it is. */
 typedef struct thr_segment_view {
@@ -103,19 +103,19 @@ typedef struct thr_segment_view {
  * Check a file of any bytes against what the manifest says of it, and find its sections. data is 64-byte aligned.
  * Reads the header and the table only. THR_ECORRUPT; THR_EVERSION.
  */
-thr_status thr_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
-                             const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err);
+thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
+                                   const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err);
 
 /*
  * Check what checksums do not tell: gaps are zero, items and bits of codes past the last ones are, ids and names are in
  * order. THR_ECORRUPT.
  */
-thr_status thr_segment_check_contents(const thr_segment_view *view, thr_error *err);
+thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_error *err);
 
 /* The name of an item below n_items, NULL when there are none or the file's offsets are wrong. */
-const char *thr_segment_item_name(const thr_segment_view *view, uint32_t item);
+const char *thr_index_segment_item_name(const thr_segment_view *view, uint32_t item);
 
 /* The item with this id, by the order section. */
-bool thr_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *item);
+bool thr_index_segment_find_id(const thr_segment_view *view, uint64_t id, uint32_t *item);
 
 #endif

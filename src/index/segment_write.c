@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 
-thr_status thr_segment_write_finish(thr_section_writer *writer, const thr_segment_shape *shape,
-                                    thr_manifest_segment *listed, thr_error *err) {
+thr_status thr_index_segment_write_finish(thr_section_writer *writer, const thr_segment_shape *shape,
+                                          thr_manifest_segment *listed, thr_error *err) {
     thr_segment_header header = {.version = shape->version,
                                  .lead = shape->version > 1 ? shape->lead : 0,
                                  .n_items = shape->n_items,

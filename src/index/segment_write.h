@@ -9,7 +9,7 @@
  * Write the table and the header, and publish: all sections of the shape are written, in the order of their kinds.
  * listed has its name and n_items; gets file_bytes and header_checksum.
  */
-thr_status thr_segment_write_finish(thr_section_writer *writer, const thr_segment_shape *shape,
-                                    thr_manifest_segment *listed, thr_error *err);
+thr_status thr_index_segment_write_finish(thr_section_writer *writer, const thr_segment_shape *shape,
+                                          thr_manifest_segment *listed, thr_error *err);
 
 #endif

@@ -208,7 +208,8 @@ static uint64_t rows_to_rank(uint64_t n_items) {
     return n_items / 32 > few ? n_items / 32 : few;
 }
 
-thr_status thr_tune(thr_index *index, const thr_tune_queries *queries, thr_tuning *tuning, thr_error *err) {
+thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *queries, thr_tuning *tuning,
+                                     thr_error *err) {
     thr_context *context = index->context;
     const uint64_t n_items = index->target.n_items;
     tuner t = {.index = index, .queries = queries, .err = err};

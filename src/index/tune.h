@@ -6,7 +6,7 @@
 #ifndef THR_INDEX_TUNE_H
 #define THR_INDEX_TUNE_H
 
-#include "index/index_impl.h"
+#include "index/impl.h"
 
 enum {
     THR_TUNE_LEAST_ITEMS = 512,  /* smaller indexes are searched exactly */
@@ -24,13 +24,14 @@ typedef struct thr_tune_queries {
  * queries less two standard errors does, and a reserve is added to the counts. THR_ECANCELED; THR_ENOMEM; THR_ERANGE
  * for bad queries.
  */
-thr_status thr_tune(thr_index *index, const thr_tune_queries *queries, thr_tuning *tuning, thr_error *err);
+thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *queries, thr_tuning *tuning,
+                                     thr_error *err);
 
 /*
  * Calibrate a new index with wanted of its own items, fewer where that would take long; not at all where there are too
  * few. Of codes only, they are rows of the sample (sample_rows: the items they are).
  */
-thr_status thr_tune_by_items(thr_index *index, const thr_matrix *sample, const uint64_t *sample_rows, uint64_t wanted,
-                             thr_tuning *tuning, thr_error *err);
+thr_status thr_index_tune_by_items(thr_index *index, const thr_matrix *sample, const uint64_t *sample_rows,
+                                   uint64_t wanted, thr_tuning *tuning, thr_error *err);
 
 #endif

@@ -29,8 +29,8 @@ static uint64_t pick(uint64_t n_items, uint64_t n, uint64_t i, uint64_t *rng) {
     return first + thr_rng_below(rng, end - first);
 }
 
-thr_status thr_tune_by_items(thr_index *index, const thr_matrix *sample, const uint64_t *sample_rows, uint64_t wanted,
-                             thr_tuning *tuning, thr_error *err) {
+thr_status thr_index_tune_by_items(thr_index *index, const thr_matrix *sample, const uint64_t *sample_rows,
+                                   uint64_t wanted, thr_tuning *tuning, thr_error *err) {
     const uint32_t n_dims = index->target.quantiser->n_dims;
     const bool kept = index->manifest.keep != THR_DTYPE_NONE;
     uint64_t n = affordable(index, wanted), rng = n_dims, *rows = NULL;
@@ -51,7 +51,7 @@ thr_status thr_tune_by_items(thr_index *index, const thr_matrix *sample, const u
             THR_TRY_OUT(thr_matrix_to_f32(sample, at, 1, vectors + i * n_dims));
     }
     const thr_tune_queries queries = {thr_matrix_f32(vectors, n, n_dims), rows};
-    THR_TRY_OUT(thr_tune(index, &queries, tuning, err));
+    THR_TRY_OUT(thr_index_tune_by_queries(index, &queries, tuning, err));
 out:
     thr_release(index->context, rows);
     thr_release(index->context, vectors);
@@ -64,8 +64,8 @@ static thr_status publish(thr_index *index, const thr_tuning *tuning, thr_error 
     thr_manifest now = {0}, changed = index->manifest;
     uint64_t checksum = 0;
     thr_status status = THR_OK;
-    THR_TRY(thr_build_dir_open(index->context, index->dir, true, &dir, err));
-    THR_TRY_OUT(thr_manifest_read(index->context, index->manifest_path, &now, &checksum, NULL, err));
+    THR_TRY(thr_index_build_dir_open(index->context, index->dir, true, &dir, err));
+    THR_TRY_OUT(thr_index_manifest_read(index->context, index->manifest_path, &now, &checksum, NULL, err));
     if (checksum != index->manifest_checksum) {
         status =
             thr_fail(err, THR_ECHANGED, "%s: the index was replaced since it was opened: open it again and tune that",
@@ -73,14 +73,15 @@ static thr_status publish(thr_index *index, const thr_tuning *tuning, thr_error 
         goto out;
     }
     changed.tuning = *tuning;
-    THR_TRY_OUT(thr_build_dir_publish(&dir, &changed, err));
+    THR_TRY_OUT(thr_index_build_dir_publish(&dir, &changed, err));
     index->manifest.tuning = *tuning;
     index->info.tuned_queries = tuning->n_queries;
-    thr_manifest_free(index->context, &now);
-    THR_TRY_OUT(thr_manifest_read(index->context, index->manifest_path, &now, &index->manifest_checksum, NULL, err));
+    thr_index_manifest_free(index->context, &now);
+    THR_TRY_OUT(
+        thr_index_manifest_read(index->context, index->manifest_path, &now, &index->manifest_checksum, NULL, err));
 out:
-    thr_manifest_free(index->context, &now);
-    thr_build_dir_close(&dir);
+    thr_index_manifest_free(index->context, &now);
+    thr_index_build_dir_close(&dir);
     return status;
 }
 
@@ -112,11 +113,11 @@ thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error
     thr_tuning tuning = {0};
     if (queries != NULL) {
         const thr_tune_queries all = {*queries, NULL};
-        THR_TRY(thr_tune(index, &all, &tuning, err));
+        THR_TRY(thr_index_tune_by_queries(index, &all, &tuning, err));
     } else {
         thr_index_build_options defaults;
         thr_index_build_options_init(&defaults);
-        THR_TRY(thr_tune_by_items(index, NULL, NULL, defaults.calibration_queries, &tuning, err));
+        THR_TRY(thr_index_tune_by_items(index, NULL, NULL, defaults.calibration_queries, &tuning, err));
     }
     return publish(index, &tuning, err);
 }

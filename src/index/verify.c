@@ -7,9 +7,9 @@
 static thr_status verify_segment(thr_file_sum *sum, const thr_index *index, uint32_t i, thr_error *err) {
     const thr_mapped *mapped = &index->mapped[i];
     THR_TRY(thr_section_file_verify(&mapped->view.file, &mapped->map, sum, err));
-    THR_TRY(thr_segment_check_contents(&mapped->view, err));
-    THR_TRY(thr_verify_codes(index, i, sum, err));
-    return thr_verify_vectors(index, i, sum, err);
+    THR_TRY(thr_index_segment_check_contents(&mapped->view, err));
+    THR_TRY(thr_index_verify_codes(index, i, sum, err));
+    return thr_index_verify_vectors(index, i, sum, err);
 }
 
 static thr_status verify_model(thr_file_sum *sum, const thr_index *index, thr_error *err) {
@@ -23,8 +23,8 @@ static thr_status verify_model(thr_file_sum *sum, const thr_index *index, thr_er
 static thr_status verify_manifest(const thr_index *index, thr_error *err) {
     thr_manifest now = {0};
     uint64_t checksum = 0;
-    thr_status status = thr_manifest_read(index->context, index->manifest_path, &now, &checksum, NULL, err);
-    thr_manifest_free(index->context, &now);
+    thr_status status = thr_index_manifest_read(index->context, index->manifest_path, &now, &checksum, NULL, err);
+    thr_index_manifest_free(index->context, &now);
     if (status == THR_OK && checksum != index->manifest_checksum)
         return thr_fail(err, THR_ECHANGED, "%s: the index was replaced since it was opened: open it again",
                         index->manifest_path);
@@ -42,9 +42,9 @@ thr_status thr_index_verify(thr_index *index, thr_error *err) {
         THR_TRY_OUT(verify_segment(&sum, index, i, err));
     if (index->hits != NULL)
         THR_TRY_OUT(thr_hits_verify(index->hits, err));
-    THR_TRY_OUT(thr_verify_ids(index, &sum, err));
+    THR_TRY_OUT(thr_index_verify_ids(index, &sum, err));
     if (index->hits != NULL)
-        THR_TRY_OUT(thr_verify_features(index, err));
+        THR_TRY_OUT(thr_index_verify_features(index, err));
     if (index->model.path != NULL)
         THR_TRY_OUT(verify_model(&sum, index, err));
     THR_TRY_OUT(thr_progress_end(&sum.progress, index->info.n_items, err));

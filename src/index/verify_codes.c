@@ -47,7 +47,7 @@ static thr_status check_numbers(const block *b, uint32_t kind, uint32_t i, float
                     "%s: section %s: item %" PRIu32
                     " has the factor %g and the offset %g: both are finite, and factors not negative: build the index "
                     "again",
-                    b->view->file.path, thr_section_name(kind), b->first + i, (double)factor, (double)offset);
+                    b->view->file.path, thr_index_section_name(kind), b->first + i, (double)factor, (double)offset);
 }
 
 /* What certifies an answer believes that no code, times its factor, is longer than this. */
@@ -59,7 +59,7 @@ static thr_status check_length(const block *b, uint32_t kind, uint32_t i, double
     return thr_fail(err, THR_ECORRUPT,
                     "%s: section %s: the code of item %" PRIu32
                     " times its factor has length %g, but the MANIFEST says at most %g: build the index again",
-                    b->view->file.path, thr_section_name(kind), b->first + i, length, (double)most);
+                    b->view->file.path, thr_index_section_name(kind), b->first + i, length, (double)most);
 }
 
 static thr_status check_flat(const block *b, thr_error *err) {
@@ -70,7 +70,7 @@ static thr_status check_flat(const block *b, thr_error *err) {
     return THR_OK;
 }
 
-/* The planes of a block together again, as thr_split_planes found them. */
+/* The planes of a block together again, as thr_code_split_planes found them. */
 static void join_planes(const block *b, const uint8_t *lead_codes, const uint8_t *records) {
     const thr_record_shape shape = thr_shape_records(&b->view->shape);
     const uint32_t lead = b->view->shape.lead, bits = b->view->shape.bits;
@@ -100,7 +100,7 @@ static thr_status check_nested(const block *b, const uint8_t *lead_codes, const 
         const float lead = thr_bf16_to_f32(leads[i * n_numbers]);
         const float lead_offset = n_numbers == 2 ? thr_bf16_to_f32(leads[i * n_numbers + 1]) : 0;
         float factor, offset = 0;
-        thr_record_read_head(shape, records + i * size, &factor, &offset);
+        thr_code_record_read_head(shape, records + i * size, &factor, &offset);
         THR_TRY(check_numbers(b, THR_SECTION_LEADS, i, lead, lead_offset, err));
         THR_TRY(check_numbers(b, THR_SECTION_RECORDS, i, factor, offset, err));
         THR_TRY(check_length(b, THR_SECTION_LEADS, i, (double)lead, lead_squares[i], errors->lead_length, err));
@@ -109,7 +109,7 @@ static thr_status check_nested(const block *b, const uint8_t *lead_codes, const 
     return THR_OK;
 }
 
-thr_status thr_verify_codes(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err) {
+thr_status thr_index_verify_codes(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err) {
     const thr_segment_view *view = &index->mapped[segment].view;
     const thr_segment_shape *s = &view->shape;
     const size_t size = thr_block_size(s->n_dims, s->lead);

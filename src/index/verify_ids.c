@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/hits_impl.h"
+#include "hits/impl.h"
 
 enum { STEP_ITEMS = 1 << 16 };
 
@@ -44,7 +44,7 @@ static thr_status fail_twice(const thr_index *index, const cursor *a, const curs
         index->mapped[b->segment].path, item_at(index, b), b->id, item_at(index, a), index->mapped[a->segment].path);
 }
 
-thr_status thr_verify_ids(const thr_index *index, thr_file_sum *sum, thr_error *err) {
+thr_status thr_index_verify_ids(const thr_index *index, thr_file_sum *sum, thr_error *err) {
     cursor *heap = NULL, last = {.segment = UINT32_MAX};
     uint32_t n = index->n_segments;
     thr_status status = THR_OK;
@@ -82,11 +82,11 @@ static bool same_name(const thr_hits_contents *features, const thr_segment_view 
         return features->ids[row] == view->ids[item];
     if (features->names.offsets == NULL || view->names.offsets == NULL)
         return true;
-    const char *ours = thr_segment_item_name(view, item), *theirs = thr_strings_get(&features->names, row);
+    const char *ours = thr_index_segment_item_name(view, item), *theirs = thr_strings_get(&features->names, row);
     return ours != NULL && theirs != NULL && strcmp(ours, theirs) == 0;
 }
 
-thr_status thr_verify_features(const thr_index *index, thr_error *err) {
+thr_status thr_index_verify_features(const thr_index *index, thr_error *err) {
     for (uint32_t s = 0; s < index->n_segments; s++) {
         const thr_segment_view *view = &index->mapped[s].view;
         for (uint32_t i = 0; i < view->shape.n_items; i++)

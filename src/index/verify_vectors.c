@@ -21,7 +21,7 @@ static bool is_inverse(float inverse, double length) {
     return fabs((double)inverse * length - 1) <= TOLERANCE;
 }
 
-thr_status thr_verify_vectors(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err) {
+thr_status thr_index_verify_vectors(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err) {
     const thr_segment_view *view = &index->mapped[segment].view;
     const uint32_t n_dims = view->shape.n_dims;
     const float *inverse_norms = view->scan.inverse_norms;

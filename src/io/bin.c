@@ -20,23 +20,23 @@ static thr_status to_distances(thr_reader *reader, uint64_t ids_bytes, thr_error
                         reader->name);
     reader->shape.dtype = THR_DTYPE_F32;
     if (stream->seekable) {
-        thr_stream_seek(stream, HEADER_BYTES + ids_bytes);
+        thr_io_stream_seek(stream, HEADER_BYTES + ids_bytes);
         return THR_OK;
     }
     uint64_t skipped = 0;
-    THR_TRY(thr_stream_skip(stream, ids_bytes, &skipped, err));
+    THR_TRY(thr_io_stream_skip(stream, ids_bytes, &skipped, err));
     if (skipped < ids_bytes)
         return thr_fail(err, THR_ECORRUPT, "%s: cut short at byte %llu, in the ids: write or fetch it again",
                         reader->name, (unsigned long long)stream->position);
     return THR_OK;
 }
 
-thr_status thr_bin_open(thr_reader *reader, const thr_source *source, thr_error *err) {
+thr_status thr_io_bin_open(thr_reader *reader, const thr_source *source, thr_error *err) {
     if (source->part != NULL && strcmp(source->part, "distances") != 0)
         return thr_fail(err, THR_EINVAL, "%s: an .ibin file has only one part to name: \":distances\"", reader->name);
     uint8_t header[HEADER_BYTES];
     size_t got = 0;
-    THR_TRY(thr_stream_read(&reader->stream, header, sizeof header, &got, err));
+    THR_TRY(thr_io_stream_read(&reader->stream, header, sizeof header, &got, err));
     if (got == 0)
         return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", reader->name);
     if (got < sizeof header)
@@ -63,5 +63,5 @@ thr_status thr_bin_open(thr_reader *reader, const thr_source *source, thr_error 
         layout.after = half;
         layout.mistake = ", or twice the rows when distances follow";
     }
-    return thr_rows_start(reader, &layout, err);
+    return thr_io_rows_start(reader, &layout, err);
 }

@@ -21,7 +21,7 @@ typedef struct column_state {
 
 static thr_status next_row(thr_reader *reader, thr_row_kind *kind, thr_error *err) {
     column_state *s = reader->state;
-    THR_TRY(thr_fields_next(&s->fields, kind, err));
+    THR_TRY(thr_io_fields_next(&s->fields, kind, err));
     const unsigned long long row = s->fields.row, offset = s->fields.row_offset;
     if (*kind == THR_ROW_LONG)
         return thr_fail(err, THR_EFORMAT,
@@ -87,7 +87,7 @@ static void column_close(thr_reader *reader) {
     column_state *s = reader->state;
     if (s == NULL)
         return;
-    thr_fields_stop(&s->fields);
+    thr_io_fields_stop(&s->fields);
     thr_release(reader->context, s->columns);
     thr_release(reader->context, s->joined);
     thr_release(reader->context, s);
@@ -165,14 +165,14 @@ static thr_status add_part(thr_reader *reader, const char *part, thr_error *err)
 
 static const thr_reader_ops column_ops = {.next_line = column_next_line, .close = column_close};
 
-thr_status thr_column_open(thr_reader *reader, const thr_source *source, thr_error *err) {
+thr_status thr_io_column_open(thr_reader *reader, const thr_source *source, thr_error *err) {
     column_state *s = NULL;
     const char *part = source->part;
     THR_TRY(thr_alloc_zero(reader->context, 1, sizeof *s, &s, "a reader", err));
     reader->state = s;
     reader->ops = &column_ops;
     reader->shape = (thr_reader_shape){.n_rows = THR_ROWS_UNKNOWN};
-    THR_TRY(thr_fields_start(reader->context, &reader->stream, strcmp(source->ending, ".csv") == 0,
-                             reader->buffer_bytes, &s->fields, err));
+    THR_TRY(thr_io_fields_start(reader->context, &reader->stream, strcmp(source->ending, ".csv") == 0,
+                                reader->buffer_bytes, &s->fields, err));
     return part == NULL ? add(reader, 0, err) : add_part(reader, part, err);
 }

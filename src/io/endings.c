@@ -11,13 +11,20 @@
 
 /* The one table: a new format is one line here and one file beside this one. */
 static const thr_ending endings[] = {
-    {".npy", thr_npy_open, THR_DTYPE_NONE, false, false},   {".fvecs", thr_vecs_open, THR_DTYPE_F32, false, false},
-    {".bvecs", thr_vecs_open, THR_DTYPE_U8, false, false},  {".ivecs", thr_vecs_open, THR_DTYPE_I32, false, false},
-    {".fbin", thr_bin_open, THR_DTYPE_F32, false, false},   {".f16bin", thr_bin_open, THR_DTYPE_F16, false, false},
-    {".u8bin", thr_bin_open, THR_DTYPE_U8, false, false},   {".i8bin", thr_bin_open, THR_DTYPE_I8, false, false},
-    {".ibin", thr_bin_open, THR_DTYPE_I32, true, false},    {".hdf5", thr_hdf5_open, THR_DTYPE_NONE, true, true},
-    {".h5", thr_hdf5_open, THR_DTYPE_NONE, true, true},     {".txt", thr_text_open, THR_DTYPE_NONE, false, false},
-    {".tsv", thr_column_open, THR_DTYPE_NONE, true, false}, {".csv", thr_column_open, THR_DTYPE_NONE, true, false},
+    {".npy", thr_io_npy_open, THR_DTYPE_NONE, false, false},
+    {".fvecs", thr_io_vecs_open, THR_DTYPE_F32, false, false},
+    {".bvecs", thr_io_vecs_open, THR_DTYPE_U8, false, false},
+    {".ivecs", thr_io_vecs_open, THR_DTYPE_I32, false, false},
+    {".fbin", thr_io_bin_open, THR_DTYPE_F32, false, false},
+    {".f16bin", thr_io_bin_open, THR_DTYPE_F16, false, false},
+    {".u8bin", thr_io_bin_open, THR_DTYPE_U8, false, false},
+    {".i8bin", thr_io_bin_open, THR_DTYPE_I8, false, false},
+    {".ibin", thr_io_bin_open, THR_DTYPE_I32, true, false},
+    {".hdf5", thr_io_hdf5_open, THR_DTYPE_NONE, true, true},
+    {".h5", thr_io_hdf5_open, THR_DTYPE_NONE, true, true},
+    {".txt", thr_io_text_open, THR_DTYPE_NONE, false, false},
+    {".tsv", thr_io_column_open, THR_DTYPE_NONE, true, false},
+    {".csv", thr_io_column_open, THR_DTYPE_NONE, true, false},
 };
 enum { N_ENDINGS = sizeof endings / sizeof endings[0], GUESS_MAX = 16 };
 
@@ -28,7 +35,7 @@ static bool ends_with(const char *text, size_t length, const char *ending) {
     return length > n && memcmp(text + length - n, ending, n) == 0;
 }
 
-thr_packing thr_packing_cut(const char *path, size_t *length) {
+thr_packing thr_io_packing_cut(const char *path, size_t *length) {
     for (thr_packing packing = THR_PACKING_GZ; packing <= THR_PACKING_XZ; packing++) {
         if (ends_with(path, *length, packings[packing])) {
             *length -= strlen(packings[packing]);
@@ -39,7 +46,7 @@ thr_packing thr_packing_cut(const char *path, size_t *length) {
 }
 
 static const thr_ending *match(const char *path, size_t length, bool with_part, thr_packing *packing) {
-    *packing = thr_packing_cut(path, &length);
+    *packing = thr_io_packing_cut(path, &length);
     for (size_t i = 0; i < N_ENDINGS; i++)
         if ((!with_part || endings[i].has_parts) && ends_with(path, length, endings[i].text))
             return &endings[i];
@@ -67,16 +74,16 @@ static size_t distance(const char *a, size_t n, const char *b) {
 }
 
 static bool serves(const thr_ending *ending, thr_ending_uses uses) {
-    const thr_ending_uses use = ending->open == thr_text_open     ? THR_ENDINGS_LINES
-                                : ending->open == thr_column_open ? THR_ENDINGS_TABLES
-                                                                  : THR_ENDINGS_NUMBERS;
+    const thr_ending_uses use = ending->open == thr_io_text_open     ? THR_ENDINGS_LINES
+                                : ending->open == thr_io_column_open ? THR_ENDINGS_TABLES
+                                                                     : THR_ENDINGS_NUMBERS;
     return (uses & use) != 0;
 }
 
 /* A known ending at most two edits away from the name's own, NULL when there is none. */
 static const char *guess(const char *path, thr_ending_uses uses) {
     size_t length = strcspn(path, ":");
-    (void)thr_packing_cut(path, &length);
+    (void)thr_io_packing_cut(path, &length);
     size_t start = length;
     while (start > 0 && path[start - 1] != '.' && path[start - 1] != '/')
         start--;
@@ -106,7 +113,7 @@ static const char *find_foreign(const char *name) {
                                           ".pkl",     ".pt",     ".mat",         ".xlsx", ".zip",
                                           ".npz",     ".duckdb", ".safetensors", ".gguf", ".svm"};
     size_t length = strlen(name);
-    (void)thr_packing_cut(name, &length);
+    (void)thr_io_packing_cut(name, &length);
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
         if (ends_with(name, length, foreign[i]))
             return foreign[i];
@@ -128,15 +135,15 @@ static const thr_ending *find(const char *name, size_t *length, thr_source *sour
     return ending;
 }
 
-bool thr_ending_is_known(const char *name) {
+bool thr_io_ending_is_known(const char *name) {
     size_t length = 0;
     thr_source source;
     return find(name, &length, &source) != NULL;
 }
 
-thr_status thr_ending_check_file(const char *name, thr_error *err) {
+thr_status thr_io_ending_check_file(const char *name, thr_error *err) {
     struct stat st;
-    if (name[0] == '\0' || name[0] == '-' || thr_ending_is_known(name))
+    if (name[0] == '\0' || name[0] == '-' || thr_io_ending_is_known(name))
         return THR_OK;
     if (stat(name, &st) == 0)
         return S_ISDIR(st.st_mode)
@@ -153,7 +160,7 @@ thr_status thr_ending_check_file(const char *name, thr_error *err) {
     return missing ? thr_fail_errno(err, ENOENT, "open", name) : THR_OK;
 }
 
-thr_status thr_ending_refuse(const char *name, thr_ending_uses uses, const char *more, thr_error *err) {
+thr_status thr_io_ending_refuse(const char *name, thr_ending_uses uses, const char *more, thr_error *err) {
     char known[192];
     size_t n = (size_t)snprintf(known, sizeof known, "%s", more);
     for (size_t i = 0; i < N_ENDINGS && n < sizeof known; i++)
@@ -170,13 +177,13 @@ thr_status thr_ending_refuse(const char *name, thr_ending_uses uses, const char 
         nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "", known);
 }
 
-thr_status thr_ending_find(const char *name, char *path, thr_source *source, const thr_ending **ending,
-                           thr_error *err) {
+thr_status thr_io_ending_find(const char *name, char *path, thr_source *source, const thr_ending **ending,
+                              thr_error *err) {
     size_t length = 0;
     *source = (thr_source){.path = path};
     *ending = find(name, &length, source);
     if (*ending == NULL)
-        return thr_ending_refuse(name, THR_ENDINGS_ALL, "", err);
+        return thr_io_ending_refuse(name, THR_ENDINGS_ALL, "", err);
     memcpy(path, name, length);
     path[length] = '\0';
     source->dtype = (*ending)->dtype;

@@ -27,21 +27,22 @@ typedef enum thr_ending_uses {
  *
  * Returns THR_OK; THR_EINVAL with the known endings, and the nearest one, in err.
  */
-thr_status thr_ending_find(const char *name, char *path, thr_source *source, const thr_ending **ending, thr_error *err);
+thr_status thr_io_ending_find(const char *name, char *path, thr_source *source, const thr_ending **ending,
+                              thr_error *err);
 
-/* Whether thr_ending_find finds one. */
-bool thr_ending_is_known(const char *name);
+/* Whether thr_io_ending_find finds one. */
+bool thr_io_ending_is_known(const char *name);
 
 /*
- * Before thr_ending_find where a file is to be opened: of a name without a known ending, THR_ENOTFOUND where nothing
+ * Before thr_io_ending_find where a file is to be opened: of a name without a known ending, THR_ENOTFOUND where nothing
  * has it and THR_EFORMAT where a directory has, since no other ending helps then; else THR_OK.
  */
-thr_status thr_ending_check_file(const char *name, thr_error *err);
+thr_status thr_io_ending_check_file(const char *name, thr_error *err);
 
 /* THR_EINVAL of a name without a known ending; err lists more (" .gguf"), which the caller reads, and those of uses. */
-thr_status thr_ending_refuse(const char *name, thr_ending_uses uses, const char *more, thr_error *err);
+thr_status thr_io_ending_refuse(const char *name, thr_ending_uses uses, const char *more, thr_error *err);
 
 /* What .gz or .xz at the end of path says; *length, of path, becomes that without it. */
-thr_packing thr_packing_cut(const char *path, size_t *length);
+thr_packing thr_io_packing_cut(const char *path, size_t *length);
 
 #endif

@@ -18,8 +18,8 @@ enum {
 static const char byte_order_mark[] = "\xef\xbb\xbf";
 enum { MARK_BYTES = sizeof byte_order_mark - 1 };
 
-thr_status thr_fields_start(thr_context *context, thr_stream *stream, bool csv, size_t buffer_bytes, thr_fields *fields,
-                            thr_error *err) {
+thr_status thr_io_fields_start(thr_context *context, thr_stream *stream, bool csv, size_t buffer_bytes,
+                               thr_fields *fields, thr_error *err) {
     *fields = (thr_fields){.context = context, .stream = stream, .separator = csv ? ',' : '\t', .quotes = csv};
     fields->capacity = buffer_bytes < BUFFER_BYTES ? buffer_bytes + BUFFER_LEAST : BUFFER_BYTES;
     thr_status status = THR_OK;
@@ -28,11 +28,11 @@ thr_status thr_fields_start(thr_context *context, thr_stream *stream, bool csv, 
     THR_TRY_OUT(thr_alloc(context, FIELDS_AT_FIRST, sizeof *fields->fields, &fields->fields, "fields of a row", err));
 out:
     if (status != THR_OK)
-        thr_fields_stop(fields);
+        thr_io_fields_stop(fields);
     return status;
 }
 
-void thr_fields_stop(thr_fields *fields) {
+void thr_io_fields_stop(thr_fields *fields) {
     if (fields->context == NULL)
         return;
     thr_release(fields->context, fields->buffer);
@@ -55,7 +55,7 @@ static thr_status fill(thr_fields *f, thr_error *err) {
         f->start = 0;
     }
     size_t got = 0;
-    THR_TRY(thr_stream_read_some(f->stream, f->buffer + f->end, f->capacity - 1 - f->end, &got, err));
+    THR_TRY(thr_io_stream_read_some(f->stream, f->buffer + f->end, f->capacity - 1 - f->end, &got, err));
     f->end += got;
     f->ended = got == 0;
     return THR_OK;
@@ -183,7 +183,7 @@ static thr_status split(thr_fields *f, char *at, char *end, thr_error *err) {
     }
 }
 
-thr_status thr_fields_next(thr_fields *f, thr_row_kind *kind, thr_error *err) {
+thr_status thr_io_fields_next(thr_fields *f, thr_row_kind *kind, thr_error *err) {
     bool ends = false;
     *kind = THR_ROW_NONE;
     f->n_fields = 0;

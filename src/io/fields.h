@@ -41,16 +41,16 @@ typedef struct thr_fields {
 } thr_fields;
 
 /* csv says which of the two formats. buffer_bytes as in thr_reader. On failure there is nothing to stop. */
-thr_status thr_fields_start(thr_context *context, thr_stream *stream, bool csv, size_t buffer_bytes, thr_fields *fields,
-                            thr_error *err);
+thr_status thr_io_fields_start(thr_context *context, thr_stream *stream, bool csv, size_t buffer_bytes,
+                               thr_fields *fields, thr_error *err);
 
 /*
  * The next row, or why there is none. THR_OK; THR_EIO; THR_ECORRUPT for a damaged .gz or .xz, a file that ends within
  * quotes, or one that is empty; THR_ENOMEM.
  */
-thr_status thr_fields_next(thr_fields *fields, thr_row_kind *kind, thr_error *err);
+thr_status thr_io_fields_next(thr_fields *fields, thr_row_kind *kind, thr_error *err);
 
 /* Free; a zeroed one is allowed. The stream stays open. */
-void thr_fields_stop(thr_fields *fields);
+void thr_io_fields_stop(thr_fields *fields);
 
 #endif

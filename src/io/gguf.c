@@ -337,7 +337,7 @@ static thr_status make(thr_context *context, const char *name, thr_gguf **made, 
     return THR_OK;
 }
 
-thr_status thr_gguf_open(thr_context *context, const char *path, thr_gguf **file, thr_error *err) {
+thr_status thr_io_gguf_open(thr_context *context, const char *path, thr_gguf **file, thr_error *err) {
     thr_gguf *made = NULL;
     thr_status status = THR_OK;
     *file = NULL;
@@ -349,12 +349,12 @@ thr_status thr_gguf_open(thr_context *context, const char *path, thr_gguf **file
     *file = made;
     made = NULL;
 out:
-    thr_gguf_free(made);
+    thr_io_gguf_free(made);
     return status;
 }
 
-thr_status thr_gguf_open_memory(thr_context *context, const char *name, const void *data, size_t size, thr_gguf **file,
-                                thr_error *err) {
+thr_status thr_io_gguf_open_memory(thr_context *context, const char *name, const void *data, size_t size,
+                                   thr_gguf **file, thr_error *err) {
     thr_gguf *made = NULL;
     thr_status status = THR_OK;
     *file = NULL;
@@ -365,11 +365,11 @@ thr_status thr_gguf_open_memory(thr_context *context, const char *name, const vo
     *file = made;
     made = NULL;
 out:
-    thr_gguf_free(made);
+    thr_io_gguf_free(made);
     return status;
 }
 
-void thr_gguf_free(thr_gguf *file) {
+void thr_io_gguf_free(thr_gguf *file) {
     if (file == NULL)
         return;
     thr_map_close(&file->map);
@@ -380,26 +380,26 @@ void thr_gguf_free(thr_gguf *file) {
 
 /* ------------------------------------------------------------------------------------------------ what is there */
 
-size_t thr_gguf_count(const thr_gguf *file) {
+size_t thr_io_gguf_count(const thr_gguf *file) {
     return file->n_tensors;
 }
 
-const thr_gguf_tensor *thr_gguf_at(const thr_gguf *file, size_t i) {
+const thr_gguf_tensor *thr_io_gguf_at(const thr_gguf *file, size_t i) {
     return &file->tensors[i];
 }
 
-const thr_gguf_tensor *thr_gguf_find(const thr_gguf *file, const char *name) {
+const thr_gguf_tensor *thr_io_gguf_find(const thr_gguf *file, const char *name) {
     for (size_t i = 0; i < file->n_tensors; i++)
         if (is_key(file->tensors[i].name, file->tensors[i].n_name, name))
             return &file->tensors[i];
     return NULL;
 }
 
-uint32_t thr_gguf_parts(const thr_gguf *file) {
+uint32_t thr_io_gguf_parts(const thr_gguf *file) {
     return file->n_parts;
 }
 
-const char *thr_gguf_type_name(uint32_t type) {
+const char *thr_io_gguf_type_name(uint32_t type) {
     static const char *const names[] = {"F32",     "F16",    "Q4_0",    "Q4_1",  NULL,     NULL,    "Q5_0",  "Q5_1",
                                         "Q8_0",    "Q8_1",   "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",  "Q6_K",  "Q8_K",
                                         "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS",
@@ -409,12 +409,12 @@ const char *thr_gguf_type_name(uint32_t type) {
     return name != NULL ? name : "?";
 }
 
-thr_dtype thr_gguf_dtype(uint32_t type) {
+thr_dtype thr_io_gguf_dtype(uint32_t type) {
     const layout *l = layout_of(type);
     return l != NULL ? l->dtype : THR_DTYPE_NONE;
 }
 
-void thr_gguf_row(const thr_gguf_tensor *tensor, uint64_t row, float *out) {
+void thr_io_gguf_row(const thr_gguf_tensor *tensor, uint64_t row, float *out) {
     const layout *l = layout_of(tensor->type);
     const uint64_t n_blocks = tensor->n_dims / l->n_values;
     const uint8_t *in = tensor->data + row * n_blocks * l->n_bytes;

@@ -42,29 +42,29 @@ typedef struct thr_gguf thr_gguf;
  * THR_OK; THR_ENOTFOUND; THR_EFORMAT for a file that is no GGUF, or breaks its rules; THR_EVERSION for a version that
  * is not read; THR_ECORRUPT for one that is cut; THR_EIO; THR_ENOMEM.
  */
-thr_status thr_gguf_open(thr_context *context, const char *path, thr_gguf **file, thr_error *err);
+thr_status thr_io_gguf_open(thr_context *context, const char *path, thr_gguf **file, thr_error *err);
 
 /* The same over a file's bytes in memory, which must live as long; name is for messages. */
-thr_status thr_gguf_open_memory(thr_context *context, const char *name, const void *data, size_t size, thr_gguf **file,
-                                thr_error *err);
+thr_status thr_io_gguf_open_memory(thr_context *context, const char *name, const void *data, size_t size,
+                                   thr_gguf **file, thr_error *err);
 
-void thr_gguf_free(thr_gguf *file);
+void thr_io_gguf_free(thr_gguf *file);
 
-size_t thr_gguf_count(const thr_gguf *file);
+size_t thr_io_gguf_count(const thr_gguf *file);
 /* In the order of the file. */
-const thr_gguf_tensor *thr_gguf_at(const thr_gguf *file, size_t i);
+const thr_gguf_tensor *thr_io_gguf_at(const thr_gguf *file, size_t i);
 /* The first of this name; NULL when there is none. */
-const thr_gguf_tensor *thr_gguf_find(const thr_gguf *file, const char *name);
+const thr_gguf_tensor *thr_io_gguf_find(const thr_gguf *file, const char *name);
 /* Of how many parts the model is, as split.count says; 1 for a whole one. */
-uint32_t thr_gguf_parts(const thr_gguf *file);
+uint32_t thr_io_gguf_parts(const thr_gguf *file);
 
 /* "Q4_K"; "?" for a number that has no name here. Never NULL. */
-const char *thr_gguf_type_name(uint32_t type);
+const char *thr_io_gguf_type_name(uint32_t type);
 
 /* What holds a type without loss: F32, F16, BF16; of Q8_0 and Q6_K F32; NONE of a type that is not read. */
-thr_dtype thr_gguf_dtype(uint32_t type);
+thr_dtype thr_io_gguf_dtype(uint32_t type);
 
 /* Row number row, below n_rows, as n_dims floats; of a type that is read. */
-void thr_gguf_row(const thr_gguf_tensor *tensor, uint64_t row, float *out);
+void thr_io_gguf_row(const thr_gguf_tensor *tensor, uint64_t row, float *out);
 
 #endif

@@ -66,7 +66,7 @@ static thr_status gz_fill(thr_stream *stream, thr_error *err) {
     if (gz->z.avail_in != 0)
         return THR_OK;
     size_t n = 0;
-    THR_TRY(thr_stream_read_raw(stream, gz->input, INPUT_BYTES, &n, err));
+    THR_TRY(thr_io_stream_read_raw(stream, gz->input, INPUT_BYTES, &n, err));
     gz->z.next_in = gz->input;
     gz->z.avail_in = (uInt)n;
     return THR_OK;

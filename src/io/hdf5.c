@@ -267,17 +267,17 @@ static thr_status check_data(thr_reader *reader, thr_error *err) {
     return check_bytes(reader, value_bytes, err);
 }
 
-thr_status thr_hdf5_open(thr_reader *reader, const thr_source *source, thr_error *err) {
+thr_status thr_io_hdf5_open(thr_reader *reader, const thr_source *source, thr_error *err) {
     /* The ordinary stream finds files that are missing, not readable, directories or empty, and says so well. */
     thr_status status =
-        thr_stream_open(reader->context, source->path, reader->name, THR_PACKING_NONE, &reader->stream, err);
+        thr_io_stream_open(reader->context, source->path, reader->name, THR_PACKING_NONE, &reader->stream, err);
     if (status != THR_OK)
         return status;
     if (reader->stream.size == 0)
         return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", reader->name);
     if (!reader->stream.seekable)
         return thr_fail(err, THR_EUNSUPPORTED, "%s: HDF5 is read from plain files only: write it to one", reader->name);
-    thr_stream_close(&reader->stream);
+    thr_io_stream_close(&reader->stream);
 
     hdf5_state *s = NULL;
     THR_TRY(thr_alloc_zero(reader->context, 1, sizeof *s, &s, "a reader", err));
@@ -298,7 +298,7 @@ thr_status thr_hdf5_open(thr_reader *reader, const thr_source *source, thr_error
 
 #else
 
-thr_status thr_hdf5_open(thr_reader *reader, const thr_source *source, thr_error *err) {
+thr_status thr_io_hdf5_open(thr_reader *reader, const thr_source *source, thr_error *err) {
     (void)source;
     return thr_fail(err, THR_EUNSUPPORTED,
                     "%s: this build cannot read HDF5: build with HDF5, or save the data set as .npy", reader->name);

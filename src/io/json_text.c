@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 
-thr_status thr_json_fail(const thr_json *json, const char *what, thr_error *err) {
+thr_status thr_io_json_fail(const thr_json *json, const char *what, thr_error *err) {
     return thr_fail(err, THR_EFORMAT, "%s: byte %llu, in the header: %s: write or fetch the file again", json->name,
                     (unsigned long long)(json->offset + (uint64_t)(json->at - json->start)), what);
 }
@@ -17,7 +17,7 @@ static void skip_space(thr_json *json) {
         json->at++;
 }
 
-bool thr_json_take(thr_json *json, char mark) {
+bool thr_io_json_take(thr_json *json, char mark) {
     skip_space(json);
     if (json->at == json->end || *json->at != mark)
         return false;
@@ -25,11 +25,11 @@ bool thr_json_take(thr_json *json, char mark) {
     return true;
 }
 
-thr_status thr_json_expect(thr_json *json, char mark, const char *what, thr_error *err) {
-    return thr_json_take(json, mark) ? THR_OK : thr_json_fail(json, what, err);
+thr_status thr_io_json_expect(thr_json *json, char mark, const char *what, thr_error *err) {
+    return thr_io_json_take(json, mark) ? THR_OK : thr_io_json_fail(json, what, err);
 }
 
-bool thr_json_at_end(thr_json *json) {
+bool thr_io_json_at_end(thr_json *json) {
     skip_space(json);
     return json->at == json->end;
 }
@@ -90,48 +90,48 @@ static bool take_escape(thr_json *json, char **out) {
     return true;
 }
 
-thr_status thr_json_take_string(thr_json *json, char *out, size_t *length, thr_error *err) {
+thr_status thr_io_json_take_string(thr_json *json, char *out, size_t *length, thr_error *err) {
     char *to = out;
-    THR_TRY(thr_json_expect(json, '"', "a string was expected", err));
+    THR_TRY(thr_io_json_expect(json, '"', "a string was expected", err));
     for (;;) {
         if (json->at == json->end)
-            return thr_json_fail(json, "a string has no end", err);
+            return thr_io_json_fail(json, "a string has no end", err);
         const char c = *json->at++;
         if (c == '"')
             break;
         if ((unsigned char)c < 0x20)
-            return thr_json_fail(json, "a string holds a control character", err);
+            return thr_io_json_fail(json, "a string holds a control character", err);
         if (c != '\\')
             *to++ = c;
         else if (!take_escape(json, &to))
-            return thr_json_fail(json, "a string holds an escape that is none, or half a character", err);
+            return thr_io_json_fail(json, "a string holds an escape that is none, or half a character", err);
     }
     *to = '\0';
     *length = (size_t)(to - out);
     if (thr_utf8_valid(out, *length) < *length)
-        return thr_json_fail(json, "a string is not UTF-8", err);
+        return thr_io_json_fail(json, "a string is not UTF-8", err);
     return THR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ counts */
 
-thr_status thr_json_take_count(thr_json *json, uint64_t *count, thr_error *err) {
+thr_status thr_io_json_take_count(thr_json *json, uint64_t *count, thr_error *err) {
     skip_space(json);
     const char *from = json->at;
     *count = 0;
     for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++)
         if (__builtin_mul_overflow(*count, (uint64_t)10, count) ||
             __builtin_add_overflow(*count, (uint64_t)(*json->at - '0'), count))
-            return thr_json_fail(json, "a number is too large", err);
+            return thr_io_json_fail(json, "a number is too large", err);
     const char next = json->at < json->end ? *json->at : '\0';
     if (json->at == from || (*from == '0' && json->at - from > 1) || next == '.' || next == 'e' || next == 'E')
-        return thr_json_fail(json, "a whole number, 0 or more, was expected", err);
+        return thr_io_json_fail(json, "a whole number, 0 or more, was expected", err);
     return THR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ writing */
 
-size_t thr_json_quote(const char *text, char *out) {
+size_t thr_io_json_quote(const char *text, char *out) {
     char *to = out;
     *to++ = '"';
     for (const char *at = text; *at != '\0'; at++) {

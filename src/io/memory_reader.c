@@ -21,7 +21,7 @@ enum { BUFFER_BYTES = 1 << 20 };
 /* A reader whose state is size bytes of zeros. */
 static thr_status make(thr_context *context, const char *name, const thr_reader_ops *ops, thr_reader_shape shape,
                        size_t size, thr_reader **reader, thr_error *err) {
-    THR_TRY(thr_reader_make(context, name, reader, err));
+    THR_TRY(thr_io_reader_make(context, name, reader, err));
     (*reader)->shape = shape;
     thr_status status = thr_alloc_zero(context, 1, size, &(*reader)->state, "a reader", err);
     if (status == THR_OK) {

@@ -185,7 +185,7 @@ static thr_status parse_descr(const thr_reader *reader, const char *descr, thr_d
 static thr_status read_header(thr_reader *reader, char *header_text, npy_text *text, thr_error *err) {
     uint8_t lead[LEAD_BYTES + 2];
     size_t got = 0;
-    THR_TRY(thr_stream_read(&reader->stream, lead, LEAD_BYTES, &got, err));
+    THR_TRY(thr_io_stream_read(&reader->stream, lead, LEAD_BYTES, &got, err));
     if (got == 0)
         return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", reader->name);
     size_t magic = got < 6 ? got : 6;
@@ -199,7 +199,7 @@ static thr_status read_header(thr_reader *reader, char *header_text, npy_text *t
         length = (size_t)(lead[8] | lead[9] << 8);
     } else if (got == LEAD_BYTES) {
         size_t more = 0;
-        THR_TRY(thr_stream_read(&reader->stream, lead + LEAD_BYTES, 2, &more, err));
+        THR_TRY(thr_io_stream_read(&reader->stream, lead + LEAD_BYTES, 2, &more, err));
         got += more;
         wanted += 2;
         length = thr_load_u32(lead + 8);
@@ -209,7 +209,7 @@ static thr_status read_header(thr_reader *reader, char *header_text, npy_text *t
             return thr_fail(err, THR_EFORMAT, "%s: the npy header is %zu bytes, more than %d: save a plain array",
                             reader->name, length, HEADER_MAX_BYTES);
         size_t n = 0;
-        THR_TRY(thr_stream_read(&reader->stream, header_text, length, &n, err));
+        THR_TRY(thr_io_stream_read(&reader->stream, header_text, length, &n, err));
         wanted += length;
         got += n;
     }
@@ -224,7 +224,7 @@ static thr_status read_header(thr_reader *reader, char *header_text, npy_text *t
     return THR_OK;
 }
 
-thr_status thr_npy_open(thr_reader *reader, const thr_source *source, thr_error *err) {
+thr_status thr_io_npy_open(thr_reader *reader, const thr_source *source, thr_error *err) {
     (void)source;
     char *header_text = NULL;
     npy_text text;
@@ -254,7 +254,7 @@ thr_status thr_npy_open(thr_reader *reader, const thr_source *source, thr_error 
     reader->shape.n_rows = header.shape[0];
     reader->shape.n_dims = (uint32_t)n_dims;
     thr_rows_layout layout = {.offset = reader->stream.position};
-    status = thr_rows_start(reader, &layout, err);
+    status = thr_io_rows_start(reader, &layout, err);
 out:
     thr_release(reader->context, header_text);
     return status;

@@ -14,7 +14,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-const char *thr_numeral_exponent(const char *p, const char *end, thr_numeral *n) {
+const char *thr_io_numeral_exponent(const char *p, const char *end, thr_numeral *n) {
     p++;
     const bool negative = p < end && *p == '-';
     if (p < end && (*p == '-' || *p == '+'))
@@ -53,7 +53,7 @@ static void write_plain(const thr_numeral *n, plain *out) {
     }
     if (p < n->end) {
         thr_numeral written = {0};
-        (void)thr_numeral_exponent(p, n->end, &written);
+        (void)thr_io_numeral_exponent(p, n->end, &written);
         exponent += written.exponent;
     }
     if (rest) {
@@ -67,14 +67,14 @@ static void write_plain(const thr_numeral *n, plain *out) {
     (void)snprintf(out->text + size, EXPONENT_ROOM, "e%lld", (long long)exponent);
 }
 
-double thr_numeral_double_slow(const thr_numeral *n) {
+double thr_io_numeral_double_slow(const thr_numeral *n) {
     plain number;
     write_plain(n, &number);
     const double value = strtod(number.text, NULL);
     return n->negative ? -value : value;
 }
 
-float thr_numeral_float_slow(const thr_numeral *n) {
+float thr_io_numeral_float_slow(const thr_numeral *n) {
     plain number;
     write_plain(n, &number);
     const float value = strtof(number.text, NULL);

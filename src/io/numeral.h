@@ -28,11 +28,11 @@ typedef struct thr_numeral {
 } thr_numeral;
 
 /* By the C library: any length. Infinite where the number is beyond the type. */
-double thr_numeral_double_slow(const thr_numeral *n);
-float thr_numeral_float_slow(const thr_numeral *n);
+double thr_io_numeral_double_slow(const thr_numeral *n);
+float thr_io_numeral_float_slow(const thr_numeral *n);
 
 /* e [+-] digits at p, added to n->exponent; what follows, or NULL where it is none. Far exponents stay far. */
-const char *thr_numeral_exponent(const char *p, const char *end, thr_numeral *n);
+const char *thr_io_numeral_exponent(const char *p, const char *end, thr_numeral *n);
 
 /* The number that begins at p and ends before end; what follows it, or NULL where there is none. */
 static inline const char *thr_numeral_scan(const char *p, const char *end, thr_numeral *n) {
@@ -56,7 +56,7 @@ static inline const char *thr_numeral_scan(const char *p, const char *end, thr_n
     n->is_long = n_written > THR_NUMERAL_DIGITS; /* w may have overflowed, or been zeros */
     n->digits = w;
     if (p < end && (*p == 'e' || *p == 'E')) {
-        p = thr_numeral_exponent(p, end, n);
+        p = thr_io_numeral_exponent(p, end, n);
         if (p == NULL)
             return NULL;
     }
@@ -78,7 +78,7 @@ static inline bool thr_numeral_fits_double(const thr_numeral *n, double *value) 
 static inline double thr_numeral_double(const thr_numeral *n) {
     double value;
     if (!thr_numeral_fits_double(n, &value))
-        return thr_numeral_double_slow(n);
+        return thr_io_numeral_double_slow(n);
     return n->negative ? -value : value;
 }
 
@@ -95,12 +95,12 @@ static inline float thr_numeral_float(const thr_numeral *n) {
     enum { BELOW_FLOAT = 29 }; /* bits of a double's fraction that a float has not */
     double value;
     if (!thr_numeral_fits_double(n, &value))
-        return thr_numeral_float_slow(n);
+        return thr_io_numeral_float_slow(n);
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     const uint64_t rest = bits & ((UINT64_C(1) << BELOW_FLOAT) - 1);
     if (rest == UINT64_C(1) << (BELOW_FLOAT - 1) || (value != 0 && (value < 0x1p-126 || value > 0x1.fffffep127)))
-        return thr_numeral_float_slow(n);
+        return thr_io_numeral_float_slow(n);
     return n->negative ? -(float)value : (float)value;
 }
 

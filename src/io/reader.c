@@ -11,7 +11,7 @@ enum {
     LINE_BYTES = 1 << 20
 };
 
-thr_status thr_reader_make(thr_context *context, const char *name, thr_reader **reader, thr_error *err) {
+thr_status thr_io_reader_make(thr_context *context, const char *name, thr_reader **reader, thr_error *err) {
     *reader = NULL;
     thr_reader *made = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a reader", err));
@@ -41,9 +41,9 @@ static thr_status open_any(thr_context *context, const char *name, const thr_ima
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_alloc(context, strlen(name) + 1, 1, &path, "a file name", err));
     if (image == NULL)
-        THR_TRY_OUT(thr_ending_check_file(name, err));
-    THR_TRY_OUT(thr_ending_find(name, path, &source, &ending, err));
-    THR_TRY_OUT(thr_reader_make(context, name, &made, err));
+        THR_TRY_OUT(thr_io_ending_check_file(name, err));
+    THR_TRY_OUT(thr_io_ending_find(name, path, &source, &ending, err));
+    THR_TRY_OUT(thr_io_reader_make(context, name, &made, err));
     if (ending->by_name && (source.path == NULL || source.packing != THR_PACKING_NONE || image != NULL)) {
         status = thr_fail(err, THR_EUNSUPPORTED,
                           "%s: %s is read from plain files only: write it to a file that is not compressed", name,
@@ -53,9 +53,9 @@ static thr_status open_any(thr_context *context, const char *name, const thr_ima
     if (image != NULL && image->buffer_bytes != 0)
         made->buffer_bytes = image->buffer_bytes;
     if (image != NULL)
-        THR_TRY_OUT(thr_stream_open_memory(context, image, made->name, source.packing, &made->stream, err));
+        THR_TRY_OUT(thr_io_stream_open_memory(context, image, made->name, source.packing, &made->stream, err));
     else if (!ending->by_name)
-        THR_TRY_OUT(thr_stream_open(context, source.path, made->name, source.packing, &made->stream, err));
+        THR_TRY_OUT(thr_io_stream_open(context, source.path, made->name, source.packing, &made->stream, err));
     if (made->stream.size == 0 && !ending->by_name) {
         status = thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", name);
         goto out;
@@ -73,8 +73,8 @@ thr_status thr_reader_open(thr_context *context, const char *path, thr_reader **
     return open_any(context, path, NULL, reader, err);
 }
 
-thr_status thr_reader_open_memory(thr_context *context, const char *name, const thr_image *image, thr_reader **reader,
-                                  thr_error *err) {
+thr_status thr_io_reader_open_memory(thr_context *context, const char *name, const thr_image *image,
+                                     thr_reader **reader, thr_error *err) {
     return open_any(context, name, image, reader, err);
 }
 
@@ -83,11 +83,11 @@ static thr_status open_plain_lines(thr_context *context, const char *path, thr_r
     const char *name = path != NULL ? path : "standard input";
     size_t length = strlen(name);
     thr_reader *made = NULL;
-    THR_TRY(thr_reader_make(context, name, &made, err));
-    const thr_packing packing = path != NULL ? thr_packing_cut(path, &length) : THR_PACKING_NONE;
-    thr_status status = thr_stream_open(context, path, made->name, packing, &made->stream, err);
+    THR_TRY(thr_io_reader_make(context, name, &made, err));
+    const thr_packing packing = path != NULL ? thr_io_packing_cut(path, &length) : THR_PACKING_NONE;
+    thr_status status = thr_io_stream_open(context, path, made->name, packing, &made->stream, err);
     if (status == THR_OK)
-        status = thr_text_open(made, NULL, err);
+        status = thr_io_text_open(made, NULL, err);
     if (status != THR_OK) {
         thr_reader_free(made);
         return status;
@@ -102,7 +102,7 @@ thr_status thr_reader_open_lines(thr_context *context, const char *path, size_t 
     *reader = NULL;
     if (path == NULL || strcmp(path, "-") == 0)
         THR_TRY(open_plain_lines(context, NULL, reader, err));
-    else if (!thr_ending_is_known(path))
+    else if (!thr_io_ending_is_known(path))
         THR_TRY(open_plain_lines(context, path, reader, err));
     else
         THR_TRY(thr_reader_open(context, path, reader, err));
@@ -175,7 +175,7 @@ void thr_reader_free(thr_reader *reader) {
         return;
     if (reader->ops != NULL && reader->ops->close != NULL)
         reader->ops->close(reader);
-    thr_stream_close(&reader->stream);
+    thr_io_stream_close(&reader->stream);
     thr_context *context = reader->context;
     thr_release(context, reader->name);
     thr_release(context, reader);

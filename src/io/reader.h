@@ -43,18 +43,18 @@ typedef struct thr_source {
 
 typedef thr_status (*thr_format_open)(thr_reader *reader, const thr_source *source, thr_error *err);
 
-thr_status thr_npy_open(thr_reader *reader, const thr_source *source, thr_error *err);
-thr_status thr_vecs_open(thr_reader *reader, const thr_source *source, thr_error *err);
-thr_status thr_bin_open(thr_reader *reader, const thr_source *source, thr_error *err);
-thr_status thr_text_open(thr_reader *reader, const thr_source *source, thr_error *err);
-thr_status thr_column_open(thr_reader *reader, const thr_source *source, thr_error *err);
-thr_status thr_hdf5_open(thr_reader *reader, const thr_source *source, thr_error *err);
+thr_status thr_io_npy_open(thr_reader *reader, const thr_source *source, thr_error *err);
+thr_status thr_io_vecs_open(thr_reader *reader, const thr_source *source, thr_error *err);
+thr_status thr_io_bin_open(thr_reader *reader, const thr_source *source, thr_error *err);
+thr_status thr_io_text_open(thr_reader *reader, const thr_source *source, thr_error *err);
+thr_status thr_io_column_open(thr_reader *reader, const thr_source *source, thr_error *err);
+thr_status thr_io_hdf5_open(thr_reader *reader, const thr_source *source, thr_error *err);
 
 /* Open an image; the name's ending says what is in it. HDF5 is not read from memory. */
-thr_status thr_reader_open_memory(thr_context *context, const char *name, const thr_image *image, thr_reader **reader,
-                                  thr_error *err);
+thr_status thr_io_reader_open_memory(thr_context *context, const char *name, const thr_image *image,
+                                     thr_reader **reader, thr_error *err);
 
 /* A reader with a name and nothing else, for the constructors. */
-thr_status thr_reader_make(thr_context *context, const char *name, thr_reader **reader, thr_error *err);
+thr_status thr_io_reader_make(thr_context *context, const char *name, thr_reader **reader, thr_error *err);
 
 #endif

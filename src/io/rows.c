@@ -52,7 +52,7 @@ static thr_status check_end(thr_reader *reader, thr_error *err) {
     if (reader->stream.size != THR_SIZE_UNKNOWN)
         return THR_OK;
     uint64_t more = 0;
-    THR_TRY(thr_stream_skip(&reader->stream, s->layout.after + 1, &more, err));
+    THR_TRY(thr_io_stream_skip(&reader->stream, s->layout.after + 1, &more, err));
     if (more == 0 || more == s->layout.after)
         return THR_OK;
     unsigned long long end = offset_of(s, reader->shape.n_rows);
@@ -79,7 +79,7 @@ static thr_status fill(thr_reader *reader, uint64_t max_rows, thr_error *err) {
     s->fill = s->fill * FILL_GROWTH < s->capacity ? s->fill * FILL_GROWTH : s->capacity;
 
     size_t got = 0;
-    THR_TRY(thr_stream_read(&reader->stream, s->buffer, (size_t)want * s->record, &got, err));
+    THR_TRY(thr_io_stream_read(&reader->stream, s->buffer, (size_t)want * s->record, &got, err));
     uint64_t whole = got / s->record;
     if (got % s->record != 0 || (counted && whole < want))
         return fail_cut(reader, s->first + whole, err);
@@ -109,7 +109,7 @@ static void rows_seek(thr_reader *reader, uint64_t row) {
         s->cursor = row - s->first;
         return;
     }
-    thr_stream_seek(&reader->stream, s->layout.offset + row * s->record);
+    thr_io_stream_seek(&reader->stream, s->layout.offset + row * s->record);
     s->first = row;
     s->count = 0;
     s->cursor = 0;
@@ -158,7 +158,7 @@ static thr_status check_size(thr_reader *reader, const rows_state *s, thr_error 
         thr_dtype_name(reader->shape.dtype), (unsigned long long)expected, mistake);
 }
 
-thr_status thr_rows_start(thr_reader *reader, const thr_rows_layout *layout, thr_error *err) {
+thr_status thr_io_rows_start(thr_reader *reader, const thr_rows_layout *layout, thr_error *err) {
     if (reader->shape.n_dims == 0 || reader->shape.n_dims > THR_MAX_DIMS)
         return thr_fail(err, THR_EFORMAT, "%s: rows of %u dimensions: 1 to %d are possible", reader->name,
                         reader->shape.n_dims, THR_MAX_DIMS);

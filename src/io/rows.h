@@ -24,7 +24,7 @@ typedef struct thr_rows_layout {
  *
  * Returns THR_OK; THR_EFORMAT for n_dims 0 or above THR_MAX_DIMS; THR_ECORRUPT for a wrong size; THR_ENOMEM.
  */
-thr_status thr_rows_start(thr_reader *reader, const thr_rows_layout *layout, thr_error *err);
+thr_status thr_io_rows_start(thr_reader *reader, const thr_rows_layout *layout, thr_error *err);
 
 /* A number from little-endian bytes. */
 static inline uint32_t thr_load_u32(const uint8_t *bytes) {

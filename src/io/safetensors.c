@@ -44,63 +44,63 @@ struct thr_tensors {
 
 static thr_status take_string(thr_tensors *t, thr_json *json, const char **string, thr_error *err) {
     size_t length = 0;
-    THR_TRY(thr_json_take_string(json, t->strings + t->n_strings, &length, err));
+    THR_TRY(thr_io_json_take_string(json, t->strings + t->n_strings, &length, err));
     *string = t->strings + t->n_strings;
     t->n_strings += length + 1;
     return THR_OK;
 }
 
 static thr_status take_metadata(thr_tensors *t, thr_json *json, thr_error *err) {
-    THR_TRY(thr_json_expect(json, '{', "the metadata is no object of strings", err));
-    if (thr_json_take(json, '}'))
+    THR_TRY(thr_io_json_expect(json, '{', "the metadata is no object of strings", err));
+    if (thr_io_json_take(json, '}'))
         return THR_OK;
     do {
         tensor_pair pair;
         THR_TRY(take_string(t, json, &pair.key, err));
-        THR_TRY(thr_json_expect(json, ':', "a colon was expected", err));
+        THR_TRY(thr_io_json_expect(json, ':', "a colon was expected", err));
         THR_TRY(take_string(t, json, &pair.value, err));
         THR_TRY(thr_grow(t->context, &t->pairs, &t->pairs_capacity, t->n_pairs + 1, sizeof *t->pairs,
                          "metadata of tensors", err));
         t->pairs[t->n_pairs++] = pair;
-    } while (thr_json_take(json, ','));
-    return thr_json_expect(json, '}', "the metadata has no end", err);
+    } while (thr_io_json_take(json, ','));
+    return thr_io_json_expect(json, '}', "the metadata has no end", err);
 }
 
 /* [] or [2, 3]; *n_values is the product. */
 static thr_status take_shape(thr_json *json, thr_tensor *tensor, uint64_t *n_values, thr_error *err) {
     *n_values = 1;
-    THR_TRY(thr_json_expect(json, '[', "the shape is no list", err));
-    if (thr_json_take(json, ']'))
+    THR_TRY(thr_io_json_expect(json, '[', "the shape is no list", err));
+    if (thr_io_json_take(json, ']'))
         return THR_OK;
     do {
         uint64_t n = 0;
-        THR_TRY(thr_json_take_count(json, &n, err));
+        THR_TRY(thr_io_json_take_count(json, &n, err));
         if (__builtin_mul_overflow(*n_values, n, n_values))
-            return thr_json_fail(json, "a tensor has more values than can be", err);
+            return thr_io_json_fail(json, "a tensor has more values than can be", err);
         if (tensor->n_axes < THR_TENSOR_AXES)
             tensor->shape[tensor->n_axes] = n;
         tensor->n_axes++;
-    } while (thr_json_take(json, ','));
-    return thr_json_expect(json, ']', "the shape has no end", err);
+    } while (thr_io_json_take(json, ','));
+    return thr_io_json_expect(json, ']', "the shape has no end", err);
 }
 
 static thr_status take_offsets(thr_json *json, uint64_t offsets[2], thr_error *err) {
     static const char what[] = "the offsets are not two numbers";
-    THR_TRY(thr_json_expect(json, '[', what, err));
-    THR_TRY(thr_json_take_count(json, &offsets[0], err));
-    THR_TRY(thr_json_expect(json, ',', what, err));
-    THR_TRY(thr_json_take_count(json, &offsets[1], err));
-    return thr_json_expect(json, ']', what, err);
+    THR_TRY(thr_io_json_expect(json, '[', what, err));
+    THR_TRY(thr_io_json_take_count(json, &offsets[0], err));
+    THR_TRY(thr_io_json_expect(json, ',', what, err));
+    THR_TRY(thr_io_json_take_count(json, &offsets[1], err));
+    return thr_io_json_expect(json, ']', what, err);
 }
 
 static thr_status take_kind(thr_tensors *t, thr_json *json, thr_tensor_kind *kind, thr_error *err) {
     const size_t before = t->n_strings;
     const char *word = NULL;
     THR_TRY(take_string(t, json, &word, err));
-    const thr_tensor_kind *found = thr_tensor_kind_find(word);
+    const thr_tensor_kind *found = thr_io_tensor_kind_find(word);
     t->n_strings = before;
     if (found == NULL)
-        return thr_json_fail(json, "the dtype is none that is known", err);
+        return thr_io_json_fail(json, "the dtype is none that is known", err);
     *kind = *found;
     return THR_OK;
 }
@@ -122,7 +122,7 @@ static thr_status take_value(thr_tensors *t, thr_json *json, unsigned key, thr_t
 static thr_status take_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor, tensor_entry *entry, thr_error *err) {
     static const char *const keys[] = {"dtype", "shape", "data_offsets"};
     unsigned seen = 0;
-    THR_TRY(thr_json_expect(json, '{', "a tensor is no object", err));
+    THR_TRY(thr_io_json_expect(json, '{', "a tensor is no object", err));
     do {
         const size_t before = t->n_strings;
         const char *word = NULL;
@@ -132,21 +132,21 @@ static thr_status take_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor,
             key++;
         t->n_strings = before;
         if (key == 3 || (seen & 1u << key) != 0)
-            return thr_json_fail(json, "a key of a tensor is unknown or stands twice", err);
+            return thr_io_json_fail(json, "a key of a tensor is unknown or stands twice", err);
         seen |= 1u << key;
-        THR_TRY(thr_json_expect(json, ':', "a colon was expected", err));
+        THR_TRY(thr_io_json_expect(json, ':', "a colon was expected", err));
         THR_TRY(take_value(t, json, key, tensor, entry, err));
-    } while (thr_json_take(json, ','));
+    } while (thr_io_json_take(json, ','));
     if (seen != 7)
-        return thr_json_fail(json, "a tensor lacks dtype, shape or data_offsets", err);
-    return thr_json_expect(json, '}', "a tensor has no end", err);
+        return thr_io_json_fail(json, "a tensor lacks dtype, shape or data_offsets", err);
+    return thr_io_json_expect(json, '}', "a tensor has no end", err);
 }
 
 /* Place and size of a tensor, against its kind and the data. */
 static thr_status place(const thr_tensors *t, const tensor_entry *entry, thr_tensor *tensor, thr_error *err) {
     const unsigned long long from = entry->offsets[0], to = entry->offsets[1];
     uint64_t n_bytes = 0;
-    if (!thr_tensor_kind_size(&entry->kind, entry->n_values, &n_bytes) || to < from || to - from != n_bytes)
+    if (!thr_io_tensor_kind_size(&entry->kind, entry->n_values, &n_bytes) || to < from || to - from != n_bytes)
         return thr_fail(
             err, THR_EFORMAT,
             "%s: tensor '%.200s' of %llu %s stands in bytes %llu to %llu of the data, which are not as many "
@@ -177,24 +177,24 @@ static thr_status take_tensor(thr_tensors *t, thr_json *json, const char *name, 
 
 static thr_status take_header(thr_tensors *t, thr_json *json, thr_error *err) {
     bool has_metadata = false;
-    THR_TRY(thr_json_expect(json, '{', "no object", err));
-    if (!thr_json_take(json, '}')) {
+    THR_TRY(thr_io_json_expect(json, '{', "no object", err));
+    if (!thr_io_json_take(json, '}')) {
         do {
             const char *name = NULL;
             THR_TRY(take_string(t, json, &name, err));
-            THR_TRY(thr_json_expect(json, ':', "a colon was expected", err));
+            THR_TRY(thr_io_json_expect(json, ':', "a colon was expected", err));
             if (strcmp(name, metadata_name) != 0) {
                 THR_TRY(take_tensor(t, json, name, err));
             } else {
                 if (has_metadata)
-                    return thr_json_fail(json, "there is metadata twice", err);
+                    return thr_io_json_fail(json, "there is metadata twice", err);
                 has_metadata = true;
                 THR_TRY(take_metadata(t, json, err));
             }
-        } while (thr_json_take(json, ','));
-        THR_TRY(thr_json_expect(json, '}', "the header has no end", err));
+        } while (thr_io_json_take(json, ','));
+        THR_TRY(thr_io_json_expect(json, '}', "the header has no end", err));
     }
-    return thr_json_at_end(json) ? THR_OK : thr_json_fail(json, "something follows the header's object", err);
+    return thr_io_json_at_end(json) ? THR_OK : thr_io_json_fail(json, "something follows the header's object", err);
 }
 
 /* ------------------------------------------------------------------------------------------------ the whole */
@@ -296,7 +296,7 @@ static thr_status make(thr_context *context, const char *name, thr_tensors **mad
     return THR_OK;
 }
 
-thr_status thr_tensors_open(thr_context *context, const char *path, thr_tensors **tensors, thr_error *err) {
+thr_status thr_io_tensors_open(thr_context *context, const char *path, thr_tensors **tensors, thr_error *err) {
     thr_tensors *made = NULL;
     thr_status status = THR_OK;
     *tensors = NULL;
@@ -306,12 +306,12 @@ thr_status thr_tensors_open(thr_context *context, const char *path, thr_tensors 
     *tensors = made;
     made = NULL;
 out:
-    thr_tensors_free(made);
+    thr_io_tensors_free(made);
     return status;
 }
 
-thr_status thr_tensors_open_memory(thr_context *context, const char *name, const void *data, size_t size,
-                                   thr_tensors **tensors, thr_error *err) {
+thr_status thr_io_tensors_open_memory(thr_context *context, const char *name, const void *data, size_t size,
+                                      thr_tensors **tensors, thr_error *err) {
     thr_tensors *made = NULL;
     thr_status status = THR_OK;
     *tensors = NULL;
@@ -320,11 +320,11 @@ thr_status thr_tensors_open_memory(thr_context *context, const char *name, const
     *tensors = made;
     made = NULL;
 out:
-    thr_tensors_free(made);
+    thr_io_tensors_free(made);
     return status;
 }
 
-void thr_tensors_free(thr_tensors *tensors) {
+void thr_io_tensors_free(thr_tensors *tensors) {
     if (tensors == NULL)
         return;
     thr_map_close(&tensors->map);
@@ -337,30 +337,30 @@ void thr_tensors_free(thr_tensors *tensors) {
     thr_release(tensors->context, tensors);
 }
 
-thr_status thr_tensors_check(const thr_tensors *tensors, thr_error *err) {
+thr_status thr_io_tensors_check(const thr_tensors *tensors, thr_error *err) {
     return tensors->map.fd < 0 ? THR_OK : thr_map_check(&tensors->map, tensors->name, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ what is there */
 
-uint64_t thr_tensors_file_bytes(const thr_tensors *tensors) {
+uint64_t thr_io_tensors_file_bytes(const thr_tensors *tensors) {
     return tensors->n_file;
 }
 
-size_t thr_tensors_count(const thr_tensors *tensors) {
+size_t thr_io_tensors_count(const thr_tensors *tensors) {
     return tensors->n_tensors;
 }
 
-const thr_tensor *thr_tensors_at(const thr_tensors *tensors, size_t i) {
+const thr_tensor *thr_io_tensors_at(const thr_tensors *tensors, size_t i) {
     return &tensors->tensors[i];
 }
 
-const thr_tensor *thr_tensors_find(const thr_tensors *tensors, const char *name) {
+const thr_tensor *thr_io_tensors_find(const thr_tensors *tensors, const char *name) {
     const thr_tensor wanted = {.name = name};
     return thr_order_find(tensors->by_name, tensors->n_tensors, &wanted, compare_names);
 }
 
-const char *thr_tensors_metadata(const thr_tensors *tensors, const char *key) {
+const char *thr_io_tensors_metadata(const thr_tensors *tensors, const char *key) {
     const tensor_pair wanted = {.key = key};
     const tensor_pair *pair = thr_order_find(tensors->by_key, tensors->n_pairs, &wanted, compare_keys);
     return pair != NULL ? pair->value : NULL;
@@ -375,10 +375,10 @@ static void show(const char *kind, uint32_t n_axes, const uint64_t *shape, char 
     (void)snprintf(out + n, SHAPE_TEXT_BYTES - n, "%s]", n_axes > THR_TENSOR_AXES ? ", ..." : "");
 }
 
-thr_status thr_tensors_expect(const thr_tensors *tensors, const char *name, thr_dtype dtype, uint32_t n_axes,
-                              const uint64_t *shape, const thr_tensor **tensor, thr_error *err) {
+thr_status thr_io_tensors_expect(const thr_tensors *tensors, const char *name, thr_dtype dtype, uint32_t n_axes,
+                                 const uint64_t *shape, const thr_tensor **tensor, thr_error *err) {
     char is[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
-    const thr_tensor *found = thr_tensors_find(tensors, name);
+    const thr_tensor *found = thr_io_tensors_find(tensors, name);
     *tensor = NULL;
     show(thr_dtype_name(dtype), n_axes, shape, wanted);
     if (found == NULL)

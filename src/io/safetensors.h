@@ -36,39 +36,39 @@ typedef struct thr_tensor {
 typedef struct thr_tensors thr_tensors;
 
 /* THR_OK; THR_ENOTFOUND; THR_EFORMAT for a file that is no safetensors; THR_ECORRUPT; THR_EIO; THR_ENOMEM. */
-thr_status thr_tensors_open(thr_context *context, const char *path, thr_tensors **tensors, thr_error *err);
+thr_status thr_io_tensors_open(thr_context *context, const char *path, thr_tensors **tensors, thr_error *err);
 
 /* The same over a file's bytes in memory, which must live as long; name is for messages. */
-thr_status thr_tensors_open_memory(thr_context *context, const char *name, const void *data, size_t size,
-                                   thr_tensors **tensors, thr_error *err);
+thr_status thr_io_tensors_open_memory(thr_context *context, const char *name, const void *data, size_t size,
+                                      thr_tensors **tensors, thr_error *err);
 
-void thr_tensors_free(thr_tensors *tensors);
+void thr_io_tensors_free(thr_tensors *tensors);
 
 /* THR_ECHANGED when the file is not what it was when it was opened. Costs one fstat. */
-thr_status thr_tensors_check(const thr_tensors *tensors, thr_error *err);
+thr_status thr_io_tensors_check(const thr_tensors *tensors, thr_error *err);
 
-uint64_t thr_tensors_file_bytes(const thr_tensors *tensors); /* header and data */
-size_t thr_tensors_count(const thr_tensors *tensors);
+uint64_t thr_io_tensors_file_bytes(const thr_tensors *tensors); /* header and data */
+size_t thr_io_tensors_count(const thr_tensors *tensors);
 /* In the order of the header. */
-const thr_tensor *thr_tensors_at(const thr_tensors *tensors, size_t i);
+const thr_tensor *thr_io_tensors_at(const thr_tensors *tensors, size_t i);
 /* NULL when there is none of this name. */
-const thr_tensor *thr_tensors_find(const thr_tensors *tensors, const char *name);
+const thr_tensor *thr_io_tensors_find(const thr_tensors *tensors, const char *name);
 /* A string of "__metadata__", NULL when there is none. */
-const char *thr_tensors_metadata(const thr_tensors *tensors, const char *key);
+const char *thr_io_tensors_metadata(const thr_tensors *tensors, const char *key);
 
 /*
  * THR_EEXIST when path names a file that is neither empty nor tensors with this key in their metadata. what is the
  * expected kind, for the message: "a dual tower". Call it before long work.
  */
-thr_status thr_tensors_check_place(thr_context *context, const char *path, const char *key, const char *what,
-                                   thr_error *err);
+thr_status thr_io_tensors_check_place(thr_context *context, const char *path, const char *key, const char *what,
+                                      thr_error *err);
 
 /*
  * The same with what the caller expects: THR_EFORMAT naming the file, the tensor, and what it is instead. shape: n_axes
  * numbers.
  */
-thr_status thr_tensors_expect(const thr_tensors *tensors, const char *name, thr_dtype dtype, uint32_t n_axes,
-                              const uint64_t *shape, const thr_tensor **tensor, thr_error *err);
+thr_status thr_io_tensors_expect(const thr_tensors *tensors, const char *name, thr_dtype dtype, uint32_t n_axes,
+                                 const uint64_t *shape, const thr_tensor **tensor, thr_error *err);
 
 /*
  * What to write: the header lists tensors in this order, metadata is pairs of key and value. A tensor's n_bytes must be
@@ -85,6 +85,6 @@ typedef struct thr_tensors_image {
  * Write to a temporary name, flush, rename. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM; THR_EINVAL for an image that
  * could not be read back: a name that stands twice or is no UTF-8, a size that is wrong, a dtype that is none.
  */
-thr_status thr_tensors_write(thr_context *context, const char *path, const thr_tensors_image *image, thr_error *err);
+thr_status thr_io_tensors_write(thr_context *context, const char *path, const thr_tensors_image *image, thr_error *err);
 
 #endif

@@ -14,21 +14,21 @@ static const thr_tensor_kind kinds[] = {
 };
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
-const thr_tensor_kind *thr_tensor_kind_find(const char *name) {
+const thr_tensor_kind *thr_io_tensor_kind_find(const char *name) {
     for (size_t i = 0; i < N_KINDS; i++)
         if (strcmp(kinds[i].name, name) == 0)
             return &kinds[i];
     return NULL;
 }
 
-const thr_tensor_kind *thr_tensor_kind_of(thr_dtype dtype) {
+const thr_tensor_kind *thr_io_tensor_kind_of(thr_dtype dtype) {
     for (size_t i = 0; i < N_KINDS; i++)
         if (kinds[i].dtype == dtype && dtype != THR_DTYPE_NONE)
             return &kinds[i];
     return NULL;
 }
 
-bool thr_tensor_kind_size(const thr_tensor_kind *kind, uint64_t n_values, uint64_t *n_bytes) {
+bool thr_io_tensor_kind_size(const thr_tensor_kind *kind, uint64_t n_values, uint64_t *n_bytes) {
     uint64_t bits = 0;
     if (__builtin_mul_overflow(n_values, (uint64_t)kind->bits, &bits) || bits % 8 != 0)
         return false;

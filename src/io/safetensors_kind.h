@@ -12,12 +12,12 @@ typedef struct thr_tensor_kind {
 } thr_tensor_kind;
 
 /* NULL for a word that the format does not have. */
-const thr_tensor_kind *thr_tensor_kind_find(const char *name);
+const thr_tensor_kind *thr_io_tensor_kind_find(const char *name);
 
 /* NULL for THR_DTYPE_NONE and numbers that are no dtype. */
-const thr_tensor_kind *thr_tensor_kind_of(thr_dtype dtype);
+const thr_tensor_kind *thr_io_tensor_kind_of(thr_dtype dtype);
 
 /* Bytes of so many values; false when they are more than can be, or no whole number. */
-bool thr_tensor_kind_size(const thr_tensor_kind *kind, uint64_t n_values, uint64_t *n_bytes);
+bool thr_io_tensor_kind_size(const thr_tensor_kind *kind, uint64_t n_values, uint64_t *n_bytes);
 
 #endif

@@ -25,12 +25,12 @@ enum {
 static const char metadata_name[] = "__metadata__";
 
 static thr_status check_tensor(const char *path, const thr_tensor *tensor, thr_error *err) {
-    const thr_tensor_kind *kind = thr_tensor_kind_of(tensor->dtype);
+    const thr_tensor_kind *kind = thr_io_tensor_kind_of(tensor->dtype);
     uint64_t n_values = 1, n_bytes = 0;
     bool fits = kind != NULL && tensor->n_axes <= THR_TENSOR_AXES;
     for (uint32_t i = 0; fits && i < tensor->n_axes; i++)
         fits = !__builtin_mul_overflow(n_values, tensor->shape[i], &n_values);
-    if (!fits || !thr_tensor_kind_size(kind, n_values, &n_bytes) || n_bytes != tensor->n_bytes)
+    if (!fits || !thr_io_tensor_kind_size(kind, n_values, &n_bytes) || n_bytes != tensor->n_bytes)
         return thr_fail(err, THR_EINVAL,
                         "%s: tensor '%.200s' of %s with %u axes cannot be written as %zu bytes: shape and size must "
                         "agree",
@@ -117,17 +117,17 @@ static char *put_metadata(const thr_tensors_image *image, char *to) {
     for (size_t i = 0; i < image->n_metadata; i++) {
         if (i != 0)
             *to++ = ',';
-        to += thr_json_quote(image->metadata[i][0], to);
+        to += thr_io_json_quote(image->metadata[i][0], to);
         *to++ = ':';
-        to += thr_json_quote(image->metadata[i][1], to);
+        to += thr_io_json_quote(image->metadata[i][1], to);
     }
     *to++ = '}';
     return to;
 }
 
 static char *put_tensor(const thr_tensor *tensor, uint64_t place, char *to) {
-    to += thr_json_quote(tensor->name, to);
-    to += snprintf(to, ENTRY_BYTES, ":{\"dtype\":\"%s\",\"shape\":[", thr_tensor_kind_of(tensor->dtype)->name);
+    to += thr_io_json_quote(tensor->name, to);
+    to += snprintf(to, ENTRY_BYTES, ":{\"dtype\":\"%s\",\"shape\":[", thr_io_tensor_kind_of(tensor->dtype)->name);
     for (uint32_t i = 0; i < tensor->n_axes; i++)
         to += snprintf(to, ENTRY_BYTES, "%s%llu", i != 0 ? "," : "", (unsigned long long)tensor->shape[i]);
     to += snprintf(to, ENTRY_BYTES, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)place,
@@ -158,18 +158,19 @@ static size_t make_header(const thr_tensors_image *image, const uint64_t *places
     return (size_t)(to - header);
 }
 
-thr_status thr_tensors_check_place(thr_context *context, const char *path, const char *key, const char *what,
-                                   thr_error *err) {
+thr_status thr_io_tensors_check_place(thr_context *context, const char *path, const char *key, const char *what,
+                                      thr_error *err) {
     thr_tensors *tensors = NULL;
     if (thr_out_is_vacant(path))
         return THR_OK;
-    const thr_status status = thr_tensors_open(context, path, &tensors, err);
-    const bool is_one = status == THR_OK && thr_tensors_metadata(tensors, key) != NULL;
-    thr_tensors_free(tensors);
+    const thr_status status = thr_io_tensors_open(context, path, &tensors, err);
+    const bool is_one = status == THR_OK && thr_io_tensors_metadata(tensors, key) != NULL;
+    thr_io_tensors_free(tensors);
     return is_one || status == THR_ENOMEM ? status : thr_out_fail_other_kind(path, what, err);
 }
 
-thr_status thr_tensors_write(thr_context *context, const char *path, const thr_tensors_image *image, thr_error *err) {
+thr_status thr_io_tensors_write(thr_context *context, const char *path, const thr_tensors_image *image,
+                                thr_error *err) {
     thr_out file = {.context = NULL};
     uint64_t *places = NULL;
     const thr_tensor **in_order = NULL;

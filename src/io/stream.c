@@ -23,13 +23,13 @@ static thr_status start_decoder(thr_stream *stream, thr_packing packing, thr_err
     thr_status status = stream->decoder->start(stream, err);
     if (status != THR_OK) {
         stream->decoder = NULL;
-        thr_stream_close(stream);
+        thr_io_stream_close(stream);
     }
     return status;
 }
 
-thr_status thr_stream_open(thr_context *context, const char *path, const char *name, thr_packing packing,
-                           thr_stream *stream, thr_error *err) {
+thr_status thr_io_stream_open(thr_context *context, const char *path, const char *name, thr_packing packing,
+                              thr_stream *stream, thr_error *err) {
     *stream = (thr_stream){.context = context, .name = name, .fd = STDIN_FILENO, .size = THR_SIZE_UNKNOWN};
     if (path != NULL) {
         stream->fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -40,11 +40,11 @@ thr_status thr_stream_open(thr_context *context, const char *path, const char *n
     struct stat st;
     if (fstat(stream->fd, &st) != 0) {
         thr_status status = thr_fail_errno(err, errno, "stat", name);
-        thr_stream_close(stream);
+        thr_io_stream_close(stream);
         return status;
     }
     if (S_ISDIR(st.st_mode)) {
-        thr_stream_close(stream);
+        thr_io_stream_close(stream);
         return thr_fail(err, THR_EFORMAT, "%s: is a directory, not a file: name a file in it", name);
     }
     /* Standard input may stand anywhere in its file, so it is read as a pipe. */
@@ -55,8 +55,8 @@ thr_status thr_stream_open(thr_context *context, const char *path, const char *n
     return start_decoder(stream, packing, err);
 }
 
-thr_status thr_stream_open_memory(thr_context *context, const thr_image *image, const char *name, thr_packing packing,
-                                  thr_stream *stream, thr_error *err) {
+thr_status thr_io_stream_open_memory(thr_context *context, const thr_image *image, const char *name,
+                                     thr_packing packing, thr_stream *stream, thr_error *err) {
     *stream = (thr_stream){.context = context,
                            .name = name,
                            .fd = -1,
@@ -73,7 +73,7 @@ static void wait_for_input(int fd) {
     (void)poll(&wait, 1, -1);
 }
 
-thr_status thr_stream_read_raw(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
+thr_status thr_io_stream_read_raw(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
     if (size > READ_MAX)
         size = READ_MAX;
     if (stream->fd < 0) {
@@ -99,7 +99,7 @@ thr_status thr_stream_read_raw(thr_stream *stream, void *out, size_t size, size_
     }
 }
 
-thr_status thr_stream_read_some(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
+thr_status thr_io_stream_read_some(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
     *got = 0;
     if (stream->n_peeked != 0) {
         *got = size < stream->n_peeked ? size : stream->n_peeked;
@@ -109,17 +109,17 @@ thr_status thr_stream_read_some(thr_stream *stream, void *out, size_t size, size
     } else if (stream->decoder != NULL) {
         THR_TRY(stream->decoder->read(stream, out, size, got, err));
     } else {
-        THR_TRY(thr_stream_read_raw(stream, out, size, got, err));
+        THR_TRY(thr_io_stream_read_raw(stream, out, size, got, err));
     }
     stream->position += *got;
     return THR_OK;
 }
 
-thr_status thr_stream_read(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
+thr_status thr_io_stream_read(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
     *got = 0;
     while (*got < size) {
         size_t n = 0;
-        THR_TRY(thr_stream_read_some(stream, (char *)out + *got, size - *got, &n, err));
+        THR_TRY(thr_io_stream_read_some(stream, (char *)out + *got, size - *got, &n, err));
         if (n == 0)
             break;
         *got += n;
@@ -127,13 +127,13 @@ thr_status thr_stream_read(thr_stream *stream, void *out, size_t size, size_t *g
     return THR_OK;
 }
 
-thr_status thr_stream_peek(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
+thr_status thr_io_stream_peek(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
     const uint64_t position = stream->position;
     const size_t n = stream->n_peeked;
     size = size < THR_STREAM_PEEK_MAX ? size : THR_STREAM_PEEK_MAX;
     if (n < size) { /* read on behind what was peeked at before */
         stream->n_peeked = 0;
-        THR_TRY(thr_stream_read(stream, stream->peeked + n, size - n, got, err));
+        THR_TRY(thr_io_stream_read(stream, stream->peeked + n, size - n, got, err));
         stream->position = position;
         stream->n_peeked = n + *got;
     }
@@ -142,13 +142,13 @@ thr_status thr_stream_peek(thr_stream *stream, void *out, size_t size, size_t *g
     return THR_OK;
 }
 
-thr_status thr_stream_skip(thr_stream *stream, uint64_t count, uint64_t *skipped, thr_error *err) {
+thr_status thr_io_stream_skip(thr_stream *stream, uint64_t count, uint64_t *skipped, thr_error *err) {
     char scratch[SKIP_BYTES];
     *skipped = 0;
     while (*skipped < count) {
         uint64_t left = count - *skipped;
         size_t n = 0;
-        THR_TRY(thr_stream_read_some(stream, scratch, left < SKIP_BYTES ? (size_t)left : SKIP_BYTES, &n, err));
+        THR_TRY(thr_io_stream_read_some(stream, scratch, left < SKIP_BYTES ? (size_t)left : SKIP_BYTES, &n, err));
         if (n == 0)
             break;
         *skipped += n;
@@ -156,13 +156,13 @@ thr_status thr_stream_skip(thr_stream *stream, uint64_t count, uint64_t *skipped
     return THR_OK;
 }
 
-void thr_stream_seek(thr_stream *stream, uint64_t position) {
+void thr_io_stream_seek(thr_stream *stream, uint64_t position) {
     stream->position = position;
     stream->raw_position = position;
     stream->n_peeked = 0;
 }
 
-void thr_stream_close(thr_stream *stream) {
+void thr_io_stream_close(thr_stream *stream) {
     if (stream->decoder != NULL)
         stream->decoder->end(stream);
     if (stream->owns_fd)

@@ -54,8 +54,8 @@ extern const thr_decoder thr_decoder_xz;
  * Returns THR_OK; THR_ENOTFOUND; THR_EIO; THR_EFORMAT for a directory; THR_EUNSUPPORTED for a packing that this build
  * cannot read; THR_ENOMEM.
  */
-thr_status thr_stream_open(thr_context *context, const char *path, const char *name, thr_packing packing,
-                           thr_stream *stream, thr_error *err);
+thr_status thr_io_stream_open(thr_context *context, const char *path, const char *name, thr_packing packing,
+                              thr_stream *stream, thr_error *err);
 
 /* A file's bytes in memory, which must live as long as the reader. */
 typedef struct thr_image {
@@ -66,28 +66,28 @@ typedef struct thr_image {
 } thr_image;
 
 /* The same over memory. */
-thr_status thr_stream_open_memory(thr_context *context, const thr_image *image, const char *name, thr_packing packing,
-                                  thr_stream *stream, thr_error *err);
+thr_status thr_io_stream_open_memory(thr_context *context, const thr_image *image, const char *name,
+                                     thr_packing packing, thr_stream *stream, thr_error *err);
 
 /* Fill out; *got is less than size only at the end. */
-thr_status thr_stream_read(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
+thr_status thr_io_stream_read(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
 /* What is there without waiting for more: *got is 0 only at the end. */
-thr_status thr_stream_read_some(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
+thr_status thr_io_stream_read_some(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
-/* Like thr_stream_read of at most THR_STREAM_PEEK_MAX bytes, which the next read gives again. At the start. */
-thr_status thr_stream_peek(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
+/* Like thr_io_stream_read of at most THR_STREAM_PEEK_MAX bytes, which the next read gives again. At the start. */
+thr_status thr_io_stream_peek(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
 /* Read and drop count bytes; *skipped is less only at the end. */
-thr_status thr_stream_skip(thr_stream *stream, uint64_t count, uint64_t *skipped, thr_error *err);
+thr_status thr_io_stream_skip(thr_stream *stream, uint64_t count, uint64_t *skipped, thr_error *err);
 
 /* Go to a position of a seekable stream. Nothing is checked before the next read. */
-void thr_stream_seek(thr_stream *stream, uint64_t position);
+void thr_io_stream_seek(thr_stream *stream, uint64_t position);
 
 /* Free everything; a zeroed or closed stream is allowed. */
-void thr_stream_close(thr_stream *stream);
+void thr_io_stream_close(thr_stream *stream);
 
 /* For decoders: bytes of the file itself. *got is 0 only at its end. */
-thr_status thr_stream_read_raw(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
+thr_status thr_io_stream_read_raw(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
 #endif

@@ -54,7 +54,7 @@ typedef struct reading {
 static void count_part(void *arg, size_t piece, uint32_t worker) {
     reading *r = arg;
     (void)worker;
-    thr_svmlight_count(r->parts[piece].text, r->parts[piece].size, &r->ranges[r->first_range + piece].counts);
+    thr_io_svmlight_count(r->parts[piece].text, r->parts[piece].size, &r->ranges[r->first_range + piece].counts);
 }
 
 static void take_part(void *arg, size_t piece, uint32_t worker) {
@@ -75,14 +75,14 @@ static void take_part(void *arg, size_t piece, uint32_t worker) {
         .first_value = g->first_value,
         .first_comment = g->first_comment,
         .n_features = all->n_features};
-    thr_svmlight_take(p->text, p->size, &g->counts, &places, &p->fault);
+    thr_io_svmlight_take(p->text, p->size, &g->counts, &places, &p->fault);
 }
 
 /* The chunk's parts, cut where lines end. */
 static thr_status cut(reading *r, const char *chunk, size_t size, thr_error *err) {
     r->n_parts = 0;
     while (size != 0) {
-        const size_t n = thr_whole_lines_cut(chunk, size, r->options.piece_bytes);
+        const size_t n = thr_io_whole_lines_cut(chunk, size, r->options.piece_bytes);
         THR_TRY(thr_grow(r->context, &r->parts, &r->parts_capacity, r->n_parts + 1, sizeof *r->parts,
                          "pieces of a text", err));
         r->parts[r->n_parts++] = (part){.text = chunk, .size = n};
@@ -125,7 +125,7 @@ static thr_status count_chunk(reading *r, thr_error *err) {
 
 static thr_status changed(const reading *r, thr_error *err) {
     const thr_svmlight_fault fault = {.kind = THR_SVMLIGHT_CHANGED};
-    return thr_svmlight_say_fault(r->name, 0, &fault, err);
+    return thr_io_svmlight_report_fault(r->name, 0, &fault, err);
 }
 
 static thr_status take_chunk(reading *r, thr_error *err) {
@@ -134,8 +134,8 @@ static thr_status take_chunk(reading *r, thr_error *err) {
     run(r, take_part);
     for (size_t i = 0; i < r->n_parts; i++)
         if (r->parts[i].fault.kind != THR_SVMLIGHT_FINE)
-            return thr_svmlight_say_fault(r->name, r->ranges[r->first_range + i].first_line + 1, &r->parts[i].fault,
-                                          err);
+            return thr_io_svmlight_report_fault(r->name, r->ranges[r->first_range + i].first_line + 1,
+                                                &r->parts[i].fault, err);
     return THR_OK;
 }
 
@@ -145,13 +145,13 @@ static thr_status pass(reading *r, thr_status (*do_chunk)(reading *r, thr_error 
     for (;;) {
         const char *chunk = NULL;
         size_t size = 0;
-        THR_TRY(thr_whole_lines_next(&r->lines, &chunk, &size, err));
+        THR_TRY(thr_io_whole_lines_next(&r->lines, &chunk, &size, err));
         if (size == 0)
             return THR_OK;
         THR_TRY(cut(r, chunk, size, err));
         THR_TRY(do_chunk(r, err));
         r->first_range += r->n_parts;
-        THR_TRY(thr_progress_step(&r->progress, done + thr_whole_lines_position(&r->lines), err));
+        THR_TRY(thr_progress_step(&r->progress, done + thr_io_whole_lines_position(&r->lines), err));
     }
 }
 
@@ -216,14 +216,14 @@ static thr_status take_side(reading *r, const char *path, thr_error *err) {
     if (r->options.ignore_queries || r->places.queries != NULL)
         return THR_OK;
     if (path != NULL)
-        THR_TRY(thr_svmlight_find_side(r->context, path, &side, err));
+        THR_TRY(thr_io_svmlight_find_side(r->context, path, &side, err));
     if (side != NULL) {
         THR_TRY_OUT(thr_alloc(r->context, r->total.first_row, sizeof *r->places.queries, &r->places.queries,
                               "queries of rows", err));
-        THR_TRY_OUT(thr_svmlight_take_side(r->context, path, side, r->places.queries, r->total.first_row, err));
+        THR_TRY_OUT(thr_io_svmlight_take_side(r->context, path, side, r->places.queries, r->total.first_row, err));
     } else if (r->options.need_queries) {
         size_t length = strlen(r->name);
-        (void)thr_packing_cut(r->name, &length);
+        (void)thr_io_packing_cut(r->name, &length);
         status = thr_fail(err, THR_EFORMAT,
                           "%s: none of %zu rows has a qid:N behind its label, and there is no file %.*s.query: rows "
                           "are ranked within queries",
@@ -242,17 +242,17 @@ static thr_status read_lines(reading *r, const char *path, thr_svmlight *out, th
     THR_TRY_OUT(pass(r, count_chunk, 0, err));
     THR_TRY_OUT(check_totals(r, err));
     THR_TRY_OUT(make_arrays(r, err));
-    const uint64_t done = thr_whole_lines_position(&r->lines);
-    THR_TRY_OUT(thr_whole_lines_rewind(&r->lines, err));
+    const uint64_t done = thr_io_whole_lines_position(&r->lines);
+    THR_TRY_OUT(thr_io_whole_lines_rewind(&r->lines, err));
     THR_TRY_OUT(pass(r, take_chunk, done, err));
     if (r->first_range != r->n_ranges)
         status = changed(r, err);
     if (status == THR_OK)
         status = take_side(r, path, err);
     if (status == THR_OK)
-        status = thr_progress_end(&r->progress, done + thr_whole_lines_position(&r->lines), err);
+        status = thr_progress_end(&r->progress, done + thr_io_whole_lines_position(&r->lines), err);
 out:
-    thr_whole_lines_close(&r->lines);
+    thr_io_whole_lines_close(&r->lines);
     thr_release(r->context, r->ranges);
     thr_release(r->context, r->parts);
     if (status != THR_OK) {
@@ -288,44 +288,44 @@ static reading start(thr_context *context, const char *name, const thr_svmlight_
     return r;
 }
 
-thr_status thr_svmlight_read(thr_context *context, const char *path, const thr_svmlight_options *options,
-                             thr_svmlight *out, thr_error *err) {
+thr_status thr_io_svmlight_read(thr_context *context, const char *path, const thr_svmlight_options *options,
+                                thr_svmlight *out, thr_error *err) {
     size_t chunk_bytes;
     reading r = start(context, path, options, &chunk_bytes);
     const bool with_comments = !r.options.drop_comments;
     *out = (thr_svmlight){.map = {.fd = -1}};
-    const char *file = thr_whole_lines_is_input(path) ? NULL : path;
+    const char *file = thr_io_whole_lines_is_input(path) ? NULL : path;
     thr_svmlight_source source = {0};
     if (file != NULL && (r.options.use_cache || r.options.write_cache))
-        THR_TRY(thr_svmlight_look(context, path, &source, err));
+        THR_TRY(thr_io_svmlight_look(context, path, &source, err));
     bool found = false;
     if (file != NULL && r.options.use_cache)
-        THR_TRY(thr_svmlight_cache_open(context, path, &source, with_comments, out, &found, err));
+        THR_TRY(thr_io_svmlight_cache_open(context, path, &source, with_comments, out, &found, err));
     if (found && r.options.ignore_queries)
         out->queries = NULL;
     if (found && (out->queries != NULL || !r.options.need_queries))
         return THR_OK;
-    thr_svmlight_free(out);
-    THR_TRY(thr_whole_lines_open(context, path, chunk_bytes, &r.lines, err));
+    thr_io_svmlight_free(out);
+    THR_TRY(thr_io_whole_lines_open(context, path, chunk_bytes, &r.lines, err));
     THR_TRY(read_lines(&r, file, out, err));
     /* A cache knows all that its file says; without queries it would not. */
     if (file == NULL || !r.options.write_cache || r.options.ignore_queries)
         return THR_OK;
     /* Nothing needs the cache: one that cannot be written is no reason to fail. */
-    (void)thr_svmlight_cache_write(context, path, &source, with_comments, out, &out->cache);
+    (void)thr_io_svmlight_cache_write(context, path, &source, with_comments, out, &out->cache);
     return THR_OK;
 }
 
-thr_status thr_svmlight_read_memory(thr_context *context, const char *name, const void *text, size_t size,
-                                    const thr_svmlight_options *options, thr_svmlight *out, thr_error *err) {
+thr_status thr_io_svmlight_read_memory(thr_context *context, const char *name, const void *text, size_t size,
+                                       const thr_svmlight_options *options, thr_svmlight *out, thr_error *err) {
     size_t chunk_bytes;
     reading r = start(context, name, options, &chunk_bytes);
     *out = (thr_svmlight){.map = {.fd = -1}};
-    thr_whole_lines_open_memory(context, name, text, size, chunk_bytes, &r.lines);
+    thr_io_whole_lines_open_memory(context, name, text, size, chunk_bytes, &r.lines);
     return read_lines(&r, NULL, out, err);
 }
 
-void thr_svmlight_free(thr_svmlight *svmlight) {
+void thr_io_svmlight_free(thr_svmlight *svmlight) {
     const void *const arrays[] = {svmlight->labels, svmlight->queries, svmlight->starts,         svmlight->columns,
                                   svmlight->values, svmlight->dense,   svmlight->comment_starts, svmlight->comments};
     if (svmlight->from_cache)

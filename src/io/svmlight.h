@@ -70,14 +70,14 @@ typedef struct thr_svmlight {
  * side file of another number of rows; THR_ECORRUPT for damage in .gz or .xz; THR_ECHANGED where the file changed
  * meanwhile; THR_EDIM for too many rows; THR_EUNSUPPORTED; THR_ECANCELED; THR_ENOMEM. On failure *out holds nothing.
  */
-thr_status thr_svmlight_read(thr_context *context, const char *path, const thr_svmlight_options *options,
-                             thr_svmlight *out, thr_error *err);
+thr_status thr_io_svmlight_read(thr_context *context, const char *path, const thr_svmlight_options *options,
+                                thr_svmlight *out, thr_error *err);
 
 /* The same of a text in memory, without side file and cache. name is for messages. */
-thr_status thr_svmlight_read_memory(thr_context *context, const char *name, const void *text, size_t size,
-                                    const thr_svmlight_options *options, thr_svmlight *out, thr_error *err);
+thr_status thr_io_svmlight_read_memory(thr_context *context, const char *name, const void *text, size_t size,
+                                       const thr_svmlight_options *options, thr_svmlight *out, thr_error *err);
 
 /* Free what it holds; a zeroed one is allowed. */
-void thr_svmlight_free(thr_svmlight *svmlight);
+void thr_io_svmlight_free(thr_svmlight *svmlight);
 
 #endif

@@ -68,11 +68,11 @@ static thr_status look_at(const char *path, uint64_t *size, int64_t *mtime_ns, t
     return THR_OK;
 }
 
-thr_status thr_svmlight_look(thr_context *context, const char *path, thr_svmlight_source *source, thr_error *err) {
+thr_status thr_io_svmlight_look(thr_context *context, const char *path, thr_svmlight_source *source, thr_error *err) {
     char *side = NULL;
     *source = (thr_svmlight_source){.side_size = THR_SVMLIGHT_NO_SIDE};
     THR_TRY(look_at(path, &source->size, &source->mtime_ns, err));
-    THR_TRY(thr_svmlight_find_side(context, path, &side, err));
+    THR_TRY(thr_io_svmlight_find_side(context, path, &side, err));
     const thr_status status = side != NULL ? look_at(side, &source->side_size, &source->side_mtime_ns, err) : THR_OK;
     thr_release(context, side);
     return status;
@@ -164,7 +164,7 @@ static bool are_columns(const thr_svmlight *s) {
     return true;
 }
 
-bool thr_svmlight_is_sound(const thr_svmlight *s, uint64_t n_comment_bytes) {
+bool thr_io_svmlight_is_sound(const thr_svmlight *s, uint64_t n_comment_bytes) {
     if (!are_finite_doubles(s->labels, s->n_rows))
         return false;
     if (s->comment_starts != NULL && !are_starts(s->comment_starts, s->n_rows, n_comment_bytes))
@@ -181,8 +181,8 @@ static bool parse_cache(const thr_map *map, thr_section_file *file, cache_header
     return has_sane_numbers(h, map->size) && thr_section_file_fit(file, cache_rule, h, NULL) == THR_OK;
 }
 
-bool thr_svmlight_cache_take(const thr_map *map, const thr_svmlight_source *source, bool with_comments,
-                             thr_svmlight *out) {
+bool thr_io_svmlight_cache_take(const thr_map *map, const thr_svmlight_source *source, bool with_comments,
+                                thr_svmlight *out) {
     thr_section_file file;
     cache_header h;
     if (!parse_cache(map, &file, &h))
@@ -206,7 +206,7 @@ bool thr_svmlight_cache_take(const thr_map *map, const thr_svmlight_source *sour
                           .dense = thr_section_file_at(&file, CACHE_DENSE),
                           .comment_starts = thr_section_file_at(&file, CACHE_COMMENT_STARTS),
                           .comments = thr_section_file_at(&file, CACHE_COMMENTS)};
-    if (!thr_svmlight_is_sound(out, h.n_comment_bytes))
+    if (!thr_io_svmlight_is_sound(out, h.n_comment_bytes))
         return false;
     if (!with_comments)
         out->comment_starts = NULL;
@@ -215,8 +215,8 @@ bool thr_svmlight_cache_take(const thr_map *map, const thr_svmlight_source *sour
     return true;
 }
 
-thr_status thr_svmlight_cache_open(thr_context *context, const char *path, const thr_svmlight_source *source,
-                                   bool with_comments, thr_svmlight *out, bool *found, thr_error *err) {
+thr_status thr_io_svmlight_cache_open(thr_context *context, const char *path, const thr_svmlight_source *source,
+                                      bool with_comments, thr_svmlight *out, bool *found, thr_error *err) {
     char *name = NULL;
     thr_map map;
     *found = false;
@@ -225,7 +225,7 @@ thr_status thr_svmlight_cache_open(thr_context *context, const char *path, const
     thr_release(context, name);
     if (status != THR_OK) /* none, or none that can be read */
         return THR_OK;
-    *found = thr_svmlight_cache_take(&map, source, with_comments, out);
+    *found = thr_io_svmlight_cache_take(&map, source, with_comments, out);
     if (!*found) {
         thr_map_close(&map);
         *out = (thr_svmlight){.map = {.fd = -1}};
@@ -259,8 +259,8 @@ static thr_status write_all(thr_section_writer *writer, const thr_svmlight_sourc
     return thr_sections_finish(writer, &header, err);
 }
 
-thr_status thr_svmlight_cache_write(thr_context *context, const char *path, const thr_svmlight_source *source,
-                                    bool with_comments, const thr_svmlight *svmlight, thr_error *err) {
+thr_status thr_io_svmlight_cache_write(thr_context *context, const char *path, const thr_svmlight_source *source,
+                                       bool with_comments, const thr_svmlight *svmlight, thr_error *err) {
     char *name = NULL;
     thr_section_writer writer;
     writer.out = (thr_out){.context = NULL};

@@ -91,7 +91,7 @@ static uint32_t find_last_index(const char *begin, const char *end) {
     return index <= THR_SVMLIGHT_MAX_INDEX && !(p > begin && is_digit(p[-1])) ? (uint32_t)index : 0;
 }
 
-void thr_svmlight_count(const char *text, size_t size, thr_svmlight_counts *counts) {
+void thr_io_svmlight_count(const char *text, size_t size, thr_svmlight_counts *counts) {
     *counts = (thr_svmlight_counts){0};
     const char *const end = text + size;
     for (const char *p = text; p < end; counts->n_lines++) {
@@ -265,8 +265,8 @@ static bool take_row(taking *t, const svm_line *line) {
     return true;
 }
 
-void thr_svmlight_take(const char *text, size_t size, const thr_svmlight_counts *counts,
-                       const thr_svmlight_places *places, thr_svmlight_fault *fault) {
+void thr_io_svmlight_take(const char *text, size_t size, const thr_svmlight_counts *counts,
+                          const thr_svmlight_places *places, thr_svmlight_fault *fault) {
     const char *const end = text + size;
     *fault = (thr_svmlight_fault){.line_begin = text, .at = text, .end = end};
     taking t = {.counts = counts, .places = places, .fault = fault};
@@ -284,8 +284,8 @@ void thr_svmlight_take(const char *text, size_t size, const thr_svmlight_counts 
 
 /* ------------------------------------------------------------------------------------------------ say */
 
-thr_status thr_svmlight_say_fault(const char *name, uint64_t first_line, const thr_svmlight_fault *fault,
-                                  thr_error *err) {
+thr_status thr_io_svmlight_report_fault(const char *name, uint64_t first_line, const thr_svmlight_fault *fault,
+                                        thr_error *err) {
     if (fault->kind == THR_SVMLIGHT_CHANGED)
         return thr_fail(err, THR_ECHANGED, "%s: changed while it was read: read it again when it is complete", name);
     enum { SHOWN = 40 };

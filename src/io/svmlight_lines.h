@@ -16,7 +16,7 @@ typedef struct thr_svmlight_counts {
 } thr_svmlight_counts;
 
 /* Count text[0, size), which ends behind a newline or with the file. */
-void thr_svmlight_count(const char *text, size_t size, thr_svmlight_counts *counts);
+void thr_io_svmlight_count(const char *text, size_t size, thr_svmlight_counts *counts);
 
 /* Where the rows of a range go: every array at its own first element; NULL: not wanted. */
 typedef struct thr_svmlight_places {
@@ -57,11 +57,11 @@ typedef struct thr_svmlight_fault {
 } thr_svmlight_fault;
 
 /* Take the rows of text[0, size), of which counts were made. fault->kind is THR_SVMLIGHT_FINE where all is well. */
-void thr_svmlight_take(const char *text, size_t size, const thr_svmlight_counts *counts,
-                       const thr_svmlight_places *places, thr_svmlight_fault *fault);
+void thr_io_svmlight_take(const char *text, size_t size, const thr_svmlight_counts *counts,
+                          const thr_svmlight_places *places, thr_svmlight_fault *fault);
 
 /* A fault in words; first_line is the number of the range's first line, from 1. */
-thr_status thr_svmlight_say_fault(const char *name, uint64_t first_line, const thr_svmlight_fault *fault,
-                                  thr_error *err);
+thr_status thr_io_svmlight_report_fault(const char *name, uint64_t first_line, const thr_svmlight_fault *fault,
+                                        thr_error *err);
 
 #endif

@@ -12,10 +12,10 @@
 
 enum { CHUNK_BYTES = 1 << 20, SHOWN = 40 };
 
-thr_status thr_svmlight_find_side(thr_context *context, const char *path, char **side, thr_error *err) {
+thr_status thr_io_svmlight_find_side(thr_context *context, const char *path, char **side, thr_error *err) {
     static const char *const endings[] = {".query", ".query.gz", ".query.xz"};
     size_t length = strlen(path);
-    (void)thr_packing_cut(path, &length);
+    (void)thr_io_packing_cut(path, &length);
     struct stat status;
     char *name = NULL;
     *side = NULL;
@@ -64,11 +64,11 @@ static thr_status give_all(giving *g, thr_whole_lines *lines, thr_error *err) {
     for (;;) {
         const char *chunk = NULL;
         size_t size = 0;
-        THR_TRY(thr_whole_lines_next(lines, &chunk, &size, err));
+        THR_TRY(thr_io_whole_lines_next(lines, &chunk, &size, err));
         if (size == 0)
             break;
         for (size_t begin = 0; begin < size;) {
-            const size_t next = begin + thr_whole_lines_cut(chunk + begin, size - begin, 0);
+            const size_t next = begin + thr_io_whole_lines_cut(chunk + begin, size - begin, 0);
             const size_t end = chunk[next - 1] == '\n' ? next - 1 : next;
             THR_TRY(give(g, chunk + begin, end - begin, err));
             begin = next;
@@ -81,12 +81,12 @@ static thr_status give_all(giving *g, thr_whole_lines *lines, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_svmlight_take_side(thr_context *context, const char *path, const char *side, uint64_t *queries,
-                                  size_t n_rows, thr_error *err) {
+thr_status thr_io_svmlight_take_side(thr_context *context, const char *path, const char *side, uint64_t *queries,
+                                     size_t n_rows, thr_error *err) {
     giving g = {.path = path, .side = side, .queries = queries, .n_rows = n_rows};
     thr_whole_lines lines;
-    THR_TRY(thr_whole_lines_open(context, side, CHUNK_BYTES, &lines, err));
+    THR_TRY(thr_io_whole_lines_open(context, side, CHUNK_BYTES, &lines, err));
     const thr_status status = give_all(&g, &lines, err);
-    thr_whole_lines_close(&lines);
+    thr_io_whole_lines_close(&lines);
     return status;
 }

@@ -23,17 +23,17 @@ struct thr_table {
 static thr_status start(thr_table *table, const thr_source *source, const thr_image *image, thr_error *err) {
     const bool limited = image != NULL && image->buffer_bytes != 0;
     if (image != NULL)
-        THR_TRY(thr_stream_open_memory(table->context, image, table->name, source->packing, &table->stream, err));
+        THR_TRY(thr_io_stream_open_memory(table->context, image, table->name, source->packing, &table->stream, err));
     else
-        THR_TRY(thr_stream_open(table->context, source->path, table->name, source->packing, &table->stream, err));
+        THR_TRY(thr_io_stream_open(table->context, source->path, table->name, source->packing, &table->stream, err));
     if (table->stream.size == 0)
         return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", table->name);
-    return thr_fields_start(table->context, &table->stream, strcmp(source->ending, ".csv") == 0,
-                            limited ? image->buffer_bytes : SIZE_MAX, &table->fields, err);
+    return thr_io_fields_start(table->context, &table->stream, strcmp(source->ending, ".csv") == 0,
+                               limited ? image->buffer_bytes : SIZE_MAX, &table->fields, err);
 }
 
 static thr_status check_name(const char *name, const thr_source *source, const thr_ending *ending, thr_error *err) {
-    if (ending->open != thr_column_open)
+    if (ending->open != thr_io_column_open)
         return thr_fail(err, THR_EINVAL, "%s: is %s, not a table: give a .tsv or .csv file", name, ending->text);
     if (source->part != NULL)
         return thr_fail(err, THR_EINVAL, "%s: names a column, where all of a table are read: leave ':%s' off", name,
@@ -57,37 +57,37 @@ static thr_status open_any(thr_context *context, const char *name, const thr_ima
     memcpy(made->name, name, size);
     THR_TRY_OUT(thr_alloc(context, size, 1, &path, "a file name", err));
     if (image == NULL)
-        THR_TRY_OUT(thr_ending_check_file(name, err));
-    if (!thr_ending_is_known(name))
-        THR_TRY_OUT(thr_ending_refuse(name, THR_ENDINGS_TABLES, "", err));
-    THR_TRY_OUT(thr_ending_find(made->name, path, &source, &ending, err));
+        THR_TRY_OUT(thr_io_ending_check_file(name, err));
+    if (!thr_io_ending_is_known(name))
+        THR_TRY_OUT(thr_io_ending_refuse(name, THR_ENDINGS_TABLES, "", err));
+    THR_TRY_OUT(thr_io_ending_find(made->name, path, &source, &ending, err));
     THR_TRY_OUT(check_name(made->name, &source, ending, err));
     THR_TRY_OUT(start(made, &source, image, err));
     *table = made;
     made = NULL;
 out:
     thr_release(context, path);
-    thr_table_free(made);
+    thr_io_table_free(made);
     return status;
 }
 
-thr_status thr_table_open(thr_context *context, const char *path, thr_table **table, thr_error *err) {
+thr_status thr_io_table_open(thr_context *context, const char *path, thr_table **table, thr_error *err) {
     return open_any(context, path, NULL, table, err);
 }
 
-thr_status thr_table_open_memory(thr_context *context, const char *name, const thr_image *image, thr_table **table,
-                                 thr_error *err) {
+thr_status thr_io_table_open_memory(thr_context *context, const char *name, const thr_image *image, thr_table **table,
+                                    thr_error *err) {
     return open_any(context, name, image, table, err);
 }
 
-thr_status thr_table_next(thr_table *table, const thr_field **fields, size_t *n_fields, thr_error *err) {
+thr_status thr_io_table_next(thr_table *table, const thr_field **fields, size_t *n_fields, thr_error *err) {
     thr_row_kind kind = THR_ROW_NONE;
     *fields = NULL;
     *n_fields = 0;
     if (table->broken != THR_OK)
         return thr_fail(err, table->broken, "%s: nothing more is read after an error: open it again", table->name);
     do {
-        table->broken = thr_fields_next(&table->fields, &kind, err);
+        table->broken = thr_io_fields_next(&table->fields, &kind, err);
         if (table->broken != THR_OK)
             return table->broken;
         if ((kind == THR_ROW_LONG || kind == THR_ROW_NUL) && table->n_refused++ == 0) {
@@ -102,10 +102,10 @@ thr_status thr_table_next(thr_table *table, const thr_field **fields, size_t *n_
     return THR_OK;
 }
 
-thr_status thr_table_next_whole(thr_table *table, thr_progress *progress, const thr_field **fields, size_t *n_fields,
-                                thr_error *err) {
+thr_status thr_io_table_next_whole(thr_table *table, thr_progress *progress, const thr_field **fields, size_t *n_fields,
+                                   thr_error *err) {
     enum { PROGRESS_ROWS = 1024 };
-    THR_TRY(thr_table_next(table, fields, n_fields, err));
+    THR_TRY(thr_io_table_next(table, fields, n_fields, err));
     const uint64_t row = table->fields.row;
     if (table->n_refused != 0 && table->refused_as == THR_ROW_NUL)
         return thr_fail(err, THR_EFORMAT,
@@ -121,23 +121,23 @@ thr_status thr_table_next_whole(thr_table *table, thr_progress *progress, const 
     return row % PROGRESS_ROWS == 0 ? thr_progress_step(progress, row, err) : THR_OK;
 }
 
-uint64_t thr_table_n_refused(const thr_table *table) {
+uint64_t thr_io_table_n_refused(const thr_table *table) {
     return table->n_refused;
 }
 
-uint64_t thr_table_row(const thr_table *table) {
+uint64_t thr_io_table_row(const thr_table *table) {
     return table->fields.row;
 }
 
-const char *thr_table_name(const thr_table *table) {
+const char *thr_io_table_name(const thr_table *table) {
     return table->name;
 }
 
-void thr_table_free(thr_table *table) {
+void thr_io_table_free(thr_table *table) {
     if (table == NULL)
         return;
-    thr_fields_stop(&table->fields);
-    thr_stream_close(&table->stream);
+    thr_io_fields_stop(&table->fields);
+    thr_io_stream_close(&table->stream);
     thr_release(table->context, table->name);
     thr_release(table->context, table);
 }

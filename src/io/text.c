@@ -31,7 +31,7 @@ static thr_status fill(thr_reader *reader, thr_error *err) {
         s->start = 0;
     }
     size_t got = 0;
-    THR_TRY(thr_stream_read_some(&reader->stream, s->buffer + s->end, s->capacity - 1 - s->end, &got, err));
+    THR_TRY(thr_io_stream_read_some(&reader->stream, s->buffer + s->end, s->capacity - 1 - s->end, &got, err));
     s->end += got;
     s->ended = got == 0;
     return THR_OK;
@@ -103,7 +103,7 @@ static void text_close(thr_reader *reader) {
 
 static const thr_reader_ops text_ops = {.next_line = text_next_line, .close = text_close};
 
-thr_status thr_text_open(thr_reader *reader, const thr_source *source, thr_error *err) {
+thr_status thr_io_text_open(thr_reader *reader, const thr_source *source, thr_error *err) {
     (void)source;
     text_state *s = NULL;
     THR_TRY(thr_alloc_zero(reader->context, 1, sizeof *s, &s, "a reader", err));

@@ -5,10 +5,10 @@
 
 enum { DIMENSION_BYTES = 4 };
 
-thr_status thr_vecs_open(thr_reader *reader, const thr_source *source, thr_error *err) {
+thr_status thr_io_vecs_open(thr_reader *reader, const thr_source *source, thr_error *err) {
     uint8_t first[DIMENSION_BYTES];
     size_t got = 0;
-    THR_TRY(thr_stream_peek(&reader->stream, first, sizeof first, &got, err));
+    THR_TRY(thr_io_stream_peek(&reader->stream, first, sizeof first, &got, err));
     if (got == 0)
         return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", reader->name);
     if (got < sizeof first)
@@ -24,7 +24,7 @@ thr_status thr_vecs_open(thr_reader *reader, const thr_source *source, thr_error
     reader->shape.n_dims = n_dims;
     reader->shape.dtype = source->dtype;
     if (reader->stream.seekable)
-        thr_stream_seek(&reader->stream, 0);
+        thr_io_stream_seek(&reader->stream, 0);
     thr_rows_layout layout = {.prefix = DIMENSION_BYTES, .mistake = ", or rows differ in their dimensions"};
-    return thr_rows_start(reader, &layout, err);
+    return thr_io_rows_start(reader, &layout, err);
 }

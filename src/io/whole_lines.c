@@ -19,14 +19,14 @@ static size_t mark_length(const char *text, size_t size) {
     return size >= length && memcmp(text, byte_order_mark, length) == 0 ? length : 0;
 }
 
-size_t thr_whole_lines_cut(const char *text, size_t size, size_t wanted) {
+size_t thr_io_whole_lines_cut(const char *text, size_t size, size_t wanted) {
     if (wanted >= size)
         return size;
     const char *end = memchr(text + wanted, '\n', size - wanted);
     return end == NULL ? size : (size_t)(end - text) + 1;
 }
 
-bool thr_whole_lines_is_input(const char *name) {
+bool thr_io_whole_lines_is_input(const char *name) {
     return name[0] == '-' && (name[1] == '\0' || (name[1] == '.' && strchr(name, '/') == NULL));
 }
 
@@ -41,7 +41,7 @@ static thr_status keep(thr_whole_lines *lines, size_t most, thr_error *err) {
             return THR_OK;
         }
         THR_TRY(thr_grow(lines->context, &lines->kept, &capacity, lines->size + KEEP_BYTES, 1, "a text", err));
-        THR_TRY(thr_stream_read(&lines->stream, lines->kept + lines->size, capacity - lines->size, &got, err));
+        THR_TRY(thr_io_stream_read(&lines->stream, lines->kept + lines->size, capacity - lines->size, &got, err));
     }
     lines->text = lines->kept;
     return THR_OK;
@@ -57,7 +57,7 @@ static thr_status open_file(thr_whole_lines *lines, thr_error *err) {
         lines->raw_size = lines->map.size;
         return THR_OK;
     }
-    THR_TRY(thr_stream_open(lines->context, lines->path, lines->name, lines->packing, &lines->stream, err));
+    THR_TRY(thr_io_stream_open(lines->context, lines->path, lines->name, lines->packing, &lines->stream, err));
     if (!plain)
         return keep(lines, SIZE_MAX, err);
     lines->raw_size = (uint64_t)st.st_size;
@@ -65,30 +65,30 @@ static thr_status open_file(thr_whole_lines *lines, thr_error *err) {
         return THR_OK;
     THR_TRY(keep(lines, KEPT_CHUNKS * lines->chunk_bytes, err));
     if (lines->text == NULL)
-        return thr_whole_lines_rewind(lines, err);
+        return thr_io_whole_lines_rewind(lines, err);
     lines->raw_size = lines->size;
     return THR_OK;
 }
 
-thr_status thr_whole_lines_open(thr_context *context, const char *name, size_t chunk_bytes, thr_whole_lines *lines,
-                                thr_error *err) {
+thr_status thr_io_whole_lines_open(thr_context *context, const char *name, size_t chunk_bytes, thr_whole_lines *lines,
+                                   thr_error *err) {
     size_t length = strlen(name);
     *lines = (thr_whole_lines){.context = context,
                                .name = name,
-                               .path = thr_whole_lines_is_input(name) ? NULL : name,
-                               .packing = thr_packing_cut(name, &length),
+                               .path = thr_io_whole_lines_is_input(name) ? NULL : name,
+                               .packing = thr_io_packing_cut(name, &length),
                                .chunk_bytes = chunk_bytes,
                                .map = {.fd = -1},
                                .stream = {.fd = -1},
                                .raw_size = THR_SIZE_UNKNOWN};
     const thr_status status = open_file(lines, err);
     if (status != THR_OK)
-        thr_whole_lines_close(lines);
+        thr_io_whole_lines_close(lines);
     return status;
 }
 
-void thr_whole_lines_open_memory(thr_context *context, const char *name, const void *text, size_t size,
-                                 size_t chunk_bytes, thr_whole_lines *lines) {
+void thr_io_whole_lines_open_memory(thr_context *context, const char *name, const void *text, size_t size,
+                                    size_t chunk_bytes, thr_whole_lines *lines) {
     *lines = (thr_whole_lines){.context = context,
                                .name = name,
                                .chunk_bytes = chunk_bytes,
@@ -110,7 +110,7 @@ static thr_status next_unpacked(thr_whole_lines *lines, const char **chunk, size
         size_t got = 0;
         THR_TRY(thr_grow(lines->context, &lines->buffer, &lines->capacity, wanted, 1, "unpacked text", err));
         if (lines->end < wanted)
-            THR_TRY(thr_stream_read(&lines->stream, lines->buffer + lines->end, wanted - lines->end, &got, err));
+            THR_TRY(thr_io_stream_read(&lines->stream, lines->buffer + lines->end, wanted - lines->end, &got, err));
         lines->end += got;
         lines->cut = lines->end;
         if (lines->end < wanted) /* the text's end */
@@ -129,34 +129,34 @@ static thr_status next_unpacked(thr_whole_lines *lines, const char **chunk, size
     return THR_OK;
 }
 
-thr_status thr_whole_lines_next(thr_whole_lines *lines, const char **chunk, size_t *size, thr_error *err) {
+thr_status thr_io_whole_lines_next(thr_whole_lines *lines, const char **chunk, size_t *size, thr_error *err) {
     if (lines->text == NULL)
         return next_unpacked(lines, chunk, size, err);
     if (lines->given == 0)
         lines->given = mark_length(lines->text, lines->size);
     *chunk = lines->text + lines->given;
-    *size = thr_whole_lines_cut(*chunk, lines->size - lines->given, lines->chunk_bytes);
+    *size = thr_io_whole_lines_cut(*chunk, lines->size - lines->given, lines->chunk_bytes);
     lines->given += *size;
     return THR_OK;
 }
 
-thr_status thr_whole_lines_rewind(thr_whole_lines *lines, thr_error *err) {
+thr_status thr_io_whole_lines_rewind(thr_whole_lines *lines, thr_error *err) {
     lines->given = lines->cut = lines->end = 0;
     lines->begun = false;
     if (lines->text != NULL)
         return THR_OK;
-    thr_stream_close(&lines->stream);
+    thr_io_stream_close(&lines->stream);
     lines->stream = (thr_stream){.fd = -1};
-    return thr_stream_open(lines->context, lines->path, lines->name, lines->packing, &lines->stream, err);
+    return thr_io_stream_open(lines->context, lines->path, lines->name, lines->packing, &lines->stream, err);
 }
 
-uint64_t thr_whole_lines_position(const thr_whole_lines *lines) {
+uint64_t thr_io_whole_lines_position(const thr_whole_lines *lines) {
     return lines->text != NULL ? lines->given : lines->stream.raw_position;
 }
 
-void thr_whole_lines_close(thr_whole_lines *lines) {
+void thr_io_whole_lines_close(thr_whole_lines *lines) {
     thr_map_close(&lines->map);
-    thr_stream_close(&lines->stream);
+    thr_io_stream_close(&lines->stream);
     thr_release(lines->context, lines->kept);
     thr_release(lines->context, lines->buffer);
     lines->kept = lines->buffer = NULL;

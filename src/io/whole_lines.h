@@ -31,31 +31,31 @@ typedef struct thr_whole_lines {
 } thr_whole_lines;
 
 /* Whether a name means standard input: "-", or a dash with an ending. */
-bool thr_whole_lines_is_input(const char *name);
+bool thr_io_whole_lines_is_input(const char *name);
 
 /*
  * .gz and .xz at the end of name are read through.
  * THR_OK; THR_ENOTFOUND; THR_EIO; THR_EFORMAT for a directory; THR_ECORRUPT; THR_EUNSUPPORTED; THR_ENOMEM.
  */
-thr_status thr_whole_lines_open(thr_context *context, const char *name, size_t chunk_bytes, thr_whole_lines *lines,
-                                thr_error *err);
+thr_status thr_io_whole_lines_open(thr_context *context, const char *name, size_t chunk_bytes, thr_whole_lines *lines,
+                                   thr_error *err);
 
 /* The same over memory, which must live as long. */
-void thr_whole_lines_open_memory(thr_context *context, const char *name, const void *text, size_t size,
-                                 size_t chunk_bytes, thr_whole_lines *lines);
+void thr_io_whole_lines_open_memory(thr_context *context, const char *name, const void *text, size_t size,
+                                    size_t chunk_bytes, thr_whole_lines *lines);
 
 /* The next chunk, good until the next call; *size is 0 at the end. */
-thr_status thr_whole_lines_next(thr_whole_lines *lines, const char **chunk, size_t *size, thr_error *err);
+thr_status thr_io_whole_lines_next(thr_whole_lines *lines, const char **chunk, size_t *size, thr_error *err);
 
 /* Begin anew. */
-thr_status thr_whole_lines_rewind(thr_whole_lines *lines, thr_error *err);
+thr_status thr_io_whole_lines_rewind(thr_whole_lines *lines, thr_error *err);
 
 /* Bytes of the file that were read for what was given so far. */
-uint64_t thr_whole_lines_position(const thr_whole_lines *lines);
+uint64_t thr_io_whole_lines_position(const thr_whole_lines *lines);
 
 /* Where a range that should be `wanted` bytes of `size` ends: behind the first newline from there on. */
-size_t thr_whole_lines_cut(const char *text, size_t size, size_t wanted);
+size_t thr_io_whole_lines_cut(const char *text, size_t size, size_t wanted);
 
-void thr_whole_lines_close(thr_whole_lines *lines);
+void thr_io_whole_lines_close(thr_whole_lines *lines);
 
 #endif

@@ -100,7 +100,7 @@ static thr_status xz_read(thr_stream *stream, void *out, size_t size, size_t *go
     while (*got == 0 && size != 0 && !xz->ended) {
         if (xz->z.avail_in == 0 && !xz->input_ended) {
             size_t n = 0;
-            THR_TRY(thr_stream_read_raw(stream, xz->input, INPUT_BYTES, &n, err));
+            THR_TRY(thr_io_stream_read_raw(stream, xz->input, INPUT_BYTES, &n, err));
             xz->z.next_in = xz->input;
             xz->z.avail_in = n;
             xz->input_ended = n == 0;

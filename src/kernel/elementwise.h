@@ -9,7 +9,7 @@
 #ifndef THR_KERNEL_ELEMENTWISE_H
 #define THR_KERNEL_ELEMENTWISE_H
 
-#include "base/anywhere.h"
+#include "base/host_device.h"
 #include "kernel/layers.h"
 
 #include <math.h>

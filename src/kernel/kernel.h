@@ -196,11 +196,11 @@ typedef struct thr_kernels {
 enum { THR_ISA_LAST = THR_ISA_NEON_DOT };
 
 /* Whether a level is one of the architecture this was built for. Of these a CPU has all from scalar to its best. */
-bool thr_isa_is_built(thr_isa isa);
+bool thr_kernel_isa_is_built(thr_isa isa);
 
 /* The best level of this CPU, and whether it has a level. */
-thr_isa thr_isa_best(void);
-bool thr_isa_has(thr_isa isa);
+thr_isa thr_kernel_isa_best(void);
+bool thr_kernel_isa_has(thr_isa isa);
 
 /*
  * The table of a level, filled from scalar upward; never changes. Of a level that this CPU lacks: its best one's; of

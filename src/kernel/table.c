@@ -35,7 +35,7 @@ static void fill(void) {
     for (size_t l = 0; l < N_LEVELS; l++) {
         if (l > 0)
             tables[l] = tables[l - 1];
-        if (levels[l].isa <= thr_isa_best())
+        if (levels[l].isa <= thr_kernel_isa_best())
             levels[l].fill(&tables[l]);
     }
 }
@@ -48,17 +48,17 @@ static size_t position(thr_isa isa) {
     return l;
 }
 
-bool thr_isa_is_built(thr_isa isa) {
+bool thr_kernel_isa_is_built(thr_isa isa) {
     return position(isa) < N_LEVELS;
 }
 
-bool thr_isa_has(thr_isa isa) {
-    return thr_isa_is_built(isa) && isa <= thr_isa_best();
+bool thr_kernel_isa_has(thr_isa isa) {
+    return thr_kernel_isa_is_built(isa) && isa <= thr_kernel_isa_best();
 }
 
 const thr_kernels *thr_kernels_get(thr_isa isa) {
     (void)pthread_once(&once, fill);
-    return &tables[thr_isa_is_built(isa) ? position(isa) : 0];
+    return &tables[thr_kernel_isa_is_built(isa) ? position(isa) : 0];
 }
 
 #if THR_X86
@@ -69,7 +69,7 @@ static bool has_f16c(void) {
 }
 #endif
 
-thr_isa thr_isa_best(void) {
+thr_isa thr_kernel_isa_best(void) {
 #if THR_X86
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt") ||
         !has_f16c())

@@ -235,7 +235,7 @@ static inline void thr_add_where(float *out, const float *in, const uint16_t *wh
 }
 
 static inline void thr_kernels_fill_layers(thr_kernels *kernels) {
-    kernels->matmul = thr_matmul;
+    kernels->matmul = thr_nn_matmul;
     kernels->tanh_f32 = thr_tanh_f32;
     kernels->exp_f32 = thr_exp_f32;
     kernels->gather_sum = thr_gather_sum;

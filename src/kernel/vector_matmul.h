@@ -151,7 +151,7 @@ static inline void thr_panel(const thr_product *p, size_t n_steps, size_t column
 }
 
 /* Steps in the outer loop: what stands in C between two of its rounds is what the specification has there. */
-static inline void thr_matmul(const thr_product *p) {
+static inline void thr_nn_matmul(const thr_product *p) {
     for (size_t k = 0; k < p->n_inner; k += PANEL_STEPS)
         for (size_t j = 0; j < p->n_columns; j += PANEL_COLUMNS) {
             thr_product part = *p;

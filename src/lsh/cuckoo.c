@@ -11,7 +11,7 @@ enum { MOST_MOVES = 500, SLOTS_OF_FOUR = 9, SPARE_SLOTS = 16 };
 
 #define MOST_SLOTS UINT32_C(0x7fffffff)
 
-uint32_t thr_cuckoo_room(size_t n) {
+uint32_t thr_lsh_cuckoo_room(size_t n) {
     return n > MOST_SLOTS / SLOTS_OF_FOUR * 4 - SPARE_SLOTS ? 0 : (uint32_t)(n * SLOTS_OF_FOUR / 4 + SPARE_SLOTS);
 }
 
@@ -20,14 +20,14 @@ uint32_t thr_cuckoo_room(size_t n) {
  * without, which is left in *span.
  */
 static bool insert(const thr_cuckoo *table, thr_cuckoo_slot *slots, thr_cuckoo_slot *span) {
-    uint32_t at = thr_cuckoo_where(table, span->band, span->code).at[0];
+    uint32_t at = thr_lsh_cuckoo_where(table, span->band, span->code).at[0];
     for (int moves = 0; moves < MOST_MOVES; moves++) {
         const thr_cuckoo_slot before = slots[at];
         slots[at] = *span;
         if (before.n == 0)
             return true;
         *span = before;
-        const thr_cuckoo_places places = thr_cuckoo_where(table, span->band, span->code);
+        const thr_cuckoo_places places = thr_lsh_cuckoo_where(table, span->band, span->code);
         at = places.at[places.at[0] == at];
     }
     return false;
@@ -47,8 +47,8 @@ static bool fill(thr_cuckoo *table, thr_cuckoo_slot *slots, const thr_cuckoo_slo
     return true;
 }
 
-thr_status thr_cuckoo_build(thr_context *context, const thr_cuckoo_slot *spans, size_t n, thr_cuckoo_slot **slots,
-                            thr_cuckoo *table, thr_error *err) {
+thr_status thr_lsh_cuckoo_build(thr_context *context, const thr_cuckoo_slot *spans, size_t n, thr_cuckoo_slot **slots,
+                                thr_cuckoo *table, thr_error *err) {
     const uint32_t n_slots = table->n_slots;
     uint64_t seed = table->seed;
     *slots = NULL;

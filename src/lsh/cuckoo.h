@@ -18,7 +18,7 @@ enum { THR_CUCKOO_STASH = 8, THR_CUCKOO_SEEDS = 8 };
 _Static_assert(sizeof(thr_cuckoo_slot) == 16, "as it stands in files");
 
 /* Slots for n spans: nine for four, so that the first seed is good as a rule. 0: more than a table can have. */
-uint32_t thr_cuckoo_room(size_t n);
+uint32_t thr_lsh_cuckoo_room(size_t n);
 
 /*
  * Build a table of n spans of different keys in table->n_slots slots (1 at least), in memory that the caller frees:
@@ -27,7 +27,7 @@ uint32_t thr_cuckoo_room(size_t n);
  * Returns THR_OK; THR_EUNSUPPORTED when none of them gives every key a place (err has the numbers); THR_ENOMEM. *slots
  * is NULL after an error.
  */
-thr_status thr_cuckoo_build(thr_context *context, const thr_cuckoo_slot *spans, size_t n, thr_cuckoo_slot **slots,
-                            thr_cuckoo *table, thr_error *err);
+thr_status thr_lsh_cuckoo_build(thr_context *context, const thr_cuckoo_slot *spans, size_t n, thr_cuckoo_slot **slots,
+                                thr_cuckoo *table, thr_error *err);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef THR_LSH_CUCKOO_FIND_H
 #define THR_LSH_CUCKOO_FIND_H
 
-#include "base/anywhere.h"
+#include "base/host_device.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ typedef struct thr_cuckoo_places {
     uint32_t at[2];
 } thr_cuckoo_places;
 
-THR_ANYWHERE thr_cuckoo_places thr_cuckoo_where(const thr_cuckoo *table, uint32_t band, uint32_t code) {
+THR_ANYWHERE thr_cuckoo_places thr_lsh_cuckoo_where(const thr_cuckoo *table, uint32_t band, uint32_t code) {
     thr_cuckoo_places places;
     uint64_t x = ((uint64_t)band << 32 | code) ^ table->seed;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -36,8 +36,8 @@ THR_ANYWHERE thr_cuckoo_places thr_cuckoo_where(const thr_cuckoo *table, uint32_
 }
 
 /* The span of a key; NULL when no word has it. */
-THR_ANYWHERE const thr_cuckoo_slot *thr_cuckoo_find(const thr_cuckoo *table, uint32_t band, uint32_t code) {
-    const thr_cuckoo_places places = thr_cuckoo_where(table, band, code);
+THR_ANYWHERE const thr_cuckoo_slot *thr_lsh_cuckoo_find(const thr_cuckoo *table, uint32_t band, uint32_t code) {
+    const thr_cuckoo_places places = thr_lsh_cuckoo_where(table, band, code);
     for (int i = 0; i < 2; i++) {
         const thr_cuckoo_slot *slot = &table->slots[places.at[i]];
         if (slot->band == band && slot->code == code && slot->n > 0)

@@ -55,11 +55,11 @@ thr_status thr_lsh_build(thr_context *context, const uint32_t *codes, const thr_
     lsh->words = b.words = memory->words;
     for (uint32_t band = 0; band < b.n_bands; band++)
         THR_TRY_OUT(sort_band(&b, band, err));
-    lsh->table = (thr_cuckoo){.n_slots = thr_cuckoo_room(b.n_spans), .seed = shape->seed};
+    lsh->table = (thr_cuckoo){.n_slots = thr_lsh_cuckoo_room(b.n_spans), .seed = shape->seed};
     if (lsh->table.n_slots == 0)
         THR_TRY_OUT(
             thr_fail(err, THR_EDIM, "%zu band codes are too many for a hash table: take fewer bands", b.n_spans));
-    THR_TRY_OUT(thr_cuckoo_build(context, b.spans, b.n_spans, &memory->slots, &lsh->table, err));
+    THR_TRY_OUT(thr_lsh_cuckoo_build(context, b.spans, b.n_spans, &memory->slots, &lsh->table, err));
 out:
     thr_release(context, b.spans);
     thr_release(context, b.keyed);
@@ -101,7 +101,7 @@ void thr_lsh_counter_free(thr_context *context, thr_lsh_counter *counter) {
 }
 
 static void fetch(const thr_lsh *lsh, uint32_t band, uint32_t code) {
-    const thr_cuckoo_places places = thr_cuckoo_where(&lsh->table, band, code);
+    const thr_cuckoo_places places = thr_lsh_cuckoo_where(&lsh->table, band, code);
     __builtin_prefetch(&lsh->table.slots[places.at[0]]);
     __builtin_prefetch(&lsh->table.slots[places.at[1]]);
 }
@@ -115,7 +115,7 @@ static void count_state(const thr_lsh *lsh, thr_lsh_counter *counter, const uint
     for (uint32_t band = 0; band < lsh->n_bands; band++) {
         if (band + AHEAD < lsh->n_bands)
             fetch(lsh, band + AHEAD, codes[band + AHEAD]);
-        const thr_cuckoo_slot *span = thr_cuckoo_find(&lsh->table, band, codes[band]);
+        const thr_cuckoo_slot *span = thr_lsh_cuckoo_find(&lsh->table, band, codes[band]);
         if (span == NULL)
             continue;
         const uint32_t *words = lsh->words + span->first;

@@ -32,7 +32,7 @@ typedef struct thr_lsh_shape {
 
 /*
  * Of words' codes: codes[w * n_bands + band]. THR_EDIM for no words, no bands, or 2^32 words in all bands and more;
- * THR_EUNSUPPORTED as thr_cuckoo_build; THR_ENOMEM. *memory is to be freed in either case.
+ * THR_EUNSUPPORTED as thr_lsh_cuckoo_build; THR_ENOMEM. *memory is to be freed in either case.
  */
 thr_status thr_lsh_build(thr_context *context, const uint32_t *codes, const thr_lsh_shape *shape,
                          thr_lsh_memory *memory, thr_lsh *lsh, thr_error *err);

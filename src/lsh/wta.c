@@ -13,11 +13,11 @@
 
 enum { LANES = 16, CODE_BITS = 32 };
 
-uint32_t thr_wta_bits(uint32_t n_places) {
+uint32_t thr_lsh_wta_bits(uint32_t n_places) {
     return n_places <= 2 ? 1 : 32 - (uint32_t)__builtin_clz(n_places - 1);
 }
 
-thr_status thr_wta_complete(thr_wta_shape *shape, thr_error *err) {
+thr_status thr_lsh_wta_complete(thr_wta_shape *shape, thr_error *err) {
     if (shape->n_places < 2 || shape->n_places > shape->n_dims || shape->n_places > THR_WTA_MAX_PLACES)
         return thr_fail(err, THR_EINVAL,
                         "a hash of the largest of %" PRIu32 " components: 2 to %" PRIu32 " can be compared",
@@ -25,7 +25,7 @@ thr_status thr_wta_complete(thr_wta_shape *shape, thr_error *err) {
     if (shape->n_bands == 0 || shape->n_bands > THR_WTA_MAX_BANDS)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " bands of hashes: 1 to %d are possible", shape->n_bands,
                         THR_WTA_MAX_BANDS);
-    const uint32_t bits = thr_wta_bits(shape->n_places), most = CODE_BITS / bits;
+    const uint32_t bits = thr_lsh_wta_bits(shape->n_places), most = CODE_BITS / bits;
     if (shape->n_hashes > most)
         return thr_fail(err, THR_EINVAL,
                         "%" PRIu32 " hashes of %" PRIu32 " bits a band: a band has 32 bits, which is %" PRIu32
@@ -72,11 +72,11 @@ static thr_status draw(thr_context *context, const thr_wta *wta, thr_error *err)
     return THR_OK;
 }
 
-thr_status thr_wta_make(thr_context *context, const thr_wta_shape *shape, const uint32_t *permutations, thr_wta *wta,
-                        thr_error *err) {
+thr_status thr_lsh_wta_make(thr_context *context, const thr_wta_shape *shape, const uint32_t *permutations,
+                            thr_wta *wta, thr_error *err) {
     *wta = (thr_wta){.shape = *shape};
-    THR_TRY(thr_wta_complete(&wta->shape, err));
-    wta->bits = thr_wta_bits(wta->shape.n_places);
+    THR_TRY(thr_lsh_wta_complete(&wta->shape, err));
+    wta->bits = thr_lsh_wta_bits(wta->shape.n_places);
     const size_t n_blocks = ((size_t)n_permutations(wta) + LANES - 1) / LANES;
     size_t n;
     if (!thr_mul_size(n_blocks * LANES, wta->shape.n_places, &n))
@@ -95,12 +95,12 @@ thr_status thr_wta_make(thr_context *context, const thr_wta_shape *shape, const 
     return THR_OK;
 }
 
-void thr_wta_free(thr_context *context, thr_wta *wta) {
+void thr_lsh_wta_free(thr_context *context, thr_wta *wta) {
     thr_release(context, wta->places);
     wta->places = NULL;
 }
 
-void thr_wta_hash(const thr_wta *wta, const float *vector, uint32_t *codes) {
+void thr_lsh_wta_hash(const thr_wta *wta, const float *vector, uint32_t *codes) {
     const uint32_t n_places = wta->shape.n_places, n_hashes = wta->shape.n_hashes, n = n_permutations(wta);
     const uint32_t *places = wta->places;
     uint32_t code = 0, n_packed = 0;

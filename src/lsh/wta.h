@@ -37,18 +37,18 @@ typedef struct thr_wta {
 } thr_wta;
 
 /* Bits of one hash of the first n_places components: ceil(log2 n_places). */
-uint32_t thr_wta_bits(uint32_t n_places);
+uint32_t thr_lsh_wta_bits(uint32_t n_places);
 
 /* Fill n_hashes in where it is 0. THR_EINVAL for what no hash can be made of (err has the number and the limit). */
-thr_status thr_wta_complete(thr_wta_shape *shape, thr_error *err);
+thr_status thr_lsh_wta_complete(thr_wta_shape *shape, thr_error *err);
 
 /*
  * Make one. permutations: the first K dimensions of each of the P, permutation by permutation, each dimension below
  * n_dims; or NULL: drawn by the seed. THR_EINVAL; THR_ENOMEM. *wta is to be freed in either case.
  */
-thr_status thr_wta_make(thr_context *context, const thr_wta_shape *shape, const uint32_t *permutations, thr_wta *wta,
-                        thr_error *err);
-void thr_wta_free(thr_context *context, thr_wta *wta);
+thr_status thr_lsh_wta_make(thr_context *context, const thr_wta_shape *shape, const uint32_t *permutations,
+                            thr_wta *wta, thr_error *err);
+void thr_lsh_wta_free(thr_context *context, thr_wta *wta);
 
 /* The j-th dimension, from 0, of a permutation. */
 static inline uint32_t thr_wta_place(const thr_wta *wta, uint32_t permutation, uint32_t j) {
@@ -56,6 +56,6 @@ static inline uint32_t thr_wta_place(const thr_wta *wta, uint32_t permutation, u
 }
 
 /* The n_bands band codes of a vector of n_dims finite numbers; the first hash of a band has the highest bits. */
-void thr_wta_hash(const thr_wta *wta, const float *vector, uint32_t *codes);
+void thr_lsh_wta_hash(const thr_wta *wta, const float *vector, uint32_t *codes);
 
 #endif

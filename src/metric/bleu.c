@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/number_text.h"
-#include "metric/bleu_room.h"
+#include "metric/bleu_sentence.h"
 
 static const double USUAL_FLOOR = 0.1, USUAL_K = 1;
 
@@ -153,9 +153,9 @@ static thr_status add(thr_bleu_room *room, const thr_bleu_options *o, const thr_
     const size_t length = (size_t)(texts->offsets[i + 1] - texts->offsets[i]);
     const char *text = length > 0 ? texts->bytes + texts->offsets[i] : "";
     room->first_of[source] = room->n_tokens;
-    thr_status status = thr_bleu_normalise(o, text, length, &room->texts[source], &room->spare, &bad);
+    thr_status status = thr_metric_bleu_normalise(o, text, length, &room->texts[source], &room->spare, &bad);
     if (status == THR_OK)
-        status = thr_bleu_part(room, source);
+        status = thr_metric_bleu_part(room, source);
     room->first_of[source + 1] = room->n_tokens;
     if (status == THR_ENOMEM)
         return thr_fail(err, THR_ENOMEM, "no memory for the BLEU of sentence %" PRIu64, i);
@@ -192,7 +192,7 @@ thr_status thr_bleu(const thr_bleu_texts *hypotheses, const thr_bleu_texts *refe
         THR_TRY_OUT(add(&room, &o, hypotheses, i, 0, err));
         for (size_t r = 0; r < n_references; r++)
             THR_TRY_OUT(add(&room, &o, &references[r], i, (uint32_t)r + 1, err));
-        thr_bleu_count(&room, &counts);
+        thr_metric_bleu_count(&room, &counts);
         add_up(&all, &counts);
         if (by_sentence != NULL) {
             judge(&counts, &o, &of_sentence);

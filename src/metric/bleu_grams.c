@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "metric/bleu_room.h"
+#include "metric/bleu_sentence.h"
 
 /* ------------------------------------------------------------------------------------------------ tokens */
 
@@ -47,14 +47,14 @@ static bool add_token(thr_bleu_room *room, const char *text, const char *end, ui
     return true;
 }
 
-thr_status thr_bleu_part(thr_bleu_room *room, uint32_t source) {
+thr_status thr_metric_bleu_part(thr_bleu_room *room, uint32_t source) {
     const thr_bleu_bytes *bytes = &room->texts[source];
     const char *at = bytes->bytes, *end = at + bytes->n, *token = at;
     while (at < end) {
         const char *before = at;
         uint32_t letter = 0;
         (void)thr_utf8_next(&at, end, &letter);
-        if (!thr_is_blank(letter))
+        if (!thr_metric_is_blank(letter))
             continue;
         if (before > token && !add_token(room, token, before, source))
             return THR_ENOMEM;
@@ -146,7 +146,7 @@ static uint64_t nearest_length(const thr_bleu_room *room) {
     return nearest;
 }
 
-void thr_bleu_count(thr_bleu_room *room, thr_bleu_counts *counts) {
+void thr_metric_bleu_count(thr_bleu_room *room, thr_bleu_counts *counts) {
     *counts = (thr_bleu_counts){.hypothesis_length = length_of(room, 0), .reference_length = nearest_length(room)};
     if (counts->hypothesis_length > 0)
         number_tokens(room);

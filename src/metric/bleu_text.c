@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "metric/bleu_room.h"
+#include "metric/bleu_sentence.h"
 
 enum { CAPITAL_SIGMA = 0x3A3, FINAL_SIGMA = 0x3C2, SMALL_SIGMA = 0x3C3, CAPITAL_DOTTED_I = 0x130, DOT_ABOVE = 0x307 };
 
-bool thr_bleu_reserve(thr_bleu_bytes *bytes, size_t length) {
+bool thr_metric_bleu_reserve(thr_bleu_bytes *bytes, size_t length) {
     if (bytes->bytes != NULL && length <= bytes->capacity)
         return true;
     const size_t capacity = length + length / 2 + 64;
@@ -51,29 +51,29 @@ static bool is_final(const char *start, const char *at, const char *next, const 
     bool found = false;
     while (at > start && !found) {
         at = step_back(start, at, &letter);
-        found = !thr_is_case_ignorable(letter);
+        found = !thr_metric_is_case_ignorable(letter);
     }
-    if (!found || !thr_is_cased(letter))
+    if (!found || !thr_metric_is_cased(letter))
         return false;
     found = false;
     while (next < end && !found) {
         (void)thr_utf8_next(&next, end, &letter);
-        found = !thr_is_case_ignorable(letter);
+        found = !thr_metric_is_case_ignorable(letter);
     }
-    return !found || !thr_is_cased(letter);
+    return !found || !thr_metric_is_cased(letter);
 }
 
 /* Small letters of text to out, which a code point makes at most 3 bytes longer for each byte of it. */
 static bool make_small(const char *text, size_t length, thr_bleu_bytes *out) {
     const char *end = text + length;
     out->n = 0;
-    if (length > SIZE_MAX / 4 || !thr_bleu_reserve(out, 4 * length))
+    if (length > SIZE_MAX / 4 || !thr_metric_bleu_reserve(out, 4 * length))
         return false;
     for (const char *at = text; at < end;) {
         const char *first = at;
         uint32_t letter = 0;
         (void)thr_utf8_next(&at, end, &letter);
-        uint32_t small = thr_lower(letter);
+        uint32_t small = thr_metric_lower(letter);
         if (letter == CAPITAL_SIGMA)
             small = is_final(text, first, at, end) ? FINAL_SIGMA : SMALL_SIGMA;
         if (letter == CAPITAL_DOTTED_I)
@@ -173,8 +173,8 @@ static bool tokenise_13a(thr_bleu_bytes *text, thr_bleu_bytes *spare) {
     replace(text, "&lt;", "<");
     replace(text, "&gt;", ">");
     /* Marks take 3 bytes, and pairs at most twice as many as they had, in each of three passes. */
-    if (text->n > SIZE_MAX / 32 || !thr_bleu_reserve(text, 24 * (text->n + 1)) ||
-        !thr_bleu_reserve(spare, 24 * (text->n + 1)))
+    if (text->n > SIZE_MAX / 32 || !thr_metric_bleu_reserve(text, 24 * (text->n + 1)) ||
+        !thr_metric_bleu_reserve(spare, 24 * (text->n + 1)))
         return false;
     part_marks(text, spare);
     part_pairs(spare, stop_behind_no_digit, false, text);
@@ -185,7 +185,7 @@ static bool tokenise_13a(thr_bleu_bytes *text, thr_bleu_bytes *spare) {
 
 /* ------------------------------------------------------------------------------------------------ a sentence */
 
-bool thr_is_blank(uint32_t letter) {
+bool thr_metric_is_blank(uint32_t letter) {
     if (letter < 0x80)
         return letter == ' ' || (letter >= 0x09 && letter <= 0x0D) || (letter >= 0x1C && letter <= 0x1F);
     return letter == 0x85 || letter == 0xA0 || letter == 0x1680 || (letter >= 0x2000 && letter <= 0x200A) ||
@@ -198,15 +198,15 @@ static size_t trim(const char *text, size_t length) {
     while (end > text) {
         uint32_t letter = 0;
         const char *before = step_back(text, end, &letter);
-        if (!thr_is_blank(letter))
+        if (!thr_metric_is_blank(letter))
             break;
         end = before;
     }
     return (size_t)(end - text);
 }
 
-thr_status thr_bleu_normalise(const thr_bleu_options *options, const char *text, size_t length, thr_bleu_bytes *out,
-                              thr_bleu_bytes *spare, size_t *bad) {
+thr_status thr_metric_bleu_normalise(const thr_bleu_options *options, const char *text, size_t length,
+                                     thr_bleu_bytes *out, thr_bleu_bytes *spare, size_t *bad) {
     *bad = thr_utf8_valid(text, length);
     if (*bad < length)
         return THR_EFORMAT;
@@ -215,7 +215,7 @@ thr_status thr_bleu_normalise(const thr_bleu_options *options, const char *text,
             return THR_ENOMEM;
         swap(out, spare);
     } else {
-        if (!thr_bleu_reserve(out, length))
+        if (!thr_metric_bleu_reserve(out, length))
             return THR_ENOMEM;
         if (length > 0)
             memcpy(out->bytes, text, length);

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "metric/bleu_room.h"
+#include "metric/bleu_sentence.h"
 
 /* First and last code point of a run. */
 typedef struct letters {
@@ -213,7 +213,7 @@ static int compare(const void *letter, const void *run) {
     return *at < ends->first ? -1 : *at > ends->last;
 }
 
-uint32_t thr_lower(uint32_t letter) {
+uint32_t thr_metric_lower(uint32_t letter) {
     if (letter < 0x80)
         return letter - 'A' < 26u ? letter + 32 : letter;
     const capitals *found =
@@ -223,10 +223,10 @@ uint32_t thr_lower(uint32_t letter) {
     return (uint32_t)((int32_t)letter + found->add);
 }
 
-bool thr_is_cased(uint32_t letter) {
+bool thr_metric_is_cased(uint32_t letter) {
     return bsearch(&letter, cased, sizeof cased / sizeof *cased, sizeof *cased, compare) != NULL;
 }
 
-bool thr_is_case_ignorable(uint32_t letter) {
+bool thr_metric_is_case_ignorable(uint32_t letter) {
     return bsearch(&letter, ignorable, sizeof ignorable / sizeof *ignorable, sizeof *ignorable, compare) != NULL;
 }

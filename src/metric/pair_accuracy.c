@@ -5,7 +5,7 @@
  * Rows sorted by ascending score, those of equal scores by descending label: then a pair is right just where the larger
  * label stands behind the smaller one. A merge sort by label counts these as it goes.
  */
-#include "metric/judged.h"
+#include "metric/graded.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static uint64_t merge(const thr_judged_row *rows, size_t first, size_t middle, s
     return n_right;
 }
 
-void thr_judged_count_pairs(thr_judged_query *query, thr_pair_quality *quality) {
+void thr_metric_graded_count_pairs(thr_judged_query *query, thr_pair_quality *quality) {
     const size_t n = query->n;
     qsort(query->rows, n, sizeof *query->rows, compare_scores);
     quality->n_tied += count_tied(query->rows, n);
@@ -77,7 +77,7 @@ void thr_judged_count_pairs(thr_judged_query *query, thr_pair_quality *quality) 
     quality->n_pairs += n_pairs_of(n) - count_alike(query->rows, n);
 }
 
-void thr_judged_end_pairs(thr_pair_quality *quality) {
+void thr_metric_graded_end_pairs(thr_pair_quality *quality) {
     const double n = (double)quality->n_pairs;
     const bool any = quality->n_pairs != 0;
     quality->accuracy = any ? (double)quality->n_right / n : (double)NAN;
@@ -88,13 +88,13 @@ thr_status thr_pair_accuracy(const thr_judged *judged, thr_pair_quality *quality
     thr_judged_query query;
     double largest;
     *quality = (thr_pair_quality){0};
-    THR_TRY(thr_judged_start(judged, NULL, &query, &largest, err));
+    THR_TRY(thr_metric_graded_start(judged, NULL, &query, &largest, err));
     for (size_t q = 0; q < judged->n_queries; q++) {
-        thr_judged_rank(judged, q, &query);
-        thr_judged_count_pairs(&query, quality);
+        thr_metric_graded_rank(judged, q, &query);
+        thr_metric_graded_count_pairs(&query, quality);
     }
-    thr_judged_stop(&query);
-    thr_judged_end_pairs(quality);
+    thr_metric_graded_stop(&query);
+    thr_metric_graded_end_pairs(quality);
     if (quality->n_pairs == 0)
         return thr_fail(err, THR_EINVAL, "none of %zu queries has two rows of different labels: there are no pairs",
                         judged->n_queries);

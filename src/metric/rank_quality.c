@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "metric/judged.h"
+#include "metric/graded.h"
 
 /* Sums over queries; a mean is over those that were not left out. */
 typedef struct judging {
@@ -21,7 +21,7 @@ static double find_dcg(const thr_quality_options *options, const double *labels,
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         const double rank = (double)(i + 1);
-        const double gain = thr_gain_of(options->gain, labels[i]);
+        const double gain = thr_metric_gain(options->gain, labels[i]);
         if (options->discount == THR_DISCOUNT_LOG2)
             sum += gain / log2(1 + rank);
         else
@@ -90,7 +90,7 @@ static double find_err(const judging *j) {
     const size_t k = j->options.k == 0 || j->options.k > query->n ? query->n : j->options.k;
     double reached = 1, sum = 0;
     for (size_t i = 0; i < k; i++) {
-        const double satisfies = thr_gain_of(j->options.gain, query->rows[i].label) / (1 + j->largest_gain);
+        const double satisfies = thr_metric_gain(j->options.gain, query->rows[i].label) / (1 + j->largest_gain);
         sum += reached * satisfies / (double)(i + 1);
         reached *= 1 - satisfies;
     }
@@ -100,12 +100,13 @@ static double find_err(const judging *j) {
 static thr_status start(const thr_judged *judged, const thr_quality_options *options, judging *j, thr_error *err) {
     double largest;
     *j = (judging){0};
-    THR_TRY(thr_quality_take_options(options, &j->options, err));
-    THR_TRY(thr_judged_start(judged, &j->options.gain, &j->query, &largest, err));
+    THR_TRY(thr_metric_quality_take_options(options, &j->options, err));
+    THR_TRY(thr_metric_graded_start(judged, &j->options.gain, &j->query, &largest, err));
     if (j->options.largest_label != 0 && largest > j->options.largest_label)
         return thr_fail(err, THR_EINVAL, "a label is %g, above the largest one there can be, %g", largest,
                         j->options.largest_label);
-    j->largest_gain = thr_gain_of(j->options.gain, j->options.largest_label != 0 ? j->options.largest_label : largest);
+    j->largest_gain =
+        thr_metric_gain(j->options.gain, j->options.largest_label != 0 ? j->options.largest_label : largest);
     j->ideal = malloc(j->query.most * sizeof *j->ideal);
     if (j->ideal == NULL)
         return thr_fail(err, THR_ENOMEM, "no memory to sort a query of %zu rows", j->query.most);
@@ -113,7 +114,7 @@ static thr_status start(const thr_judged *judged, const thr_quality_options *opt
 }
 
 static void stop(judging *j) {
-    thr_judged_stop(&j->query);
+    thr_metric_graded_stop(&j->query);
     free(j->ideal);
 }
 
@@ -127,7 +128,7 @@ thr_status thr_ndcg(const thr_judged *judged, const thr_quality_options *options
     thr_status status = start(judged, options, &j, err);
     for (size_t q = 0; q < judged->n_queries && status == THR_OK; q++) {
         bool without_gain;
-        thr_judged_rank(judged, q, &j.query);
+        thr_metric_graded_rank(judged, q, &j.query);
         const double value = find_ndcg(&j, &without_gain);
         add(value, &j.ndcg, &j.n_gained);
         if (by_query != NULL)
@@ -149,13 +150,13 @@ thr_status thr_rank_quality(const thr_judged *judged, const thr_quality_options 
     thr_status status = start(judged, options, &j, err);
     for (size_t q = 0; q < judged->n_queries && status == THR_OK; q++) {
         bool without_gain;
-        thr_judged_rank(judged, q, &j.query);
+        thr_metric_graded_rank(judged, q, &j.query);
         add(find_ndcg(&j, &without_gain), &j.ndcg, &j.n_gained);
         add_relevance(&j);
         j.err += find_err(&j);
         quality->n_without_gain += without_gain;
         quality->n_rows += j.query.n;
-        thr_judged_count_pairs(&j.query, &quality->pairs); /* changes the order of rows */
+        thr_metric_graded_count_pairs(&j.query, &quality->pairs); /* changes the order of rows */
     }
     if (status == THR_OK) {
         quality->ndcg = mean(j.ndcg, j.n_gained);
@@ -163,7 +164,7 @@ thr_status thr_rank_quality(const thr_judged *judged, const thr_quality_options 
         quality->mrr = mean(j.mrr, j.n_relevant);
         quality->err = mean(j.err, judged->n_queries);
         quality->precision = mean(j.precision, judged->n_queries);
-        thr_judged_end_pairs(&quality->pairs);
+        thr_metric_graded_end_pairs(&quality->pairs);
         quality->pair_accuracy =
             j.options.ties_are_right ? quality->pairs.accuracy_ties_right : quality->pairs.accuracy;
     }

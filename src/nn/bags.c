@@ -39,7 +39,7 @@ static void sum_bags(void *arg, size_t piece, uint32_t worker) {
         sum_bag(s->kernels, bags, i, end, s->table, s->n_columns, s->out + i * s->n_columns);
 }
 
-void thr_bags_forward(thr_context *context, const float *table, size_t n_columns, const thr_bags *bags, float *out) {
+void thr_nn_bags_forward(thr_context *context, const float *table, size_t n_columns, const thr_bags *bags, float *out) {
     sums s = {context->kernels, table, bags, n_columns, out};
     thr_parallel_for(context, (bags->n_bags + PIECE_BAGS - 1) / PIECE_BAGS, sum_bags, &s);
 }
@@ -65,8 +65,8 @@ static thr_status make_room(thr_context *context, const thr_bags *bags, size_t n
  * Counting sort. A row's count becomes its place among the touched rows. offsets[place + 1] is where the row's
  * next bag goes: its list's start at first, and its end, which is the next one's start, when all are there.
  */
-thr_status thr_bags_transpose(thr_context *context, const thr_bags *bags, size_t n_table_rows,
-                              thr_bags_transposed *transposed, thr_error *err) {
+thr_status thr_nn_bags_transpose(thr_context *context, const thr_bags *bags, size_t n_table_rows,
+                                 thr_bags_transposed *transposed, thr_error *err) {
     thr_bags_transposed *t = transposed;
     THR_TRY(make_room(context, bags, n_table_rows, t, err));
     const size_t n_entries = bags->offsets[bags->n_bags];
@@ -96,7 +96,7 @@ thr_status thr_bags_transpose(thr_context *context, const thr_bags *bags, size_t
     return THR_OK;
 }
 
-void thr_bags_transposed_free(thr_context *context, thr_bags_transposed *transposed) {
+void thr_nn_bags_transposed_free(thr_context *context, thr_bags_transposed *transposed) {
     thr_release(context, transposed->rows);
     thr_release(context, transposed->offsets);
     thr_release(context, transposed->bags);
@@ -139,7 +139,7 @@ static void step_row(const steps *s, size_t at, size_t next, const float *gradie
         for (uint32_t slot = 0; slot < s->n_slots; slot++)
             slots[slot] = s->slots[slot] + at + c;
         fetch(s, next + c, n);
-        thr_optimiser_pass_step(&s->pass, s->table + at + c, gradient + c, slots, n);
+        thr_nn_optimiser_pass_step(&s->pass, s->table + at + c, gradient + c, slots, n);
     }
 }
 
@@ -155,15 +155,15 @@ static void step_rows(void *arg, size_t piece, uint32_t worker) {
     }
 }
 
-thr_status thr_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,
-                             const thr_optimiser *optimiser, const thr_bags_table *table, thr_error *err) {
-    steps s = {.pass = thr_optimiser_start(context->kernels, optimiser),
+thr_status thr_nn_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,
+                                const thr_optimiser *optimiser, const thr_bags_table *table, thr_error *err) {
+    steps s = {.pass = thr_nn_optimiser_start(context->kernels, optimiser),
                .rows = thr_bags_of_rows(transposed),
                .numbers = transposed->rows,
                .d_out = d_out,
                .n_columns = table->n_columns,
                .table = table->weights,
-               .n_slots = thr_optimiser_n_slots(optimiser->kind)};
+               .n_slots = thr_nn_optimiser_n_slots(optimiser->kind)};
     for (uint32_t slot = 0; slot < s.n_slots; slot++)
         s.slots[slot] = table->slots[slot];
     THR_TRY(thr_alloc(context, (size_t)context->n_threads * s.n_columns, sizeof(float), &s.gradients,

@@ -20,7 +20,7 @@ typedef struct thr_bags {
 } thr_bags;
 
 /* out[i] = sum of table's rows in bag i, n_columns floats each, each times its weight; an empty bag is 0. */
-void thr_bags_forward(thr_context *context, const float *table, size_t n_columns, const thr_bags *bags, float *out);
+void thr_nn_bags_forward(thr_context *context, const float *table, size_t n_columns, const thr_bags *bags, float *out);
 
 /* Bags seen from the rows: touched row i is rows[i], ascending, and bags[offsets[i]] to bags[offsets[i + 1] - 1]
  * hold it, ascending. Owns its memory, which is kept from one batch to the next. */
@@ -45,9 +45,9 @@ static inline thr_bags thr_bags_of_rows(const thr_bags_transposed *transposed) {
 
 /* Transpose bags over a table of n_table_rows rows. *transposed starts zeroed. Cost: the table's rows and the entries.
  * THR_OK or THR_ENOMEM. */
-thr_status thr_bags_transpose(thr_context *context, const thr_bags *bags, size_t n_table_rows,
-                              thr_bags_transposed *transposed, thr_error *err);
-void thr_bags_transposed_free(thr_context *context, thr_bags_transposed *transposed);
+thr_status thr_nn_bags_transpose(thr_context *context, const thr_bags *bags, size_t n_table_rows,
+                                 thr_bags_transposed *transposed, thr_error *err);
+void thr_nn_bags_transposed_free(thr_context *context, thr_bags_transposed *transposed);
 
 /* A table that is learned, and the optimiser's state beside it, arrays as large as the table (optimiser.h). */
 typedef struct thr_bags_table {
@@ -60,7 +60,7 @@ typedef struct thr_bags_table {
  * The gradient of every touched row is the sum of d_out over its bags, times the weights; the optimiser takes its
  * step on it. Rows untouched do not move. THR_OK or THR_ENOMEM.
  */
-thr_status thr_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,
-                             const thr_optimiser *optimiser, const thr_bags_table *table, thr_error *err);
+thr_status thr_nn_bags_backward(thr_context *context, const thr_bags_transposed *transposed, const float *d_out,
+                                const thr_optimiser *optimiser, const thr_bags_table *table, thr_error *err);
 
 #endif

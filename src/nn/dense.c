@@ -7,26 +7,26 @@
 
 #include <string.h>
 
-void thr_dense_forward(thr_context *context, const thr_dense *layer, const float *x, size_t n_rows, float *y) {
+void thr_nn_dense_forward(thr_context *context, const thr_dense *layer, const float *x, size_t n_rows, float *y) {
     const size_t n_out = layer->n_out;
     for (size_t i = 0; i < n_rows; i++)
         if (layer->bias != NULL)
             memcpy(y + i * n_out, layer->bias, n_out * sizeof *y);
         else
             memset(y + i * n_out, 0, n_out * sizeof *y);
-    thr_matmul(context, &(thr_product){.c = y,
-                                       .a = x,
-                                       .b = layer->weights,
-                                       .c_row = n_out,
-                                       .a_row = layer->n_in,
-                                       .a_step = 1,
-                                       .b_row = n_out,
-                                       .n_rows = n_rows,
-                                       .n_columns = n_out,
-                                       .n_inner = layer->n_in});
+    thr_nn_matmul(context, &(thr_product){.c = y,
+                                          .a = x,
+                                          .b = layer->weights,
+                                          .c_row = n_out,
+                                          .a_row = layer->n_in,
+                                          .a_step = 1,
+                                          .b_row = n_out,
+                                          .n_rows = n_rows,
+                                          .n_columns = n_out,
+                                          .n_inner = layer->n_in});
 }
 
-size_t thr_dense_scratch(size_t n_in, size_t n_out) {
+size_t thr_nn_dense_scratch(size_t n_in, size_t n_out) {
     return n_in * n_out;
 }
 
@@ -34,37 +34,37 @@ size_t thr_dense_scratch(size_t n_in, size_t n_out) {
 static void add_d_x(thr_context *context, const thr_dense *layer, const float *d_y, size_t n_rows, float *d_x,
                     float *transposed) {
     const size_t n_in = layer->n_in, n_out = layer->n_out;
-    thr_transpose(layer->weights, n_in, n_out, transposed);
-    thr_matmul(context, &(thr_product){.c = d_x,
-                                       .a = d_y,
-                                       .b = transposed,
-                                       .c_row = n_in,
-                                       .a_row = n_out,
-                                       .a_step = 1,
-                                       .b_row = n_in,
-                                       .n_rows = n_rows,
-                                       .n_columns = n_in,
-                                       .n_inner = n_out});
+    thr_nn_transpose(layer->weights, n_in, n_out, transposed);
+    thr_nn_matmul(context, &(thr_product){.c = d_x,
+                                          .a = d_y,
+                                          .b = transposed,
+                                          .c_row = n_in,
+                                          .a_row = n_out,
+                                          .a_step = 1,
+                                          .b_row = n_in,
+                                          .n_rows = n_rows,
+                                          .n_columns = n_in,
+                                          .n_inner = n_out});
 }
 
 /* d_weights += x^T d_y: the left side's strides transpose it. */
 static void add_d_weights(thr_context *context, const thr_dense *layer, const float *x, const float *d_y, size_t n_rows,
                           float *d_weights) {
     const size_t n_in = layer->n_in, n_out = layer->n_out;
-    thr_matmul(context, &(thr_product){.c = d_weights,
-                                       .a = x,
-                                       .b = d_y,
-                                       .c_row = n_out,
-                                       .a_row = 1,
-                                       .a_step = n_in,
-                                       .b_row = n_out,
-                                       .n_rows = n_in,
-                                       .n_columns = n_out,
-                                       .n_inner = n_rows});
+    thr_nn_matmul(context, &(thr_product){.c = d_weights,
+                                          .a = x,
+                                          .b = d_y,
+                                          .c_row = n_out,
+                                          .a_row = 1,
+                                          .a_step = n_in,
+                                          .b_row = n_out,
+                                          .n_rows = n_in,
+                                          .n_columns = n_out,
+                                          .n_inner = n_rows});
 }
 
-void thr_dense_backward(thr_context *context, const thr_dense *layer, const float *x, const float *d_y, size_t n_rows,
-                        const thr_dense_gradients *to) {
+void thr_nn_dense_backward(thr_context *context, const thr_dense *layer, const float *x, const float *d_y,
+                           size_t n_rows, const thr_dense_gradients *to) {
     if (to->d_x != NULL && !to->add_to_d_x)
         memset(to->d_x, 0, n_rows * layer->n_in * sizeof *to->d_x);
     if (to->d_x != NULL)
@@ -110,7 +110,7 @@ static void tanh_piece(const elements *all, size_t first, size_t n) {
     all->kernels->tanh_f32(all->out + first, all->in + first, n);
 }
 
-void thr_tanh_forward(thr_context *context, const float *x, size_t n, float *y) {
+void thr_nn_tanh_forward(thr_context *context, const float *x, size_t n, float *y) {
     run_elements(context, (elements){.fn = tanh_piece, .in = x, .out = y, .n = n});
 }
 
@@ -119,7 +119,7 @@ static void tanh_backward_piece(const elements *all, size_t first, size_t n) {
         all->out[i] = all->d_out[i] * (1.0f - all->in[i] * all->in[i]);
 }
 
-void thr_tanh_backward(thr_context *context, const float *y, const float *d_y, size_t n, float *d_x) {
+void thr_nn_tanh_backward(thr_context *context, const float *y, const float *d_y, size_t n, float *d_x) {
     run_elements(context, (elements){.fn = tanh_backward_piece, .in = y, .d_out = d_y, .out = d_x, .n = n});
 }
 
@@ -128,7 +128,7 @@ static void sign_piece(const elements *all, size_t first, size_t n) {
         all->out[i] = all->in[i] > 0.0f ? 1.0f : -1.0f;
 }
 
-void thr_sign_forward(thr_context *context, const float *x, size_t n, float *y) {
+void thr_nn_sign_forward(thr_context *context, const float *x, size_t n, float *y) {
     run_elements(context, (elements){.fn = sign_piece, .in = x, .out = y, .n = n});
 }
 
@@ -160,8 +160,8 @@ static void sign_backward_piece(const elements *all, size_t first, size_t n) {
     }
 }
 
-void thr_sign_backward(thr_context *context, thr_estimator estimator, float slope, const float *x, const float *d_y,
-                       size_t n, float *d_x) {
+void thr_nn_sign_backward(thr_context *context, thr_estimator estimator, float slope, const float *x, const float *d_y,
+                          size_t n, float *d_x) {
     run_elements(context, (elements){.fn = sign_backward_piece,
                                      .in = x,
                                      .d_out = d_y,

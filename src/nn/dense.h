@@ -20,7 +20,7 @@ typedef struct thr_dense {
 } thr_dense;
 
 /* y = x W + b. */
-void thr_dense_forward(thr_context *context, const thr_dense *layer, const float *x, size_t n_rows, float *y);
+void thr_nn_dense_forward(thr_context *context, const thr_dense *layer, const float *x, size_t n_rows, float *y);
 
 /* Where the gradients of a layer go; NULL: not wanted. */
 typedef struct thr_dense_gradients {
@@ -28,22 +28,22 @@ typedef struct thr_dense_gradients {
     bool add_to_d_x;  /* to what is there */
     float *d_weights; /* x^T d_y, added to what is there */
     float *d_bias;    /* the sum of d_y over rows, added to what is there */
-    float *scratch;   /* thr_dense_scratch floats */
+    float *scratch;   /* thr_nn_dense_scratch floats */
 } thr_dense_gradients;
 
-void thr_dense_backward(thr_context *context, const thr_dense *layer, const float *x, const float *d_y, size_t n_rows,
-                        const thr_dense_gradients *to);
-size_t thr_dense_scratch(size_t n_in, size_t n_out);
+void thr_nn_dense_backward(thr_context *context, const thr_dense *layer, const float *x, const float *d_y,
+                           size_t n_rows, const thr_dense_gradients *to);
+size_t thr_nn_dense_scratch(size_t n_in, size_t n_out);
 
 /* y = tanh(x); may be in place. */
-void thr_tanh_forward(thr_context *context, const float *x, size_t n, float *y);
+void thr_nn_tanh_forward(thr_context *context, const float *x, size_t n, float *y);
 /* d_x = d_y (1 - y^2); may be in place. */
-void thr_tanh_backward(thr_context *context, const float *y, const float *d_y, size_t n, float *d_x);
+void thr_nn_tanh_backward(thr_context *context, const float *y, const float *d_y, size_t n, float *d_x);
 
 /* y = 1 where x > 0, else -1 (RBE (12), errata 2). */
-void thr_sign_forward(thr_context *context, const float *x, size_t n, float *y);
+void thr_nn_sign_forward(thr_context *context, const float *x, size_t n, float *y);
 /* d_x from d_y at x, by an estimator of RBE 4.2 (tower.h); slope: of THR_ESTIMATOR_TANH. May be in place. */
-void thr_sign_backward(thr_context *context, thr_estimator estimator, float slope, const float *x, const float *d_y,
-                       size_t n, float *d_x);
+void thr_nn_sign_backward(thr_context *context, thr_estimator estimator, float slope, const float *x, const float *d_y,
+                          size_t n, float *d_x);
 
 #endif

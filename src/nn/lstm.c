@@ -10,24 +10,24 @@
 
 enum { CELL_ROWS = 16 };
 
-void thr_lstm_inputs(thr_context *context, const thr_lstm *lstm, const float *x, size_t n, float *gates) {
+void thr_nn_lstm_inputs(thr_context *context, const thr_lstm *lstm, const float *x, size_t n, float *gates) {
     const thr_dense layer = {lstm->in, lstm->bias, lstm->n_in, THR_LSTM_GATES * lstm->n_units};
-    thr_dense_forward(context, &layer, x, n, gates);
+    thr_nn_dense_forward(context, &layer, x, n, gates);
 }
 
 /* gates += h W_own. */
 static void add_own(thr_context *context, const thr_lstm *lstm, const float *h, size_t h_row, size_t n, float *gates) {
     const size_t n_gates = THR_LSTM_GATES * lstm->n_units;
-    thr_matmul(context, &(thr_product){.c = gates,
-                                       .a = h,
-                                       .b = lstm->own,
-                                       .c_row = n_gates,
-                                       .a_row = h_row,
-                                       .a_step = 1,
-                                       .b_row = n_gates,
-                                       .n_rows = n,
-                                       .n_columns = n_gates,
-                                       .n_inner = lstm->n_units});
+    thr_nn_matmul(context, &(thr_product){.c = gates,
+                                          .a = h,
+                                          .b = lstm->own,
+                                          .c_row = n_gates,
+                                          .a_row = h_row,
+                                          .a_step = 1,
+                                          .b_row = n_gates,
+                                          .n_rows = n,
+                                          .n_columns = n_gates,
+                                          .n_inner = lstm->n_units});
 }
 
 typedef struct cells {
@@ -69,7 +69,7 @@ static void run_cells(thr_context *context, cells all) {
     thr_parallel_for(context, (all.n_rows + CELL_ROWS - 1) / CELL_ROWS, run_rows, &all);
 }
 
-void thr_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, size_t n, float *h, float *c) {
+void thr_nn_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, size_t n, float *h, float *c) {
     add_own(context, lstm, h, lstm->n_units, n, gates);
     run_cells(context,
               (cells){.gates = gates, .h = h, .c = c, .n_rows = n, .n_units = lstm->n_units, .h_row = lstm->n_units});
@@ -79,8 +79,8 @@ void thr_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, siz
  * The rows of a step are the first of those before it, or the other way round: so what a row had stands at the same
  * place, and rows without anything before them, whose h and c are zeros, are the last.
  */
-void thr_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, float *gates,
-                  float *out, size_t out_row, float *c) {
+void thr_nn_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, float *gates,
+                     float *out, size_t out_row, float *c) {
     const size_t n_units = lstm->n_units, *starts = sequences->starts;
     size_t n_before = 0;
     const float *before = NULL;

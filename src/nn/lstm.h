@@ -33,17 +33,17 @@ typedef struct thr_lstm_sequences {
 } thr_lstm_sequences;
 
 /* gates = bias + x W_in: of n rows what does not depend on the state. 4 n_units floats a row. */
-void thr_lstm_inputs(thr_context *context, const thr_lstm *lstm, const float *x, size_t n, float *gates);
+void thr_nn_lstm_inputs(thr_context *context, const thr_lstm *lstm, const float *x, size_t n, float *gates);
 
 /* n rows go a step on: h and c, n_units floats each, are replaced. gates are overwritten. */
-void thr_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, size_t n, float *h, float *c);
+void thr_nn_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, size_t n, float *h, float *c);
 
 /*
  * All steps from zeros. Row r of out, n_units floats at
  * out + r * out_row, is h behind row r of the sequences; c has n_units floats a sequence, at last the c behind its
  * last step. gates: of all rows, overwritten.
  */
-void thr_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, float *gates,
-                  float *out, size_t out_row, float *c);
+void thr_nn_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, float *gates,
+                     float *out, size_t out_row, float *c);
 
 #endif

@@ -48,7 +48,7 @@ static size_t band_stride(size_t n_negatives) {
     return n_negatives + 2 * (block_rows(n_negatives) - 1) + LANES - 1;
 }
 
-size_t thr_match_loss_scratch(const thr_match_loss *loss, size_t n_rows, size_t n_dims) {
+size_t thr_nn_match_loss_scratch(const thr_match_loss *loss, size_t n_rows, size_t n_dims) {
     enum { NUMBERS = 5 }; /* a pair, two scales, and a loss of two floats */
     return n_rows * (3 * n_dims + band_stride(loss->n_negatives) + NUMBERS);
 }
@@ -257,8 +257,8 @@ static void lay_out(run *r, float *scratch) {
     }
 }
 
-double thr_match_loss_run(thr_context *context, const thr_match_loss *loss, const thr_match_batch *batch,
-                          float *scratch) {
+double thr_nn_match_loss_run(thr_context *context, const thr_match_loss *loss, const thr_match_batch *batch,
+                             float *scratch) {
     const size_t n_rows = batch->n_rows;
     run r = {.kernels = context->kernels,
              .loss = loss,

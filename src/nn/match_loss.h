@@ -25,9 +25,9 @@ typedef struct thr_match_batch {
     float *d_queries, *d_items; /* the gradient of the mean loss; NULL both: not wanted */
 } thr_match_batch;
 
-/* Returns the mean loss over rows, summed in double in order of rows. scratch: thr_match_loss_scratch floats. */
-double thr_match_loss_run(thr_context *context, const thr_match_loss *loss, const thr_match_batch *batch,
-                          float *scratch);
-size_t thr_match_loss_scratch(const thr_match_loss *loss, size_t n_rows, size_t n_dims);
+/* Returns the mean loss over rows, summed in double in order of rows. scratch: thr_nn_match_loss_scratch floats. */
+double thr_nn_match_loss_run(thr_context *context, const thr_match_loss *loss, const thr_match_batch *batch,
+                             float *scratch);
+size_t thr_nn_match_loss_scratch(const thr_match_loss *loss, size_t n_rows, size_t n_dims);
 
 #endif

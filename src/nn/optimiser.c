@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-void thr_optimiser_init(thr_optimiser *optimiser, thr_optimiser_kind kind) {
+void thr_nn_optimiser_init(thr_optimiser *optimiser, thr_optimiser_kind kind) {
     *optimiser = (thr_optimiser){.kind = kind, .rate = 0.1f, .gradient_scale = 1.0f};
     if (kind == THR_OPTIMISER_ADAM) {
         optimiser->rate = 0.001f;
@@ -15,7 +15,7 @@ void thr_optimiser_init(thr_optimiser *optimiser, thr_optimiser_kind kind) {
     }
 }
 
-uint32_t thr_optimiser_n_slots(thr_optimiser_kind kind) {
+uint32_t thr_nn_optimiser_n_slots(thr_optimiser_kind kind) {
     return kind == THR_OPTIMISER_SGD ? 0 : 2;
 }
 
@@ -44,7 +44,7 @@ static thr_adam_step adam_step(const thr_optimiser *o) {
                            .decay = (float)(1.0 - rate * (double)o->l2)};
 }
 
-thr_optimiser_pass thr_optimiser_start(const thr_kernels *kernels, const thr_optimiser *optimiser) {
+thr_optimiser_pass thr_nn_optimiser_start(const thr_kernels *kernels, const thr_optimiser *optimiser) {
     thr_optimiser_pass pass = {.kernels = kernels, .optimiser = *optimiser};
     if (optimiser->kind == THR_OPTIMISER_ADAM)
         pass.adam = adam_step(optimiser);
@@ -62,8 +62,8 @@ static void sgd(const thr_optimiser *o, float *weights, const float *gradient, s
         weights[i] = decay * weights[i] - o->rate * (gradient[i] * o->gradient_scale);
 }
 
-void thr_optimiser_pass_step(const thr_optimiser_pass *pass, float *weights, const float *gradient,
-                             float *const slots[2], size_t n) {
+void thr_nn_optimiser_pass_step(const thr_optimiser_pass *pass, float *weights, const float *gradient,
+                                float *const slots[2], size_t n) {
     switch (pass->optimiser.kind) {
     case THR_OPTIMISER_SGD:
         sgd(&pass->optimiser, weights, gradient, n);
@@ -77,8 +77,8 @@ void thr_optimiser_pass_step(const thr_optimiser_pass *pass, float *weights, con
     }
 }
 
-void thr_optimiser_step(const thr_kernels *kernels, const thr_optimiser *optimiser, float *weights,
-                        const float *gradient, float *const slots[2], size_t n) {
-    const thr_optimiser_pass pass = thr_optimiser_start(kernels, optimiser);
-    thr_optimiser_pass_step(&pass, weights, gradient, slots, n);
+void thr_nn_optimiser_step(const thr_kernels *kernels, const thr_optimiser *optimiser, float *weights,
+                           const float *gradient, float *const slots[2], size_t n) {
+    const thr_optimiser_pass pass = thr_nn_optimiser_start(kernels, optimiser);
+    thr_nn_optimiser_pass_step(&pass, weights, gradient, slots, n);
 }

@@ -24,14 +24,14 @@ typedef struct thr_optimiser {
 } thr_optimiser;
 
 /* Adam 0.001, 0.9, 0.999, 1e-8; FTRL 0.1, 1, 0, 0; SGD 0.1. step 0, gradient_scale 1. */
-void thr_optimiser_init(thr_optimiser *optimiser, thr_optimiser_kind kind);
+void thr_nn_optimiser_init(thr_optimiser *optimiser, thr_optimiser_kind kind);
 
 /* Arrays of state a weight takes: SGD 0, Adam 2 (moments), FTRL 2 (z, n). They start as 0. */
-uint32_t thr_optimiser_n_slots(thr_optimiser_kind kind);
+uint32_t thr_nn_optimiser_n_slots(thr_optimiser_kind kind);
 
 /* One step of n weights. slots[i] has n places; those beyond n_slots are not looked at. */
-void thr_optimiser_step(const thr_kernels *kernels, const thr_optimiser *optimiser, float *weights,
-                        const float *gradient, float *const slots[2], size_t n);
+void thr_nn_optimiser_step(const thr_kernels *kernels, const thr_optimiser *optimiser, float *weights,
+                           const float *gradient, float *const slots[2], size_t n);
 
 /* The same for many calls in one step: what depends on the step alone is computed once. */
 typedef struct thr_optimiser_pass {
@@ -40,8 +40,8 @@ typedef struct thr_optimiser_pass {
     thr_adam_step adam;
     thr_ftrl_step ftrl;
 } thr_optimiser_pass;
-thr_optimiser_pass thr_optimiser_start(const thr_kernels *kernels, const thr_optimiser *optimiser);
-void thr_optimiser_pass_step(const thr_optimiser_pass *pass, float *weights, const float *gradient,
-                             float *const slots[2], size_t n);
+thr_optimiser_pass thr_nn_optimiser_start(const thr_kernels *kernels, const thr_optimiser *optimiser);
+void thr_nn_optimiser_pass_step(const thr_optimiser_pass *pass, float *weights, const float *gradient,
+                                float *const slots[2], size_t n);
 
 #endif

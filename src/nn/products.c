@@ -7,7 +7,7 @@
 /* Rows a piece of a product: a multiple of what every level's tile has, and enough to be worth a copy of B each. */
 enum { ROW_UNIT = 24, ROWS_MOST = 192, TRANSPOSE_BLOCK = 16 };
 
-size_t thr_piece_size(const thr_context *context, size_t n, size_t unit, size_t most) {
+size_t thr_nn_piece_size(const thr_context *context, size_t n, size_t unit, size_t most) {
     enum { PIECES_A_THREAD = 3 };
     if (context->n_threads <= 1)
         return most;
@@ -33,8 +33,8 @@ static void multiply_rows(void *arg, size_t piece, uint32_t worker) {
     all->kernels->matmul(&part);
 }
 
-void thr_matmul(thr_context *context, const thr_product *product) {
-    rows_of_product all = {context->kernels, product, thr_piece_size(context, product->n_rows, ROW_UNIT, ROWS_MOST)};
+void thr_nn_matmul(thr_context *context, const thr_product *product) {
+    rows_of_product all = {context->kernels, product, thr_nn_piece_size(context, product->n_rows, ROW_UNIT, ROWS_MOST)};
     if (product->n_rows <= all.n_rows)
         context->kernels->matmul(product);
     else
@@ -42,7 +42,7 @@ void thr_matmul(thr_context *context, const thr_product *product) {
 }
 
 /* In squares of a cache line a side, so that lines are used up while they are there. */
-void thr_transpose(const float *in, size_t n_rows, size_t n_columns, float *out) {
+void thr_nn_transpose(const float *in, size_t n_rows, size_t n_columns, float *out) {
     for (size_t i0 = 0; i0 < n_rows; i0 += TRANSPOSE_BLOCK)
         for (size_t j0 = 0; j0 < n_columns; j0 += TRANSPOSE_BLOCK) {
             const size_t i1 = n_rows - i0 < TRANSPOSE_BLOCK ? n_rows : i0 + TRANSPOSE_BLOCK;

@@ -10,7 +10,7 @@
 
 #include "nn/logarithm.h"
 
-void thr_rank_discounts(double *out, size_t n) {
+void thr_nn_rank_discounts(double *out, size_t n) {
     const double ln2 = thr_logarithm(2);
     for (size_t r = 0; r < n; r++)
         out[r] = ln2 / thr_logarithm((double)r + 2);
@@ -25,7 +25,7 @@ typedef struct ads {
 
 enum { DOUBLES = 4, FLOATS = 3 };
 
-size_t thr_rank_loss_scratch(size_t n) {
+size_t thr_nn_rank_loss_scratch(size_t n) {
     return DOUBLES * n + (FLOATS * n + 1) / 2;
 }
 
@@ -123,8 +123,8 @@ static double sum_pairs(const thr_kernels *kernels, const thr_rank_loss *loss, c
     return sum;
 }
 
-double thr_rank_loss_run(const thr_kernels *kernels, const thr_rank_loss *loss, const thr_rank_list *list,
-                         const float *scores, float *d_scores, double *scratch) {
+double thr_nn_rank_loss_run(const thr_kernels *kernels, const thr_rank_loss *loss, const thr_rank_list *list,
+                            const float *scores, float *d_scores, double *scratch) {
     const size_t n = list->n;
     const ads a = share_out(scratch, n);
     for (size_t i = 0; i < n; i++)

@@ -36,15 +36,15 @@ typedef struct thr_rank_list {
 } thr_rank_list;
 
 /* out[r] = 1 / log2(r + 2) for n ranks, the same bits everywhere. */
-void thr_rank_discounts(double *out, size_t n);
+void thr_nn_rank_discounts(double *out, size_t n);
 
 /*
  * Returns the loss, summed in double by i, then by j; of each pair it is a float. d_scores (NULL: not wanted): its
- * gradient. scratch: thr_rank_loss_scratch doubles. Scores that are not finite make a loss that is not, where they are
- * in a pair.
+ * gradient. scratch: thr_nn_rank_loss_scratch doubles. Scores that are not finite make a loss that is not, where they
+ * are in a pair.
  */
-double thr_rank_loss_run(const thr_kernels *kernels, const thr_rank_loss *loss, const thr_rank_list *list,
-                         const float *scores, float *d_scores, double *scratch);
-size_t thr_rank_loss_scratch(size_t n);
+double thr_nn_rank_loss_run(const thr_kernels *kernels, const thr_rank_loss *loss, const thr_rank_list *list,
+                            const float *scores, float *d_scores, double *scratch);
+size_t thr_nn_rank_loss_scratch(size_t n);
 
 #endif

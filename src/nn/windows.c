@@ -39,8 +39,8 @@ static void pool_texts(void *arg, size_t piece, uint32_t worker) {
     }
 }
 
-void thr_windows_forward(thr_context *context, const thr_texts *texts, const float *vectors, const float *bias,
-                         size_t n_columns, float *pooled, uint16_t *where) {
+void thr_nn_windows_forward(thr_context *context, const thr_texts *texts, const float *vectors, const float *bias,
+                            size_t n_columns, float *pooled, uint16_t *where) {
     windows w = {.kernels = context->kernels,
                  .texts = texts,
                  .in = vectors,
@@ -101,13 +101,13 @@ static void spread_columns(void *arg, size_t piece, uint32_t worker) {
     }
 }
 
-void thr_windows_backward(thr_context *context, const thr_texts *texts, const uint16_t *where, const float *d_pooled,
-                          size_t n_columns, float *d_vectors, float *d_bias) {
+void thr_nn_windows_backward(thr_context *context, const thr_texts *texts, const uint16_t *where, const float *d_pooled,
+                             size_t n_columns, float *d_vectors, float *d_bias) {
     windows w = {.kernels = context->kernels,
                  .texts = texts,
                  .in = d_pooled,
                  .n_columns = n_columns,
-                 .piece_columns = thr_piece_size(context, n_columns, COLUMN_UNIT, n_columns),
+                 .piece_columns = thr_nn_piece_size(context, n_columns, COLUMN_UNIT, n_columns),
                  .out = d_vectors,
                  .d_bias = d_bias,
                  .from = where};

@@ -25,14 +25,14 @@ enum { THR_WINDOW_WORDS = 3, THR_TEXT_WORDS_MAX = 65535 };
  * pooled[i * n_columns + c] = the largest of text i's windows in column c, where[...] the window it came from (the
  * first of equal ones). A text without words has one window of nothing: the bias. vectors: 3 * n_columns floats a word.
  */
-void thr_windows_forward(thr_context *context, const thr_texts *texts, const float *vectors, const float *bias,
-                         size_t n_columns, float *pooled, uint16_t *where);
+void thr_nn_windows_forward(thr_context *context, const thr_texts *texts, const float *vectors, const float *bias,
+                            size_t n_columns, float *pooled, uint16_t *where);
 
 /*
  * d_vectors (3 * n_columns a word, set up by the caller, usually zeros) += what d_pooled sends back to each word, texts
  * in order; d_bias += sum of d_pooled over texts. Threads take columns, so the bits are the same for any number.
  */
-void thr_windows_backward(thr_context *context, const thr_texts *texts, const uint16_t *where, const float *d_pooled,
-                          size_t n_columns, float *d_vectors, float *d_bias);
+void thr_nn_windows_backward(thr_context *context, const thr_texts *texts, const uint16_t *where, const float *d_pooled,
+                             size_t n_columns, float *d_vectors, float *d_bias);
 
 #endif

@@ -50,7 +50,7 @@ static void *worker_main(void *arg) {
     return NULL;
 }
 
-thr_status thr_pool_create(thr_context *context, uint32_t n_threads, thr_pool **pool_out, thr_error *err) {
+thr_status thr_parallel_pool_create(thr_context *context, uint32_t n_threads, thr_pool **pool_out, thr_error *err) {
     const uint32_t n_workers = n_threads - 1;
     thr_pool *pool = NULL;
     *pool_out = NULL;
@@ -67,7 +67,7 @@ thr_status thr_pool_create(thr_context *context, uint32_t n_threads, thr_pool **
         (void)pthread_cond_wait(&pool->done, &pool->lock);
     (void)pthread_mutex_unlock(&pool->lock);
     if (started < n_workers) {
-        thr_pool_free(context, pool);
+        thr_parallel_pool_free(context, pool);
         return thr_fail(err, THR_ENOMEM, "only %u of %u threads could be started: ask for fewer", started + 1,
                         n_threads);
     }
@@ -75,7 +75,7 @@ thr_status thr_pool_create(thr_context *context, uint32_t n_threads, thr_pool **
     return THR_OK;
 }
 
-void thr_pool_free(thr_context *context, thr_pool *pool) {
+void thr_parallel_pool_free(thr_context *context, thr_pool *pool) {
     if (pool == NULL)
         return;
     (void)pthread_mutex_lock(&pool->lock);

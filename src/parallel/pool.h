@@ -13,8 +13,8 @@
 typedef struct thr_pool thr_pool;
 
 /* n_threads - 1 sleeping threads; the caller of thr_parallel_for is the last one. */
-thr_status thr_pool_create(thr_context *context, uint32_t n_threads, thr_pool **pool, thr_error *err);
-void thr_pool_free(thr_context *context, thr_pool *pool);
+thr_status thr_parallel_pool_create(thr_context *context, uint32_t n_threads, thr_pool **pool, thr_error *err);
+void thr_parallel_pool_free(thr_context *context, thr_pool *pool);
 
 /*
  * fn(arg, piece, worker) for every piece in [0, n_pieces), in any order, on all threads; returns when all are done.

@@ -42,7 +42,7 @@ static bool in_order(const thr_scored_row *rows, uint32_t n) {
     return true;
 }
 
-thr_scored_row *thr_scored_rows_sort(thr_scored_row *rows, thr_scored_row *spare, uint32_t n) {
+thr_scored_row *thr_rank_sort_scored_rows(thr_scored_row *rows, thr_scored_row *spare, uint32_t n) {
     if (in_order(rows, n))
         return rows;
     for (uint32_t from = 0; from < n; from += n - from < RUN ? n - from : RUN)

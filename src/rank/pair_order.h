@@ -22,6 +22,6 @@ typedef struct thr_scored_row {
  * Sort n rows by score; equal ones stay as they stood. spare has room for n, too; the sorted ones are in the one that
  * is returned. Scores are numbers.
  */
-thr_scored_row *thr_scored_rows_sort(thr_scored_row *rows, thr_scored_row *spare, uint32_t n);
+thr_scored_row *thr_rank_sort_scored_rows(thr_scored_row *rows, thr_scored_row *spare, uint32_t n);
 
 #endif

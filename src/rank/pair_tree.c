@@ -66,7 +66,7 @@ static void shape(const uint32_t *levels, uint32_t begin, uint32_t end, thr_pair
     shape(levels, node.middle, end, nodes, n_nodes, n_ranks);
 }
 
-size_t thr_pair_tree_shape(const uint32_t *levels, uint32_t n, thr_pair_node *nodes, size_t *n_ranks) {
+size_t thr_rank_pair_tree_shape(const uint32_t *levels, uint32_t n, thr_pair_node *nodes, size_t *n_ranks) {
     size_t n_nodes = 0, all_ranks = 0;
     shape(levels, 0, n, nodes, &n_nodes, &all_ranks);
     if (n_ranks != NULL)
@@ -168,14 +168,14 @@ static void order_block(const thr_pair_node *node, const uint32_t *levels, uint8
 
 static void order_level(const thr_pair_node *node, thr_scored_row *rows, thr_scored_row *spare) {
     const uint32_t n = node->end - node->begin;
-    const thr_scored_row *sorted = thr_scored_rows_sort(rows + node->begin, spare, n);
+    const thr_scored_row *sorted = thr_rank_sort_scored_rows(rows + node->begin, spare, n);
     if (sorted == spare)
         memcpy(rows + node->begin, spare, n * sizeof *spare);
 }
 
 /* From the last node to the first: parts before what they are parts of. The first one's order nobody asks for. */
-void thr_pair_tree_order(const thr_pair_tree *tree, thr_scored_row *rows, thr_scored_row *spare, double margin,
-                         thr_pair_counts *counts) {
+void thr_rank_pair_tree_order(const thr_pair_tree *tree, thr_scored_row *rows, thr_scored_row *spare, double margin,
+                              thr_pair_counts *counts) {
     uint16_t *ranks = tree->ranks;
     for (size_t i = 0; i < tree->n_nodes; i++)
         ranks += ranks_of(&tree->nodes[i]);
@@ -202,7 +202,7 @@ void thr_pair_tree_order(const thr_pair_tree *tree, thr_scored_row *rows, thr_sc
     *tree->all = false;
 }
 
-void thr_pair_tree_take_all(const thr_pair_tree *tree, thr_pair_counts *counts) {
+void thr_rank_pair_tree_take_all(const thr_pair_tree *tree, thr_pair_counts *counts) {
     for (uint32_t from = 0, to; from < tree->n; from = to) {
         to = from + 1;
         while (to < tree->n && tree->levels[to] == tree->levels[from])
@@ -291,7 +291,8 @@ static void sum_block(const thr_pair_node *node, const uint8_t *masks, const dou
     }
 }
 
-void thr_pair_tree_sums(const thr_pair_tree *tree, const double *values, double *low, double *high, double *prefixes) {
+void thr_rank_pair_tree_sums(const thr_pair_tree *tree, const double *values, double *low, double *high,
+                             double *prefixes) {
     const uint16_t *ranks = tree->ranks;
     memset(low, 0, tree->n * sizeof *low);
     memset(high, 0, tree->n * sizeof *high);

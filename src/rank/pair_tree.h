@@ -11,8 +11,9 @@
  * Labels do not change, so neither does a tree over them: a node is a range of rows, parted where a level ends, as near
  * its middle as can be. A pair of two levels belongs to the one node that parts them. There, with either part in the
  * order of scores, active worse rows of a better one are those from some rank on, and active better rows of a worse one
- * those before some rank (pair_order.h). Order and ranks belong to a w. They are made once, in thr_pair_tree_order, and
- * serve all products of a Newton step: a prefix sum over each part, and one look-up for every row of the other.
+ * those before some rank (pair_order.h). Order and ranks belong to a w. They are made once, in
+ * thr_rank_pair_tree_order, and serve all products of a Newton step: a prefix sum over each part, and one look-up for
+ * every row of the other.
  *
  * A row is in at most about log2(levels) nodes, in fewer where few levels hold most rows: l times the labels' entropy,
  * in bits, is the work. Up to 8 rows are a block instead, with a bit for every active pair. Where all pairs of a query
@@ -47,7 +48,7 @@ typedef struct thr_pair_tree {
 } thr_pair_tree;
 
 /* Nodes of a query of these levels; *n_ranks, unless NULL, is how long ranks are. nodes may be NULL: only counted. */
-size_t thr_pair_tree_shape(const uint32_t *levels, uint32_t n, thr_pair_node *nodes, size_t *n_ranks);
+size_t thr_rank_pair_tree_shape(const uint32_t *levels, uint32_t n, thr_pair_node *nodes, size_t *n_ranks);
 
 /* Active pairs of a row with worse and with better ones. */
 typedef struct thr_pair_counts {
@@ -58,16 +59,17 @@ typedef struct thr_pair_counts {
  * Set what belongs to scores: rows are in the order of labels, each with that number; pairs are active below margin.
  * rows, spare and counts have n; rows are lost.
  */
-void thr_pair_tree_order(const thr_pair_tree *tree, thr_scored_row *rows, thr_scored_row *spare, double margin,
-                         thr_pair_counts *counts);
+void thr_rank_pair_tree_order(const thr_pair_tree *tree, thr_scored_row *rows, thr_scored_row *spare, double margin,
+                              thr_pair_counts *counts);
 
 /* The same where the largest score is less than margin above the least. */
-void thr_pair_tree_take_all(const thr_pair_tree *tree, thr_pair_counts *counts);
+void thr_rank_pair_tree_take_all(const thr_pair_tree *tree, thr_pair_counts *counts);
 
 /*
  * low and high have n numbers and may be the same: then it gets the sums of both. values overlap none of them; prefixes
  * is room for n + 2.
  */
-void thr_pair_tree_sums(const thr_pair_tree *tree, const double *values, double *low, double *high, double *prefixes);
+void thr_rank_pair_tree_sums(const thr_pair_tree *tree, const double *values, double *low, double *high,
+                             double *prefixes);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the survivors of a screen to an answer: the steps between which rows are rescored and refined, by whomever. */
 #include "base/error.h"
-#include "scan/lane.h"
+#include "scan/worker.h"
 
 #include <math.h>
 
-void thr_answer_screened(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
+void thr_scan_answer_screened(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
     lane->left_out = (thr_left_out){0};
     if (thr_answer_is_bounded(job, query))
-        thr_left_out_note_screened(job, lane->collector.items, lane->collector.n, &lane->left_out);
+        thr_scan_left_out_note_screened(job, lane->collector.items, lane->collector.n, &lane->left_out);
 }
 
 /* What goes on from the screen: the best by all planes, or with a margin all within it of the k-th best. */
@@ -16,8 +16,8 @@ static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t
     if (n <= job->wanted)
         return n;
     if (!(job->options->extra > 0) || job->target->keep == THR_DTYPE_NONE)
-        return thr_candidates_keep(items, n, job->wanted);
-    thr_candidates_split(items, n, job->wanted);
+        return thr_select_candidates_keep(items, n, job->wanted);
+    thr_select_candidates_split(items, n, job->wanted);
     float worst = items[0].score;
     for (size_t i = 1; i < job->wanted; i++)
         worst = items[i].score < worst ? items[i].score : worst;
@@ -28,35 +28,36 @@ static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t
     return kept;
 }
 
-void thr_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
+void thr_scan_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
     thr_candidate *items = lane->collector.items;
     const size_t n = lane->collector.n;
     if (thr_answer_rescores(job, query)) {
         const bool bounded = thr_answer_is_bounded(job, query);
         if (bounded)
-            thr_left_out_note_factors(job, items, n, &lane->left_out);
+            thr_scan_left_out_note_factors(job, items, n, &lane->left_out);
         lane->collector.n = choose_candidates(job, items, n);
         if (bounded)
-            thr_left_out_note_refined(items, lane->collector.n, n, &lane->left_out);
+            thr_scan_left_out_note_refined(items, lane->collector.n, n, &lane->left_out);
     }
     if (!job->exact && job->target->keep == THR_DTYPE_NONE && job->target->hits == NULL)
         for (size_t i = 0; i < lane->collector.n; i++)
-            items[i].score = thr_estimate_score(query, items[i].score);
+            items[i].score = thr_scan_estimate_score(query, items[i].score);
 }
 
-thr_status thr_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t row,
-                          thr_error *err) {
+thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t row,
+                               thr_error *err) {
     const thr_answers *answers = job->answers;
     thr_candidate *items = lane->collector.items;
     const size_t found = lane->collector.n,
-                 n = thr_candidates_keep(items, found, answers->k < found ? (size_t)answers->k : found);
-    thr_candidates_sort(items, n);
+                 n = thr_select_candidates_keep(items, found, answers->k < found ? (size_t)answers->k : found);
+    thr_select_candidates_sort(items, n);
     if (answers->certified != NULL)
-        answers->certified[row] = job->target->keep != THR_DTYPE_NONE &&
-                                  (thr_answer_is_bounded(job, query)
-                                       ? thr_certify(job, query, &lane->left_out, n > 0 ? items[n - 1].score : INFINITY)
-                                       : job->exact || query->collected);
-    thr_answers_put(answers, row, items, n);
+        answers->certified[row] =
+            job->target->keep != THR_DTYPE_NONE &&
+            (thr_answer_is_bounded(job, query)
+                 ? thr_scan_certify(job, query, &lane->left_out, n > 0 ? items[n - 1].score : INFINITY)
+                 : job->exact || query->collected);
+    thr_select_answers_put(answers, row, items, n);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(items[i].score))
             return thr_fail(err, THR_ERANGE,

@@ -63,7 +63,7 @@ static bool has_factors(const thr_scan_target *target) {
     return target->segments->factors != NULL || thr_is_nested(target);
 }
 
-double thr_longest_residual(const thr_scan_target *target) {
+double thr_scan_longest_residual(const thr_scan_target *target) {
     const thr_code_errors *errors = &target->errors;
     const double length = thr_is_nested(target) ? fmin((double)errors->lead_length, (double)errors->full_length)
                                                 : (double)errors->full_length;
@@ -90,10 +90,10 @@ static double largest_inverse_norm(const thr_scan_target *target) {
  * float16: half a unit of 2^-10 of every value, or of 2^-24 below its normal range. int8: half a step of a 127th of the
  * largest value. For cosine: directions differ by at most twice the distance over the length of either.
  */
-double thr_kept_error(const thr_scan_target *target, const thr_kernels *kernels) {
+double thr_scan_kept_error(const thr_scan_target *target, const thr_kernels *kernels) {
     const double root = sqrt(dims(target));
     const bool unit = target->metric == THR_METRIC_COSINE;
-    const double longest = unit ? 1 : centre_length(target, kernels) + thr_longest_residual(target);
+    const double longest = unit ? 1 : centre_length(target, kernels) + thr_scan_longest_residual(target);
     switch (target->keep) {
     case THR_DTYPE_F32:
         return 0;
@@ -137,7 +137,7 @@ static double distance_to_code(const thr_scan_query *query, const float *part, d
     return sqrt(sum);
 }
 
-void thr_query_measure(thr_scan_query *query, const float *part, double length) {
+void thr_scan_query_measure(thr_scan_query *query, const float *part, double length) {
     const thr_scan_target *target = query->target;
     query->errors = (thr_query_errors){.size = target->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
                                        .centre = centre_length(target, query->kernels),
@@ -147,11 +147,11 @@ void thr_query_measure(thr_scan_query *query, const float *part, double length) 
         query->errors.rest = distance_to_code(query, part, length, rest_at);
 }
 
-double thr_true_score(const thr_scan_query *query, double score, double kept_error) {
+double thr_scan_true_score(const thr_scan_query *query, double score, double kept_error) {
     const thr_scan_target *target = query->target;
     const thr_query_errors *e = &query->errors;
     const double rounding = summing(target), lost = dims(target) * SMALLEST;
-    const double longest = e->centre + thr_longest_residual(target) + kept_error;
+    const double longest = e->centre + thr_scan_longest_residual(target) + kept_error;
     switch (target->metric) {
     case THR_METRIC_COSINE:
         return score - 2 * rounding - kept_error;
@@ -167,14 +167,14 @@ double thr_true_score(const thr_scan_query *query, double score, double kept_err
 /* Sizes of the terms of a score and its estimate; code_length: of what stands for p's product. */
 static double sizes(const thr_scan_query *query, double code_length) {
     const thr_query_errors *e = &query->errors;
-    const double residual = thr_longest_residual(query->target);
+    const double residual = thr_scan_longest_residual(query->target);
     if (query->target->metric == THR_METRIC_L2)
         return 2 * e->length * code_length + residual * residual + e->length * e->length;
     return (e->length + e->size) * (code_length + e->centre) + fabs((double)query->weight) * residual;
 }
 
-double thr_largest_offset(const thr_scan_query *query) {
-    const double residual = thr_longest_residual(query->target);
+double thr_scan_largest_offset(const thr_scan_query *query) {
+    const double residual = thr_scan_longest_residual(query->target);
     if (query->target->metric == THR_METRIC_L2)
         return residual * residual;
     return query->target->quantiser->centre != NULL ? fabs((double)query->weight) * residual : 0;
@@ -201,22 +201,22 @@ static double least_centred_quotient(const thr_scan_query *query, double score, 
     return least * shortest / (shortest + slack);
 }
 
-double thr_residual_sine(const thr_scan_query *query, double score) {
+double thr_scan_residual_sine(const thr_scan_query *query, double score) {
     const thr_scan_target *target = query->target;
-    const double length = query->errors.length, residual = thr_longest_residual(target);
+    const double length = query->errors.length, residual = thr_scan_longest_residual(target);
     if (!(length > 0 && residual > 0))
         return 1;
     if (target->metric == THR_METRIC_L2)
         return fmin(1, sqrt(fmax(-score, 0)) / length * (1 + 4 * UNIT) + 4 * UNIT);
     const double slack = arithmetic(target) * sizes(query, residual), product = score - slack;
-    double quotient = (product - (double)query->bias - thr_largest_offset(query)) / residual;
+    double quotient = (product - (double)query->bias - thr_scan_largest_offset(query)) / residual;
     if (target->metric == THR_METRIC_COSINE && target->quantiser->centre != NULL)
         quotient = fmax(quotient, least_centred_quotient(query, product, slack));
     const double cosine = fmin(1, fmax(0, quotient / length));
     return sqrt(1 - cosine * cosine);
 }
 
-double thr_to_collector(const thr_scan_query *query, double score) {
+double thr_scan_to_collector(const thr_scan_query *query, double score) {
     return (score - (double)query->bias) / (has_factors(query->target) ? 1 : (double)query->code.gain);
 }
 
@@ -237,46 +237,47 @@ static double least_estimate(const thr_scan_query *query, double score, double l
     if (!(length > 0) || !isfinite(score) || (!has_factors(target) && score <= 0))
         return (double)-INFINITY;
     const double times = target->metric == THR_METRIC_L2 ? 2 : 1, p = query->errors.length;
-    const double product = off_by(target, error, length) * p * thr_residual_sine(query, score) + code_error +
+    const double product = off_by(target, error, length) * p * thr_scan_residual_sine(query, score) + code_error +
                            relative * (length * p + code_error);
     const double slack = arithmetic(target) * (sizes(query, code_length) + fabs(score));
-    const double least = score - times * product - relative * thr_largest_offset(query) - slack;
+    const double least = score - times * product - relative * thr_scan_largest_offset(query) - slack;
     /* Those codes are divided by their own length, that of x / factor; |x| is at least |r|, which is 1. */
     const double divisor = !has_factors(target) && least > 0 ? length * (1 + arithmetic(target)) : 1;
-    return thr_to_collector(query, least / divisor);
+    return thr_scan_to_collector(query, least / divisor);
 }
 
-double thr_least_screened(const thr_scan_query *query, float score, double kept_error) {
+double thr_scan_least_screened(const thr_scan_query *query, float score, double kept_error) {
     const thr_code_errors *errors = &query->target->errors;
-    const double truth = thr_true_score(query, (double)score, kept_error);
+    const double truth = thr_scan_true_score(query, (double)score, kept_error);
     const bool nested = thr_is_nested(query->target);
     const double length = STORED * (double)(nested ? errors->lead_length : errors->full_length);
     const double error = (double)(nested ? errors->lead_error : errors->full_error);
     return least_estimate(query, truth, length, error, length, length * query->errors.code, nested ? BFLOAT16 : 0);
 }
 
-double thr_largest_factor(const thr_scan_target *target, const thr_candidate *items, size_t n) {
+double thr_scan_largest_factor(const thr_scan_target *target, const thr_candidate *items, size_t n) {
     const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
                                                        target->lead, target->segments->lead_offsets);
     const size_t size = thr_record_size(shape);
     float largest = 0;
     for (size_t i = 0; i < n; i++) {
-        const thr_segment *segment = thr_segment_of(target, items[i].row);
+        const thr_segment *segment = thr_scan_segment_of(target, items[i].row);
         float factor, offset;
-        thr_record_read_head(shape, segment->records + (items[i].row - segment->first_row) * size, &factor, &offset);
+        thr_code_record_read_head(shape, segment->records + (items[i].row - segment->first_row) * size, &factor,
+                                  &offset);
         largest = fmaxf(largest, factor);
     }
     return (double)largest * (1 + 2 * BFLOAT16); /* as it was before it was rounded */
 }
 
-double thr_least_rescored(const thr_scan_query *query, float score, double kept_error, double largest_factor) {
+double thr_scan_least_rescored(const thr_scan_query *query, float score, double kept_error, double largest_factor) {
     const thr_scan_target *target = query->target;
     const thr_code_errors *errors = &target->errors;
     const uint32_t n_rest = target->quantiser->item_bits - target->lead;
     const double unit = largest_factor * sqrt(dims(target)), top = (double)(1u << n_rest);
     const double length = STORED * (double)errors->full_length, rest = unit * (top - 1);
     const double lead = fmin(unit * top * (double)((1u << target->lead) - 1), length + rest);
-    return least_estimate(query, thr_true_score(query, (double)score, kept_error), length, (double)errors->full_error,
-                          lead + rest, lead * query->errors.code + rest * query->errors.rest,
-                          target->quantiser->item_bits > 4 ? 0 : BFLOAT16);
+    return least_estimate(
+        query, thr_scan_true_score(query, (double)score, kept_error), length, (double)errors->full_error, lead + rest,
+        lead * query->errors.code + rest * query->errors.rest, target->quantiser->item_bits > 4 ? 0 : BFLOAT16);
 }

@@ -17,7 +17,7 @@ static double least_of(const thr_candidate *items, size_t n) {
     return (double)least;
 }
 
-void thr_left_out_note_screened(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {
+void thr_scan_left_out_note_screened(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {
     const double none = (double)-INFINITY;
     /* Buckets as published leave out rows of any estimate. */
     const bool unknown = job->target->store != NULL && job->context->selection == THR_SELECTION_PAPER;
@@ -27,17 +27,18 @@ void thr_left_out_note_screened(const thr_job *job, const thr_candidate *items, 
                           .rescored = none};
 }
 
-void thr_left_out_note_factors(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {
-    out->factor = thr_largest_factor(job->target, items, n);
+void thr_scan_left_out_note_factors(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {
+    out->factor = thr_scan_largest_factor(job->target, items, n);
 }
 
-void thr_left_out_note_refined(const thr_candidate *items, size_t n, size_t n_rescored, thr_left_out *out) {
+void thr_scan_left_out_note_refined(const thr_candidate *items, size_t n, size_t n_rescored, thr_left_out *out) {
     if (n < n_rescored)
         out->rescored = least_of(items, n);
 }
 
-bool thr_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score) {
-    return (out->screened == (double)-INFINITY || out->screened < thr_least_screened(query, score, job->kept_error)) &&
+bool thr_scan_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score) {
+    return (out->screened == (double)-INFINITY ||
+            out->screened < thr_scan_least_screened(query, score, job->kept_error)) &&
            (out->rescored == (double)-INFINITY ||
-            out->rescored < thr_least_rescored(query, score, job->kept_error, out->factor));
+            out->rescored < thr_scan_least_rescored(query, score, job->kept_error, out->factor));
 }

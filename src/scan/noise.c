@@ -36,7 +36,7 @@ static const double TAIL_Z = 2.5;       /* exceeded, up or down, by 3 of 256 nor
 static const double UNCERTAINTY = 1.1;  /* a standard deviation of 256 numbers is off by 4 %, seldom by 10 % */
 static const double LEAST_COSINE = 0.1; /* of a query and its code; one bit has 0.8 */
 
-double thr_normal_quantile(double probability) {
+double thr_scan_normal_quantile(double probability) {
     double low = 0, high = 40;
     for (int i = 0; i < 64; i++) {
         const double z = (low + high) / 2;
@@ -53,13 +53,13 @@ static double cosine_of(double length, double distance) {
     return length > 0x1p-100 ? 1 - distance * distance / (2 * length * length) : 0;
 }
 
-bool thr_unbias_screen(thr_scan_query *query) {
+bool thr_scan_unbias_screen(thr_scan_query *query) {
     const double cosine = cosine_of(query->errors.length, query->errors.code);
     query->gain = (float)((double)query->gain / cosine);
     return cosine >= LEAST_COSINE;
 }
 
-bool thr_unbias_rescoring(thr_scan_query *query) {
+bool thr_scan_unbias_rescoring(thr_scan_query *query) {
     const double lead = cosine_of(query->errors.length, query->errors.code);
     const double rest = cosine_of(query->errors.length, query->errors.rest);
     query->lead_gain = (float)((double)query->lead_gain / lead);
@@ -69,20 +69,20 @@ bool thr_unbias_rescoring(thr_scan_query *query) {
 
 /* As the screen sees it. */
 static double screen_factor(const thr_scan_target *target, uint64_t row) {
-    const thr_segment *segment = thr_segment_of(target, row);
+    const thr_segment *segment = thr_scan_segment_of(target, row);
     const uint64_t item = row - segment->first_row;
     if (segment->records == NULL)
         return (double)segment->factors[item];
     return (double)thr_bf16_to_f32(segment->leads[segment->lead_offsets ? 2 * item : item]);
 }
 
-double thr_record_factor(const thr_scan_target *target, uint64_t row) {
-    const thr_segment *segment = thr_segment_of(target, row);
+double thr_scan_record_factor(const thr_scan_target *target, uint64_t row) {
+    const thr_segment *segment = thr_scan_segment_of(target, row);
     const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
                                                        target->lead, segment->lead_offsets);
     float factor, offset;
-    thr_record_read_head(shape, segment->records + (row - segment->first_row) * thr_record_size(shape), &factor,
-                         &offset);
+    thr_code_record_read_head(shape, segment->records + (row - segment->first_row) * thr_record_size(shape), &factor,
+                              &offset);
     return (double)factor;
 }
 
@@ -98,7 +98,7 @@ static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_
     lane->collector.threshold = -INFINITY;
     for (uint64_t i = 0; i < THR_NOISE_BLOCKS; i++) {
         const uint64_t block = i * job->n_blocks / THR_NOISE_BLOCKS;
-        thr_screen_blocks(&alone, lane, (thr_block_range){block, block + 1});
+        thr_scan_screen_blocks(&alone, lane, (thr_block_range){block, block + 1});
     }
     const size_t n = lane->collector.n, step = n / THR_NOISE_ROWS + 1;
     size_t kept = 0;
@@ -144,24 +144,24 @@ static double standard_error(const float *errors, size_t n) {
     return UNCERTAINTY * fmax(sqrt(sum / (double)n), tail[TAIL - 1] / TAIL_Z);
 }
 
-thr_noise thr_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
-                            thr_lane *lane) {
+thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
+                                 thr_lane *lane) {
     const thr_scan_target *target = job->target;
     const bool nested = thr_is_nested(target), vectors = target->keep != THR_DTYPE_NONE;
     thr_candidate *items = lane->collector.items;
     float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
     size_t n = take_sample(job, screen, lane), used = 0;
     for (size_t i = 0; i < n; i++)
-        screened[i] = thr_estimate_score(screen, items[i].score);
+        screened[i] = thr_scan_estimate_score(screen, items[i].score);
     if (nested)
-        thr_rescore(rescoring, items, n);
+        thr_scan_rescore(rescoring, items, n);
     for (size_t i = 0; i < n; i++)
-        rescored[i] = nested ? thr_estimate_score(rescoring, items[i].score) : screened[i];
+        rescored[i] = nested ? thr_scan_estimate_score(rescoring, items[i].score) : screened[i];
     if (vectors)
-        thr_refine(screen, lane, items, n);
+        thr_scan_refine(screen, lane, items, n);
     for (size_t i = 0; i < n; i++) {
         const double factor = screen_factor(target, items[i].row);
-        const double record = nested ? thr_record_factor(target, items[i].row) : factor;
+        const double record = nested ? thr_scan_record_factor(target, items[i].row) : factor;
         const double score = (double)(vectors ? items[i].score : rescored[i]);
         if (!(factor > 0 && record > 0))
             continue; /* no direction, no error */

@@ -5,9 +5,9 @@
  */
 #include "base/error.h"
 #include "parallel/pool.h"
-#include "scan/lane.h"
+#include "scan/worker.h"
 #include "scan/plan.h"
-#include "select/histogram.h"
+#include "select/sampled_threshold.h"
 
 #include <math.h>
 
@@ -20,19 +20,20 @@ static void first_thresholds(const thr_job *job, const thr_scan_group *group, th
     const uint64_t n_sampled = job->target->hits != NULL ? 0 : thr_sample_blocks(job->n_blocks);
     size_t n[THR_GROUP] = {0};
     for (uint64_t i = 0; i < n_sampled; i++) {
-        const uint64_t block = thr_sample_place(i, n_sampled, job->n_blocks);
+        const uint64_t block = thr_select_sample_place(i, n_sampled, job->n_blocks);
         for (uint32_t q = 0; q < group->n; q++)
             if (!group->queries[q].collected) {
                 lanes[q].collector.n = 0;
                 lanes[q].collector.threshold = -INFINITY;
             }
-        thr_screen_blocks(group, lanes, (thr_block_range){block, block + 1});
+        thr_scan_screen_blocks(group, lanes, (thr_block_range){block, block + 1});
         for (uint32_t q = 0; q < group->n; q++)
             for (size_t j = 0; j < lanes[q].collector.n && !group->queries[q].collected; j++)
                 lanes[q].sample[n[q]++] = lanes[q].collector.items[j].score;
     }
     for (uint32_t q = 0; q < group->n; q++)
-        thresholds[q] = thr_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->survivors) - margins[q];
+        thresholds[q] =
+            thr_select_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->survivors) - margins[q];
 }
 
 /* Queries and as many lanes; or one query and the lanes of all threads. */
@@ -45,7 +46,7 @@ typedef struct block_pass {
 static void pass_blocks(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks) {
     const uint32_t n = group->n;
     if (!job->exact) {
-        thr_screen_blocks(group, lanes, blocks);
+        thr_scan_screen_blocks(group, lanes, blocks);
         return;
     }
     const uint64_t step = thr_shared_blocks(job->target);
@@ -53,7 +54,7 @@ static void pass_blocks(const thr_job *job, const thr_scan_group *group, thr_lan
         const uint64_t end = n == 1 || blocks.end - first < step ? blocks.end : first + step;
         for (uint32_t q = 0; q < n; q++)
             if (!group->queries[q].collected)
-                thr_exact_blocks(&group->queries[q], &lanes[q], (thr_block_range){first, end});
+                thr_scan_exact_blocks(&group->queries[q], &lanes[q], (thr_block_range){first, end});
     }
 }
 
@@ -68,7 +69,7 @@ static void run_piece(void *arg, size_t piece, uint32_t worker) {
 static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
                            float margin, float threshold, thr_error *err) {
     for (uint32_t i = 0; i < n_lanes; i++)
-        THR_TRY(thr_collector_start(&lanes[i].collector, job->context, job->survivors, margin, threshold, err));
+        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, margin, threshold, err));
     block_pass p = {job, group, lanes};
     const size_t n_pieces = (size_t)((job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS);
     if (n_lanes > 1)
@@ -76,8 +77,8 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
     else
         pass_blocks(job, group, lanes, (thr_block_range){0, job->n_blocks});
     for (uint32_t i = 1; i < n_lanes; i++)
-        thr_collector_merge(&lanes[0].collector, &lanes[i].collector);
-    thr_collector_finish(&lanes[0].collector);
+        thr_select_collector_merge(&lanes[0].collector, &lanes[i].collector);
+    thr_select_collector_finish(&lanes[0].collector);
     if (lanes[0].collector.status != THR_OK)
         return thr_fail(err, lanes[0].collector.status, "no memory for all rows within the margin: lower extra");
     return THR_OK;
@@ -97,17 +98,17 @@ static bool enough(const thr_collector *collector, float margin, float threshold
     return n >= collector->wanted;
 }
 
-thr_status thr_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err) {
-    THR_TRY(thr_collector_start(&lane->collector, job->context, job->wanted, 0, -INFINITY, err));
+thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err) {
+    THR_TRY(thr_select_collector_start(&lane->collector, job->context, job->wanted, 0, -INFINITY, err));
     for (uint64_t row = 0; row < job->target->n_items && lane->collector.n < job->wanted; row++)
         if (query->filter == NULL || (query->filter[row / 64] >> row % 64 & 1) != 0) {
-            thr_collector_reserve(&lane->collector);
+            thr_select_collector_reserve(&lane->collector);
             thr_collector_push(&lane->collector, row, 0.0f, 0);
         }
     return THR_OK;
 }
 
-float thr_margin_of(const thr_job *job, const thr_scan_query *query) {
+float thr_scan_margin_of(const thr_job *job, const thr_scan_query *query) {
     if (job->exact || job->target->keep == THR_DTYPE_NONE || !(job->options->extra > 0))
         return 0;
     /* Without factors the collector's scores are not divided by the query code's length. */
@@ -123,8 +124,8 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
     for (uint32_t i = 0; i < n; i++)
         codes[i] = &queries[i].code;
     const thr_way way =
-        thr_plan_choose(job->context, job->target->quantiser->n_dims, job->target->lead, job->query_bits, n);
-    thr_query_group_make(&group.codes, way, codes, n, lanes->group_memory);
+        thr_scan_plan_choose(job->context, job->target->quantiser->n_dims, job->target->lead, job->query_bits, n);
+    thr_code_query_group_make(&group.codes, way, codes, n, lanes->group_memory);
     group.codes.codes = NULL; /* screens that do not take all distances at once go by the queries themselves */
     return group;
 }
@@ -134,7 +135,7 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
  */
 static thr_status finish(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float margin, float threshold,
                          thr_error *err) {
-    thr_collector_finish(&lane->collector);
+    thr_select_collector_finish(&lane->collector);
     if (lane->collector.status != THR_OK)
         return thr_fail(err, lane->collector.status, "no memory for all rows within the margin: lower extra");
     if (enough(&lane->collector, margin, threshold))
@@ -143,8 +144,8 @@ static thr_status finish(const thr_job *job, const thr_scan_query *query, thr_la
     return pass_one(job, &alone, lane, 1, margin, -INFINITY, err);
 }
 
-thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
-                       thr_error *err) {
+thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
+                            thr_error *err) {
     float margins[THR_GROUP] = {0}, thresholds[THR_GROUP];
     bool all_collected = true;
     for (size_t i = 0; i < n; i++) {
@@ -153,9 +154,9 @@ thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, th
         all_collected = all_collected && queries[i].collected;
         thresholds[i] = -INFINITY;
         if (queries[i].collected)
-            THR_TRY(thr_collect_first(job, &queries[i], &lanes[i], err));
+            THR_TRY(thr_scan_collect_first(job, &queries[i], &lanes[i], err));
         else
-            margins[i] = thr_margin_of(job, &queries[i]);
+            margins[i] = thr_scan_margin_of(job, &queries[i]);
     }
     if (all_collected)
         return THR_OK;
@@ -170,8 +171,8 @@ thr_status thr_collect(const thr_job *job, thr_scan_query *queries, size_t n, th
     }
     for (size_t i = 0; i < n; i++)
         if (!queries[i].collected)
-            THR_TRY(
-                thr_collector_start(&lanes[i].collector, job->context, job->survivors, margins[i], thresholds[i], err));
+            THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, margins[i],
+                                               thresholds[i], err));
     pass_blocks(job, &group, lanes, (thr_block_range){0, job->n_blocks});
     for (size_t i = 0; i < n; i++)
         if (!queries[i].collected)

@@ -51,10 +51,10 @@ static void fill_queries(probe *p, const thr_plan *plan, uint32_t n_codes, float
     for (int b = 0; b < THR_MAX_BITS; b++)
         quantiser.ranges[b] = 1;
     uint64_t rng = 1;
-    for (uint32_t q = 0; q < n_codes; q++, memory += round_up_64(thr_query_code_size(plan->n_dims))) {
+    for (uint32_t q = 0; q < n_codes; q++, memory += round_up_64(thr_code_query_size(plan->n_dims))) {
         for (uint32_t d = 0; d < plan->n_dims; d++)
             vector[d] = (float)thr_rng_below(&rng, 256) / 128 - 1;
-        thr_query_code_make(&p->codes[q], &quantiser, plan->item_bits, vector, 1, plan->query_bits, memory);
+        thr_code_query_make(&p->codes[q], &quantiser, plan->item_bits, vector, 1, plan->query_bits, memory);
     }
     for (uint32_t q = 0; q < PROBE_QUERIES; q++)
         p->pointers[q] = &p->codes[q % n_codes];
@@ -63,7 +63,8 @@ static void fill_queries(probe *p, const thr_plan *plan, uint32_t n_codes, float
 static double time_calls(const probe *p, size_t n_calls) {
     const double start = thr_clock();
     for (size_t i = 0; i < n_calls; i++)
-        thr_query_group_distances(&p->group, p->kernels, p->blocks, p->n_blocks, p->distances, p->stride, p->scratch);
+        thr_code_query_group_distances(&p->group, p->kernels, p->blocks, p->n_blocks, p->distances, p->stride,
+                                       p->scratch);
     return thr_clock() - start;
 }
 
@@ -74,7 +75,7 @@ static void time_ways(probe *p, thr_plan *plan, void *group_memory) {
         for (int way = 0; way < THR_N_WAYS; way++) {
             /* By XOR every query goes by itself, and slowly where there are many bits: one is enough. */
             const uint32_t n_queries = way == THR_WAY_XOR ? 1 : plan->n_queries;
-            thr_query_group_make(&p->group, (thr_way)way, p->pointers, n_queries, group_memory);
+            thr_code_query_group_make(&p->group, (thr_way)way, p->pointers, n_queries, group_memory);
             double took = 0;
             if (round == 0) /* warms up, too */
                 for (n_calls[way] = 1; (took = time_calls(p, n_calls[way])) < PROBE_RUN; n_calls[way] *= 2)
@@ -89,7 +90,7 @@ static void time_ways(probe *p, thr_plan *plan, void *group_memory) {
 
 static thr_status measure(thr_context *context, thr_plan *plan, thr_error *err) {
     const size_t block_size = thr_block_size(plan->n_dims, plan->item_bits);
-    const size_t code_size = round_up_64(thr_query_code_size(plan->n_dims));
+    const size_t code_size = round_up_64(thr_code_query_size(plan->n_dims));
     const uint32_t n_queries = plan->n_queries;
     const size_t n_codes = PROBE_MEMORY / code_size < 1           ? 1
                            : PROBE_MEMORY / code_size < n_queries ? PROBE_MEMORY / code_size
@@ -101,7 +102,7 @@ static thr_status measure(thr_context *context, thr_plan *plan, thr_error *err) 
                             p.n_blocks * THR_BLOCK_ITEMS * sizeof(uint32_t),
                             plan->n_dims * sizeof(float),
                             n_codes * code_size,
-                            thr_query_group_size(plan->n_dims, n_queries)};
+                            thr_code_query_group_size(plan->n_dims, n_queries)};
     uint8_t *memory = NULL, *parts[sizeof sizes / sizeof *sizes];
     size_t total = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -128,9 +129,9 @@ static thr_status measure(thr_context *context, thr_plan *plan, thr_error *err) 
 static thr_status make(thr_context *context, thr_plan *plan, thr_error *err) {
     thr_plan probed = *plan;
     probed.n_queries = probed_queries(plan->n_queries);
-    if (!thr_plans_find(context->plans, &probed)) {
+    if (!thr_context_plans_find(context->plans, &probed)) {
         THR_TRY(measure(context, &probed, err));
-        thr_plans_keep(context->plans, &probed);
+        thr_context_plans_keep(context->plans, &probed);
     }
     memcpy(plan->rates, probed.rates, sizeof plan->rates);
     plan->forced = context->forced_way >= 0;
@@ -141,8 +142,8 @@ static thr_status make(thr_context *context, thr_plan *plan, thr_error *err) {
     return THR_OK;
 }
 
-thr_way thr_plan_choose(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,
-                        uint32_t n_queries) {
+thr_way thr_scan_plan_choose(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,
+                             uint32_t n_queries) {
     if (context->forced_way >= 0)
         return (thr_way)context->forced_way;
     thr_plan plan = {.n_dims = n_dims, .item_bits = item_bits, .query_bits = query_bits, .n_queries = n_queries};

@@ -11,7 +11,7 @@
  * The way for groups of n_queries >= 1 queries of valid bits and dimensions: what THR_KERNEL says, or else the fastest.
  * Asks for memory only when a shape is new; where there is none, the answer is THR_WAY_TABLE, and nothing is kept.
  */
-thr_way thr_plan_choose(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,
-                        uint32_t n_queries);
+thr_way thr_scan_plan_choose(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,
+                             uint32_t n_queries);
 
 #endif

@@ -48,14 +48,14 @@ static coded_part find_coded_part(const thr_scan_target *target, const thr_kerne
     if (target->quantiser->rotation != NULL) {
         if (part.vector != room)
             memcpy(room, part.vector, n_dims * sizeof *room);
-        thr_rotation_apply(target->quantiser->rotation, room);
+        thr_code_rotation_apply(target->quantiser->rotation, room);
         part.vector = room;
     }
     return part;
 }
 
-void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
-                       thr_scan_query *query) {
+void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
+                            thr_scan_query *query) {
     const thr_scan_target *target = job->target;
     const thr_kernels *kernels = job->context->kernels;
     const uint32_t n_dims = target->quantiser->n_dims;
@@ -77,26 +77,26 @@ void thr_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t r
     if (job->exact)
         return;
     const coded_part part = find_coded_part(target, kernels, norm, lane);
-    const double length = fixed                    ? thr_fixed_query_length(part.vector, n_dims, job->query_bits)
+    const double length = fixed                    ? thr_code_fixed_query_length(part.vector, n_dims, job->query_bits)
                           : part.length > 0x1p-100 ? part.length
                                                    : 1;
     const double scale = part.length * (target->metric == THR_METRIC_L2 ? 2 : 1);
-    thr_query_code_make(&query->code, target->quantiser, target->lead, part.vector, length, job->query_bits,
+    thr_code_query_make(&query->code, target->quantiser, target->lead, part.vector, length, job->query_bits,
                         lane->code_memory);
     query->gain = (float)(scale * (double)query->code.gain);
     query->weight = (float)part.weight;
     query->bias = (float)part.bias;
     if (thr_is_nested(target)) {
-        thr_rest_query_make(&query->rest, target->quantiser, part.vector, length, lane->rest_memory);
+        thr_code_rest_query_make(&query->rest, target->quantiser, part.vector, length, lane->rest_memory);
         query->lead_gain =
             (float)(scale * (double)query->code.gain * (double)(1u << (target->quantiser->item_bits - target->lead)));
         query->rest_gain = (float)(scale * (double)query->rest.gain);
     }
     if (job->bounded)
-        thr_query_measure(query, part.vector, part.length);
+        thr_scan_query_measure(query, part.vector, part.length);
 }
 
-float thr_estimate_score(const thr_scan_query *query, float score) {
+float thr_scan_estimate_score(const thr_scan_query *query, float score) {
     const thr_segment *segment = query->target->segments;
     const bool scaled = segment->factors != NULL || segment->records != NULL;
     return score * (scaled ? 1.0f : query->code.gain) + query->bias;

@@ -35,7 +35,7 @@ typedef struct radius_group {
 
 /* ------------------------------------------------------------------------------------------------ answers */
 
-void thr_found_free(thr_context *context, thr_found *found) {
+void thr_scan_found_free(thr_context *context, thr_found *found) {
     thr_release(context, found->items);
     *found = (thr_found){0};
 }
@@ -70,15 +70,15 @@ static size_t keep_from(thr_candidate *items, size_t n, double least) {
 static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_candidate *items, size_t n) {
     const thr_scan_target *target = s->job->target;
     size_t kept = 0;
-    thr_rescore(&plan->rescoring, items, n);
+    thr_scan_rescore(&plan->rescoring, items, n);
     if (target->keep == THR_DTYPE_NONE)
         return n;
     if (s->radius.certain)
         return keep_from(items, n,
-                         thr_least_rescored(&plan->rescoring, s->radius.least_score, s->job->kept_error,
-                                            thr_largest_factor(target, items, n)));
+                         thr_scan_least_rescored(&plan->rescoring, s->radius.least_score, s->job->kept_error,
+                                                 thr_scan_largest_factor(target, items, n)));
     for (size_t i = 0; i < n; i++)
-        if ((double)items[i].score + plan->margin * thr_record_factor(target, items[i].row) >= plan->rescored)
+        if ((double)items[i].score + plan->margin * thr_scan_record_factor(target, items[i].row) >= plan->rescored)
             items[kept++] = items[i];
     return kept;
 }
@@ -94,9 +94,9 @@ static thr_status judge(const radius_search *s, const thr_radius_plan *plan, thr
     if (!plan->exact && thr_is_nested(target))
         n = rescore(s, plan, items, n);
     if (!plan->exact && vectors)
-        thr_refine(&plan->rescoring, lane, items, n);
+        thr_scan_refine(&plan->rescoring, lane, items, n);
     for (size_t i = 0; !vectors && i < n; i++)
-        items[i].score = thr_estimate_score(&plan->rescoring, items[i].score);
+        items[i].score = thr_scan_estimate_score(&plan->rescoring, items[i].score);
     return append(s->scan->context, part, items, keep_from(items, n, (double)s->radius.least_score), err);
 }
 
@@ -122,7 +122,7 @@ static thr_status finish(const radius_search *s, uint64_t row, thr_found *parts,
         THR_TRY(append(s->scan->context, found, parts[i].items, parts[i].n, err));
         parts[i].n = 0;
     }
-    thr_candidates_sort(found->items, found->n);
+    thr_select_candidates_sort(found->items, found->n);
     return THR_OK;
 }
 
@@ -145,10 +145,10 @@ static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_found 
         end = blocks.end - first < step ? blocks.end : first + step;
         const thr_block_range range = {first, end};
         if (screen)
-            thr_screen_blocks(&g->screen, lanes, range);
+            thr_scan_screen_blocks(&g->screen, lanes, range);
         for (uint32_t q = 0; q < n; q++) {
             if (g->plans[q].exact)
-                thr_exact_blocks(&g->screen.queries[q], &lanes[q], range);
+                thr_scan_exact_blocks(&g->screen.queries[q], &lanes[q], range);
             if (lanes[q].collector.n > THR_RADIUS_ROWS || end == blocks.end)
                 THR_TRY(judge(g->search, &g->plans[q], &lanes[q], &parts[q], err));
         }
@@ -167,8 +167,8 @@ static thr_status run_piece(void *arg, size_t piece, uint32_t worker, thr_error 
 /* Between two looks at it a collector gets up to THR_RADIUS_ROWS rows, and it wants room for a block beyond them. */
 static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n, float threshold, thr_error *err) {
     for (size_t i = 0; i < n; i++)
-        THR_TRY(thr_collector_start(&lanes[i].collector, s->scan->context, THR_RADIUS_ROWS + THR_BLOCK_ITEMS, 0,
-                                    threshold, err));
+        THR_TRY(thr_select_collector_start(&lanes[i].collector, s->scan->context, THR_RADIUS_ROWS + THR_BLOCK_ITEMS, 0,
+                                           threshold, err));
     return THR_OK;
 }
 
@@ -176,14 +176,14 @@ static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n,
 static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *lane, thr_found *part,
                               thr_scan_query *query, thr_radius_plan *plan, thr_error *err) {
     const thr_job *job = s->job;
-    thr_query_prepare(job, s->queries, row, lane, query);
+    thr_scan_query_prepare(job, s->queries, row, lane, query);
     THR_TRY(start_lanes(s, lane, 1, -INFINITY, err));
     if (query->norm == 0 && job->target->metric != THR_METRIC_L2) {
         *plan = (thr_radius_plan){.certified = job->target->keep != THR_DTYPE_NONE, .rescoring = *query};
         query->collected = true;
         THR_TRY(find_all(s, part, err));
     } else {
-        *plan = thr_radius_plan_make(job, &s->radius, query, lane);
+        *plan = thr_scan_radius_plan_make(job, &s->radius, query, lane);
         query->collected = plan->exact;
     }
     if (job->options->certified != NULL)
@@ -237,14 +237,14 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_target *target, const 
     thr_context *context = scan->context;
     const uint32_t n_threads = context->n_threads;
     const thr_answers answers = {.k = 1};
-    thr_job job = thr_job_make(context, target, options, &answers);
+    thr_job job = thr_scan_job_make(context, target, options, &answers);
     radius_search s = {.scan = scan,
                        .job = &job,
                        .queries = queries,
-                       .radius = thr_radius_make(least_score, (double)options->recall),
+                       .radius = thr_scan_radius_make(least_score, (double)options->recall),
                        .found = found};
     job.bounded = !job.exact;
-    job.kept_error = job.bounded && s.radius.certain ? thr_kept_error(target, context->kernels) : 0;
+    job.kept_error = job.bounded && s.radius.certain ? thr_scan_kept_error(target, context->kernels) : 0;
     const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
     const uint64_t each = (queries->n_rows + n_threads - 1) / n_threads;
     s.group = (size_t)(one_by_one ? 1 : each > THR_GROUP ? THR_GROUP : each);
@@ -254,7 +254,7 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_target *target, const 
     THR_TRY(thr_alloc_zero(context, n_lanes, sizeof *s.parts, &s.parts, "a search", err));
     const thr_status status = run(&s, one_by_one, err);
     for (size_t i = 0; i < n_lanes; i++)
-        thr_found_free(context, &s.parts[i]);
+        thr_scan_found_free(context, &s.parts[i]);
     thr_release(context, s.parts);
     return status;
 }

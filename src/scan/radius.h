@@ -14,7 +14,7 @@ typedef struct thr_found {
     size_t n, capacity;
 } thr_found;
 
-void thr_found_free(thr_context *context, thr_found *found);
+void thr_scan_found_free(thr_context *context, thr_found *found);
 
 /*
  * Find for every query all rows of at least least_score, in the units that users see; not NaN. Of the options

@@ -18,13 +18,13 @@ static const double MOST_SURVIVORS = 0.2; /* of all rows: with more, reading all
 static const double ROUNDING = 0x1p-20;   /* of the terms of an estimate */
 static const double SMALLEST = 0x1p-120;  /* of products that are lost below float32's range */
 
-thr_radius thr_radius_make(float least_score, double recall) {
+thr_radius thr_scan_radius_make(float least_score, double recall) {
     const double miss = 1 - recall;
     if (!(miss > 0))
         return (thr_radius){.least_score = least_score, .certain = true};
     return (thr_radius){.least_score = least_score,
-                        .screen_z = thr_normal_quantile(fmin(0.5, SCREEN_SHARE * miss)),
-                        .rescore_z = thr_normal_quantile(fmin(0.5, (1 - SCREEN_SHARE) * miss))};
+                        .screen_z = thr_scan_normal_quantile(fmin(0.5, SCREEN_SHARE * miss)),
+                        .rescore_z = thr_scan_normal_quantile(fmin(0.5, (1 - SCREEN_SHARE) * miss))};
 }
 
 static float round_down(double x) {
@@ -35,7 +35,7 @@ static float round_down(double x) {
 /* A finite least score in the collector's units, a little less for what estimates round. */
 static double to_collector(const thr_scan_query *query, float least) {
     const double slack = (fabs((double)least) + fabs((double)query->bias)) * ROUNDING + SMALLEST;
-    return thr_to_collector(query, (double)least - slack);
+    return thr_scan_to_collector(query, (double)least - slack);
 }
 
 /* Whether more than MOST_SURVIVORS of the allowed rows of some blocks, spread evenly, reach the threshold. */
@@ -44,10 +44,10 @@ static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_la
     const uint64_t n_sampled = thr_sample_blocks(job->n_blocks);
     size_t n = 0;
     for (uint64_t i = 0; i < n_sampled; i++) {
-        const uint64_t block = thr_sample_place(i, n_sampled, job->n_blocks);
+        const uint64_t block = thr_select_sample_place(i, n_sampled, job->n_blocks);
         lane->collector.n = 0;
         lane->collector.threshold = threshold;
-        thr_screen_blocks(&alone, lane, (thr_block_range){block, block + 1});
+        thr_scan_screen_blocks(&alone, lane, (thr_block_range){block, block + 1});
         n += lane->collector.n;
     }
     lane->collector.n = 0;
@@ -66,13 +66,13 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
     const thr_scan_target *target = job->target;
     thr_scan_query screen = *query, rescoring = *query;
     const bool scaled = thr_is_nested(target) || target->segments->factors != NULL;
-    if (target->n_items < LEAST_ITEMS || !scaled || !thr_unbias_screen(&screen))
+    if (target->n_items < LEAST_ITEMS || !scaled || !thr_scan_unbias_screen(&screen))
         return false;
     /* Without vectors the estimates decide as they are. */
-    if (thr_is_nested(target) && target->keep != THR_DTYPE_NONE && !thr_unbias_rescoring(&rescoring))
+    if (thr_is_nested(target) && target->keep != THR_DTYPE_NONE && !thr_scan_unbias_rescoring(&rescoring))
         return false;
-    const thr_noise noise = thr_noise_measure(job, &screen, &rescoring, lane);
-    const double sine = thr_residual_sine(query, (double)radius->least_score);
+    const thr_noise noise = thr_scan_noise_measure(job, &screen, &rescoring, lane);
+    const double sine = thr_scan_residual_sine(query, (double)radius->least_score);
     const double random = sqrt(fmax(noise.screened * noise.screened - noise.query * noise.query, 0));
     const double shift = ceil(radius->screen_z * hypot(random * sine, noise.query) / (double)screen.gain);
     if (!noise.known || !(shift < (double)(INT32_MAX - screen.code.total)))
@@ -95,8 +95,8 @@ static void plan_estimates(const thr_job *job, const thr_radius *radius, thr_sca
         (void)plan_by_noise(job, radius, query, lane, plan);
 }
 
-thr_radius_plan thr_radius_plan_make(const thr_job *job, const thr_radius *radius, thr_scan_query *query,
-                                     thr_lane *lane) {
+thr_radius_plan thr_scan_radius_plan_make(const thr_job *job, const thr_radius *radius, thr_scan_query *query,
+                                          thr_lane *lane) {
     thr_radius_plan plan = {
         .exact = job->exact, .screened = -INFINITY, .rescored = (double)-INFINITY, .rescoring = *query};
     const bool vectors = job->target->keep != THR_DTYPE_NONE, all_or_none = isinf(radius->least_score);
@@ -108,7 +108,7 @@ thr_radius_plan thr_radius_plan_make(const thr_job *job, const thr_radius *radiu
     if (plan.exact || all_or_none) {
         plan.exact = true;
     } else if (radius->certain) {
-        plan.screened = round_down(thr_least_screened(query, radius->least_score, job->kept_error));
+        plan.screened = round_down(thr_scan_least_screened(query, radius->least_score, job->kept_error));
         plan.exact = !isfinite(plan.screened);
         plan.certified = true;
     } else {

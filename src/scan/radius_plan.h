@@ -5,7 +5,7 @@
 #ifndef THR_SCAN_RADIUS_PLAN_H
 #define THR_SCAN_RADIUS_PLAN_H
 
-#include "scan/lane.h"
+#include "scan/worker.h"
 
 enum {
     THR_RADIUS_BLOCKS = 64, /* screened, at most, before the survivors are looked at */
@@ -20,7 +20,7 @@ typedef struct thr_radius {
 } thr_radius;
 
 /* A radius of a least score, with a probability of 1 - recall to miss a row that just reaches it. */
-thr_radius thr_radius_make(float least_score, double recall);
+thr_radius thr_scan_radius_make(float least_score, double recall);
 
 typedef struct thr_radius_plan {
     bool exact;               /* by scoring all vectors */
@@ -31,10 +31,10 @@ typedef struct thr_radius_plan {
 } thr_radius_plan;
 
 /*
- * Make the plan of a query that thr_query_prepare made; query becomes the one for the screen. lane is for a sample: its
- * collector has room for 2 * THR_RADIUS_ROWS rows and 64, and is empty and without a threshold afterwards.
+ * Make the plan of a query that thr_scan_query_prepare made; query becomes the one for the screen. lane is for a
+ * sample: its collector has room for 2 * THR_RADIUS_ROWS rows and 64, and is empty and without a threshold afterwards.
  */
-thr_radius_plan thr_radius_plan_make(const thr_job *job, const thr_radius *radius, thr_scan_query *query,
-                                     thr_lane *lane);
+thr_radius_plan thr_scan_radius_plan_make(const thr_job *job, const thr_radius *radius, thr_scan_query *query,
+                                          thr_lane *lane);
 
 #endif

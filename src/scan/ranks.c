@@ -4,7 +4,7 @@
  * survivor is put behind those of the given rows that come before it.
  */
 #include "base/error.h"
-#include "scan/lane.h"
+#include "scan/worker.h"
 
 #include <math.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static void count_ranks(ranking *r, const thr_candidate *items, size_t n, uint32
         if (place != 0)
             r->found[r->n_found++] = (thr_candidate){items[i].row, items[i].score, place - 1};
     }
-    thr_candidates_sort(r->found, r->n_found);
+    thr_select_candidates_sort(r->found, r->n_found);
     make_bins(r);
     memset(r->behind, 0, (r->n_found + 1) * sizeof *r->behind);
     for (size_t i = 0; i < n; i++)
@@ -103,7 +103,7 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
     thr_search_options_init(&options);
     options.n_candidates = options.n_survivors = n_survivors;
     const thr_answers answers = {.k = 1};
-    thr_job job = thr_job_make(context, target, &options, &answers);
+    thr_job job = thr_scan_job_make(context, target, &options, &answers);
     /* All survivors are wanted, whatever is kept to refine them. */
     job.survivors = job.wanted = (size_t)(n_survivors < target->n_items ? n_survivors : target->n_items);
     ranking r = {.rows = standing->rows, .n_rows = standing->n_rows};
@@ -111,12 +111,12 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
     thr_status status = THR_OK;
     THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, target->quantiser->n_dims, job.survivors, err));
     THR_TRY_OUT(open_ranking(context, &r, err));
-    thr_query_prepare(&job, queries, query, &scan->lanes[0], &prepared);
-    THR_TRY_OUT(thr_collect(&job, &prepared, 1, scan->lanes, context->n_threads, err));
+    thr_scan_query_prepare(&job, queries, query, &scan->lanes[0], &prepared);
+    THR_TRY_OUT(thr_scan_collect(&job, &prepared, 1, scan->lanes, context->n_threads, err));
     const thr_collector *collector = &scan->lanes[0].collector;
     count_ranks(&r, collector->items, collector->n, standing->lead_ranks);
     if (thr_is_nested(target) && !prepared.collected)
-        thr_rescore(&prepared, collector->items, collector->n);
+        thr_scan_rescore(&prepared, collector->items, collector->n);
     count_ranks(&r, collector->items, collector->n, standing->full_ranks);
 out:
     thr_release(context, r.hash);

@@ -56,7 +56,7 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
 }
 
 static void fetch(const thr_scan_target *target, uint64_t row) {
-    const thr_segment *segment = thr_segment_of(target, row);
+    const thr_segment *segment = thr_scan_segment_of(target, row);
     const size_t size = thr_row_size(target);
     const char *at = (const char *)segment->vectors + (row - segment->first_row) * size;
     for (size_t i = 0; i < size && i < FETCH_BYTES; i += LINE)
@@ -65,16 +65,16 @@ static void fetch(const thr_scan_target *target, uint64_t row) {
         __builtin_prefetch(segment->inverse_norms + (row - segment->first_row));
 }
 
-void thr_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n) {
+void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n) {
     for (size_t i = 0; i < n && i < AHEAD; i++)
         fetch(query->target, items[i].row);
     for (size_t i = 0; i < n; i++) {
         if (i + AHEAD < n)
             fetch(query->target, items[i + AHEAD].row);
-        const thr_segment *segment = thr_segment_of(query->target, items[i].row);
+        const thr_segment *segment = thr_scan_segment_of(query->target, items[i].row);
         score_rows(query, lane, segment, items[i].row - segment->first_row, 1, &items[i].score);
         if (query->target->hits != NULL)
-            items[i].score = thr_value(query, &items[i], items[i].score);
+            items[i].score = thr_scan_value(query, &items[i], items[i].score);
     }
 }
 
@@ -87,26 +87,26 @@ typedef struct waiting {
 static thr_candidate waiting_row(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
     if (query->target->hits == NULL)
         return (thr_candidate){row, 0, 0};
-    thr_values_turn_to(query, lane, row);
+    thr_scan_values_turn_to(query, lane, row);
     return thr_values_row(lane, row);
 }
 
 static void score_waiting(const thr_scan_query *query, thr_lane *lane, waiting *rows) {
-    thr_refine(query, lane, rows->items, rows->n);
+    thr_scan_refine(query, lane, rows->items, rows->n);
     for (size_t i = 0; i < rows->n; i++) {
         if (i % THR_BLOCK_ITEMS == 0)
-            thr_collector_reserve(&lane->collector);
+            thr_select_collector_reserve(&lane->collector);
         if (rows->items[i].score >= lane->collector.threshold)
             thr_collector_push(&lane->collector, rows->items[i].row, rows->items[i].score, rows->items[i].distance);
     }
     rows->n = 0;
 }
 
-void thr_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks) {
+void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks) {
     waiting rows = {.n = 0};
     for (; blocks.first < blocks.end; blocks.first++) {
         const uint64_t row = blocks.first * THR_BLOCK_ITEMS;
-        const thr_segment *segment = thr_segment_of(query->target, row);
+        const thr_segment *segment = thr_scan_segment_of(query->target, row);
         const uint64_t first = row - segment->first_row, left = segment->n_items - first;
         uint64_t mask = thr_block_rows(query, segment, first / THR_BLOCK_ITEMS);
         if (mask == 0)
@@ -121,14 +121,14 @@ void thr_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_ran
         float scores[THR_BLOCK_ITEMS] = {0};
         score_rows(query, lane, segment, first, left < THR_BLOCK_ITEMS ? (size_t)left : THR_BLOCK_ITEMS, scores);
         if (query->target->hits != NULL) {
-            mask &= thr_values_of_block(query, lane, row, 1, 0, scores);
+            mask &= thr_scan_values_of_block(query, lane, row, 1, 0, scores);
             if (mask != 0)
-                thr_values_push(lane, row, mask, scores, NULL);
+                thr_scan_values_push(lane, row, mask, scores, NULL);
             continue;
         }
         mask &= query->kernels->screen_scores(scores, lane->collector.threshold);
         if (mask != 0)
-            thr_collector_push_block(&lane->collector, row, mask, scores, NULL);
+            thr_select_collector_push_block(&lane->collector, row, mask, scores, NULL);
     }
     score_waiting(query, lane, &rows);
 }
@@ -140,7 +140,7 @@ static double touched_blocks(const uint64_t *filter, uint64_t n_items) {
     return (double)n;
 }
 
-bool thr_rows_are_cheaper(const thr_scan_target *target, const uint64_t *filter, uint64_t n_allowed) {
+bool thr_scan_rows_are_cheaper(const thr_scan_target *target, const uint64_t *filter, uint64_t n_allowed) {
     if (filter == NULL || target->keep == THR_DTYPE_NONE)
         return false;
     const double row = ROW_NS + (double)thr_row_size(target) / ROW_BYTES_A_NS;

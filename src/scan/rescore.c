@@ -5,7 +5,7 @@
 enum { AHEAD = 12, LINE = 64 }; /* records being fetched while one is scored */
 
 static const uint8_t *record_of(const thr_scan_target *target, thr_record_shape shape, uint64_t row) {
-    const thr_segment *segment = thr_segment_of(target, row);
+    const thr_segment *segment = thr_scan_segment_of(target, row);
     return segment->records + (row - segment->first_row) * thr_record_size(shape);
 }
 
@@ -19,7 +19,7 @@ static uint64_t row_of(const thr_scan_target *target, const thr_candidate *item)
     return target->hits == NULL ? item->row : item->row >> 32;
 }
 
-void thr_rescore(const thr_scan_query *query, thr_candidate *items, size_t n) {
+void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t n) {
     const thr_scan_target *target = query->target;
     const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
                                                        target->lead, target->segments->lead_offsets);
@@ -35,10 +35,10 @@ void thr_rescore(const thr_scan_query *query, thr_candidate *items, size_t n) {
         const int32_t rest = query->kernels->rest_product(record + head, shape.n_planes, shape.n_rows,
                                                           query->rest.digits, query->rest.digit_sum);
         float factor, offset;
-        thr_record_read_head(shape, record, &factor, &offset);
+        thr_code_record_read_head(shape, record, &factor, &offset);
         const float product = (float)lead * query->lead_gain + (float)rest * query->rest_gain;
         items[i].score = product * factor - offset * query->weight;
         if (target->hits != NULL)
-            items[i].score = thr_value(query, &items[i], items[i].score + query->bias);
+            items[i].score = thr_scan_value(query, &items[i], items[i].score + query->bias);
     }
 }

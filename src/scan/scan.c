@@ -9,7 +9,6 @@
 #include "code/encode.h"
 #include "parallel/pool.h"
 #include "scan/bounds.h"
-#include "scan/store.h"
 #include "scan/values.h"
 #include "select/bitmap.h"
 
@@ -20,8 +19,8 @@ thr_status thr_scan_create(thr_context *context, thr_scan **scan_out, thr_error 
     thr_scan *scan = NULL;
     *scan_out = NULL;
     size_t n_lanes = (size_t)context->n_threads * THR_GROUP;
-    if (context->gpus != NULL && n_lanes < THR_STORE_QUERIES)
-        n_lanes = THR_STORE_QUERIES; /* which a GPU takes at once, however few threads there are */
+    if (context->gpus != NULL && n_lanes < THR_DEVICE_QUERIES)
+        n_lanes = THR_DEVICE_QUERIES;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *scan + n_lanes * sizeof(thr_lane), &scan, "a search", err));
     scan->context = context;
     scan->n_lanes = n_lanes;
@@ -47,7 +46,7 @@ void thr_scan_free(thr_scan *scan) {
         return;
     for (size_t i = 0; i < scan->n_lanes; i++) {
         free_lane(scan->context, &scan->lanes[i]);
-        thr_collector_free(&scan->lanes[i].collector);
+        thr_select_collector_free(&scan->lanes[i].collector);
     }
     thr_release(scan->context, scan);
 }
@@ -56,7 +55,7 @@ enum { TILE = THR_TILE_BLOCKS * THR_BLOCK_ITEMS };
 
 static thr_status alloc_lane(thr_context *context, thr_lane *lane, uint32_t n_dims, thr_error *err) {
     THR_TRY(thr_alloc(context, 2 * (size_t)n_dims, sizeof(float), &lane->vector, "a query", err));
-    THR_TRY(thr_alloc(context, 1, thr_query_code_size(n_dims), &lane->code_memory, "a query code", err));
+    THR_TRY(thr_alloc(context, 1, thr_code_query_size(n_dims), &lane->code_memory, "a query code", err));
     THR_TRY(thr_alloc(context, 1, thr_rest_query_size(n_dims), &lane->rest_memory, "a query code", err));
     THR_TRY(thr_alloc(context, 2 * (size_t)TILE, sizeof(uint32_t), &lane->distances, "distances", err));
     lane->more_distances = lane->distances + TILE;
@@ -70,7 +69,7 @@ static thr_status alloc_group(thr_context *context, thr_lane *lane, uint32_t n_d
     lane->group_memory = NULL;
     lane->group_distances = NULL;
     lane->group = 0;
-    THR_TRY(thr_alloc(context, 1, thr_query_group_size(n_dims, group), &lane->group_memory, "query codes", err));
+    THR_TRY(thr_alloc(context, 1, thr_code_query_group_size(n_dims, group), &lane->group_memory, "query codes", err));
     THR_TRY(thr_alloc(context, (size_t)group * (TILE + THR_GROUP_GAP), sizeof(uint32_t), &lane->group_distances,
                       "distances", err));
     lane->group = group;
@@ -93,7 +92,7 @@ thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, ui
         }
         if (lane->group < wanted)
             THR_TRY(alloc_group(scan->context, lane, scan->n_dims, wanted, err));
-        THR_TRY(thr_collector_start(&lane->collector, scan->context, survivors, 0, -INFINITY, err));
+        THR_TRY(thr_select_collector_start(&lane->collector, scan->context, survivors, 0, -INFINITY, err));
     }
     return THR_OK;
 }
@@ -109,13 +108,13 @@ typedef struct query_search {
 /* From the survivors in the lane to the answer in its place. */
 static thr_status answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row,
                          thr_error *err) {
-    thr_answer_screened(s->job, query, lane);
+    thr_scan_answer_screened(s->job, query, lane);
     if (thr_answer_rescores(s->job, query))
-        thr_rescore(query, lane->collector.items, lane->collector.n);
-    thr_answer_rescored(s->job, query, lane);
+        thr_scan_rescore(query, lane->collector.items, lane->collector.n);
+    thr_scan_answer_rescored(s->job, query, lane);
     if (thr_answer_refines(s->job))
-        thr_refine(query, lane, lane->collector.items, lane->collector.n);
-    return thr_answer_put(s->job, query, lane, row, err);
+        thr_scan_refine(query, lane, lane->collector.items, lane->collector.n);
+    return thr_scan_answer_put(s->job, query, lane, row, err);
 }
 
 /* n queries from row on, on the first of the lanes, or one on all n_lanes. */
@@ -123,10 +122,10 @@ static thr_status search_group(const query_search *s, uint64_t row, size_t n, th
                                thr_error *err) {
     thr_scan_query queries[THR_GROUP];
     for (size_t i = 0; i < n; i++) {
-        thr_query_prepare(s->job, s->queries, row + i, &lanes[i], &queries[i]);
-        THR_TRY(thr_values_begin(&queries[i], row + i, &lanes[i], n_lanes, err));
+        thr_scan_query_prepare(s->job, s->queries, row + i, &lanes[i], &queries[i]);
+        THR_TRY(thr_scan_values_begin(&queries[i], row + i, &lanes[i], n_lanes, err));
     }
-    THR_TRY(thr_collect(s->job, queries, n, lanes, n_lanes, err));
+    THR_TRY(thr_scan_collect(s->job, queries, n, lanes, n_lanes, err));
     for (size_t i = 0; i < n; i++)
         THR_TRY(answer(s, &queries[i], &lanes[i], row + i, err));
     return THR_OK;
@@ -155,20 +154,20 @@ thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target,
     return THR_OK;
 }
 
-uint64_t thr_count_allowed(const thr_scan_target *target, const uint64_t *filter) {
-    return filter == NULL ? target->n_items : thr_bitmap_count_range(filter, 0, target->n_items);
+uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *filter) {
+    return filter == NULL ? target->n_items : thr_select_bitmap_count_range(filter, 0, target->n_items);
 }
 
-thr_job thr_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
-                     const thr_answers *answers) {
+thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
+                          const thr_answers *answers) {
     thr_job job = {.context = context, .target = target, .options = options, .answers = answers};
     const uint64_t k = answers->k;
     job.query_bits = options->query_bits != 0  ? options->query_bits
                      : target->query_bits != 0 ? target->query_bits
                                                : THR_QUERY_BITS;
     job.n_blocks = (target->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
-    job.n_allowed = thr_count_allowed(target, options->filter);
-    job.exact = options->exact || thr_rows_are_cheaper(target, options->filter, job.n_allowed);
+    job.n_allowed = thr_scan_count_allowed(target, options->filter);
+    job.exact = options->exact || thr_scan_rows_are_cheaper(target, options->filter, job.n_allowed);
     /* A margin is counted from the k-th best; without vectors there is nothing to refine more for. */
     uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
     if (job.exact || options->extra >= 0 || target->keep == THR_DTYPE_NONE)
@@ -181,75 +180,8 @@ thr_job thr_job_make(thr_context *context, const thr_scan_target *target, const 
     job.wanted = wanted == 0 ? 1 : (size_t)wanted;
     job.survivors = survivors == 0 ? 1 : (size_t)survivors;
     job.bounded = answers->certified != NULL && !job.exact && target->keep != THR_DTYPE_NONE;
-    job.kept_error = job.bounded ? thr_kept_error(target, context->kernels) : 0;
+    job.kept_error = job.bounded ? thr_scan_kept_error(target, context->kernels) : 0;
     return job;
-}
-
-/* Some queries whose screen runs on devices, each with a lane of its own. */
-typedef struct store_batch {
-    const query_search *search;
-    uint64_t row;
-    thr_scan_query queries[THR_STORE_QUERIES];
-} store_batch;
-
-static void prepare_one(void *arg, size_t i, uint32_t worker) {
-    store_batch *b = arg;
-    (void)worker;
-    thr_query_prepare(b->search->job, b->search->queries, b->row + i, &b->search->scan->lanes[i], &b->queries[i]);
-}
-
-static void rescore_one(void *arg, size_t i, uint32_t worker) {
-    store_batch *b = arg;
-    thr_lane *lane = &b->search->scan->lanes[i];
-    const thr_store *store = b->search->job->target->store;
-    (void)worker;
-    thr_answer_screened(b->search->job, &b->queries[i], lane);
-    if (thr_answer_rescores(b->search->job, &b->queries[i]) && !thr_store_can_rescore(store))
-        thr_rescore(&b->queries[i], lane->collector.items, lane->collector.n);
-}
-
-static void refine_one(void *arg, size_t i, uint32_t worker) {
-    store_batch *b = arg;
-    thr_lane *lane = &b->search->scan->lanes[i];
-    (void)worker;
-    thr_answer_rescored(b->search->job, &b->queries[i], lane);
-    if (thr_answer_refines(b->search->job) && !thr_store_can_refine(b->search->job->target->store))
-        thr_refine(&b->queries[i], lane, lane->collector.items, lane->collector.n);
-}
-
-static thr_status put_one(void *arg, size_t i, uint32_t worker, thr_error *err) {
-    store_batch *b = arg;
-    (void)worker;
-    return thr_answer_put(b->search->job, &b->queries[i], &b->search->scan->lanes[i], b->row + i, err);
-}
-
-/* n queries from b->row on: what is done on devices between what is done on threads, a query each. */
-static thr_status search_batch(store_batch *b, size_t n, thr_error *err) {
-    const query_search *s = b->search;
-    thr_context *context = s->scan->context;
-    thr_store *store = s->job->target->store;
-    thr_parallel_for(context, n, prepare_one, b);
-    THR_TRY(s->job->target->hits == NULL
-                ? thr_store_collect(store, s->job, b->queries, n, s->scan->lanes, err)
-                : thr_store_collect_values(store, s->job, b->queries, b->row, n, s->scan->lanes, err));
-    thr_parallel_for(context, n, rescore_one, b);
-    if (thr_is_nested(s->job->target) && thr_store_can_rescore(store))
-        THR_TRY(thr_store_rescore(store, s->job, b->queries, n, s->scan->lanes, err));
-    thr_parallel_for(context, n, refine_one, b);
-    if (thr_answer_refines(s->job) && thr_store_can_refine(store))
-        THR_TRY(thr_store_refine(store, s->job, b->queries, n, s->scan->lanes, err));
-    return thr_parallel_try(context, n, put_one, b, err);
-}
-
-static thr_status search_store(const query_search *s, thr_error *err) {
-    store_batch b = {.search = s};
-    for (uint64_t left = s->queries->n_rows; left > 0;) {
-        const size_t n = left < s->group ? (size_t)left : s->group;
-        b.row = s->queries->n_rows - left;
-        THR_TRY(search_batch(&b, n, err));
-        left -= n;
-    }
-    return THR_OK;
 }
 
 /*
@@ -271,20 +203,13 @@ size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries) {
 thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
                            const thr_search_options *options, const thr_answers *answers, thr_error *err) {
     thr_context *context = scan->context;
-    const thr_job job = thr_job_make(context, target, options, answers);
-    const bool on_devices = target->store != NULL && !job.exact;
+    const thr_job job = thr_scan_job_make(context, target, options, answers);
     const bool one_by_one = one_by_one_is_best(context, queries->n_rows);
-    uint64_t group = group_size(context, queries->n_rows);
-    if (on_devices) /* a lane a query, as many as there are and a batch takes */
-        group = queries->n_rows < scan->n_lanes ? queries->n_rows : scan->n_lanes;
-    group = group > THR_STORE_QUERIES ? THR_STORE_QUERIES : group;
-    const size_t n_lanes = on_devices ? (size_t)group : thr_scan_lanes(context, queries->n_rows);
-    THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one || on_devices ? 1 : (uint32_t)group, target->quantiser->n_dims,
+    const size_t group = group_size(context, queries->n_rows), n_lanes = thr_scan_lanes(context, queries->n_rows);
+    THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one ? 1 : (uint32_t)group, target->quantiser->n_dims,
                                job.survivors, err));
     THR_TRY(thr_scan_check_queries(scan, target, queries, err));
-    query_search s = {scan, &job, queries, (size_t)group};
-    if (on_devices)
-        return search_store(&s, err);
+    query_search s = {scan, &job, queries, group};
     if (one_by_one) {
         for (uint64_t row = 0; row < queries->n_rows; row++)
             THR_TRY(search_group(&s, row, 1, scan->lanes, context->n_threads, err));

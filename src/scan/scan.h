@@ -8,7 +8,7 @@
 #define THR_SCAN_SCAN_H
 
 #include "base/memory.h"
-#include "scan/scan_hits.h"
+#include "scan/added_scores.h"
 #include "scan/segment.h"
 #include "select/answers.h"
 
@@ -60,11 +60,11 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const 
 thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
                                   thr_error *err);
 
-/* How many lanes, 0 and up, a search of so many queries uses where no store does its work (scan_hits.h). */
+/* How many lanes, 0 and up, a search of so many queries uses where no store does its work (added_scores.h). */
 size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries);
 
 /* Rows that pass a filter (NULL: all). */
-uint64_t thr_count_allowed(const thr_scan_target *target, const uint64_t *filter);
+uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *filter);
 
 /*
  * Where given rows stand, in the order of the leading planes' estimates and in that of all planes, both among the best

@@ -14,7 +14,7 @@
 /* Queries of a tile that are looked up together: what the kernels do at once, and little of the cache for distances. */
 enum { LOOKED_UP = 4 };
 
-const thr_segment *thr_segment_of(const thr_scan_target *target, uint64_t row) {
+const thr_segment *thr_scan_segment_of(const thr_scan_target *target, uint64_t row) {
     size_t low = 0, high = target->n_segments;
     while (high - low > 1) {
         const size_t mid = low + (high - low) / 2;
@@ -53,8 +53,8 @@ static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const uin
         masks[b] &= query->kernels->screen_cosine(scores, distances + b * THR_BLOCK_ITEMS, squares, code->total,
                                                   lane->collector.threshold);
         if (masks[b] != 0)
-            thr_collector_push_block(&lane->collector, segment->first_row + (first + b) * THR_BLOCK_ITEMS, masks[b],
-                                     scores, NULL);
+            thr_select_collector_push_block(&lane->collector, segment->first_row + (first + b) * THR_BLOCK_ITEMS,
+                                            masks[b], scores, NULL);
     }
 }
 
@@ -74,7 +74,7 @@ static void screen_factors(const thr_scan_query *query, thr_lane *lane, const ui
         mask &= query->kernels->screen_factors(scores, distances + b * THR_BLOCK_ITEMS, segment->factors + at,
                                                segment->offsets == NULL ? NULL : segment->offsets + at, &line);
         if (mask != 0)
-            thr_collector_push_block(&lane->collector, segment->first_row + at, mask, scores, NULL);
+            thr_select_collector_push_block(&lane->collector, segment->first_row + at, mask, scores, NULL);
     }
 }
 
@@ -91,7 +91,7 @@ static void screen_leads(const thr_scan_query *query, thr_lane *lane, const uint
         const thr_score_line line = line_of(query, lane->collector.threshold);
         mask &= query->kernels->screen_leads(scores, own, numbers, segment->lead_offsets, &line);
         if (mask != 0)
-            thr_collector_push_block(&lane->collector, segment->first_row + at, mask, scores, own);
+            thr_select_collector_push_block(&lane->collector, segment->first_row + at, mask, scores, own);
     }
 }
 
@@ -127,9 +127,9 @@ static void screen_values(const thr_scan_query *query, thr_lane *lane, const uin
         const uint64_t row = segment->first_row + (first + b) * THR_BLOCK_ITEMS;
         const uint32_t *own = distances + b * THR_BLOCK_ITEMS;
         estimate_block(query, own, segment, first + b, scores);
-        mask &= thr_values_of_block(query, lane, row, gain, query->bias, scores);
+        mask &= thr_scan_values_of_block(query, lane, row, gain, query->bias, scores);
         if (mask != 0)
-            thr_values_push(lane, row, mask, scores, segment->records == NULL ? NULL : own);
+            thr_scan_values_push(lane, row, mask, scores, segment->records == NULL ? NULL : own);
     }
 }
 
@@ -165,8 +165,8 @@ static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane
     const thr_kernels *kernels = group->queries->kernels;
     const bool table = group->codes.way == THR_WAY_TABLE;
     if (!table || code->n_parts > 1) {
-        thr_query_distances(code, table ? kernels->distance_table : kernels->distance_xor, codes, n, lanes[q].distances,
-                            lanes[q].more_distances);
+        thr_code_query_distances(code, table ? kernels->distance_table : kernels->distance_xor, codes, n,
+                                 lanes[q].distances, lanes[q].more_distances);
         return 1;
     }
     const thr_query_part *parts[LOOKED_UP];
@@ -188,8 +188,8 @@ static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr
     const bool together = group->codes.way == THR_WAY_TILE;
     const size_t stride = (size_t)THR_TILE_BLOCKS * THR_BLOCK_ITEMS + THR_GROUP_GAP;
     if (together)
-        thr_query_group_distances(&group->codes, queries->kernels, codes, n, lanes->group_distances, stride,
-                                  lanes->more_distances);
+        thr_code_query_group_distances(&group->codes, queries->kernels, codes, n, lanes->group_distances, stride,
+                                       lanes->more_distances);
     for (uint32_t q = 0, end; q < group->n; q = end)
         for (end = q + (together ? group->n : find_distances(group, q, lanes, codes, n)); q < end; q++)
             if (!queries[q].collected)
@@ -212,9 +212,9 @@ static void screen_run(const thr_scan_group *group, thr_lane *lanes, const thr_s
     }
 }
 
-void thr_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks) {
+void thr_scan_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks) {
     while (blocks.first < blocks.end) {
-        const thr_segment *segment = thr_segment_of(group->queries->target, blocks.first * THR_BLOCK_ITEMS);
+        const thr_segment *segment = thr_scan_segment_of(group->queries->target, blocks.first * THR_BLOCK_ITEMS);
         const uint64_t first = blocks.first - segment->first_row / THR_BLOCK_ITEMS;
         const uint64_t in_segment = (segment->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS - first;
         uint64_t n = blocks.end - blocks.first;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-thr_status thr_values_begin(thr_scan_query *query, uint64_t row, thr_lane *lanes, size_t n_lanes, thr_error *err) {
+thr_status thr_scan_values_begin(thr_scan_query *query, uint64_t row, thr_lane *lanes, size_t n_lanes, thr_error *err) {
     const thr_scan_hits *hits = query->target->hits;
     for (size_t i = 0; hits != NULL && i < n_lanes; i++) {
         THR_TRY(hits->begin(hits->arg, row, lanes[i].number, &query->unit, err));
@@ -16,7 +16,7 @@ thr_status thr_values_begin(thr_scan_query *query, uint64_t row, thr_lane *lanes
     return THR_OK;
 }
 
-void thr_values_turn_to(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
+void thr_scan_values_turn_to(const thr_scan_query *query, thr_lane *lane, uint64_t row) {
     const thr_scan_hits *hits = query->target->hits;
     const uint32_t window = (uint32_t)(row / THR_HITS_WINDOW_ROWS);
     if (lane->sums != NULL && lane->window == window)
@@ -34,8 +34,8 @@ static void sigmoids(const thr_kernels *kernels, float *s, size_t n) {
         s[i] = 1 / (1 + s[i]);
 }
 
-uint64_t thr_values_of_block(const thr_scan_query *query, thr_lane *lane, uint64_t first, float gain, float bias,
-                             float *scores) {
+uint64_t thr_scan_values_of_block(const thr_scan_query *query, thr_lane *lane, uint64_t first, float gain, float bias,
+                                  float *scores) {
     static const int32_t no_sums[THR_BLOCK_ITEMS];
     const thr_scan_hits *hits = query->target->hits;
     const thr_kernels *kernels = query->kernels;
@@ -43,7 +43,7 @@ uint64_t thr_values_of_block(const thr_scan_query *query, thr_lane *lane, uint64
     const float *offsets = hits->offsets == NULL ? NULL : hits->offsets + first;
     const float threshold = lane->collector.threshold;
     thr_value_line line = {gain, bias, query->unit};
-    thr_values_turn_to(query, lane, first);
+    thr_scan_values_turn_to(query, lane, first);
     const int32_t *sums = lane->sums + first % THR_HITS_WINDOW_ROWS;
     if (!hits->sigmoid)
         return kernels->screen_values(scores, sums, &line, multipliers, offsets, threshold);
@@ -53,7 +53,7 @@ uint64_t thr_values_of_block(const thr_scan_query *query, thr_lane *lane, uint64
     return kernels->screen_values(scores, no_sums, &line, multipliers, offsets, threshold);
 }
 
-float thr_value(const thr_scan_query *query, const thr_candidate *item, float score) {
+float thr_scan_value(const thr_scan_query *query, const thr_candidate *item, float score) {
     const thr_scan_hits *hits = query->target->hits;
     float value = score + (float)(int32_t)item->distance * query->unit;
     if (hits->sigmoid)
@@ -65,8 +65,9 @@ float thr_value(const thr_scan_query *query, const thr_candidate *item, float sc
     return value;
 }
 
-void thr_values_push(thr_lane *lane, uint64_t first, uint64_t mask, const float *values, const uint32_t *distances) {
-    thr_collector_reserve(&lane->collector);
+void thr_scan_values_push(thr_lane *lane, uint64_t first, uint64_t mask, const float *values,
+                          const uint32_t *distances) {
+    thr_select_collector_reserve(&lane->collector);
     for (; mask != 0; mask &= mask - 1) {
         const uint32_t i = (uint32_t)__builtin_ctzll(mask);
         const uint32_t sum = thr_values_row(lane, first + i).distance;

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-void thr_answers_put(const thr_answers *answers, uint64_t query, const thr_candidate *items, size_t n) {
+void thr_select_answers_put(const thr_answers *answers, uint64_t query, const thr_candidate *items, size_t n) {
     uint64_t *ids = answers->ids + query * answers->k;
     float *scores = answers->scores == NULL ? NULL : answers->scores + query * answers->k;
     for (size_t i = 0; i < answers->k; i++) {

@@ -14,6 +14,6 @@ typedef struct thr_answers {
 } thr_answers;
 
 /* One query's places: its items, sorted, n <= k of them; ids are their rows. */
-void thr_answers_put(const thr_answers *answers, uint64_t query, const thr_candidate *items, size_t n);
+void thr_select_answers_put(const thr_answers *answers, uint64_t query, const thr_candidate *items, size_t n);
 
 #endif

@@ -28,7 +28,7 @@ static uint64_t add_bytes(uint64_t x) {
     return x * 0x0001000100010001u >> 48;
 }
 
-uint64_t thr_bitmap_count_words(const uint64_t *words, size_t n_words) {
+uint64_t thr_select_bitmap_count_words(const uint64_t *words, size_t n_words) {
     uint64_t total = 0;
     for (size_t i = 0; i < n_words; i += COUNT_GROUP) {
         const size_t end = n_words - i < COUNT_GROUP ? n_words : i + COUNT_GROUP;
@@ -40,7 +40,7 @@ uint64_t thr_bitmap_count_words(const uint64_t *words, size_t n_words) {
     return total;
 }
 
-uint64_t thr_bitmap_count_range(const uint64_t *words, uint64_t first, uint64_t end) {
+uint64_t thr_select_bitmap_count_range(const uint64_t *words, uint64_t first, uint64_t end) {
     if (first >= end)
         return 0;
     const size_t head = (size_t)(first / THR_WORD_BITS), tail = (size_t)((end - 1) / THR_WORD_BITS);
@@ -48,11 +48,11 @@ uint64_t thr_bitmap_count_range(const uint64_t *words, uint64_t first, uint64_t 
     const uint64_t to = ALL >> (THR_WORD_BITS - 1 - (end - 1) % THR_WORD_BITS);
     if (head == tail)
         return add_bytes(count_bytes(words[head] & from & to));
-    return add_bytes(count_bytes(words[head] & from)) + thr_bitmap_count_words(words + head + 1, tail - head - 1) +
-           add_bytes(count_bytes(words[tail] & to));
+    return add_bytes(count_bytes(words[head] & from)) +
+           thr_select_bitmap_count_words(words + head + 1, tail - head - 1) + add_bytes(count_bytes(words[tail] & to));
 }
 
-size_t thr_bitmap_next_word(const uint64_t *words, size_t from, size_t end) {
+size_t thr_select_bitmap_next_word(const uint64_t *words, size_t from, size_t end) {
     while (end - from >= SKIP_GROUP) {
         uint64_t any = 0;
         for (size_t i = 0; i < SKIP_GROUP; i++)
@@ -66,12 +66,12 @@ size_t thr_bitmap_next_word(const uint64_t *words, size_t from, size_t end) {
     return from;
 }
 
-uint64_t thr_bitmap_next_row(const uint64_t *words, uint64_t from, uint64_t end) {
+uint64_t thr_select_bitmap_next_row(const uint64_t *words, uint64_t from, uint64_t end) {
     uint64_t row = end;
-    return thr_bitmap_next_rows(words, &from, end, &row, 1) == 0 ? end : row;
+    return thr_select_bitmap_next_rows(words, &from, end, &row, 1) == 0 ? end : row;
 }
 
-size_t thr_bitmap_next_rows(const uint64_t *words, uint64_t *from, uint64_t end, uint64_t *rows, size_t room) {
+size_t thr_select_bitmap_next_rows(const uint64_t *words, uint64_t *from, uint64_t end, uint64_t *rows, size_t room) {
     const size_t n_words = thr_bitmap_words(end);
     size_t n = 0;
     if (*from >= end)
@@ -80,7 +80,7 @@ size_t thr_bitmap_next_rows(const uint64_t *words, uint64_t *from, uint64_t end,
     uint64_t left = words[at] & ALL << *from % THR_WORD_BITS;
     while (n < room) {
         if (left == 0) {
-            at = thr_bitmap_next_word(words, at + 1, n_words);
+            at = thr_select_bitmap_next_word(words, at + 1, n_words);
             if (at == n_words)
                 break;
             left = words[at];
@@ -98,10 +98,10 @@ size_t thr_bitmap_next_rows(const uint64_t *words, uint64_t *from, uint64_t end,
 /* ------------------------------------------------------------------------------------------ <thresher/filter.h> */
 
 uint64_t thr_bitmap_count(const uint64_t *words, uint64_t n_bits) {
-    return thr_bitmap_count_range(words, 0, n_bits);
+    return thr_select_bitmap_count_range(words, 0, n_bits);
 }
 
-thr_status thr_bitmap_too_small(uint64_t largest, uint64_t n_bits, thr_error *err) {
+thr_status thr_select_bitmap_too_small(uint64_t largest, uint64_t n_bits, thr_error *err) {
     return thr_fail(err, THR_EINVAL,
                     "the filter holds row %" PRIu64 ", its largest, but there are %" PRIu64 " rows, counted from 0: it "
                     "was made for other items",
@@ -117,7 +117,7 @@ thr_status thr_bitmap_from_rows(const uint64_t *rows, size_t n_rows, uint64_t n_
     for (size_t i = 0; i < n_rows; i++)
         largest = rows[i] > largest ? rows[i] : largest;
     if (n_rows > 0 && largest >= n_bits)
-        return thr_bitmap_too_small(largest, n_bits, err);
+        return thr_select_bitmap_too_small(largest, n_bits, err);
     for (size_t i = 0; i < n_rows; i++)
         thr_bitmap_set(words, rows[i]);
     return THR_OK;

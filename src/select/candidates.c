@@ -85,7 +85,7 @@ static void sort_some(thr_candidate *items, size_t n, unsigned rounds) {
     insertion_sort(items, n);
 }
 
-void thr_candidates_sort(thr_candidate *items, size_t n) {
+void thr_select_candidates_sort(thr_candidate *items, size_t n) {
     sort_some(items, n, patience(n));
 }
 
@@ -94,7 +94,7 @@ static void split_some(thr_candidate *items, size_t n, size_t first) {
     unsigned rounds = patience(n);
     while (first > 0 && first < n) {
         if (n <= SMALL || rounds-- == 0) {
-            thr_candidates_sort(items, n);
+            thr_select_candidates_sort(items, n);
             return;
         }
         size_t m = partition(items, n);
@@ -136,11 +136,11 @@ static void last_bin_behind(thr_candidate *items, size_t n, bins b, uint32_t las
             swap(&items[i], &items[--n]);
 }
 
-void thr_candidates_split(thr_candidate *items, size_t n, size_t first) {
+void thr_select_candidates_split(thr_candidate *items, size_t n, size_t first) {
     split_some(items, n, first);
 }
 
-size_t thr_candidates_keep(thr_candidate *items, size_t n, size_t first) {
+size_t thr_select_candidates_keep(thr_candidate *items, size_t n, size_t first) {
     float low = INFINITY, high = -INFINITY;
     if (first >= n)
         return n;
@@ -166,14 +166,14 @@ size_t thr_candidates_keep(thr_candidate *items, size_t n, size_t first) {
     return first;
 }
 
-void thr_collector_free(thr_collector *collector) {
+void thr_select_collector_free(thr_collector *collector) {
     if (collector->context != NULL)
         thr_release(collector->context, collector->items);
     *collector = (thr_collector){0};
 }
 
-thr_status thr_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float margin,
-                               float threshold, thr_error *err) {
+thr_status thr_select_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float margin,
+                                      float threshold, thr_error *err) {
     collector->context = context;
     collector->n = 0;
     collector->wanted = wanted;
@@ -193,9 +193,9 @@ static void tighten(thr_collector *collector) {
     if (collector->n <= collector->wanted)
         return;
     if (collector->margin == 0)
-        collector->n = thr_candidates_keep(collector->items, collector->n, collector->wanted);
+        collector->n = thr_select_candidates_keep(collector->items, collector->n, collector->wanted);
     else
-        thr_candidates_split(collector->items, collector->n, collector->wanted);
+        thr_select_candidates_split(collector->items, collector->n, collector->wanted);
     float worst = collector->items[0].score;
     for (size_t i = 1; i < collector->wanted; i++)
         worst = collector->items[i].score < worst ? collector->items[i].score : worst;
@@ -212,7 +212,7 @@ static void tighten(thr_collector *collector) {
     collector->n = n;
 }
 
-void thr_collector_reserve(thr_collector *collector) {
+void thr_select_collector_reserve(thr_collector *collector) {
     if (collector->n + BLOCK <= collector->capacity)
         return;
     tighten(collector);
@@ -224,9 +224,9 @@ void thr_collector_reserve(thr_collector *collector) {
         collector->n = 0; /* no memory: the answer is lost, status says so */
 }
 
-void thr_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores,
-                              const uint32_t *distances) {
-    thr_collector_reserve(collector);
+void thr_select_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores,
+                                     const uint32_t *distances) {
+    thr_select_collector_reserve(collector);
     for (; mask != 0; mask &= mask - 1) {
         const unsigned i = (unsigned)__builtin_ctzll(mask);
         if (scores[i] >= collector->threshold)
@@ -234,16 +234,16 @@ void thr_collector_push_block(thr_collector *collector, uint64_t first, uint64_t
     }
 }
 
-void thr_collector_merge(thr_collector *collector, const thr_collector *other) {
+void thr_select_collector_merge(thr_collector *collector, const thr_collector *other) {
     if (other->status != THR_OK)
         collector->status = other->status;
     for (size_t i = 0; i < other->n; i++) {
         if (i % BLOCK == 0)
-            thr_collector_reserve(collector);
+            thr_select_collector_reserve(collector);
         collector->items[collector->n++] = other->items[i];
     }
 }
 
-void thr_collector_finish(thr_collector *collector) {
+void thr_select_collector_finish(thr_collector *collector) {
     tighten(collector);
 }

@@ -23,13 +23,13 @@ static inline bool thr_candidate_before(thr_candidate a, thr_candidate b) {
 }
 
 /* Put the first in order of items[0 .. n) at the front: afterwards items[0 .. first) are the first ones, unsorted. */
-void thr_candidates_split(thr_candidate *items, size_t n, size_t first);
+void thr_select_candidates_split(thr_candidate *items, size_t n, size_t first);
 
 /* The same where the others are not needed any more: keep the first ones, return how many there are. */
-size_t thr_candidates_keep(thr_candidate *items, size_t n, size_t first);
+size_t thr_select_candidates_keep(thr_candidate *items, size_t n, size_t first);
 
 /* Sort into the one order. */
-void thr_candidates_sort(thr_candidate *items, size_t n);
+void thr_select_candidates_sort(thr_candidate *items, size_t n);
 
 /* Rows may be offered in any order: a row whose score equals the threshold is kept until the exact order decides. */
 typedef struct thr_collector {
@@ -43,14 +43,14 @@ typedef struct thr_collector {
 } thr_collector;
 
 /* Buffers are kept from use to use; set up by zeroing. */
-void thr_collector_free(thr_collector *collector);
+void thr_select_collector_free(thr_collector *collector);
 
 /* Begin a new stream with a first threshold (-INFINITY: none). wanted >= 1, margin >= 0. */
-thr_status thr_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float margin,
-                               float threshold, thr_error *err);
+thr_status thr_select_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float margin,
+                                      float threshold, thr_error *err);
 
 /* Make sure that 64 more rows fit, raising the threshold where that makes room. */
-void thr_collector_reserve(thr_collector *collector);
+void thr_select_collector_reserve(thr_collector *collector);
 
 /* After reserve: one row. */
 static inline void thr_collector_push(thr_collector *collector, uint64_t row, float score, uint32_t distance) {
@@ -58,13 +58,13 @@ static inline void thr_collector_push(thr_collector *collector, uint64_t row, fl
 }
 
 /* Rows of one block of 64: bit i of mask stands for row first + i, scores[i] and distances[i] (NULL: 0). */
-void thr_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores,
-                              const uint32_t *distances);
+void thr_select_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores,
+                                     const uint32_t *distances);
 
 /* Append what other has collected. */
-void thr_collector_merge(thr_collector *collector, const thr_collector *other);
+void thr_select_collector_merge(thr_collector *collector, const thr_collector *other);
 
 /* Keep just what the stream's whole answer is. n says how many; unsorted. */
-void thr_collector_finish(thr_collector *collector);
+void thr_select_collector_finish(thr_collector *collector);
 
 #endif

@@ -100,7 +100,7 @@ static thr_status begin_wide_bucket(thr_roaring *r, thr_error *err) {
     return begin_bucket(r, err);
 }
 
-thr_status thr_roaring_open(thr_roaring *r, const void *bytes, size_t size, thr_error *err) {
+thr_status thr_select_roaring_open(thr_roaring *r, const void *bytes, size_t size, thr_error *err) {
     *r = (thr_roaring){.bytes = bytes, .size = size, .is_first = true};
     if (size < 8) /* the size of an empty one, of 32 bits and of 64 */
         return thr_fail(err, THR_ECORRUPT, "a Roaring bitmap has at least 8 bytes, not %zu: it is cut short", size);
@@ -144,7 +144,7 @@ static thr_status check_list(const thr_roaring *r, thr_roaring_container *c, thr
 static thr_status check_bitmap(const thr_roaring *r, thr_roaring_container *c, thr_error *err) {
     uint64_t words[THR_ROARING_WORDS];
     load_words(words, c->parts, THR_ROARING_WORDS);
-    if (thr_bitmap_count_words(words, THR_ROARING_WORDS) != c->n_bits)
+    if (thr_select_bitmap_count_words(words, THR_ROARING_WORDS) != c->n_bits)
         return damaged(r, c, "does not have as many bits as its header says", err);
     size_t top = THR_ROARING_WORDS - 1;
     while (words[top] == 0)
@@ -198,7 +198,7 @@ static thr_status next_in_bucket(thr_roaring *r, thr_roaring_container *c, thr_e
     return c->parts != NULL ? check_bitmap(r, c, err) : THR_ECORRUPT;
 }
 
-thr_status thr_roaring_next(thr_roaring *r, thr_roaring_container *container, thr_error *err) {
+thr_status thr_select_roaring_next(thr_roaring *r, thr_roaring_container *container, thr_error *err) {
     while (r->i == r->n_containers) {
         if (r->n_buckets == 0) {
             *container = (thr_roaring_container){.n_bits = 0};
@@ -226,7 +226,7 @@ static void fill_run(uint64_t *words, uint32_t first, uint32_t last) {
     words[last / 64] |= to;
 }
 
-void thr_roaring_fill(const thr_roaring_container *c, uint64_t *words) {
+void thr_select_roaring_fill(const thr_roaring_container *c, uint64_t *words) {
     switch (c->kind) {
     case THR_ROARING_LIST:
         for (uint32_t i = 0; i < c->n_parts; i++)
@@ -251,13 +251,13 @@ static thr_status fill_all(thr_roaring *r, uint64_t n_bits, uint64_t *words, thr
     uint64_t largest = 0;
     bool fits = true;
     for (;;) {
-        THR_TRY(thr_roaring_next(r, &container, err));
+        THR_TRY(thr_select_roaring_next(r, &container, err));
         if (container.n_bits == 0)
-            return fits ? THR_OK : thr_bitmap_too_small(largest, n_bits, err);
+            return fits ? THR_OK : thr_select_bitmap_too_small(largest, n_bits, err);
         largest = container.first + container.last;
         fits = largest < n_bits;
         if (fits)
-            thr_roaring_fill(&container, words + container.first / THR_WORD_BITS);
+            thr_select_roaring_fill(&container, words + container.first / THR_WORD_BITS);
     }
 }
 
@@ -268,7 +268,7 @@ thr_status thr_bitmap_from_roaring(const void *bytes, size_t size, uint64_t n_bi
                         "a bitmap is made from the bytes of a Roaring bitmap, with room for its words");
     if (n_bits > 0)
         memset(words, 0, thr_bitmap_words(n_bits) * sizeof *words);
-    thr_status status = thr_roaring_open(&roaring, bytes, size, err);
+    thr_status status = thr_select_roaring_open(&roaring, bytes, size, err);
     if (status == THR_OK)
         status = fill_all(&roaring, n_bits, words, err);
     if (status != THR_OK && n_bits > 0)

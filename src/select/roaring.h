@@ -42,12 +42,12 @@ typedef struct thr_roaring {
 } thr_roaring;
 
 /* Begin. bytes are borrowed. THR_OK; THR_EFORMAT; THR_ECORRUPT. */
-thr_status thr_roaring_open(thr_roaring *roaring, const void *bytes, size_t size, thr_error *err);
+thr_status thr_select_roaring_open(thr_roaring *roaring, const void *bytes, size_t size, thr_error *err);
 
 /* The next container, in increasing order. THR_OK, with n_bits 0 at the end of all bytes; THR_ECORRUPT. */
-thr_status thr_roaring_next(thr_roaring *roaring, thr_roaring_container *container, thr_error *err);
+thr_status thr_select_roaring_next(thr_roaring *roaring, thr_roaring_container *container, thr_error *err);
 
 /* Set its bits in words[0 .. last / 64]; the others are left as they are, except in the words of a bitmap. */
-void thr_roaring_fill(const thr_roaring_container *container, uint64_t *words);
+void thr_select_roaring_fill(const thr_roaring_container *container, uint64_t *words);
 
 #endif

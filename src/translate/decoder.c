@@ -5,14 +5,14 @@
 #include "base/error.h"
 #include "nn/dense.h"
 #include "parallel/pool.h"
-#include "translate/seq2seq_work.h"
+#include "translate/workspace.h"
 
 /* ------------------------------------------------------------------------------------------------ rows */
 
 static thr_status reserve_states(thr_seq2seq_work *w, thr_layer_state *states, size_t n, thr_error *err) {
     for (size_t l = 0; l < w->model->n_layers; l++) {
-        THR_TRY(thr_floats_reserve(w->context, &states[l].h, n, w->model->n_units, err));
-        THR_TRY(thr_floats_reserve(w->context, &states[l].c, n, w->model->n_units, err));
+        THR_TRY(thr_translate_floats_reserve(w->context, &states[l].h, n, w->model->n_units, err));
+        THR_TRY(thr_translate_floats_reserve(w->context, &states[l].c, n, w->model->n_units, err));
     }
     return THR_OK;
 }
@@ -28,7 +28,7 @@ static void take_rows(const thr_seq2seq *m, const thr_layer_state *from, const u
         }
 }
 
-thr_status thr_seq2seq_begin(thr_seq2seq_work *w, const uint32_t *sentences, size_t n, thr_error *err) {
+thr_status thr_translate_seq2seq_begin(thr_seq2seq_work *w, const uint32_t *sentences, size_t n, thr_error *err) {
     THR_TRY(thr_grow(w->context, &w->sentences, &w->sentences_capacity, n, sizeof *w->sentences, "rows", err));
     THR_TRY(reserve_states(w, w->now, n, err));
     for (size_t i = 0; i < n; i++)
@@ -38,7 +38,7 @@ thr_status thr_seq2seq_begin(thr_seq2seq_work *w, const uint32_t *sentences, siz
     return THR_OK;
 }
 
-thr_status thr_seq2seq_reorder(thr_seq2seq_work *w, const uint32_t *from, size_t n, thr_error *err) {
+thr_status thr_translate_seq2seq_reorder(thr_seq2seq_work *w, const uint32_t *from, size_t n, thr_error *err) {
     THR_TRY(thr_grow(w->context, &w->other_sentences, &w->other_capacity, n, sizeof *w->other_sentences, "rows", err));
     THR_TRY(reserve_states(w, w->other, n, err));
     take_rows(w->model, w->now, from, n, w->other);
@@ -108,10 +108,10 @@ static void attend(void *arg, size_t row, uint32_t worker) {
 static thr_status make_room(thr_seq2seq_work *w, thr_error *err) {
     const thr_seq2seq *m = w->model;
     const size_t n = w->n_rows, before = w->counting_capacity;
-    THR_TRY(thr_floats_reserve(w->context, &w->x, n, m->target.n_columns, err));
-    THR_TRY(thr_floats_reserve(w->context, &w->gates, n, THR_LSTM_GATES * m->n_units, err));
-    THR_TRY(thr_floats_reserve(w->context, &w->shares, n, w->most_places, err));
-    THR_TRY(thr_floats_reserve(w->context, &w->combined, n, 2 * m->n_units, err));
+    THR_TRY(thr_translate_floats_reserve(w->context, &w->x, n, m->target.n_columns, err));
+    THR_TRY(thr_translate_floats_reserve(w->context, &w->gates, n, THR_LSTM_GATES * m->n_units, err));
+    THR_TRY(thr_translate_floats_reserve(w->context, &w->shares, n, w->most_places, err));
+    THR_TRY(thr_translate_floats_reserve(w->context, &w->combined, n, 2 * m->n_units, err));
     THR_TRY(
         thr_grow(w->context, &w->counting, &w->counting_capacity, w->most_places, sizeof *w->counting, "places", err));
     if (w->counting_capacity != before)
@@ -120,8 +120,8 @@ static thr_status make_room(thr_seq2seq_work *w, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_seq2seq_step(thr_seq2seq_work *w, const uint32_t *words, float *states, uint32_t *attended,
-                            thr_error *err) {
+thr_status thr_translate_seq2seq_step(thr_seq2seq_work *w, const uint32_t *words, float *states, uint32_t *attended,
+                                      thr_error *err) {
     const thr_seq2seq *m = w->model;
     const thr_vocabulary *target = &m->target;
     const size_t n = w->n_rows;
@@ -131,14 +131,14 @@ thr_status thr_seq2seq_step(thr_seq2seq_work *w, const uint32_t *words, float *s
                target->n_columns * sizeof(float));
     const float *x = w->x.items;
     for (size_t l = 0; l < m->n_layers; l++) {
-        thr_lstm_inputs(w->context, &m->decoder[l].lstm, x, n, w->gates.items);
-        thr_lstm_step(w->context, &m->decoder[l].lstm, w->gates.items, n, w->now[l].h.items, w->now[l].c.items);
+        thr_nn_lstm_inputs(w->context, &m->decoder[l].lstm, x, n, w->gates.items);
+        thr_nn_lstm_step(w->context, &m->decoder[l].lstm, w->gates.items, n, w->now[l].h.items, w->now[l].c.items);
         x = w->now[l].h.items;
     }
     attention all = {w, x, attended};
     thr_parallel_for(w->context, n, attend, &all);
     const thr_dense combine = {m->combine, NULL, 2 * m->n_units, m->n_dims};
-    thr_dense_forward(w->context, &combine, w->combined.items, n, states);
-    thr_tanh_forward(w->context, states, n * m->n_dims, states);
+    thr_nn_dense_forward(w->context, &combine, w->combined.items, n, states);
+    thr_nn_tanh_forward(w->context, states, n * m->n_dims, states);
     return THR_OK;
 }

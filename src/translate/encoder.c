@@ -9,10 +9,10 @@
 
 #include "base/error.h"
 #include "nn/dense.h"
-#include "translate/seq2seq_work.h"
+#include "translate/workspace.h"
 
-thr_status thr_floats_reserve(thr_context *context, thr_floats *floats, size_t n_rows, size_t n_columns,
-                              thr_error *err) {
+thr_status thr_translate_floats_reserve(thr_context *context, thr_floats *floats, size_t n_rows, size_t n_columns,
+                                        thr_error *err) {
     size_t n = 0;
     if (!thr_mul_size(n_rows, n_columns, &n))
         return thr_fail(err, THR_ENOMEM, "no memory for %zu rows of %zu numbers", n_rows, n_columns);
@@ -26,7 +26,7 @@ static void free_states(thr_context *context, thr_layer_state *states) {
     }
 }
 
-void thr_seq2seq_work_free(thr_seq2seq_work *work) {
+void thr_translate_seq2seq_work_free(thr_seq2seq_work *work) {
     thr_context *context = work->context;
     const thr_floats *const all[] = {&work->memory, &work->keys, &work->x,      &work->gates,
                                      &work->layer,  &work->c,    &work->shares, &work->combined};
@@ -52,15 +52,15 @@ static thr_status make_room(thr_seq2seq_work *w, size_t n_sentences, size_t n_pl
     const size_t widest = m->source.n_columns > n_units ? m->source.n_columns : n_units;
     THR_TRY(thr_grow(context, &w->places, &w->places_capacity, n_sentences + 1, sizeof *w->places, "sentences", err));
     THR_TRY(thr_grow(context, &w->steps, &w->steps_capacity, most_places + 1, sizeof *w->steps, "steps", err));
-    THR_TRY(thr_floats_reserve(context, &w->memory, n_places, n_units, err));
-    THR_TRY(thr_floats_reserve(context, &w->keys, n_places, n_units, err));
-    THR_TRY(thr_floats_reserve(context, &w->x, n_places, widest, err));
-    THR_TRY(thr_floats_reserve(context, &w->layer, n_places, n_units, err));
-    THR_TRY(thr_floats_reserve(context, &w->gates, n_places, THR_LSTM_GATES * n_units / 2, err));
-    THR_TRY(thr_floats_reserve(context, &w->c, n_sentences, n_units / 2, err));
+    THR_TRY(thr_translate_floats_reserve(context, &w->memory, n_places, n_units, err));
+    THR_TRY(thr_translate_floats_reserve(context, &w->keys, n_places, n_units, err));
+    THR_TRY(thr_translate_floats_reserve(context, &w->x, n_places, widest, err));
+    THR_TRY(thr_translate_floats_reserve(context, &w->layer, n_places, n_units, err));
+    THR_TRY(thr_translate_floats_reserve(context, &w->gates, n_places, THR_LSTM_GATES * n_units / 2, err));
+    THR_TRY(thr_translate_floats_reserve(context, &w->c, n_sentences, n_units / 2, err));
     for (size_t l = 0; l < m->n_layers; l++) {
-        THR_TRY(thr_floats_reserve(context, &w->first[l].h, n_sentences, n_units, err));
-        THR_TRY(thr_floats_reserve(context, &w->first[l].c, n_sentences, n_units, err));
+        THR_TRY(thr_translate_floats_reserve(context, &w->first[l].h, n_sentences, n_units, err));
+        THR_TRY(thr_translate_floats_reserve(context, &w->first[l].c, n_sentences, n_units, err));
     }
     return THR_OK;
 }
@@ -93,8 +93,8 @@ static void run_direction(thr_seq2seq_work *w, const thr_lstm *lstm, const thr_l
     const bool backward = sequences->backward;
     const size_t n_units = w->model->n_units, half = n_units / 2, at = backward ? half : 0;
     const size_t n_rows = w->places[w->n_sentences];
-    thr_lstm_inputs(w->context, lstm, w->x.items, n_rows, w->gates.items);
-    thr_lstm_run(w->context, lstm, sequences, w->gates.items, w->layer.items + at, n_units, w->c.items);
+    thr_nn_lstm_inputs(w->context, lstm, w->x.items, n_rows, w->gates.items);
+    thr_nn_lstm_run(w->context, lstm, sequences, w->gates.items, w->layer.items + at, n_units, w->c.items);
     for (size_t i = 0; i < w->n_sentences; i++) {
         const size_t last = backward ? i : w->steps[length_of(w, i) - 1] + i;
         memcpy(w->first[layer].h.items + i * n_units + at, w->layer.items + last * n_units + at, half * sizeof(float));
@@ -111,8 +111,8 @@ static void put_together(thr_seq2seq_work *w) {
                    n_units * sizeof(float));
 }
 
-thr_status thr_seq2seq_encode(thr_seq2seq_work *w, const uint32_t *words, const size_t *starts, size_t n_sentences,
-                              thr_error *err) {
+thr_status thr_translate_seq2seq_encode(thr_seq2seq_work *w, const uint32_t *words, const size_t *starts,
+                                        size_t n_sentences, thr_error *err) {
     const thr_seq2seq *m = w->model;
     const size_t n_places = starts[n_sentences] - starts[0];
     THR_TRY(make_room(w, n_sentences, n_places, starts[1] - starts[0], err));
@@ -130,6 +130,6 @@ thr_status thr_seq2seq_encode(thr_seq2seq_work *w, const uint32_t *words, const 
         run_direction(w, &m->backward[l].lstm, &backward, l);
     }
     put_together(w);
-    thr_dense_forward(w->context, &attention, w->memory.items, n_places, w->keys.items);
+    thr_nn_dense_forward(w->context, &attention, w->memory.items, n_places, w->keys.items);
     return THR_OK;
 }

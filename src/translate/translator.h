@@ -10,7 +10,7 @@
 
 #include <thresher/translate.h>
 
-#include "translate/seq2seq_work.h"
+#include "translate/workspace.h"
 
 /* A text of the call: its words' text in split, their numbers in words, what was made of it in made. */
 typedef struct thr_text {
@@ -60,16 +60,16 @@ struct thr_translator {
 };
 
 /* Translate a batch's result: text order[first + s] is sentence s of it. THR_OK; THR_ENOMEM. */
-thr_status thr_translator_take(thr_translator *translator, size_t first, const thr_beam_result *result, thr_error *err);
+thr_status thr_translate_take(thr_translator *translator, size_t first, const thr_beam_result *result, thr_error *err);
 
 /* An empty translation of a text without words. THR_OK; THR_ENOMEM. */
-thr_status thr_translator_take_nothing(thr_translator *translator, size_t text, thr_error *err);
+thr_status thr_translate_take_nothing(thr_translator *translator, size_t text, thr_error *err);
 
 /* All that was made, in the order of the texts. THR_OK; THR_ENOMEM. */
-thr_status thr_translator_tell(thr_translator *translator, thr_translations *result, thr_error *err);
+thr_status thr_translate_report(thr_translator *translator, thr_translations *result, thr_error *err);
 
 /* t->head, of options or made of weights and bias; model is the file that has them. */
-thr_status thr_translator_head(thr_translator *t, const char *model, const thr_translator_options *options,
-                               const thr_matrix *weights, const float *bias, thr_error *err);
+thr_status thr_translate_open_head(thr_translator *t, const char *model, const thr_translator_options *options,
+                                   const thr_matrix *weights, const float *bias, thr_error *err);
 
 #endif

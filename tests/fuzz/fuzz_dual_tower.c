@@ -5,15 +5,15 @@
  */
 #include "fuzz/io_fuzz.h"
 #include "fuzz/model_mutator.h"
-#include "tower/dual_data.h"
-#include "tower/dual_file.h"
+#include "dual_tower/data.h"
+#include "dual_tower/model_file.h"
 
 static void read_model(const uint8_t *data, size_t size) {
     thr_tensors *tensors = NULL;
     thr_dual_model model = {0};
     uint64_t fingerprint = 0;
     thr_error err;
-    thr_status status = thr_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
+    thr_status status = thr_io_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
     if (status == THR_OK)
         status = thr_dual_read(fuzz_context(), tensors, "a.safetensors", &model, &fingerprint, &err);
     if (status != THR_OK)
@@ -23,7 +23,7 @@ static void read_model(const uint8_t *data, size_t size) {
             for (uint32_t w = 0; w < thr_dual_n_words(&model.words[side]); w++)
                 fuzz_check(model.words[side].fields[w] < thr_dual_n_fields(&model.words[side]));
     thr_dual_words_free(fuzz_context(), &model);
-    thr_tensors_free(tensors);
+    thr_io_tensors_free(tensors);
 }
 
 static void check_requests(const thr_dual_lexicon *lexicon, const thr_dual_items *items,
@@ -47,7 +47,7 @@ static void check_requests(const thr_dual_lexicon *lexicon, const thr_dual_items
 static thr_table *open_table(const uint8_t *data, size_t size, thr_error *err) {
     const thr_image image = {.data = data, .size = size, .sized = true};
     thr_table *table = NULL;
-    const thr_status status = thr_table_open_memory(fuzz_context(), "a.tsv", &image, &table, err);
+    const thr_status status = thr_io_table_open_memory(fuzz_context(), "a.tsv", &image, &table, err);
     fuzz_check((status == THR_OK) == (table != NULL));
     return table;
 }
@@ -75,9 +75,9 @@ static void read_tables(const uint8_t *data, size_t size) {
                 fuzz_check_error(&err, status);
             check_requests(&lexicon, &items, &requests); /* of the lines before a bad one */
         }
-        thr_table_free(second);
+        thr_io_table_free(second);
     }
-    thr_table_free(first);
+    thr_io_table_free(first);
     thr_dual_lexicon_free(fuzz_context(), &lexicon);
     thr_dual_items_free(fuzz_context(), &items);
     thr_dual_requests_free(fuzz_context(), &requests);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a head's file, its checksums recomputed; a query of what opens stays within it, by every screen. */
-#include "head/head_impl.h"
+#include "head/impl.h"
 
 #include "fuzz/section_mutator.h"
 

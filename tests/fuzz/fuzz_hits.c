@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a file of posting lists, its checksums recomputed; a search of what opens stays within it. */
-#include "hits/hit_search.h"
-#include "hits/hits_file.h"
+#include "lists/search_lists.h"
+#include "hits/file.h"
 
 #include "fuzz/section_mutator.h"
 
@@ -15,16 +15,16 @@ enum { MOST_ITEMS = 1 << 18 /* whose bitmap is made */, MOST_FEATURES = 100 };
 static void search(thr_context *context, const thr_hits_view *view) {
     const thr_lists *lists = &view->contents.lists;
     const thr_hit_target target = {.lists = lists, .rows = view->contents.rows};
-    thr_hit_search *room = NULL;
+    thr_lists_search *room = NULL;
     const uint64_t offsets[] = {0, lists->n_features < MOST_FEATURES ? lists->n_features : MOST_FEATURES};
     uint32_t features[MOST_FEATURES];
     const thr_hits_queries queries = {1, offsets, features, NULL};
     thr_hit_found found;
     for (uint32_t f = 0; f < offsets[1]; f++)
         features[f] = thr_lists_feature(lists, f);
-    if (thr_hit_search_create(context, &room, NULL) == THR_OK)
-        (void)thr_hit_search_run(room, &target, &queries, 0, 10, &found, NULL);
-    thr_hit_search_free(room);
+    if (thr_lists_search_create(context, &room, NULL) == THR_OK)
+        (void)thr_lists_search_run(room, &target, &queries, 0, 10, &found, NULL);
+    thr_lists_search_free(room);
 }
 
 static void mark(const thr_lists *lists) {

@@ -17,13 +17,13 @@ static void parse(const char *text, size_t size) {
     thr_error err;
     char *again = NULL;
     size_t again_size = 0;
-    if (thr_manifest_parse(context, "MANIFEST", text, size, &manifest, &err) != THR_OK)
+    if (thr_index_manifest_parse(context, "MANIFEST", text, size, &manifest, &err) != THR_OK)
         return;
-    if (thr_manifest_print(context, &manifest, &again, &again_size, &err) != THR_OK || again_size != size ||
+    if (thr_index_manifest_print(context, &manifest, &again, &again_size, &err) != THR_OK || again_size != size ||
         memcmp(again, text, size) != 0)
         abort();
     thr_release(context, again);
-    thr_manifest_free(context, &manifest);
+    thr_index_manifest_free(context, &manifest);
 }
 
 /* The target recomputes the checksum. */

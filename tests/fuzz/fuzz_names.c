@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     thr_source source;
     const thr_ending *ending = NULL;
     thr_error err;
-    thr_status status = thr_ending_find(name, path, &source, &ending, &err);
+    thr_status status = thr_io_ending_find(name, path, &source, &ending, &err);
     if (status != THR_OK) {
         fuzz_check_error(&err, status);
     } else {

@@ -23,10 +23,10 @@ static void take_container(const thr_roaring_container *c, content *all) {
     uint64_t bits[THR_ROARING_WORDS] = {0};
     fuzz_check(c->first % THR_ROARING_BITS == 0 && c->last < THR_ROARING_BITS);
     fuzz_check(all->n == 0 || c->first > all->largest);
-    thr_roaring_fill(c, bits);
-    fuzz_check(thr_bitmap_count_words(bits, THR_ROARING_WORDS) == c->n_bits);
+    thr_select_roaring_fill(c, bits);
+    fuzz_check(thr_select_bitmap_count_words(bits, THR_ROARING_WORDS) == c->n_bits);
     fuzz_check((bits[c->last / 64] >> c->last % 64 & 1) != 0);
-    for (uint64_t row = 0; (row = thr_bitmap_next_row(bits, row, THR_ROARING_BITS)) < THR_ROARING_BITS; row++) {
+    for (uint64_t row = 0; (row = thr_select_bitmap_next_row(bits, row, THR_ROARING_BITS)) < THR_ROARING_BITS; row++) {
         all->n++;
         all->sum += c->first + row;
         all->largest = c->first + row;
@@ -39,9 +39,9 @@ static void take_container(const thr_roaring_container *c, content *all) {
 static thr_status take_all(const uint8_t *data, size_t size, content *all, thr_error *err) {
     thr_roaring roaring;
     thr_roaring_container container;
-    thr_status status = thr_roaring_open(&roaring, data, size, err);
+    thr_status status = thr_select_roaring_open(&roaring, data, size, err);
     while (status == THR_OK) {
-        status = thr_roaring_next(&roaring, &container, err);
+        status = thr_select_roaring_next(&roaring, &container, err);
         if (status != THR_OK || container.n_bits == 0)
             break;
         take_container(&container, all);

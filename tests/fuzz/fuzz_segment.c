@@ -16,12 +16,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static size_t use(const thr_segment_view *view) {
     size_t sum = 0;
     uint32_t item;
-    (void)thr_segment_check_contents(view, NULL);
+    (void)thr_index_segment_check_contents(view, NULL);
     for (uint32_t i = 0; i < view->shape.n_items; i++) {
-        const char *name = thr_segment_item_name(view, i);
+        const char *name = thr_index_segment_item_name(view, i);
         sum += name != NULL ? strlen(name) : 0;
         if (view->ids != NULL)
-            sum += thr_segment_find_id(view, view->ids[i], &item) ? item : 1;
+            sum += thr_index_segment_find_id(view, view->ids[i], &item) ? item : 1;
     }
     for (uint32_t s = 0; s < view->file.n_sections; s++)
         for (uint64_t i = 0; i < view->file.sections[s].size; i++)
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                            .file_bytes = size,
                                            .header_checksum = header.checksum};
             thr_segment_view view;
-            if (thr_segment_parse("segment", bytes, size, &shape, &listed, &view, NULL) == THR_OK &&
+            if (thr_index_segment_parse("segment", bytes, size, &shape, &listed, &view, NULL) == THR_OK &&
                 use(&view) == SIZE_MAX)
                 abort(); /* never: but the compiler cannot know */
         }

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const thr_map map = {.data = memory, .size = size, .fd = -1};
     for (int with_comments = 0; with_comments < 2; with_comments++) {
         thr_svmlight s;
-        if (thr_svmlight_cache_take(&map, &source, with_comments != 0, &s))
+        if (thr_io_svmlight_cache_take(&map, &source, with_comments != 0, &s))
             for (size_t r = 0; r < s.n_rows; r++)
                 check_row(&s, r);
     }

@@ -8,12 +8,12 @@ static fuzz_result read_table(const char *name, const uint8_t *data, size_t size
     thr_table *table = NULL;
     thr_error err;
     thr_image image = {.data = data, .size = size, .sized = true, .buffer_bytes = buffer_bytes};
-    result.status = thr_table_open_memory(fuzz_context(), name, &image, &table, &err);
+    result.status = thr_io_table_open_memory(fuzz_context(), name, &image, &table, &err);
     fuzz_check((result.status == THR_OK) == (table != NULL));
     while (result.status == THR_OK) {
         const thr_field *fields = NULL;
         size_t n = 0;
-        result.status = thr_table_next(table, &fields, &n, &err);
+        result.status = thr_io_table_next(table, &fields, &n, &err);
         if (n == 0)
             break;
         for (size_t i = 0; i < n; i++) {
@@ -25,8 +25,8 @@ static fuzz_result read_table(const char *name, const uint8_t *data, size_t size
     if (result.status != THR_OK)
         fuzz_check_error(&err, result.status);
     else
-        fuzz_check(thr_table_row(table) == result.n + thr_table_n_refused(table));
-    thr_table_free(table);
+        fuzz_check(thr_io_table_row(table) == result.n + thr_io_table_n_refused(table));
+    thr_io_table_free(table);
     return result;
 }
 

@@ -5,26 +5,26 @@
  */
 #include "fuzz/io_fuzz.h"
 #include "fuzz/model_mutator.h"
-#include "tower/lexicon.h"
-#include "tower/model_file.h"
+#include "words/lexicon.h"
+#include "text_tower/model_file.h"
 
 static void read_model(const uint8_t *data, size_t size) {
     thr_tensors *tensors = NULL;
     thr_model model = {0};
     uint64_t fingerprint = 0;
     thr_error err;
-    thr_status status = thr_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
+    thr_status status = thr_io_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
     if (status == THR_OK)
-        status = thr_model_read(fuzz_context(), tensors, "a.safetensors", &model, &fingerprint, &err);
+        status = thr_text_model_read(fuzz_context(), tensors, "a.safetensors", &model, &fingerprint, &err);
     if (status != THR_OK) {
         fuzz_check_error(&err, status);
     } else {
-        fuzz_check(thr_model_check(&model.config, NULL) == THR_OK);
+        fuzz_check(thr_text_model_check(&model.config, NULL) == THR_OK);
         for (uint32_t i = 0; i < model.grams.n; i++)
-            fuzz_check(thr_grams_row(&model.grams, model.grams.keys[i]) == i);
+            fuzz_check(thr_words_grams_row(&model.grams, model.grams.keys[i]) == i);
     }
-    thr_grams_free(fuzz_context(), &model.grams);
-    thr_tensors_free(tensors);
+    thr_words_grams_free(fuzz_context(), &model.grams);
+    thr_io_tensors_free(tensors);
 }
 
 static void read_text(const char *text, size_t size) {
@@ -33,18 +33,18 @@ static void read_text(const char *text, size_t size) {
     uint32_t word[THR_WORD_LETTERS];
     size_t n = 0;
     thr_letters letters = {(const unsigned char *)text, (const unsigned char *)text + size};
-    fuzz_check(thr_lexicon_read(fuzz_context(), &lexicon, text, size, UINT32_MAX, &words, NULL) == THR_OK);
-    for (size_t length; (length = thr_letters_next_word(&letters, word)) != 0; n++) {
+    fuzz_check(thr_words_lexicon_read(fuzz_context(), &lexicon, text, size, UINT32_MAX, &words, NULL) == THR_OK);
+    for (size_t length; (length = thr_words_letters_next_word(&letters, word)) != 0; n++) {
         uint32_t number = 0;
         fuzz_check(length <= THR_WORD_LETTERS && n < words.n);
         for (size_t i = 0; i < length; i++)
-            fuzz_check(thr_is_letter(word[i]) && thr_fold(word[i]) == word[i]);
-        fuzz_check(thr_lexicon_add(fuzz_context(), &lexicon, word, length, &number, NULL) == THR_OK);
+            fuzz_check(thr_words_is_letter(word[i]) && thr_words_fold_case(word[i]) == word[i]);
+        fuzz_check(thr_words_lexicon_add(fuzz_context(), &lexicon, word, length, &number, NULL) == THR_OK);
         fuzz_check(number == words.items[n]);
     }
     fuzz_check(n == words.n && letters.next == letters.end);
     thr_release(fuzz_context(), words.items);
-    thr_lexicon_free(fuzz_context(), &lexicon);
+    thr_words_lexicon_free(fuzz_context(), &lexicon);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {

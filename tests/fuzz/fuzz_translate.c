@@ -7,7 +7,7 @@
 
 #include "fuzz/io_fuzz.h"
 #include "fuzz/model_mutator.h"
-#include "translate/seq2seq_work.h"
+#include "translate/workspace.h"
 
 enum { MOST_WORDS = 64 };
 
@@ -21,17 +21,17 @@ static void run_model(const thr_seq2seq *model) {
          starts[1]++)
         words[starts[1] - 1] = (uint32_t)starts[1] - 1;
     words[starts[1] - 1] = THR_WORD_END;
-    fuzz_check(states != NULL && thr_seq2seq_encode(&work, words, starts, 1, NULL) == THR_OK);
-    fuzz_check(thr_seq2seq_begin(&work, NULL, 1, NULL) == THR_OK);
-    fuzz_check(thr_seq2seq_reorder(&work, from, 2, NULL) == THR_OK);
+    fuzz_check(states != NULL && thr_translate_seq2seq_encode(&work, words, starts, 1, NULL) == THR_OK);
+    fuzz_check(thr_translate_seq2seq_begin(&work, NULL, 1, NULL) == THR_OK);
+    fuzz_check(thr_translate_seq2seq_reorder(&work, from, 2, NULL) == THR_OK);
     for (uint32_t w = 0; w < model->target.words.n && w < MOST_WORDS; w++) {
         const uint32_t both[2] = {w, THR_WORD_END};
         uint32_t attended[2];
-        fuzz_check(thr_seq2seq_step(&work, both, states, attended, NULL) == THR_OK);
+        fuzz_check(thr_translate_seq2seq_step(&work, both, states, attended, NULL) == THR_OK);
         fuzz_check(attended[0] < starts[1] && attended[1] < starts[1]);
     }
     free(states);
-    thr_seq2seq_work_free(&work);
+    thr_translate_seq2seq_work_free(&work);
 }
 
 static void read_model(const uint8_t *data, size_t size) {
@@ -40,9 +40,9 @@ static void read_model(const uint8_t *data, size_t size) {
     thr_matrix weights = {.n_rows = 0};
     float *bias = NULL;
     thr_error err;
-    thr_status status = thr_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
+    thr_status status = thr_io_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);
     if (status == THR_OK)
-        status = thr_seq2seq_read(fuzz_context(), tensors, "a.safetensors", &model, &weights, &bias, &err);
+        status = thr_translate_seq2seq_read(fuzz_context(), tensors, "a.safetensors", &model, &weights, &bias, &err);
     if (status != THR_OK) {
         fuzz_check_error(&err, status);
     } else {
@@ -50,8 +50,8 @@ static void read_model(const uint8_t *data, size_t size) {
         run_model(&model);
     }
     thr_release(fuzz_context(), bias);
-    thr_seq2seq_free(fuzz_context(), &model);
-    thr_tensors_free(tensors);
+    thr_translate_seq2seq_free(fuzz_context(), &model);
+    thr_io_tensors_free(tensors);
 }
 
 static void read_text(const char *text, size_t size) {

@@ -93,7 +93,7 @@ static inline fuzz_result fuzz_read(const char *name, const uint8_t *data, size_
     thr_reader *reader = NULL;
     thr_error err;
     thr_image image = {.data = data, .size = size, .sized = sized, .buffer_bytes = FUZZ_BUFFER_BYTES};
-    result.status = thr_reader_open_memory(fuzz_context(), name, &image, &reader, &err);
+    result.status = thr_io_reader_open_memory(fuzz_context(), name, &image, &reader, &err);
     fuzz_check((result.status == THR_OK) == (reader != NULL));
     if (reader != NULL && thr_reader_get_shape(reader).n_dims == 0)
         fuzz_lines(reader, &result, &err);

@@ -32,9 +32,9 @@ static answers search(gcheck *g, const thr_scan_target *target, const thr_matrix
                  test_array(queries->n_rows, 1)};
     if (target->keep != THR_DTYPE_NONE)
         o.certified = a.certified;
-    gcheck_must(thr_scan_search(g->scan, target, queries, &o,
-                                &(thr_answers){.k = k, .ids = a.rows, .scores = a.scores, .certified = o.certified},
-                                &err),
+    gcheck_must(thr_store_search(g->scan, target, queries, &o,
+                                 &(thr_answers){.k = k, .ids = a.rows, .scores = a.scores, .certified = o.certified},
+                                 &err),
                 &err, what);
     return a;
 }

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "hits/hit_store.h"
+#include "hits/device/copy.h"
 #include "support.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ typedef struct job {
     sizes n;
     thr_built_lists built;
     thr_hit_store *store;
-    thr_hit_search *search; /* the CPU's */
+    thr_lists_search *search; /* the CPU's */
     float *multipliers;
     uint64_t rng, n_compared, n_wrong;
 
@@ -89,7 +89,7 @@ static void on_gpu(job *j, const thr_hit_target *target, uint64_t n_queries) {
 static size_t on_cpu(job *j, const thr_hit_target *target, uint64_t q, uint64_t *rows, float *values) {
     thr_error err;
     thr_hit_found found = {.n = 0};
-    gcheck_must(thr_hit_search_run(j->search, target, &j->queries, q, K, &found, &err), &err,
+    gcheck_must(thr_lists_search_run(j->search, target, &j->queries, q, K, &found, &err), &err,
                 "searching posting lists on the CPU");
     for (size_t i = 0; i < found.n; i++) {
         rows[i] = found.items[i].row;
@@ -175,7 +175,7 @@ void gcheck_features(gcheck *g, bool timed) {
     const thr_lists *lists = &j->built.lists;
     j->features = test_array((size_t)BATCH * FEATURES[N_SIZES - 1], sizeof *j->features);
     j->weights = test_array((size_t)BATCH * FEATURES[N_SIZES - 1], sizeof *j->weights);
-    gcheck_must(thr_hit_search_create(g->context, &j->search, &err), &err, "starting");
+    gcheck_must(thr_lists_search_create(g->context, &j->search, &err), &err, "starting");
     gcheck_must(thr_hit_store_create(g->context, g->opened_one, lists, NULL, &j->store, &err), &err,
                 "copying posting lists");
     for (int i = 0; i < N_SIZES; i++) {
@@ -196,8 +196,8 @@ void gcheck_features(gcheck *g, bool timed) {
     gcheck_figure(g, (double)j->n_wrong, "hits.wrong");
     g->n_failed += j->n_wrong;
     thr_hit_store_free(j->store);
-    thr_hit_search_free(j->search);
-    thr_built_lists_free(g->context, &j->built);
+    thr_lists_search_free(j->search);
+    thr_lists_built_free(g->context, &j->built);
     free(j->multipliers);
     free(j->features);
     free(j->weights);

@@ -14,7 +14,7 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "scan/store.h"
+#include "store/store.h"
 #include "support.h"
 
 #include <stdarg.h>

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "device/choice.h"
 #include "scan/scan.h"
+#include "store/store.h"
 
 #include <thresher/hits.h>
 #include <thresher/index.h>

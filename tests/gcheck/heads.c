@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "head/head_device.h"
+#include "head/device/copy.h"
 #include "support.h"
 
 #include <stdio.h>

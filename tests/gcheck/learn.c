@@ -180,13 +180,13 @@ static thr_device_texts device_texts(batch *b) {
 
 static thr_optimiser some_adam(void) {
     thr_optimiser adam;
-    thr_optimiser_init(&adam, THR_OPTIMISER_ADAM);
+    thr_nn_optimiser_init(&adam, THR_OPTIMISER_ADAM);
     adam.step = 2;
     return adam;
 }
 
 static thr_device_adam numbers_of(const batch *b, const thr_optimiser *adam) {
-    const thr_adam_step s = thr_optimiser_start(b->g->context->kernels, adam).adam;
+    const thr_adam_step s = thr_nn_optimiser_start(b->g->context->kernels, adam).adam;
     return (thr_device_adam){s.scale, s.beta1, s.rest1, s.beta2, s.rest2, s.rate, s.root, s.epsilon, s.decay};
 }
 
@@ -206,7 +206,7 @@ static void check_gather(batch *b, const float *table) {
                               .n_columns = (uint32_t)n_columns,
                               .out = device_floats(b, NULL, n)};
     b->vectors = host(b, n, sizeof *b->vectors);
-    thr_bags_forward(b->g->context, table, n_columns, &b->bags, b->vectors);
+    thr_nn_bags_forward(b->g->context, table, n_columns, &b->bags, b->vectors);
     DO(b, gather, op);
     compare(b, "sums of bags", op.out, b->vectors, n, 0);
     TIME(b, gather, op);
@@ -218,7 +218,7 @@ static void check_adam_rows(batch *b, float *table) {
     const thr_optimiser adam = some_adam();
     thr_bags_transposed t = {0};
     thr_error err;
-    gcheck_must(thr_bags_transpose(b->g->context, &b->bags, b->n.n_rows, &t, &err), &err, "transposing bags");
+    gcheck_must(thr_nn_bags_transpose(b->g->context, &b->bags, b->n.n_rows, &t, &err), &err, "transposing bags");
     const thr_adam_rows_op op = {.table = device_floats(b, table, n),
                                  .m = device_floats(b, slots[0], n),
                                  .v = device_floats(b, slots[1], n),
@@ -230,12 +230,12 @@ static void check_adam_rows(batch *b, float *table) {
                                  .n_columns = (uint32_t)n_columns,
                                  .adam = numbers_of(b, &adam)};
     DO(b, adam_rows, op);
-    gcheck_must(thr_bags_backward(b->g->context, &t, d_out, &adam, &(thr_bags_table){table, slots, n_columns}, &err),
+    gcheck_must(thr_nn_bags_backward(b->g->context, &t, d_out, &adam, &(thr_bags_table){table, slots, n_columns}, &err),
                 &err, "Adam");
     compare(b, "rows after a step", op.table, table, n, 0);
     compare(b, "second moments of rows", op.v, slots[1], n, 0);
     TIME(b, adam_rows, op);
-    thr_bags_transposed_free(b->g->context, &t);
+    thr_nn_bags_transposed_free(b->g->context, &t);
 }
 
 static void check_adam(batch *b) {
@@ -248,7 +248,7 @@ static void check_adam(batch *b) {
                             .gradient = device_floats(b, gradient, n),
                             .n = n,
                             .adam = numbers_of(b, &adam)};
-    thr_optimiser_step(b->g->context->kernels, &adam, weights, gradient, slots, n);
+    thr_nn_optimiser_step(b->g->context->kernels, &adam, weights, gradient, slots, n);
     DO(b, adam, op);
     compare(b, "weights after a step", op.weights, weights, n, 0);
     TIME(b, adam, op);
@@ -268,8 +268,8 @@ static void check_windows(batch *b) {
                                .where = device(b, NULL, n, sizeof(uint16_t))};
     b->pooled = host(b, n, sizeof *b->pooled);
     b->where = host(b, n, sizeof *b->where);
-    thr_windows_forward(b->g->context, &b->texts, b->vectors, b->bias, n_columns, b->pooled, b->where);
-    thr_tanh_forward(b->g->context, b->pooled, n, b->pooled);
+    thr_nn_windows_forward(b->g->context, &b->texts, b->vectors, b->bias, n_columns, b->pooled, b->where);
+    thr_nn_tanh_forward(b->g->context, b->pooled, n, b->pooled);
     DO(b, windows, op);
     compare(b, "what is pooled", op.pooled, b->pooled, n, 0);
     TIME(b, windows, op);
@@ -284,8 +284,8 @@ static void check_windows(batch *b) {
                                       .d_pooled = device_floats(b, d_pooled, n),
                                       .d_vectors = device_floats(b, d_vectors, n_vectors)};
     const thr_sum_rows_op sum = {device_floats(b, b->bias, n_columns), back.d_pooled, b->n.n_texts, b->n.n_pooled};
-    thr_tanh_backward(b->g->context, b->pooled, d_pooled, n, d_pooled);
-    thr_windows_backward(b->g->context, &b->texts, b->where, d_pooled, n_columns, d_vectors, b->bias);
+    thr_nn_tanh_backward(b->g->context, b->pooled, d_pooled, n, d_pooled);
+    thr_nn_windows_backward(b->g->context, &b->texts, b->where, d_pooled, n_columns, d_vectors, b->bias);
     DO(b, windows_back, back);
     DO(b, sum_rows, sum);
     compare(b, "gradients of words", back.d_vectors, d_vectors, n_vectors, 0);
@@ -327,7 +327,7 @@ static void check_layer(batch *b) {
     TIME(b, fill_rows, fill);
     if (!has_cublas(b, &op))
         return;
-    thr_dense_forward(b->g->context, &(thr_dense){weights, bias, n_in, n_out}, b->pooled, n_rows, y);
+    thr_nn_dense_forward(b->g->context, &(thr_dense){weights, bias, n_in, n_out}, b->pooled, n_rows, y);
     compare(b, "a layer", op.c, y, n_rows * n_out, (double)n_in * 0x1p-23 * (double)n_in);
     TIME(b, product, op);
 }
@@ -355,7 +355,7 @@ static void check_planes(batch *b) {
                                     .slope = 3,
                                     .estimator = THR_DEVICE_ANNEALED,
                                     .n = n};
-    thr_sign_backward(b->g->context, THR_ESTIMATOR_TANH, 3, in, d_out, n, right);
+    thr_nn_sign_backward(b->g->context, THR_ESTIMATOR_TANH, 3, in, d_out, n, right);
     DO(b, plane_back, back);
     compare(b, "a gradient through a plane", back.d_in, right, n, 0);
     TIME(b, plane_back, back);
@@ -367,12 +367,12 @@ static void check_residual(batch *b) {
     const thr_residual_op op = {device_floats(b, b->pooled, n), device_floats(b, rebuilt, n), device_floats(b, NULL, n),
                                 n};
     const thr_residual_back_op back = {op.rebuilt, device_floats(b, d_residual, n), device_floats(b, b->pooled, n), n};
-    thr_tanh_forward(b->g->context, rebuilt, n, rebuilt);
+    thr_nn_tanh_forward(b->g->context, rebuilt, n, rebuilt);
     for (size_t i = 0; i < n; i++) {
         residual[i] = b->pooled[i] - rebuilt[i];
         d_residual[i] = -d_residual[i];
     }
-    thr_tanh_backward(b->g->context, rebuilt, d_residual, n, d_residual);
+    thr_nn_tanh_backward(b->g->context, rebuilt, d_residual, n, d_residual);
     DO(b, residual, op);
     compare(b, "a residual", op.residual, residual, n, 0);
     DO(b, residual_back, back);
@@ -389,7 +389,7 @@ static void check_match(batch *b) {
     const thr_match_loss loss = {.gamma = 10, .shift = 1, .n_negatives = b->n.n_negatives};
     const double most = 1e-5 * (double)loss.gamma / (double)n_texts;
     float *queries = numbers(b, n), *items = numbers(b, n), *const right[] = {numbers(b, n), numbers(b, n)};
-    float *scratch = host(b, thr_match_loss_scratch(&loss, n_texts, b->n.n_dims), sizeof *scratch);
+    float *scratch = host(b, thr_nn_match_loss_scratch(&loss, n_texts, b->n.n_dims), sizeof *scratch);
     for (size_t i = 0; i < n_texts; i++) {
         queries[i * b->n.n_dims] = 0.75f;
         items[i * b->n.n_dims] = -0.75f;
@@ -406,7 +406,7 @@ static void check_match(batch *b) {
                              .d_items = device_floats(b, NULL, n),
                              .scratch = device_floats(b, NULL, 2 * n + n_texts * (loss.n_negatives + 3))};
     const thr_match_batch all = {queries, items, n_texts, b->n.n_dims, NULL, right[0], right[1]};
-    (void)thr_match_loss_run(b->g->context, &loss, &all, scratch);
+    (void)thr_nn_match_loss_run(b->g->context, &loss, &all, scratch);
     DO(b, match, op);
     compare(b, "the loss's gradient by queries", op.d_queries, right[0], n, most);
     compare(b, "the loss's gradient by items", op.d_items, right[1], n, most);

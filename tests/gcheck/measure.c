@@ -3,7 +3,7 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "scan/store.h"
+#include "store/store.h"
 #include "support.h"
 
 #include <thresher/plan.h>
@@ -27,7 +27,7 @@ static double seconds_of(gcheck *g, const gcheck_case *c, uint64_t batch, uint64
     const thr_matrix some = batch_of(c, batch, turn);
     thr_error err;
     const double start = thr_clock();
-    gcheck_must(thr_scan_search(
+    gcheck_must(thr_store_search(
                     g->scan, c->target, &some, &c->options,
                     &(thr_answers){.k = c->k, .ids = rows, .scores = scores, .certified = c->options.certified}, &err),
                 &err, c->name);

@@ -66,7 +66,7 @@ static void write_numbers(const making *m, uint64_t item, uint64_t *rng) {
         const size_t size = thr_record_size(m->record), head = thr_record_head(m->record);
         uint8_t *record = (uint8_t *)p->arrays[RECORDS].memory + item * size;
         uint16_t *leads = p->arrays[LEADS].memory;
-        thr_record_write_head(m->record, record, factor, offset);
+        thr_code_record_write_head(m->record, record, factor, offset);
         draw_bytes(rng, record + head, size - head);
         for (uint32_t plane = 0; plane < m->record.n_planes; plane++)
             record[head + (plane + 1) * m->n_rows - 1] &= last_mask(p->shape.n_dims);

@@ -20,8 +20,8 @@ static int ascending(const void *a, const void *b) {
 /* All queries' rows, each query's in order of number. */
 static void search(gcheck *g, const gcheck_case *c, uint64_t *rows) {
     thr_error err;
-    gcheck_must(thr_scan_search(g->scan, c->target, &c->queries, &c->options,
-                                &(thr_answers){.k = c->k, .ids = rows, .certified = c->options.certified}, &err),
+    gcheck_must(thr_store_search(g->scan, c->target, &c->queries, &c->options,
+                                 &(thr_answers){.k = c->k, .ids = rows, .certified = c->options.certified}, &err),
                 &err, c->name);
     for (uint64_t q = 0; q < c->queries.n_rows; q++)
         qsort(rows + q * c->k, (size_t)c->k, sizeof *rows, ascending);

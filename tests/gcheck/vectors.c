@@ -105,14 +105,14 @@ static void encode_chunk(gcheck *g, const gcheck_vectors *vectors, const thr_qua
     const thr_matrix rows = thr_matrix_f32(vectors->items + first * vectors->n_dims, n, vectors->n_dims);
     uint64_t room;
     thr_error err;
-    thr_gather_restart(gather);
-    gcheck_must(thr_gather_room(gather, slab, &room, &err), &err, "gathering codes");
-    gcheck_must(thr_encode_blocks(g->context, quantiser, &rows, first, thr_gather_codes(gather, *slab),
-                                  &gather->measures, &err),
+    thr_index_gather_restart(gather);
+    gcheck_must(thr_index_gather_room(gather, slab, &room, &err), &err, "gathering codes");
+    gcheck_must(thr_code_encode_blocks(g->context, quantiser, &rows, first, thr_index_gather_codes(gather, *slab),
+                                       &gather->measures, &err),
                 &err, "encoding");
     for (uint64_t i = 0; i < n; i++)
         (*slab)->inverse_norms[i] = gather->measures.norms[i] > 0 ? 1 / gather->measures.norms[i] : 0;
-    thr_gather_add(gather, *slab, n);
+    thr_index_gather_add(gather, *slab, n);
 }
 
 static void make_target(gcheck_coded *coded, const thr_segment_shape *shape, const thr_code_errors *errors,
@@ -164,7 +164,8 @@ void gcheck_vectors_encode(gcheck *g, const gcheck_vectors *vectors, uint32_t bi
         coded->arrays[i].memory = gcheck_map(coded->arrays[i].size);
         coded->code_bytes += i == RECORDS || i == INVERSE_NORMS ? 0 : size;
     }
-    gcheck_must(thr_gather_open(g->context, &shape, CHUNK_ROWS, CHUNK_ROWS, &gather, &err), &err, "gathering codes");
+    gcheck_must(thr_index_gather_open(g->context, &shape, CHUNK_ROWS, CHUNK_ROWS, &gather, &err), &err,
+                "gathering codes");
     for (uint64_t first = 0; first < vectors->n_items; first += CHUNK_ROWS) {
         const uint64_t left = vectors->n_items - first;
         thr_slab *slab;
@@ -172,7 +173,7 @@ void gcheck_vectors_encode(gcheck *g, const gcheck_vectors *vectors, uint32_t bi
         copy_slab(coded, slab, sizes, first);
     }
     make_target(coded, &shape, &gather.errors, vectors->items);
-    thr_gather_close(&gather);
+    thr_index_gather_close(&gather);
 }
 
 void gcheck_coded_free(gcheck *g, gcheck_coded *coded) {

@@ -59,7 +59,7 @@ static void multiply(const blas *x, size_t shape, int way, float *c) {
 }
 
 static bool takes_part(int way) {
-    return way == WAYS - 1 || (way > THR_ISA_SCALAR && thr_isa_has((thr_isa)way));
+    return way == WAYS - 1 || (way > THR_ISA_SCALAR && thr_kernel_isa_has((thr_isa)way));
 }
 
 /* Ways take turns, so that all of them meet the same disturbances; the best of each counts. */

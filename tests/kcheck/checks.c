@@ -194,9 +194,9 @@ static void check_distance(kcheck *check, uint32_t n_dims, uint32_t item_bits, u
     thr_quantiser quantiser = {.n_dims = n_dims, .item_bits = item_bits};
     for (int b = 0; b < THR_MAX_BITS; b++)
         quantiser.ranges[b] = extreme ? 1e-6f : 0.3f;
-    void *memory = kcheck_buffer(check, (thr_query_code_size(n_dims) + 63) / 64 * 64);
+    void *memory = kcheck_buffer(check, (thr_code_query_size(n_dims) + 63) / 64 * 64);
     thr_query_code code;
-    thr_query_code_make(&code, &quantiser, item_bits, query, square, query_bits, memory);
+    thr_code_query_make(&code, &quantiser, item_bits, query, square, query_bits, memory);
     in.part = code.parts[0];
     kcheck_call(check, run_distance, &in, n_blocks * ITEMS * sizeof(uint32_t), n_blocks * ITEMS,
                 n_blocks * ITEMS * item_bits * in.part.n_rows, "%u d, %u x %u bits", n_dims, item_bits, query_bits);

@@ -42,9 +42,9 @@ static void check_shape(kcheck *check, tables_input *in, uint32_t n_dims, uint32
             square += (double)query[d] * (double)query[d];
         }
         thr_query_code code;
-        thr_query_code_make(&code, &quantiser, item_bits, query, square,
+        thr_code_query_make(&code, &quantiser, item_bits, query, square,
                             query_bits != 0 ? query_bits : 1 + kcheck_below(check, 4),
-                            kcheck_buffer(check, (thr_query_code_size(n_dims) + 63) / 64 * 64));
+                            kcheck_buffer(check, (thr_code_query_size(n_dims) + 63) / 64 * 64));
         in->parts[i] = code.parts[0];
     }
     const size_t n_items = in->n_calls * in->n_blocks * ITEMS, bytes = n_items * item_bits * ((n_dims + 7) / 8);

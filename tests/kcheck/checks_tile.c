@@ -43,8 +43,9 @@ static void fill_tile(kcheck *check, const tile_shape *shape, thr_query_tile *ti
         pointers[q] = &codes[q];
     }
     thr_query_group group;
-    thr_query_group_make(&group, THR_WAY_TILE, pointers, shape->n_queries,
-                         kcheck_buffer(check, (thr_query_group_size(shape->n_dims, shape->n_queries) + 63) / 64 * 64));
+    thr_code_query_group_make(
+        &group, THR_WAY_TILE, pointers, shape->n_queries,
+        kcheck_buffer(check, (thr_code_query_group_size(shape->n_dims, shape->n_queries) + 63) / 64 * 64));
     *tile = group.tile;
 }
 

@@ -197,13 +197,13 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
-    if (level >= 0 && !thr_isa_has((thr_isa)level)) {
-        printf("this CPU has only %s\n", thr_isa_name(thr_isa_best()));
+    if (level >= 0 && !thr_kernel_isa_has((thr_isa)level)) {
+        printf("this CPU has only %s\n", thr_isa_name(thr_kernel_isa_best()));
         return 77;
     }
     int failed = 0;
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
-        if (level < 0 ? thr_isa_has((thr_isa)isa) : isa == level)
+        if (level < 0 ? thr_kernel_isa_has((thr_isa)isa) : isa == level)
             failed |= run_level((thr_isa)isa, seed, rounds, timed, only);
     return failed;
 }

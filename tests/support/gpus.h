@@ -4,7 +4,7 @@
 #define TEST_GPUS_H
 
 #include "emulator.h"
-#include "scan/store.h"
+#include "store/store.h"
 #include "support.h"
 
 enum { TEST_MOST_CONTEXTS = 8 };

@@ -60,8 +60,8 @@ thr_status test_search(thr_context *context, const test_target *target, const fl
     thr_scan *scan = NULL;
     assert_ok(thr_scan_create(context, &scan, err), err);
     const thr_status status =
-        thr_scan_search(scan, &target->scan, &matrix, options,
-                        &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified}, err);
+        thr_store_search(scan, &target->scan, &matrix, options,
+                         &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified}, err);
     thr_scan_free(scan);
     return status;
 }

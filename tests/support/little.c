@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "little.h"
 
-#include "scan/store_impl.h"
+#include "store/impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "code/nested.h"
 #include "code/rotate.h"
 #include "kernel/kernel.h"
-#include "scan/lane.h"
+#include "scan/worker.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ void test_query_make(test_query *query, const test_target *target, const float *
     if (centre != NULL)
         length = sqrt(kernels->sum_squares(residual, n_dims));
     if (target->quantiser.rotation != NULL)
-        thr_rotation_apply(target->quantiser.rotation, residual);
+        thr_code_rotation_apply(target->quantiser.rotation, residual);
     const double divisor = length > 0x1p-100 ? length : 1;
     const double scale = length * (metric == THR_METRIC_L2 ? 2 : 1);
     query->values = test_array(n_dims, sizeof(int16_t));
@@ -269,7 +269,7 @@ void test_naive_search(const test_target *target, const float *vector, uint64_t 
     size_t n = 0, n_allowed = 0;
     for (uint64_t i = 0; i < target->shape.n_items; i++)
         n_allowed += options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0;
-    const bool exact = options->exact || thr_rows_are_cheaper(&target->scan, options->filter, n_allowed);
+    const bool exact = options->exact || thr_scan_rows_are_cheaper(&target->scan, options->filter, n_allowed);
     if (query.norm == 0 && target->shape.metric != THR_METRIC_L2) {
         for (uint64_t i = 0; i < target->shape.n_items; i++)
             if (options->filter == NULL || (options->filter[i / 64] >> i % 64 & 1) != 0)
@@ -299,9 +299,9 @@ void test_search_equals_naive(thr_context *context, const test_target *target, c
     thr_scan *scan = NULL;
     thr_error err;
     assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_ok(thr_scan_search(scan, &target->scan, &matrix, options,
-                              &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified},
-                              &err),
+    assert_ok(thr_store_search(scan, &target->scan, &matrix, options,
+                               &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified},
+                               &err),
               &err);
     thr_scan_free(scan);
     for (uint64_t q = 0; q < n_queries; q++) {

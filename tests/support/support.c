@@ -210,7 +210,8 @@ static void make_codes(test_target *target, const float *rows) {
                                    .products = target->products,
                                    .lead_products = target->lead_products,
                                    .lead = test_lead(shape)};
-    assert_ok(thr_encode_blocks(target->context, &target->quantiser, &all, 0, target->codes, &measures, &err), &err);
+    assert_ok(thr_code_encode_blocks(target->context, &target->quantiser, &all, 0, target->codes, &measures, &err),
+              &err);
     target->values = test_array((size_t)shape->n_items * shape->n_dims, sizeof(int16_t));
     for (uint32_t i = 0; i < shape->n_items; i++)
         for (uint32_t d = 0; d < shape->n_dims; d++)
@@ -251,7 +252,7 @@ static void make_nested(test_target *target) {
         uint8_t *out = target->records + i * size;
         const double length = (double)target->residuals[i];
         const double factor = length > 0 ? length / (double)target->lead_products[i] : 0;
-        thr_record_write_head(record, out, target->factors[i], target->offsets[i]);
+        thr_code_record_write_head(record, out, target->factors[i], target->offsets[i]);
         target->leads[offsets ? 2 * i : i] = thr_bf16_from_f32((float)factor);
         if (offsets)
             target->leads[2 * i + 1] = thr_bf16_from_f32(target->offsets[i]);
@@ -300,7 +301,7 @@ static void make_errors(test_target *target, const float *rows) {
             r[d] -= target->quantiser.centre != NULL ? target->quantiser.centre[d] : 0;
         }
         if (target->quantiser.rotation != NULL)
-            thr_rotation_apply(target->quantiser.rotation, r);
+            thr_code_rotation_apply(target->quantiser.rotation, r);
         for (uint32_t d = 0; d < n_dims; d++) {
             const int b = target->values[(size_t)i * n_dims + d], u = (b - 1 + (1 << shape->bits)) / 2;
             const double x = factor * b, x1 = lead_factor * (2 * (u >> m) + 1 - (1 << test_lead(shape)));

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "scan/scan.h"
+#include "store/store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

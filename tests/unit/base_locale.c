@@ -14,8 +14,8 @@
 
 #include "base/number_text.h"
 #include "io/numeral.h"
-#include "tower/dual_words.h"
-#include "tower/pair_rows.h"
+#include "dual_tower/words.h"
+#include "text_tower/read_pairs.h"
 
 static const double weights[] = {0.1, -2.5, 1.0 / 3, 1e-300, -0x1.fffffffffffffp1023};
 static const char *const numerals[] = {
@@ -88,11 +88,11 @@ static void take_pairs(everything *all) {
     thr_error err;
     bool got = true;
     put_text(&file, pairs_text);
-    assert_ok(thr_pair_rows_open(test_context, write_file("pairs.tsv", &file), &format, &rows, &err), err);
-    while (thr_pair_rows_next(&rows, &row, &got, &err) == THR_OK && got)
+    assert_ok(thr_text_pair_rows_open(test_context, write_file("pairs.tsv", &file), &format, &rows, &err), err);
+    while (thr_text_pair_rows_next(&rows, &row, &got, &err) == THR_OK && got)
         all->good[all->n_pairs++] = row.good;
     all->n_refused = rows.n_refused;
-    thr_pair_rows_close(&rows);
+    thr_text_pair_rows_close(&rows);
     drop(&file);
 }
 

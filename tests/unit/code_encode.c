@@ -106,8 +106,8 @@ static void zero_and_very_short_rows_get_the_all_minus_code_and_norm_zero(void *
     float norms[4];
     uint32_t squares[4];
     thr_error err;
-    assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes,
-                                &(const thr_measures){.norms = norms, .code_squares = squares}, &err),
+    assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
+                                     &(const thr_measures){.norms = norms, .code_squares = squares}, &err),
               &err);
     for (uint32_t r = 0; r < 3; r++) {
         assert_true(norms[r] == 0);
@@ -136,8 +136,8 @@ static void code_squares_are_the_squared_lengths_of_the_integers(void **state) {
             const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
             uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
             thr_error err;
-            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes,
-                                        &(const thr_measures){.norms = norms, .code_squares = squares}, &err),
+            assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
+                                             &(const thr_measures){.norms = norms, .code_squares = squares}, &err),
                       &err);
             for (uint32_t r = 0; r < ROWS; r++) {
                 uint32_t square = 0;
@@ -210,7 +210,7 @@ static void products_are_those_of_the_residuals_directions_and_their_codes(void 
             const thr_measures measures = {
                 .norms = norms, .products = products, .lead_products = lead_products, .lead = lead};
             thr_error err;
-            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes, &measures, &err), &err);
+            assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes, &measures, &err), &err);
             assert_true(products[0] == 0 && lead_products[0] == 0);
             for (uint32_t r = 1; r < ROWS; r++) {
                 const float *row = rows + (size_t)r * n_dims;
@@ -250,12 +250,12 @@ static void rotated_residuals_are_coded_as_if_they_were_the_rows(void **state) {
         for (size_t r = 0; r < ROWS; r++) {
             for (size_t d = 0; d < DIMS; d++)
                 turned[r * DIMS + d] = rows[r * DIMS + d] - (centred == 1 ? centre[d] : 0);
-            thr_rotation_apply(rotating.rotation, turned + r * DIMS);
+            thr_code_rotation_apply(rotating.rotation, turned + r * DIMS);
         }
         const thr_matrix matrices[2] = {thr_matrix_f32(turned, ROWS, DIMS), thr_matrix_f32(rows, ROWS, DIMS)};
         uint8_t codes[2][2 * 64 * BITS * 5];
         for (int i = 0; i < 2; i++)
-            assert_ok(thr_encode_blocks(
+            assert_ok(thr_code_encode_blocks(
                           context, i == 0 ? &plain : &rotating, &matrices[i], 0, codes[i],
                           &(const thr_measures){.norms = norms, .residuals = residuals[i], .products = products[i]},
                           &err),
@@ -351,14 +351,14 @@ static void threads_and_levels_do_not_change_a_byte(void **state) {
     thr_error err;
     assert_ok(thr_quantiser_rotate(owner, &quantiser, 5, &err), &err);
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
-        for (uint32_t n_threads = 1; n_threads <= 8 && thr_isa_has((thr_isa)isa); n_threads++) {
+        for (uint32_t n_threads = 1; n_threads <= 8 && thr_kernel_isa_has((thr_isa)isa); n_threads++) {
             const bool first = isa == THR_ISA_SCALAR && n_threads == 1;
             thr_context *context = test_context(n_threads, (thr_isa)isa, NULL);
             memset(codes, 0xee, size);
             float *out = first ? wanted_products : products;
             const thr_measures measures = {
                 .norms = first ? wanted_norms : norms, .products = out, .lead_products = out + ROWS, .lead = 1};
-            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, first ? wanted : codes, &measures, &err),
+            assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, first ? wanted : codes, &measures, &err),
                       &err);
             thr_context_free(context);
             if (first)
@@ -395,8 +395,8 @@ static void rows_that_cannot_be_encoded_are_named(void **state) {
             rows[i] = 1;
         rows[137 * DIMS + 7] = cases[c].value;
         const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
-        assert_error(thr_encode_blocks(context, &quantiser, &matrix, 1000, codes,
-                                       &(const thr_measures){.norms = norms, .code_squares = NULL}, &err),
+        assert_error(thr_code_encode_blocks(context, &quantiser, &matrix, 1000, codes,
+                                            &(const thr_measures){.norms = norms, .code_squares = NULL}, &err),
                      THR_ERANGE, &err, cases[c].text);
         assert_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, &err,
                      "row 137");

@@ -66,7 +66,7 @@ static void the_planes_are_the_signs_that_a_vector_is_the_sum_of(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
-        if (!thr_isa_has((thr_isa)isa))
+        if (!thr_kernel_isa_has((thr_isa)isa))
             continue;
         thr_context *context = test_context(2, (thr_isa)isa, NULL);
         for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
@@ -111,7 +111,7 @@ static void products_with_queries_that_are_codes_are_the_true_ones(void **state)
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     unsigned signs[DIMS * THR_MAX_BITS];
-    void *memory = aligned_alloc(64, (thr_query_code_size(DIMS) + 63) / 64 * 64);
+    void *memory = aligned_alloc(64, (thr_code_query_size(DIMS) + 63) / 64 * 64);
     assert_non_null(memory);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
         bench *b = make_bench(context, &rng, bits);
@@ -121,9 +121,9 @@ static void products_with_queries_that_are_codes_are_the_true_ones(void **state)
                 uint32_t distances[BLOCKS * 64], scratch[BLOCKS * 64];
                 thr_query_code code;
                 random_code(&rng, planes, signs, query);
-                thr_query_code_make(&code, &b->quantiser, bits, query, thr_fixed_query_length(query, DIMS, query_bits),
-                                    query_bits, memory);
-                thr_query_distances(&code, context->kernels->distance_xor, b->codes, BLOCKS, distances, scratch);
+                thr_code_query_make(&code, &b->quantiser, bits, query,
+                                    thr_code_fixed_query_length(query, DIMS, query_bits), query_bits, memory);
+                thr_code_query_distances(&code, context->kernels->distance_xor, b->codes, BLOCKS, distances, scratch);
                 for (size_t r = 0; r < ROWS; r++) {
                     double product = 0;
                     for (size_t d = 0; d < DIMS; d++)
@@ -147,7 +147,7 @@ static void other_queries_are_coded_by_their_own_largest_component(void **state)
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = fixed_quantiser(context, 2);
-    void *memory = aligned_alloc(64, (thr_query_code_size(DIMS) + 63) / 64 * 64);
+    void *memory = aligned_alloc(64, (thr_code_query_size(DIMS) + 63) / 64 * 64);
     assert_non_null(memory);
     for (int scale = -90; scale <= 90; scale += 30) {
         float query[DIMS], largest = 0;
@@ -157,8 +157,8 @@ static void other_queries_are_coded_by_their_own_largest_component(void **state)
             query[d] = ldexpf((float)thr_rng_below(&rng, 2000) / 1000 - 1, scale);
             largest = fmaxf(largest, fabsf(query[d]));
         }
-        assert_true(thr_fixed_query_length(query, DIMS, 8) == (double)largest / 2);
-        thr_query_code_make(&code, &quantiser, 2, query, thr_fixed_query_length(query, DIMS, 8), 8, memory);
+        assert_true(thr_code_fixed_query_length(query, DIMS, 8) == (double)largest / 2);
+        thr_code_query_make(&code, &quantiser, 2, query, thr_code_fixed_query_length(query, DIMS, 8), 8, memory);
         for (size_t d = 0; d < DIMS; d++) {
             const double v = 2 * code.cells[d] + 1 - 256, q = (double)query[d];
             product += q * v;
@@ -168,7 +168,7 @@ static void other_queries_are_coded_by_their_own_largest_component(void **state)
         assert_true(product / sqrt(q_square * v_square) > 0.9999);
     }
     const float zeros[DIMS] = {0};
-    assert_true(thr_fixed_query_length(zeros, DIMS, 8) == 1);
+    assert_true(thr_code_fixed_query_length(zeros, DIMS, 8) == 1);
     free(memory);
     thr_context_free(context);
 }
@@ -184,7 +184,7 @@ static void what_is_no_code_is_refused_by_row_and_dimension(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const float was = b->rows[66 * DIMS + 5];
         b->rows[66 * DIMS + 5] = b->rows[68 * DIMS] = wrong[i];
-        assert_false(thr_is_code(b->rows + (size_t)66 * DIMS, DIMS, 1));
+        assert_false(thr_code_is_fixed(b->rows + (size_t)66 * DIMS, DIMS, 1));
         assert_error(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_EMISMATCH, &err,
                      "row 66, dimension 5 is ");
         b->rows[66 * DIMS + 5] = was;

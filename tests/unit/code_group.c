@@ -42,8 +42,8 @@ static void make_batch(batch *b, uint64_t *rng) {
         double square = 0;
         for (uint32_t d = 0; d < b->n_dims; d++)
             square += (double)query[d] * (double)query[d];
-        b->memory[q] = aligned(thr_query_code_size(b->n_dims));
-        thr_query_code_make(&b->codes[q], &quantiser, b->item_bits, query, sqrt(square), b->query_bits, b->memory[q]);
+        b->memory[q] = aligned(thr_code_query_size(b->n_dims));
+        thr_code_query_make(&b->codes[q], &quantiser, b->item_bits, query, sqrt(square), b->query_bits, b->memory[q]);
         b->pointers[q] = &b->codes[q];
     }
     free(query);
@@ -68,18 +68,18 @@ static void check_ways(const batch *b) {
     const size_t stride = ITEMS + GAP;
     const size_t n = b->n_queries * stride;
     uint32_t *distances = test_array(n, sizeof *distances), *scratch = test_array(ITEMS, sizeof *scratch);
-    void *memory = aligned(thr_query_group_size(b->n_dims, b->n_queries));
+    void *memory = aligned(thr_code_query_group_size(b->n_dims, b->n_queries));
     int32_t *products = test_array((size_t)b->n_queries * ITEMS, sizeof *products);
     for (uint32_t q = 0; q < b->n_queries; q++)
         for (uint64_t i = 0; i < ITEMS; i++)
             products[q * ITEMS + i] = product(b, q, i);
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
-        for (int way = 0; way < THR_N_WAYS && thr_isa_has((thr_isa)isa); way++) {
+        for (int way = 0; way < THR_N_WAYS && thr_kernel_isa_has((thr_isa)isa); way++) {
             thr_query_group group;
-            thr_query_group_make(&group, (thr_way)way, b->pointers, b->n_queries, memory);
+            thr_code_query_group_make(&group, (thr_way)way, b->pointers, b->n_queries, memory);
             memset(distances, 0xee, n * sizeof *distances);
-            thr_query_group_distances(&group, thr_kernels_get((thr_isa)isa), b->blocks, BLOCKS, distances, stride,
-                                      scratch);
+            thr_code_query_group_distances(&group, thr_kernels_get((thr_isa)isa), b->blocks, BLOCKS, distances, stride,
+                                           scratch);
             for (uint32_t q = 0; q < b->n_queries; q++)
                 for (size_t i = 0; i < stride; i++) {
                     const uint32_t got = distances[q * stride + i];
@@ -116,21 +116,21 @@ static void all_ways_give_the_integer_product_of_every_query_and_item(void **sta
 /* 32,768 dimensions of 8 x 8 bits: the largest distance and the largest product there are, by codes all 0 and all 1. */
 static void the_largest_codes_do_not_overflow(void **state) {
     (void)state;
-    uint8_t *cells = test_array(thr_query_cells_size(THR_MAX_DIMS), 1);
+    uint8_t *cells = test_array(thr_code_query_cells_size(THR_MAX_DIMS), 1);
     memset(cells, 0xff, THR_MAX_DIMS);
     const thr_query_code code = {.n_dims = THR_MAX_DIMS, .item_bits = 8, .query_bits = 8, .cells = cells};
     const thr_query_code *pointers[4] = {&code, &code, &code, &code};
     const size_t size = thr_block_size(THR_MAX_DIMS, 8);
     uint8_t *blocks = test_array(2 * size, 1);
     memset(blocks + size, 0xff, size);
-    void *memory = aligned(thr_query_group_size(THR_MAX_DIMS, 4));
+    void *memory = aligned(thr_code_query_group_size(THR_MAX_DIMS, 4));
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
-        if (!thr_isa_has((thr_isa)isa))
+        if (!thr_kernel_isa_has((thr_isa)isa))
             continue;
         thr_query_group group;
         uint32_t distances[4 * ITEMS];
-        thr_query_group_make(&group, THR_WAY_TILE, pointers, 4, memory);
-        thr_query_group_distances(&group, thr_kernels_get((thr_isa)isa), blocks, BLOCKS, distances, ITEMS, NULL);
+        thr_code_query_group_make(&group, THR_WAY_TILE, pointers, 4, memory);
+        thr_code_query_group_distances(&group, thr_kernels_get((thr_isa)isa), blocks, BLOCKS, distances, ITEMS, NULL);
         for (size_t i = 0; i < sizeof distances / sizeof *distances; i++)
             assert_int_equal(distances[i], i % ITEMS < 64 ? THR_MAX_DIMS * 255 * 255 : 0);
     }
@@ -150,11 +150,11 @@ static void cells_alone_make_the_same_code(void **state) {
     test_gaussian(&rng, query, DIMS);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
         thr_query_code whole, part;
-        uint8_t *cells = aligned(thr_query_cells_size(DIMS));
-        void *memory = aligned(thr_query_code_size(DIMS));
-        thr_query_code_make(&whole, &quantiser, 3, query, 6, bits, memory);
-        thr_query_code_make_cells(&part, &quantiser, 3, query, 6, bits, cells);
-        assert_memory_equal(whole.cells, part.cells, thr_query_cells_size(DIMS));
+        uint8_t *cells = aligned(thr_code_query_cells_size(DIMS));
+        void *memory = aligned(thr_code_query_size(DIMS));
+        thr_code_query_make(&whole, &quantiser, 3, query, 6, bits, memory);
+        thr_code_query_make_cells(&part, &quantiser, 3, query, 6, bits, cells);
+        assert_memory_equal(whole.cells, part.cells, thr_code_query_cells_size(DIMS));
         assert_int_equal(whole.total, part.total);
         assert_true(whole.gain == part.gain);
         free(memory);

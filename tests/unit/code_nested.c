@@ -14,7 +14,7 @@
 
 enum { BLOCKS = 2, ITEMS = 64 * BLOCKS, MARK = 0xa5, READ_BEYOND = 7 };
 
-/* Blocks of any planes, and what thr_split_planes makes of them. */
+/* Blocks of any planes, and what thr_code_split_planes makes of them. */
 typedef struct split_codes {
     uint32_t n_dims, bits, lead;
     thr_record_shape shape;
@@ -32,7 +32,7 @@ static split_codes split_random(uint64_t *rng, uint32_t n_dims, uint32_t bits, u
     s.lead_codes = test_array(BLOCKS * thr_block_size(n_dims, lead), 1);
     s.records = test_array(record_bytes + READ_BEYOND, 1);
     memset(s.records, MARK, record_bytes);
-    thr_split_planes(s.codes, BLOCKS, lead, s.shape, s.lead_codes, s.records);
+    thr_code_split_planes(s.codes, BLOCKS, lead, s.shape, s.lead_codes, s.records);
     return s;
 }
 
@@ -128,8 +128,8 @@ static void heads_are_bfloat16_up_to_four_bits_and_float32_beyond(void **state) 
             assert_int_equal(head, (bits > 4 ? 4 : 2) * (1 + has_offset));
             assert_int_equal(size, head + (bits - 1) * 3);
             memset(record, MARK, sizeof record);
-            thr_record_write_head(shape, record + 1, factor, offset); /* records stand at any address */
-            thr_record_read_head(shape, record + 1, &read_factor, &read_offset);
+            thr_code_record_write_head(shape, record + 1, factor, offset); /* records stand at any address */
+            thr_code_record_read_head(shape, record + 1, &read_factor, &read_offset);
             assert_true(read_factor == (shape.wide ? factor : thr_bf16_to_f32(thr_bf16_from_f32(factor))));
             assert_true(read_offset == (!has_offset  ? 0
                                         : shape.wide ? offset
@@ -166,7 +166,7 @@ static made_query make_query(uint64_t *rng, uint32_t n_dims) {
     q.memory = aligned_alloc(64, size);
     assert_non_null(q.memory);
     memset(q.memory, 0xff, size);
-    thr_rest_query_make(&q.rest, &q.quantiser, q.vector, q.norm, q.memory);
+    thr_code_rest_query_make(&q.rest, &q.quantiser, q.vector, q.norm, q.memory);
     return q;
 }
 
@@ -209,7 +209,7 @@ static void check_products(uint64_t *rng, const split_codes *s) {
         }
         assert_int_equal(whole, (1 << s->shape.n_planes) * lead + rest);
         for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
-            if (!thr_isa_has((thr_isa)isa))
+            if (!thr_kernel_isa_has((thr_isa)isa))
                 continue;
             assert_int_equal(thr_kernels_get((thr_isa)isa)
                                  ->rest_product(planes_of(s, i), s->shape.n_planes, s->shape.n_rows, q.rest.digits,
@@ -246,8 +246,8 @@ static void leading_planes_are_measured_as_a_code_of_their_own(void **state) {
             thr_quantiser quantiser;
             thr_error err;
             assert_ok(thr_quantiser_train(context, &matrix, bits, 0, &quantiser, &err), &err);
-            assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, s.codes, &measures, &err), &err);
-            thr_split_planes(s.codes, BLOCKS, lead, s.shape, s.lead_codes, s.records);
+            assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, s.codes, &measures, &err), &err);
+            thr_code_split_planes(s.codes, BLOCKS, lead, s.shape, s.lead_codes, s.records);
             for (uint64_t i = 0; i < ROWS; i++) {
                 double whole = 0, led = 0;
                 for (uint32_t d = 0; d < DIMS; d++) {

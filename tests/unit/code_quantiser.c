@@ -220,7 +220,7 @@ static void uneven_components_are_rotated_and_a_cube_is_not(void **state) {
         float turned[ROWS * DIMS];
         memcpy(turned, rows, sizeof turned);
         for (size_t r = 0; r < ROWS; r++)
-            thr_rotation_apply(quantiser.rotation, turned + r * DIMS);
+            thr_code_rotation_apply(quantiser.rotation, turned + r * DIMS);
         const double before = mean_cosine(context, &plain, rows);
         thr_quantiser turning = quantiser;
         turning.rotation = NULL;

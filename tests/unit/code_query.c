@@ -43,11 +43,11 @@ static void check_pair(uint64_t *rng, uint32_t n_dims, uint32_t item_bits, uint3
     for (uint32_t d = 0; d < n_dims; d++)
         square += (double)query[d] * (double)query[d];
     const double norm = sqrt(square);
-    void *memory = aligned_alloc(64, (thr_query_code_size(n_dims) + 63) / 64 * 64);
+    void *memory = aligned_alloc(64, (thr_code_query_size(n_dims) + 63) / 64 * 64);
     assert_non_null(memory);
-    memset(memory, 0xee, thr_query_code_size(n_dims));
+    memset(memory, 0xee, thr_code_query_size(n_dims));
     thr_query_code code;
-    thr_query_code_make(&code, &quantiser, quantiser.item_bits, query, norm, query_bits, memory);
+    thr_code_query_make(&code, &quantiser, quantiser.item_bits, query, norm, query_bits, memory);
 
     const float scale = (float)((double)(1u << (query_bits - 1)) / (norm * (double)quantiser.ranges[query_bits - 1]));
     int32_t products[ITEMS] = {0};
@@ -62,12 +62,12 @@ static void check_pair(uint64_t *rng, uint32_t n_dims, uint32_t item_bits, uint3
     assert_int_equal(code.total, (int32_t)(n_dims * ((1u << item_bits) - 1) * ((1u << query_bits) - 1)));
 
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
-        for (int way = 0; way < 2 && thr_isa_has((thr_isa)isa); way++) {
+        for (int way = 0; way < 2 && thr_kernel_isa_has((thr_isa)isa); way++) {
             const thr_kernels *kernels = thr_kernels_get((thr_isa)isa);
             uint32_t distances[ITEMS], scratch[ITEMS];
             memset(distances, 0xee, sizeof distances);
-            thr_query_distances(&code, way == 0 ? kernels->distance_xor : kernels->distance_table, codes, BLOCKS,
-                                distances, scratch);
+            thr_code_query_distances(&code, way == 0 ? kernels->distance_xor : kernels->distance_table, codes, BLOCKS,
+                                     distances, scratch);
             for (size_t i = 0; i < ITEMS; i++)
                 assert_case(code.total - 2 * (int32_t)distances[i] == products[i],
                             "seed %llu: %u dims, %u x %u bits, %s, %s: item %zu: %d, not %d",
@@ -101,19 +101,19 @@ static void the_largest_codes_do_not_overflow(void **state) {
         query[d] = 1;
     const size_t size = thr_block_size(THR_MAX_DIMS, 8);
     uint8_t *codes = test_array(size, 1); /* all minus: the largest distance there is */
-    void *memory = aligned_alloc(64, (thr_query_code_size(THR_MAX_DIMS) + 63) / 64 * 64);
+    void *memory = aligned_alloc(64, (thr_code_query_size(THR_MAX_DIMS) + 63) / 64 * 64);
     assert_non_null(memory);
     thr_query_code code;
-    thr_query_code_make(&code, &quantiser, quantiser.item_bits, query, sqrt(THR_MAX_DIMS), 8, memory);
+    thr_code_query_make(&code, &quantiser, quantiser.item_bits, query, sqrt(THR_MAX_DIMS), 8, memory);
     uint32_t distances[64], scratch[64];
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
-        if (!thr_isa_has((thr_isa)isa))
+        if (!thr_kernel_isa_has((thr_isa)isa))
             continue;
         const thr_kernels *kernels = thr_kernels_get((thr_isa)isa);
-        thr_query_distances(&code, kernels->distance_table, codes, 1, distances, scratch);
+        thr_code_query_distances(&code, kernels->distance_table, codes, 1, distances, scratch);
         for (size_t i = 0; i < 64; i++)
             assert_int_equal(distances[i], THR_MAX_DIMS * 255 * 255);
-        thr_query_distances(&code, kernels->distance_xor, codes, 1, distances, scratch);
+        thr_code_query_distances(&code, kernels->distance_xor, codes, 1, distances, scratch);
         for (size_t i = 0; i < 64; i++)
             assert_int_equal(distances[i], THR_MAX_DIMS * 255 * 255);
     }
@@ -138,16 +138,16 @@ static void a_query_and_an_item_of_the_same_bits_have_the_same_code(void **state
         const thr_matrix matrix = thr_matrix_f32(row, 1, DIMS);
         uint8_t *codes = test_array(thr_codes_size(&quantiser, 1), 1);
         thr_error err;
-        assert_ok(thr_encode_blocks(context, &quantiser, &matrix, 0, codes,
-                                    &(const thr_measures){.norms = &norm, .code_squares = &square}, &err),
+        assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
+                                         &(const thr_measures){.norms = &norm, .code_squares = &square}, &err),
                   &err);
-        void *memory = aligned_alloc(64, (thr_query_code_size(DIMS) + 63) / 64 * 64);
+        void *memory = aligned_alloc(64, (thr_code_query_size(DIMS) + 63) / 64 * 64);
         assert_non_null(memory);
         thr_query_code code;
         const double length = sqrt(context->kernels->sum_squares(row, DIMS));
-        thr_query_code_make(&code, &quantiser, quantiser.item_bits, row, length, bits, memory);
+        thr_code_query_make(&code, &quantiser, quantiser.item_bits, row, length, bits, memory);
         uint32_t distances[64], scratch[64];
-        thr_query_distances(&code, context->kernels->distance_xor, codes, 1, distances, scratch);
+        thr_code_query_distances(&code, context->kernels->distance_xor, codes, 1, distances, scratch);
         assert_int_equal(code.total - 2 * (int32_t)distances[0], square);
         free(memory);
         free(codes);

@@ -16,7 +16,7 @@ enum { MOST_DIMS = 300 };
 static thr_rotation *make(thr_context *context, uint32_t n_dims, uint64_t seed) {
     thr_rotation *rotation = NULL;
     thr_error err;
-    assert_ok(thr_rotation_create(context, n_dims, seed, &rotation, &err), &err);
+    assert_ok(thr_code_rotation_create(context, n_dims, seed, &rotation, &err), &err);
     return rotation;
 }
 
@@ -33,7 +33,7 @@ static float *rotated_units(const thr_rotation *rotation, uint32_t n_dims) {
     memset(matrix, 0, (size_t)n_dims * n_dims * sizeof *matrix);
     for (uint32_t i = 0; i < n_dims; i++) {
         matrix[(size_t)i * n_dims + i] = 1;
-        thr_rotation_apply(rotation, matrix + (size_t)i * n_dims);
+        thr_code_rotation_apply(rotation, matrix + (size_t)i * n_dims);
     }
     return matrix;
 }
@@ -48,13 +48,13 @@ static void lengths_and_products_stay_at_every_number_of_dimensions(void **state
         test_gaussian(&rng, y, n_dims);
         const double xx = product(x, x, n_dims), yy = product(y, y, n_dims), xy = product(x, y, n_dims);
         thr_rotation *rotation = make(context, n_dims, thr_rng_next(&rng));
-        thr_rotation_apply(rotation, x);
-        thr_rotation_apply(rotation, y);
+        thr_code_rotation_apply(rotation, x);
+        thr_code_rotation_apply(rotation, y);
         const double most = 2e-6 * sqrt(xx * yy);
         assert_case(fabs(product(x, x, n_dims) - xx) <= 2e-6 * xx && fabs(product(x, y, n_dims) - xy) <= most,
                     "seed %llu: %u dims: |x|^2 %.9g became %.9g, <x, y> %.9g became %.9g",
                     (unsigned long long)test_seed(), n_dims, xx, product(x, x, n_dims), xy, product(x, y, n_dims));
-        thr_rotation_free(context, rotation);
+        thr_code_rotation_free(context, rotation);
     }
     thr_context_free(context);
 }
@@ -74,7 +74,7 @@ static void rotated_unit_vectors_are_an_orthonormal_basis(void **state) {
                             (unsigned long long)test_seed(), n, i, j, p);
             }
         free(matrix);
-        thr_rotation_free(context, rotation);
+        thr_code_rotation_free(context, rotation);
     }
     thr_context_free(context);
 }
@@ -110,7 +110,7 @@ static void unit_vectors_are_spread_over_all_components(void **state) {
                     "%u dims: largest square %.2f, fourth moment %.2f, half %.3f", n, largest, worst_moment,
                     worst_half);
         free(matrix);
-        thr_rotation_free(context, rotation);
+        thr_code_rotation_free(context, rotation);
     }
     thr_context_free(context);
 }
@@ -162,15 +162,15 @@ static void bits_are_those_of_the_written_order(void **state) {
         memcpy(y, x, sizeof y);
         memcpy(z, x, sizeof z);
         thr_rotation *rotation = make(context, n_dims, seed), *again = make(context, n_dims, seed);
-        thr_rotation_apply(rotation, x);
-        thr_rotation_apply(again, y);
+        thr_code_rotation_apply(rotation, x);
+        thr_code_rotation_apply(again, y);
         rotate_naively(z, n_dims, seed);
         assert_memory_equal(x, y, n_dims * sizeof *x);
         for (uint32_t d = 0; d < n_dims; d++)
             assert_case(x[d] == z[d], "seed %llu: %u dims, component %u is %.9g, should be %.9g",
                         (unsigned long long)test_seed(), n_dims, d, (double)x[d], (double)z[d]);
-        thr_rotation_free(context, rotation);
-        thr_rotation_free(context, again);
+        thr_code_rotation_free(context, rotation);
+        thr_code_rotation_free(context, again);
     }
     thr_context_free(context);
 }
@@ -182,13 +182,13 @@ static void other_seeds_rotate_otherwise(void **state) {
     for (uint64_t seed = 0; seed < 20; seed++) {
         float x[DIMS] = {1}, y[DIMS] = {1};
         thr_rotation *rotation = make(context, DIMS, seed), *other = make(context, DIMS, seed + 1);
-        thr_rotation_apply(rotation, x);
-        thr_rotation_apply(other, y);
+        thr_code_rotation_apply(rotation, x);
+        thr_code_rotation_apply(other, y);
         assert_true(fabs(product(x, y, DIMS)) < 0.6);
-        thr_rotation_free(context, rotation);
-        thr_rotation_free(context, other);
+        thr_code_rotation_free(context, rotation);
+        thr_code_rotation_free(context, other);
     }
-    thr_rotation_free(context, NULL);
+    thr_code_rotation_free(context, NULL);
     thr_context_free(context);
 }
 
@@ -206,11 +206,11 @@ static void long_and_short_vectors_stay_finite_and_exact(void **state) {
                     x[d] = flat == 1 ? (float)ldexp(1 / sqrt(n), exponent) : d == n - 1 ? ldexpf(1, exponent) : 0;
                 const double before = ldexp(sqrt(product(x, x, n)), -exponent);
                 thr_rotation *rotation = make(context, n, 1);
-                thr_rotation_apply(rotation, x);
+                thr_code_rotation_apply(rotation, x);
                 const double after = ldexp(sqrt(product(x, x, n)), -exponent);
                 assert_case(fabs(after - before) <= 1e-5, "%u dims: length %.9g 2^%d became %.9g", n, before, exponent,
                             after);
-                thr_rotation_free(context, rotation);
+                thr_code_rotation_free(context, rotation);
                 free(x);
             }
     thr_context_free(context);
@@ -223,7 +223,7 @@ static void without_memory_it_is_enomem(void **state) {
     thr_rotation *rotation = NULL;
     thr_error err;
     memory.fail_at = memory.calls + 1;
-    assert_error(thr_rotation_create(context, 7, 1, &rotation, &err), THR_ENOMEM, &err, "a rotation");
+    assert_error(thr_code_rotation_create(context, 7, 1, &rotation, &err), THR_ENOMEM, &err, "a rotation");
     assert_null(rotation);
     thr_context_free(context);
 }

@@ -31,7 +31,7 @@ static void no_options_mean_the_best_level_and_all_threads(void **state) {
     thr_error err;
     (void)unsetenv("THR_ISA");
     assert_ok(thr_context_create(NULL, &context, &err), &err);
-    assert_int_equal(thr_context_isa(context), thr_isa_best());
+    assert_int_equal(thr_context_isa(context), thr_kernel_isa_best());
     assert_true(thr_context_threads(context) >= 1);
     thr_context_free(context);
     thr_context_free(NULL);
@@ -78,7 +78,7 @@ static void the_level_asked_for_is_the_level_in_use(void **state) {
         thr_context_options options;
         thr_context_options_init(&options);
         options.isa = (thr_isa)isa;
-        if (!thr_isa_has((thr_isa)isa)) {
+        if (!thr_kernel_isa_has((thr_isa)isa)) {
             refused(&options, THR_EUNSUPPORTED, thr_isa_name((thr_isa)isa));
             continue;
         }
@@ -102,10 +102,10 @@ static void a_level_that_is_none_is_refused(void **state) {
 
 static void thr_isa_lowers_the_level_and_never_raises_it(void **state) {
     (void)state;
-    const thr_isa best = thr_isa_best();
+    const thr_isa best = thr_kernel_isa_best();
     for (int wanted = THR_ISA_SCALAR; wanted <= (int)best; wanted++)
         for (int named = THR_ISA_SCALAR; named <= THR_ISA_LAST; named++) {
-            if (!thr_isa_has((thr_isa)wanted) || !thr_isa_is_built((thr_isa)named))
+            if (!thr_kernel_isa_has((thr_isa)wanted) || !thr_kernel_isa_is_built((thr_isa)named))
                 continue;
             assert_int_equal(setenv("THR_ISA", thr_isa_name((thr_isa)named), 1), 0);
             thr_context *context = test_context(1, (thr_isa)wanted, NULL);
@@ -119,14 +119,14 @@ static void an_empty_thr_isa_changes_nothing(void **state) {
     (void)state;
     assert_int_equal(setenv("THR_ISA", "", 1), 0);
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    assert_int_equal(thr_context_isa(context), thr_isa_best());
+    assert_int_equal(thr_context_isa(context), thr_kernel_isa_best());
     thr_context_free(context);
     (void)unsetenv("THR_ISA");
 }
 
 static void an_unknown_thr_isa_is_an_error_that_names_it(void **state) {
     (void)state;
-    const char *values[] = {thr_isa_is_built(THR_ISA_NEON) ? "avx2" : "neon", "AVX2", "avx2 ", "best", "0"};
+    const char *values[] = {thr_kernel_isa_is_built(THR_ISA_NEON) ? "avx2" : "neon", "AVX2", "avx2 ", "best", "0"};
     thr_context_options options;
     thr_context_options_init(&options);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {

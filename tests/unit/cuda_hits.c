@@ -91,7 +91,7 @@ static thr_device_hits put_lists(const thr_lists *lists) {
 }
 
 /* A query's entries, those with runs first. */
-static thr_hit_device_query put_entries(const thr_hit_query *query, const thr_lists *lists,
+static thr_hit_device_query put_entries(const thr_lists_query *query, const thr_lists *lists,
                                         const thr_hit_entry **memory) {
     static const uint32_t forms[] = {THR_LISTS_RUNS, THR_LISTS_IDS, THR_LISTS_BITMAPS};
     const size_t n = thr_hit_query_streams(query);
@@ -126,11 +126,11 @@ static void naive_values(const codes *c, const hits_problem *p, double unit, boo
         const float score = score_of(c, i) + (float)((double)sum_of(p, unit, i) * unit);
         all[i] = (thr_candidate){.row = i, .score = sigmoid ? 1 / (1 + thr_exp_one(-score)) : score};
     }
-    thr_candidates_sort(all, N);
+    thr_select_candidates_sort(all, N);
 }
 
 static thr_candidate candidate_of(const thr_device_item *item) {
-    thr_candidate c = {.row = thr_key_item(item->key)};
+    thr_candidate c = {.row = thr_device_key_item(item->key)};
     memcpy(&c.score, &item->score, sizeof c.score);
     return c;
 }
@@ -152,7 +152,7 @@ static void check(thr_hit_dense_op *op, const thr_candidate *all) {
     assert_true(counts[0] >= K && counts[0] <= PLACES && counts[1] == 0);
     for (uint32_t i = 0; i < counts[0]; i++)
         found[i] = candidate_of(&items[i]);
-    thr_candidates_sort(found, counts[0]);
+    thr_select_candidates_sort(found, counts[0]);
     for (uint32_t i = 0; i < K; i++)
         assert_case(found[i].row == all[i].row && hits_same_bits(found[i].score, all[i].score),
                     "%u planes, number %u: row %llu with %.9g, should be %llu with %.9g", op->scan.codes.n_planes, i,
@@ -168,7 +168,7 @@ static void check_terms(const thr_hit_dense_op *dense, const codes *c, const hit
     const uint32_t n = CHOSEN;
     thr_device_item *items = test_array(WANTED, sizeof *items);
     for (uint32_t i = 0; i < CHOSEN; i++)
-        items[i] = (thr_device_item){.key = thr_key_make(7 * i, i * APART), .score = i};
+        items[i] = (thr_device_item){.key = thr_device_key_make(7 * i, i * APART), .score = i};
     thr_hit_terms_op op = {.hits = dense->tiles.hits,
                            .entries = dense->tiles.entries,
                            .query = dense->tiles.queries,
@@ -199,10 +199,10 @@ static void codes_and_lists_are_scored_in_one_pass(void **state) {
         hits_problem p = hits_make_problem(gpu.context, N, FEATURES, &rng);
         codes *c = draw_codes(n_planes, 1 + n_planes % 4, &rng);
         thr_candidate *all = test_array(N, sizeof *all);
-        thr_hit_query query = {0};
+        thr_lists_query query = {0};
         thr_error err;
         thr_hit_dense_op op = {.scan = c->scan, .gain = GAIN, .bias = BIAS};
-        assert_ok(thr_hit_query_make(gpu.context, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
+        assert_ok(thr_lists_query_make(gpu.context, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
         const thr_hit_device_query sent = put_entries(&query, &p.built.lists, &op.tiles.entries);
         op.tiles.hits = put_lists(&p.built.lists);
         op.tiles.queries = gpu_put(&sent, sizeof sent);
@@ -217,7 +217,7 @@ static void codes_and_lists_are_scored_in_one_pass(void **state) {
         check(&op, all);
         check_terms(&op, c, &p, query.unit);
         gpu_forget();
-        thr_hit_query_free(gpu.context, &query);
+        thr_lists_query_free(gpu.context, &query);
         hits_free_problem(gpu.context, &p);
         free(all);
         free(c->tiles);

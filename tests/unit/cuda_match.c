@@ -72,11 +72,11 @@ static void assert_near(const float *got, const float *right, size_t n, double m
 static void check_run(batch *b) {
     const size_t n_values = b->n * b->n_dims;
     float *d_queries = test_array(n_values, sizeof *d_queries), *d_items = test_array(n_values, sizeof *d_items);
-    float *scratch = test_array(thr_match_loss_scratch(&b->loss, b->n, b->n_dims), sizeof *scratch);
+    float *scratch = test_array(thr_nn_match_loss_scratch(&b->loss, b->n, b->n_dims), sizeof *scratch);
     const double gamma = (double)b->loss.gamma;
     double mean = 0;
     const thr_match_batch all = {b->queries, b->items, b->n, b->n_dims, NULL, d_queries, d_items};
-    const double right = thr_match_loss_run(gpu.context, &b->loss, &all, scratch);
+    const double right = thr_nn_match_loss_run(gpu.context, &b->loss, &all, scratch);
     run(b);
     for (size_t i = 0; i < b->n; i++)
         mean += b->losses[i] / (double)b->n;

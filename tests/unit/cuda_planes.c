@@ -48,11 +48,11 @@ static void check_plane(size_t n, uint64_t *rng) {
     gpu_assert_same(op.out, right, n, "a plane and the ones before");
     op.last = NULL;
     op.weight = 1;
-    thr_sign_forward(gpu.context, in, n, right);
+    thr_nn_sign_forward(gpu.context, in, n, right);
     gpu_do(plane, &op);
     gpu_assert_same(op.out, right, n, "a first plane");
     op.as_float = true;
-    thr_tanh_forward(gpu.context, in, n, right);
+    thr_nn_tanh_forward(gpu.context, in, n, right);
     gpu_do(plane, &op);
     gpu_assert_same(op.out, right, n, "an embedding of floats");
     assert_int_equal(broken_after(&op), 0);
@@ -89,13 +89,13 @@ static void check_plane_back(thr_device_estimator estimator, size_t n, bool in_p
     const float weight = 0.5f, slope = 3.0f;
     float *in = some_numbers(rng, n), *d_out = nn_normal(rng, n), *right = test_array(n, sizeof *right);
     float *out = test_array(n, sizeof *out);
-    thr_tanh_forward(gpu.context, in, n, out);
+    thr_nn_tanh_forward(gpu.context, in, n, out);
     for (size_t i = 0; i < n; i++)
         right[i] = weight * d_out[i];
     if (estimator == THR_DEVICE_TANH)
-        thr_tanh_backward(gpu.context, out, right, n, right);
+        thr_nn_tanh_backward(gpu.context, out, right, n, right);
     else
-        thr_sign_backward(gpu.context, (thr_estimator)estimator, slope, in, right, n, right);
+        thr_nn_sign_backward(gpu.context, (thr_estimator)estimator, slope, in, right, n, right);
     float *there = gpu_floats(d_out, n);
     const thr_plane_back_op op = {.in = gpu_floats(in, n),
                                   .out = gpu_floats(out, n),
@@ -131,7 +131,7 @@ static void check_residual(size_t n, uint64_t *rng) {
     float *rebuilt = some_numbers(rng, n), *pooled = nn_normal(rng, n), *residual = test_array(n, sizeof *residual);
     float *d_residual = nn_normal(rng, n), *d_pooled = nn_normal(rng, n);
     const thr_residual_op op = {gpu_floats(pooled, n), gpu_floats(rebuilt, n), gpu_floats(NULL, n), n};
-    thr_tanh_forward(gpu.context, rebuilt, n, rebuilt);
+    thr_nn_tanh_forward(gpu.context, rebuilt, n, rebuilt);
     for (size_t i = 0; i < n; i++)
         residual[i] = pooled[i] - rebuilt[i];
     gpu_do(residual, &op);
@@ -142,7 +142,7 @@ static void check_residual(size_t n, uint64_t *rng) {
         d_pooled[i] += d_residual[i];
         d_residual[i] = -d_residual[i];
     }
-    thr_tanh_backward(gpu.context, rebuilt, d_residual, n, d_residual);
+    thr_nn_tanh_backward(gpu.context, rebuilt, d_residual, n, d_residual);
     gpu_do(residual_back, &back);
     gpu_assert_same(back.d_pooled, d_pooled, n, "the gradient of what was pooled");
     gpu_assert_same(back.d_residual, d_residual, n, "the gradient of what was rebuilt");

@@ -10,7 +10,7 @@ enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
 
 static thr_optimiser some_adam(void) {
     thr_optimiser optimiser;
-    thr_optimiser_init(&optimiser, THR_OPTIMISER_ADAM);
+    thr_nn_optimiser_init(&optimiser, THR_OPTIMISER_ADAM);
     optimiser.step = 3;
     optimiser.l2 = 0.25f;
     optimiser.gradient_scale = 0.5f;
@@ -18,7 +18,7 @@ static thr_optimiser some_adam(void) {
 }
 
 static thr_device_adam numbers_of(const thr_optimiser *optimiser) {
-    const thr_adam_step s = thr_optimiser_start(gpu.context->kernels, optimiser).adam;
+    const thr_adam_step s = thr_nn_optimiser_start(gpu.context->kernels, optimiser).adam;
     return (thr_device_adam){s.scale, s.beta1, s.rest1, s.beta2, s.rest2, s.rate, s.root, s.epsilon, s.decay};
 }
 
@@ -27,7 +27,7 @@ static thr_device_adam numbers_of(const thr_optimiser *optimiser) {
 static void check_gather(const nn_bags *p) {
     const size_t n = p->bags.n_bags * p->n_columns;
     float *right = test_array(n + 1, sizeof *right);
-    thr_bags_forward(gpu.context, p->table, p->n_columns, &p->bags, right);
+    thr_nn_bags_forward(gpu.context, p->table, p->n_columns, &p->bags, right);
     const thr_gather_op op = {.table = gpu_floats(p->table, NN_TABLE_ROWS * p->n_columns),
                               .offsets = gpu_offsets(p->offsets, p->bags.n_bags + 1),
                               .rows = gpu_put(p->rows, sizeof p->rows),
@@ -56,9 +56,9 @@ static void check_adam_rows(const nn_bags *p) {
     thr_bags_transposed t = {0};
     thr_error err;
     float *const right[] = {nn_copy(p->table, n), nn_copy(p->slots[0], n), nn_copy(p->slots[1], n)};
-    assert_ok(thr_bags_transpose(gpu.context, &p->bags, NN_TABLE_ROWS, &t, &err), &err);
-    assert_ok(thr_bags_backward(gpu.context, &t, p->d_out, &optimiser,
-                                &(thr_bags_table){right[0], right + 1, p->n_columns}, &err),
+    assert_ok(thr_nn_bags_transpose(gpu.context, &p->bags, NN_TABLE_ROWS, &t, &err), &err);
+    assert_ok(thr_nn_bags_backward(gpu.context, &t, p->d_out, &optimiser,
+                                   &(thr_bags_table){right[0], right + 1, p->n_columns}, &err),
               &err);
     const thr_adam_rows_op op = {.table = gpu_floats(p->table, n),
                                  .m = gpu_floats(p->slots[0], n),
@@ -76,7 +76,7 @@ static void check_adam_rows(const nn_bags *p) {
     gpu_assert_same(op.v, right[2], n, "their second moments");
     for (size_t i = 0; i < 3; i++)
         free(right[i]);
-    thr_bags_transposed_free(gpu.context, &t);
+    thr_nn_bags_transposed_free(gpu.context, &t);
     gpu_forget();
 }
 
@@ -108,7 +108,7 @@ static void weights_are_stepped(void **state) {
                                 .gradient = gpu_floats(numbers[3], n),
                                 .n = n,
                                 .adam = numbers_of(&optimiser)};
-        thr_optimiser_step(gpu.context->kernels, &optimiser, numbers[0], numbers[3], numbers + 1, n);
+        thr_nn_optimiser_step(gpu.context->kernels, &optimiser, numbers[0], numbers[3], numbers + 1, n);
         gpu_do(adam, &op);
         gpu_assert_same(op.weights, numbers[0], n, "weights");
         gpu_assert_same(op.m, numbers[1], n, "first moments");

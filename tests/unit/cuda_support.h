@@ -79,7 +79,7 @@ static inline int gpu_open(void **state) {
     thr_error err;
     (void)test_say_seed(state);
     gpu.context = test_context(1, THR_ISA_BEST, NULL);
-    assert_ok(thr_backend_load(&gpu.backend, &err), &err);
+    assert_ok(thr_device_backend_load(&gpu.backend, &err), &err);
     assert_ok(gpu.backend->open(0, &gpu.device, &err), &err);
     assert_ok(gpu.backend->open_stream(gpu.device, &gpu.stream, &err), &err);
     return 0;

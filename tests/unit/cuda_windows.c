@@ -57,8 +57,8 @@ static problem *make_problem(size_t n_texts, size_t n_columns, uint64_t *rng) {
     p->d_bias = nn_normal(rng, n_columns);
     p->pooled = test_array(n_texts * n_columns, sizeof(float));
     p->where = test_array(n_texts * n_columns, sizeof(uint16_t));
-    thr_windows_forward(gpu.context, &p->texts, p->vectors, p->bias, n_columns, p->pooled, p->where);
-    thr_tanh_forward(gpu.context, p->pooled, n_texts * n_columns, p->pooled);
+    thr_nn_windows_forward(gpu.context, &p->texts, p->vectors, p->bias, n_columns, p->pooled, p->where);
+    thr_nn_tanh_forward(gpu.context, p->pooled, n_texts * n_columns, p->pooled);
     return p;
 }
 
@@ -107,8 +107,8 @@ static void check_back(problem *p) {
                                     .d_pooled = gpu_floats(p->d_pooled, n),
                                     .d_vectors = gpu_floats(p->d_vectors, n_vectors)};
     const thr_sum_rows_op sum = {gpu_floats(p->d_bias, p->n_columns), op.d_pooled, op.texts.n_texts, op.n_columns};
-    thr_tanh_backward(gpu.context, p->pooled, p->d_pooled, n, p->d_pooled);
-    thr_windows_backward(gpu.context, &p->texts, p->where, p->d_pooled, p->n_columns, p->d_vectors, p->d_bias);
+    thr_nn_tanh_backward(gpu.context, p->pooled, p->d_pooled, n, p->d_pooled);
+    thr_nn_windows_backward(gpu.context, &p->texts, p->where, p->d_pooled, p->n_columns, p->d_vectors, p->d_bias);
     gpu_do(windows_back, &op);
     gpu_do(sum_rows, &sum);
     gpu_assert_same(op.d_pooled, p->d_pooled, n, "gradients before tanh");

@@ -6,7 +6,7 @@
 #ifndef TEST_HEAD_BEAM_SUPPORT_H
 #define TEST_HEAD_BEAM_SUPPORT_H
 
-#include "head/beam_room.h"
+#include "beam/impl.h"
 #include "head_support.h"
 
 enum { BEAM_MOST_ROWS = 8192, BEAM_LONGEST = 24 };

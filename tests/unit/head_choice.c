@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_choice.c - the screen auto: the faster way is taken, found once for a class, and answers as it would alone. */
 #include "base/clock.h"
-#include "head/head_choice.h"
+#include "head/auto_screen.h"
 #include "head_support.h"
 
 enum { STATES = 9, K = 5 };

@@ -10,7 +10,7 @@
 
 #include "device/gpus.h"
 #include "emulator.h"
-#include "head/head_device.h"
+#include "head/device/copy.h"
 #include "head_support.h"
 
 static test_emulator emulator;

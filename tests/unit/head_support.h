@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "head/head_impl.h"
-#include "head/head_kinds.h"
+#include "head/impl.h"
+#include "head/weight_formats.h"
 #include "select/candidates.h"
 #include "support.h"
 
@@ -88,7 +88,7 @@ static inline void head_find_codes(const thr_head *head, head_drawn *h) {
     h->codes = test_array((size_t)c->n_words * h->shape.n_bands + 1, sizeof *h->codes);
     for (uint32_t w = 0; w < c->n_words && h->shape.n_bands > 0; w++) {
         thr_head_row(c, head->context->kernels, w, row);
-        thr_wta_hash(&head->wta, row, h->codes + (size_t)w * h->shape.n_bands);
+        thr_lsh_wta_hash(&head->wta, row, h->codes + (size_t)w * h->shape.n_bands);
     }
     free(row);
 }
@@ -182,7 +182,7 @@ static inline void head_naive_candidates(const thr_head *head, const head_drawn 
         uint32_t *of_state = test_array(n_bands, sizeof *of_state);
         uint32_t *largest = test_array(n, sizeof *largest), *sums = test_array(n, sizeof *sums);
         for (size_t i = 0; i < n_states; i++) {
-            thr_wta_hash(&head->wta, states + i * h->shape.n_dims, of_state);
+            thr_lsh_wta_hash(&head->wta, states + i * h->shape.n_dims, of_state);
             for (uint32_t w = 0; w < n; w++) {
                 uint32_t hits = 0;
                 for (uint32_t band = 0; band < n_bands; band++)

@@ -2,7 +2,7 @@
 /* What the public functions of posting lists answer, against items looked at one by one. */
 #include "hits_support.h"
 
-#include "hits/hit_query.h"
+#include "lists/query_terms.h"
 #include "select/candidates.h"
 
 #include <math.h>
@@ -64,20 +64,20 @@ static size_t naive(const world *w, const uint32_t *features, const float *weigh
                     bool target, thr_candidate *all) {
     double unit;
     size_t found = 0;
-    assert_int_equal(thr_hit_query_unit(features, weights, n, &unit, NULL), THR_OK);
+    assert_int_equal(thr_lists_query_unit(features, weights, n, &unit, NULL), THR_OK);
     for (uint64_t row = 0; row < N; row++) {
         int64_t sum = 0;
         if ((filter && (w->filter[row / 64] >> row % 64 & 1) == 0) ||
             (target && !(has(w, row, 0) && !(has(w, row, 3) || has(w, row, 15)))))
             continue;
         for (size_t f = 0; f < n; f++)
-            sum += has(w, row, features[f]) ? thr_hit_query_weight(weights, f, unit) : 0;
+            sum += has(w, row, features[f]) ? thr_lists_query_weight(weights, f, unit) : 0;
         float value = (float)((double)sum * unit);
         if (values)
             value = value * w->multipliers[row] + w->offsets[row];
         all[found++] = (thr_candidate){.row = row, .score = value};
     }
-    thr_candidates_sort(all, found);
+    thr_select_candidates_sort(all, found);
     return found;
 }
 

@@ -3,7 +3,7 @@
 #include "damage.h"
 #include "hits_support.h"
 
-#include "hits/hits_file.h"
+#include "hits/file.h"
 #include "seal.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* hits_lists.c - compressed posting lists hold what was put in, in the form that takes least, whoever builds them. */
 #include "hits_support.h"
 
-#include "hits/lists_check.h"
+#include "lists/validate.h"
 #include "kernel/kernel.h"
 
 static unsigned long long seed(void) {
@@ -127,7 +127,7 @@ static void lists_hold_what_items_have_in_the_right_form(void **state) {
         uint8_t *seen = read_all(&built.lists, &c);
         assert_memory_equal(seen, c.has, c.items.n_items * c.n_features);
         free(seen);
-        thr_built_lists_free(*state, &built);
+        thr_lists_built_free(*state, &built);
         hits_free(&c);
     }
 }
@@ -144,10 +144,10 @@ static void the_same_bytes_with_any_number_of_threads(void **state) {
         assert_ok(thr_lists_build(context, &c.items, NULL, &again, &err), &err);
         assert_int_equal(thr_lists_bytes(&again.lists), thr_lists_bytes(&first.lists));
         assert_memory_equal(again.memory, first.memory, thr_lists_bytes(&first.lists));
-        thr_built_lists_free(context, &again);
+        thr_lists_built_free(context, &again);
         thr_context_free(context);
     }
-    thr_built_lists_free(*state, &first);
+    thr_lists_built_free(*state, &first);
     hits_free(&c);
 }
 
@@ -166,7 +166,7 @@ static void features_are_found_by_number(void **state) {
             assert_int_equal(f, lists->n_features);
     }
     assert_int_equal(thr_lists_find(lists, UINT32_MAX), lists->n_features);
-    thr_built_lists_free(*state, &built);
+    thr_lists_built_free(*state, &built);
     hits_free(&c);
 }
 
@@ -190,7 +190,7 @@ static void what_need_not_be_told_is_not(void **state) {
     assert_int_equal(thr_lists_find(lists, 4), 4);
     assert_null(thr_lists_check(lists));
     assert_null(thr_lists_check_contents(lists));
-    thr_built_lists_free(*state, &built);
+    thr_lists_built_free(*state, &built);
 }
 
 static void items_of_a_filter_are_counted(void **state) {
@@ -214,7 +214,7 @@ static void items_of_a_filter_are_counted(void **state) {
         const uint64_t some = thr_lists_count(lists, f, filter, 1);
         assert_true(some <= n && (some > 0) == (n > 0));
     }
-    thr_built_lists_free(*state, &built);
+    thr_lists_built_free(*state, &built);
     hits_free(&c);
     free(filter);
 }
@@ -228,7 +228,7 @@ static void items_without_features_are_items(void **state) {
     assert_int_equal(built.lists.n_items, 1000);
     assert_int_equal(built.lists.n_features, 0);
     assert_int_equal(thr_lists_find(&built.lists, 0), 0);
-    thr_built_lists_free(*state, &built);
+    thr_lists_built_free(*state, &built);
 }
 
 static void what_cannot_be_built_is_told(void **state) {
@@ -267,7 +267,7 @@ static void every_failing_allocation_is_told(void **state) {
         memory.fail_at = 0;
         if (status != THR_OK)
             assert_error(status, THR_ENOMEM, &err, "no memory for");
-        thr_built_lists_free(context, &built);
+        thr_lists_built_free(context, &built);
         assert_int_equal(atomic_load(&memory.live), live);
     }
     assert_true(fail > 4);

@@ -8,7 +8,7 @@
 
 #include "hits_support.h"
 
-#include "hits/hit_query.h"
+#include "lists/query_terms.h"
 #include "kernel/elementwise.h"
 #include "select/candidates.h"
 
@@ -255,18 +255,18 @@ static inline bool is_wanted(const how *h, const item *i) {
 static inline size_t naive(const model *m, const how *h, thr_candidate *all) {
     double unit;
     size_t n = 0;
-    assert_int_equal(thr_hit_query_unit(h->features, h->weights, KINDS + 1, &unit, NULL), THR_OK);
+    assert_int_equal(thr_lists_query_unit(h->features, h->weights, KINDS + 1, &unit, NULL), THR_OK);
     for (uint32_t i = 0; i < m->n; i++) {
         int64_t sum = 0;
         if (!is_wanted(h, &m->items[i]))
             continue;
         for (uint32_t f = 0; f < KINDS; f++)
-            sum += (m->items[i].has >> f & 1) != 0 ? thr_hit_query_weight(h->weights, f, unit) : 0;
+            sum += (m->items[i].has >> f & 1) != 0 ? thr_lists_query_weight(h->weights, f, unit) : 0;
         float value = (float)((double)sum * unit);
         value = h->sigmoid ? 1 / (1 + thr_exp_one(-value)) : value;
         all[n++] = (thr_candidate){.row = i, .score = value * m->items[i].multiplier + m->items[i].offset};
     }
-    thr_candidates_sort(all, n);
+    thr_select_candidates_sort(all, n);
     return n;
 }
 
@@ -356,11 +356,12 @@ static inline void check_explanation(thr_hits *hits, const model *m, const how *
             features[f] = h->features[f];
         else if (f == KINDS || !thr_hits_feature(hits, WORDS[f], &features[f]))
             features[f] = UINT32_MAX;
-    assert_int_equal(thr_hit_query_unit(h->features, h->weights, KINDS + 1, &unit, NULL), THR_OK);
+    assert_int_equal(thr_lists_query_unit(h->features, h->weights, KINDS + 1, &unit, NULL), THR_OK);
     assert_ok(thr_hits_explain(hits, find_id(hits, m, i->key), &asked, 0, shares, matched, &err), &err);
     for (uint32_t f = 0; f <= KINDS; f++) {
         assert_int_equal(matched[f], f < KINDS && (i->has >> f & 1) != 0);
-        assert_true(shares[f] == (matched[f] != 0 ? (float)(thr_hit_query_weight(h->weights, f, unit) * unit) : 0.0f));
+        assert_true(shares[f] ==
+                    (matched[f] != 0 ? (float)(thr_lists_query_weight(h->weights, f, unit) * unit) : 0.0f));
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include "hits_support.h"
 
-#include "hits/hit_search.h"
+#include "lists/search_lists.h"
 #include "kernel/elementwise.h"
 
 #include <math.h>
@@ -14,10 +14,10 @@
 static inline size_t hits_naive_search(thr_context *context, const hits_problem *p, const thr_hit_target *target,
                                        thr_candidate *all) {
     const hits_catalogue *c = &p->catalogue;
-    thr_hit_query query = {0};
+    thr_lists_query query = {0};
     thr_error err;
     size_t n = 0;
-    assert_ok(thr_hit_query_make(context, target->lists, p->features, p->weights, p->n, &query, &err), &err);
+    assert_ok(thr_lists_query_make(context, target->lists, p->features, p->weights, p->n, &query, &err), &err);
     for (uint64_t i = 0; i < c->items.n_items; i++) {
         int64_t sum = 0;
         if (target->filter != NULL && (target->filter[i / 64] >> i % 64 & 1) == 0)
@@ -34,17 +34,17 @@ static inline size_t hits_naive_search(thr_context *context, const hits_problem 
             value += target->offsets[i];
         all[n++] = (thr_candidate){.row = i, .score = value};
     }
-    thr_hit_query_free(context, &query);
-    thr_candidates_sort(all, n);
+    thr_lists_query_free(context, &query);
+    thr_select_candidates_sort(all, n);
     return n;
 }
 
 /* The problem's query on the CPU. */
-static inline thr_status hits_search_problem(thr_hit_search *search, const thr_hit_target *target,
+static inline thr_status hits_search_problem(thr_lists_search *search, const thr_hit_target *target,
                                              const hits_problem *p, size_t k, thr_hit_found *found, thr_error *err) {
     const uint64_t offsets[] = {0, p->n};
     const thr_hits_queries queries = {1, offsets, p->features, p->weights};
-    return thr_hit_search_run(search, target, &queries, 0, k, found, err);
+    return thr_lists_search_run(search, target, &queries, 0, k, found, err);
 }
 
 static inline bool hits_same_bits(float a, float b) {

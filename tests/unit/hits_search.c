@@ -11,9 +11,9 @@ static void check(thr_context *context, const hits_problem *p, const thr_hit_tar
     const size_t n_items = (size_t)p->catalogue.items.n_items;
     thr_candidate *all = test_array(n_items, sizeof *all);
     const size_t n_all = hits_naive_search(context, p, target, all);
-    thr_hit_search *search = NULL;
+    thr_lists_search *search = NULL;
     thr_error err;
-    assert_ok(thr_hit_search_create(context, &search, &err), &err);
+    assert_ok(thr_lists_search_create(context, &search, &err), &err);
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
         thr_hit_found found = {.n = 0};
         assert_ok(hits_search_problem(search, target, p, ks[i], &found, &err), &err);
@@ -26,7 +26,7 @@ static void check(thr_context *context, const hits_problem *p, const thr_hit_tar
                         j, (unsigned long long)found.items[j].row, (double)found.items[j].score,
                         (unsigned long long)all[j].row, (double)all[j].score);
     }
-    thr_hit_search_free(search);
+    thr_lists_search_free(search);
     free(all);
 }
 
@@ -62,13 +62,13 @@ static void a_value_that_is_not_finite_is_told(void **state) {
     hits_problem p = hits_make_problem(*state, 3000, 8, &rng);
     hits_numbers x = hits_draw_numbers(3000, &rng);
     thr_hit_target target = {.lists = &p.built.lists, .multipliers = x.multipliers};
-    thr_hit_search *search = NULL;
+    thr_lists_search *search = NULL;
     thr_error err;
     thr_hit_found found = {.n = 0};
     x.multipliers[2000] = NAN;
     x.multipliers[1234] = INFINITY;
     x.filter[1234 / 64] |= UINT64_C(1) << 1234 % 64;
-    assert_ok(thr_hit_search_create(*state, &search, &err), &err);
+    assert_ok(thr_lists_search_create(*state, &search, &err), &err);
     p.weights[0] = 5; /* all items have it */
     assert_error(hits_search_problem(search, &target, &p, 5, &found, &err), THR_ERANGE, &err,
                  "the value of row 1234 is not finite");
@@ -77,7 +77,7 @@ static void a_value_that_is_not_finite_is_told(void **state) {
     x.filter[2000 / 64] &= ~(UINT64_C(1) << 2000 % 64);
     assert_ok(hits_search_problem(search, &target, &p, 5, &found, &err), &err);
     assert_int_equal(found.n, 5);
-    thr_hit_search_free(search);
+    thr_lists_search_free(search);
     hits_free_numbers(&x);
     hits_free_problem(*state, &p);
 }
@@ -89,17 +89,17 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     hits_problem p = hits_make_problem(context, 50000, 16, &rng);
     const thr_hit_target target = {.lists = &p.built.lists};
-    thr_hit_search *search = NULL;
+    thr_lists_search *search = NULL;
     thr_error err;
     thr_hit_found found;
     size_t calls = 0;
-    assert_ok(thr_hit_search_create(context, &search, &err), &err);
+    assert_ok(thr_lists_search_create(context, &search, &err), &err);
     for (int times = 0; times < 4; times++) {
         calls = atomic_load(&memory.calls);
         assert_ok(hits_search_problem(search, &target, &p, 50, &found, &err), &err);
         assert_true(times == 0 || atomic_load(&memory.calls) == calls);
     }
-    thr_hit_search_free(search);
+    thr_lists_search_free(search);
     hits_free_problem(context, &p);
     thr_context_free(context);
     assert_int_equal(atomic_load(&memory.live), 0);

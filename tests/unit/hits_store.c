@@ -6,8 +6,8 @@
 #include "emulator.h"
 #include "hits_naive.h"
 
-#include "hits/hit_store.h"
-#include "select/histogram.h"
+#include "hits/device/copy.h"
+#include "select/sampled_threshold.h"
 
 #include <stdio.h>
 
@@ -177,7 +177,7 @@ static uint32_t late_ones(uint64_t item) {
     return item > 560000 ? 1 + (uint32_t)(item % 37 == 0) : item % 1000 == 7 ? 3 : 0;
 }
 static uint32_t sampled_ones(uint64_t item) {
-    return item / THR_HIT_TILE == thr_sample_place(0, 4, 70) ? 3 : (uint32_t)(item % 3);
+    return item / THR_HIT_TILE == thr_select_sample_place(0, 4, 70) ? 3 : (uint32_t)(item % 3);
 }
 
 static void check_plain(const world *w, uint64_t n_items, uint32_t (*f)(uint64_t item), size_t k) {
@@ -225,7 +225,7 @@ static void rows_are_told_for_places(void **state) {
     const size_t n_all = hits_naive_search(w->context, &p, &places, all);
     for (size_t i = 0; i < n_all; i++)
         all[i].row = rows[all[i].row];
-    thr_candidates_sort(all, n_all);
+    thr_select_candidates_sort(all, n_all);
     for (size_t i = 0; i < n_all; i++)
         all[i].row = all[i].row / 3 * 3 + (2 - all[i].row % 3); /* back, for check */
     thr_hit_store *store = make_store(w, &p.built.lists, rows);
@@ -273,17 +273,17 @@ static void free_three(const world *w, three *t) {
 /* What the CPU finds for query q. */
 static size_t on_cpu(const world *w, const three *t, const thr_hit_target *target, uint64_t q, size_t k, uint64_t *rows,
                      float *values, uint32_t *n_unknown) {
-    thr_hit_search *search = NULL;
+    thr_lists_search *search = NULL;
     thr_hit_found found = {.n = 0};
     thr_error err;
-    assert_ok(thr_hit_search_create(w->context, &search, &err), &err);
-    assert_ok(thr_hit_search_run(search, target, &t->queries, q, k, &found, &err), &err);
+    assert_ok(thr_lists_search_create(w->context, &search, &err), &err);
+    assert_ok(thr_lists_search_run(search, target, &t->queries, q, k, &found, &err), &err);
     for (size_t i = 0; i < found.n; i++) {
         rows[i] = found.items[i].row;
         values[i] = found.items[i].score;
     }
     *n_unknown = found.n_unknown;
-    thr_hit_search_free(search);
+    thr_lists_search_free(search);
     return found.n;
 }
 

@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-#include "hits/lists.h"
+#include "lists/lists.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +108,7 @@ static inline hits_problem hits_make_problem(thr_context *context, uint64_t n_it
 }
 
 static inline void hits_free_problem(thr_context *context, hits_problem *p) {
-    thr_built_lists_free(context, &p->built);
+    thr_lists_built_free(context, &p->built);
     hits_free(&p->catalogue);
     free(p->features);
     free(p->weights);

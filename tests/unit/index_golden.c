@@ -162,17 +162,17 @@ static void add_tuning(thr_context *context, const char *dir) {
     thr_manifest manifest;
     size_t size;
     join_path(path, dir, "MANIFEST");
-    expect_ok(thr_manifest_read(context, path, &manifest, NULL, NULL, &error));
+    expect_ok(thr_index_manifest_read(context, path, &manifest, NULL, NULL, &error));
     manifest.tuning.n_queries = 50;
     for (uint64_t r = 0; r < THR_TUNED_RECALLS; r++)
         for (size_t k = 0; k < THR_TUNED_KS; k++) {
             manifest.tuning.at[r].candidates[k] = 7 + r;
             manifest.tuning.at[r].survivors[k] = 14 + 2 * r;
         }
-    expect_ok(thr_manifest_print(context, &manifest, &text, &size, &error));
+    expect_ok(thr_index_manifest_print(context, &manifest, &text, &size, &error));
     write_bytes(path, text, size);
     thr_release(context, text);
-    thr_manifest_free(context, &manifest);
+    thr_index_manifest_free(context, &manifest);
 }
 
 /* All kinds of the newest version. */

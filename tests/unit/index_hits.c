@@ -6,8 +6,8 @@
 #include "index_hits_support.h"
 
 #include "kernel/kernel.h"
-#include "hits/hits_impl.h"
-#include "index/index_impl.h"
+#include "hits/impl.h"
+#include "index/impl.h"
 #include "base/memory.h"
 
 static thr_error error;
@@ -74,7 +74,7 @@ static size_t rank(const thr_context *context, naive *m, uint64_t q, const form 
         if (f->filter == NULL || (f->filter[row / 64] >> row % 64 & 1) != 0)
             m->ranked[n++] = (thr_candidate){row, value, 0};
     }
-    thr_candidates_sort(m->ranked, n);
+    thr_select_candidates_sort(m->ranked, n);
     return n;
 }
 

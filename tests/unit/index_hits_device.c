@@ -8,7 +8,7 @@
 #include "index_hits_support.h"
 
 #include "device/gpus.h"
-#include "index/index_impl.h"
+#include "index/impl.h"
 
 static thr_error error;
 static test_emulator emulator;

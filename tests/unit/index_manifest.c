@@ -67,9 +67,9 @@ static thr_status parse_changed(thr_context *context, const char *text, const ch
     uint64_t sum = thr_checksum_of(changed, (size_t)(last - changed));
     (void)snprintf(last, 32, "checksum %016llx\n", (unsigned long long)sum);
     thr_manifest m;
-    thr_status status = thr_manifest_parse(context, "MANIFEST", changed, strlen(changed), &m, &error);
+    thr_status status = thr_index_manifest_parse(context, "MANIFEST", changed, strlen(changed), &m, &error);
     if (status == THR_OK)
-        thr_manifest_free(context, &m);
+        thr_index_manifest_free(context, &m);
     return status;
 }
 
@@ -107,13 +107,13 @@ static char *round_trip(thr_context *context, const thr_manifest *m) {
     thr_manifest back;
     char *text, *again;
     size_t size, again_size;
-    expect_ok(thr_manifest_print(context, m, &text, &size, &error));
-    expect_ok(thr_manifest_parse(context, "MANIFEST", text, size, &back, &error));
+    expect_ok(thr_index_manifest_print(context, m, &text, &size, &error));
+    expect_ok(thr_index_manifest_parse(context, "MANIFEST", text, size, &back, &error));
     expect_same_manifest(m, &back);
-    expect_ok(thr_manifest_print(context, &back, &again, &again_size, &error));
+    expect_ok(thr_index_manifest_print(context, &back, &again, &again_size, &error));
     assert_int_equal(size, again_size);
     assert_memory_equal(text, again, size);
-    thr_manifest_free(context, &back);
+    thr_index_manifest_free(context, &back);
     thr_release(context, again);
     return text;
 }
@@ -240,7 +240,7 @@ static void wrong_lines_are_refused(void **state) {
     thr_manifest m = example(segments, THR_FORMAT_VERSION);
     char *text;
     size_t size;
-    expect_ok(thr_manifest_print(context, &m, &text, &size, &error));
+    expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         if (parse_changed(context, text, changes[i][0], changes[i][1]) != THR_ECORRUPT)
             fail_msg("'%s' for '%s' was not refused as damage", changes[i][1], changes[i][0]);
@@ -334,17 +334,17 @@ static void every_changed_or_missing_byte_is_refused(void **state) {
     thr_manifest m = example(segments, THR_FORMAT_VERSION), back;
     char *text;
     size_t size;
-    expect_ok(thr_manifest_print(context, &m, &text, &size, &error));
+    expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
     for (size_t i = 0; i < size; i++) {
         for (int bit = 0; bit < 8; bit++) {
             text[i] = (char)(text[i] ^ 1 << bit);
-            assert_int_not_equal(thr_manifest_parse(context, "MANIFEST", text, size, &back, &error), THR_OK);
+            assert_int_not_equal(thr_index_manifest_parse(context, "MANIFEST", text, size, &back, &error), THR_OK);
             text[i] = (char)(text[i] ^ 1 << bit);
         }
-        assert_int_not_equal(thr_manifest_parse(context, "MANIFEST", text, i, &back, &error), THR_OK);
+        assert_int_not_equal(thr_index_manifest_parse(context, "MANIFEST", text, i, &back, &error), THR_OK);
     }
-    expect_ok(thr_manifest_parse(context, "MANIFEST", text, size, &back, &error));
-    thr_manifest_free(context, &back);
+    expect_ok(thr_index_manifest_parse(context, "MANIFEST", text, size, &back, &error));
+    thr_index_manifest_free(context, &back);
     thr_release(context, text);
 }
 
@@ -352,11 +352,11 @@ static void newer_foreign_and_empty_files_are_told_apart(void **state) {
     static const char newer[] = "thresher-index 3\nanything\n", foreign[] = "leveldb\n", zero[] = "thresher-index 0\n";
     thr_context *context = *state;
     thr_manifest m;
-    expect_status(thr_manifest_parse(context, "M", newer, sizeof newer - 1, &m, &error), THR_EVERSION);
+    expect_status(thr_index_manifest_parse(context, "M", newer, sizeof newer - 1, &m, &error), THR_EVERSION);
     assert_string_equal(error.text, "M: written by a newer Thresher (format 3; this one reads 2): update Thresher");
-    expect_status(thr_manifest_parse(context, "M", foreign, sizeof foreign - 1, &m, &error), THR_EFORMAT);
-    expect_status(thr_manifest_parse(context, "M", zero, sizeof zero - 1, &m, &error), THR_EFORMAT);
-    expect_status(thr_manifest_parse(context, "M", "", 0, &m, &error), THR_ECORRUPT);
+    expect_status(thr_index_manifest_parse(context, "M", foreign, sizeof foreign - 1, &m, &error), THR_EFORMAT);
+    expect_status(thr_index_manifest_parse(context, "M", zero, sizeof zero - 1, &m, &error), THR_EFORMAT);
+    expect_status(thr_index_manifest_parse(context, "M", "", 0, &m, &error), THR_ECORRUPT);
 }
 
 /* A writer that puts a line in which this reader does not know is newer, whatever number it gives the format. */
@@ -379,7 +379,7 @@ static void a_line_that_is_unknown_is_a_newer_writers(void **state) {
     thr_manifest m = example(segments, THR_FORMAT_VERSION);
     char *text;
     size_t size;
-    expect_ok(thr_manifest_print(context, &m, &text, &size, &error));
+    expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         expect_status(parse_changed(context, text, cases[i].from, cases[i].to), cases[i].status);
         if (strstr(error.text, cases[i].says) == NULL)
@@ -397,10 +397,10 @@ static void what_is_no_number_is_not_printed(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         thr_manifest m = example(segments, 1);
         m.quantiser.ranges[4] = bad[i];
-        expect_status(thr_manifest_print(context, &m, &text, &size, &error), THR_ERANGE);
+        expect_status(thr_index_manifest_print(context, &m, &text, &size, &error), THR_ERANGE);
         m = example(segments, 2);
         m.errors.full_error = bad[i];
-        expect_status(thr_manifest_print(context, &m, &text, &size, &error), THR_ERANGE);
+        expect_status(thr_index_manifest_print(context, &m, &text, &size, &error), THR_ERANGE);
     }
 }
 
@@ -417,10 +417,10 @@ static void segment_names_are_strict(void **state) {
     const char *end;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_false(thr_segment_name_parse(bad[i], &number, &build, &end));
-    thr_segment_name_print(123456, 0x89abcdef, name);
+        assert_false(thr_index_segment_name_parse(bad[i], &number, &build, &end));
+    thr_index_segment_name_print(123456, 0x89abcdef, name);
     assert_string_equal(name, "123456-89abcdef.seg");
-    assert_true(thr_segment_name_parse(name, &number, &build, &end));
+    assert_true(thr_index_segment_name_parse(name, &number, &build, &end));
     assert_int_equal(number, 123456);
     assert_int_equal(build, 0x89abcdef);
     assert_string_equal(end, "");

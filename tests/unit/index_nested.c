@@ -8,7 +8,7 @@
 #include "base/half.h"
 #include "code/nested.h"
 #include "code/rotate.h"
-#include "index/index_impl.h"
+#include "index/impl.h"
 
 static thr_error error;
 static const char DIR_A[] = "index-nested";
@@ -68,7 +68,7 @@ static coded_row code_by_the_book(const thr_index *index, const float *row) {
     for (uint32_t d = 0; d < n_dims; d++)
         rotated[d] = (float)x[d];
     if (m->quantiser.rotation_seed != 0)
-        thr_rotation_apply(m->quantiser.rotation, rotated);
+        thr_code_rotation_apply(m->quantiser.rotation, rotated);
     for (uint32_t d = 0; d < n_dims; d++)
         coded.residual[d] = (double)rotated[d];
     return coded;
@@ -130,7 +130,7 @@ static void check_item(const thr_index *index, const thr_segment *segment, uint3
     }
     const thr_record_shape shape = thr_record_shape_of(n_dims, bits, m->lead, pairs);
     float factor, offset;
-    thr_record_read_head(shape, segment->records + item * thr_record_size(shape), &factor, &offset);
+    thr_code_record_read_head(shape, segment->records + item * thr_record_size(shape), &factor, &offset);
     const double lead_factor = (double)thr_bf16_to_f32(segment->leads[pairs ? 2 * item : item]);
     const double length = sqrt(dot(coded.residual, coded.residual, n_dims));
     expect_near((double)factor, length * length / dot(coded.residual, b, n_dims), wide ? 1e-5 : 0.004, "factor", item);

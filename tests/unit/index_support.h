@@ -167,9 +167,9 @@ static inline void reseal_index(thr_context *context, const char *dir) {
     thr_error error;
     size_t size;
     join_path(path, dir, "MANIFEST");
-    expect_ok(thr_manifest_read(context, path, &manifest, NULL, NULL, &error));
+    expect_ok(thr_index_manifest_read(context, path, &manifest, NULL, NULL, &error));
     for (uint32_t i = 0; i < manifest.n_segments; i++) {
-        thr_segment_name_print(manifest.segments[i].number, manifest.segments[i].build, name);
+        thr_index_segment_name_print(manifest.segments[i].number, manifest.segments[i].build, name);
         join_path(path, dir, name);
         reseal_file(path, &manifest.segments[i].header_checksum);
     }
@@ -180,10 +180,10 @@ static inline void reseal_index(thr_context *context, const char *dir) {
         reseal_file(path, &manifest.hits.header_checksum);
     }
     join_path(path, dir, "MANIFEST");
-    expect_ok(thr_manifest_print(context, &manifest, &text, &size, &error));
+    expect_ok(thr_index_manifest_print(context, &manifest, &text, &size, &error));
     write_bytes(path, text, size);
     thr_release(context, text);
-    thr_manifest_free(context, &manifest);
+    thr_index_manifest_free(context, &manifest);
 }
 
 /* -------------------------------------------------------------------------------------------- data */

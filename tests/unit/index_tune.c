@@ -4,7 +4,7 @@
  */
 #include "index_support.h"
 
-#include "index/index_impl.h"
+#include "index/impl.h"
 #include "index/tune.h"
 
 static thr_error error;

@@ -51,9 +51,9 @@ static changed take(uint32_t segment, uint32_t kind) {
     thr_manifest manifest;
     thr_context *context = make_context(NULL, 1);
     join_path(c.path, DIR_A, "MANIFEST");
-    expect_ok(thr_manifest_read(context, c.path, &manifest, NULL, NULL, &error));
-    thr_segment_name_print(manifest.segments[segment].number, manifest.segments[segment].build, name);
-    thr_manifest_free(context, &manifest);
+    expect_ok(thr_index_manifest_read(context, c.path, &manifest, NULL, NULL, &error));
+    thr_index_segment_name_print(manifest.segments[segment].number, manifest.segments[segment].build, name);
+    thr_index_manifest_free(context, &manifest);
     thr_context_free(context);
     join_path(c.path, DIR_A, name);
     c.bytes = read_bytes(c.path, &c.size);

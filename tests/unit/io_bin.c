@@ -60,8 +60,8 @@ static void both_halves_of_a_ground_truth_are_read(void **state) {
     }
     thr_reader *reader = NULL;
     thr_error err;
-    assert_ok(thr_reader_open_memory(test_context, "t.ibin:distances", &(thr_image){file.data, file.size, true, 0},
-                                     &reader, &err),
+    assert_ok(thr_io_reader_open_memory(test_context, "t.ibin:distances", &(thr_image){file.data, file.size, true, 0},
+                                        &reader, &err),
               err);
     assert_int_equal(thr_reader_get_shape(reader).dtype, THR_DTYPE_F32);
     assert_int_equal(thr_reader_get_shape(reader).n_rows, 5);

@@ -104,7 +104,7 @@ static void a_long_list_of_columns_is_cut(void **state) {
     for (int i = 0; i < 1000; i++)
         put_text(&file, "column,");
     thr_image image = {.data = file.data, .size = file.size, .sized = true};
-    assert_int_equal(thr_reader_open_memory(test_context, "a.csv:x", &image, &reader, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_io_reader_open_memory(test_context, "a.csv:x", &image, &reader, &err), THR_ENOTFOUND);
     assert_contains(err.text, "column column ...: name one");
     drop(&file);
 }
@@ -115,7 +115,7 @@ static void a_column_is_a_text(void **state) {
     thr_error err;
     thr_matrix rows;
     thr_image image = {.data = "a\tb\n", .size = 4, .sized = true};
-    assert_ok(thr_reader_open_memory(test_context, "a.tsv:2", &image, &reader, &err), err);
+    assert_ok(thr_io_reader_open_memory(test_context, "a.tsv:2", &image, &reader, &err), err);
     const thr_reader_shape shape = thr_reader_get_shape(reader);
     assert_int_equal(shape.n_dims, 0);
     assert_true(shape.n_rows == THR_ROWS_UNKNOWN);

@@ -267,7 +267,7 @@ static inline thr_status read_all_memory(thr_context *context, const char *name,
                                          bool sized, uint64_t max_rows, bytes *out, thr_error *err) {
     thr_reader *reader = NULL;
     thr_image image = {.data = data, .size = size, .sized = sized, .buffer_bytes = sized ? 0 : PIPE_BUFFER_BYTES};
-    thr_status status = thr_reader_open_memory(context, name, &image, &reader, err);
+    thr_status status = thr_io_reader_open_memory(context, name, &image, &reader, err);
     assert_true((status == THR_OK) == (reader != NULL));
     if (status != THR_OK)
         return status;

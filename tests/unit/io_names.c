@@ -16,7 +16,7 @@ static void check_name(const char *name, const char *path, const char *part, thr
     thr_source source;
     const thr_ending *found = NULL;
     thr_error err;
-    assert_ok(thr_ending_find(name, room, &source, &found, &err), err);
+    assert_ok(thr_io_ending_find(name, room, &source, &found, &err), err);
     assert_string_equal(source.path != NULL ? source.path : "-", path);
     assert_int_equal(source.part != NULL, part != NULL);
     if (part != NULL)
@@ -51,7 +51,7 @@ static void check_unknown(const char *name, const char *nearest) {
     thr_reader *reader = NULL;
     thr_error err;
     const thr_image nothing = {.data = ""};
-    assert_int_equal(thr_reader_open_memory(test_context, name, &nothing, &reader, &err), THR_EINVAL);
+    assert_int_equal(thr_io_reader_open_memory(test_context, name, &nothing, &reader, &err), THR_EINVAL);
     assert_null(reader);
     assert_contains(err.text, ".npy .fvecs .bvecs .ivecs .fbin .f16bin .u8bin .i8bin .ibin .hdf5 .h5 .txt .tsv .csv");
     if (nearest != NULL)

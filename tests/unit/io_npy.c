@@ -45,7 +45,7 @@ static thr_status open_header(unsigned version, const char *dictionary, size_t n
     put_pattern(&file, 0, n_values);
     thr_reader *reader = NULL;
     thr_status status =
-        thr_reader_open_memory(test_context, "a.npy", &(thr_image){file.data, file.size, true, 0}, &reader, err);
+        thr_io_reader_open_memory(test_context, "a.npy", &(thr_image){file.data, file.size, true, 0}, &reader, err);
     if (status == THR_OK)
         *shape = thr_reader_get_shape(reader);
     thr_reader_free(reader);

@@ -21,7 +21,7 @@ static void show_table(thr_table *table, bytes *out) {
     for (;;) {
         const thr_field *fields = NULL;
         size_t n = 0;
-        assert_ok(thr_table_next(table, &fields, &n, &err), err);
+        assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
         if (n == 0)
             break;
         for (size_t i = 0; i < n; i++) {
@@ -32,9 +32,9 @@ static void show_table(thr_table *table, bytes *out) {
         }
         put_text(out, "\n");
     }
-    if (thr_table_n_refused(table) != 0) {
+    if (thr_io_table_n_refused(table) != 0) {
         char line[32];
-        (void)snprintf(line, sizeof line, "%llu refused\n", (unsigned long long)thr_table_n_refused(table));
+        (void)snprintf(line, sizeof line, "%llu refused\n", (unsigned long long)thr_io_table_n_refused(table));
         put_text(out, line);
     }
     put(out, "", 1);
@@ -44,7 +44,7 @@ static thr_table *open_memory(const char *name, const void *data, size_t size, b
     thr_table *table = NULL;
     thr_error err;
     thr_image image = {.data = data, .size = size, .sized = sized, .buffer_bytes = buffer_bytes};
-    assert_ok(thr_table_open_memory(test_context, name, &image, &table, &err), err);
+    assert_ok(thr_io_table_open_memory(test_context, name, &image, &table, &err), err);
     return table;
 }
 
@@ -55,7 +55,7 @@ static void check_table(const char *name, const char *text, size_t size, const c
         thr_table *table = open_memory(name, text, size, buffer == 0, buffer);
         show_table(table, &got);
         assert_string_equal((char *)got.data, expected);
-        thr_table_free(table);
+        thr_io_table_free(table);
         drop(&got);
     }
 }
@@ -121,18 +121,18 @@ static void rows_with_nul_bytes_are_counted_and_left_out(void **state) {
     const thr_field *fields = NULL;
     size_t n = 0;
     thr_error err;
-    assert_int_equal(thr_table_row(table), 0);
+    assert_int_equal(thr_io_table_row(table), 0);
     for (uint64_t row = 2; row <= 4; row += 2) {
-        assert_ok(thr_table_next(table, &fields, &n, &err), err);
+        assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
         assert_int_equal(n, 1);
-        assert_int_equal(thr_table_row(table), row);
-        assert_int_equal(thr_table_n_refused(table), row / 2);
+        assert_int_equal(thr_io_table_row(table), row);
+        assert_int_equal(thr_io_table_n_refused(table), row / 2);
     }
     for (int i = 0; i < 2; i++) { /* the end stays the end */
-        assert_ok(thr_table_next(table, &fields, &n, &err), err);
+        assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
         assert_int_equal(n, 0);
     }
-    thr_table_free(table);
+    thr_io_table_free(table);
 }
 
 /* A row of n bytes, all of them c but for the first ones, between two short rows. */
@@ -154,8 +154,8 @@ static void check_long(const char *name, const char *first, size_t n, const char
             assert_int_equal(got.size, strlen("[first]\n[]\n[last]\n") + n + 1);
         else
             assert_string_equal((char *)got.data, "[first]\n[last]\n1 refused\n");
-        assert_int_equal(thr_table_row(table), 3);
-        thr_table_free(table);
+        assert_int_equal(thr_io_table_row(table), 3);
+        thr_io_table_free(table);
     }
     free(row);
     drop(&file);
@@ -181,13 +181,13 @@ static void a_file_that_ends_within_quotes_says_where_they_open(void **state) {
     const thr_field *fields = NULL;
     size_t n = 0;
     thr_error err;
-    assert_ok(thr_table_next(table, &fields, &n, &err), err);
-    assert_int_equal(thr_table_next(table, &fields, &n, &err), THR_ECORRUPT);
+    assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
+    assert_int_equal(thr_io_table_next(table, &fields, &n, &err), THR_ECORRUPT);
     assert_contains(err.text, "a.csv: ends within quotes that open in row 2, at byte 4");
     assert_int_equal(n, 0);
-    assert_int_equal(thr_table_next(table, &fields, &n, &err), THR_ECORRUPT);
+    assert_int_equal(thr_io_table_next(table, &fields, &n, &err), THR_ECORRUPT);
     assert_contains(err.text, "open it again");
-    thr_table_free(table);
+    thr_io_table_free(table);
 }
 
 static void empty_files_other_endings_and_parts_are_refused(void **state) {
@@ -195,7 +195,7 @@ static void empty_files_other_endings_and_parts_are_refused(void **state) {
     thr_table *table = NULL;
     thr_error err;
     thr_image none = {.data = "", .size = 0, .sized = true};
-    assert_int_equal(thr_table_open_memory(test_context, "a.tsv", &none, &table, &err), THR_ECORRUPT);
+    assert_int_equal(thr_io_table_open_memory(test_context, "a.tsv", &none, &table, &err), THR_ECORRUPT);
     assert_contains(err.text, "a.tsv: the file is empty");
     assert_null(table);
     static const char *const pipes[] = {"", "\xef\xbb\xbf"};
@@ -203,9 +203,9 @@ static void empty_files_other_endings_and_parts_are_refused(void **state) {
         const thr_field *fields = NULL;
         size_t n = 0;
         table = open_memory("a.csv", pipes[i], strlen(pipes[i]), false, 0);
-        assert_int_equal(thr_table_next(table, &fields, &n, &err), THR_ECORRUPT);
+        assert_int_equal(thr_io_table_next(table, &fields, &n, &err), THR_ECORRUPT);
         assert_contains(err.text, "a.csv: the file is empty");
-        thr_table_free(table);
+        thr_io_table_free(table);
     }
     static const struct {
         const char *name, *says;
@@ -213,13 +213,13 @@ static void empty_files_other_endings_and_parts_are_refused(void **state) {
                  {"a.tsv:2", "leave ':2' off"},
                  {"a.tab", "did you mean .tsv?): rename the file to end in one of .tsv .csv ("}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(thr_table_open_memory(test_context, wrong[i].name, &none, &table, &err), THR_EINVAL);
+        assert_int_equal(thr_io_table_open_memory(test_context, wrong[i].name, &none, &table, &err), THR_EINVAL);
         assert_contains(err.text, wrong[i].says);
         assert_null(table);
     }
-    assert_int_equal(thr_table_open(test_context, in_dir("missing.tsv"), &table, &err), THR_ENOTFOUND);
+    assert_int_equal(thr_io_table_open(test_context, in_dir("missing.tsv"), &table, &err), THR_ENOTFOUND);
     assert_contains(err.text, "missing.tsv");
-    thr_table_free(NULL);
+    thr_io_table_free(NULL);
 }
 
 static void a_file_is_read_like_a_pipe(void **state) {
@@ -231,16 +231,16 @@ static void a_file_is_read_like_a_pipe(void **state) {
     put(&file, "\0\n", 2);
     put_text(&file, "c\n");
     const char *path = write_file("again.tsv", &file);
-    assert_ok(thr_table_open(test_context, path, &table, &err), err);
-    assert_string_equal(thr_table_name(table), path);
+    assert_ok(thr_io_table_open(test_context, path, &table, &err), err);
+    assert_string_equal(thr_io_table_name(table), path);
     show_table(table, &got);
     assert_string_equal((char *)got.data, "[a][b]\n[c]\n1 refused\n");
-    thr_table_free(table);
+    thr_io_table_free(table);
     table = open_memory("-.tsv", file.data, file.size, false, 0);
     got.size = 0;
     show_table(table, &got);
     assert_string_equal((char *)got.data, "[a][b]\n[c]\n1 refused\n");
-    thr_table_free(table);
+    thr_io_table_free(table);
     drop(&file);
     drop(&got);
 }
@@ -258,24 +258,24 @@ static void a_packed_table_is_read_through_and_damage_found(void **state) {
     thr_error err;
     const thr_field *fields = NULL;
     size_t n = 0;
-    assert_ok(thr_table_open(test_context, path, &table, &err), err);
+    assert_ok(thr_io_table_open(test_context, path, &table, &err), err);
     for (int i = 0; i < 5000; i++) {
-        assert_ok(thr_table_next(table, &fields, &n, &err), err);
+        assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
         assert_int_equal(n, 2);
         assert_int_equal(atoi(fields[0].text), i);
         assert_string_equal(fields[1].text, "x\ny");
     }
-    assert_ok(thr_table_next(table, &fields, &n, &err), err);
+    assert_ok(thr_io_table_next(table, &fields, &n, &err), err);
     assert_int_equal(n, 0);
-    thr_table_free(table);
+    thr_io_table_free(table);
     assert_int_equal(truncate(path, 300), 0);
-    assert_ok(thr_table_open(test_context, path, &table, &err), err);
+    assert_ok(thr_io_table_open(test_context, path, &table, &err), err);
     thr_status status = THR_OK;
     do
-        status = thr_table_next(table, &fields, &n, &err);
+        status = thr_io_table_next(table, &fields, &n, &err);
     while (status == THR_OK && n != 0);
     assert_int_equal(status, THR_ECORRUPT);
-    thr_table_free(table);
+    thr_io_table_free(table);
 }
 #endif
 
@@ -347,7 +347,7 @@ static void random_text_reads_as_a_naive_reader_has_it(void **state) {
             if (strcmp((char *)got.data, (char *)expected.data) != 0)
                 fail_msg("seed %llu: \"%s\" is not \"%s\"", (unsigned long long)seed, (char *)got.data,
                          (char *)expected.data);
-            thr_table_free(table);
+            thr_io_table_free(table);
         }
         drop(&expected);
         drop(&got);
@@ -369,14 +369,14 @@ static void every_allocation_may_fail(void **state) {
         thr_image image = {.data = file.data, .size = file.size, .sized = true, .buffer_bytes = 100};
         test_heap.calls = 0;
         test_heap.fail_at = i;
-        status = thr_table_open_memory(test_context, "a.csv", &image, &table, &err);
+        status = thr_io_table_open_memory(test_context, "a.csv", &image, &table, &err);
         while (status == THR_OK && n != 0) {
             const thr_field *fields = NULL;
-            status = thr_table_next(table, &fields, &n, &err);
+            status = thr_io_table_next(table, &fields, &n, &err);
         }
         test_heap.fail_at = 0;
         assert_true(status == THR_OK || status == THR_ENOMEM);
-        thr_table_free(table);
+        thr_io_table_free(table);
         assert_int_equal(test_heap.live, before);
     }
     drop(&file);

@@ -54,7 +54,7 @@ static void a_text_has_no_rows(void **state) {
     thr_reader *reader = NULL;
     thr_error err;
     thr_matrix rows;
-    assert_ok(thr_reader_open_memory(test_context, "a.txt", &(thr_image){"a\n", 2, true, 0}, &reader, &err), err);
+    assert_ok(thr_io_reader_open_memory(test_context, "a.txt", &(thr_image){"a\n", 2, true, 0}, &reader, &err), err);
     thr_reader_shape shape = thr_reader_get_shape(reader);
     assert_int_equal(shape.n_dims, 0);
     assert_int_equal(shape.dtype, THR_DTYPE_NONE);
@@ -106,8 +106,9 @@ static thr_status read_long(size_t n, const char *end, uint64_t *n_lines, thr_er
     put(&file, line, n);
     put_text(&file, end);
     thr_reader *reader = NULL;
-    assert_ok(thr_reader_open_memory(test_context, "a.txt", &(thr_image){file.data, file.size, true, 0}, &reader, err),
-              *err);
+    assert_ok(
+        thr_io_reader_open_memory(test_context, "a.txt", &(thr_image){file.data, file.size, true, 0}, &reader, err),
+        *err);
     thr_status status = read_lines(reader, &got, n_lines, err);
     thr_reader_free(reader);
     if (status == THR_OK)

@@ -38,7 +38,7 @@ static void views_step_over_the_dimension_without_copying(void **state) {
     thr_reader *reader = NULL;
     thr_error err;
     assert_ok(
-        thr_reader_open_memory(test_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err),
+        thr_io_reader_open_memory(test_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err),
         err);
     thr_matrix rows;
     assert_ok(thr_reader_next(reader, 100, &rows, &err), err);
@@ -104,8 +104,8 @@ static void a_row_of_other_dimensions_is_named(void **state) {
         thr_reader *reader = NULL;
         thr_error err;
         thr_matrix rows;
-        assert_ok(thr_reader_open_memory(test_context, "a.fvecs", &(thr_image){file.data, file.size, sized != 0, 0},
-                                         &reader, &err),
+        assert_ok(thr_io_reader_open_memory(test_context, "a.fvecs", &(thr_image){file.data, file.size, sized != 0, 0},
+                                            &reader, &err),
                   err);
         assert_int_equal(thr_reader_next(reader, 100, &rows, &err), THR_ECORRUPT);
         assert_contains(err.text, "row 4 at byte 64 says it has 4 dimensions, row 0 has 3");
@@ -198,7 +198,7 @@ static void asking_for_no_rows_or_for_lines_is_refused(void **state) {
     const char *line = "";
     size_t length = 1;
     assert_ok(
-        thr_reader_open_memory(test_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err),
+        thr_io_reader_open_memory(test_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err),
         err);
     assert_int_equal(thr_reader_next(reader, 0, &rows, &err), THR_EINVAL);
     assert_int_equal(thr_reader_next_line(reader, &line, &length, &err), THR_EINVAL);

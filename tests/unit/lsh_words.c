@@ -19,17 +19,17 @@ static void every_key_is_found_and_no_other(void **state) {
     uint64_t rng = test_seed();
     for (size_t i = 0; i < sizeof NS / sizeof *NS; i++) {
         thr_cuckoo_slot *spans = draw_spans(&rng, NS[i]), *slots;
-        thr_cuckoo table = {.n_slots = thr_cuckoo_room(NS[i]), .seed = 3};
+        thr_cuckoo table = {.n_slots = thr_lsh_cuckoo_room(NS[i]), .seed = 3};
         thr_error err;
-        assert_ok(thr_cuckoo_build(*state, spans, NS[i], &slots, &table, &err), &err);
+        assert_ok(thr_lsh_cuckoo_build(*state, spans, NS[i], &slots, &table, &err), &err);
         for (size_t j = 0; j < NS[i]; j++) {
-            const thr_cuckoo_slot *found = thr_cuckoo_find(&table, spans[j].band, spans[j].code);
+            const thr_cuckoo_slot *found = thr_lsh_cuckoo_find(&table, spans[j].band, spans[j].code);
             assert_non_null(found);
             assert_memory_equal(found, &spans[j], sizeof *found);
-            assert_null(thr_cuckoo_find(&table, spans[j].band + 7, spans[j].code));
-            assert_null(thr_cuckoo_find(&table, spans[j].band, spans[j].code + 1));
+            assert_null(thr_lsh_cuckoo_find(&table, spans[j].band + 7, spans[j].code));
+            assert_null(thr_lsh_cuckoo_find(&table, spans[j].band, spans[j].code + 1));
         }
-        assert_null(thr_cuckoo_find(&table, 0, 0));
+        assert_null(thr_lsh_cuckoo_find(&table, 0, 0));
         thr_release(*state, slots);
         free(spans);
     }
@@ -43,7 +43,7 @@ static void what_has_no_place_goes_to_the_stash_and_then_is_told(void **state) {
     for (uint32_t n_slots = 100; n_slots > 0; n_slots--) {
         thr_cuckoo table = {.n_slots = n_slots, .seed = 9};
         thr_error err;
-        const thr_status status = thr_cuckoo_build(*state, spans, 40, &slots, &table, &err);
+        const thr_status status = thr_lsh_cuckoo_build(*state, spans, 40, &slots, &table, &err);
         if (status != THR_OK) {
             assert_error(status, THR_EUNSUPPORTED, &err, "has room for 40 band codes, whichever of 16 seeds");
             assert_null(slots);
@@ -53,8 +53,8 @@ static void what_has_no_place_goes_to_the_stash_and_then_is_told(void **state) {
         assert_true(n_slots + table.n_stash >= 40 && table.n_stash <= THR_CUCKOO_STASH);
         stashed = stashed || table.n_stash > 0;
         for (size_t j = 0; j < 40; j++)
-            assert_memory_equal(thr_cuckoo_find(&table, spans[j].band, spans[j].code), &spans[j], sizeof *spans);
-        assert_null(thr_cuckoo_find(&table, 99, 99));
+            assert_memory_equal(thr_lsh_cuckoo_find(&table, spans[j].band, spans[j].code), &spans[j], sizeof *spans);
+        assert_null(thr_lsh_cuckoo_find(&table, 99, 99));
         thr_release(*state, slots);
     }
     assert_true(stashed && refused);
@@ -63,10 +63,10 @@ static void what_has_no_place_goes_to_the_stash_and_then_is_told(void **state) {
 
 static void a_table_has_a_limit(void **state) {
     (void)state;
-    assert_int_equal(thr_cuckoo_room(0), 16);
-    assert_int_equal(thr_cuckoo_room(4), 25);
-    assert_true(thr_cuckoo_room(900000000) > 2000000000);
-    assert_int_equal(thr_cuckoo_room(1000000000), 0);
+    assert_int_equal(thr_lsh_cuckoo_room(0), 16);
+    assert_int_equal(thr_lsh_cuckoo_room(4), 25);
+    assert_true(thr_lsh_cuckoo_room(900000000) > 2000000000);
+    assert_int_equal(thr_lsh_cuckoo_room(1000000000), 0);
 }
 
 /* Codes of few values, so that many words share each. */

@@ -27,10 +27,10 @@ static void table_5_has_its_codes(void **state) {
                 permutations[p * CASES[i].k + j] = PERMUTATIONS[p][j];
         const thr_wta_shape shape = {
             .n_dims = 4, .n_places = CASES[i].k, .n_bands = CASES[i].n_bands, .n_hashes = CASES[i].u};
-        assert_ok(thr_wta_make(*state, &shape, permutations, &wta, &err), &err);
-        thr_wta_hash(&wta, VECTOR, codes);
+        assert_ok(thr_lsh_wta_make(*state, &shape, permutations, &wta, &err), &err);
+        thr_lsh_wta_hash(&wta, VECTOR, codes);
         assert_memory_equal(codes, CASES[i].codes, CASES[i].n_bands * sizeof *codes);
-        thr_wta_free(*state, &wta);
+        thr_lsh_wta_free(*state, &wta);
     }
 }
 
@@ -63,22 +63,22 @@ static void hashes_are_the_naive_ones(void **state) {
         uint32_t codes[100], scaled[100];
         thr_wta wta;
         thr_error err;
-        assert_ok(thr_wta_make(*state, &SHAPES[s], NULL, &wta, &err), &err);
+        assert_ok(thr_lsh_wta_make(*state, &SHAPES[s], NULL, &wta, &err), &err);
         for (int round = 0; round < 20; round++) {
             test_gaussian(&rng, x, SHAPES[s].n_dims);
             if (round % 2 == 1) /* many equal ones */
                 for (uint32_t d = 0; d < SHAPES[s].n_dims; d++)
                     x[d] = (float)(int)(x[d] * 2);
-            thr_wta_hash(&wta, x, codes);
+            thr_lsh_wta_hash(&wta, x, codes);
             for (uint32_t band = 0; band < SHAPES[s].n_bands; band++)
                 assert_case(codes[band] == naive_code(&wta, x, band), "seed %llu, shape %zu, band %u: %u",
                             (unsigned long long)test_seed(), s, band, codes[band]);
             for (uint32_t d = 0; d < SHAPES[s].n_dims; d++)
                 x[d] *= 4;
-            thr_wta_hash(&wta, x, scaled);
+            thr_lsh_wta_hash(&wta, x, scaled);
             assert_memory_equal(codes, scaled, SHAPES[s].n_bands * sizeof *codes);
         }
-        thr_wta_free(*state, &wta);
+        thr_lsh_wta_free(*state, &wta);
     }
 }
 
@@ -87,10 +87,10 @@ static void permutations_are_the_seeds_and_have_each_dimension_once(void **state
     thr_wta a, b, c;
     thr_error err;
     uint32_t seen[24] = {0};
-    assert_ok(thr_wta_make(*state, &shape, NULL, &a, &err), &err);
-    assert_ok(thr_wta_make(*state, &shape, NULL, &b, &err), &err);
+    assert_ok(thr_lsh_wta_make(*state, &shape, NULL, &a, &err), &err);
+    assert_ok(thr_lsh_wta_make(*state, &shape, NULL, &b, &err), &err);
     shape.seed++;
-    assert_ok(thr_wta_make(*state, &shape, NULL, &c, &err), &err);
+    assert_ok(thr_lsh_wta_make(*state, &shape, NULL, &c, &err), &err);
     bool differ = false;
     for (uint32_t p = 0; p < 90; p++) {
         uint32_t dims = 0;
@@ -106,9 +106,9 @@ static void permutations_are_the_seeds_and_have_each_dimension_once(void **state
     assert_true(differ);
     for (uint32_t d = 0; d < 24; d++) /* 60 expected, 4.5 the deviation */
         assert_true(seen[d] > 25 && seen[d] < 90);
-    thr_wta_free(*state, &a);
-    thr_wta_free(*state, &b);
-    thr_wta_free(*state, &c);
+    thr_lsh_wta_free(*state, &a);
+    thr_lsh_wta_free(*state, &b);
+    thr_lsh_wta_free(*state, &c);
 }
 
 static void wrong_shapes_are_told(void **state) {
@@ -126,18 +126,18 @@ static void wrong_shapes_are_told(void **state) {
     thr_wta wta;
     thr_error err;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        assert_error(thr_wta_make(*state, &CASES[i].shape, NULL, &wta, &err), THR_EINVAL, &err, CASES[i].text);
-        thr_wta_free(*state, &wta);
+        assert_error(thr_lsh_wta_make(*state, &CASES[i].shape, NULL, &wta, &err), THR_EINVAL, &err, CASES[i].text);
+        thr_lsh_wta_free(*state, &wta);
     }
     const thr_wta_shape shape = {8, 2, 1, 1, 0};
-    assert_error(thr_wta_make(*state, &shape, permutation, &wta, &err), THR_EINVAL, &err,
+    assert_error(thr_lsh_wta_make(*state, &shape, permutation, &wta, &err), THR_EINVAL, &err,
                  "permutation 0 has dimension 8 of 8");
-    thr_wta_free(*state, &wta);
-    assert_int_equal(thr_wta_bits(2), 1);
-    assert_int_equal(thr_wta_bits(3), 2);
-    assert_int_equal(thr_wta_bits(16), 4);
-    assert_int_equal(thr_wta_bits(17), 5);
-    assert_int_equal(thr_wta_bits(65536), 16);
+    thr_lsh_wta_free(*state, &wta);
+    assert_int_equal(thr_lsh_wta_bits(2), 1);
+    assert_int_equal(thr_lsh_wta_bits(3), 2);
+    assert_int_equal(thr_lsh_wta_bits(16), 4);
+    assert_int_equal(thr_lsh_wta_bits(17), 5);
+    assert_int_equal(thr_lsh_wta_bits(65536), 16);
 }
 
 static int set_up(void **state) {

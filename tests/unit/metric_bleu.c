@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "metric/bleu_room.h"
+#include "metric/bleu_sentence.h"
 #include "support.h"
 
 /* ------------------------------------------------------------------------------------------------ tokens */
@@ -15,9 +15,9 @@ static void tokenise(const char *text, const thr_bleu_options *o, char *out, siz
     thr_bleu_bytes bytes = {.n = 0}, spare = {.n = 0};
     thr_bleu_room room = {.n_texts = 1};
     size_t bad, n = 0;
-    assert_int_equal(thr_bleu_normalise(o, text, strlen(text), &bytes, &spare, &bad), THR_OK);
+    assert_int_equal(thr_metric_bleu_normalise(o, text, strlen(text), &bytes, &spare, &bad), THR_OK);
     room.texts = &bytes;
-    assert_int_equal(thr_bleu_part(&room, 0), THR_OK);
+    assert_int_equal(thr_metric_bleu_part(&room, 0), THR_OK);
     out[0] = '\0';
     for (size_t i = 0; i < room.n_tokens; i++)
         n += (size_t)snprintf(out + n, size - n, "%s%.*s", i > 0 ? " " : "", (int)room.tokens[i].length,

@@ -11,7 +11,7 @@ typedef struct problem {
 
 static problem make_problem(size_t n_bags, size_t n_columns, thr_optimiser_kind kind, uint64_t *rng) {
     problem p = {.given = nn_make_bags(n_bags, n_columns, rng)};
-    thr_optimiser_init(&p.optimiser, kind);
+    thr_nn_optimiser_init(&p.optimiser, kind);
     p.optimiser.step = 3;
     p.optimiser.gradient_scale = 0.5f;
     return p;
@@ -49,8 +49,8 @@ static void solve_naively(problem *p) {
     for (size_t row = 0; row < NN_TABLE_ROWS; row++) {
         float *const slots[2] = {p->stepped_slots[0] + row * n, p->stepped_slots[1] + row * n};
         if (touched[row])
-            thr_optimiser_step(thr_kernels_get(THR_ISA_SCALAR), &p->optimiser, p->stepped + row * n, gradient + row * n,
-                               slots, n);
+            thr_nn_optimiser_step(thr_kernels_get(THR_ISA_SCALAR), &p->optimiser, p->stepped + row * n,
+                                  gradient + row * n, slots, n);
     }
     free(gradient);
 }
@@ -63,17 +63,17 @@ static void check_problem(thr_context *context, void *arg) {
     float *slots[2] = {nn_copy(b->slots[0], NN_TABLE_ROWS * n), nn_copy(b->slots[1], NN_TABLE_ROWS * n)};
     thr_bags_transposed transposed = {0};
     thr_error err = {0};
-    thr_bags_forward(context, table, n, &b->bags, out);
+    thr_nn_bags_forward(context, table, n, &b->bags, out);
     assert_same_floats(out, p->out, b->bags.n_bags * n, "forward, %zu bags x %zu", b->bags.n_bags, n);
     for (int times = 0; times < 2; times++) /* the second one finds the memory of the first */
-        assert_ok(thr_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &transposed, &err), &err);
+        assert_ok(thr_nn_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &transposed, &err), &err);
     assert_ok(
-        thr_bags_backward(context, &transposed, b->d_out, &p->optimiser, &(thr_bags_table){table, slots, n}, &err),
+        thr_nn_bags_backward(context, &transposed, b->d_out, &p->optimiser, &(thr_bags_table){table, slots, n}, &err),
         &err);
     assert_same_floats(table, p->stepped, NN_TABLE_ROWS * n, "table, %zu bags x %zu", b->bags.n_bags, n);
     assert_same_floats(slots[0], p->stepped_slots[0], NN_TABLE_ROWS * n, "first slot");
     assert_same_floats(slots[1], p->stepped_slots[1], NN_TABLE_ROWS * n, "second slot");
-    thr_bags_transposed_free(context, &transposed);
+    thr_nn_bags_transposed_free(context, &transposed);
     free(out);
     free(table);
     free(slots[0]);
@@ -103,7 +103,7 @@ static void bags_seen_from_the_rows_hold_the_same_entries(void **state) {
     thr_error err = {0};
     for (int round = 0; round < 50; round++) {
         nn_bags *b = nn_make_bags((size_t)thr_rng_below(&rng, NN_MOST_BAGS), 1, &rng);
-        assert_ok(thr_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &t, &err), &err);
+        assert_ok(thr_nn_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &t, &err), &err);
         assert_int_equal(t.offsets[t.n_rows], b->offsets[b->bags.n_bags]);
         for (size_t i = 0; i < t.n_rows; i++) {
             assert_true(i == 0 || t.rows[i] > t.rows[i - 1]);
@@ -119,7 +119,7 @@ static void bags_seen_from_the_rows_hold_the_same_entries(void **state) {
             assert_int_equal(t.counts[row], 0);
         nn_free_bags(b);
     }
-    thr_bags_transposed_free(context, &t);
+    thr_nn_bags_transposed_free(context, &t);
     thr_context_free(context);
 }
 
@@ -135,7 +135,7 @@ static void a_sum_is_the_same_in_every_batch(void **state) {
     for (size_t i = 0; i < NN_MOST_BAGS; i++) {
         const size_t offsets[2] = {0, b->offsets[i + 1] - b->offsets[i]};
         const thr_bags one = {.n_bags = 1, .offsets = offsets, .rows = b->rows + b->offsets[i]};
-        thr_bags_forward(context, b->table, COLUMNS, &one, out + i * COLUMNS);
+        thr_nn_bags_forward(context, b->table, COLUMNS, &one, out + i * COLUMNS);
     }
     assert_same_floats(out, p.out, NN_MOST_BAGS * COLUMNS, "one by one");
     free(out);
@@ -156,22 +156,22 @@ static void every_failing_allocation_is_told(void **state) {
     solve_naively(&p);
     thr_bags_transposed t = {0};
     thr_error err = {0};
-    assert_ok(thr_bags_transpose(context, &small->bags, NN_TABLE_ROWS, &t, &err), &err);
+    assert_ok(thr_nn_bags_transpose(context, &small->bags, NN_TABLE_ROWS, &t, &err), &err);
     thr_status status = THR_ENOMEM;
     for (size_t fail = 1; status != THR_OK; fail++) {
         memory.fail_at = memory.calls + fail;
         float *table = nn_copy(b->table, NN_TABLE_ROWS * 20);
-        status = thr_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &t, &err);
+        status = thr_nn_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &t, &err);
         if (status == THR_OK)
             status =
-                thr_bags_backward(context, &t, b->d_out, &p.optimiser, &(thr_bags_table){table, b->slots, 20}, &err);
+                thr_nn_bags_backward(context, &t, b->d_out, &p.optimiser, &(thr_bags_table){table, b->slots, 20}, &err);
         memory.fail_at = 0;
         if (status != THR_OK)
             assert_error(status, THR_ENOMEM, &err, "no memory for");
         assert_memory_equal(table, status == THR_OK ? p.stepped : b->table, NN_TABLE_ROWS * 20 * sizeof *table);
         free(table);
     }
-    thr_bags_transposed_free(context, &t);
+    thr_nn_bags_transposed_free(context, &t);
     free_problem(&p);
     nn_free_bags(small);
     thr_context_free(context);

@@ -74,12 +74,12 @@ static void check_layer(thr_context *context, void *arg) {
     const shape s = l->s;
     float *y = test_array(s.n_rows * s.n_out, sizeof *y), *d_x = nn_copy(l->d_x_before, s.n_rows * s.n_in);
     float *d_weights = nn_copy(l->d_weights_before, s.n_in * s.n_out), *d_bias = nn_copy(l->d_bias_before, s.n_out);
-    float *scratch = test_array(thr_dense_scratch(s.n_in, s.n_out), sizeof *scratch);
+    float *scratch = test_array(thr_nn_dense_scratch(s.n_in, s.n_out), sizeof *scratch);
     const thr_dense dense = {l->weights, l->bias, s.n_in, s.n_out};
-    thr_dense_forward(context, &dense, l->x, s.n_rows, y);
+    thr_nn_dense_forward(context, &dense, l->x, s.n_rows, y);
     assert_same_floats(y, l->y, s.n_rows * s.n_out, "forward %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
-    thr_dense_backward(context, &dense, l->x, l->d_y, s.n_rows,
-                       &(thr_dense_gradients){d_x, true, d_weights, d_bias, scratch});
+    thr_nn_dense_backward(context, &dense, l->x, l->d_y, s.n_rows,
+                          &(thr_dense_gradients){d_x, true, d_weights, d_bias, scratch});
     assert_same_floats(d_x, l->d_x, s.n_rows * s.n_in, "d_x %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
     assert_same_floats(d_weights, l->d_weights, s.n_in * s.n_out, "d_weights %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
     assert_same_floats(d_bias, l->d_bias, s.n_out, "d_bias %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
@@ -108,18 +108,18 @@ static void without_add_what_stood_in_d_x_does_not_count(void **state) {
     float *zeros = test_array(20 * 30, sizeof *zeros), *scratch = test_array(30 * 40, sizeof *scratch);
     thr_dense dense = {l.weights, NULL, 30, 40};
     thr_dense_gradients to = {zeros, true, l.d_weights, l.d_bias, scratch};
-    thr_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
+    thr_nn_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
     to.d_x = l.d_x;
     to.add_to_d_x = false;
-    thr_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
+    thr_nn_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
     assert_same_floats(l.d_x, zeros, 20 * 30, "not added");
     to.d_x = NULL;
-    thr_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
-    thr_dense_forward(context, &dense, l.x, 20, l.y);
+    thr_nn_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
+    thr_nn_dense_forward(context, &dense, l.x, 20, l.y);
     memset(zeros, 0, 40 * sizeof *zeros);
     float *with_zeros = test_array(20 * 40, sizeof *with_zeros);
     dense.bias = zeros;
-    thr_dense_forward(context, &dense, l.x, 20, with_zeros);
+    thr_nn_dense_forward(context, &dense, l.x, 20, with_zeros);
     assert_same_floats(l.y, with_zeros, 20 * 40, "no bias");
     free(with_zeros);
     free(zeros);
@@ -139,7 +139,7 @@ static void a_row_is_the_same_in_every_batch(void **state) {
         float *y = test_array(s.n_rows * s.n_out, sizeof *y);
         for (size_t first = 0, n = 1; first < s.n_rows; first += n, n = n * 2 + 1) {
             n = s.n_rows - first < n ? s.n_rows - first : n;
-            thr_dense_forward(context, &dense, l.x + first * s.n_in, n, y + first * s.n_out);
+            thr_nn_dense_forward(context, &dense, l.x + first * s.n_in, n, y + first * s.n_out);
         }
         assert_same_floats(y, l.y, s.n_rows * s.n_out, "batches of 1, 3, 7, ... of %zu", s.n_rows);
         free(y);
@@ -178,10 +178,11 @@ static void gradients_are_those_of_finite_differences(void **state) {
     }
     float d_y[ROWS * OUT], scratch[IN * OUT], d_x[ROWS * IN], d_weights[IN * OUT] = {0}, d_bias[OUT] = {0};
     const thr_dense dense = {l.weights, l.bias, IN, OUT};
-    thr_dense_forward(context, &dense, l.x, ROWS, l.y);
-    thr_tanh_forward(context, l.y, ROWS * OUT, l.y);
-    thr_tanh_backward(context, l.y, l.d_y, ROWS * OUT, d_y);
-    thr_dense_backward(context, &dense, l.x, d_y, ROWS, &(thr_dense_gradients){d_x, false, d_weights, d_bias, scratch});
+    thr_nn_dense_forward(context, &dense, l.x, ROWS, l.y);
+    thr_nn_tanh_forward(context, l.y, ROWS * OUT, l.y);
+    thr_nn_tanh_backward(context, l.y, l.d_y, ROWS * OUT, d_y);
+    thr_nn_dense_backward(context, &dense, l.x, d_y, ROWS,
+                          &(thr_dense_gradients){d_x, false, d_weights, d_bias, scratch});
     const float *gradients[3] = {d_x, d_weights, d_bias};
     for (size_t p = 0; p < 3; p++)
         for (size_t i = 0; i < sizes[p]; i++) {
@@ -210,7 +211,7 @@ static void tanh_is_right_to_2e_7_and_odd_and_grows(void **state) {
     float *x = test_array(N, sizeof *x), *y = test_array(N, sizeof *y), *mirrored = test_array(N, sizeof *mirrored);
     for (size_t i = 0; i < N; i++)
         x[i] = (float)i * (12.0f / N);
-    thr_tanh_forward(context, x, N, y);
+    thr_nn_tanh_forward(context, x, N, y);
     for (size_t i = 0; i < N; i++) {
         assert_case(fabs((double)y[i] - tanh((double)x[i])) <= 2e-7, "tanh(%.9g) = %.9g", (double)x[i], (double)y[i]);
         assert_case(i == 0 || y[i] >= y[i - 1] - 1.2e-7f, "tanh falls at %.9g", (double)x[i]);
@@ -218,11 +219,11 @@ static void tanh_is_right_to_2e_7_and_odd_and_grows(void **state) {
         x[i] = -x[i];
     }
     memcpy(mirrored, x, N * sizeof *x);
-    thr_tanh_forward(context, mirrored, N, mirrored);
+    thr_nn_tanh_forward(context, mirrored, N, mirrored);
     for (size_t i = 0; i < N; i++)
         assert_true(mirrored[i] == -y[i]);
     float odd[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-40f, 3e38f};
-    thr_tanh_forward(context, odd, 7, odd);
+    thr_nn_tanh_forward(context, odd, 7, odd);
     assert_true(isnan(odd[0]) && odd[1] == 1.0f && odd[2] == -1.0f && odd[3] == 0.0f && odd[4] == 0.0f);
     assert_true(signbit(odd[4]) && odd[5] == 1e-40f && odd[6] == 1.0f);
     free(x);
@@ -237,7 +238,7 @@ static void exp_is_right_to_2e_7_of_itself(void **state) {
     float *x = test_array(N, sizeof *x), *y = test_array(N, sizeof *y);
     for (size_t i = 0; i < N; i++)
         x[i] = -87.0f + (float)i * (175.0f / N);
-    const thr_kernels *kernels = thr_kernels_get(thr_isa_best());
+    const thr_kernels *kernels = thr_kernels_get(thr_kernel_isa_best());
     kernels->exp_f32(y, x, N);
     for (size_t i = 0; i < N; i++) {
         const double want = exp((double)x[i]);
@@ -256,9 +257,9 @@ static void tanh_sends_back_its_slope(void **state) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(3, THR_ISA_BEST, NULL);
     float *x = nn_normal(&rng, N), *d_y = nn_normal(&rng, N), *y = test_array(N, sizeof *y);
-    thr_tanh_forward(context, x, N, y);
+    thr_nn_tanh_forward(context, x, N, y);
     float *d_x = nn_copy(d_y, N);
-    thr_tanh_backward(context, y, d_x, N, d_x);
+    thr_nn_tanh_backward(context, y, d_x, N, d_x);
     for (size_t i = 0; i < N; i++) {
         const double h = 1e-6, slope = (tanh((double)x[i] + h) - tanh((double)x[i] - h)) / (2 * h);
         /* 1 - y^2 of a y that is wrong by 2e-7, times d_y. */
@@ -277,7 +278,7 @@ static void sign_is_1_above_0_only(void **state) {
     const float x[] = {0.0f, -0.0f, 1e-40f, -1e-40f, 3.0f, -3.0f, INFINITY, -INFINITY};
     const float want[] = {-1, -1, 1, -1, 1, -1, 1, -1};
     float y[8];
-    thr_sign_forward(context, x, 8, y);
+    thr_nn_sign_forward(context, x, 8, y);
     assert_memory_equal(y, want, sizeof y);
     thr_context_free(context);
 }
@@ -291,8 +292,8 @@ typedef struct back {
 static void check_back(thr_context *context, void *arg) {
     const back *b = arg;
     float *d_x = test_array(b->n, sizeof *d_x), *in_place = nn_copy(b->d_y, b->n);
-    thr_sign_backward(context, b->estimator, 2.5f, b->x, b->d_y, b->n, d_x);
-    thr_sign_backward(context, b->estimator, 2.5f, b->x, in_place, b->n, in_place);
+    thr_nn_sign_backward(context, b->estimator, 2.5f, b->x, b->d_y, b->n, d_x);
+    thr_nn_sign_backward(context, b->estimator, 2.5f, b->x, in_place, b->n, in_place);
     for (size_t i = 0; i < b->n; i++)
         assert_case(fabsf(d_x[i] - b->want[i]) <= (b->estimator == THR_ESTIMATOR_TANH ? 4e-6f : 0.0f),
                     "estimator %d at %.9g: %.9g of %.9g", (int)b->estimator, (double)b->x[i], (double)d_x[i],

@@ -72,8 +72,8 @@ static void run(thr_context *context, const layer *l, bool backward, float *out,
     const thr_lstm lstm = view(l);
     const thr_lstm_sequences sequences = {l->n_steps, l->starts, backward};
     float *gates = test_array(l->n_rows * 4 * l->n_units, sizeof *gates);
-    thr_lstm_inputs(context, &lstm, l->x, l->n_rows, gates);
-    thr_lstm_run(context, &lstm, &sequences, gates, out, l->n_units, c);
+    thr_nn_lstm_inputs(context, &lstm, l->x, l->n_rows, gates);
+    thr_nn_lstm_run(context, &lstm, &sequences, gates, out, l->n_units, c);
     free(gates);
 }
 
@@ -123,8 +123,8 @@ static void check_bits(thr_context *context, void *arg) {
         float h[64] = {0}, own_c[64] = {0}, gates[4 * 64];
         for (size_t t = 0; t < l->lengths[i]; t++) {
             const size_t row = l->starts[t] + i;
-            thr_lstm_inputs(context, &lstm, l->x + row * l->n_in, 1, gates);
-            thr_lstm_step(context, &lstm, gates, 1, h, own_c);
+            thr_nn_lstm_inputs(context, &lstm, l->x + row * l->n_in, 1, gates);
+            thr_nn_lstm_step(context, &lstm, gates, 1, h, own_c);
             assert_same_floats(h, right->out + row * n, n, "h of a step");
         }
         assert_same_floats(own_c, right->c + i * n, n, "c of a step");
@@ -185,8 +185,8 @@ static void numbers_are_those_of_pytorch(void **state) {
             bias[g] = drawn(g, salt + 2) + drawn(g, salt + 3);
         }
         const thr_lstm lstm = {IN, UNITS, in, own, bias};
-        thr_lstm_inputs(*state, &lstm, x, ROWS, gates);
-        thr_lstm_run(*state, &lstm, &sequences, gates, out + side * UNITS, 2 * UNITS, c);
+        thr_nn_lstm_inputs(*state, &lstm, x, ROWS, gates);
+        thr_nn_lstm_run(*state, &lstm, &sequences, gates, out + side * UNITS, 2 * UNITS, c);
         for (size_t i = 0; i < SEQUENCES * UNITS; i++)
             assert_true(fabsf(c[i] - torch_c[side * SEQUENCES * UNITS + i]) < 1e-5f);
     }

@@ -75,11 +75,11 @@ static float *dirty(size_t n) {
 }
 
 static void run(thr_context *context, batch *b) {
-    float *scratch = dirty(thr_match_loss_scratch(&b->loss, b->n, b->n_dims));
+    float *scratch = dirty(thr_nn_match_loss_scratch(&b->loss, b->n, b->n_dims));
     memset(b->d_queries, 0xff, b->n * b->n_dims * sizeof(float));
     memset(b->d_items, 0xff, b->n * b->n_dims * sizeof(float));
     const thr_match_batch all = {b->queries, b->items, b->n, b->n_dims, b->cosines, b->d_queries, b->d_items};
-    b->mean = thr_match_loss_run(context, &b->loss, &all, scratch);
+    b->mean = thr_nn_match_loss_run(context, &b->loss, &all, scratch);
     free(scratch);
 }
 
@@ -94,9 +94,9 @@ static void check_same(thr_context *context, void *arg) {
     assert_same_floats(again.cosines, b->cosines, b->n, "cosines");
     assert_same_floats(again.d_queries, b->d_queries, b->n * b->n_dims, "d_queries");
     assert_same_floats(again.d_items, b->d_items, b->n * b->n_dims, "d_items");
-    float *scratch = dirty(thr_match_loss_scratch(&b->loss, b->n, b->n_dims));
+    float *scratch = dirty(thr_nn_match_loss_scratch(&b->loss, b->n, b->n_dims));
     const thr_match_batch without = {.queries = b->queries, .items = b->items, .n_rows = b->n, .n_dims = b->n_dims};
-    assert_true(thr_match_loss_run(context, &b->loss, &without, scratch) == b->mean);
+    assert_true(thr_nn_match_loss_run(context, &b->loss, &without, scratch) == b->mean);
     free(scratch);
     free(again.cosines);
     free(again.d_queries);

@@ -57,7 +57,7 @@ static void step_exactly(exact *e, const thr_optimiser *o, const float *gradient
 /* Gradients of a bowl around 1 with noise, so that weights go somewhere. */
 static void check(thr_optimiser optimiser) {
     uint64_t rng = test_seed();
-    const thr_kernels *kernels = thr_kernels_get(thr_isa_best()), *scalar = thr_kernels_get(THR_ISA_SCALAR);
+    const thr_kernels *kernels = thr_kernels_get(thr_kernel_isa_best()), *scalar = thr_kernels_get(THR_ISA_SCALAR);
     exact *e = test_array(1, sizeof *e);
     float w[N] = {0}, first[N] = {0}, second[N] = {0}, w2[N] = {0}, first2[N] = {0}, second2[N] = {0}, gradient[N];
     float *const slots[2] = {first, second}, *const slots2[2] = {first2, second2};
@@ -65,8 +65,8 @@ static void check(thr_optimiser optimiser) {
         optimiser.step = step;
         for (size_t i = 0; i < N; i++)
             gradient[i] = w[i] - 1.0f + test_normal(&rng);
-        thr_optimiser_step(kernels, &optimiser, w, gradient, slots, N);
-        thr_optimiser_step(scalar, &optimiser, w2, gradient, slots2, N);
+        thr_nn_optimiser_step(kernels, &optimiser, w, gradient, slots, N);
+        thr_nn_optimiser_step(scalar, &optimiser, w2, gradient, slots2, N);
         step_exactly(e, &optimiser, gradient);
         for (size_t i = 0; i < N; i++) {
             /* Steps of at most about 0.1 with a relative error of some 2^-24 each, and weights about 1. */
@@ -86,7 +86,7 @@ static void steps_are_those_of_the_papers(void **state) {
     for (int kind = THR_OPTIMISER_SGD; kind <= THR_OPTIMISER_FTRL; kind++)
         for (int decay = 0; decay < 2; decay++) {
             thr_optimiser optimiser;
-            thr_optimiser_init(&optimiser, (thr_optimiser_kind)kind);
+            thr_nn_optimiser_init(&optimiser, (thr_optimiser_kind)kind);
             optimiser.l2 = decay ? 0.05f : 0.0f;
             optimiser.gradient_scale = decay ? 0.25f : 1.0f;
             check(optimiser);
@@ -96,15 +96,15 @@ static void steps_are_those_of_the_papers(void **state) {
 static void defaults_are_those_of_the_header(void **state) {
     (void)state;
     thr_optimiser o;
-    thr_optimiser_init(&o, THR_OPTIMISER_ADAM);
+    thr_nn_optimiser_init(&o, THR_OPTIMISER_ADAM);
     assert_true(o.rate == 0.001f && o.beta1 == 0.9f && o.beta2 == 0.999f && o.epsilon == 1e-8f && o.step == 0);
-    thr_optimiser_init(&o, THR_OPTIMISER_FTRL);
+    thr_nn_optimiser_init(&o, THR_OPTIMISER_FTRL);
     assert_true(o.rate == 0.1f && o.beta1 == 1.0f && o.l1 == 0.0f && o.l2 == 0.0f && o.gradient_scale == 1.0f);
-    thr_optimiser_init(&o, THR_OPTIMISER_SGD);
+    thr_nn_optimiser_init(&o, THR_OPTIMISER_SGD);
     assert_true(o.rate == 0.1f && o.gradient_scale == 1.0f);
-    assert_int_equal(thr_optimiser_n_slots(THR_OPTIMISER_SGD), 0);
-    assert_int_equal(thr_optimiser_n_slots(THR_OPTIMISER_ADAM), 2);
-    assert_int_equal(thr_optimiser_n_slots(THR_OPTIMISER_FTRL), 2);
+    assert_int_equal(thr_nn_optimiser_n_slots(THR_OPTIMISER_SGD), 0);
+    assert_int_equal(thr_nn_optimiser_n_slots(THR_OPTIMISER_ADAM), 2);
+    assert_int_equal(thr_nn_optimiser_n_slots(THR_OPTIMISER_FTRL), 2);
 }
 
 /* Weights that only noise pulls at stay exactly 0 with l1; those with a cause do not, and most are found. */
@@ -112,7 +112,7 @@ static void l1_keeps_weights_without_a_cause_at_0(void **state) {
     (void)state;
     uint64_t rng = test_seed();
     thr_optimiser optimiser;
-    thr_optimiser_init(&optimiser, THR_OPTIMISER_FTRL);
+    thr_nn_optimiser_init(&optimiser, THR_OPTIMISER_FTRL);
     size_t zeros[2] = {0, 0};
     for (int with_l1 = 0; with_l1 < 2; with_l1++) {
         float w[N] = {0}, z[N] = {0}, n[N] = {0}, gradient[N];
@@ -121,7 +121,7 @@ static void l1_keeps_weights_without_a_cause_at_0(void **state) {
         for (int step = 1; step <= 200; step++) {
             for (size_t i = 0; i < N; i++)
                 gradient[i] = 0.2f * test_normal(&rng) + (i % 10 == 0 ? w[i] - 1.0f : 0.0f);
-            thr_optimiser_step(thr_kernels_get(thr_isa_best()), &optimiser, w, gradient, slots, N);
+            thr_nn_optimiser_step(thr_kernels_get(thr_kernel_isa_best()), &optimiser, w, gradient, slots, N);
         }
         for (size_t i = 0; i < N; i++) {
             zeros[with_l1] += w[i] == 0.0f;
@@ -136,11 +136,11 @@ static void l1_keeps_weights_without_a_cause_at_0(void **state) {
 static void late_steps_of_adam_are_uncorrected(void **state) {
     (void)state;
     thr_optimiser optimiser;
-    thr_optimiser_init(&optimiser, THR_OPTIMISER_ADAM);
+    thr_nn_optimiser_init(&optimiser, THR_OPTIMISER_ADAM);
     optimiser.step = UINT64_MAX;
     float w = 0, m = 0.5f, v = 0.25f, gradient = 0.5f;
     float *const slots[2] = {&m, &v};
-    thr_optimiser_step(thr_kernels_get(thr_isa_best()), &optimiser, &w, &gradient, slots, 1);
+    thr_nn_optimiser_step(thr_kernels_get(thr_kernel_isa_best()), &optimiser, &w, &gradient, slots, 1);
     assert_true(fabsf(w + 0.001f) <= 1e-9f && m == 0.5f && fabsf(v - 0.25f) <= 1e-7f);
 }
 

@@ -65,7 +65,7 @@ static double naive_loss(const problem *p, const double *weights, const double *
 /* ------------------------------------------------------------------------------------------------ the same */
 
 static void make(problem *p, size_t n, uint64_t ties, uint64_t *rng) {
-    thr_rank_discounts(p->discounts, MOST);
+    thr_nn_rank_discounts(p->discounts, MOST);
     p->list = (thr_rank_list){n, p->levels, p->values};
     p->loss.discounts = p->discounts;
     for (size_t i = 0; i < n; i++) {
@@ -77,12 +77,12 @@ static void make(problem *p, size_t n, uint64_t ties, uint64_t *rng) {
 
 static double run(problem *p) {
     double scratch[6 * MOST];
-    assert_true(thr_rank_loss_scratch(p->list.n) <= sizeof scratch / sizeof *scratch);
+    assert_true(thr_nn_rank_loss_scratch(p->list.n) <= sizeof scratch / sizeof *scratch);
     memset(scratch, 0xff, sizeof scratch);
     memset(p->gradient, 0xff, sizeof p->gradient);
-    const double loss = thr_rank_loss_run(kernels, &p->loss, &p->list, p->scores, p->gradient, scratch);
+    const double loss = thr_nn_rank_loss_run(kernels, &p->loss, &p->list, p->scores, p->gradient, scratch);
     memset(scratch, 0xff, sizeof scratch);
-    assert_true(thr_rank_loss_run(kernels, &p->loss, &p->list, p->scores, NULL, scratch) == loss || isnan(loss));
+    assert_true(thr_nn_rank_loss_run(kernels, &p->loss, &p->list, p->scores, NULL, scratch) == loss || isnan(loss));
     return loss;
 }
 
@@ -132,7 +132,7 @@ static void loss_and_gradients_are_the_naive_models(void **state) {
 static void discounts_are_those_of_dcg(void **state) {
     (void)state;
     double discounts[1000];
-    thr_rank_discounts(discounts, 1000);
+    thr_nn_rank_discounts(discounts, 1000);
     assert_true(discounts[0] == 1.0);
     for (size_t r = 0; r < 1000; r++)
         assert_true(fabs(discounts[r] - 1 / log2((double)r + 2)) <= 1e-15);
@@ -186,28 +186,28 @@ static void long_lists_and_large_scores_stay_finite(void **state) {
     (void)state;
     const size_t n_ads = 4000;
     double *discounts = test_array(n_ads, sizeof *discounts),
-           *scratch = test_array(thr_rank_loss_scratch(n_ads), sizeof *scratch);
+           *scratch = test_array(thr_nn_rank_loss_scratch(n_ads), sizeof *scratch);
     uint32_t *levels = test_array(n_ads, sizeof *levels);
     float *scores = test_array(n_ads, sizeof *scores), *gradient = test_array(n_ads, sizeof *gradient);
-    thr_rank_discounts(discounts, n_ads);
+    thr_nn_rank_discounts(discounts, n_ads);
     for (uint32_t i = 0; i < n_ads; i++) {
         levels[i] = i;
         scores[i] = (float)i * 1e3f;
     }
     const thr_rank_loss loss = {.discounts = discounts};
     const thr_rank_list list = {n_ads, levels, NULL};
-    const double worst = thr_rank_loss_run(kernels, &loss, &list, scores, gradient, scratch);
+    const double worst = thr_nn_rank_loss_run(kernels, &loss, &list, scores, gradient, scratch);
     assert_true(isfinite(worst) && worst > 1e3);
     assert_true(gradient[0] < 0 && gradient[n_ads - 1] > 0);
     for (size_t i = 0; i < n_ads; i++) {
         assert_true(isfinite(gradient[i]));
         scores[i] = -scores[i];
     }
-    assert_true(thr_rank_loss_run(kernels, &loss, &list, scores, gradient, scratch) < 1e-30);
+    assert_true(thr_nn_rank_loss_run(kernels, &loss, &list, scores, gradient, scratch) < 1e-30);
     scores[1] = NAN;
-    assert_true(!isfinite(thr_rank_loss_run(kernels, &loss, &list, scores, gradient, scratch)));
+    assert_true(!isfinite(thr_nn_rank_loss_run(kernels, &loss, &list, scores, gradient, scratch)));
     scores[1] = INFINITY;
-    assert_true(!isfinite(thr_rank_loss_run(kernels, &loss, &list, scores, gradient, scratch)));
+    assert_true(!isfinite(thr_nn_rank_loss_run(kernels, &loss, &list, scores, gradient, scratch)));
     free(discounts);
     free(scratch);
     free(levels);
@@ -216,7 +216,7 @@ static void long_lists_and_large_scores_stay_finite(void **state) {
 }
 
 int main(void) {
-    kernels = thr_kernels_get(thr_isa_best());
+    kernels = thr_kernels_get(thr_kernel_isa_best());
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loss_and_gradients_are_the_naive_models),
         cmocka_unit_test(discounts_are_those_of_dcg),

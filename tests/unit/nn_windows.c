@@ -89,13 +89,13 @@ static void check_problem(thr_context *context, void *arg) {
     uint16_t *where = test_array(n_pooled + 1, sizeof *where);
     float *d_vectors = nn_copy(p->d_vectors_before, WORDS * 3 * n), *d_bias = nn_copy(p->d_bias_before, n);
     memset(where, 0xff, n_pooled * sizeof *where);
-    thr_windows_forward(context, &p->texts, p->vectors, p->bias, n, pooled, where);
+    thr_nn_windows_forward(context, &p->texts, p->vectors, p->bias, n, pooled, where);
     for (size_t i = 0; i < n_pooled; i++)
         assert_case(pooled[i] == p->pooled[i] && where[i] == p->where[i],
                     "seed %llu, %zu columns: text %zu, column %zu is %.9g from %u, should be %.9g from %u",
                     (unsigned long long)test_seed(), n, i / n, i % n, (double)pooled[i], where[i], (double)p->pooled[i],
                     p->where[i]);
-    thr_windows_backward(context, &p->texts, where, p->d_pooled, n, d_vectors, d_bias);
+    thr_nn_windows_backward(context, &p->texts, where, p->d_pooled, n, d_vectors, d_bias);
     assert_same_floats(d_vectors, p->d_vectors, WORDS * 3 * n, "d_vectors, %zu texts x %zu", p->texts.n_texts, n);
     assert_same_floats(d_bias, p->d_bias, n, "d_bias, %zu texts x %zu", p->texts.n_texts, n);
     free(pooled);
@@ -130,7 +130,7 @@ static void the_first_of_equal_windows_wins(void **state) {
     float pooled[COLUMNS];
     uint16_t where[COLUMNS];
     memset(where, 0xff, sizeof where);
-    thr_windows_forward(context, &texts, vectors, bias, COLUMNS, pooled, where);
+    thr_nn_windows_forward(context, &texts, vectors, bias, COLUMNS, pooled, where);
     for (size_t c = 0; c < COLUMNS; c++)
         assert_true(pooled[c] == 1.0f && where[c] == 0);
     free(vectors);
@@ -151,9 +151,9 @@ static void the_longest_text_is_counted_to_its_end(void **state) {
     const thr_texts texts = {1, offsets, words};
     float pooled[COLUMNS], d_bias[COLUMNS] = {0};
     uint16_t where[COLUMNS];
-    thr_windows_forward(context, &texts, vectors, bias, COLUMNS, pooled, where);
+    thr_nn_windows_forward(context, &texts, vectors, bias, COLUMNS, pooled, where);
     memset(vectors, 0, 2 * 3 * COLUMNS * sizeof *vectors);
-    thr_windows_backward(context, &texts, where, pooled, COLUMNS, vectors, d_bias);
+    thr_nn_windows_backward(context, &texts, where, pooled, COLUMNS, vectors, d_bias);
     for (size_t c = 0; c < COLUMNS; c++) {
         assert_true(pooled[c] == 1.0f && where[c] == THR_TEXT_WORDS_MAX - 1);
         assert_true(d_bias[c] == 1.0f && vectors[4 * COLUMNS + c] == 1.0f && vectors[c] == 1.0f);
@@ -198,11 +198,11 @@ static void gradients_are_those_of_finite_differences(void **state) {
     }
     for (size_t i = 0; i < TEXTS * COLUMNS; i++)
         r[i] = (double)p->d_pooled[i];
-    thr_windows_forward(context, &p->texts, p->vectors, p->bias, COLUMNS, p->pooled, p->where);
+    thr_nn_windows_forward(context, &p->texts, p->vectors, p->bias, COLUMNS, p->pooled, p->where);
     for (size_t i = 0; i < TEXTS * COLUMNS; i++)
         p->d_pooled[i] *= 1.0f - tanhf(p->pooled[i]) * tanhf(p->pooled[i]);
     memset(p->d_vectors, 0, NUMBERS * sizeof(float));
-    thr_windows_backward(context, &p->texts, p->where, p->d_pooled, COLUMNS, p->d_vectors, p->d_bias);
+    thr_nn_windows_backward(context, &p->texts, p->where, p->d_pooled, COLUMNS, p->d_vectors, p->d_bias);
     for (size_t i = 0; i < NUMBERS; i += 7) {
         const double h = 1e-6, x = vectors[i];
         vectors[i] = x + h;

@@ -14,7 +14,7 @@
 
 #include "device/gpus.h"
 #include "emulator.h"
-#include "rank/rank_solver.h"
+#include "rank/solver.h"
 
 static test_emulator emulator;
 static thr_error error;
@@ -255,7 +255,7 @@ static void passes_have_the_bits_of_the_cpu(void **state) {
     uint64_t rng = test_seed();
     thr_context *contexts[] = {make_context("cpu", NULL), make_context("cuda:1", NULL)};
     for (int i = 0; i < N_SHAPES; i++)
-        check_shape(contexts, thr_gpus_get(contexts[1]), &SHAPES[i], &rng, i);
+        check_shape(contexts, thr_device_gpus_get(contexts[1]), &SHAPES[i], &rng, i);
     assert_case(n_matrices > 10 && n_sampled > 2, "%u matrices, %u of samples", n_matrices, n_sampled);
     thr_context_free(contexts[0]);
     end(contexts[1]);
@@ -387,7 +387,7 @@ static void sweeps_come_to_the_same_least(void **state) {
     for (int round = 0; round < 2; round++) {
         test_ranking *made = make_ranking(&rng, &s);
         thr_context *context = make_context("cuda", NULL);
-        const thr_devices *devices = thr_gpus_get(context);
+        const thr_devices *devices = thr_device_gpus_get(context);
         thr_rank_problem *problem = NULL;
         double accuracies[3];
         assert_ok(thr_rank_problem_create(context, &made->view, NULL, &problem, &error), &error);
@@ -502,7 +502,7 @@ static void every_failure_is_told_or_made_up_for(void **state) {
                 char failure[32];
                 (void)snprintf(failure, sizeof failure, "%s %d", kinds[kind], i);
                 if (!required) /* opened before, as with "cuda" */
-                    assert_non_null(thr_gpus_get(context));
+                    assert_non_null(thr_device_gpus_get(context));
                 emulator.let_fail(failure);
                 const thr_status status = try_train(context, made, NULL, &t);
                 emulator.let_fail("none");

@@ -51,9 +51,9 @@ static query make(uint64_t *rng, uint32_t n, double spread) {
         q.values[u] = (double)test_normal(rng);
     }
     size_t n_ranks = 0;
-    const size_t n_nodes = thr_pair_tree_shape(q.levels, n, NULL, &n_ranks);
+    const size_t n_nodes = thr_rank_pair_tree_shape(q.levels, n, NULL, &n_ranks);
     thr_pair_node *nodes = test_array(n_nodes + 1, sizeof *nodes);
-    assert_int_equal(thr_pair_tree_shape(q.levels, n, nodes, NULL), n_nodes);
+    assert_int_equal(thr_rank_pair_tree_shape(q.levels, n, nodes, NULL), n_nodes);
     q.tree = (thr_pair_tree){.n = n,
                              .levels = q.levels,
                              .n_nodes = n_nodes,
@@ -83,9 +83,9 @@ static void order(query *q, double margin) {
     q->tree.all = &q->all;
     for (uint32_t u = 0; u < q->tree.n; u++)
         q->rows[u] = (thr_scored_row){.score = q->scores[u], .row = u};
-    thr_pair_tree_order(&q->tree, q->rows, q->spare, margin, q->counts);
-    thr_pair_tree_sums(&q->tree, q->values, q->low, q->high, q->prefixes);
-    thr_pair_tree_sums(&q->tree, q->values, q->both, q->both, q->prefixes);
+    thr_rank_pair_tree_order(&q->tree, q->rows, q->spare, margin, q->counts);
+    thr_rank_pair_tree_sums(&q->tree, q->values, q->low, q->high, q->prefixes);
+    thr_rank_pair_tree_sums(&q->tree, q->values, q->both, q->both, q->prefixes);
 }
 
 static void check_row(const query *q, double margin, uint32_t u) {
@@ -134,10 +134,10 @@ static void all_pairs_are_sums_by_level(void **state) {
         const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, LONGEST);
         query q = make(&rng, n, 0);
         q.tree.all = &q.all;
-        thr_pair_tree_take_all(&q.tree, q.counts);
+        thr_rank_pair_tree_take_all(&q.tree, q.counts);
         assert_true(q.all);
-        thr_pair_tree_sums(&q.tree, q.values, q.low, q.high, q.prefixes);
-        thr_pair_tree_sums(&q.tree, q.values, q.both, q.both, q.prefixes);
+        thr_rank_pair_tree_sums(&q.tree, q.values, q.low, q.high, q.prefixes);
+        thr_rank_pair_tree_sums(&q.tree, q.values, q.both, q.both, q.prefixes);
         for (uint32_t u = 0; u < n; u++)
             check_row(&q, 1, u);
         free_query(&q);
@@ -174,9 +174,9 @@ static void long_queries_have_wide_ranks(void **state) {
             for (uint32_t u = 0; u < n; u++)
                 q.levels[u] = u < 5000 ? 0 : u < 80000 ? 1 : 2;
             size_t n_ranks = 0;
-            q.tree.n_nodes = thr_pair_tree_shape(q.levels, n, NULL, &n_ranks);
+            q.tree.n_nodes = thr_rank_pair_tree_shape(q.levels, n, NULL, &n_ranks);
             thr_pair_node *nodes = test_array(q.tree.n_nodes, sizeof *nodes);
-            (void)thr_pair_tree_shape(q.levels, n, nodes, NULL);
+            (void)thr_rank_pair_tree_shape(q.levels, n, nodes, NULL);
             q.tree.nodes = nodes;
             q.tree.ranks = test_array(n_ranks, sizeof(uint16_t));
         }

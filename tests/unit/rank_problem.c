@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/rank_problem.h"
+#include "rank/problem.h"
 
 enum { ROUNDS = 60 };
 

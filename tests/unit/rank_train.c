@@ -8,7 +8,7 @@
 
 #include <thresher/rank.h>
 
-#include "rank/rank_solver.h"
+#include "rank/solver.h"
 
 enum { ROUNDS = 24 };
 

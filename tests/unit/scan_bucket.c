@@ -5,8 +5,8 @@
  */
 #include "kinds.h"
 #include "naive.h"
-#include "scan/lane.h"
-#include "scan/store_buckets.h"
+#include "scan/worker.h"
+#include "store/buckets.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -161,7 +161,7 @@ static void the_best_of_one_bucket_are_missed_as_published_and_found_with_the_ce
         const test_shape shape = {
             .n_items = MANY, .n_dims = FEW_DIMS, .bits = 4, .metric = TEST_METRICS[m], .keep = THR_DTYPE_NONE};
         float *query = test_queries(&rng, 1, FEW_DIMS);
-        float *rows = misleading_rows(&rng, thr_count_buckets(MANY, GOOD, 64), 77, 1, GOOD, query);
+        float *rows = misleading_rows(&rng, thr_store_count_buckets(MANY, GOOD, 64), 77, 1, GOOD, query);
         for (uint32_t d = 0; d < FEW_DIMS; d++)
             query[d] *= 4;
         test_target target;
@@ -186,7 +186,7 @@ static void only_the_certificate_lets_answers_be_certified(void **state) {
     const test_shape shape = {
         .n_items = MANY, .n_dims = FEW_DIMS, .bits = 8, .metric = THR_METRIC_IP, .keep = THR_DTYPE_F32};
     float *query = test_queries(&rng, 1, FEW_DIMS), scores[K];
-    float *rows = misleading_rows(&rng, thr_count_buckets(MANY, CANDIDATES, 64), 3, 1, GOOD, query);
+    float *rows = misleading_rows(&rng, thr_store_count_buckets(MANY, CANDIDATES, 64), 3, 1, GOOD, query);
     thr_search_options options = test_counts(CANDIDATES, CANDIDATES);
     uint8_t certified = 7;
     test_target target;
@@ -210,7 +210,7 @@ static void the_last_winners_of_slices_are_found(void **state) {
     enum { SLICE = 4096 };
     uint64_t rng = test_seed();
     const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = THR_METRIC_IP};
-    const uint32_t n_buckets = thr_count_buckets(MANY, 3, 0);
+    const uint32_t n_buckets = thr_store_count_buckets(MANY, 3, 0);
     const thr_search_options options = test_counts(3, 3);
     assert_true(n_buckets >= 2 * SLICE && n_buckets % SLICE != 0);
     for (uint32_t end = SLICE; end < n_buckets + SLICE; end += SLICE) {
@@ -235,7 +235,7 @@ static void more_doubt_than_there_is_room_for_does_not_change_answers(void **sta
     float *rows = misleading_rows(&rng, TILE, 50, 39, MANY, query);
     const thr_search_options options = test_counts(40, 40);
     test_target target;
-    assert_int_equal(thr_count_buckets(MANY, 40, 100000), TILE);
+    assert_int_equal(thr_store_count_buckets(MANY, 40, 100000), TILE);
     test_target_put(f, f->one, &target, &shape, rows);
     test_search_equals_naive(f->contexts[OF_ALL], &target, query, 1, 40, &options, "much doubt");
     test_target_take(&target);
@@ -263,7 +263,7 @@ static void recall_as_published_is_what_the_errata_expect(void **state) {
     test_target_put(f, f->one, &target, &shape, rows);
     for (size_t q = 0; q < RECALL_QUERIES; q++)
         n_found += count_found(f->contexts[PAPER_OF_64], &target, queries + q * FEW_DIMS, N);
-    const double n = (double)N * RECALL_QUERIES, p = (N - 1) / (2.0 * thr_count_buckets(MANY, N, 64));
+    const double n = (double)N * RECALL_QUERIES, p = (N - 1) / (2.0 * thr_store_count_buckets(MANY, N, 64));
     const double missed = n - (double)n_found, bound = 4 * sqrt(n * p * (1 - p));
     print_message("%g of %g rows missed, %.1f expected, +- %.1f\n", missed, n, n * p, bound);
     assert_true(fabs(missed - n * p) <= bound);
@@ -333,7 +333,7 @@ static void there_are_buckets_enough_for_the_wanted_rows(void **state) {
     const uint32_t wanted[] = {1, 10, 1000, 2000, 100000};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (size_t w = 0; w < sizeof wanted / sizeof *wanted; w++) {
-            const uint64_t n = sizes[s], n_buckets = thr_count_buckets(n, wanted[w], 0);
+            const uint64_t n = sizes[s], n_buckets = thr_store_count_buckets(n, wanted[w], 0);
             const double recall = 1 - (wanted[w] - 1) / (2.0 * (double)n_buckets);
             assert_int_equal(n_buckets % TILE, 0);
             assert_true(n_buckets >= TILE && n_buckets < n / 2 + 2 * TILE);
@@ -341,7 +341,7 @@ static void there_are_buckets_enough_for_the_wanted_rows(void **state) {
             if (n >= UINT64_C(10000) * wanted[w] && wanted[w] <= 2000)
                 assert_case(recall >= 0.9999, "%llu items, %u wanted: %g", (unsigned long long)n, wanted[w], recall);
         }
-    assert_int_equal(thr_count_buckets(1200000000, 1000, 256), 4687616); /* 1 - 999 / 2 L = 0.99989 */
+    assert_int_equal(thr_store_count_buckets(1200000000, 1000, 256), 4687616); /* 1 - 999 / 2 L = 0.99989 */
 }
 
 /* ----------------------------------------------------------------------------------------------- failures */

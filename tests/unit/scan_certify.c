@@ -113,12 +113,12 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
     assert_ok(thr_scan_make_room(scan, 1, 1, b->shape.n_dims, 1, &err), &err);
     const thr_job job =
-        thr_job_make(b->context, &target->scan, &options, &(thr_answers){.k = 1, .certified = options.certified});
-    thr_query_prepare(&job, &matrix, 0, &scan->lanes[0], &query);
+        thr_scan_job_make(b->context, &target->scan, &options, &(thr_answers){.k = 1, .certified = options.certified});
+    thr_scan_query_prepare(&job, &matrix, 0, &scan->lanes[0], &query);
     test_query_make(&naive, target, vector, query_bits);
     for (uint32_t i = 0; i < b->shape.n_items && query.norm > 0; i++) {
         const float score = test_exact(target, &naive, i);
-        const double screened = thr_least_screened(&query, score, job.kept_error);
+        const double screened = thr_scan_least_screened(&query, score, job.kept_error);
         const float estimate = nested ? test_lead_estimate(target, &naive, i) : test_estimate(target, &naive, i);
         assert_case((double)estimate >= screened,
                     "%s: seed %llu: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s: row %u of score %.9g: "
@@ -128,7 +128,7 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
                     screened);
         if (!nested)
             continue;
-        const double rescored = thr_least_rescored(&query, score, job.kept_error, (double)factor_of(target, i));
+        const double rescored = thr_scan_least_rescored(&query, score, job.kept_error, (double)factor_of(target, i));
         assert_case((double)test_estimate(target, &naive, i) >= rescored,
                     "%s: seed %llu: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s: row %u of score %.9g: "
                     "its rescored estimate %.9g is below the bound %.9g",
@@ -158,7 +158,7 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     options.query_bits = query_bits;
     options.exact = true;
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
-    assert_ok(thr_scan_search(
+    assert_ok(thr_store_search(
                   scan, &b->target.scan, &matrix, &options,
                   &(thr_answers){.k = k, .ids = exact_rows, .scores = exact_scores, .certified = options.certified},
                   &err),
@@ -170,9 +170,9 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
         options.n_survivors = 3 * candidates;
         options.extra = candidates == 8 * k ? 0.1f : -1;
         memset(certified, 7, n_queries);
-        assert_ok(thr_scan_search(scan, &b->target.scan, &matrix, &options,
-                                  &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options.certified},
-                                  &err),
+        assert_ok(thr_store_search(
+                      scan, &b->target.scan, &matrix, &options,
+                      &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options.certified}, &err),
                   &err);
         for (size_t q = 0; q < n_queries; q++) {
             assert_in_range(certified[q], 0, 1);
@@ -272,8 +272,8 @@ static uint8_t certified_one(bench *b, const float *query, const thr_search_opti
     const thr_matrix matrix = thr_matrix_f32(query, 1, b->shape.n_dims);
     options.certified = &certified;
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
-    assert_ok(thr_scan_search(scan, &b->target.scan, &matrix, &options,
-                              &(thr_answers){.k = 4, .ids = rows, .certified = options.certified}, &err),
+    assert_ok(thr_store_search(scan, &b->target.scan, &matrix, &options,
+                               &(thr_answers){.k = 4, .ids = rows, .certified = options.certified}, &err),
               &err);
     thr_scan_free(scan);
     return certified;

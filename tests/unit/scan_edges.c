@@ -286,7 +286,7 @@ static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
                 test_target target;
                 test_target_make(&target, &shape, rows);
                 for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
-                    for (uint32_t n_threads = 1; n_threads <= 8 && thr_isa_has((thr_isa)isa);
+                    for (uint32_t n_threads = 1; n_threads <= 8 && thr_kernel_isa_has((thr_isa)isa);
                          n_threads += n_threads < 3 ? 1 : 5)
                         for (int alone = 0; alone < 2; alone++) {
                             thr_context *context = test_context(n_threads, (thr_isa)isa, NULL);
@@ -422,7 +422,7 @@ static void contexts_of_different_levels_search_at_once(void **state) {
     thr_context *contexts[CALLERS];
     for (int i = 0; i < CALLERS; i++) {
         const thr_isa level = (thr_isa)(i % (THR_ISA_LAST + 1));
-        contexts[i] = test_context(1, thr_isa_has(level) ? level : THR_ISA_BEST, NULL);
+        contexts[i] = test_context(1, thr_kernel_isa_has(level) ? level : THR_ISA_BEST, NULL);
     }
     search_at_once(contexts);
     for (int i = 0; i < CALLERS; i++)

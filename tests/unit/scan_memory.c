@@ -6,7 +6,7 @@
 #include "kinds.h"
 #include "little.h"
 #include "naive.h"
-#include "scan/store_impl.h"
+#include "store/impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

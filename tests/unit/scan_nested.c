@@ -5,7 +5,7 @@
  */
 #include "kernel/kernel.h"
 #include "naive.h"
-#include "scan/lane.h"
+#include "scan/worker.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ typedef struct contexts {
 static int make_contexts(void **state) {
     contexts *c = test_array(1, sizeof *c);
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
-        for (uint32_t n_threads = 1; n_threads <= MOST_THREADS && thr_isa_has((thr_isa)isa); n_threads++)
+        for (uint32_t n_threads = 1; n_threads <= MOST_THREADS && thr_kernel_isa_has((thr_isa)isa); n_threads++)
             c->all[c->n++] = test_context(n_threads, (thr_isa)isa, NULL);
     *state = c;
     return test_say_seed(state);
@@ -181,7 +181,7 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
     test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
     for (uint64_t s = 0; s < n_sampled; s++)
         for (uint64_t i = 0; i < 64 * FEW_DIMS; i++) {
-            float *value = &rows[thr_sample_place(s, n_sampled, n_blocks) * 64 * FEW_DIMS + i];
+            float *value = &rows[thr_select_sample_place(s, n_sampled, n_blocks) * 64 * FEW_DIMS + i];
             *value = queries[i % FEW_DIMS] + 0.1f * *value;
         }
     for (size_t m = 0; m < 3; m++) {

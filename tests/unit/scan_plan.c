@@ -33,7 +33,7 @@ static void the_way_with_the_highest_rate_is_taken(void **state) {
             assert_true(plan.rates[way] > 0);
             assert_true(plan.rates[way] <= plan.rates[plan.way]);
         }
-        assert_int_equal(thr_plan_choose(context, s[0], s[1], s[2], s[3]), plan.way);
+        assert_int_equal(thr_scan_plan_choose(context, s[0], s[1], s[2], s[3]), plan.way);
     }
     thr_context_free(context);
 }
@@ -43,7 +43,7 @@ static void thr_kernel_takes_the_choice(void **state) {
     for (int way = 0; way < THR_N_WAYS; way++) {
         thr_context *context = context_with(thr_way_name((thr_way)way));
         for (uint32_t n = 1; n < 40; n += 13) {
-            assert_int_equal(thr_plan_choose(context, 96, 3, 4, n), way);
+            assert_int_equal(thr_scan_plan_choose(context, 96, 3, 4, n), way);
             thr_plan plan;
             thr_error err;
             assert_ok(thr_plan_make(context, 96, 3, 4, n, &plan, &err), &err);
@@ -64,11 +64,11 @@ static void a_context_measures_a_shape_once(void **state) {
     assert_ok(thr_plan_make(context, 77, 3, 4, 5, &first, &err), &err);
     const size_t calls = memory.calls;
     assert_ok(thr_plan_make(context, 77, 3, 4, 7, &again, &err), &err); /* fours of queries: the same rates */
-    assert_int_equal(thr_plan_choose(context, 77, 3, 4, 5), again.way);
+    assert_int_equal(thr_scan_plan_choose(context, 77, 3, 4, 5), again.way);
     assert_int_equal(memory.calls, calls);
     assert_memory_equal(first.rates, again.rates, sizeof first.rates);
     assert_int_equal(first.way, again.way);
-    (void)thr_plan_choose(context, 78, 3, 4, 5);
+    (void)thr_scan_plan_choose(context, 78, 3, 4, 5);
     assert_true(memory.calls > calls);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
@@ -80,15 +80,15 @@ static void shapes_may_be_more_than_are_kept(void **state) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     for (uint32_t n_dims = 300; n_dims < 364; n_dims++)
-        (void)thr_plan_choose(context, n_dims, 1, 4, 1);
+        (void)thr_scan_plan_choose(context, n_dims, 1, 4, 1);
     size_t calls = memory.calls;
     for (uint32_t n_dims = 300; n_dims < 364; n_dims++)
-        (void)thr_plan_choose(context, n_dims, 1, 4, 1);
+        (void)thr_scan_plan_choose(context, n_dims, 1, 4, 1);
     assert_int_equal(memory.calls, calls);
-    (void)thr_plan_choose(context, 364, 1, 4, 1);
-    (void)thr_plan_choose(context, 301, 1, 4, 1);
+    (void)thr_scan_plan_choose(context, 364, 1, 4, 1);
+    (void)thr_scan_plan_choose(context, 301, 1, 4, 1);
     calls = memory.calls;
-    (void)thr_plan_choose(context, 300, 1, 4, 1);
+    (void)thr_scan_plan_choose(context, 300, 1, 4, 1);
     assert_true(memory.calls > calls);
     thr_context_free(context);
 }
@@ -101,7 +101,7 @@ static void without_memory_a_search_takes_the_table_and_asks_again(void **state)
     memory.fail_on = true;
     thr_plan plan;
     thr_error err;
-    assert_int_equal(thr_plan_choose(context, 501, 8, 8, 16), THR_WAY_TABLE);
+    assert_int_equal(thr_scan_plan_choose(context, 501, 8, 8, 16), THR_WAY_TABLE);
     assert_error(thr_plan_make(context, 501, 8, 8, 16, &plan, &err), THR_ENOMEM, &err, "probe");
     memory.fail_at = 0;
     memory.fail_on = false;

@@ -111,7 +111,7 @@ static thr_found *search(thr_context *context, const test_target *target, const 
 
 static void free_found(thr_context *context, thr_found *found, uint64_t n_queries) {
     for (uint64_t q = 0; q < n_queries; q++)
-        thr_found_free(context, &found[q]);
+        thr_scan_found_free(context, &found[q]);
     free(found);
 }
 
@@ -420,7 +420,7 @@ static void memory_may_end_at_any_allocation(void **state) {
             failures += status != THR_OK;
             assert_true(reached || status == THR_OK);
             for (uint64_t q = 0; q < n_queries; q++)
-                thr_found_free(context, &found[q]);
+                thr_scan_found_free(context, &found[q]);
             thr_scan_free(scan);
             thr_context_free(context);
             assert_int_equal(atomic_load(&memory.live), 0);

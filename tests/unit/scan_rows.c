@@ -4,7 +4,7 @@
  * many allowed rows are scored alike.
  */
 #include "naive.h"
-#include "scan/lane.h"
+#include "scan/worker.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,10 +102,10 @@ static void few_rows_are_answered_exactly_and_many_by_codes(void **state) {
                 test_target target;
                 test_target_make(&target, &shape, c.rows);
                 fill(&c.rng, c.filter, 200);
-                assert_true(thr_rows_are_cheaper(&target.scan, c.filter, count(c.filter)));
+                assert_true(thr_scan_rows_are_cheaper(&target.scan, c.filter, count(c.filter)));
                 assert_int_equal(count_exact(c.context, &target, c.queries, c.filter), QUERIES);
                 fill(&c.rng, c.filter, 1);
-                assert_false(thr_rows_are_cheaper(&target.scan, c.filter, count(c.filter)));
+                assert_false(thr_scan_rows_are_cheaper(&target.scan, c.filter, count(c.filter)));
                 assert_true(count_exact(c.context, &target, c.queries, c.filter) < QUERIES);
                 test_target_free(&target);
             }
@@ -124,14 +124,14 @@ static void it_is_decided_once_from_few_to_many(void **state) {
     for (uint64_t rows = 1; rows <= 64; rows++) {
         for (size_t w = 0; w < WORDS; w++)
             c.filter[w] = rows == 64 ? ~UINT64_C(0) : (UINT64_C(1) << rows) - 1;
-        const bool now = thr_rows_are_cheaper(&target.scan, c.filter, count(c.filter));
+        const bool now = thr_scan_rows_are_cheaper(&target.scan, c.filter, count(c.filter));
         assert_true(before || !now);
         before = now;
     }
     assert_false(before);
     memset(c.filter, 0, sizeof c.filter);
     c.filter[3] = 1;
-    assert_true(thr_rows_are_cheaper(&target.scan, c.filter, 1));
+    assert_true(thr_scan_rows_are_cheaper(&target.scan, c.filter, 1));
     test_target_free(&target);
     end(&c);
 }
@@ -146,8 +146,8 @@ static void without_a_filter_or_vectors_codes_are_screened(void **state) {
         test_target_make(&target, &shape, c.rows);
         memset(c.filter, 0, sizeof c.filter);
         c.filter[3] = c.filter[40] = c.filter[41] = 1;
-        assert_false(thr_rows_are_cheaper(&target.scan, NULL, ITEMS));
-        assert_int_equal(thr_rows_are_cheaper(&target.scan, c.filter, 3), KEEPS[keep] != THR_DTYPE_NONE);
+        assert_false(thr_scan_rows_are_cheaper(&target.scan, NULL, ITEMS));
+        assert_int_equal(thr_scan_rows_are_cheaper(&target.scan, c.filter, 3), KEEPS[keep] != THR_DTYPE_NONE);
         const thr_search_options options = defaults(c.filter);
         test_search_equals_naive(c.context, &target, c.queries, QUERIES, K, &options, "three rows");
         test_target_free(&target);

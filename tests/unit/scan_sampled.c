@@ -5,7 +5,7 @@
  */
 #include "naive.h"
 
-#include "scan/lane.h"
+#include "scan/worker.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, query, DIMS);
     for (uint64_t s = 0; s < thr_sample_blocks(n_blocks); s++) {
-        const uint64_t block = thr_sample_place(s, thr_sample_blocks(n_blocks), n_blocks);
+        const uint64_t block = thr_select_sample_place(s, thr_sample_blocks(n_blocks), n_blocks);
         for (uint64_t i = 64 * block; i < 64 * block + 64 && i < ITEMS; i++)
             for (uint64_t d = 0; d < DIMS; d++)
                 rows[i * DIMS + d] = query[d] + 0.1f * rows[i * DIMS + d];

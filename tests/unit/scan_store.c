@@ -5,7 +5,7 @@
  */
 #include "kinds.h"
 #include "naive.h"
-#include "scan/lane.h"
+#include "scan/worker.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -139,7 +139,7 @@ static void samples_that_mislead_do_not_change_answers(void **state) {
         rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows);
         test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
         for (uint32_t s = 0; s < n_samples; s++) {
-            const uint32_t tile = (uint32_t)thr_sample_place(s, n_samples, n_tiles);
+            const uint32_t tile = (uint32_t)thr_select_sample_place(s, n_samples, n_tiles);
             for (size_t i = 0;
                  i < (size_t)TILE * FEW_DIMS && (size_t)tile * TILE * FEW_DIMS + i < (size_t)MANY * FEW_DIMS; i++)
                 rows[(size_t)tile * TILE * FEW_DIMS + i] += (float)sign * 3;

@@ -10,8 +10,8 @@
 #include "late.h"
 #include "little.h"
 #include "naive.h"
-#include "scan/lane.h"
-#include "scan/store_impl.h"
+#include "scan/worker.h"
+#include "store/impl.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -39,16 +39,16 @@ static void counts_are_those_of_single_bits(void **state) {
     for (int kind = 0; kind < KINDS; kind++) {
         fill(words, kind, &rng);
         for (size_t n = 0; n <= N_WORDS; n++)
-            assert_int_equal(thr_bitmap_count_words(words, n), naive_count(words, 0, 64 * n));
+            assert_int_equal(thr_select_bitmap_count_words(words, n), naive_count(words, 0, 64 * n));
         for (int trial = 0; trial < 2000; trial++) {
             const uint64_t first = thr_rng_below(&rng, N_BITS + 1);
             const uint64_t end = trial % 2 == 0 ? thr_rng_below(&rng, N_BITS + 1) : first + thr_rng_below(&rng, 130);
             if (end > N_BITS)
                 continue;
-            assert_case(thr_bitmap_count_range(words, first, end) == naive_count(words, first, end),
+            assert_case(thr_select_bitmap_count_range(words, first, end) == naive_count(words, first, end),
                         "seed %llu: kind %d, [%llu, %llu): %llu bits, not %llu", (unsigned long long)test_seed(), kind,
                         (unsigned long long)first, (unsigned long long)end,
-                        (unsigned long long)thr_bitmap_count_range(words, first, end),
+                        (unsigned long long)thr_select_bitmap_count_range(words, first, end),
                         (unsigned long long)naive_count(words, first, end));
         }
         assert_int_equal(thr_bitmap_count(words, N_BITS - 7), naive_count(words, 0, N_BITS - 7));
@@ -60,13 +60,13 @@ static void the_next_word_is_the_first_that_is_not_zero(void **state) {
     (void)state;
     uint64_t *words = test_array(N_WORDS, sizeof *words);
     for (size_t from = 0; from <= N_WORDS; from++)
-        assert_int_equal(thr_bitmap_next_word(words, from, N_WORDS), N_WORDS);
+        assert_int_equal(thr_select_bitmap_next_word(words, from, N_WORDS), N_WORDS);
     for (size_t at = 0; at < N_WORDS; at++) {
         words[at] = UINT64_C(1) << at % 64;
         for (size_t from = 0; from <= N_WORDS; from++) {
-            assert_int_equal(thr_bitmap_next_word(words, from, N_WORDS), from <= at ? at : N_WORDS);
+            assert_int_equal(thr_select_bitmap_next_word(words, from, N_WORDS), from <= at ? at : N_WORDS);
             if (from <= at)
-                assert_int_equal(thr_bitmap_next_word(words, from, at), at); /* an end before it */
+                assert_int_equal(thr_select_bitmap_next_word(words, from, at), at); /* an end before it */
         }
         words[at] = 0;
     }
@@ -83,7 +83,7 @@ static void rows_come_in_order_and_none_is_missed(void **state) {
             const uint64_t first = thr_rng_below(&rng, N_BITS), end = thr_rng_below(&rng, N_BITS + 1);
             const size_t room = (size_t)(1 + thr_rng_below(&rng, trial % 2 == 0 ? 3 : N_BITS));
             uint64_t from = first, wanted = first;
-            for (size_t n; (n = thr_bitmap_next_rows(words, &from, end, rows, room)) > 0;) {
+            for (size_t n; (n = thr_select_bitmap_next_rows(words, &from, end, rows, room)) > 0;) {
                 assert_true(n <= room);
                 for (size_t i = 0; i < n; i++, wanted++) {
                     while (wanted < end && !bit(words, wanted))
@@ -93,7 +93,7 @@ static void rows_come_in_order_and_none_is_missed(void **state) {
                 }
             }
             assert_int_equal(naive_count(words, wanted, end), 0);
-            assert_int_equal(thr_bitmap_next_rows(words, &from, end, rows, room), 0); /* the end stays the end */
+            assert_int_equal(thr_select_bitmap_next_rows(words, &from, end, rows, room), 0); /* the end stays the end */
         }
     free(words);
     free(rows);
@@ -108,7 +108,7 @@ static void the_next_row_is_the_first_that_is_set(void **state) {
             wanted = wanted > from ? wanted : from;
             while (wanted < N_BITS && !bit(words, wanted))
                 wanted++;
-            assert_int_equal(thr_bitmap_next_row(words, from, N_BITS), wanted);
+            assert_int_equal(thr_select_bitmap_next_row(words, from, N_BITS), wanted);
         }
     }
     free(words);
@@ -119,14 +119,14 @@ static void no_word_behind_the_end_is_read(void **state) {
     (void)state;
     for (size_t n = 1; n < 20; n++) {
         uint64_t *words = test_array(n, sizeof *words), from = 0, row;
-        assert_int_equal(thr_bitmap_count_words(words, n), 0);
-        assert_int_equal(thr_bitmap_next_word(words, 0, n), n);
-        assert_int_equal(thr_bitmap_next_row(words, 0, 64 * n), 64 * n);
-        assert_int_equal(thr_bitmap_next_rows(words, &from, 64 * n - 5, &row, 1), 0);
+        assert_int_equal(thr_select_bitmap_count_words(words, n), 0);
+        assert_int_equal(thr_select_bitmap_next_word(words, 0, n), n);
+        assert_int_equal(thr_select_bitmap_next_row(words, 0, 64 * n), 64 * n);
+        assert_int_equal(thr_select_bitmap_next_rows(words, &from, 64 * n - 5, &row, 1), 0);
         memset(words, 0xff, n * sizeof *words);
         assert_int_equal(thr_bitmap_count(words, 64 * n - 63), 64 * n - 63);
-        assert_int_equal(thr_bitmap_next_row(words, 64 * n - 1, 64 * n), 64 * n - 1);
-        assert_int_equal(thr_bitmap_next_row(words, 64 * n, 64 * n), 64 * n);
+        assert_int_equal(thr_select_bitmap_next_row(words, 64 * n - 1, 64 * n), 64 * n - 1);
+        assert_int_equal(thr_select_bitmap_next_row(words, 64 * n, 64 * n), 64 * n);
         free(words);
     }
     assert_int_equal(thr_bitmap_count(NULL, 0), 0);

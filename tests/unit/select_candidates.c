@@ -75,14 +75,14 @@ static void check_sort_and_split(size_t pattern, bool shuffled, size_t n, uint64
     memcpy(wanted, items, bytes);
     qsort(wanted, n, sizeof *wanted, test_candidate_order);
     memcpy(work, items, bytes);
-    thr_candidates_sort(work, n);
+    thr_select_candidates_sort(work, n);
     for (size_t i = 0; i < n; i++)
         assert_case(work[i].row == wanted[i].row, "seed %llu: sort of pattern %zu, %zu items: place %zu", seed(),
                     pattern, n, i);
     for (int round = 0; round < 6; round++) {
         const size_t first = round == 0 ? 0 : round == 1 ? n : (size_t)thr_rng_below(rng, n + 1);
         memcpy(work, items, bytes);
-        thr_candidates_split(work, n, first);
+        thr_select_candidates_split(work, n, first);
         qsort(work, first, sizeof *work, test_candidate_order);
         qsort(work + first, n - first, sizeof *work, test_candidate_order);
         for (size_t i = 0; i < n; i++)
@@ -114,9 +114,9 @@ static void large_hostile_inputs_stay_fast(void **state) {
     thr_candidate *items = test_array(N, sizeof *items);
     for (size_t pattern = 0; pattern < N_SCORES; pattern++) {
         fill(items, N, scores[pattern], &rng);
-        thr_candidates_split(items, N, N / 3);
+        thr_select_candidates_split(items, N, N / 3);
         fill(items, N, scores[pattern], &rng);
-        thr_candidates_sort(items, N);
+        thr_select_candidates_sort(items, N);
         for (size_t i = 1; i < N; i++)
             assert_true(thr_candidate_before(items[i - 1], items[i]));
     }
@@ -187,15 +187,15 @@ static void check_collector(thr_context *context, thr_collector collectors[], si
     thr_error err;
     const size_t n = model(items, stream_rows(s, items), wanted, margin, threshold);
     for (size_t c = 0; c < n_collectors; c++)
-        assert_ok(thr_collector_start(&collectors[c], context, wanted, margin, threshold, &err), &err);
+        assert_ok(thr_select_collector_start(&collectors[c], context, wanted, margin, threshold, &err), &err);
     for (size_t i = 0; i < s->n_blocks; i++) {
         const size_t block = s->order[i];
         thr_collector *collector = &collectors[thr_rng_below(rng, n_collectors)];
-        thr_collector_push_block(collector, 64 * block, s->masks[block], s->scores + 64 * block, NULL);
+        thr_select_collector_push_block(collector, 64 * block, s->masks[block], s->scores + 64 * block, NULL);
     }
     for (size_t c = 1; c < n_collectors; c++)
-        thr_collector_merge(&collectors[0], &collectors[c]);
-    thr_collector_finish(&collectors[0]);
+        thr_select_collector_merge(&collectors[0], &collectors[c]);
+    thr_select_collector_finish(&collectors[0]);
     assert_int_equal(collectors[0].status, THR_OK);
     assert_case(collectors[0].n == n, "seed %llu: %zu blocks, wanted %zu, margin %g, threshold %g: %zu, not %zu",
                 seed(), s->n_blocks, wanted, (double)margin, (double)threshold, collectors[0].n, n);
@@ -233,7 +233,7 @@ static void a_collector_keeps_what_the_model_keeps(void **state) {
             }
         }
     for (size_t c = 0; c < 3; c++)
-        thr_collector_free(&collectors[c]);
+        thr_select_collector_free(&collectors[c]);
     assert_int_equal(memory.live, live);
     thr_context_free(context);
 }
@@ -249,7 +249,7 @@ static void ties_go_to_the_smaller_rows_in_any_order_of_arrival(void **state) {
         check_collector(context, &collector, 1, &s, wanted, 0, -INFINITY, &rng);
         free_stream(&s);
     }
-    thr_collector_free(&collector);
+    thr_select_collector_free(&collector);
     thr_context_free(context);
 }
 
@@ -259,20 +259,20 @@ static void a_threshold_rises_but_never_loses_an_equal_score(void **state) {
     thr_collector collector = {0};
     thr_error err;
     float block[64];
-    assert_ok(thr_collector_start(&collector, context, 3, 0, -INFINITY, &err), &err);
+    assert_ok(thr_select_collector_start(&collector, context, 3, 0, -INFINITY, &err), &err);
     for (uint64_t b = 100; b-- > 0;) {
         for (size_t i = 0; i < 64; i++)
             block[i] = 7;
         const float before = collector.threshold;
-        thr_collector_push_block(&collector, 64 * b, ~UINT64_C(0), block, NULL);
+        thr_select_collector_push_block(&collector, 64 * b, ~UINT64_C(0), block, NULL);
         assert_true(collector.threshold >= before && collector.threshold <= 7);
     }
-    thr_collector_finish(&collector);
-    thr_candidates_sort(collector.items, collector.n);
+    thr_select_collector_finish(&collector);
+    thr_select_candidates_sort(collector.items, collector.n);
     assert_int_equal(collector.n, 3);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(collector.items[i].row, i);
-    thr_collector_free(&collector);
+    thr_select_collector_free(&collector);
     thr_context_free(context);
 }
 
@@ -292,8 +292,8 @@ static void a_second_stream_of_the_same_size_allocates_nothing(void **state) {
         assert_int_equal(memory.calls, calls);
     }
     free_stream(&s);
-    thr_collector_free(&collector);
-    thr_collector_free(&collector);
+    thr_select_collector_free(&collector);
+    thr_select_collector_free(&collector);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
 }
@@ -306,23 +306,24 @@ static void without_memory_the_status_says_so_and_nothing_breaks(void **state) {
     thr_error err;
     float block[64] = {0};
     memory.fail_at = memory.calls + 1;
-    assert_error(thr_collector_start(&collector, context, 10, 0, -INFINITY, &err), THR_ENOMEM, &err, "candidates");
-    assert_error(thr_collector_start(&collector, context, SIZE_MAX, 0, -INFINITY, &err), THR_ENOMEM, &err,
+    assert_error(thr_select_collector_start(&collector, context, 10, 0, -INFINITY, &err), THR_ENOMEM, &err,
                  "candidates");
-    assert_ok(thr_collector_start(&collector, context, 10, 1, -INFINITY, &err), &err);
+    assert_error(thr_select_collector_start(&collector, context, SIZE_MAX, 0, -INFINITY, &err), THR_ENOMEM, &err,
+                 "candidates");
+    assert_ok(thr_select_collector_start(&collector, context, 10, 1, -INFINITY, &err), &err);
     memory.fail_at = memory.calls + 1;
     memory.fail_on = true;
     for (uint64_t b = 0; b < 100; b++)
-        thr_collector_push_block(&collector, 64 * b, ~UINT64_C(0), block, NULL);
+        thr_select_collector_push_block(&collector, 64 * b, ~UINT64_C(0), block, NULL);
     assert_int_equal(collector.status, THR_ENOMEM);
     thr_collector other = {0};
     memory.fail_at = 0;
-    assert_ok(thr_collector_start(&other, context, 10, 1, -INFINITY, &err), &err);
-    thr_collector_merge(&other, &collector);
-    thr_collector_finish(&other);
+    assert_ok(thr_select_collector_start(&other, context, 10, 1, -INFINITY, &err), &err);
+    thr_select_collector_merge(&other, &collector);
+    thr_select_collector_finish(&other);
     assert_int_equal(other.status, THR_ENOMEM);
-    thr_collector_free(&other);
-    thr_collector_free(&collector);
+    thr_select_collector_free(&other);
+    thr_select_collector_free(&collector);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* select_histogram.c - a sampled threshold is reached by the wanted number nearly always, and not by many more. */
-#include "select/histogram.h"
+#include "select/sampled_threshold.h"
 
 #include "support.h"
 
@@ -27,7 +27,7 @@ static void the_wanted_number_reaches_it_in_nearly_all_trials(void **state) {
         for (int trial = 0; trial < TRIALS; trial++) {
             for (size_t i = 0; i < N_SAMPLE; i++)
                 sample[i] = scores[thr_rng_below(&rng, N_ALL)];
-            const float threshold = thr_sampled_threshold(sample, N_SAMPLE, N_ALL, wanteds[w]);
+            const float threshold = thr_select_sampled_threshold(sample, N_SAMPLE, N_ALL, wanteds[w]);
             const size_t n = count_reaching(scores, N_ALL, threshold);
             failures += n < wanteds[w];
             survivors += n;
@@ -67,7 +67,7 @@ static void the_rank_of_the_sample_reaches_it_for_any_distribution(void **state)
                 sample[i] = shapes[shape];
             }
             const uint64_t wanted = 1 + thr_rng_below(&rng, 4000);
-            const float threshold = thr_sampled_threshold(sample, 500, 10000, wanted);
+            const float threshold = thr_select_sampled_threshold(sample, 500, 10000, wanted);
             const double expected = (double)wanted / 20;
             const double rank = fmin(500, ceil(expected + 4 * sqrt(expected) + 4));
             assert_case((double)count_reaching(sample, 500, threshold) >= rank,
@@ -83,13 +83,13 @@ static void places_are_in_the_middle_of_their_parts(void **state) {
     for (size_t j = 0; j < sizeof ns / sizeof *ns; j++)
         for (uint64_t n_sampled = 1; n_sampled <= 256 && n_sampled <= ns[j]; n_sampled++)
             for (uint64_t i = 0; i < n_sampled; i++) {
-                const uint64_t place = thr_sample_place(i, n_sampled, ns[j]);
+                const uint64_t place = thr_select_sample_place(i, n_sampled, ns[j]);
                 assert_true(place >= i * ns[j] / n_sampled && place < ((i + 1) * ns[j] + n_sampled - 1) / n_sampled);
-                assert_true(i == 0 || place > thr_sample_place(i - 1, n_sampled, ns[j]));
+                assert_true(i == 0 || place > thr_select_sample_place(i - 1, n_sampled, ns[j]));
                 assert_true(place < ns[j]);
             }
-    assert_int_equal(thr_sample_place(0, 19, 625), 16);
-    assert_int_equal(thr_sample_place(18, 19, 625), 608);
+    assert_int_equal(thr_select_sample_place(0, 19, 625), 16);
+    assert_int_equal(thr_select_sample_place(18, 19, 625), 608);
 }
 
 /* Words in order of frequency: the first block has scores that no other has. */
@@ -104,8 +104,8 @@ static void the_wanted_number_reaches_it_where_the_first_are_the_best(void **sta
         for (size_t i = 0; i < BLOCK; i++)
             scores[i] += 5;
         for (size_t i = 0; i < N_SAMPLED * BLOCK; i++)
-            sample[i] = scores[thr_sample_place(i / BLOCK, N_SAMPLED, N_BLOCKS) * BLOCK + i % BLOCK];
-        const float threshold = thr_sampled_threshold(sample, N_SAMPLED * BLOCK, N_BLOCKS * BLOCK, WANTED);
+            sample[i] = scores[thr_select_sample_place(i / BLOCK, N_SAMPLED, N_BLOCKS) * BLOCK + i % BLOCK];
+        const float threshold = thr_select_sampled_threshold(sample, N_SAMPLED * BLOCK, N_BLOCKS * BLOCK, WANTED);
         failures += count_reaching(scores, (size_t)N_BLOCKS * BLOCK, threshold) < WANTED;
     }
     assert_case(failures <= 1, "seed %llu: too few in %zu of %d trials", (unsigned long long)test_seed(), failures,
@@ -118,12 +118,12 @@ static void a_sample_too_small_to_tell_gives_minus_infinity(void **state) {
     float sample[100];
     for (size_t i = 0; i < 100; i++)
         sample[i] = (float)i;
-    assert_true(thr_sampled_threshold(NULL, 0, 1000, 10) == -INFINITY);
-    assert_true(thr_sampled_threshold(sample, 100, 1000, 1000) == -INFINITY);
-    assert_true(thr_sampled_threshold(sample, 100, 1000, 2000) == -INFINITY);
-    assert_true(thr_sampled_threshold(sample, 5, 1000, 1) == -INFINITY);     /* rank 5 of 5 */
-    assert_true(thr_sampled_threshold(sample, 100, 1000, 990) == -INFINITY); /* rank past the sample */
-    assert_true(thr_sampled_threshold(sample, 100, 1000, 100) > 0);
+    assert_true(thr_select_sampled_threshold(NULL, 0, 1000, 10) == -INFINITY);
+    assert_true(thr_select_sampled_threshold(sample, 100, 1000, 1000) == -INFINITY);
+    assert_true(thr_select_sampled_threshold(sample, 100, 1000, 2000) == -INFINITY);
+    assert_true(thr_select_sampled_threshold(sample, 5, 1000, 1) == -INFINITY);     /* rank 5 of 5 */
+    assert_true(thr_select_sampled_threshold(sample, 100, 1000, 990) == -INFINITY); /* rank past the sample */
+    assert_true(thr_select_sampled_threshold(sample, 100, 1000, 100) > 0);
 }
 
 static void equal_and_infinite_scores_are_no_trouble(void **state) {
@@ -131,14 +131,14 @@ static void equal_and_infinite_scores_are_no_trouble(void **state) {
     float sample[1000];
     for (size_t i = 0; i < 1000; i++)
         sample[i] = -3.5f;
-    assert_true(thr_sampled_threshold(sample, 1000, 100000, 100) == -3.5f);
+    assert_true(thr_select_sampled_threshold(sample, 1000, 100000, 100) == -3.5f);
     sample[17] = INFINITY;
-    assert_true(thr_sampled_threshold(sample, 1000, 100000, 100) == -3.5f);
+    assert_true(thr_select_sampled_threshold(sample, 1000, 100000, 100) == -3.5f);
     sample[18] = -INFINITY;
-    assert_true(thr_sampled_threshold(sample, 1000, 100000, 100) == -INFINITY);
+    assert_true(thr_select_sampled_threshold(sample, 1000, 100000, 100) == -INFINITY);
     for (size_t i = 0; i < 1000; i++)
         sample[i] = i % 2 == 0 ? 3e38f : -3e38f; /* the difference overflows */
-    assert_true(thr_sampled_threshold(sample, 1000, 100000, 100) <= -3e38f);
+    assert_true(thr_select_sampled_threshold(sample, 1000, 100000, 100) <= -3e38f);
 }
 
 int main(void) {

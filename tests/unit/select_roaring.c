@@ -112,12 +112,12 @@ static void values_beyond_32_bits_have_their_high_bits(void **state) {
         uint8_t *bytes = test_roaring_write(values, 5, (test_roaring_form){true, runs}, &size);
         thr_roaring roaring;
         thr_roaring_container c;
-        assert_ok(thr_roaring_open(&roaring, bytes, size, &err), &err);
+        assert_ok(thr_select_roaring_open(&roaring, bytes, size, &err), &err);
         for (size_t i = 0; i < 4; i++) {
-            assert_ok(thr_roaring_next(&roaring, &c, &err), &err);
+            assert_ok(thr_select_roaring_next(&roaring, &c, &err), &err);
             assert_true(c.first == wanted[i].first && c.last == wanted[i].last && c.n_bits == wanted[i].n_bits);
         }
-        assert_ok(thr_roaring_next(&roaring, &c, &err), &err);
+        assert_ok(thr_select_roaring_next(&roaring, &c, &err), &err);
         assert_int_equal(c.n_bits, 0);
         free(bytes);
     }

@@ -11,7 +11,7 @@
 #include "tower_support.h"
 
 #include "emulator.h"
-#include "tower/trainer.h"
+#include "text_tower/trainer.h"
 
 #include <math.h>
 
@@ -60,16 +60,16 @@ static void start(thr_context *context, const kind *k, thr_trainer *trainer) {
     options.float_share = k->floats;
     options.batch = 16;
     *trainer = (thr_trainer){0};
-    assert_ok(thr_trainer_start(context, pairs, model, &options, trainer, &err), &err);
-    assert_ok(thr_trainer_choose_device(trainer, &err), &err);
+    assert_ok(thr_text_trainer_start(context, pairs, model, &options, trainer, &err), &err);
+    assert_ok(thr_text_trainer_choose_device(trainer, &err), &err);
 }
 
 static double step(thr_trainer *trainer) {
     thr_error err;
     double loss = 0;
-    assert_ok(
-        thr_trainer_step(trainer, trainer->split.train + trainer->state.step * trainer->options.batch, &loss, &err),
-        &err);
+    assert_ok(thr_text_trainer_step(trainer, trainer->split.train + trainer->state.step * trainer->options.batch, &loss,
+                                    &err),
+              &err);
     return loss;
 }
 
@@ -111,8 +111,8 @@ static void compare_all(const kind *k, const thr_trainer *cpu, const thr_trainer
         compare(k, t == 0 ? "words" : "words of items", &words, rate);
     }
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t p = 0; p < thr_model_n_parts(config, side); p++) {
-            const thr_part_shape shape = thr_model_part_shape(config, p);
+        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
+            const thr_part_shape shape = thr_text_model_part_shape(config, p);
             const size_t at = (size_t)(cpu->model.parts[side][p] - cpu->dense.values);
             const learned part = {.weights = {cpu->dense.values + at, gpu->dense.values + at},
                                   .m = {cpu->dense.slots[0] + at, gpu->dense.slots[0] + at},
@@ -138,12 +138,12 @@ static void steps_have_the_losses_and_gradients_of_the_cpu(void **state) {
             assert_case(fabs(got - wanted) <= LOSSES * wanted, "%s, step %d: loss %.9g, not %.9g", kinds[i].name, s,
                         got, wanted);
             if (s == 0) {
-                assert_ok(thr_trainer_fetch(&gpu, &err), &err);
+                assert_ok(thr_text_trainer_fetch(&gpu, &err), &err);
                 compare_all(&kinds[i], &cpu, &gpu);
             }
         }
-        thr_trainer_free(&cpu);
-        thr_trainer_free(&gpu);
+        thr_text_trainer_free(&cpu);
+        thr_text_trainer_free(&gpu);
         assert_true(emulator.allocated() == 0 && emulator.pinned() == 0);
     }
 }
@@ -157,17 +157,17 @@ static void a_learner_can_take_anothers_place(void **state) {
     start(contexts[1], &kinds[1], &two);
     for (int s = 0; s < 3; s++) {
         assert_true(step(&one) == step(&two));
-        assert_ok(thr_trainer_fetch(&two, &err), &err);
+        assert_ok(thr_text_trainer_fetch(&two, &err), &err);
         thr_device_policy_end(&two.on_device);
         thr_device_policy_start(&two.on_device, contexts[1]);
-        assert_ok(thr_trainer_choose_device(&two, &err), &err);
+        assert_ok(thr_text_trainer_choose_device(&two, &err), &err);
     }
-    assert_ok(thr_trainer_fetch(&one, &err), &err);
+    assert_ok(thr_text_trainer_fetch(&one, &err), &err);
     assert_memory_equal(one.dense.values, two.dense.values, one.dense.n * sizeof *one.dense.values);
     assert_memory_equal(one.tables[1].values, two.tables[1].values, one.tables[0].n * sizeof(float));
     assert_memory_equal(one.tables[0].slots[1], two.tables[0].slots[1], one.tables[0].n * sizeof(float));
-    thr_trainer_free(&one);
-    thr_trainer_free(&two);
+    thr_text_trainer_free(&one);
+    thr_text_trainer_free(&two);
 }
 
 static int setup(void **state) {

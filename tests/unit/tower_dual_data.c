@@ -3,7 +3,7 @@
 #define TOWER_TEST "dual-data"
 #include "tower_dual_support.h"
 
-#include "tower/dual_vocabulary.h"
+#include "dual_tower/vocabulary.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #define TOWER_TEST "dual-step"
 #include "tower_dual_support.h"
 
-#include "tower/dual_trainer.h"
+#include "dual_tower/trainer.h"
 
 #include <math.h>
 
@@ -29,7 +29,7 @@ static const double *part_of(const naive *m, thr_side side, thr_dual_part part) 
     return m->dense + (m->t->model.parts[side][part] - m->t->dense.values);
 }
 
-/* dual_model.h's equations, word by word. */
+/* dual_tower/model.h's equations, word by word. */
 static void naive_vector(const naive *m, thr_side side, const uint32_t *words, const float *x, size_t n,
                          double vector[MOST_VECTOR]) {
     const thr_dual_model *model = &m->t->model;
@@ -132,7 +132,7 @@ static void check_scores(const naive *m, const uint32_t *numbers, double loss) {
         for (size_t a = 0; a < DUAL_ADS; a++)
             assert_case(fabs((double)got[a] - scores[a]) <= 2e-6, "score %zu of request %zu: %.9g, should be %.9g", a,
                         r, (double)got[a], scores[a]);
-        sum += thr_rank_loss_run(thr_kernels_get(thr_isa_best()), &rank, &list, got, NULL, scratch);
+        sum += thr_nn_rank_loss_run(thr_kernels_get(thr_kernel_isa_best()), &rank, &list, got, NULL, scratch);
     }
     assert_true(sum / BATCH == loss);
 }

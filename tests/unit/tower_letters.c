@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tower_letters.c - texts become words: folded, parted at punctuation and at what is no UTF-8, cut where too long. */
-#include "tower/letters.h"
+#include "words/letters.h"
 
 #include "support.h"
 
@@ -14,7 +14,7 @@ static void words_of(const char *text, size_t length, char *out, size_t size) {
     uint32_t word[THR_WORD_LETTERS];
     size_t used = 0;
     out[0] = '\0';
-    for (size_t n; (n = thr_letters_next_word(&letters, word)) != 0;) {
+    for (size_t n; (n = thr_words_letters_next_word(&letters, word)) != 0;) {
         for (size_t i = 0; i < n; i++)
             used += (size_t)snprintf(out + used, size - used, word[i] < 0x80 ? "%c" : "<%x>", word[i]);
         used += (size_t)snprintf(out + used, size - used, "|");
@@ -70,16 +70,17 @@ static void every_code_point_is_read_back(void **state) {
             text[n++] = (char)(0x80 | (c >> 6 & 0x3F));
         }
         text[n++] = (char)(0x80 | (c & 0x3F));
-        (void)snprintf(expected, sizeof expected, thr_fold(c) < 0x80 ? "%c|" : "<%x>|", thr_fold(c));
+        (void)snprintf(expected, sizeof expected, thr_words_fold_case(c) < 0x80 ? "%c|" : "<%x>|",
+                       thr_words_fold_case(c));
         words_of(text, n, words, sizeof words);
-        assert_string_equal(words, thr_is_letter(c) ? expected : "");
+        assert_string_equal(words, thr_words_is_letter(c) ? expected : "");
     }
 }
 
 static void folding_is_done_once(void **state) {
     (void)state;
     for (uint32_t c = 0; c < 0x20000; c++)
-        assert_int_equal(thr_fold(thr_fold(c)), thr_fold(c));
+        assert_int_equal(thr_words_fold_case(thr_words_fold_case(c)), thr_words_fold_case(c));
 }
 
 static void a_long_word_is_cut(void **state) {
@@ -89,10 +90,10 @@ static void a_long_word_is_cut(void **state) {
     memset(text, 'a', sizeof text);
     memcpy(text + 297, " b ", 3);
     thr_letters letters = {(unsigned char *)text, (unsigned char *)text + sizeof text};
-    assert_int_equal(thr_letters_next_word(&letters, word), THR_WORD_LETTERS);
-    assert_int_equal(thr_letters_next_word(&letters, word), 1);
+    assert_int_equal(thr_words_letters_next_word(&letters, word), THR_WORD_LETTERS);
+    assert_int_equal(thr_words_letters_next_word(&letters, word), 1);
     assert_int_equal(word[0], 'b');
-    assert_int_equal(thr_letters_next_word(&letters, word), 0);
+    assert_int_equal(thr_words_letters_next_word(&letters, word), 0);
 }
 
 static void a_word_of_n_letters_has_n_trigrams(void **state) {
@@ -117,10 +118,10 @@ static void any_bytes_are_read(void **state) {
         memcpy(exact, bytes, size);
         thr_letters letters = {exact, exact + size};
         uint32_t word[THR_WORD_LETTERS];
-        for (size_t n; (n = thr_letters_next_word(&letters, word)) != 0;)
+        for (size_t n; (n = thr_words_letters_next_word(&letters, word)) != 0;)
             for (size_t i = 0; i < n; i++)
-                assert_case(thr_is_letter(word[i]) && thr_fold(word[i]) == word[i], "seed %llu trial %d: letter %x",
-                            (unsigned long long)test_seed(), trial, word[i]);
+                assert_case(thr_words_is_letter(word[i]) && thr_words_fold_case(word[i]) == word[i],
+                            "seed %llu trial %d: letter %x", (unsigned long long)test_seed(), trial, word[i]);
         free(exact);
     }
 }

@@ -5,7 +5,7 @@
  * Signs have no derivative, so gradients are compared with differences of the model in which each sign is what the
  * estimator takes it for: with the straight-through estimator the identity, around the point where forward was.
  */
-#include "tower/backward.h"
+#include "text_tower/backward.h"
 
 #include "support.h"
 
@@ -34,14 +34,14 @@ static void make_sample(sample *s, uint32_t bits, bool shared_steps, bool plain_
     config->shared_steps = shared_steps;
     config->plain_weights = plain_weights;
     size_t at = 0;
-    for (size_t p = 0; p < thr_model_n_parts(config, THR_SIDE_QUERY); p++) {
-        const thr_part_shape shape = thr_model_part_shape(config, p);
+    for (size_t p = 0; p < thr_text_model_n_parts(config, THR_SIDE_QUERY); p++) {
+        const thr_part_shape shape = thr_text_model_part_shape(config, p);
         s->n_dense += (size_t)shape.n_rows * shape.n_columns;
     }
     s->dense = test_array(s->n_dense, sizeof(float));
     test_gaussian(rng, s->dense, s->n_dense);
-    for (size_t p = 0; p < thr_model_n_parts(config, THR_SIDE_QUERY); p++) {
-        const thr_part_shape shape = thr_model_part_shape(config, p);
+    for (size_t p = 0; p < thr_text_model_n_parts(config, THR_SIDE_QUERY); p++) {
+        const thr_part_shape shape = thr_text_model_part_shape(config, p);
         s->model.parts[THR_SIDE_QUERY][p] = s->dense + at;
         at += (size_t)shape.n_rows * shape.n_columns;
     }
@@ -136,8 +136,8 @@ static void a_side_computes_what_the_paper_says(void **state) {
         thr_pass pass = {0};
         thr_error err;
         make_sample(&s, shapes[i].bits, shapes[i].shared_steps, shapes[i].plain_weights, &rng);
-        assert_ok(thr_pass_make_room(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
-        thr_side_forward(context, &s.model, THR_SIDE_QUERY, &s.texts, s.vectors, &pass);
+        assert_ok(thr_text_pass_make_room(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
+        thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.texts, s.vectors, &pass);
         const float *got = thr_pass_embedding(&s.model.config, THR_SIDE_QUERY, &pass);
         for (size_t text = 0; text < N_TEXTS; text++) {
             double e[DIMS] = {0};
@@ -146,7 +146,7 @@ static void a_side_computes_what_the_paper_says(void **state) {
                 assert_case(fabs((double)got[text * DIMS + d] - e[d]) < 1e-5, "shape %zu text %zu dim %zu: %g not %g",
                             i, text, d, (double)got[text * DIMS + d], e[d]);
         }
-        thr_pass_free(context, &pass);
+        thr_text_pass_free(context, &pass);
         free_sample(&s);
     }
     thr_context_free(context);
@@ -200,21 +200,21 @@ static void gradients_are_those_of_differences(void **state) {
         memcpy(d_embedding, goal, sizeof goal);
         float *d_dense = test_array(s.n_dense, sizeof(float));
         float *d_vectors = test_array((size_t)N_WORDS * 3 * POOLED, sizeof(float));
-        for (size_t p = 0; p < thr_model_n_parts(&s.model.config, THR_SIDE_QUERY); p++)
+        for (size_t p = 0; p < thr_text_model_n_parts(&s.model.config, THR_SIDE_QUERY); p++)
             d_parts[p] = d_dense + (s.model.parts[0][p] - s.dense);
         for (size_t text = 0; text < N_TEXTS; text++) {
             double e[DIMS] = {0};
             embed(&s, text, NULL, points[text], e);
         }
-        assert_ok(thr_pass_make_room(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
-        assert_ok(thr_backward_make_room(context, &s.model.config, N_TEXTS, &room, &err), &err);
-        thr_side_forward(context, &s.model, THR_SIDE_QUERY, &s.texts, s.vectors, &pass);
+        assert_ok(thr_text_pass_make_room(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
+        assert_ok(thr_text_backward_make_room(context, &s.model.config, N_TEXTS, &room, &err), &err);
+        thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.texts, s.vectors, &pass);
         const thr_side_gradients to = {{THR_ESTIMATOR_STRAIGHT, 1}, d_embedding, d_parts, d_vectors, &room};
-        thr_side_backward(context, &s.model, THR_SIDE_QUERY, &s.texts, &pass, &to);
+        thr_text_side_backward(context, &s.model, THR_SIDE_QUERY, &s.texts, &pass, &to);
         check_gradient(&s, points, goal, s.dense, d_dense, s.n_dense, i, "weight");
         check_gradient(&s, points, goal, s.vectors, d_vectors, (size_t)N_WORDS * 3 * POOLED, i, "word");
-        thr_backward_free(context, &room);
-        thr_pass_free(context, &pass);
+        thr_text_backward_free(context, &room);
+        thr_text_pass_free(context, &pass);
         free(d_dense);
         free(d_vectors);
         free_sample(&s);
@@ -227,15 +227,15 @@ static void numbers_out_of_range_are_named(void **state) {
     thr_tower_config config;
     thr_error err;
     thr_tower_config_init(&config);
-    assert_ok(thr_model_check(&config, &err), &err);
+    assert_ok(thr_text_model_check(&config, &err), &err);
     config.query_bits = 9;
-    assert_error(thr_model_check(&config, &err), THR_EINVAL, &err, "9 query bits");
+    assert_error(thr_text_model_check(&config, &err), THR_EINVAL, &err, "9 query bits");
     config.query_bits = THR_FLOAT_BITS;
     config.item_bits = 0;
-    assert_error(thr_model_check(&config, &err), THR_EINVAL, &err, "0 item bits");
+    assert_error(thr_text_model_check(&config, &err), THR_EINVAL, &err, "0 item bits");
     config.item_bits = 2;
     config.n_dims = 0;
-    assert_error(thr_model_check(&config, &err), THR_EINVAL, &err, "0 dimensions");
+    assert_error(thr_text_model_check(&config, &err), THR_EINVAL, &err, "0 dimensions");
 }
 
 int main(void) {

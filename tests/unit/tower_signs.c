@@ -3,7 +3,7 @@
 #define TOWER_TEST "signs"
 #include "tower_support.h"
 
-#include "tower/trainer.h"
+#include "text_tower/trainer.h"
 
 #include <math.h>
 
@@ -14,8 +14,8 @@ enum { BATCH = 40 };
 static thr_trainer *start(thr_context *context, const thr_tower_train_options *options) {
     thr_trainer *trainer = test_array(1, sizeof *trainer);
     thr_error err;
-    assert_ok(thr_trainer_start(context, pairs, model, options, trainer, &err), &err);
-    assert_true(thr_trainer_float_epochs(trainer) == 1);
+    assert_ok(thr_text_trainer_start(context, pairs, model, options, trainer, &err), &err);
+    assert_true(thr_text_trainer_float_epochs(trainer) == 1);
     return trainer;
 }
 
@@ -37,11 +37,13 @@ static void planes_are_a_quantiser_of_the_floats(void **state) {
             const size_t n = (size_t)BATCH * options.config.n_dims;
             float *x = test_array(n, sizeof *x);
             const thr_batch_mode mode = {0};
-            assert_ok(thr_trainer_forward(trainer, &trainer->pairs, trainer->split.train, BATCH, &mode, &err), &err);
+            assert_ok(thr_text_trainer_forward(trainer, &trainer->pairs, trainer->split.train, BATCH, &mode, &err),
+                      &err);
             memcpy(x, trainer->scratch.passes[THR_SIDE_ITEM].before[0], n * sizeof *x);
-            assert_ok(thr_trainer_put_signs(trainer, &err), &err);
+            assert_ok(thr_text_trainer_init_planes(trainer, &err), &err);
             trainer->state.epoch++;
-            assert_ok(thr_trainer_forward(trainer, &trainer->pairs, trainer->split.train, BATCH, &mode, &err), &err);
+            assert_ok(thr_text_trainer_forward(trainer, &trainer->pairs, trainer->split.train, BATCH, &mode, &err),
+                      &err);
             const thr_pass *pass = &trainer->scratch.passes[THR_SIDE_ITEM];
             const float *e = thr_pass_embedding(&trainer->model.config, THR_SIDE_ITEM, pass);
             double product = 0, x_square = 0, e_square = 0;
@@ -55,7 +57,7 @@ static void planes_are_a_quantiser_of_the_floats(void **state) {
             assert_case(error < 2 * errors[bits], "%u bits, %s steps: an error of %g, %g is to be had", bits,
                         shared == 1 ? "the same" : "other", error, errors[bits]);
             free(x);
-            thr_trainer_free(trainer);
+            thr_text_trainer_free(trainer);
             free(trainer);
         }
     }
@@ -73,20 +75,20 @@ static void the_first_step_with_signs_is_as_long_as_the_rate(void **state) {
     const size_t n_steps = trainer->split.n_train / BATCH;
     float *before = test_array(trainer->dense.n, sizeof *before);
     for (size_t i = 0; i < n_steps; i++)
-        assert_ok(thr_trainer_step(trainer, trainer->split.train + i * BATCH, &loss, &err), &err);
-    assert_ok(thr_trainer_put_signs(trainer, &err), &err);
+        assert_ok(thr_text_trainer_step(trainer, trainer->split.train + i * BATCH, &loss, &err), &err);
+    assert_ok(thr_text_trainer_init_planes(trainer, &err), &err);
     trainer->state.epoch++;
-    const float rate = thr_trainer_dense_optimiser(trainer).rate;
-    assert_true(rate == 0.1f * thr_trainer_optimiser(trainer).rate);
+    const float rate = thr_text_trainer_dense_optimiser(trainer).rate;
+    assert_true(rate == 0.1f * thr_text_trainer_optimiser(trainer).rate);
     memcpy(before, trainer->dense.values, trainer->dense.n * sizeof *before);
-    assert_ok(thr_trainer_step(trainer, trainer->split.train, &loss, &err), &err);
+    assert_ok(thr_text_trainer_step(trainer, trainer->split.train, &loss, &err), &err);
     float most = 0;
     for (size_t i = 0; i < trainer->dense.n; i++)
         most = fmaxf(most, fabsf(trainer->dense.values[i] - before[i]));
     assert_case(most > 0.99f * rate && most < 1.01f * rate, "a weight moved by %g at a rate of %g", (double)most,
                 (double)rate);
     free(before);
-    thr_trainer_free(trainer);
+    thr_text_trainer_free(trainer);
     free(trainer);
 }
 

@@ -27,15 +27,16 @@ typedef struct loaded {
 
 static thr_status load(thr_context *context, loaded *l, thr_error *err) {
     *l = (loaded){.context = context};
-    const thr_status status = thr_tensors_open(context, PATH, &l->tensors, err);
-    return status != THR_OK ? status
-                            : thr_seq2seq_read(context, l->tensors, PATH, &l->model, &l->weights, &l->bias, err);
+    const thr_status status = thr_io_tensors_open(context, PATH, &l->tensors, err);
+    return status != THR_OK
+               ? status
+               : thr_translate_seq2seq_read(context, l->tensors, PATH, &l->model, &l->weights, &l->bias, err);
 }
 
 static void unload(loaded *l) {
     thr_release(l->context, l->bias);
-    thr_seq2seq_free(l->context, &l->model);
-    thr_tensors_free(l->tensors);
+    thr_translate_seq2seq_free(l->context, &l->model);
+    thr_io_tensors_free(l->tensors);
 }
 
 /* Sentences of falling lengths, the last without words; words of a forced translation each. */
@@ -62,13 +63,14 @@ static task draw_task(model *m, uint64_t *rng) {
 static void force(thr_seq2seq_work *work, const task *t, float *states, uint32_t *attended) {
     const size_t d = (size_t)t->m->shape.n_dims;
     thr_error err;
-    assert_ok(thr_seq2seq_encode(work, t->words, t->starts, SENTENCES, &err), &err);
-    assert_ok(thr_seq2seq_begin(work, NULL, SENTENCES, &err), &err);
+    assert_ok(thr_translate_seq2seq_encode(work, t->words, t->starts, SENTENCES, &err), &err);
+    assert_ok(thr_translate_seq2seq_begin(work, NULL, SENTENCES, &err), &err);
     for (size_t s = 0; s < STEPS; s++) {
         uint32_t words[SENTENCES];
         for (size_t i = 0; i < SENTENCES; i++)
             words[i] = t->forced[i][s];
-        assert_ok(thr_seq2seq_step(work, words, states + s * SENTENCES * d, attended + s * SENTENCES, &err), &err);
+        assert_ok(thr_translate_seq2seq_step(work, words, states + s * SENTENCES * d, attended + s * SENTENCES, &err),
+                  &err);
     }
 }
 
@@ -106,7 +108,7 @@ static void states_are_those_of_a_model_in_double(void **state) {
             }
         }
         free(states);
-        thr_seq2seq_work_free(&work);
+        thr_translate_seq2seq_work_free(&work);
         unload(&l);
         model_free(m);
     }
@@ -133,14 +135,14 @@ static void states_are_those_of_pytorch(void **state) {
     model_write(*state, m, PATH, NO_SKIP);
     assert_ok(load(*state, &l, &err), &err);
     thr_seq2seq_work work = {.context = *state, .model = &l.model};
-    assert_ok(thr_seq2seq_encode(&work, words, starts, 1, &err), &err);
-    assert_ok(thr_seq2seq_begin(&work, NULL, 1, &err), &err);
+    assert_ok(thr_translate_seq2seq_encode(&work, words, starts, 1, &err), &err);
+    assert_ok(thr_translate_seq2seq_begin(&work, NULL, 1, &err), &err);
     for (size_t s = 0; s < 4; s++) {
-        assert_ok(thr_seq2seq_step(&work, &forced[s], got, NULL, &err), &err);
+        assert_ok(thr_translate_seq2seq_step(&work, &forced[s], got, NULL, &err), &err);
         for (size_t j = 0; j < 3; j++)
             assert_true(fabsf(got[j] - torch_states[s][j]) < 1e-5f);
     }
-    thr_seq2seq_work_free(&work);
+    thr_translate_seq2seq_work_free(&work);
     unload(&l);
     model_free(m);
 }
@@ -167,26 +169,26 @@ static void check_bits(thr_context *context, void *arg) {
     assert_same_floats(states, r->states, STEPS * SENTENCES * d, "all sentences together");
     assert_memory_equal(attended, r->attended, sizeof attended);
     for (size_t i = 0; i < SENTENCES; i++) {
-        assert_ok(thr_seq2seq_encode(&work, t->words, t->starts + i, 1, &err), &err);
-        assert_ok(thr_seq2seq_begin(&work, NULL, 1, &err), &err);
+        assert_ok(thr_translate_seq2seq_encode(&work, t->words, t->starts + i, 1, &err), &err);
+        assert_ok(thr_translate_seq2seq_begin(&work, NULL, 1, &err), &err);
         for (size_t s = 0; s < STEPS; s++) {
-            assert_ok(thr_seq2seq_step(&work, &t->forced[i][s], states, NULL, &err), &err);
+            assert_ok(thr_translate_seq2seq_step(&work, &t->forced[i][s], states, NULL, &err), &err);
             assert_same_floats(states, r->states + (s * SENTENCES + i) * d, d, "a sentence by itself");
         }
     }
     /* the last sentence's rows thrice and the second's once, put in another order at every step */
     static const uint32_t begin[] = {1, 4, 4, 4}, order[] = {0, 3, 1, 2};
-    assert_ok(thr_seq2seq_encode(&work, t->words, t->starts, SENTENCES, &err), &err);
-    assert_ok(thr_seq2seq_begin(&work, begin, 4, &err), &err);
+    assert_ok(thr_translate_seq2seq_encode(&work, t->words, t->starts, SENTENCES, &err), &err);
+    assert_ok(thr_translate_seq2seq_begin(&work, begin, 4, &err), &err);
     for (size_t s = 0; s < STEPS; s++) {
         const uint32_t words[] = {t->forced[1][s], t->forced[4][s], t->forced[4][s], t->forced[4][s]};
-        assert_ok(thr_seq2seq_step(&work, words, states, NULL, &err), &err);
+        assert_ok(thr_translate_seq2seq_step(&work, words, states, NULL, &err), &err);
         for (size_t i = 0; i < 4; i++)
             assert_same_floats(states + i * d, r->states + (s * SENTENCES + begin[i]) * d, d, "rows in order");
-        assert_ok(thr_seq2seq_reorder(&work, order, 4, &err), &err);
+        assert_ok(thr_translate_seq2seq_reorder(&work, order, 4, &err), &err);
     }
     free(states);
-    thr_seq2seq_work_free(&work);
+    thr_translate_seq2seq_work_free(&work);
     unload(&l);
 }
 
@@ -204,7 +206,7 @@ static void bits_depend_on_neither_batch_nor_threads_nor_cpu(void **state) {
     force(&work, &t, states, attended);
     right r = {&t, states, attended};
     nn_each_context(check_bits, &r);
-    thr_seq2seq_work_free(&work);
+    thr_translate_seq2seq_work_free(&work);
     unload(&l);
     free(states);
     model_free(m);
@@ -231,11 +233,11 @@ static void a_step_like_one_before_allocates_nothing(void **state) {
     for (int round = 0; round < 2; round++) {
         before = memory.calls;
         force(&work, &t, states, attended);
-        assert_ok(thr_seq2seq_reorder(&work, order, SENTENCES, &err), &err);
-        assert_ok(thr_seq2seq_reorder(&work, order, SENTENCES, &err), &err);
+        assert_ok(thr_translate_seq2seq_reorder(&work, order, SENTENCES, &err), &err);
+        assert_ok(thr_translate_seq2seq_reorder(&work, order, SENTENCES, &err), &err);
     }
     assert_int_equal(memory.calls, before);
-    thr_seq2seq_work_free(&work);
+    thr_translate_seq2seq_work_free(&work);
     unload(&l);
     model_free(m);
     thr_context_free(context);
@@ -260,14 +262,14 @@ static void every_allocation_may_fail(void **state) {
         thr_status status = load(context, &l, &err);
         thr_seq2seq_work work = {.context = context, .model = &l.model};
         if (status == THR_OK)
-            status = thr_seq2seq_encode(&work, t.words, t.starts, SENTENCES, &err);
+            status = thr_translate_seq2seq_encode(&work, t.words, t.starts, SENTENCES, &err);
         if (status == THR_OK)
-            status = thr_seq2seq_begin(&work, NULL, SENTENCES, &err);
+            status = thr_translate_seq2seq_begin(&work, NULL, SENTENCES, &err);
         if (status == THR_OK)
-            status = thr_seq2seq_step(&work, t.forced[0], states, NULL, &err);
+            status = thr_translate_seq2seq_step(&work, t.forced[0], states, NULL, &err);
         if (status == THR_OK)
-            status = thr_seq2seq_reorder(&work, order, 2, &err);
-        thr_seq2seq_work_free(&work);
+            status = thr_translate_seq2seq_reorder(&work, order, 2, &err);
+        thr_translate_seq2seq_work_free(&work);
         unload(&l);
         assert_int_equal(memory.live, live);
         if (status == THR_OK)

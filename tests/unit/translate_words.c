@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tower/letters.h"
+#include "words/letters.h"
 
 #define JOIN "\xEF\xBF\xAD"
 
@@ -134,10 +134,10 @@ static void model(const char *text, size_t length, char *out) {
     size_t n = 0, n_tokens = 0;
     thr_letters letters = {(const unsigned char *)text, (const unsigned char *)text + length};
     while (letters.next < letters.end)
-        codes[n++] = thr_letters_next(&letters);
+        codes[n++] = thr_words_letters_next(&letters);
     for (size_t i = 0; i < n;) {
-        token t = {.first = i, .end = i + 1, .letters = thr_is_letter(codes[i])};
-        while (t.letters && t.end < n && thr_is_letter(codes[t.end]))
+        token t = {.first = i, .end = i + 1, .letters = thr_words_is_letter(codes[i])};
+        while (t.letters && t.end < n && thr_words_is_letter(codes[t.end]))
             t.end++;
         i = t.end;
         if (!is_white(codes[t.first]))
@@ -154,7 +154,7 @@ static void model(const char *text, size_t length, char *out) {
         out = t > 0 ? (*out = ' ', out + 1) : out;
         out += tokens[t].front ? thr_utf8_put(0xFFED, out) : 0;
         for (size_t i = tokens[t].first; i < tokens[t].end; i++)
-            out += thr_utf8_put(thr_fold(codes[i]), out);
+            out += thr_utf8_put(thr_words_fold_case(codes[i]), out);
         out += tokens[t].behind ? thr_utf8_put(0xFFED, out) : 0;
     }
     *out = '\0';

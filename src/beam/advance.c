@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * advance.c - a step of one sentence: its rows' continuations from the best on, until beam of them live.
+ *
+ * Each row's words come in order, so a heap of rows by their best continuation left gives them all in order. At most
+ * beam endings can be met on the way, one a row: no more than beam + 1 words of a row are ever looked at, besides those
+ * that are never produced.
+ */
+#include <math.h>
+
+#include "beam/impl.h"
+
+/* ------------------------------------------------------------------------------------------------ in order */
+
+static bool comes_before(const thr_beam_next *a, const thr_beam_next *b) {
+    if (a->log_prob != b->log_prob)
+        return a->log_prob > b->log_prob;
+    return a->word != b->word ? a->word < b->word : a->row < b->row;
+}
+
+/* The heap's place i may come too early: down it goes. */
+static void sift_down(thr_beam_next *heap, uint32_t n, uint32_t i) {
+    const thr_beam_next moved = heap[i];
+    for (uint32_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
+        if (child + 1 < n && comes_before(&heap[child + 1], &heap[child]))
+            child++;
+        if (comes_before(&moved, &heap[child]))
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = moved;
+}
+
+static bool may_follow(const thr_beam *beam, uint32_t word) {
+    return !thr_beam_is_never(beam, word) &&
+           (word != beam->options.end_word || beam->length >= beam->options.min_length);
+}
+
+/*
+ * Words of a row by the sum of log-probabilities, then by word: the head's order but for logits whose sums are equal.
+ */
+static void order_words(const thr_beam *beam, size_t row) {
+    uint32_t *words = beam->found + row * beam->k;
+    float *log_probs = beam->log_probs + row * beam->k;
+    const double before = beam->rows[row].log_prob;
+    for (uint32_t i = 1; i < beam->k; i++) {
+        const uint32_t word = words[i];
+        const float log_prob = log_probs[i];
+        uint32_t at = i;
+        for (; at > 0 && before + (double)log_probs[at - 1] == before + (double)log_prob && words[at - 1] > word;
+             at--) {
+            words[at] = words[at - 1];
+            log_probs[at] = log_probs[at - 1];
+        }
+        words[at] = word;
+        log_probs[at] = log_prob;
+    }
+}
+
+/* The first continuation of next->row at next->at or behind; false when there is none. */
+static bool find_next(const thr_beam *beam, size_t first_row, thr_beam_next *next) {
+    const size_t row = first_row + next->row;
+    const uint32_t *words = beam->found + row * beam->k;
+    while (next->at < beam->k && !may_follow(beam, words[next->at]))
+        next->at++;
+    if (next->at == beam->k)
+        return false;
+    next->word = words[next->at];
+    next->log_prob = beam->rows[row].log_prob + (double)beam->log_probs[row * beam->k + next->at];
+    return true;
+}
+
+static uint32_t make_heap(const thr_beam *beam, const thr_beam_sentence *sentence) {
+    uint32_t n = 0;
+    for (uint32_t row = 0; row < sentence->n_rows; row++) {
+        beam->heap[n] = (thr_beam_next){.row = row};
+        order_words(beam, sentence->first_row + row);
+        n += find_next(beam, sentence->first_row, &beam->heap[n]);
+    }
+    for (uint32_t i = n / 2; i-- > 0;)
+        sift_down(beam->heap, n, i);
+    return n;
+}
+
+/* ------------------------------------------------------------------------------------------------ rows and endings */
+
+static size_t add_node(thr_beam *beam, size_t row, const thr_beam_next *next) {
+    beam->nodes[beam->n_nodes] = (thr_beam_node){
+        .parent = beam->rows[row].node, .word = next->word, .log_prob = beam->log_probs[row * beam->k + next->at]};
+    return beam->n_nodes++;
+}
+
+/* Into the n_best best ones, behind those of the same score, which were finished before. */
+static void finish(thr_beam *beam, size_t s, const thr_beam_next *next, bool ended) {
+    thr_beam_sentence *sentence = &beam->sentences[s];
+    const uint32_t n_best = beam->options.n_best;
+    thr_beam_finished *kept = beam->finished + s * n_best;
+    const double score = next->log_prob / beam->penalties[beam->length];
+    uint32_t at = sentence->n_kept;
+    sentence->n_finished++;
+    while (at > 0 && kept[at - 1].score < score)
+        at--;
+    if (at == n_best)
+        return;
+    sentence->n_kept += sentence->n_kept < n_best;
+    for (uint32_t i = sentence->n_kept - 1; i > at; i--)
+        kept[i] = kept[i - 1];
+    kept[at] = (thr_beam_finished){.score = score,
+                                   .log_prob = next->log_prob,
+                                   .node = add_node(beam, sentence->first_row + next->row, next),
+                                   .length = beam->length,
+                                   .ended = ended};
+}
+
+static void live_on(thr_beam *beam, size_t s, const thr_beam_next *next) {
+    const size_t row = beam->sentences[s].first_row + next->row, at = beam->n_next_rows++;
+    beam->from[at] = (uint32_t)row;
+    beam->words[at] = next->word;
+    beam->next_rows[at] = (thr_beam_row){.node = add_node(beam, row, next), .log_prob = next->log_prob};
+}
+
+/*
+ * How many of the next rows, best first, can still come before the last of n_best finished ones. Log-probabilities are
+ * 0 at most, so a row's sum never rises, and no score that comes of it is above the sum over the penalty of the
+ * maximum length, the largest there is; of equal scores the one that was finished first is the better.
+ */
+static uint32_t count_hopeful(const thr_beam *beam, size_t s, size_t first, uint32_t n) {
+    const thr_beam_sentence *sentence = &beam->sentences[s];
+    const uint32_t n_best = beam->options.n_best;
+    const uint64_t enough = n_best > beam->options.beam ? n_best : beam->options.beam;
+    if (sentence->n_kept < n_best)
+        return n;
+    if (beam->options.stop == THR_BEAM_STOP_ENOUGH && sentence->n_finished >= enough)
+        return 0;
+    const double last = beam->finished[s * n_best + n_best - 1].score;
+    while (n > 0 && beam->next_rows[first + n - 1].log_prob / beam->penalties[sentence->max_length] <= last)
+        n--;
+    return n;
+}
+
+void thr_beam_advance(thr_beam *beam, size_t s) {
+    thr_beam_sentence *sentence = &beam->sentences[s];
+    const size_t first = beam->n_next_rows;
+    const bool last_step = beam->length == sentence->max_length;
+    uint32_t n_heap = make_heap(beam, sentence);
+    for (uint32_t n_going_on = 0; n_heap > 0 && n_going_on < beam->options.beam;) {
+        thr_beam_next *next = &beam->heap[0];
+        const bool ended = next->word == beam->options.end_word;
+        if (ended || last_step)
+            finish(beam, s, next, ended);
+        else
+            live_on(beam, s, next);
+        n_going_on += !ended;
+        next->at++;
+        if (!find_next(beam, sentence->first_row, next))
+            *next = beam->heap[--n_heap];
+        sift_down(beam->heap, n_heap, 0);
+    }
+    sentence->n_rows = count_hopeful(beam, s, first, (uint32_t)(beam->n_next_rows - first));
+    sentence->first_row = first;
+    beam->n_next_rows = first + sentence->n_rows;
+}

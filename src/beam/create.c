@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* create.c - options of a beam search, checked and copied with what they point to. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "beam/impl.h"
+#include "head/impl.h"
+
+enum { USUAL_BEAM = 5, USUAL_LENGTH = 200 };
+
+static const double LARGEST_ALPHA = 10; /* penalties of all lengths are numbers */
+
+void thr_beam_options_init(thr_beam_options *options, uint32_t start_word, uint32_t end_word) {
+    *options = (thr_beam_options){.size = sizeof *options,
+                                  .beam = USUAL_BEAM,
+                                  .n_best = 1,
+                                  .start_word = start_word,
+                                  .end_word = end_word,
+                                  .max_length = USUAL_LENGTH,
+                                  .alpha = 1};
+}
+
+static thr_status check_numbers(const thr_beam_options *o, thr_error *err) {
+    if (o->beam == 0 || o->beam > THR_BEAM_MAX_BEAM)
+        return thr_fail(err, THR_EINVAL, "a beam of %" PRIu32 " rows: 1 to %" PRIu32, o->beam, THR_BEAM_MAX_BEAM);
+    if (o->n_best == 0)
+        return thr_fail(err, THR_EINVAL, "the best 0 sequences of a sentence: ask for 1 or more");
+    if (o->max_length == 0 || o->max_length > THR_BEAM_MAX_LENGTH)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " words at most: 1 to %" PRIu32, o->max_length,
+                        THR_BEAM_MAX_LENGTH);
+    if (o->min_length > o->max_length)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " words at least and %" PRIu32 " at most", o->min_length,
+                        o->max_length);
+    if ((unsigned)o->penalty > THR_BEAM_PENALTY_LENGTH)
+        return thr_fail(err, THR_EINVAL, "there is no length penalty number %d", (int)o->penalty);
+    if ((unsigned)o->stop > THR_BEAM_STOP_ENOUGH)
+        return thr_fail(err, THR_EINVAL, "there is no way number %d to stop", (int)o->stop);
+    if (!(o->alpha >= 0 && o->alpha <= LARGEST_ALPHA))
+        return thr_fail(err, THR_EINVAL, "a length penalty with alpha %g: 0 to %g", o->alpha, LARGEST_ALPHA);
+    return THR_OK;
+}
+
+static thr_status check_lists(const thr_beam_options *o, const thr_head_query_options *query, uint32_t n_words,
+                              thr_error *err) {
+    if (o->end_word != THR_BEAM_NO_WORD && o->end_word >= n_words)
+        return thr_fail(err, THR_EINVAL, "the end word is %" PRIu32 ", and the head has %" PRIu32 " words", o->end_word,
+                        n_words);
+    if (o->n_never > 0 && o->never == NULL)
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " words that are never produced, and no list of them", o->n_never);
+    for (uint64_t i = 0; i < o->n_never; i++) {
+        if (o->never[i] >= n_words)
+            return thr_fail(err, THR_EINVAL,
+                            "never-produced word number %" PRIu64 " is %" PRIu32 ", and the head has %" PRIu32 " words",
+                            i, o->never[i], n_words);
+        if (o->never[i] == o->end_word)
+            return thr_fail(err, THR_EINVAL, "the end word, %" PRIu32 ", is among those that are never produced",
+                            o->end_word);
+    }
+    if (query->screen == THR_HEAD_SCREEN_AUTO)
+        return thr_fail(err, THR_EINVAL,
+                        "a beam search adds up log-probabilities of all its steps, which are over candidates: name its "
+                        "screen, full or planes, whichever is chosen where thr_head_query is asked for auto");
+    if (query->group > 1)
+        return thr_fail(err, THR_EINVAL,
+                        "candidates for groups of %" PRIu64 " states: a beam search has them for each row (1) or for "
+                        "all rows of a sentence (0)",
+                        query->group);
+    if (query->n_always >= SIZE_MAX / sizeof *query->always || (query->n_always > 0 && query->always == NULL))
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " always-in words, and no list of them", query->n_always);
+    return THR_OK;
+}
+
+/* Words of never as bits, and the always-in ones with the end word behind: a row must be able to end. */
+static thr_status copy_lists(thr_beam *beam, thr_error *err) {
+    thr_beam_options *o = &beam->options;
+    thr_head_query_options *query = &beam->query;
+    THR_TRY(thr_alloc_zero(beam->context, ((size_t)beam->n_words + 63) / 64, sizeof *beam->never, &beam->never,
+                           "words that are never produced", err));
+    for (uint64_t i = 0; i < o->n_never; i++)
+        beam->never[o->never[i] / 64] |= UINT64_C(1) << o->never[i] % 64;
+    THR_TRY(thr_alloc(beam->context, (size_t)query->n_always + 1, sizeof *beam->always, &beam->always,
+                      "always-in words", err));
+    if (query->n_always > 0)
+        memcpy(beam->always, query->always, (size_t)query->n_always * sizeof *beam->always);
+    if (o->end_word != THR_BEAM_NO_WORD)
+        beam->always[query->n_always++] = o->end_word;
+    query->always = beam->always;
+    query->n_candidates = NULL;
+    query->times = NULL;
+    query->used = NULL;
+    query->certified = NULL;
+    const uint64_t k = (uint64_t)o->beam + 1 + (o->n_never < beam->n_words ? o->n_never : beam->n_words);
+    beam->k = k < beam->n_words ? (uint32_t)k : beam->n_words;
+    o->never = NULL;
+    o->query = NULL;
+    return THR_OK;
+}
+
+thr_status thr_beam_create(thr_head *head, const thr_beam_options *options, thr_beam **out, thr_error *err) {
+    thr_beam_options complete;
+    thr_head_query_options query;
+    thr_beam *beam = NULL;
+    thr_status status = THR_OK;
+    if (head == NULL || options == NULL || out == NULL)
+        return thr_fail(err, THR_EINVAL, "a beam search is made with a head and options");
+    thr_beam_options_init(&complete, 0, THR_BEAM_NO_WORD);
+    thr_head_query_options_init(&query);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_beam_options", err));
+    THR_TRY(
+        thr_take_options(&query, sizeof query, complete.query, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
+    const thr_head_info info = thr_head_get_info(head);
+    THR_TRY(check_numbers(&complete, err));
+    THR_TRY(check_lists(&complete, &query, info.n_words, err));
+    thr_context *context = head->context;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *beam, &beam, "a beam search", err));
+    beam->head = head;
+    beam->context = thr_context_retain(context);
+    beam->n_words = info.n_words;
+    beam->n_dims = info.n_dims;
+    beam->options = complete;
+    beam->query = query;
+    THR_TRY_OUT(copy_lists(beam, err));
+    THR_TRY_OUT(thr_alloc(context, complete.beam, sizeof *beam->heap, &beam->heap, "rows of a beam", err));
+out:
+    if (status != THR_OK) {
+        thr_beam_free(beam);
+        return status;
+    }
+    *out = beam;
+    return THR_OK;
+}
+
+void thr_beam_free(thr_beam *beam) {
+    if (beam == NULL)
+        return;
+    void *const pieces[] = {beam->always,
+                            beam->never,
+                            beam->sentences,
+                            beam->finished,
+                            beam->rows,
+                            beam->next_rows,
+                            beam->words,
+                            beam->from,
+                            beam->states,
+                            beam->found,
+                            beam->log_probs,
+                            beam->penalties,
+                            beam->heap,
+                            beam->nodes,
+                            beam->first_of,
+                            beam->offsets,
+                            beam->result_words,
+                            beam->word_log_probs,
+                            beam->result_log_probs,
+                            beam->scores,
+                            beam->ended};
+    thr_context *context = beam->context;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        thr_release(context, pieces[i]);
+    thr_release(context, beam);
+    thr_context_free(context);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search.c - step by step: states of the decoder, words of the head, and rows put in order for the next step.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "beam/impl.h"
+
+enum { MOST_ROWS = INT32_MAX };
+
+/* ------------------------------------------------------------------------------------------------ start */
+
+static thr_status check(const thr_beam *beam, const thr_decoder *decoder, uint64_t n_sentences,
+                        const uint32_t *max_lengths, thr_error *err) {
+    if (decoder->step == NULL)
+        return thr_fail(err, THR_EINVAL, "the decoder has no step");
+    if (n_sentences > MOST_ROWS / beam->options.beam)
+        return thr_fail(err, THR_EINVAL,
+                        "%" PRIu64 " sentences with %" PRIu32 " rows each: %d rows at most, so give fewer at a time",
+                        n_sentences, beam->options.beam, MOST_ROWS);
+    for (uint64_t s = 0; max_lengths != NULL && s < n_sentences; s++)
+        if (max_lengths[s] == 0 || max_lengths[s] > THR_BEAM_MAX_LENGTH)
+            return thr_fail(err, THR_EINVAL, "sentence %" PRIu64 ": %" PRIu32 " words at most: 1 to %" PRIu32, s,
+                            max_lengths[s], THR_BEAM_MAX_LENGTH);
+    return THR_OK;
+}
+
+/* Room for as many rows as there can be at any step. */
+static thr_status make_row_room(thr_beam *beam, size_t n, thr_error *err) {
+    thr_context *context = beam->context;
+    thr_beam_capacities *c = &beam->capacities;
+    const char *what = "rows of a beam";
+    THR_TRY(thr_grow(context, &beam->words, &c->words, n, sizeof *beam->words, what, err));
+    THR_TRY(thr_grow(context, &beam->from, &c->from, n, sizeof *beam->from, what, err));
+    THR_TRY(thr_grow(context, &beam->rows, &c->rows, n, sizeof *beam->rows, what, err));
+    return thr_grow(context, &beam->next_rows, &c->next_rows, n, sizeof *beam->next_rows, what, err);
+}
+
+static thr_status begin(thr_beam *beam, size_t n, const uint32_t *max_lengths, thr_error *err) {
+    thr_context *context = beam->context;
+    thr_beam_capacities *c = &beam->capacities;
+    uint32_t longest = beam->options.max_length;
+    size_t n_finished;
+    if (!thr_mul_size(n, beam->options.n_best, &n_finished))
+        return thr_fail(err, THR_ENOMEM, "no memory for the best %" PRIu32 " sequences of %zu sentences",
+                        beam->options.n_best, n);
+    THR_TRY(thr_grow(context, &beam->sentences, &c->sentences, n, sizeof *beam->sentences, "sentences", err));
+    THR_TRY(thr_grow(context, &beam->finished, &c->finished, n_finished, sizeof *beam->finished, "finished sequences",
+                     err));
+    THR_TRY(make_row_room(beam, n * beam->options.beam, err)); /* MOST_ROWS at most */
+    for (size_t s = 0; s < n; s++) {
+        const uint32_t most = max_lengths != NULL ? max_lengths[s] : beam->options.max_length;
+        longest = most > longest ? most : longest;
+        beam->sentences[s] = (thr_beam_sentence){.first_row = s, .n_rows = 1, .max_length = most};
+        beam->rows[s] = (thr_beam_row){.node = THR_BEAM_ROOT};
+        beam->words[s] = beam->options.start_word;
+    }
+    beam->n_sentences = beam->n_rows = n;
+    beam->n_nodes = 0;
+    beam->length = 0;
+    beam->n_states = 0;
+    beam->head_seconds = 0;
+    return thr_beam_set_penalties(beam, longest, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ decoder */
+
+/* A decoder's failure: its words, or which call it was where it says nothing. */
+static thr_status pass_on(const thr_beam *beam, thr_status status, const char *call, const thr_error *said,
+                          thr_error *err) {
+    if (status == THR_OK)
+        return THR_OK;
+    if (said->text[0] != '\0')
+        return thr_fail(err, status, "%s", said->text);
+    return thr_fail(err, status, "the decoder's %s failed at step %" PRIu32, call, beam->length);
+}
+
+static thr_status ask_decoder(thr_beam *beam, const thr_decoder *decoder, thr_error *err) {
+    thr_error said = {.status = THR_OK, .text = ""};
+    size_t n_floats;
+    if (!thr_mul_size(beam->n_rows, beam->n_dims, &n_floats))
+        return thr_fail(err, THR_ENOMEM, "no memory for %zu states", beam->n_rows);
+    THR_TRY(thr_grow(beam->context, &beam->states, &beam->capacities.states, n_floats, sizeof *beam->states, "states",
+                     err));
+    beam->n_states += beam->n_rows;
+    return pass_on(beam, decoder->step(decoder->self, beam->words, beam->n_rows, beam->states, &said), "step", &said,
+                   err);
+}
+
+/* Rows stay where each goes on from its own place, and none is gone. */
+static bool rows_stay(const thr_beam *beam, size_t n_before) {
+    if (beam->n_rows != n_before)
+        return false;
+    for (size_t i = 0; i < n_before; i++)
+        if (beam->from[i] != i)
+            return false;
+    return true;
+}
+
+static thr_status reorder(const thr_beam *beam, const thr_decoder *decoder, size_t n_before, thr_error *err) {
+    thr_error said = {.status = THR_OK, .text = ""};
+    if (decoder->reorder == NULL || beam->n_rows == 0 || rows_stay(beam, n_before))
+        return THR_OK;
+    return pass_on(beam, decoder->reorder(decoder->self, beam->from, beam->n_rows, &said), "reorder", &said, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ head */
+
+/* What the head says of the states, with the sentence and the step where it is a state that is wrong. */
+static thr_status name_state(const thr_beam *beam, thr_status status, const thr_error *said, thr_error *err) {
+    for (size_t s = 0; status == THR_ERANGE && s < beam->n_sentences; s++) {
+        const thr_beam_sentence *sentence = &beam->sentences[s];
+        const size_t first = sentence->first_row * beam->n_dims, n = (size_t)sentence->n_rows * beam->n_dims;
+        for (size_t i = 0; i < n; i++)
+            if (!isfinite(beam->states[first + i]))
+                return thr_fail(err, status,
+                                "sentence %zu, step %" PRIu32 ": the decoder's state of row %zu holds NaN or infinity",
+                                s, beam->length, i / beam->n_dims);
+    }
+    return thr_fail(err, status, "step %" PRIu32 ": %s", beam->length, said->text);
+}
+
+static thr_status ask_rows(thr_beam *beam, size_t first, size_t n, thr_error *err) {
+    thr_error said;
+    const thr_matrix states = thr_matrix_f32(beam->states + first * beam->n_dims, n, beam->n_dims);
+    const thr_status status = thr_head_query(
+        beam->head, &states, beam->k, &beam->query,
+        &(thr_head_answers){beam->found + first * beam->k, NULL, beam->log_probs + first * beam->k}, &said);
+    return status == THR_OK ? THR_OK : name_state(beam, status, &said, err);
+}
+
+/* All rows at once, or those of a sentence, where they share their candidates. */
+static thr_status ask_head(thr_beam *beam, thr_error *err) {
+    size_t n;
+    if (!thr_mul_size(beam->n_rows, beam->k, &n))
+        return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu32 " words of %zu rows", beam->k, beam->n_rows);
+    THR_TRY(thr_grow(beam->context, &beam->found, &beam->capacities.found, n, sizeof *beam->found, "words", err));
+    THR_TRY(thr_grow(beam->context, &beam->log_probs, &beam->capacities.log_probs, n, sizeof *beam->log_probs,
+                     "log-probabilities", err));
+    if (beam->query.group == 1)
+        return ask_rows(beam, 0, beam->n_rows, err);
+    for (size_t s = 0; s < beam->n_sentences; s++)
+        if (beam->sentences[s].n_rows > 0)
+            THR_TRY(ask_rows(beam, beam->sentences[s].first_row, beam->sentences[s].n_rows, err));
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ steps */
+
+/* Room for the nodes a step may add: in each sentence beam rows, and an ending a row. */
+static thr_status make_node_room(thr_beam *beam, thr_error *err) {
+    size_t n_live = 0;
+    for (size_t s = 0; s < beam->n_sentences; s++)
+        n_live += beam->sentences[s].n_rows > 0;
+    const size_t n_more = n_live * beam->options.beam + beam->n_rows;
+    return thr_grow(beam->context, &beam->nodes, &beam->capacities.nodes, beam->n_nodes + n_more, sizeof *beam->nodes,
+                    "sequences", err);
+}
+
+static void swap_rows(thr_beam *beam) {
+    thr_beam_row *rows = beam->rows;
+    const size_t capacity = beam->capacities.rows;
+    beam->rows = beam->next_rows;
+    beam->capacities.rows = beam->capacities.next_rows;
+    beam->next_rows = rows;
+    beam->capacities.next_rows = capacity;
+    beam->n_rows = beam->n_next_rows;
+}
+
+static thr_status step(thr_beam *beam, const thr_decoder *decoder, thr_error *err) {
+    const size_t n_before = beam->n_rows;
+    beam->length++;
+    THR_TRY(ask_decoder(beam, decoder, err));
+    const double asked = thr_clock();
+    THR_TRY(ask_head(beam, err));
+    beam->head_seconds += thr_clock() - asked;
+    THR_TRY(make_node_room(beam, err));
+    beam->n_next_rows = 0;
+    for (size_t s = 0; s < beam->n_sentences; s++)
+        if (beam->sentences[s].n_rows > 0)
+            thr_beam_advance(beam, s);
+    swap_rows(beam);
+    return reorder(beam, decoder, n_before, err);
+}
+
+static uint64_t count_done(const thr_beam *beam) {
+    uint64_t n = 0;
+    for (size_t s = 0; s < beam->n_sentences; s++)
+        n += beam->sentences[s].n_rows == 0;
+    return n;
+}
+
+thr_status thr_beam_search(thr_beam *beam, const thr_decoder *decoder, uint64_t n_sentences,
+                           const uint32_t *max_lengths, thr_beam_result *result, thr_error *err) {
+    thr_error said = {.status = THR_OK, .text = ""};
+    if (beam == NULL || decoder == NULL || result == NULL)
+        return thr_fail(err, THR_EINVAL, "a search needs a beam, a decoder and room for the result");
+    *result = (thr_beam_result){.n_sentences = 0};
+    THR_TRY(check(beam, decoder, n_sentences, max_lengths, err));
+    THR_TRY(begin(beam, (size_t)n_sentences, max_lengths, err));
+    thr_progress progress = thr_progress_start(beam->context, "beam search", n_sentences);
+    if (decoder->start != NULL)
+        THR_TRY(pass_on(beam, decoder->start(decoder->self, n_sentences, &said), "start", &said, err));
+    while (beam->n_rows > 0) {
+        THR_TRY(step(beam, decoder, err));
+        THR_TRY(thr_progress_step(&progress, count_done(beam), err));
+    }
+    THR_TRY(thr_progress_end(&progress, n_sentences, err));
+    return thr_beam_tell(beam, result, err);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint.c - what a training of requests has in its checkpoint (training/checkpoint.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "training/checkpoint.h"
+#include "dual_tower/model_file.h"
+#include "dual_tower/trainer.h"
+
+static void add_requests(thr_checksum *sum, const thr_dual_requests *requests) {
+    const size_t n = requests->n;
+    if (n == 0)
+        return;
+    thr_checksum_add(sum, requests->word_offsets, (n + 1) * sizeof *requests->word_offsets);
+    thr_checksum_add(sum, requests->words, requests->word_offsets[n] * sizeof *requests->words);
+    thr_checksum_add(sum, requests->x, requests->word_offsets[n] * sizeof *requests->x);
+    thr_checksum_add(sum, requests->ad_offsets, (n + 1) * sizeof *requests->ad_offsets);
+    thr_checksum_add(sum, requests->ads, (size_t)requests->ad_offsets[n] * sizeof *requests->ads);
+    thr_checksum_add(sum, requests->levels, (size_t)requests->ad_offsets[n] * sizeof *requests->levels);
+    thr_checksum_add(sum, requests->values, (size_t)requests->ad_offsets[n] * sizeof *requests->values);
+}
+
+/* Of what must not change between a training and its resumption: options, and the files as they were read. */
+static uint64_t identify(const thr_dual_trainer *t) {
+    const thr_dual_train_options *options = &t->options;
+    const uint32_t numbers[] = {options->min_count,      options->n_epochs,        options->batch,
+                                (uint32_t)options->loss, (uint32_t)options->value, (uint32_t)options->optimiser};
+    const float rates[] = {options->rate, options->embedding_rate, options->hits_rate, options->l1, options->l2};
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    thr_checksum_add(sum, numbers, sizeof numbers);
+    thr_checksum_add(sum, rates, sizeof rates);
+    thr_checksum_add(sum, &options->seed, sizeof options->seed);
+    thr_training_checkpoint_sum_split(sum, &t->split);
+    add_requests(sum, &t->requests);
+    add_requests(sum, &t->valid_requests);
+    thr_checksum_add(sum, t->items.offsets, (t->items.n + 1) * sizeof *t->items.offsets);
+    thr_checksum_add(sum, t->items.words, t->items.offsets[t->items.n] * sizeof *t->items.words);
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        thr_words_lexicon_add_to_sum(sum, &t->lexicon.words[side]);
+    return thr_checksum_end(sum);
+}
+
+_Static_assert(4 * THR_WEIGHTS_SLOTS <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
+
+static thr_checkpoint describe(thr_dual_trainer *t) {
+    thr_checkpoint c = {.state = &t->state, .training = identify(t), .what = "requests, items or options"};
+    thr_training_checkpoint_add_slots(&c, "dense", &t->dense);
+    thr_training_checkpoint_add_slots(&c, "query", &t->tables[THR_SIDE_QUERY]);
+    thr_training_checkpoint_add_slots(&c, "item", &t->tables[THR_SIDE_ITEM]);
+    if (t->model.config.hits)
+        thr_training_checkpoint_add_slots(&c, "hits", &t->hits);
+    return c;
+}
+
+thr_status thr_dual_checkpoint_write(thr_dual_trainer *trainer, thr_error *err) {
+    thr_model_image *image = NULL;
+    THR_TRY(thr_alloc(trainer->context, 1, sizeof *image, &image, "a checkpoint", err));
+    thr_dual_picture(&trainer->model, image);
+    const thr_checkpoint checkpoint = describe(trainer);
+    const thr_status status = thr_training_checkpoint_save(trainer->context, trainer->path, image, &checkpoint, err);
+    thr_release(trainer->context, image);
+    return status;
+}
+
+static bool is_same_config(const thr_dual_config *a, const thr_dual_config *b) {
+    return a->n_embedding == b->n_embedding && a->n_hidden == b->n_hidden && a->n_dims == b->n_dims &&
+           a->n_products == b->n_products && a->hits == b->hits;
+}
+
+static thr_status take_weights(thr_dual_trainer *t, const thr_dual_model *model, const char *path, thr_error *err) {
+    if (!is_same_config(&t->model.config, &model->config))
+        return thr_training_checkpoint_mismatch(path, "dimensions or switches", err);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        const thr_dual_vocabulary *ours = &t->model.words[side], *theirs = &model->words[side];
+        if (ours->n_text != theirs->n_text || memcmp(ours->text, theirs->text, ours->n_text) != 0)
+            return thr_training_checkpoint_mismatch(path, "requests or items", err);
+        memcpy(t->tables[side].values, model->embeddings[side], t->tables[side].n * sizeof(float));
+        for (size_t p = 0; p < thr_dual_n_parts(&model->config); p++) {
+            const thr_part_shape shape = thr_dual_part_shape(model, side, p);
+            memcpy(t->dense.values + (t->model.parts[side][p] - t->dense.values), model->parts[side][p],
+                   (size_t)shape.n_rows * shape.n_columns * sizeof(float));
+        }
+    }
+    if (!model->config.hits)
+        return THR_OK;
+    const thr_dual_vocabulary *users = &model->words[THR_SIDE_QUERY];
+    memcpy(t->hits.values, model->hit_words, thr_dual_n_words(users) * sizeof(float));
+    memcpy(t->hits.values + thr_dual_n_words(users), model->hit_fields, thr_dual_n_fields(users) * sizeof(float));
+    return THR_OK;
+}
+
+thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_checkpoint checkpoint = describe(trainer);
+    char *path = NULL;
+    thr_tensors *tensors = NULL;
+    thr_dual_model model = {0};
+    uint64_t fingerprint = 0;
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_training_checkpoint_open(context, trainer->path, &path, &tensors, err));
+    THR_TRY_OUT(thr_dual_read(context, tensors, path, &model, &fingerprint, err));
+    THR_TRY_OUT(take_weights(trainer, &model, path, err));
+    THR_TRY_OUT(thr_training_checkpoint_take(tensors, path, trainer->path,
+                                             trainer->split.n_train / trainer->options.batch, &checkpoint, err));
+out:
+    thr_dual_words_free(context, &model);
+    thr_io_tensors_free(tensors);
+    thr_release(context, path);
+    return status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* impl.h - an open dual tower, as the room sees it. */
+#ifndef THR_DUAL_TOWER_IMPL_H
+#define THR_DUAL_TOWER_IMPL_H
+
+#include "io/safetensors.h"
+#include "dual_tower/model.h"
+
+struct thr_dual {
+    thr_context *context;
+    thr_tensors *tensors;
+    thr_dual_model model;
+    uint64_t fingerprint;
+};
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An open model, and texts of features through it. */
+#include "dual_tower/model_file.h"
+#include "dual_tower/impl.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "training/encode_pieces.h"
+
+thr_status thr_dual_probe(thr_context *context, const char *path, bool *is_dual, thr_error *err) {
+    thr_tensors *tensors = NULL;
+    *is_dual = false;
+    THR_TRY(thr_io_tensors_open(context, path, &tensors, err));
+    *is_dual = thr_dual_is_in(tensors);
+    thr_io_tensors_free(tensors);
+    return THR_OK;
+}
+
+thr_status thr_dual_open(thr_context *context, const char *path, thr_dual **dual_out, thr_error *err) {
+    thr_dual *dual = NULL;
+    *dual_out = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *dual, &dual, "a model", err));
+    dual->context = thr_context_retain(context);
+    thr_status status = thr_io_tensors_open(context, path, &dual->tensors, err);
+    if (status == THR_OK)
+        status = thr_dual_read(context, dual->tensors, path, &dual->model, &dual->fingerprint, err);
+    if (status != THR_OK)
+        thr_dual_free(dual);
+    else
+        *dual_out = dual;
+    return status;
+}
+
+void thr_dual_free(thr_dual *dual) {
+    if (dual == NULL)
+        return;
+    thr_context *context = dual->context;
+    thr_dual_words_free(context, &dual->model);
+    thr_io_tensors_free(dual->tensors);
+    thr_release(context, dual);
+    thr_context_free(context);
+}
+
+thr_dual_info thr_dual_get_info(const thr_dual *dual) {
+    const thr_dual_model *model = &dual->model;
+    const thr_dual_vocabulary *users = &model->words[THR_SIDE_QUERY], *items = &model->words[THR_SIDE_ITEM];
+    thr_dual_info info = {.config = model->config,
+                          .n_vector = thr_dual_n_vector(&model->config),
+                          .n_user_words = thr_dual_n_words(users),
+                          .n_item_words = thr_dual_n_words(items),
+                          .n_user_fields = thr_dual_n_fields(users),
+                          .n_item_fields = thr_dual_n_fields(items),
+                          .file_bytes = thr_io_tensors_file_bytes(dual->tensors),
+                          .fingerprint = dual->fingerprint};
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        info.n_parameters += (uint64_t)thr_dual_n_words(&model->words[side]) * model->config.n_embedding;
+        for (size_t p = 0; p < thr_dual_n_parts(&model->config); p++) {
+            const thr_part_shape shape = thr_dual_part_shape(model, side, p);
+            info.n_parameters += (uint64_t)shape.n_rows * shape.n_columns;
+        }
+    }
+    if (model->config.hits)
+        info.n_parameters += (uint64_t)info.n_user_words + info.n_user_fields;
+    return info;
+}
+
+/* ------------------------------------------------------------------------------------------------ encode */
+
+/* What encoding a piece takes: one of every worker. */
+typedef struct encode_room {
+    uint32_t *rows;
+    float *x;
+    size_t rows_capacity, x_capacity;
+    thr_dual_bags bags;
+    thr_dual_pass pass;
+} encode_room;
+
+typedef struct encode_job {
+    const thr_dual *dual;
+    thr_side side;
+    const char *const *texts;
+    const size_t *lengths;
+    float *out;
+} encode_job;
+
+/* An item has a feature or has it not: words that stand twice count once, as in a training. */
+static size_t drop_repeated(uint32_t *rows, size_t n) {
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = 0;
+        while (at < n_kept && rows[at] != rows[i])
+            at++;
+        if (at == n_kept)
+            rows[n_kept++] = rows[i];
+    }
+    return n_kept;
+}
+
+static thr_status add_text(const encode_job *job, size_t i, encode_room *room, thr_error *err) {
+    thr_context *context = job->dual->context;
+    const thr_dual_vocabulary *vocabulary = &job->dual->model.words[job->side];
+    const char *at = job->texts[i], *end = at + (job->lengths != NULL ? job->lengths[i] : strlen(at));
+    size_t n = 0;
+    for (;;) {
+        thr_dual_word word;
+        bool got = false;
+        THR_TRY(thr_dual_next_word(&at, end, job->side, &word, &got, err));
+        if (!got)
+            break;
+        THR_TRY(thr_grow(context, &room->rows, &room->rows_capacity, n + 1, sizeof *room->rows, "words", err));
+        THR_TRY(thr_grow(context, &room->x, &room->x_capacity, n + 1, sizeof *room->x, "words", err));
+        room->rows[n] = thr_dual_find_bytes(&vocabulary->words, word.text, word.length);
+        room->x[n++] = word.x;
+    }
+    if (job->side == THR_SIDE_ITEM)
+        n = drop_repeated(room->rows, n);
+    return thr_dual_bags_add(context, vocabulary, room->rows, job->side == THR_SIDE_QUERY ? room->x : NULL, n,
+                             &room->bags, err);
+}
+
+static thr_status encode_piece(void *user, size_t first, size_t n, void *arg, thr_error *err) {
+    const encode_job *job = user;
+    encode_room *room = arg;
+    const thr_dual_model *model = &job->dual->model;
+    const size_t n_vector = thr_dual_n_vector(&model->config);
+    room->bags.n = 0;
+    for (size_t i = first; i < first + n; i++)
+        THR_TRY(add_text(job, i, room, err));
+    THR_TRY(thr_dual_forward(job->dual->context, model, job->side, &room->bags, &room->pass, err));
+    memcpy(job->out + first * n_vector, room->pass.vectors, n * n_vector * sizeof *job->out);
+    return THR_OK;
+}
+
+static void free_room(thr_context *context, void *arg) {
+    encode_room *room = arg;
+    thr_release(context, room->rows);
+    thr_release(context, room->x);
+    thr_dual_bags_free(context, &room->bags);
+    thr_dual_pass_free(context, &room->pass);
+}
+
+thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *const *texts, const size_t *lengths,
+                           size_t n_texts, float *out, thr_error *err) {
+    encode_job job = {.dual = dual, .side = side, .texts = texts, .lengths = lengths, .out = out};
+    THR_TRY(thr_io_tensors_check(dual->tensors, err));
+    return thr_training_encode_pieces_run(
+        dual->context, &(thr_encode_pieces){side, n_texts, sizeof(encode_room), &job, encode_piece, free_room}, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ hits */
+
+/* (w of the word + w of its sequence's field) x; false where the field was not learned. */
+static bool weigh(const thr_dual_model *model, const thr_dual_word *word, float *weight) {
+    const thr_dual_vocabulary *users = &model->words[THR_SIDE_QUERY];
+    const uint32_t field = thr_dual_find_bytes(&users->field_names, word->text, word->field_length);
+    const uint32_t row = thr_dual_find_bytes(&users->words, word->text, word->length);
+    if (field == THR_DUAL_NONE)
+        return false;
+    *weight = (model->hit_fields[field] + (row != THR_DUAL_NONE ? model->hit_words[row] : 0.0f)) * word->x;
+    return true;
+}
+
+thr_status thr_dual_hits(const thr_dual *dual, const char *text, size_t length, thr_dual_hit *hits, size_t room,
+                         size_t *n, thr_error *err) {
+    const char *at = text, *end = text + length;
+    *n = 0;
+    THR_TRY(thr_io_tensors_check(dual->tensors, err));
+    for (;;) {
+        thr_dual_word word;
+        bool got = false;
+        float weight = 0;
+        THR_TRY(thr_dual_next_word(&at, end, THR_SIDE_QUERY, &word, &got, err));
+        if (!got)
+            return THR_OK;
+        if (!dual->model.config.hits || word.feature == 0 || !weigh(&dual->model, &word, &weight) || weight == 0)
+            continue;
+        if (*n < room)
+            hits[*n] = (thr_dual_hit){word.text + word.feature, word.length - word.feature, weight};
+        ++*n;
+    }
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A bound of the logits of words that a shortlist leaves out, by the inequality of Cauchy and Schwarz (scan/bounds.c).
+ *
+ * Let p be a state with the bias's 1, rotated where codes are, r a word's row less the mean m of all rows, x = factor *
+ * b the vector that its code stands for, and p~ = |p| c / |c| the one of the state's code c. The word's logit is <r, p>
+ * + <m, p>, its estimate <x, p~>, and
+ *
+ *   <r, p> - <x, p~> = <r - x, p> + <x, p - p~>.
+ *
+ * Suppose that a word's logit is at least t, the k-th of an answer: then y = t - <m, p> is no more than |r| |p|, and
+ * p's part across r no longer than sqrt(|p|^2 - (y / |r|)^2) for y > 0, |p| else. x was made so that x - r is
+ * orthogonal to r; what is left of that is measured, the largest part of any word along r (along). So its estimate is
+ * at least
+ *
+ *   y - |x - r| |across| - along |p| - |x| |p - p~|,
+ *
+ * and a word whose estimate is no more than the last one on the shortlist, but less than that, has no such logit. If
+ * that holds of every word that is no candidate, the answer is certain, ties included.
+ *
+ * Rounding. Lengths are measured in double of the floats that were coded. Rotation, the scan's float32 products and
+ * those of logits add a unit of rounding (2^-24) for each addition of a lane of n / 16 terms, for each of the
+ * rotation's 74 steps, and for what follows: `rounding` times the sizes of all terms is a few times that.
+ */
+#include "head/certify.h"
+
+#include "base/error.h"
+#include "code/query.h"
+#include "code/rotate.h"
+#include "parallel/pool.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PIECE = 64 }; /* words, a block */
+
+static const double UNIT = 0x1p-24, UP = 1 + 0x1p-20, SMALLEST = 0x1p-126, SHORTEST = 0x1p-100;
+
+/* |r|, |x| and |x - r|. */
+typedef struct word_bounds {
+    float row, code, error;
+} word_bounds;
+
+struct thr_head_bounds {
+    double *mean;
+    double mean_length, along;
+    word_bounds *words;
+};
+
+void thr_head_bounds_free(thr_context *context, thr_head_bounds *bounds) {
+    if (bounds == NULL)
+        return;
+    thr_release(context, bounds->mean);
+    thr_release(context, bounds->words);
+    thr_release(context, bounds);
+}
+
+/* ------------------------------------------------------------------------------------------------ words */
+
+typedef struct measuring {
+    const thr_head *head;
+    thr_head_coded coded;
+    thr_head_bounds *bounds;
+    float *rows;    /* one a worker */
+    double *alongs; /* the largest of each worker's */
+} measuring;
+
+/* The integer of dimension d in the code of word w, odd and at most 2^n_planes - 1. */
+static int integer_at(const thr_head_contents *c, uint32_t w, uint32_t d) {
+    const uint32_t n_planes = c->planes.n_planes;
+    const uint8_t *bytes = c->planes.codes + w / THR_BLOCK_ITEMS * thr_block_size(thr_head_coded_dims(c), n_planes) +
+                           (size_t)(d / 8) * n_planes * THR_BLOCK_ITEMS + w % THR_BLOCK_ITEMS;
+    int cell = 0;
+    for (uint32_t p = 0; p < n_planes; p++)
+        cell = 2 * cell + (bytes[(size_t)p * THR_BLOCK_ITEMS] >> d % 8 & 1);
+    return 2 * cell + 1 - (1 << n_planes);
+}
+
+static float round_up(double x) {
+    return (float)(x * UP + SMALLEST);
+}
+
+/* Returns the length of x - r along r. */
+static double measure_word(const measuring *m, uint32_t w, float *row) {
+    const thr_head_contents *c = thr_head_of(m->head);
+    const uint32_t n_dims = thr_head_coded_dims(c);
+    const double factor = (double)c->planes.factors[w];
+    double row_square = 0, code_square = 0, error_square = 0, along = 0;
+    thr_head_planes_row(&m->coded, w, m->bounds->mean, row);
+    if (m->head->quantiser.rotation != NULL)
+        thr_code_rotation_apply(m->head->quantiser.rotation, row);
+    for (uint32_t d = 0; d < n_dims; d++) {
+        const double r = (double)row[d], x = factor * integer_at(c, w, d);
+        row_square += r * r;
+        code_square += x * x;
+        error_square += (x - r) * (x - r);
+        along += (x - r) * r;
+    }
+    m->bounds->words[w] =
+        (word_bounds){round_up(sqrt(row_square)), round_up(sqrt(code_square)), round_up(sqrt(error_square))};
+    return row_square > 0 ? fabs(along) / sqrt(row_square) * UP : 0;
+}
+
+static void measure_piece(void *arg, size_t piece, uint32_t worker) {
+    const measuring *m = arg;
+    const uint32_t n_words = thr_head_of(m->head)->n_words, first = (uint32_t)piece * PIECE;
+    float *row = m->rows + (size_t)worker * thr_head_coded_dims(thr_head_of(m->head));
+    for (uint32_t w = first; w < n_words && w < first + PIECE; w++)
+        m->alongs[worker] = fmax(m->alongs[worker], measure_word(m, w, row));
+}
+
+static thr_status measure_words(const thr_head *head, thr_head_bounds *bounds, thr_error *err) {
+    thr_context *context = head->context;
+    const thr_head_contents *c = thr_head_of(head);
+    const size_t n_dims = thr_head_coded_dims(c), n_threads = context->n_threads;
+    measuring m = {.head = head, .coded = thr_head_coded_of(head), .bounds = bounds};
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_alloc(context, n_dims * sizeof(float), n_threads, &m.rows, "rows of weights", err));
+    THR_TRY_OUT(thr_alloc_zero(context, n_threads, sizeof *m.alongs, &m.alongs, "bounds", err));
+    THR_TRY_OUT(thr_alloc(context, n_dims, sizeof *bounds->mean, &bounds->mean, "a mean", err));
+    THR_TRY_OUT(thr_alloc(context, c->n_words, sizeof *bounds->words, &bounds->words, "bounds of words", err));
+    thr_head_planes_mean(&m.coded, m.rows, bounds->mean);
+    thr_parallel_for(context, ((size_t)c->n_words + PIECE - 1) / PIECE, measure_piece, &m);
+    for (size_t d = 0; d < n_dims; d++)
+        bounds->mean_length += bounds->mean[d] * bounds->mean[d];
+    bounds->mean_length = sqrt(bounds->mean_length) * UP;
+    for (size_t i = 0; i < n_threads; i++)
+        bounds->along = fmax(bounds->along, m.alongs[i]);
+out:
+    thr_release(context, m.rows);
+    thr_release(context, m.alongs);
+    return status;
+}
+
+/* The head's, measured by the first who asks while others wait. */
+static thr_status get_bounds(thr_head *head, const thr_head_bounds **out, thr_error *err) {
+    thr_head_bounds *bounds = NULL;
+    thr_status status = THR_OK;
+    (void)pthread_mutex_lock(&head->mutex);
+    if (head->bounds == NULL) {
+        status = thr_alloc_zero(head->context, 1, sizeof *bounds, &bounds, "bounds of words", err);
+        if (status == THR_OK)
+            status = measure_words(head, bounds, err);
+        if (status == THR_OK)
+            head->bounds = bounds;
+        else
+            thr_head_bounds_free(head->context, bounds);
+    }
+    *out = head->bounds;
+    (void)pthread_mutex_unlock(&head->mutex);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ states */
+
+/* A state as the scan has it. */
+typedef struct state_bounds {
+    double length;   /* |p| */
+    double error;    /* |p - p~| */
+    double least;    /* the last estimate on the shortlist */
+    double wanted;   /* the k-th logit, less <m, p> */
+    double rounding; /* of a product, relative */
+} state_bounds;
+
+static double distance_to_code(const thr_query_code *code, const float *part, double length) {
+    const int middle = 1 << code->query_bits;
+    double square = 0, sum = 0;
+    for (uint32_t d = 0; d < code->n_dims; d++) {
+        const int c = 2 * code->cells[d] + 1 - middle;
+        square += (double)(c * c);
+    }
+    const double scale = length / sqrt(square);
+    for (uint32_t d = 0; d < code->n_dims; d++) {
+        const double off = (double)part[d] - scale * (2 * code->cells[d] + 1 - middle);
+        sum += off * off;
+    }
+    return sqrt(sum) * UP;
+}
+
+static state_bounds measure_state(const thr_head *head, thr_head_room *room, const thr_head_plan *plan,
+                                  const thr_head_bounds *bounds, size_t state, double logit) {
+    const thr_head_contents *c = thr_head_of(head);
+    const uint32_t n_dims = thr_head_coded_dims(c);
+    const thr_scan_target *target = &head->target;
+    float *part = room->part;
+    thr_query_code code;
+    state_bounds s = {.least = (double)room->estimates[(state + 1) * plan->n_shortlist - 1],
+                      .wanted = logit,
+                      .rounding = ((double)n_dims / 16 + 128) * 4 * UNIT};
+    memcpy(part, room->states + state * c->n_dims, c->n_dims * sizeof *part);
+    if (n_dims > c->n_dims)
+        part[c->n_dims] = 1;
+    for (uint32_t d = 0; d < n_dims; d++)
+        s.wanted -= bounds->mean[d] * (double)part[d];
+    s.length = sqrt(room->context->kernels->sum_squares(part, n_dims));
+    if (!(s.length > SHORTEST))
+        return s;
+    if (target->quantiser->rotation != NULL)
+        thr_code_rotation_apply(target->quantiser->rotation, part);
+    thr_code_query_make_cells(&code, target->quantiser, target->lead, part, s.length, THR_HEAD_CERTIFIED_BITS,
+                              room->cells);
+    s.error = distance_to_code(&code, part, s.length);
+    return s;
+}
+
+/* Whether a word that the shortlist has not cannot reach the k-th logit. */
+static bool is_out_of_reach(const state_bounds *s, const thr_head_bounds *bounds, uint32_t word) {
+    const word_bounds *w = &bounds->words[word];
+    const double row = (double)w->row, code = (double)w->code;
+    const double y = s->wanted - s->rounding * (row + code + bounds->mean_length) * s->length;
+    if (y > row * s->length)
+        return true;
+    const double beside = y > 0 ? y / row : 0, across = sqrt(fmax(s->length * s->length - beside * beside, 0)) * UP;
+    return s->least + (double)w->error * across + bounds->along * s->length + code * s->error < y;
+}
+
+static bool is_certain(const thr_head *head, thr_head_room *room, const thr_head_plan *plan,
+                       const thr_head_bounds *bounds, size_t state, double logit) {
+    const uint32_t n_words = thr_head_of(head)->n_words;
+    const state_bounds s = measure_state(head, room, plan, bounds, state, logit);
+    if (!(s.length > SHORTEST)) /* then the scan has taken any words */
+        return false;
+    memcpy(room->marks, room->always, thr_head_mark_words(thr_head_of(head)) * sizeof *room->marks);
+    thr_head_mark_shortlists(room, plan, state, 1);
+    bool certain = true;
+    for (size_t i = 0; i < thr_head_mark_words(thr_head_of(head)) && certain; i++)
+        for (uint64_t left = ~room->marks[i]; left != 0 && certain; left &= left - 1) {
+            const size_t word = i * 64 + (size_t)__builtin_ctzll(left);
+            certain = word >= n_words || is_out_of_reach(&s, bounds, (uint32_t)word);
+        }
+    return certain;
+}
+
+thr_status thr_head_certify(thr_head *head, thr_head_room *room, const thr_head_plan *plan, const float *logits,
+                            uint8_t *certified, thr_error *err) {
+    const thr_head_contents *c = thr_head_of(head);
+    const thr_head_bounds *bounds = NULL;
+    const bool by_planes = plan->options->screen == THR_HEAD_SCREEN_PLANES;
+    /* A device that selects as was published may leave out words of any estimate (scan/certify.c). */
+    const bool unknown = head->context->gpus != NULL && head->context->selection == THR_SELECTION_PAPER;
+    const bool all = plan->all || (by_planes && plan->n_shortlist == c->n_words);
+    memset(certified, all ? 1 : 0, plan->n_states);
+    if (all || !by_planes || unknown)
+        return THR_OK;
+    const uint32_t n_dims = thr_head_coded_dims(c);
+    THR_TRY(thr_grow(room->context, &room->part, &room->part_capacity, n_dims, sizeof *room->part, "a state", err));
+    THR_TRY(thr_grow(room->context, &room->cells, &room->cells_capacity, thr_code_query_cells_size(n_dims),
+                     sizeof *room->cells, "a state", err));
+    THR_TRY(get_bounds(head, &bounds, err));
+    for (size_t i = 0; i < plan->n_states; i++)
+        certified[i] = is_certain(head, room, plan, bounds, i, (double)logits[i * plan->k + plan->k - 1]);
+    return THR_OK;
+}

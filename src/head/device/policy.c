@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy.c - what a head's policy (device/policy.h) is told of its queries. */
+#include "base/error.h"
+#include "head/device/copy.h"
+
+static const double PRODUCT_RATE = 4e9; /* products a second that the CPU makes, a thread */
+
+enum { SCREENED_PART = 16 }; /* of all words that screens are expected to leave, with what they cost themselves */
+
+static thr_status copy_head(void *object, const thr_devices *devices, void **copy, thr_error *err) {
+    thr_head_device *device;
+    const thr_status status = thr_head_device_create(object, devices, &device, err);
+    *copy = device;
+    return status;
+}
+
+static void free_head(void *copy) {
+    thr_head_device_free(copy);
+}
+
+static const thr_device_copier HEAD = {.copy = copy_head, .free = free_head, .wake_ups = 1};
+
+/* What the CPU is expected to take for a query. */
+static double cpu_seconds(const thr_head *head, const thr_head_plan *plan, bool exact) {
+    const thr_head_contents *c = thr_head_of(head);
+    const double all = (double)c->n_words, frequent = (double)plan->n_frequent;
+    const double left = plan->options->screen == THR_HEAD_SCREEN_FREQUENT ? 0 : all / SCREENED_PART;
+    const double words = (plan->all ? all : frequent + left) + (exact && !plan->all ? all : 0);
+    return words * (double)c->n_dims * (double)plan->n_states / PRODUCT_RATE / (double)head->context->n_threads;
+}
+
+thr_status thr_head_query_device(thr_head *head, thr_head_room *room, const thr_head_plan *plan, bool *done,
+                                 thr_error *err) {
+    const bool exact = plan->answers.log_probs != NULL && plan->options->normaliser == THR_HEAD_NORMALISER_EXACT;
+    const thr_head_contents *c = thr_head_of(head);
+    const thr_device_use use = {.copier = &HEAD,
+                                .object = head,
+                                .name = head->path != NULL ? head->path : "a head",
+                                .bytes = (double)c->n_words * (double)thr_head_row_size(c),
+                                .seconds = cpu_seconds(head, plan, exact)};
+    thr_error why = {.status = THR_OK};
+    thr_head_device *device = NULL;
+    *done = false;
+    if (plan->answers.log_probs != NULL && plan->options->normaliser == THR_HEAD_NORMALISER_SAMPLED && !plan->all)
+        return thr_device_refuse(head->context, "no GPU samples a normaliser: take candidates or exact, or the CPU",
+                                 err);
+    THR_TRY(thr_device_enter(&head->on_device, &use, &device, err));
+    if (device == NULL)
+        return THR_OK;
+    const thr_status status = thr_head_device_query(device, room, plan, &why);
+    return thr_device_leave(&head->on_device, status, &why, done, err);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A query on a GPU: states and always-in words are sent, all operations told, and the answers fetched; the host waits
+ * once, at the end.
+ *
+ * Groups of states go together as long as what they need fits the limit; a larger group has its hits counted and its
+ * logits found some states at a time. Every word has a place in a state's logits, for how many are candidates is not
+ * known here; places that are not used cost memory alone.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "head/device/impl.h"
+#include "nn/logarithm.h"
+
+_Static_assert((int)THR_HEAD_OP_TILE == (int)THR_HEAD_TILE, "a device's sums are the CPU's");
+
+/* A query under way. */
+typedef struct asking {
+    thr_head_device *d;
+    const thr_head_contents *c;
+    const thr_head_plan *plan;
+    bool totals, exact; /* sums of exponentials are wanted; and those of all words */
+    size_t n_groups;
+    uint32_t n_rows;           /* states at once */
+    uint32_t n_marks, n_tiles; /* words of 32 bits, and tiles, of all words */
+    /* Of the device: what is sent, what lies between, what comes back. */
+    float *states;
+    uint32_t *always, *found, *codes, *counts, *marks, *words, *reached;
+    float *logits;
+    thr_head_op_sum *tiles;
+    thr_head_op_sum *sums; /* of states; the first of what comes back, behind each other in one piece */
+    thr_head_word *best;
+    uint32_t *n_best, *n_listed;
+    size_t answer_bytes;
+    char *host_in, *host_answers;
+} asking;
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+static bool by_hashes(const asking *a) {
+    return a->plan->options->screen == THR_HEAD_SCREEN_WTA;
+}
+
+static bool by_planes(const asking *a) {
+    return a->plan->options->screen == THR_HEAD_SCREEN_PLANES;
+}
+
+/* How many states fit: places of words for logits, counts and the list, tiles, and marks. */
+static uint32_t rows_at_once(const asking *a) {
+    const size_t a_row = a->c->n_words * (2 * sizeof(uint32_t) + sizeof(float)) + a->n_marks * sizeof(uint32_t) +
+                         a->n_tiles * (sizeof *a->tiles + sizeof *a->reached);
+    size_t n = a->d->limit / a_row;
+    n = n > THR_HEAD_DEVICE_STATES ? THR_HEAD_DEVICE_STATES : n;
+    n = n > a->plan->n_states ? a->plan->n_states : n;
+    return n > 0 ? (uint32_t)n : 1;
+}
+
+/* What comes back: sums, the best words, how many of these, how many candidates. */
+static thr_status get_answers(asking *a, thr_error *err) {
+    const size_t n = a->plan->n_states;
+    size_t n_best, size;
+    char *at = NULL;
+    if (!thr_mul_size(n, a->plan->k, &n_best) || !thr_mul_size(n_best, sizeof *a->best, &size) ||
+        n > (SIZE_MAX - size) / (sizeof *a->sums + 2 * sizeof(uint32_t)))
+        return thr_fail(err, THR_ENOMEM, "no memory for the words of %zu states", n);
+    a->answer_bytes = size + n * (sizeof *a->sums + 2 * sizeof(uint32_t));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_ANSWERS, a->answer_bytes, &at, err));
+    a->sums = (thr_head_op_sum *)(void *)at;
+    a->best = (thr_head_word *)(void *)(a->sums + n);
+    a->n_best = (uint32_t *)(void *)(a->best + n_best);
+    a->n_listed = a->n_best + n;
+    return thr_head_device_grow(a->d, THR_HEAD_ROOM_HOST_ANSWERS, a->answer_bytes, &a->host_answers, err);
+}
+
+/* Bytes of what is sent: states, always-in words, words that were found. */
+typedef struct sent_sizes {
+    size_t states, always, found;
+} sent_sizes;
+
+static thr_status get_sent(asking *a, sent_sizes *sizes, thr_error *err) {
+    const size_t n = a->plan->n_states;
+    *sizes = (sent_sizes){.always = a->n_marks * sizeof(uint32_t)};
+    if (!thr_mul_size(n, a->c->n_dims * sizeof(float), &sizes->states) ||
+        (by_planes(a) && !thr_mul_size(n, a->plan->n_shortlist * sizeof(uint32_t), &sizes->found)) ||
+        sizes->states > SIZE_MAX - sizes->always || sizes->found > SIZE_MAX - sizes->always - sizes->states)
+        return thr_fail(err, THR_ENOMEM, "no memory for %zu states", n);
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_STATES, sizes->states, &a->states, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_ALWAYS, sizes->always, &a->always, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_FOUND, sizes->found, &a->found, err));
+    return thr_head_device_grow(a->d, THR_HEAD_ROOM_HOST_IN, sizes->states + sizes->always + sizes->found, &a->host_in,
+                                err);
+}
+
+/* Memory for what lies between; one list at least, and no more than there are groups. */
+static thr_status get_between(asking *a, thr_error *err) {
+    const size_t rows = a->n_rows, words = a->c->n_words * sizeof(uint32_t), n_tiles = rows * a->n_tiles;
+    const size_t lists = a->plan->all ? 0 : a->n_groups < rows ? a->n_groups : rows;
+    size_t n_codes = 0;
+    if (by_hashes(a) && !thr_mul_size(a->plan->n_states, a->c->shape.n_bands * sizeof *a->codes, &n_codes))
+        return thr_fail(err, THR_ENOMEM, "no memory for the hashes of %zu states", a->plan->n_states);
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_CODES, n_codes, &a->codes, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_COUNTS, by_hashes(a) ? rows * words : 0, &a->counts, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_MARKS, lists * a->n_marks * sizeof *a->marks, &a->marks, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_WORDS, lists * words, &a->words, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_LOGITS, rows * words, &a->logits, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_TILES, n_tiles * sizeof *a->tiles, &a->tiles, err));
+    return thr_head_device_grow(a->d, THR_HEAD_ROOM_REACHED, n_tiles * sizeof *a->reached, &a->reached, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ what is sent */
+
+static thr_status upload(const asking *a, void *to, size_t size, char **from, thr_error *err) {
+    char *at = *from;
+    *from += size;
+    return size == 0 ? THR_OK : a->d->backend->upload(a->d->stream, to, at, size, err);
+}
+
+static thr_status send(asking *a, const thr_head_room *room, const sent_sizes *sizes, thr_error *err) {
+    const size_t n_found = sizes->found / sizeof(uint32_t);
+    char *at = a->host_in, *found = at + sizes->states + sizes->always;
+    memcpy(at, room->states, sizes->states);
+    memcpy(at + sizes->states, room->always, sizes->always);
+    for (size_t i = 0; i < n_found; i++) {
+        const uint32_t word = (uint32_t)room->found[i];
+        memcpy(found + i * sizeof word, &word, sizeof word);
+    }
+    THR_TRY(upload(a, a->states, sizes->states, &at, err));
+    THR_TRY(upload(a, a->always, sizes->always, &at, err));
+    return upload(a, a->found, sizes->found, &at, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ which words */
+
+static thr_status hash(const asking *a, thr_error *err) {
+    const thr_wta *wta = &a->d->head->wta;
+    for (size_t first = 0; first < a->plan->n_states; first += THR_HEAD_DEVICE_STATES) {
+        const size_t left = a->plan->n_states - first;
+        const thr_head_hash_op op = {.places = a->d->places,
+                                     .n_dims = a->c->n_dims,
+                                     .n_places = wta->shape.n_places,
+                                     .n_bands = wta->shape.n_bands,
+                                     .n_hashes = wta->shape.n_hashes,
+                                     .bits = wta->bits,
+                                     .states = a->states + first * a->c->n_dims,
+                                     .n_states = left < THR_HEAD_DEVICE_STATES ? (uint32_t)left
+                                                                               : (uint32_t)THR_HEAD_DEVICE_STATES,
+                                     .codes = a->codes + first * wta->shape.n_bands};
+        THR_TRY(a->d->backend->head_hash(a->d->stream, &op, err));
+    }
+    return THR_OK;
+}
+
+/* A group's number among those that go together is no larger: of a larger group all states have list 0. */
+static uint32_t group_at_once(const asking *a) {
+    return a->plan->group < a->n_rows ? (uint32_t)a->plan->group : a->n_rows;
+}
+
+/* Hits of n states, n_rows at most, from `first` on; fresh: nothing of their group was counted before. */
+static thr_status count(const asking *a, size_t first, uint32_t n, bool fresh, thr_error *err) {
+    const thr_backend *backend = a->d->backend;
+    const thr_cuckoo *table = &a->c->lsh.table;
+    const uint32_t group = group_at_once(a);
+    const bool sum = a->plan->options->combine == THR_HEAD_COMBINE_SUM;
+    const thr_head_hits_op op = {.slots = a->d->slots,
+                                 .n_slots = table->n_slots,
+                                 .n_stash = table->n_stash,
+                                 .seed = table->seed,
+                                 .listed = a->d->listed,
+                                 .n_words = a->c->n_words,
+                                 .n_bands = a->c->shape.n_bands,
+                                 .codes = a->codes + first * a->c->shape.n_bands,
+                                 .n_states = n,
+                                 .share = sum ? group : 1,
+                                 .group = group,
+                                 .threshold = a->plan->threshold,
+                                 .counts = a->counts,
+                                 .marks = a->marks,
+                                 .n_marks = a->n_marks};
+    const size_t n_counted = sum ? (n + group - 1) / group : n;
+    if (fresh || !sum)
+        THR_TRY(backend->clear(a->d->stream, a->counts, n_counted * a->c->n_words * sizeof *a->counts, err));
+    return backend->head_hits(a->d->stream, &op, err);
+}
+
+/* What screens find for n states from `first` on. */
+static thr_status mark(const asking *a, size_t first, uint32_t n, bool fresh, thr_error *err) {
+    const thr_head_found_op found = {.words = a->found != NULL ? a->found + first * a->plan->n_shortlist : NULL,
+                                     .n_found = a->plan->n_shortlist,
+                                     .n_states = n,
+                                     .group = group_at_once(a),
+                                     .marks = a->marks,
+                                     .n_marks = a->n_marks};
+    if (by_hashes(a))
+        return count(a, first, n, fresh, err);
+    return by_planes(a) ? a->d->backend->head_found(a->d->stream, &found, err) : THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ their logits */
+
+static thr_status score(const asking *a, const thr_head_lists *lists, size_t first, thr_head_op_sum *totals,
+                        thr_error *err) {
+    const thr_head_product_op product = {.lists = *lists,
+                                         .weights = a->d->weights,
+                                         .keep = (int)a->c->dtype,
+                                         .scales = a->d->scales,
+                                         .bias = a->d->bias,
+                                         .n_dims = a->c->n_dims,
+                                         .states = a->states + first * a->c->n_dims};
+    const thr_head_sums_op sums = {.lists = *lists, .n_tiles = a->n_tiles, .tiles = a->tiles, .totals = totals};
+    THR_TRY(a->d->backend->head_product(a->d->stream, &product, err));
+    return a->d->backend->head_sums(a->d->stream, &sums, err);
+}
+
+/* The best words of n states from `first` on, whose lists are there, and what normalises them. */
+static thr_status answer(const asking *a, size_t first, size_t first_group, uint32_t n, thr_error *err) {
+    thr_head_lists lists = {.n_words = a->c->n_words, .n_states = n, .group = group_at_once(a), .logits = a->logits};
+    thr_head_op_sum *sums = a->totals ? a->sums + first : NULL;
+    if (!a->plan->all) {
+        lists.words = a->words;
+        lists.n_listed = a->n_listed + first_group;
+    }
+    THR_TRY(score(a, &lists, first, a->exact ? NULL : sums, err));
+    const thr_head_best_op best = {.lists = lists,
+                                   .n_tiles = a->n_tiles,
+                                   .tiles = a->tiles,
+                                   .reached = a->reached,
+                                   .k = a->plan->k,
+                                   .best = a->best + first * a->plan->k,
+                                   .n_best = a->n_best + first};
+    THR_TRY(a->d->backend->head_best(a->d->stream, &best, err));
+    if (!a->exact)
+        return THR_OK;
+    const thr_head_lists all = {.n_words = a->c->n_words, .n_states = n, .group = n, .logits = a->logits};
+    return score(a, &all, first, sums, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ a query */
+
+static thr_status list(const asking *a, size_t first_group, uint32_t n_groups, thr_error *err) {
+    const thr_head_list_op op = {.n_words = a->c->n_words,
+                                 .n_groups = n_groups,
+                                 .k = a->plan->k,
+                                 .order = a->d->order,
+                                 .always = a->always,
+                                 .marks = a->marks,
+                                 .n_marks = a->n_marks,
+                                 .words = a->words,
+                                 .n_listed = a->n_listed + first_group};
+    return a->d->backend->head_list(a->d->stream, &op, err);
+}
+
+/* Groups that go together; of one that is larger than that, some states at a time. */
+static thr_status ask_groups(const asking *a, size_t first_group, uint32_t n_groups, thr_error *err) {
+    const size_t first = first_group * a->plan->group, left = a->plan->n_states - first;
+    const size_t n = left / n_groups < a->plan->group ? left : n_groups * a->plan->group, rows = a->n_rows;
+    if (!a->plan->all) {
+        THR_TRY(a->d->backend->clear(a->d->stream, a->marks, (size_t)n_groups * a->n_marks * sizeof *a->marks, err));
+        for (size_t i = 0; i < n; i += rows)
+            THR_TRY(mark(a, first + i, (uint32_t)(n - i < rows ? n - i : rows), i == 0, err));
+        THR_TRY(list(a, first_group, n_groups, err));
+    }
+    for (size_t i = 0; i < n; i += rows)
+        THR_TRY(answer(a, first + i, first_group, (uint32_t)(n - i < rows ? n - i : rows), err));
+    return THR_OK;
+}
+
+static thr_status ask_all(asking *a, const thr_head_room *room, thr_error *err) {
+    const size_t together = a->n_rows / a->plan->group > 0 ? a->n_rows / a->plan->group : 1;
+    sent_sizes sizes;
+    THR_TRY(get_sent(a, &sizes, err));
+    THR_TRY(get_between(a, err));
+    THR_TRY(get_answers(a, err));
+    THR_TRY(send(a, room, &sizes, err));
+    if (by_hashes(a))
+        THR_TRY(hash(a, err));
+    for (size_t g = 0; g < a->n_groups; g += together)
+        THR_TRY(ask_groups(a, g, (uint32_t)(a->n_groups - g < together ? a->n_groups - g : together), err));
+    THR_TRY(a->d->backend->download(a->d->stream, a->host_answers, a->sums, a->answer_bytes, err));
+    return a->d->backend->wait(a->d->stream, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ answers */
+
+/* ln of a sum of exponentials, as score.c takes it. */
+static double normaliser_of(const thr_head_op_sum *s) {
+    return (double)s->largest + thr_logarithm(s->sum >= 1 ? s->sum : 1);
+}
+
+static void tell_one(const asking *a, const thr_head_word *best, const thr_head_op_sum *sum, size_t state) {
+    const thr_head_answers *out = &a->plan->answers;
+    const uint32_t k = a->plan->k;
+    thr_candidate *sorted = a->d->best;
+    const double normaliser = out->log_probs == NULL ? 0 : normaliser_of(sum);
+    for (uint32_t j = 0; j < k; j++) {
+        sorted[j] = (thr_candidate){.row = best[j].word};
+        memcpy(&sorted[j].score, &best[j].logit, sizeof sorted[j].score);
+    }
+    thr_select_candidates_sort(sorted, k);
+    for (uint32_t j = 0; j < k; j++) {
+        out->words[state * k + j] = (uint32_t)sorted[j].row;
+        if (out->logits != NULL)
+            out->logits[state * k + j] = sorted[j].score;
+        if (out->log_probs != NULL)
+            out->log_probs[state * k + j] = (float)((double)sorted[j].score - normaliser);
+    }
+}
+
+static thr_status tell(const asking *a, thr_error *err) {
+    const size_t n = a->plan->n_states, k = a->plan->k;
+    const thr_head_op_sum *sums = (const void *)a->host_answers;
+    const thr_head_word *best = (const void *)(sums + n);
+    const uint32_t *n_best = (const void *)(best + n * k), *n_listed = n_best + n;
+    for (size_t i = 0; i < n; i++) {
+        if (n_best[i] < k)
+            return thr_fail(err, THR_ERANGE, "state %zu has logits that are no numbers: verify the head's file", i);
+        tell_one(a, best + i * k, sums + i, i);
+        if (a->plan->options->n_candidates != NULL)
+            a->plan->options->n_candidates[i] = a->plan->all ? a->c->n_words : n_listed[i / a->plan->group];
+    }
+    return THR_OK;
+}
+
+/* The best words by plane codes, which the scan brings back. */
+static thr_status scan(thr_head_device *d, thr_head_room *room, const thr_head_plan *plan, thr_error *err) {
+    const thr_scan_target *target;
+    THR_TRY(thr_head_device_codes(d, &target, err));
+    return thr_head_scan_states(d->head, target, room, plan, err);
+}
+
+thr_status thr_head_device_query(thr_head_device *d, thr_head_room *room, const thr_head_plan *plan, thr_error *err) {
+    const thr_head_contents *c = thr_head_of(d->head);
+    const bool totals = plan->answers.log_probs != NULL;
+    asking a = {.d = d,
+                .c = c,
+                .plan = plan,
+                .totals = totals,
+                .exact = totals && !plan->all && plan->options->normaliser == THR_HEAD_NORMALISER_EXACT,
+                .n_groups = (plan->n_states - 1) / plan->group + 1,
+                .n_marks = 2 * (uint32_t)thr_head_mark_words(c),
+                .n_tiles = (c->n_words - 1) / THR_HEAD_TILE + 1};
+    THR_TRY(thr_head_mark_always(d->head, room, plan->options, plan->n_frequent, err));
+    if (by_planes(&a))
+        THR_TRY(scan(d, room, plan, err));
+    (void)pthread_mutex_lock(&d->mutex);
+    a.n_rows = rows_at_once(&a);
+    thr_status status =
+        thr_grow(d->head->context, &d->best, &d->best_capacity, plan->k, sizeof *d->best, "a query", err);
+    if (status == THR_OK)
+        status = ask_all(&a, room, err);
+    if (status == THR_OK)
+        status = tell(&a, err);
+    else
+        (void)d->backend->wait(d->stream, NULL); /* for what was told before the failure */
+    (void)pthread_mutex_unlock(&d->mutex);
+    return status;
+}

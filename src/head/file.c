@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "head/file.h"
+
+#include <thresher/head.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "head/weight_formats.h"
+
+static const char *const section_names[THR_HEAD_LAST + 1] = {
+    "?", "hashes", "bias", "order", "slots", "lists", "quantiser", "codes", "factors", "weights", "scales"};
+
+const thr_file_kind thr_head_kind = {.magic = {'T', 'H', 'R', 'H', 'E', 'A', 'D', 1},
+                                     .oldest = 1,
+                                     .newest = THR_HEAD_FORMAT,
+                                     .last = THR_HEAD_LAST,
+                                     .names = section_names,
+                                     .foreign_status = THR_EFORMAT,
+                                     .foreign_text = "is no head: build one with thresher head build",
+                                     .remedy = THR_HEAD_REMEDY};
+
+/* ------------------------------------------------------------------------------------------------ write */
+
+static thr_status write_all(thr_section_writer *writer, const thr_head_contents *c, thr_error *err) {
+    const size_t n = c->n_words;
+    const bool hashes = c->shape.n_bands > 0;
+    thr_head_header header = {.version = thr_head_format_of(c->dtype),
+                              .n_words = c->n_words,
+                              .n_dims = c->n_dims,
+                              .dtype = (uint32_t)c->dtype,
+                              .n_planes = c->planes.n_planes};
+    memcpy(header.magic, thr_head_kind.magic, sizeof header.magic);
+    header.has = (c->bias != NULL ? THR_HEAD_HAS_BIAS : 0u) | (c->order != NULL ? THR_HEAD_HAS_ORDER : 0u) |
+                 (hashes ? THR_HEAD_HAS_HASHES : 0u);
+    const thr_cuckoo *table = &c->lsh.table;
+    const thr_head_hashes how = {.n_places = c->shape.n_places,
+                                 .n_bands = c->shape.n_bands,
+                                 .n_hashes = c->shape.n_hashes,
+                                 .n_slots = table->n_slots,
+                                 .n_stash = table->n_stash,
+                                 .seed = c->shape.seed,
+                                 .table_seed = table->seed,
+                                 .n_codes = c->n_codes};
+    if (hashes)
+        THR_TRY(thr_sections_put(writer, THR_HEAD_HASHES, &how, sizeof how, err));
+    if (c->bias != NULL)
+        THR_TRY(thr_sections_put(writer, THR_HEAD_BIAS, c->bias, n * sizeof *c->bias, err));
+    if (c->order != NULL)
+        THR_TRY(thr_sections_put(writer, THR_HEAD_ORDER, c->order, n * sizeof *c->order, err));
+    if (hashes) {
+        THR_TRY(thr_sections_put(writer, THR_HEAD_SLOTS, table->slots,
+                                 ((size_t)table->n_slots + table->n_stash) * sizeof *table->slots, err));
+        THR_TRY(thr_sections_put(writer, THR_HEAD_LISTS, c->lsh.words, n * how.n_bands * sizeof *c->lsh.words, err));
+    }
+    if (c->planes.n_planes > 0) {
+        const size_t padded = (size_t)thr_head_padded(c->n_words);
+        const size_t block_size = thr_block_size(thr_head_coded_dims(c), c->planes.n_planes);
+        THR_TRY(thr_sections_put(writer, THR_HEAD_QUANTISER, &c->planes.how, sizeof c->planes.how, err));
+        THR_TRY(thr_sections_put(writer, THR_HEAD_CODES, c->planes.codes, padded / THR_BLOCK_ITEMS * block_size, err));
+        THR_TRY(thr_sections_put(writer, THR_HEAD_FACTORS, c->planes.factors, padded * sizeof(float), err));
+    }
+    THR_TRY(thr_sections_put(writer, THR_HEAD_WEIGHTS, c->weights, n * thr_head_row_size(c), err));
+    if (c->scales != NULL)
+        THR_TRY(thr_sections_put(writer, THR_HEAD_SCALES, c->scales, n * sizeof *c->scales, err));
+    return thr_sections_finish(writer, &header, err);
+}
+
+thr_status thr_head_write(thr_context *context, const char *path, const thr_head_contents *contents, thr_error *err) {
+    thr_section_writer writer;
+    thr_status status = thr_sections_open(context, path, &writer, err);
+    if (status == THR_OK)
+        status = write_all(&writer, contents, err);
+    thr_sections_drop(&writer);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ parse */
+
+static thr_status check_header(const thr_section_file *file, const thr_head_header *h, thr_error *err) {
+    THR_TRY(thr_section_file_check_known(file, "flags value", h->has & ~(uint32_t)THR_HEAD_HAS_ALL, err));
+    THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->zero, err));
+    THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->zero_too, err));
+    if (h->n_words == 0 || h->n_words > THR_HEAD_MAX_WORDS || h->n_dims == 0 || h->n_dims > THR_MAX_DIMS ||
+        thr_head_format_of(h->dtype) == 0 || h->version != thr_head_format_of(h->dtype) || h->n_planes > THR_MAX_BITS)
+        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header holds wrong numbers", err);
+    return THR_OK;
+}
+
+/* What decides which sections there are and how large they are. */
+typedef struct shape {
+    const thr_head_header *header;
+    const thr_head_hashes *hashes;
+} shape;
+
+/* None of the sizes overflows. */
+static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size) {
+    const thr_head_header *h = ((const shape *)user)->header;
+    const thr_head_hashes *how = ((const shape *)user)->hashes;
+    const uint64_t word = sizeof(uint32_t), n = h->n_words;
+    const bool hashes = (h->has & THR_HEAD_HAS_HASHES) != 0;
+    const thr_section_rule planes = h->n_planes > 0 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
+    switch ((thr_head_section)kind) {
+    case THR_HEAD_HASHES:
+        *size = sizeof *how;
+        return hashes ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
+    case THR_HEAD_BIAS:
+        *size = n * sizeof(float);
+        return (h->has & THR_HEAD_HAS_BIAS) != 0 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
+    case THR_HEAD_ORDER:
+        *size = n * word;
+        return (h->has & THR_HEAD_HAS_ORDER) != 0 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
+    case THR_HEAD_SLOTS:
+        *size = ((uint64_t)how->n_slots + how->n_stash) * sizeof(thr_cuckoo_slot);
+        return hashes ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
+    case THR_HEAD_LISTS:
+        *size = n * how->n_bands * word;
+        return hashes ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
+    case THR_HEAD_QUANTISER:
+        *size = sizeof(thr_head_quantiser);
+        return planes;
+    case THR_HEAD_CODES:
+        *size = thr_head_padded(h->n_words) / THR_BLOCK_ITEMS *
+                thr_block_size(h->n_dims + (h->has & THR_HEAD_HAS_BIAS), h->n_planes);
+        return planes;
+    case THR_HEAD_FACTORS:
+        *size = thr_head_padded(h->n_words) * sizeof(float);
+        return planes;
+    case THR_HEAD_WEIGHTS:
+        *size = n * h->n_dims * thr_dtype_size((thr_dtype)h->dtype);
+        return THR_SECTION_EXACT;
+    case THR_HEAD_SCALES:
+        *size = n * sizeof(float);
+        return h->dtype == THR_DTYPE_I8 ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
+    }
+    return THR_SECTION_ABSENT;
+}
+
+/* The first section says how large others are, so its place is checked before the table is. */
+static bool read_hashes(const thr_section_file *file, const thr_head_header *h, thr_head_hashes *how) {
+    thr_wta_shape complete;
+    if ((h->has & THR_HEAD_HAS_HASHES) == 0)
+        return true;
+    if (file->table_offset < THR_SECTIONS_HEADER + sizeof *how)
+        return false;
+    memcpy(how, file->data + THR_SECTIONS_HEADER, sizeof *how);
+    complete = (thr_wta_shape){h->n_dims, how->n_places, how->n_bands, how->n_hashes, how->seed};
+    return how->n_hashes > 0 && how->n_slots > 0 && how->n_slots <= INT32_MAX && how->n_stash <= THR_CUCKOO_STASH &&
+           how->reserved == 0 && (uint64_t)h->n_words * how->n_bands <= UINT32_MAX &&
+           thr_lsh_wta_complete(&complete, NULL) == THR_OK;
+}
+
+static void point(thr_head_view *view, const thr_head_header *h, const thr_head_hashes *how) {
+    const thr_section_file *file = &view->file;
+    view->contents = (thr_head_contents){
+        .n_words = h->n_words,
+        .n_dims = h->n_dims,
+        .dtype = (thr_dtype)h->dtype,
+        .weights = thr_section_file_at(file, THR_HEAD_WEIGHTS),
+        .scales = thr_section_file_at(file, THR_HEAD_SCALES),
+        .bias = thr_section_file_at(file, THR_HEAD_BIAS),
+        .order = thr_section_file_at(file, THR_HEAD_ORDER),
+        .shape = {h->n_dims, how->n_places, how->n_bands, how->n_hashes, how->seed},
+        .lsh = {.n_words = h->n_words,
+                .n_bands = how->n_bands,
+                .table = {thr_section_file_at(file, THR_HEAD_SLOTS), how->n_slots, how->n_stash, how->table_seed},
+                .words = thr_section_file_at(file, THR_HEAD_LISTS)},
+        .n_codes = how->n_codes,
+        .planes = {.n_planes = h->n_planes,
+                   .codes = thr_section_file_at(file, THR_HEAD_CODES),
+                   .factors = thr_section_file_at(file, THR_HEAD_FACTORS)}};
+    if (h->n_planes > 0)
+        memcpy(&view->contents.planes.how, thr_section_file_at(file, THR_HEAD_QUANTISER),
+               sizeof view->contents.planes.how);
+}
+
+static const char *check_order(thr_context *context, const thr_head_contents *c, thr_status *status, thr_error *err) {
+    uint8_t *seen = NULL;
+    *status = thr_alloc_zero(context, c->n_words, 1, &seen, "words", err);
+    bool good = *status == THR_OK;
+    for (uint32_t i = 0; i < c->n_words && good; i++) {
+        good = c->order[i] < c->n_words && seen[c->order[i]] == 0;
+        if (good)
+            seen[c->order[i]] = 1;
+    }
+    thr_release(context, seen);
+    return good || *status != THR_OK ? NULL : "the order of words does not have every word once";
+}
+
+static thr_status check_contents(thr_context *context, const thr_head_view *view, thr_error *err) {
+    const thr_head_contents *c = &view->contents;
+    thr_status status = THR_OK;
+    const char *wrong = NULL;
+    for (uint32_t w = 0; c->bias != NULL && w < c->n_words && wrong == NULL; w++)
+        wrong = isfinite(c->bias[w]) ? NULL : "a bias is not finite";
+    for (uint32_t w = 0; c->scales != NULL && w < c->n_words && wrong == NULL; w++)
+        wrong = isfinite(c->scales[w]) && c->scales[w] >= 0 ? NULL : "a scale is negative or not finite";
+    if (wrong == NULL && c->order != NULL)
+        wrong = check_order(context, c, &status, err);
+    if (wrong == NULL && status == THR_OK && c->shape.n_bands > 0)
+        wrong = thr_lsh_check(&c->lsh);
+    if (wrong == NULL && status == THR_OK && c->planes.n_planes > 0)
+        wrong = thr_head_planes_check(&c->planes, c->n_words);
+    return wrong == NULL ? status : thr_section_file_damaged(&view->file, 0, wrong, err);
+}
+
+thr_status thr_head_parse(thr_context *context, const char *path, const void *data, uint64_t size, thr_head_view *view,
+                          thr_error *err) {
+    thr_section_file *file = &view->file;
+    thr_head_header h;
+    thr_head_hashes how = {.n_bands = 0};
+    *view = (thr_head_view){.contents.n_words = 0};
+    THR_TRY(thr_section_file_read(&thr_head_kind, path, data, size, file, err));
+    memcpy(&h, data, sizeof h);
+    THR_TRY(check_header(file, &h, err));
+    const shape wanted = {&h, &how};
+    if (!read_hashes(file, &h, &how))
+        return thr_section_file_damaged(file, THR_SECTIONS_HEADER, "the section of hashes is wrong", err);
+    THR_TRY(thr_section_file_fit(file, rule_of, &wanted, err));
+    point(view, &h, &how);
+    return check_contents(context, view, err);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query.c - options and states checked, scratch memory borrowed, then group by group: which words, their logits.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "code/encode.h"
+#include "head/certify.h"
+#include "head/auto_screen.h"
+#include "head/device/copy.h"
+
+/* A shortlist is of so many words, and so many for each of the k. */
+enum { USUAL_FREQUENT = 1000, USUAL_THRESHOLD = 2, SHORTLIST = 100, SHORTLIST_K = 16 };
+
+void thr_head_query_options_init(thr_head_query_options *options) {
+    *options = (thr_head_query_options){.size = sizeof *options,
+                                        .n_frequent = THR_HEAD_AUTO,
+                                        .threshold = THR_HEAD_AUTO,
+                                        .n_shortlist = THR_HEAD_AUTO,
+                                        .group = 1};
+}
+
+/* ------------------------------------------------------------------------------------------------ rooms */
+
+void thr_head_room_free(void *piece) {
+    thr_head_room *room = piece;
+    thr_context *context = room->context;
+    for (size_t i = 0; i < room->n_collectors; i++)
+        thr_select_collector_free(&room->collectors[i]);
+    thr_lsh_counter_free(context, &room->counter);
+    thr_release(context, room->states);
+    thr_release(context, room->codes);
+    thr_release(context, room->always);
+    thr_release(context, room->marks);
+    thr_release(context, room->words);
+    thr_release(context, room->collectors);
+    thr_release(context, room->sums);
+    thr_release(context, room->columns);
+    thr_release(context, room->tiles);
+    thr_release(context, room->normalisers);
+    thr_release(context, room->sampled);
+    thr_head_sample_free(context, &room->sample);
+    thr_release(context, room->coded);
+    thr_release(context, room->found);
+    thr_release(context, room->estimates);
+    thr_release(context, room->logits);
+    thr_release(context, room->part);
+    thr_release(context, room->cells);
+    thr_scan_free(room->scan);
+    thr_release(context, room);
+}
+
+thr_status thr_head_room_make(thr_context *context, void **piece, thr_error *err) {
+    thr_head_room *room = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *room, &room, "a query", err));
+    room->context = context;
+    *piece = room;
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ checks */
+
+static thr_status check_options(const thr_head_contents *c, const thr_head_query_options *o, uint32_t k,
+                                thr_error *err) {
+    if (k == 0 || k > c->n_words)
+        return thr_fail(err, THR_EINVAL,
+                        "the best %" PRIu32 " words of a head that has %" PRIu32 ": ask for 1 or more%s", k, c->n_words,
+                        k == 0 ? "" : ", and no more than it has");
+    if ((unsigned)o->screen > THR_HEAD_SCREEN_AUTO)
+        return thr_fail(err, THR_EINVAL, "there is no screen number %d", (int)o->screen);
+    if ((unsigned)o->normaliser > THR_HEAD_NORMALISER_SAMPLED)
+        return thr_fail(err, THR_EINVAL, "there is no normaliser number %d", (int)o->normaliser);
+    if ((unsigned)o->combine > THR_HEAD_COMBINE_SUM)
+        return thr_fail(err, THR_EINVAL, "there is no way number %d to put hits together", (int)o->combine);
+    if (o->n_frequent != THR_HEAD_AUTO && o->n_frequent > c->n_words)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " frequent words of a head that has %" PRIu32 " words",
+                        o->n_frequent, c->n_words);
+    if (o->threshold == 0)
+        return thr_fail(err, THR_EINVAL, "a threshold of 0 hits, which every word has: 1 at least, or the full screen");
+    if (o->n_always > 0 && o->always == NULL)
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " always-in words, and no list of them", o->n_always);
+    if (o->screen == THR_HEAD_SCREEN_WTA && c->shape.n_bands == 0)
+        return thr_fail(err, THR_EUNSUPPORTED, "the head has no hashes: build it with bands, or take another screen");
+    if (o->n_shortlist != THR_HEAD_AUTO && (o->n_shortlist == 0 || o->n_shortlist > c->n_words))
+        return thr_fail(err, THR_EINVAL, "a shortlist of %" PRIu32 " words of a head that has %" PRIu32, o->n_shortlist,
+                        c->n_words);
+    if (o->screen == THR_HEAD_SCREEN_PLANES && c->planes.n_planes == 0)
+        return thr_fail(err, THR_EUNSUPPORTED, "the head has no codes: build it with planes, or take another screen");
+    return THR_OK;
+}
+
+static thr_head_plan plan_of(const thr_head_contents *c, const thr_head_query_options *o, size_t n_states, uint32_t k) {
+    const uint32_t usual = USUAL_FREQUENT < c->n_words ? USUAL_FREQUENT : c->n_words;
+    thr_head_plan p = {.options = o, .k = k, .n_states = n_states};
+    p.n_frequent = o->n_frequent != THR_HEAD_AUTO ? o->n_frequent : o->screen == THR_HEAD_SCREEN_PLANES ? 0 : usual;
+    p.threshold = o->threshold != THR_HEAD_AUTO                  ? o->threshold
+                  : c->shape.n_bands < (uint32_t)USUAL_THRESHOLD ? 1
+                                                                 : USUAL_THRESHOLD;
+    p.all = o->screen == THR_HEAD_SCREEN_FULL;
+    const uint64_t shortlist = SHORTLIST + (uint64_t)SHORTLIST_K * k;
+    p.n_shortlist = o->n_shortlist != THR_HEAD_AUTO ? o->n_shortlist
+                    : shortlist < c->n_words        ? (uint32_t)shortlist
+                                                    : c->n_words;
+    const bool shared = p.all || o->screen == THR_HEAD_SCREEN_FREQUENT; /* by all states, whatever their groups */
+    p.group = shared || o->group == 0 || o->group > n_states ? n_states : (size_t)o->group;
+    return p;
+}
+
+static thr_status take_states(const thr_head *head, thr_head_room *room, const thr_matrix *states, thr_error *err) {
+    const uint32_t n_dims = thr_head_of(head)->n_dims;
+    size_t n;
+    THR_TRY(thr_code_check_rows(states, err));
+    if (states->n_dims != n_dims)
+        return thr_fail(err, THR_EDIM, "states of %" PRIu32 " dimensions for a head of %" PRIu32, states->n_dims,
+                        n_dims);
+    if (states->n_rows > SIZE_MAX / sizeof(float) || !thr_mul_size((size_t)states->n_rows, n_dims, &n))
+        return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu64 " states", states->n_rows);
+    THR_TRY(thr_grow(room->context, &room->states, &room->states_capacity, n, sizeof *room->states, "states", err));
+    THR_TRY(thr_matrix_to_f32(states, 0, states->n_rows, room->states));
+    for (size_t i = 0; i < states->n_rows; i++) {
+        const double length = sqrt(room->context->kernels->sum_squares(room->states + i * n_dims, n_dims));
+        if (!(length <= thr_longest_row(false)))
+            return thr_fail(err, THR_ERANGE, "state %zu %s", i,
+                            isfinite(length) ? "is longer than 2^60" : "holds NaN or infinity");
+    }
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ query */
+
+/* Add what has passed since *since; the next part begins now. */
+static void note_time(double *since, double *part) {
+    const double now = thr_clock();
+    *part += now - *since;
+    *since = now;
+}
+
+/* All memory that depends on the shape alone, before anything else: a second query of it asks for none. */
+static thr_status make_room(const thr_head *head, thr_head_room *room, const thr_head_plan *p, thr_error *err) {
+    const uint32_t n_words = thr_head_of(head)->n_words;
+    THR_TRY(thr_grow(room->context, &room->words, &room->words_capacity, n_words, sizeof *room->words, "words", err));
+    THR_TRY(thr_grow(room->context, &room->normalisers, &room->normalisers_capacity, p->n_states,
+                     sizeof *room->normalisers, "sums", err));
+    THR_TRY(thr_head_score_room(head, room, n_words, p->k, err));
+    double since = thr_clock();
+    THR_TRY(thr_head_mark_always(head, room, p->options, p->n_frequent, err));
+    note_time(&since, &p->times->choose);
+    if (p->options->screen == THR_HEAD_SCREEN_WTA)
+        THR_TRY(thr_head_hash_states(head, room, p->n_states, err));
+    if (p->options->screen == THR_HEAD_SCREEN_PLANES)
+        THR_TRY(thr_head_scan_states(head, &head->target, room, p, err));
+    note_time(&since, &p->times->screen);
+    return THR_OK;
+}
+
+static thr_status ask_group(const thr_head *head, thr_head_room *room, const thr_head_plan *p, size_t first,
+                            thr_error *err) {
+    const size_t left = p->n_states - first, n = left < p->group ? left : p->group;
+    uint32_t n_words = thr_head_of(head)->n_words;
+    double since = thr_clock();
+    if (!p->all)
+        n_words = thr_head_choose(head, room, p, first, n);
+    note_time(&since, &p->times->choose);
+    for (size_t i = 0; p->options->n_candidates != NULL && i < n; i++)
+        p->options->n_candidates[first + i] = n_words;
+    const thr_head_words words = {p->all ? NULL : room->words, 0, n_words};
+    const thr_status status = thr_head_score(head, room, p, words, first, n, err);
+    note_time(&since, &p->times->score);
+    return status;
+}
+
+static thr_status ask(const thr_head *head, thr_head_room *room, thr_head_plan *p, thr_error *err) {
+    const bool totals = p->answers.log_probs != NULL;
+    THR_TRY(make_room(head, room, p, err));
+    if (totals && p->options->normaliser == THR_HEAD_NORMALISER_EXACT && !p->all) {
+        double since = thr_clock();
+        thr_head_normalise(head, room, p->n_states, room->normalisers);
+        note_time(&since, &p->times->exact);
+        p->normalisers = room->normalisers;
+    }
+    p->sampled = totals && p->options->normaliser == THR_HEAD_NORMALISER_SAMPLED && !p->all;
+    if (p->sampled) {
+        double since = thr_clock();
+        THR_TRY(thr_head_sample_states(head, room, p->n_states, err));
+        note_time(&since, &p->times->exact);
+    }
+    for (size_t first = 0; first < p->n_states; first += p->group)
+        THR_TRY(ask_group(head, room, p, first, err));
+    return THR_OK;
+}
+
+/* A query whose states room has. */
+typedef struct asking {
+    thr_head *head;
+    thr_head_room *room;
+    thr_head_query_options options; /* complete */
+    size_t n_states;
+    uint32_t k;
+    thr_head_answers answers;
+    thr_head_times times;
+} asking;
+
+static thr_head_plan plan_for(asking *a) {
+    thr_head_plan p = plan_of(thr_head_of(a->head), &a->options, a->n_states, a->k);
+    p.times = &a->times;
+    p.answers = a->answers;
+    return p;
+}
+
+/* thr_head_ask_fn: on a GPU, or here. */
+static thr_status ask_screen(void *arg, thr_head_screen screen, thr_error *err) {
+    asking *a = arg;
+    bool done = false;
+    a->options.screen = screen;
+    a->times = (thr_head_times){0, 0, 0, 0};
+    thr_head_plan p = plan_for(a);
+    double since = thr_clock();
+    THR_TRY(thr_head_query_device(a->head, a->room, &p, &done, err));
+    if (!done)
+        return ask(a->head, a->room, &p, err);
+    note_time(&since, &a->times.score);
+    return THR_OK;
+}
+
+/* Which screen AUTO comes to. */
+static thr_status choose_screen(asking *a, thr_head_screen *screen, thr_error *err) {
+    const thr_head_contents *c = thr_head_of(a->head);
+    const bool exact = a->answers.log_probs != NULL && a->options.normaliser == THR_HEAD_NORMALISER_EXACT;
+    const thr_head_plan p = plan_for(a);
+    *screen = THR_HEAD_SCREEN_FULL;
+    if (c->planes.n_planes == 0 || p.n_shortlist == c->n_words || exact)
+        return THR_OK;
+    return thr_head_choose_screen(a->head, a->n_states, p.n_shortlist, ask_screen, a, screen, err);
+}
+
+static thr_status certify(asking *a, thr_error *err) {
+    const thr_head_plan p = plan_for(a);
+    return thr_head_certify(a->head, a->room, &p, p.answers.logits, a->options.certified, err);
+}
+
+/* Ask as the options say, some of whose fields are places that are written to. */
+static thr_status answer(asking *a, thr_error *err) {
+    thr_head_screen screen = a->options.screen;
+    if (a->options.certified != NULL && a->answers.logits == NULL) {
+        THR_TRY(thr_grow(a->room->context, &a->room->logits, &a->room->logits_capacity, a->n_states * a->k,
+                         sizeof *a->room->logits, "logits", err));
+        a->answers.logits = a->room->logits;
+    }
+    if (screen == THR_HEAD_SCREEN_AUTO)
+        THR_TRY(choose_screen(a, &screen, err));
+    THR_TRY(ask_screen(a, screen, err));
+    if (a->options.used != NULL)
+        *a->options.used = screen;
+    return a->options.certified != NULL ? certify(a, err) : THR_OK;
+}
+
+static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, const thr_head_query_options *o,
+                        const thr_head_answers *answers, thr_error *err) {
+    void *room;
+    size_t places;
+    asking a = {.head = head, .options = *o, .n_states = (size_t)states->n_rows, .k = k, .answers = *answers};
+    THR_TRY(check_options(thr_head_of(head), o, k, err));
+    if (states->n_rows > SIZE_MAX || !thr_mul_size((size_t)states->n_rows, (size_t)k * sizeof(uint32_t), &places))
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " states with %" PRIu32 " words each are too many", states->n_rows,
+                        k);
+    if (head->path != NULL)
+        THR_TRY(thr_map_check(&head->map, head->path, err));
+    THR_TRY(thr_idle_take(&head->rooms, thr_head_room_make, &room, err));
+    thr_status status = take_states(head, room, states, err);
+    a.room = room;
+    if (status == THR_OK && states->n_rows > 0)
+        status = answer(&a, err);
+    thr_idle_put(&head->rooms, room);
+    if (o->times != NULL)
+        *o->times = a.times;
+    return status;
+}
+
+thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k, const thr_head_query_options *options,
+                          const thr_head_answers *answers, thr_error *err) {
+    thr_head_query_options complete;
+    if (head == NULL || states == NULL || answers == NULL || answers->words == NULL)
+        return thr_fail(err, THR_EINVAL, "a query needs a head, states and room for words");
+    thr_head_query_options_init(&complete);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
+    return query(head, states, k, &complete, answers, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ measure */
+
+/* What both queries answer. */
+typedef struct answers_of_both {
+    uint32_t *words, *n_candidates;
+    float *full, *screened; /* logits, best first */
+} answers_of_both;
+
+/* A word of the screen's is one of the best k where its logit reaches the k-th of all: bits are the same. */
+static thr_head_recall compare(const answers_of_both *a, size_t n_states, uint32_t k) {
+    uint64_t n_found = 0, n_candidates = 0;
+    uint32_t worst = k;
+    for (size_t i = 0; i < n_states; i++) {
+        uint32_t n = 0;
+        while (n < k && a->screened[i * k + n] >= a->full[i * k + k - 1])
+            n++;
+        n_found += n;
+        n_candidates += a->n_candidates[i];
+        worst = n < worst ? n : worst;
+    }
+    return (thr_head_recall){.recall = (double)n_found / ((double)n_states * (double)k),
+                             .worst = (double)worst / (double)k,
+                             .candidates = (double)n_candidates / (double)n_states};
+}
+
+thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k, const thr_head_query_options *options,
+                            thr_head_recall *recall, thr_error *err) {
+    thr_head_query_options screened, full;
+    answers_of_both a = {NULL, NULL, NULL, NULL};
+    thr_status status = THR_OK;
+    size_t places;
+    if (head == NULL || states == NULL || recall == NULL)
+        return thr_fail(err, THR_EINVAL, "a measurement needs a head, states and room for what is measured");
+    *recall = (thr_head_recall){.recall = 0};
+    thr_head_query_options_init(&full);
+    thr_head_query_options_init(&screened);
+    THR_TRY(thr_take_options(&screened, sizeof screened, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
+    THR_TRY(check_options(thr_head_of(head), &screened, k, err));
+    if (states->n_rows == 0)
+        return thr_fail(err, THR_EDIM, "no states to measure a screen on");
+    if (states->n_rows > SIZE_MAX || !thr_mul_size((size_t)states->n_rows, k, &places))
+        return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu64 " states with %" PRIu32 " words each", states->n_rows,
+                        k);
+    thr_context *context = head->context;
+    uint32_t *given = screened.n_candidates;
+    THR_TRY_OUT(thr_alloc(context, places, sizeof *a.words, &a.words, "words", err));
+    THR_TRY_OUT(thr_alloc(context, places, sizeof *a.full, &a.full, "logits", err));
+    THR_TRY_OUT(thr_alloc(context, places, sizeof *a.screened, &a.screened, "logits", err));
+    THR_TRY_OUT(thr_alloc(context, (size_t)states->n_rows, sizeof *a.n_candidates, &a.n_candidates, "counts", err));
+    screened.n_candidates = a.n_candidates;
+    THR_TRY_OUT(thr_head_query(head, states, k, &full, &(thr_head_answers){a.words, a.full, NULL}, err));
+    THR_TRY_OUT(thr_head_query(head, states, k, &screened, &(thr_head_answers){a.words, a.screened, NULL}, err));
+    *recall = compare(&a, (size_t)states->n_rows, k);
+    if (given != NULL)
+        memcpy(given, a.n_candidates, (size_t)states->n_rows * sizeof *a.n_candidates);
+out:
+    thr_release(context, a.words);
+    thr_release(context, a.full);
+    thr_release(context, a.screened);
+    thr_release(context, a.n_candidates);
+    return status;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample.c - the normaliser of all words, estimated from the candidates and a sample.
+ *
+ * Words are taken by rank of frequency, for frequent words have most of the probability: all of the first 2 RANKS, and
+ * RANKS of each doubling of the rank from there. From rank RANKS 2^j on every 2^j-th word is in the sample, the middle
+ * of those it stands for. With C the candidates and S the others of the sample,
+ *
+ *     ln sum exp  ~  ln (sum over C of exp(x) + sum over S of weight exp(x))
+ *
+ * Candidates are exact, and leave little to be estimated: the words that have much are among them.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/radix.h"
+#include "head/workspace.h"
+#include "nn/logarithm.h"
+
+enum { RANKS = 128, PIECE = 64 };
+
+#define MOST_ABOVE 80.0F /* a sampled logit over the candidates' sum: exp(x) stays finite */
+
+static uint32_t step_of(uint32_t rank) {
+    uint32_t step = 1;
+    while (rank / step >= 2 * RANKS)
+        step *= 2;
+    return step;
+}
+
+/* The sample's words, each with how many it stands for; NULL: only how many there are. */
+static uint32_t take_ranks(const thr_head_contents *c, thr_keyed *taken) {
+    uint32_t n = 0;
+    for (uint32_t first = 0, step; first < c->n_words; first += step, n++) {
+        step = step_of(first);
+        const uint32_t covered = c->n_words - first < step ? c->n_words - first : step, rank = first + covered / 2;
+        if (taken != NULL)
+            taken[n] = (thr_keyed){.key = c->order != NULL ? c->order[rank] : rank, .row = covered};
+    }
+    return n;
+}
+
+static thr_status make_sample(const thr_head *head, thr_head_room *room, thr_error *err) {
+    const thr_head_contents *c = thr_head_of(head);
+    const uint32_t n = take_ranks(c, NULL);
+    thr_head_sample *s = &room->sample;
+    thr_keyed *taken = NULL;
+    thr_status status = THR_OK;
+    if (s->n > 0)
+        return THR_OK;
+    THR_TRY_OUT(thr_alloc(room->context, n, sizeof *taken, &taken, "a sample of words", err));
+    if (s->words == NULL)
+        THR_TRY_OUT(thr_alloc(room->context, n, sizeof *s->words, &s->words, "a sample of words", err));
+    if (s->weights == NULL)
+        THR_TRY_OUT(thr_alloc(room->context, n, sizeof *s->weights, &s->weights, "a sample of words", err));
+    (void)take_ranks(c, taken);
+    THR_TRY_OUT(thr_radix_sort(room->context, taken, n, err));
+    for (uint32_t i = 0; i < n; i++) {
+        s->words[i] = (uint32_t)taken[i].key;
+        s->weights[i] = (float)taken[i].row;
+    }
+    s->n = n;
+out:
+    thr_release(room->context, taken);
+    return status;
+}
+
+void thr_head_sample_free(thr_context *context, thr_head_sample *sample) {
+    thr_release(context, sample->words);
+    thr_release(context, sample->weights);
+}
+
+thr_status thr_head_sample_states(const thr_head *head, thr_head_room *room, size_t n, thr_error *err) {
+    size_t places;
+    THR_TRY(make_sample(head, room, err));
+    if (!thr_mul_size(n, room->sample.n, &places))
+        return thr_fail(err, THR_ENOMEM, "no memory for the samples of %zu states", n);
+    THR_TRY(thr_grow(room->context, &room->sampled, &room->sampled_capacity, places, sizeof *room->sampled,
+                     "samples of words", err));
+    thr_head_logits(head, room, room->sample.words, room->sample.n, n, room->sampled);
+    return THR_OK;
+}
+
+/* Logits less the normaliser, of which candidates are left out, n of them from `first` on; then their exponentials. */
+static double add_piece(const thr_head_room *room, const float *logits, double normaliser, uint32_t first, uint32_t n) {
+    const thr_head_sample *s = &room->sample;
+    float shifted[PIECE] = {0}, weights[PIECE];
+    uint32_t n_left = 0;
+    double sum = 0;
+    for (uint32_t i = first; i < first + n; i++) {
+        const uint32_t word = s->words[i];
+        if ((room->marks[word / 64] >> word % 64 & 1) != 0)
+            continue;
+        const float above = (float)((double)logits[i] - normaliser);
+        shifted[n_left] = above < MOST_ABOVE ? above : MOST_ABOVE;
+        weights[n_left++] = s->weights[i];
+    }
+    room->context->kernels->exp_f32(shifted, shifted, n_left);
+    for (uint32_t i = 0; i < n_left; i++)
+        sum += (double)weights[i] * (double)shifted[i];
+    return sum;
+}
+
+double thr_head_add_sampled(const thr_head_room *room, size_t state, double normaliser) {
+    const uint32_t n = room->sample.n;
+    double sum = 1;
+    for (uint32_t first = 0; first < n; first += PIECE)
+        sum += add_piece(room, room->sampled + state * n, normaliser, first, n - first < PIECE ? n - first : PIECE);
+    return normaliser + thr_logarithm(sum);
+}

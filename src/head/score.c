@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * score.c - exact logits of words, the best of them, and what they add up to.
+ *
+ * Words go by in tiles of 64 rows of weights, which all states of a round meet while they are in cache. A logit is a
+ * product of row_products.h, then the bias added: so its bits depend on the state and the word alone. No array has as
+ * many places as there are words and states.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "head/workspace.h"
+#include "nn/logarithm.h"
+#include "parallel/pool.h"
+
+typedef struct scoring {
+    const thr_head *head;
+    thr_head_room *room;
+    const uint32_t *words; /* NULL: all */
+    size_t n_words, n_tiles;
+    thr_head_states states; /* THR_HEAD_ROUND at most */
+    bool sums;              /* of exponentials are wanted */
+    uint32_t k;             /* 0: no best ones */
+    float *kept;            /* or NULL: where all logits go, n_words a state of the round */
+} scoring;
+
+/* ------------------------------------------------------------------------------------------------ a tile */
+
+/* Of those that are numbers; in lanes, so that no comparison waits for the one before. */
+static float largest_of(const float *x, size_t n) {
+    enum { LANES = 8 };
+    float most[LANES];
+    for (size_t j = 0; j < LANES; j++)
+        most[j] = -INFINITY;
+    for (size_t i = 0; i + LANES <= n; i += LANES)
+        for (size_t j = 0; j < LANES; j++)
+            most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
+    for (size_t i = n / LANES * LANES; i < n; i++)
+        most[0] = x[i] > most[0] ? x[i] : most[0];
+    for (size_t j = 1; j < LANES; j++)
+        most[0] = most[j] > most[0] ? most[j] : most[0];
+    return most[0];
+}
+
+static thr_head_sum sum_up(const thr_kernels *kernels, const float *logits, size_t n, float largest) {
+    float shifted[THR_HEAD_TILE];
+    thr_head_sum all = {0, largest};
+    for (size_t i = 0; i < n; i++)
+        shifted[i] = logits[i] - all.largest;
+    kernels->exp_f32(shifted, shifted, n);
+    for (size_t i = 0; i < n; i++)
+        all.sum += (double)shifted[i];
+    return all;
+}
+
+static void collect(thr_collector *best, const uint32_t *words, size_t first, const float *logits, size_t n,
+                    float largest) {
+    if (largest < best->threshold)
+        return; /* as most tiles, once some have been */
+    thr_select_collector_reserve(best);
+    for (size_t i = 0; i < n; i++)
+        if (logits[i] >= best->threshold)
+            thr_collector_push(best, words != NULL ? words[i] : first + i, logits[i], 0);
+}
+
+static void add_bias(const float *bias, const uint32_t *words, size_t first, size_t n, float *logits) {
+    if (words != NULL)
+        for (size_t i = 0; i < n; i++)
+            logits[i] += bias[words[i]];
+    else
+        for (size_t i = 0; i < n; i++)
+            logits[i] += bias[first + i];
+}
+
+static void score_tile(void *arg, size_t tile, uint32_t worker) {
+    const scoring *s = arg;
+    const thr_head_contents *c = thr_head_of(s->head);
+    const thr_kernels *kernels = s->room->context->kernels;
+    const size_t first = tile * THR_HEAD_TILE, left = s->n_words - first;
+    const size_t n = left < THR_HEAD_TILE ? left : THR_HEAD_TILE;
+    const uint32_t *words = s->words != NULL ? s->words + first : NULL;
+    float products[THR_HEAD_ROUND * THR_HEAD_TILE];
+    thr_head_products(c, kernels, (thr_head_words){words, first, n}, &s->states,
+                      s->room->tiles + worker * thr_head_products_room(c), products, THR_HEAD_TILE);
+    for (size_t i = 0; i < s->states.n; i++) {
+        float *logits = products + i * THR_HEAD_TILE;
+        if (c->bias != NULL)
+            add_bias(c->bias, words, first, n, logits);
+        const float largest = largest_of(logits, n);
+        if (s->sums)
+            s->room->sums[tile * THR_HEAD_ROUND + i] = sum_up(kernels, logits, n, largest);
+        if (s->kept != NULL)
+            memcpy(s->kept + i * s->n_words + first, logits, n * sizeof *logits);
+        if (s->k > 0)
+            collect(&s->room->collectors[worker * THR_HEAD_ROUND + i], words, first, logits, n, largest);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ a round */
+
+/* ln of the sum over all tiles, in their order. */
+static double normaliser_of(const scoring *s, size_t state) {
+    const thr_head_sum *sums = s->room->sums + state;
+    float largest = sums[0].largest;
+    double sum = 0;
+    for (size_t t = 1; t < s->n_tiles; t++)
+        largest = sums[t * THR_HEAD_ROUND].largest > largest ? sums[t * THR_HEAD_ROUND].largest : largest;
+    for (size_t t = 0; t < s->n_tiles; t++) {
+        float share = sums[t * THR_HEAD_ROUND].largest - largest;
+        s->room->context->kernels->exp_f32(&share, &share, 1);
+        sum += sums[t * THR_HEAD_ROUND].sum * (double)share;
+    }
+    return (double)largest + thr_logarithm(sum >= 1 ? sum : 1); /* less than 1 by rounding alone */
+}
+
+static thr_status start_collectors(const scoring *s, thr_error *err) {
+    const size_t n_threads = s->room->context->n_threads;
+    for (size_t i = 0; i < n_threads * THR_HEAD_ROUND; i++)
+        THR_TRY(thr_select_collector_start(&s->room->collectors[i], s->room->context, s->k, 0, -INFINITY, err));
+    return THR_OK;
+}
+
+static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr_head_plan *plan, thr_error *err) {
+    const thr_head_answers *a = &plan->answers;
+    const uint32_t k = plan->k;
+    thr_collector *best = &s->room->collectors[i];
+    for (uint32_t t = 1; t < s->room->context->n_threads; t++)
+        thr_select_collector_merge(best, &s->room->collectors[t * THR_HEAD_ROUND + i]);
+    thr_select_collector_finish(best);
+    if (best->n < k)
+        return thr_fail(err, THR_ERANGE, "state %zu has logits that are no numbers: verify the head's file", state);
+    thr_select_candidates_sort(best->items, best->n);
+    double normaliser = a->log_probs == NULL        ? 0
+                        : plan->normalisers != NULL ? plan->normalisers[state]
+                                                    : normaliser_of(s, i);
+    if (a->log_probs != NULL && plan->sampled)
+        normaliser = thr_head_add_sampled(s->room, state, normaliser);
+    for (uint32_t j = 0; j < k; j++) {
+        a->words[state * k + j] = (uint32_t)best->items[j].row;
+        if (a->logits != NULL)
+            a->logits[state * k + j] = best->items[j].score;
+        if (a->log_probs != NULL)
+            a->log_probs[state * k + j] = (float)((double)best->items[j].score - normaliser);
+    }
+    return THR_OK;
+}
+
+static void begin_round(scoring *s, size_t first, size_t n) {
+    const thr_head_contents *c = thr_head_of(s->head);
+    s->states = thr_head_pack(c, s->room->states + first * c->n_dims, n < THR_HEAD_ROUND ? n : THR_HEAD_ROUND,
+                              s->room->columns);
+}
+
+/* ------------------------------------------------------------------------------------------------ all rounds */
+
+thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t n_words, uint32_t k, thr_error *err) {
+    const size_t n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE, n_threads = room->context->n_threads;
+    size_t n_floats;
+    if (!thr_mul_size(thr_head_products_room(thr_head_of(head)), n_threads, &n_floats))
+        return thr_fail(err, THR_ENOMEM, "no memory for tiles of weights");
+    THR_TRY(thr_grow(room->context, &room->sums, &room->sums_capacity, n_tiles * THR_HEAD_ROUND, sizeof *room->sums,
+                     "sums", err));
+    THR_TRY(thr_grow(room->context, &room->tiles, &room->tiles_capacity, n_floats, sizeof *room->tiles,
+                     "tiles of weights", err));
+    THR_TRY(thr_grow(room->context, &room->columns, &room->columns_capacity,
+                     thr_head_pack_room(thr_head_of(head), THR_HEAD_ROUND), sizeof *room->columns, "states", err));
+    if (room->n_collectors == 0) {
+        THR_TRY(thr_alloc_zero(room->context, n_threads * THR_HEAD_ROUND, sizeof *room->collectors, &room->collectors,
+                               "the best words", err));
+        room->n_collectors = n_threads * THR_HEAD_ROUND;
+    }
+    const scoring s = {.room = room, .k = k};
+    return k > 0 ? start_collectors(&s, err) : THR_OK;
+}
+
+thr_status thr_head_score(const thr_head *head, thr_head_room *room, const thr_head_plan *plan, thr_head_words words,
+                          size_t first, size_t n, thr_error *err) {
+    scoring s = {.head = head,
+                 .room = room,
+                 .words = words.words,
+                 .n_words = words.n,
+                 .n_tiles = (words.n + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
+                 .sums = plan->answers.log_probs != NULL && plan->normalisers == NULL,
+                 .k = plan->k};
+    for (size_t end = first + n; first < end; first += s.states.n) {
+        begin_round(&s, first, end - first);
+        THR_TRY(start_collectors(&s, err));
+        thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
+        for (size_t i = 0; i < s.states.n; i++)
+            THR_TRY(put_answer(&s, i, first + i, plan, err));
+    }
+    return THR_OK;
+}
+
+void thr_head_normalise(const thr_head *head, thr_head_room *room, size_t n, double *normalisers) {
+    const uint32_t n_words = thr_head_of(head)->n_words;
+    scoring s = {.head = head,
+                 .room = room,
+                 .n_words = n_words,
+                 .n_tiles = ((size_t)n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
+                 .sums = true};
+    for (size_t first = 0; first < n; first += s.states.n) {
+        begin_round(&s, first, n - first);
+        thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
+        for (size_t i = 0; i < s.states.n; i++)
+            normalisers[first + i] = normaliser_of(&s, i);
+    }
+}
+
+void thr_head_logits(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words, size_t n,
+                     float *logits) {
+    scoring s = {.head = head,
+                 .room = room,
+                 .words = words,
+                 .n_words = n_words,
+                 .n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE};
+    for (size_t first = 0; first < n; first += s.states.n) {
+        begin_round(&s, first, n - first);
+        s.kept = logits + first * n_words;
+        thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
+    }
+}

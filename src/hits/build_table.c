@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * build_table.c - a file of posting lists from a table of items and their features, as text.
+ *
+ * At its end it is known whether all names and words are numbers, which then are meant, and words are numbered anew in
+ * order, so that a file's words can be looked up by halving.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/out.h"
+#include "hits/build.h"
+#include "hits/read_items.h"
+
+typedef struct table {
+    thr_hits_rows rows;
+    /* What becomes of them: either, or neither, where names and words are numbers. */
+    uint64_t *ids;
+    uint64_t *word_offsets;
+    char *word_bytes;
+} table;
+
+/* ------------------------------------------------------------------------------------------------ numbers */
+
+static thr_status names_to_ids(table *t, thr_error *err) {
+    if (!thr_hits_are_numbers(&t->rows.items, THR_NO_ID - 1))
+        return THR_OK;
+    THR_TRY(thr_alloc(t->rows.context, t->rows.items.n, sizeof *t->ids, &t->ids, "ids", err));
+    for (uint32_t i = 0; i < t->rows.items.n; i++)
+        t->ids[i] = thr_hits_number_at(&t->rows.items, i);
+    return THR_OK;
+}
+
+typedef struct numbered {
+    const char *text;
+    uint32_t number;
+} numbered;
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(((const numbered *)a)->text, ((const numbered *)b)->text);
+}
+
+/* In ascending order into word_offsets and word_bytes; numbers[old] is the new number. */
+static thr_status sort_words(table *t, uint32_t *numbers, thr_error *err) {
+    const thr_dictionary *d = &t->rows.words;
+    numbered *sorted = NULL;
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_alloc(t->rows.context, d->n, sizeof *sorted, &sorted, "words", err));
+    THR_TRY_OUT(thr_alloc(t->rows.context, d->n + (size_t)1, sizeof *t->word_offsets, &t->word_offsets, "words", err));
+    THR_TRY_OUT(thr_alloc(t->rows.context, d->n == 0 ? 0 : (size_t)d->starts[d->n], 1, &t->word_bytes, "words", err));
+    for (uint32_t i = 0; i < d->n; i++)
+        sorted[i] = (numbered){thr_dictionary_text(d, i), i};
+    qsort(sorted, d->n, sizeof *sorted, by_text);
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < d->n; i++) {
+        const size_t size = strlen(sorted[i].text) + 1;
+        t->word_offsets[i] = at;
+        memcpy(t->word_bytes + at, sorted[i].text, size);
+        numbers[sorted[i].number] = i;
+        at += size;
+    }
+    t->word_offsets[d->n] = at;
+out:
+    thr_release(t->rows.context, sorted);
+    return status;
+}
+
+/* Words become what they are numbered by. */
+static thr_status number_words(table *t, thr_error *err) {
+    thr_status status = THR_OK;
+    uint32_t *numbers = NULL;
+    THR_TRY_OUT(thr_alloc(t->rows.context, t->rows.words.n, sizeof *numbers, &numbers, "words", err));
+    if (thr_hits_are_numbers(&t->rows.words, THR_HITS_MAX_FEATURE)) {
+        for (uint32_t i = 0; i < t->rows.words.n; i++)
+            numbers[i] = (uint32_t)thr_hits_number_at(&t->rows.words, i);
+    } else {
+        THR_TRY_OUT(sort_words(t, numbers, err));
+    }
+    for (size_t e = 0; e < t->rows.n_postings; e++)
+        t->rows.features[e] = numbers[t->rows.features[e]];
+out:
+    thr_release(t->rows.context, numbers);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ together */
+
+static thr_status build(table *t, const char *path, thr_hits_build_options *options, thr_error *err) {
+    if (t->rows.items.n == 0)
+        return thr_fail(err, THR_EDIM, "%s: holds no items", t->rows.name);
+    THR_TRY(names_to_ids(t, err));
+    THR_TRY(number_words(t, err));
+    const thr_item_features items = {t->rows.offsets, t->rows.features, t->rows.items.n};
+    const thr_strings names = {t->rows.items.starts, t->rows.items.bytes, t->rows.items.n,
+                               t->rows.items.starts[t->rows.items.n]};
+    options->ids = t->ids;
+    options->n_ids = t->ids == NULL ? 0 : t->rows.items.n;
+    if (t->word_offsets == NULL)
+        return thr_hits_build_all(t->rows.context, path, &items, options, t->ids == NULL ? &names : NULL, NULL, err);
+    const thr_strings words = {t->word_offsets, t->word_bytes, t->rows.words.n, t->word_offsets[t->rows.words.n]};
+    return thr_hits_build_all(t->rows.context, path, &items, options, t->ids == NULL ? &names : NULL, &words, err);
+}
+
+thr_status thr_hits_build_table(thr_context *context, const char *path, const char *table_path,
+                                const thr_hits_build_options *options, thr_error *err) {
+    thr_status status = THR_OK;
+    thr_hits_build_options complete;
+    table t = {.ids = NULL};
+    if (context == NULL || table_path == NULL)
+        return thr_fail(err, THR_EINVAL, "a build needs a context and a table of items");
+    if (path != NULL)
+        THR_TRY(thr_out_check_input(path, table_path, err));
+    THR_TRY(thr_hits_take_build(context, path, options, &complete, err));
+    if (complete.ids != NULL)
+        return thr_fail(err, THR_EINVAL, "%s: a table has ids or names of its own: give no others", table_path);
+    THR_TRY_OUT(thr_hits_rows_read(context, table_path, &t.rows, err));
+    THR_TRY_OUT(build(&t, path, &complete, err));
+out:
+    thr_hits_rows_free(&t.rows);
+    thr_release(context, t.ids);
+    thr_release(context, t.word_offsets);
+    thr_release(context, t.word_bytes);
+    return status;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hits/change.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "hits/impl.h"
+
+/* ------------------------------------------------------------------------------------------------ checks */
+
+static thr_status check_kinds(const thr_hits *hits, const thr_hits_changes *g, thr_error *err) {
+    const bool named = hits->info.has_names, worded = hits->info.has_words;
+    const void *added = named ? (const void *)g->names : g->ids, *other = named ? (const void *)g->ids : g->names;
+    const void *removed = named ? (const void *)g->removed_names : g->removed_ids;
+    const uint64_t n_features = g->n_added > 0 && g->offsets != NULL ? g->offsets[g->n_added] : 0;
+    if (g->n_added > 0 && (added == NULL || other != NULL))
+        return thr_fail(err, THR_EINVAL, "%s: its items have %s: add items by these alone", hits->path,
+                        named ? "names" : "ids");
+    if (g->n_removed > 0 && removed == NULL)
+        return thr_fail(err, THR_EINVAL, "%s: its items have %s: remove items by these", hits->path,
+                        named ? "names" : "ids");
+    for (uint64_t i = 0; named && i < g->n_removed; i++)
+        if (g->removed_names[i] == NULL || g->removed_names[i][0] == '\0')
+            return thr_fail(err, THR_EINVAL, "removed item %" PRIu64 " has no name", i);
+    if (g->n_added > 0 && g->offsets == NULL)
+        return thr_fail(err, THR_EINVAL, "added items need offsets of their features");
+    if (n_features > 0 &&
+        ((worded ? (const void *)g->words : g->features) == NULL || (worded ? (const void *)g->features : g->words)))
+        return thr_fail(err, THR_EINVAL, "%s: its features are %s: give items these alone", hits->path,
+                        worded ? "words" : "numbers");
+    return THR_OK;
+}
+
+static thr_status check_values(const float *values, uint64_t n, const char *what, thr_error *err) {
+    for (uint64_t i = 0; values != NULL && i < n; i++)
+        if (!isfinite(values[i]))
+            return thr_fail(err, THR_ERANGE, "the %s of added item %" PRIu64 " is %g", what, i, (double)values[i]);
+    return THR_OK;
+}
+
+static thr_status check(const thr_hits *hits, const thr_hits_changes *g, thr_error *err) {
+    if (g->n_added > THR_HITS_MAX_ADDED)
+        return thr_fail(err, THR_EDIM,
+                        "%s: %" PRIu64 " items to add: up to %" PRIu64 " can stand beside a file: "
+                        "build the lists anew",
+                        hits->path, g->n_added, THR_HITS_MAX_ADDED);
+    THR_TRY(check_kinds(hits, g, err));
+    if (g->n_added > 0 && g->offsets[0] != 0)
+        return thr_fail(err, THR_EINVAL, "the features of added item 0 begin at %" PRIu64 ": the first offset is 0",
+                        g->offsets[0]);
+    for (uint64_t i = 0; i < g->n_added; i++)
+        if (g->offsets[i + 1] < g->offsets[i])
+            return thr_fail(err, THR_EINVAL, "the features of added item %" PRIu64 " end before they begin", i);
+    if (g->n_added > 0 && g->offsets[g->n_added] > THR_HITS_MAX_ADDED_FEATURES)
+        return thr_fail(err, THR_EDIM,
+                        "%s: %" PRIu64 " features of added items: up to %" PRIu64 " can stand beside a "
+                        "file: build the lists anew",
+                        hits->path, g->offsets[g->n_added], THR_HITS_MAX_ADDED_FEATURES);
+    THR_TRY(check_values(g->multipliers, g->n_added, "multiplier", err));
+    return check_values(g->item_offsets, g->n_added, "offset", err);
+}
+
+/* ------------------------------------------------------------------------------------------------ features */
+
+static thr_status take_numbers(const thr_hits_changes *g, thr_hit_change *change, thr_error *err) {
+    change->features = g->features;
+    for (uint64_t i = 0; i < g->n_added; i++)
+        for (uint64_t e = g->offsets[i]; e < g->offsets[i + 1]; e++)
+            if (g->features[e] > THR_HITS_MAX_FEATURE)
+                return thr_fail(err, THR_ERANGE,
+                                "added item %" PRIu64 " has feature %" PRIu32 ": numbers go up to %" PRIu32, i,
+                                g->features[e], THR_HITS_MAX_FEATURE);
+    return THR_OK;
+}
+
+/* Words of the delta before keep their numbers. */
+static thr_status take_words(const thr_hits *hits, thr_hit_change *change, thr_error *err) {
+    const thr_hits_changes *g = change->given;
+    const uint64_t n = g->n_added > 0 ? g->offsets[g->n_added] : 0;
+    const uint32_t n_before = hits->delta == NULL ? 0 : hits->delta->words.n, n_file = hits->info.n_features;
+    uint32_t number;
+    bool is_new;
+    for (uint32_t i = 0; i < n_before; i++) {
+        const char *word = thr_dictionary_text(&hits->delta->words, i);
+        THR_TRY(thr_dictionary_add(hits->context, &change->words, word, strlen(word), &number, &is_new, err));
+    }
+    THR_TRY(thr_alloc(hits->context, (size_t)n, sizeof *change->numbers, &change->numbers, "features", err));
+    change->features = change->numbers;
+    for (uint64_t e = 0; e < n; e++) {
+        const size_t length = g->words[e] == NULL ? 0 : strlen(g->words[e]);
+        if (length == 0)
+            return thr_fail(err, THR_EINVAL, "word %" PRIu64 " of the added items' features is empty", e);
+        if (thr_hits_number(hits, g->words[e], &change->numbers[e]))
+            continue;
+        THR_TRY(thr_dictionary_add(hits->context, &change->words, g->words[e], length, &number, &is_new, err));
+        change->numbers[e] = n_file + number;
+    }
+    if (change->words.n > THR_HITS_MAX_FEATURE - n_file)
+        return thr_fail(err, THR_EDIM, "%s: more words than features can have numbers: build the lists anew",
+                        hits->path);
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ items */
+
+static thr_status name_items(thr_hits *hits, thr_hit_change *change, thr_dictionary *seen, thr_error *err) {
+    const thr_hits_changes *g = change->given;
+    for (uint64_t i = 0; i < g->n_added; i++) {
+        const size_t length = g->names[i] == NULL ? 0 : strlen(g->names[i]);
+        uint32_t number;
+        uint64_t row;
+        bool is_new;
+        if (length == 0)
+            return thr_fail(err, THR_EINVAL, "added item %" PRIu64 " has no name", i);
+        THR_TRY(thr_dictionary_add(hits->context, seen, g->names[i], length, &number, &is_new, err));
+        if (!is_new)
+            return thr_fail(err, THR_EDUPLICATE, "item %.200s is added twice: it is number %" PRIu32 " and %" PRIu64,
+                            g->names[i], number, i);
+        if (!thr_hits_find_name(hits, g->names[i], &row, &change->ids[i]))
+            change->ids[i] = change->next_id++;
+    }
+    return THR_OK;
+}
+
+static void touch(thr_hit_change *change, uint64_t id, uint64_t row) {
+    change->touched[change->n_touched++] = (thr_keyed){id, row};
+}
+
+static void touch_removed(thr_hits *hits, thr_hit_change *change) {
+    const thr_hits_changes *g = change->given;
+    for (uint64_t i = 0; i < g->n_removed; i++) {
+        uint64_t row, id = THR_NO_ID;
+        const bool there = hits->info.has_names ? thr_hits_find_name(hits, g->removed_names[i], &row, &id)
+                                                : thr_hits_find_row(hits, id = g->removed_ids[i], &row);
+        change->n_missing += !there;
+        if (there || !hits->info.has_names) /* an id that is not there is remembered all the same */
+            touch(change, id, g->n_added + i);
+    }
+}
+
+/* The ids of all that is touched, in order; each added once. */
+static thr_status touch_all(thr_hits *hits, thr_hit_change *change, thr_error *err) {
+    const thr_hits_changes *g = change->given;
+    THR_TRY(thr_alloc(hits->context, (size_t)(g->n_added + g->n_removed), sizeof *change->touched, &change->touched,
+                      "changes", err));
+    for (uint64_t i = 0; i < g->n_added; i++) {
+        if (change->ids[i] == THR_NO_ID)
+            return thr_fail(err, THR_ERANGE, "added item %" PRIu64 ": the id %" PRIu64 " means 'none': choose another",
+                            i, THR_NO_ID);
+        touch(change, change->ids[i], i);
+    }
+    touch_removed(hits, change);
+    THR_TRY(thr_radix_sort(hits->context, change->touched, change->n_touched, err));
+    for (size_t i = 1; i < change->n_touched; i++) /* of one id, added items come first */
+        if (change->touched[i].key == change->touched[i - 1].key && change->touched[i].row < g->n_added)
+            return thr_fail(err, THR_EDUPLICATE, "id %" PRIu64 " is added twice: as number %" PRIu64 " and %" PRIu64,
+                            change->touched[i].key, change->touched[i - 1].row, change->touched[i].row);
+    return THR_OK;
+}
+
+static bool is_touched(const thr_hit_change *change, uint64_t id) {
+    size_t low = 0, high = change->n_touched;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (change->touched[middle].key == id)
+            return true;
+        if (change->touched[middle].key < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+static thr_status keep_others(thr_hits *hits, thr_hit_change *change, thr_error *err) {
+    const uint32_t n = thr_hits_n_added(hits);
+    THR_TRY(thr_alloc(hits->context, n, sizeof *change->kept, &change->kept, "changes", err));
+    for (uint32_t i = 0; i < n; i++)
+        if (!is_touched(change, hits->delta->ids[i]))
+            change->kept[change->n_kept++] = i;
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ together */
+
+thr_status thr_hit_change_make(thr_hits *hits, const thr_hits_changes *given, thr_hit_change *change, thr_error *err) {
+    thr_status status = THR_OK;
+    thr_dictionary seen = {.n = 0};
+    THR_TRY_OUT(check(hits, given, err));
+    change->given = given;
+    change->next_id = hits->delta == NULL ? hits->view.contents.lists.n_items : hits->delta->next_id;
+    THR_TRY_OUT(hits->info.has_words ? take_words(hits, change, err) : take_numbers(given, change, err));
+    THR_TRY_OUT(thr_alloc(hits->context, (size_t)given->n_added, sizeof *change->ids, &change->ids, "ids", err));
+    if (hits->info.has_names)
+        THR_TRY_OUT(name_items(hits, change, &seen, err));
+    else if (given->n_added > 0)
+        memcpy(change->ids, given->ids, (size_t)given->n_added * sizeof *change->ids);
+    THR_TRY_OUT(touch_all(hits, change, err));
+    THR_TRY_OUT(keep_others(hits, change, err));
+out:
+    thr_dictionary_free(hits->context, &seen);
+    return status;
+}
+
+void thr_hit_change_free(thr_context *context, thr_hit_change *change) {
+    thr_dictionary_free(context, &change->words);
+    thr_release(context, change->ids);
+    thr_release(context, change->numbers);
+    thr_release(context, change->touched);
+    thr_release(context, change->kept);
+    *change = (thr_hit_change){.given = NULL};
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hits/device/batch.h"
+
+#include "base/error.h"
+
+enum { BATCH_BYTES = 256 << 20 }; /* of what a batch needs beside the lists, unless one query needs more */
+
+/*
+ * What the two ways take, in picoseconds, computed from an H200's data sheet (docs/gpu.md) and not yet measured: for a
+ * list in a tile the loads of two bisections, for an element an addition in shared memory; for a step of a list an
+ * addition in the second level cache, for a sum that memory holds its clearing and reading.
+ */
+static const double LOOK_UP_PS = 100, ELEMENT_PS = 1, STEP_PS = 12, SUM_PS = 2;
+
+/* Steps of an entry (device/hit_ops.h). */
+static uint64_t count_steps(const thr_hit_stream *s, uint32_t form) {
+    uint64_t n = 0;
+    for (uint32_t p = 0; p < s->n_parts; p++)
+        n += s->sizes[p] + 1u;
+    return s->n_parts + (form == THR_LISTS_BITMAPS ? n * THR_HIT_BITMAP_STEPS : n);
+}
+
+/* Whether a query that is made is answered list by list. */
+static bool goes_by_lists(const thr_hit_batch *b) {
+    const thr_lists_query *query = &b->store->query;
+    const size_t n = thr_hit_query_streams(query);
+    double n_steps = (double)query->n_singles;
+    if (b->store->way != THR_HIT_WAY_AUTO)
+        return b->store->way == THR_HIT_WAY_LISTS;
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+        for (size_t i = 0; i < query->n[form]; i++)
+            n_steps += (double)count_steps(&query->streams[form][i], form);
+    const double sums = (double)b->n_sums * (query->n[THR_LISTS_RUNS] > 0 ? 2 : 1);
+    return n_steps * STEP_PS + sums * SUM_PS < (double)n * b->n_tiles * LOOK_UP_PS + n_steps * ELEMENT_PS;
+}
+
+/* How many queries fit into a batch. */
+static uint32_t most_queries(const thr_hit_batch *b, bool by_lists) {
+    const uint64_t items = (uint64_t)b->capacity + b->wanted, sums = by_lists ? 2 * (uint64_t)b->n_sums : 0;
+    const uint64_t one =
+        items * sizeof(thr_device_item) + (sums + (uint64_t)b->n_samples * THR_HIT_SAMPLE) * sizeof(uint32_t);
+    const uint64_t n = BATCH_BYTES / one;
+    return n < 1 ? 1 : n < THR_HIT_STORE_QUERIES ? (uint32_t)n : THR_HIT_STORE_QUERIES;
+}
+
+/* Places alone. There is room. */
+static void append_singles(thr_hit_batch *b) {
+    const thr_lists_query *query = &b->store->query;
+    for (size_t i = 0; i < query->n_singles; i++)
+        b->store->entries[b->n_entries++] = (thr_hit_entry){.end = ++b->n_steps,
+                                                            .query = b->n,
+                                                            .form = THR_HIT_ONE,
+                                                            .first_part = query->singles[i].place,
+                                                            .n_parts = 1,
+                                                            .weight = query->singles[i].weight};
+}
+
+/* There is room. */
+static void append_form(thr_hit_batch *b, uint32_t form) {
+    thr_hit_store *store = b->store;
+    const thr_lists_query *query = &store->query;
+    for (size_t i = 0; i < query->n[form]; i++) {
+        const thr_hit_stream *s = &query->streams[form][i];
+        b->n_steps += count_steps(s, form);
+        store->entries[b->n_entries++] =
+            (thr_hit_entry){.end = b->n_steps,
+                            .query = b->n,
+                            .form = form,
+                            .first_part = (uint32_t)(s->windows - store->lists->part_windows),
+                            .n_parts = s->n_parts,
+                            .weight = s->weight};
+    }
+}
+
+_Static_assert((uint64_t)THR_HIT_STORE_QUERIES *THR_LISTS_N_FORMS *THR_HITS_MAX_FEATURES < UINT32_MAX,
+               "entries of a batch are counted in 32 bits");
+
+/* The query that is made to the end of the batch. */
+static thr_status append(thr_hit_batch *b, thr_error *err) {
+    thr_hit_store *store = b->store;
+    const thr_lists_query *query = &store->query;
+    const size_t first = b->n_entries, n = thr_hit_query_streams(query) + query->n_singles;
+    THR_TRY(thr_grow(store->context, &store->entries, &store->entries_capacity, first + n, sizeof *store->entries,
+                     "a query", err));
+    append_form(b, THR_LISTS_RUNS);
+    append_form(b, THR_LISTS_IDS);
+    append_form(b, THR_LISTS_BITMAPS);
+    append_singles(b);
+    b->has_runs = b->has_runs || query->n[THR_LISTS_RUNS] > 0;
+    store->n_unknown[b->n] = query->n_unknown;
+    store->queries[b->n++] = (thr_hit_device_query){
+        .unit = query->unit, .first = (uint32_t)first, .n_runs = (uint32_t)query->n[THR_LISTS_RUNS], .n = (uint32_t)n};
+    return THR_OK;
+}
+
+thr_status thr_hit_batch_make(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t first, thr_error *err) {
+    thr_hit_store *store = b->store;
+    b->first = first;
+    b->n = 0;
+    b->n_entries = 0;
+    b->n_steps = 0;
+    b->has_runs = false;
+    for (uint64_t q = first; q < queries->n_queries; q++) {
+        THR_TRY(thr_lists_query_of(store->context, store->lists, queries, q, &store->query, err));
+        const bool by_lists = goes_by_lists(b);
+        if (b->n > 0 && (by_lists != b->by_lists || b->n == most_queries(b, by_lists)))
+            return THR_OK;
+        b->by_lists = by_lists;
+        THR_TRY(append(b, err));
+    }
+    return THR_OK;
+}

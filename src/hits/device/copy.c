@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hits/device/impl.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+_Static_assert((int)THR_HIT_WINDOW == (int)THR_LISTS_WINDOW && (int)THR_HIT_IDS == (int)THR_LISTS_IDS &&
+                   (int)THR_HIT_RUNS == (int)THR_LISTS_RUNS && (int)THR_HIT_BITMAPS == (int)THR_LISTS_BITMAPS &&
+                   (int)(THR_HIT_BITMAP_WORDS * sizeof(uint32_t)) == (int)THR_LISTS_BITMAP,
+               "a device's lists are the file's");
+
+static bool is_pinned(thr_hit_room_name name) {
+    return name >= THR_HIT_ROOM_HOST_CHOSEN;
+}
+
+thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_room_name name, size_t size, void *memory_out,
+                              thr_error *err) {
+    const thr_backend *backend = store->backend;
+    thr_hit_memory *room = &store->rooms[name];
+    if (room->size < size) {
+        (is_pinned(name) ? backend->release_pinned : backend->release)(store->device, room->memory);
+        *room = (thr_hit_memory){0};
+        THR_TRY((is_pinned(name) ? backend->alloc_pinned : backend->alloc)(store->device, size, &room->memory,
+                                                                           "a search", err));
+        room->size = size;
+    }
+    memcpy(memory_out, &room->memory, sizeof room->memory);
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ the lists */
+
+/* A section of the lists to the device. */
+static thr_status copy(thr_hit_store *store, const void *from, size_t size, void *memory_out, thr_error *err) {
+    void *memory = NULL;
+    THR_TRY(store->backend->alloc(store->device, size, &memory, "posting lists", err));
+    store->sections[store->n_sections++] = memory;
+    store->list_bytes += size;
+    memcpy(memory_out, &memory, sizeof memory);
+    return size == 0 ? THR_OK : store->backend->upload(store->stream, memory, from, size, err);
+}
+
+/* The first element of every part. */
+static void find_begins(const thr_lists *lists, uint32_t *begins) {
+    for (uint32_t e = 0; e < lists->n_entries; e++) {
+        uint32_t at = lists->entry_begins[e];
+        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
+            begins[p] = at;
+            at += lists->part_sizes[p] + 1u;
+        }
+    }
+}
+
+static thr_status copy_lists(thr_hit_store *store, const uint32_t *rows, thr_error *err) {
+    thr_status status = THR_OK;
+    uint32_t *begins = NULL;
+    const thr_lists *lists = store->lists;
+    thr_device_hits *to = &store->hits;
+    const size_t n_parts = lists->n_parts, n_bitmaps = lists->n_elements[THR_LISTS_BITMAPS];
+    THR_TRY(thr_alloc(store->context, n_parts, sizeof *begins, &begins, "posting lists", err));
+    find_begins(lists, begins);
+    to->n_items = lists->n_items;
+    THR_TRY_OUT(copy(store, begins, n_parts * sizeof *begins, &to->part_begins, err));
+    THR_TRY_OUT(copy(store, lists->part_windows, n_parts, &to->part_windows, err));
+    THR_TRY_OUT(copy(store, lists->part_sizes, n_parts * sizeof *lists->part_sizes, &to->part_sizes, err));
+    THR_TRY_OUT(copy(store, lists->ids, lists->n_elements[THR_LISTS_IDS] * sizeof *lists->ids, &to->ids, err));
+    THR_TRY_OUT(copy(store, lists->runs, lists->n_elements[THR_LISTS_RUNS] * 2 * sizeof *lists->runs, &to->runs, err));
+    THR_TRY_OUT(copy(store, lists->bitmap_blocks, n_bitmaps, &to->bitmap_blocks, err));
+    THR_TRY_OUT(copy(store, lists->bitmaps, n_bitmaps * THR_LISTS_BITMAP, &to->bitmaps, err));
+    if (rows != NULL)
+        THR_TRY_OUT(copy(store, rows, lists->n_items * sizeof *rows, &to->rows, err));
+    status = store->backend->wait(store->stream, err); /* begins are given back */
+out:
+    if (status != THR_OK)
+        (void)store->backend->wait(store->stream, NULL);
+    thr_release(store->context, begins);
+    return status;
+}
+
+thr_status thr_hit_store_create(thr_context *context, const thr_devices *devices, const thr_lists *lists,
+                                const uint32_t *rows, thr_hit_store **out, thr_error *err) {
+    thr_hit_store *store = NULL;
+    *out = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *store, &store, "posting lists", err));
+    store->context = context;
+    store->backend = devices->backend;
+    store->device = devices->devices[0];
+    store->lists = lists;
+    (void)pthread_mutex_init(&store->mutex, NULL);
+    thr_status status = store->backend->open_stream(store->device, &store->stream, err);
+    if (status == THR_OK)
+        status = copy_lists(store, rows, err);
+    if (status != THR_OK) {
+        thr_hit_store_free(store);
+        return status;
+    }
+    *out = store;
+    return THR_OK;
+}
+
+void thr_hit_store_free(thr_hit_store *store) {
+    if (store == NULL)
+        return;
+    const thr_backend *backend = store->backend;
+    backend->close_stream(store->stream);
+    for (uint32_t i = 0; i < store->n_sections; i++)
+        backend->release(store->device, store->sections[i]);
+    for (int name = 0; name < THR_HIT_N_ROOMS; name++)
+        (is_pinned((thr_hit_room_name)name) ? backend->release_pinned : backend->release)(store->device,
+                                                                                          store->rooms[name].memory);
+    thr_lists_query_free(store->context, &store->query);
+    thr_release(store->context, store->entries);
+    thr_release(store->context, store->best);
+    (void)pthread_mutex_destroy(&store->mutex);
+    thr_release(store->context, store);
+}
+
+thr_hit_store_size thr_hit_store_get_size(thr_hit_store *store) {
+    (void)pthread_mutex_lock(&store->mutex);
+    thr_hit_store_size size = {.list_bytes = store->list_bytes};
+    for (int name = 0; name < THR_HIT_N_ROOMS; name++)
+        size.workspace_bytes += is_pinned((thr_hit_room_name)name) ? 0 : store->rooms[name].size;
+    (void)pthread_mutex_unlock(&store->mutex);
+    return size;
+}
+
+void thr_hit_store_force(thr_hit_store *store, thr_hit_way way) {
+    store->way = way;
+}

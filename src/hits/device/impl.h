@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* impl.h - what a store of posting lists is made of, for the files that fill it and search it. */
+#ifndef THR_HITS_DEVICE_IMPL_H
+#define THR_HITS_DEVICE_IMPL_H
+
+#include "hits/device/copy.h"
+
+#include <pthread.h>
+
+enum { THR_HIT_STORE_QUERIES = 256 }; /* of a batch, at most */
+
+/* Memory that grows with what searches ask for, and stays. */
+typedef struct thr_hit_memory {
+    void *memory;
+    size_t size;
+} thr_hit_memory;
+
+/* What searches need beside the lists. Of the device, but for the last ones, pinned memory of the host. */
+typedef enum thr_hit_room_name {
+    THR_HIT_ROOM_MULTIPLIERS,
+    THR_HIT_ROOM_OFFSETS,
+    THR_HIT_ROOM_FILTER,
+    THR_HIT_ROOM_ENTRIES,
+    THR_HIT_ROOM_QUERIES,
+    THR_HIT_ROOM_SUMS,
+    THR_HIT_ROOM_CHANGES,
+    THR_HIT_ROOM_SAMPLES,
+    THR_HIT_ROOM_THRESHOLDS,
+    THR_HIT_ROOM_COUNTS, /* of items and chosen ones, and rows whose values are not finite */
+    THR_HIT_ROOM_ITEMS,
+    THR_HIT_ROOM_CHOSEN,
+    THR_HIT_ROOM_TERMS,
+    THR_HIT_ROOM_HOST_CHOSEN,
+    THR_HIT_ROOM_HOST_TERMS,
+    THR_HIT_ROOM_HOST_COUNTS,
+    THR_HIT_N_ROOMS
+} thr_hit_room_name;
+
+enum { THR_HIT_STORE_SECTIONS = 8 };
+
+struct thr_hit_store {
+    thr_context *context;
+    const thr_backend *backend;
+    thr_device *device;
+    thr_stream *stream;
+    const thr_lists *lists;
+    thr_device_hits hits;
+    void *sections[THR_HIT_STORE_SECTIONS]; /* what hits points to */
+    uint32_t n_sections;
+    uint64_t list_bytes;
+    thr_hit_way way;
+
+    pthread_mutex_t mutex; /* of what follows; held while the device works for a search */
+    thr_hit_memory rooms[THR_HIT_N_ROOMS];
+    uint64_t values_number; /* of the values that are there; 0: none */
+    thr_lists_query query;
+    thr_hit_entry *entries; /* of a batch */
+    size_t entries_capacity;
+    thr_hit_device_query queries[THR_HIT_STORE_QUERIES];
+    uint32_t n_unknown[THR_HIT_STORE_QUERIES], n_chosen[THR_HIT_STORE_QUERIES];
+    thr_candidate *best; /* of one query */
+    size_t best_capacity;
+};
+
+/* Room for at least size bytes; what it held is lost when it has to grow. */
+thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_room_name name, size_t size, void *memory_out,
+                              thr_error *err);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.c - words of features, names, ids and rows of items, of a file and of what was changed beside it. */
+#include <string.h>
+
+#include "base/decimal.h"
+#include "base/error.h"
+#include "base/radix.h"
+#include "hits/impl.h"
+
+/* Lookups without a status find nothing in a file that was cut: reading where it ended would end the process. */
+static bool is_unchanged(const thr_hits *hits) {
+    return thr_hits_check_unchanged(hits, NULL) == THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ features */
+
+static bool find_word(const thr_hits_contents *c, const char *word, uint32_t *feature) {
+    uint32_t low = 0, high = c->lists.n_features;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        const char *at = thr_strings_get(&c->words, middle);
+        const int order = at == NULL ? 1 : strcmp(at, word);
+        if (order == 0) {
+            *feature = middle;
+            return true;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+bool thr_hits_number(const thr_hits *hits, const char *word, uint32_t *feature) {
+    const thr_hits_contents *c = &hits->view.contents;
+    if (c->words.offsets == NULL) {
+        uint64_t number;
+        if (!thr_decimal_parse(word, strlen(word), &number) || number > THR_HITS_MAX_FEATURE)
+            return false;
+        *feature = (uint32_t)number;
+        return true;
+    }
+    if (find_word(c, word, feature))
+        return true;
+    if (hits->delta == NULL || !thr_dictionary_find(&hits->delta->words, word, strlen(word), feature))
+        return false;
+    *feature += c->lists.n_features;
+    return true;
+}
+
+bool thr_hits_knows(const thr_hits *hits, uint32_t feature) {
+    const thr_lists *lists = &hits->view.contents.lists;
+    const thr_lists *added = hits->delta == NULL ? NULL : &hits->delta->built.lists;
+    const uint64_t *left = thr_hits_left(hits);
+    if (added != NULL && thr_lists_find(added, feature) < added->n_features)
+        return true;
+    const uint32_t f = thr_lists_find(lists, feature);
+    if (f == lists->n_features)
+        return false;
+    return left == NULL || thr_lists_size(lists, f) > hits->delta->n_gone || thr_lists_count(lists, f, left, 1) > 0;
+}
+
+bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature) {
+    return is_unchanged(hits) && thr_hits_number(hits, word, feature) && thr_hits_knows(hits, *feature);
+}
+
+const char *thr_hits_text(const thr_hits *hits, uint32_t feature) {
+    const thr_hits_contents *c = &hits->view.contents;
+    if (c->words.offsets != NULL && hits->delta != NULL && feature >= c->lists.n_features &&
+        feature - c->lists.n_features < hits->delta->words.n)
+        return thr_dictionary_text(&hits->delta->words, feature - c->lists.n_features);
+    return thr_strings_get(&c->words, feature);
+}
+
+const char *thr_hits_word(const thr_hits *hits, uint32_t feature) {
+    return is_unchanged(hits) ? thr_hits_text(hits, feature) : NULL;
+}
+
+uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature) {
+    const thr_lists *lists = &hits->view.contents.lists;
+    const thr_lists *added = hits->delta == NULL ? NULL : &hits->delta->built.lists;
+    const uint64_t *left = thr_hits_left(hits);
+    uint64_t n = 0;
+    if (!is_unchanged(hits))
+        return 0;
+    const uint32_t f = thr_lists_find(lists, feature);
+    if (f < lists->n_features)
+        n = left == NULL ? thr_lists_size(lists, f) : thr_lists_count(lists, f, left, UINT64_MAX);
+    if (added != NULL) {
+        const uint32_t a = thr_lists_find(added, feature);
+        n += a < added->n_features ? thr_lists_size(added, a) : 0;
+    }
+    return n;
+}
+
+/* ------------------------------------------------------------------------------------------------ items */
+
+static bool is_left(const thr_hits *hits, uint32_t row) {
+    const uint64_t *left = thr_hits_left(hits);
+    if (left == NULL)
+        return true;
+    const uint32_t place = thr_hit_index_place(hits->file->index, row);
+    return (left[place / 64] >> place % 64 & 1) != 0;
+}
+
+bool thr_hits_find_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
+    const thr_hits_contents *c = &hits->view.contents;
+    uint32_t found = (uint32_t)id;
+    if (hits->delta != NULL && thr_hit_delta_find(hits->delta, id, &found)) {
+        *row = hits->delta->rows[found];
+        return true;
+    }
+    if (c->ids == NULL ? id >= c->lists.n_items : !thr_radix_find(c->ids, c->id_order, c->lists.n_items, id, &found))
+        return false;
+    *row = found;
+    return is_left(hits, found);
+}
+
+bool thr_hits_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
+    return is_unchanged(hits) && thr_hits_find_row(hits, id, row);
+}
+
+const char *thr_hits_name(const thr_hits *hits, uint64_t id) {
+    uint64_t row;
+    if (!hits->info.has_names || !thr_hits_row(hits, id, &row))
+        return NULL;
+    return hits->delta != NULL && row >= hits->delta->first_row
+               ? thr_dictionary_text(&hits->delta->names, (uint32_t)row - hits->delta->first_row)
+               : thr_strings_get(&hits->view.contents.names, row);
+}
+
+bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, uint64_t *id) {
+    uint32_t item;
+    if (hits->delta != NULL && thr_dictionary_find(&hits->delta->names, name, strlen(name), &item)) {
+        *row = hits->delta->rows[item];
+        *id = hits->delta->ids[item];
+        return true;
+    }
+    if (!thr_hit_index_find(hits->file->index, &hits->view.contents.names, name, row))
+        return false;
+    *id = hits->view.contents.ids != NULL ? hits->view.contents.ids[*row] : *row;
+    return is_left(hits, (uint32_t)*row);
+}
+
+bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id) {
+    const thr_hits_contents *c = &hits->view.contents;
+    uint64_t row;
+    if (!is_unchanged(hits))
+        return false;
+    if (c->names.offsets == NULL)
+        return thr_decimal_parse(name, strlen(name), id) && thr_hits_find_row(hits, *id, &row);
+    if (hits->delta != NULL)
+        return thr_hits_find_name(hits, name, &row, id);
+    for (row = 0; row < c->names.n; row++) {
+        const char *candidate = thr_strings_get(&c->names, row);
+        if (candidate != NULL && strcmp(candidate, name) == 0) {
+            *id = c->ids != NULL ? c->ids[row] : row;
+            return true;
+        }
+    }
+    return false;
+}

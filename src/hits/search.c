@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search.c - options and queries checked, scratch memory borrowed, a pass a query over the file's lists and one
+ * over those of added items, the best of both, their rows turned into ids.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "hits/impl.h"
+#include "select/answers.h"
+
+void thr_hits_search_options_init(thr_hits_search_options *options) {
+    *options = (thr_hits_search_options){.size = sizeof *options};
+}
+
+/* ------------------------------------------------------------------------------------------------ rooms */
+
+void thr_hit_room_free(void *piece) {
+    thr_hit_room *room = piece;
+    thr_context *context = room->context;
+    thr_lists_search_free(room->search);
+    thr_release(context, room->filter);
+    thr_release(context, room->items);
+    thr_release(context, room);
+}
+
+static thr_status make_room(thr_context *context, void **piece, thr_error *err) {
+    thr_hit_room *room = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *room, &room, "a search", err));
+    room->context = context;
+    const thr_status status = thr_lists_search_create(context, &room->search, err);
+    if (status != THR_OK)
+        thr_hit_room_free(room);
+    else
+        *piece = room;
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ checks */
+
+thr_status thr_hits_check_model(const thr_hits *hits, uint64_t model, thr_error *err) {
+    if (model == 0 || hits->info.model == 0 || model == hits->info.model)
+        return THR_OK;
+    return thr_fail(err, THR_EMISMATCH,
+                    "%s: built for queries of the model %016" PRIx64 ", and these are of the model %016" PRIx64
+                    ": make the queries with that one, or build the lists again for this one",
+                    hits->path, hits->info.model, model);
+}
+
+static thr_status check_options(const thr_hits *hits, const thr_hits_search_options *o, uint64_t k, thr_error *err) {
+    if (k == 0)
+        return thr_fail(err, THR_EINVAL, "k is 0: ask for at least 1 item");
+    if (o->value != THR_HITS_VALUE_SUM && o->value != THR_HITS_VALUE_SIGMOID)
+        return thr_fail(err, THR_EINVAL, "there is no value number %d of items", (int)o->value);
+    if (o->filter != NULL && o->filter_bits != hits->info.n_rows)
+        return thr_fail(err, THR_EINVAL, "%s: a filter of %" PRIu64 " bits for %" PRIu64 " rows of items", hits->path,
+                        o->filter_bits, hits->info.n_rows);
+    THR_TRY(thr_hits_check_model(hits, o->model, err));
+    if (o->target != NULL && o->target->hits != hits)
+        return thr_fail(err, THR_EINVAL, "%s: the target was made for other posting lists", hits->path);
+    return THR_OK;
+}
+
+static thr_status check_queries(const thr_hits_queries *queries, uint64_t k, thr_error *err) {
+    size_t places;
+    if (k > SIZE_MAX / sizeof(uint64_t) ||
+        !thr_mul_size((size_t)k * sizeof(uint64_t), (size_t)queries->n_queries, &places))
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " queries with %" PRIu64 " results each are too many",
+                        queries->n_queries, k);
+    if (queries->n_queries > 0 && queries->offsets[0] != 0)
+        return thr_fail(err, THR_EINVAL, "the features of query 0 begin at %" PRIu64 ": the first offset is 0",
+                        queries->offsets[0]);
+    for (uint64_t q = 0; q < queries->n_queries; q++)
+        if (queries->offsets[q + 1] < queries->offsets[q])
+            return thr_fail(err, THR_EINVAL, "the features of query %" PRIu64 " end before they begin", q);
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ filters */
+
+static void filter_places(const thr_hits_contents *c, const uint64_t *filter, uint64_t *places) {
+    const uint32_t n = c->lists.n_items;
+    if (c->rows == NULL) {
+        memcpy(places, filter, ((size_t)n + 63) / 64 * sizeof *places);
+        return;
+    }
+    for (uint32_t first = 0; first < n; first += 64) {
+        uint64_t word = 0;
+        for (uint32_t i = 0; i < 64 && first + i < n; i++) {
+            const uint32_t row = c->rows[first + i];
+            word |= (filter[row / 64] >> row % 64 & 1) << i;
+        }
+        places[first / 64] = word;
+    }
+}
+
+/* The bits of added items, which stand behind those of the file's rows. */
+static void filter_added(const thr_hits *hits, const uint64_t *filter, uint64_t *places) {
+    memset(places, 0, thr_lists_n_words(&hits->delta->built.lists) * sizeof *places);
+    for (uint32_t i = 0; i < hits->delta->n_items; i++) {
+        const uint32_t row = hits->delta->rows[i];
+        places[i / 64] |= (filter[row / 64] >> row % 64 & 1) << i % 64;
+    }
+}
+
+/* What filter, target and removals all let through, by place, and behind it of added items; NULL: all of them. */
+static thr_status join_filters(thr_hits *hits, thr_hit_room *room, const thr_hits_search_options *o,
+                               const uint64_t **joined, const uint64_t **joined_added, thr_error *err) {
+    const size_t n_file = thr_hits_file_words(hits), n_words = thr_hits_n_words(hits);
+    const uint64_t *left = thr_hits_left(hits);
+    *joined = o->target == NULL ? left : o->target->words; /* a target lets no removed item through */
+    *joined_added = o->target == NULL ? NULL : o->target->words + n_file;
+    if (o->filter == NULL)
+        return THR_OK;
+    THR_TRY(
+        thr_grow(hits->context, &room->filter, &room->filter_capacity, n_words, sizeof *room->filter, "a filter", err));
+    filter_places(&hits->view.contents, o->filter, room->filter);
+    if (hits->delta != NULL)
+        filter_added(hits, o->filter, room->filter + n_file);
+    for (size_t w = 0; left != NULL && w < n_file; w++)
+        room->filter[w] &= left[w];
+    for (size_t w = 0; o->target != NULL && w < n_words; w++)
+        room->filter[w] &= o->target->words[w];
+    *joined = room->filter;
+    *joined_added = room->filter + n_file;
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ search */
+
+thr_status thr_hits_name_query(thr_status status, uint64_t q, thr_error *err) {
+    char text[THR_ERROR_TEXT_SIZE];
+    if (status == THR_OK || status == THR_ENOMEM || err == NULL)
+        return status;
+    memcpy(text, err->text, sizeof text);
+    return thr_fail(err, status, "query %" PRIu64 ": %.600s", q, text);
+}
+
+/* What one search needs to know: the lists of the file, and those of added items, whose lists are NULL without them. */
+typedef struct both {
+    thr_hits *hits;
+    thr_hit_room *room;
+    thr_hit_target file, added;
+    size_t most_file, most_added; /* items that can be found */
+    const thr_answers *answers;
+} both;
+
+/* The best of both, which are sorted; equal ones of the file come first, for their rows do. */
+static void put_answer(const both *b, uint64_t q, const thr_hit_found *file, const thr_hit_found *added) {
+    const thr_answers *a = b->answers;
+    const uint64_t *item_ids = b->hits->view.contents.ids;
+    const thr_hit_delta *delta = b->hits->delta;
+    uint64_t *ids = a->ids + q * a->k;
+    for (size_t i = 0, f = 0, n = 0; i < a->k; i++) {
+        const bool is_added = n < added->n && (f == file->n || added->items[n].score > file->items[f].score);
+        const thr_candidate *item = is_added ? &added->items[n++] : f < file->n ? &file->items[f++] : NULL;
+        if (a->scores != NULL)
+            a->scores[q * a->k + i] = item == NULL ? -INFINITY : item->score;
+        if (is_added)
+            ids[i] = delta->ids[item->row - delta->first_row];
+        else
+            ids[i] = item == NULL ? THR_NO_ID : item_ids == NULL ? item->row : item_ids[item->row];
+    }
+    if (a->n_unknown != NULL)
+        a->n_unknown[q] = file->n_unknown;
+}
+
+static uint32_t count_unknown(const thr_hits *hits, const thr_hits_queries *queries, uint64_t q) {
+    uint32_t n_unknown = 0;
+    for (uint64_t i = queries->offsets[q]; i < queries->offsets[q + 1]; i++)
+        n_unknown += !thr_hits_knows(hits, queries->features[i]);
+    return n_unknown;
+}
+
+static thr_status search_one(const both *b, const thr_hits_queries *queries, uint64_t q, thr_error *err) {
+    thr_hit_room *room = b->room;
+    thr_hit_found file, added = {.n = 0};
+    THR_TRY(thr_lists_search_run(room->search, &b->file, queries, q, b->most_file, &file, err));
+    if (b->hits->delta != NULL)
+        file.n_unknown = count_unknown(b->hits, queries, q);
+    if (b->added.lists != NULL) {
+        if (file.n > 0)
+            memcpy(room->items, file.items, file.n * sizeof *room->items);
+        file.items = room->items;
+        THR_TRY(thr_lists_search_run(room->search, &b->added, queries, q, b->most_added, &added, err));
+    }
+    put_answer(b, q, &file, &added);
+    return THR_OK;
+}
+
+static void put_found(void *arg, uint64_t q, const thr_hit_found *found) {
+    put_answer(arg, q, found, &(thr_hit_found){.n = 0});
+}
+
+static thr_status search_device(both *b, const thr_hits_queries *queries, bool *done, thr_error *err) {
+    const thr_hit_caller caller = {.arg = b, .answer = put_found};
+    return thr_hits_search_device(b->hits, &b->file, queries, b->most_file, &caller, done, err);
+}
+
+static void point_at_values(const thr_hit_values *values, thr_hit_target *target) {
+    if (values == NULL)
+        return;
+    target->multipliers = values->multipliers;
+    target->offsets = values->offsets;
+    target->values_number = values->number;
+}
+
+static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_set *set,
+                             const thr_hits_queries *queries, const thr_hits_search_options *o,
+                             const thr_answers *answers, thr_error *err) {
+    const thr_hits_contents *c = &hits->view.contents;
+    const uint32_t n_added = thr_hits_n_added(hits);
+    both b = {.hits = hits,
+              .room = room,
+              .file = {.lists = &c->lists, .rows = c->rows, .value = o->value},
+              .most_file = answers->k < c->lists.n_items ? (size_t)answers->k : c->lists.n_items,
+              .most_added = answers->k < n_added ? (size_t)answers->k : n_added,
+              .answers = answers};
+    if (n_added > 0) {
+        b.added = (thr_hit_target){.lists = &hits->delta->built.lists, .rows = hits->delta->rows, .value = o->value};
+        THR_TRY(thr_grow(hits->context, &room->items, &room->items_capacity, b.most_file, sizeof *room->items,
+                         "a search", err));
+    }
+    point_at_values(set->of_file, &b.file);
+    point_at_values(set->of_added, &b.added);
+    THR_TRY(join_filters(hits, room, o, &b.file.filter, &b.added.filter, err));
+    if (hits->context->gpus != NULL && hits->delta == NULL) {
+        bool done = false;
+        THR_TRY(search_device(&b, queries, &done, err));
+        if (done)
+            return THR_OK;
+    }
+    for (uint64_t q = 0; q < queries->n_queries; q++)
+        THR_TRY(thr_hits_name_query(search_one(&b, queries, q, err), q, err));
+    return THR_OK;
+}
+
+thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint64_t k,
+                           const thr_hits_search_options *options, uint64_t *ids, float *values, thr_error *err) {
+    thr_hits_search_options complete;
+    void *room;
+    if (hits == NULL || queries == NULL || ids == NULL)
+        return thr_fail(err, THR_EINVAL, "a search needs posting lists, queries and room for ids");
+    thr_hits_search_options_init(&complete);
+    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_hits_search_options", err));
+    THR_TRY(check_options(hits, &complete, k, err));
+    THR_TRY(check_queries(queries, k, err));
+    THR_TRY(thr_hits_check_unchanged(hits, err));
+    THR_TRY(thr_idle_take(&hits->file->rooms, make_room, &room, err));
+    const thr_hit_set set = thr_hits_take_values(hits);
+    const thr_answers answers = {.k = k, .ids = ids, .scores = values, .n_unknown = complete.n_unknown};
+    const thr_status status = search_all(hits, room, &set, queries, &complete, &answers, err);
+    thr_hits_put_values(hits, &set);
+    thr_idle_put(&hits->file->rooms, room);
+    return status;
+}

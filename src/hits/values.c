@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* values.c - multipliers and offsets, which change while searches run: each keeps those that it began with. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "hits/impl.h"
+
+/* ------------------------------------------------------------------------------------------------ users */
+
+static thr_hit_values *take(thr_hit_values *values) {
+    if (values != NULL)
+        values->n_users++;
+    return values;
+}
+
+thr_hit_set thr_hits_take_values(thr_hits *hits) {
+    (void)pthread_mutex_lock(&hits->file->mutex);
+    const thr_hit_set set = {take(hits->file->values), take(hits->added)};
+    (void)pthread_mutex_unlock(&hits->file->mutex);
+    return set;
+}
+
+/* What is to be freed, without the mutex. */
+static thr_hit_values *let_go(thr_hit_values *values) {
+    return values != NULL && --values->n_users == 0 ? values : NULL;
+}
+
+void thr_hits_put_values(thr_hits *hits, const thr_hit_set *set) {
+    (void)pthread_mutex_lock(&hits->file->mutex);
+    const thr_hit_set unused = {let_go(set->of_file), let_go(set->of_added)};
+    (void)pthread_mutex_unlock(&hits->file->mutex);
+    thr_hit_values_free(hits->context, unused.of_file);
+    thr_hit_values_free(hits->context, unused.of_added);
+}
+
+/* ------------------------------------------------------------------------------------------------ making */
+
+thr_status thr_hit_values_make(thr_context *context, size_t n, bool multipliers, bool offsets, thr_hit_values **out,
+                               thr_error *err) {
+    thr_hit_values *values = NULL;
+    thr_status status = THR_OK;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *values, &values, "values", err));
+    values->n_users = 1;
+    n = (n + 63) / 64 * 64;
+    if (multipliers)
+        status = thr_alloc_zero(context, n, sizeof *values->multipliers, &values->multipliers, "multipliers", err);
+    if (offsets && status == THR_OK)
+        status = thr_alloc_zero(context, n, sizeof *values->offsets, &values->offsets, "offsets", err);
+    if (status != THR_OK)
+        thr_hit_values_free(context, values);
+    else
+        *out = values;
+    return status;
+}
+
+void thr_hit_values_free(thr_context *context, thr_hit_values *values) {
+    if (values == NULL)
+        return;
+    thr_release(context, values->multipliers);
+    thr_release(context, values->offsets);
+    thr_release(context, values);
+}
+
+/* ------------------------------------------------------------------------------------------------ setting */
+
+/* From rows to places, and to added items. given NULL: none. */
+static void place(const thr_hits *hits, const float *given, float *of_file, float *of_added) {
+    const thr_hits_contents *c = &hits->view.contents;
+    for (uint32_t p = 0; given != NULL && p < c->lists.n_items; p++)
+        of_file[p] = given[c->rows == NULL ? p : c->rows[p]];
+    for (uint32_t i = 0; given != NULL && i < thr_hits_n_added(hits); i++)
+        of_added[i] = given[hits->delta->rows[i]];
+}
+
+static thr_status check(const float *given, uint64_t n, const char *what, thr_error *err) {
+    for (uint64_t row = 0; given != NULL && row < n; row++)
+        if (!isfinite(given[row]))
+            return thr_fail(err, THR_ERANGE, "the %s of row %" PRIu64 " is %g", what, row, (double)given[row]);
+    return THR_OK;
+}
+
+thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const float *offsets, uint64_t n,
+                               thr_error *err) {
+    thr_status status = THR_OK;
+    thr_hit_set set = {NULL, NULL};
+    if (hits == NULL)
+        return thr_fail(err, THR_EINVAL, "there are no posting lists to set values of");
+    if (n != hits->info.n_rows)
+        return thr_fail(err, THR_EDIM, "%s: values of %" PRIu64 " items, but it has %" PRIu64 " rows", hits->path, n,
+                        hits->info.n_rows);
+    THR_TRY(check(multipliers, n, "multiplier", err));
+    THR_TRY(check(offsets, n, "offset", err));
+    THR_TRY_OUT(thr_hit_values_make(hits->context, hits->view.contents.lists.n_items, multipliers != NULL,
+                                    offsets != NULL, &set.of_file, err));
+    if (hits->delta != NULL)
+        THR_TRY_OUT(thr_hit_values_make(hits->context, hits->delta->n_items, multipliers != NULL, offsets != NULL,
+                                        &set.of_added, err));
+    place(hits, multipliers, set.of_file->multipliers, set.of_added == NULL ? NULL : set.of_added->multipliers);
+    place(hits, offsets, set.of_file->offsets, set.of_added == NULL ? NULL : set.of_added->offsets);
+    (void)pthread_mutex_lock(&hits->file->mutex);
+    const thr_hit_set before = {hits->file->values, hits->added};
+    set.of_file->number = ++hits->file->n_values;
+    hits->file->values = set.of_file;
+    hits->added = set.of_added;
+    (void)pthread_mutex_unlock(&hits->file->mutex);
+    set = before;
+out:
+    thr_hits_put_values(hits, &set);
+    return status;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy.c - what the policies of an index (device/policy.h) are told of its searches: of its codes, and of codes
+ * and posting lists together.
+ */
+#include "index/impl.h"
+
+#include "base/error.h"
+#include "store/store.h"
+
+static const double SCAN_RATE = 25e9; /* bytes of codes a second that a CPU is expected to go over */
+
+/* ------------------------------------------------------------------------------------------------ codes alone */
+
+static thr_status copy_codes(void *object, const thr_devices *devices, void **copy, thr_error *err) {
+    const thr_index *index = object;
+    thr_store *store;
+    const thr_status status = thr_store_create(index->context, devices, &index->target, &store, err);
+    *copy = store;
+    return status;
+}
+
+static void free_codes(void *copy) {
+    thr_store_free(copy);
+}
+
+static const thr_device_copier CODES = {.copy = copy_codes, .free = free_codes, .wake_ups = 1};
+
+static thr_device_use use_of_codes(thr_index *index, uint64_t n_queries) {
+    const thr_index_info *info = &index->info;
+    return (thr_device_use){.copier = &CODES,
+                            .object = index,
+                            .name = index->dir,
+                            .bytes = (double)info->code_bytes + (double)info->vector_bytes,
+                            .seconds = (double)n_queries * (double)info->code_bytes / SCAN_RATE};
+}
+
+/* ------------------------------------------------------------------------------------------------ with features */
+
+/* What searches with features use, all on the first device. Both are others' but for codes that are there twice. */
+typedef struct fused {
+    thr_index *index;
+    thr_hit_store *lists;
+    thr_store *codes;
+    bool own_codes;
+} fused;
+
+static void free_fused(void *copy) {
+    fused *f = copy;
+    if (f->own_codes)
+        thr_store_free(f->codes);
+    else if (f->codes != NULL)
+        (void)thr_device_leave(&f->index->codes, THR_OK, NULL, NULL, NULL);
+    if (f->lists != NULL)
+        thr_hits_return_store(f->index->hits);
+    thr_release(f->index->context, f);
+}
+
+/* Lists go first, for codes make room for nobody. */
+static thr_status borrow_lists(fused *f, thr_error *err) {
+    THR_TRY(thr_hits_borrow_store(f->index->hits, &f->lists, err));
+    return f->lists != NULL ? THR_OK : thr_fail(err, THR_EUNSUPPORTED, "its posting lists are on the CPU");
+}
+
+static thr_status get_codes(fused *f, const thr_devices *devices, thr_error *err) {
+    thr_device_use use = use_of_codes(f->index, 0);
+    thr_devices first = *devices;
+    first.n = 1;
+    if (devices->n > 1) {
+        f->own_codes = true;
+        return thr_store_create(f->index->context, &first, &f->index->target, &f->codes, err);
+    }
+    use.forced = true;
+    THR_TRY(thr_device_enter(&f->index->codes, &use, &f->codes, err));
+    return f->codes != NULL ? THR_OK : thr_fail(err, THR_EUNSUPPORTED, "its codes are on the CPU");
+}
+
+static thr_status copy_fused(void *object, const thr_devices *devices, void **copy, thr_error *err) {
+    thr_index *index = object;
+    fused *f = NULL;
+    THR_TRY(thr_alloc_zero(index->context, 1, sizeof *f, &f, "a search", err));
+    f->index = index;
+    thr_status status = borrow_lists(f, err);
+    if (status == THR_OK)
+        status = get_codes(f, devices, err);
+    if (status == THR_OK)
+        *copy = f;
+    else
+        free_fused(f);
+    return status;
+}
+
+static const thr_device_copier FUSED = {.copy = copy_fused, .free = free_fused, .wake_ups = 1};
+
+static thr_device_use use_of_fused(thr_index *index, uint64_t n_queries, const thr_hits_queries *features) {
+    thr_device_use use = use_of_codes(index, n_queries);
+    use.copier = &FUSED;
+    use.bytes += (double)thr_hits_get_info(index->hits).list_bytes;
+    if (thr_device_needs_seconds(&index->fused))
+        use.seconds += thr_hits_cpu_seconds(index->hits, features);
+    return use;
+}
+
+/* ------------------------------------------------------------------------------------------------ searches */
+
+/* Codes on devices, with lists beside them where there are hits; NULL: the CPU searches. */
+static thr_status enter(thr_index *index, uint64_t n_queries, const thr_search_options *options, thr_scan_hits *hits,
+                        thr_store **codes, thr_error *err) {
+    thr_device_use use;
+    if (hits == NULL) {
+        use = use_of_codes(index, n_queries);
+        return thr_device_enter(&index->codes, &use, codes, err);
+    }
+    fused *f;
+    use = use_of_fused(index, n_queries, options->features);
+    THR_TRY(thr_device_enter(&index->fused, &use, &f, err));
+    *codes = f == NULL ? NULL : f->codes;
+    if (f != NULL)
+        thr_index_feature_scores_use(hits, f->lists);
+    return THR_OK;
+}
+
+thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                          const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
+                          thr_error *err) {
+    thr_error why = {.status = THR_OK};
+    thr_scan_target target = index->target;
+    bool done = false;
+    target.hits = hits;
+    if (!options->exact)
+        THR_TRY(enter(index, queries->n_rows, options, hits, &target.store, err));
+    if (target.store != NULL) {
+        /* No room for all codes there, or a value that is not finite, which need not be in an answer. */
+        bool left_to_cpu = hits != NULL && !thr_store_can_add_hits(target.store);
+        thr_status status = THR_OK;
+        if (!left_to_cpu)
+            status = thr_store_search(scan, &target, queries, options, answers, &why);
+        left_to_cpu = left_to_cpu || (hits != NULL && status == THR_ERANGE);
+        THR_TRY(thr_device_leave(hits == NULL ? &index->codes : &index->fused, left_to_cpu ? THR_OK : status, &why,
+                                 &done, err));
+        if (done && !left_to_cpu)
+            return THR_OK;
+        target.store = NULL;
+    }
+    return thr_scan_search(scan, &target, queries, options, answers, err);
+}

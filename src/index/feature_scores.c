@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/feature_scores.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "lists/add_up.h"
+
+/* The unit of weights that add up to 2^100. Sums beyond it could make a value that is no number, once multiplied. */
+static const double MOST_UNIT = 0x1p70;
+
+/* One lane's query, and where it is. */
+typedef struct hits_lane {
+    thr_lists_query query;
+    thr_lists_pass pass;
+} hits_lane;
+
+struct thr_hits_room {
+    thr_context *context;
+    hits_lane **lanes;
+    size_t n_lanes, lanes_capacity;
+    uint64_t *filter;
+    size_t filter_capacity;
+    /* Of the search that has it. */
+    thr_hits *hits;
+    const thr_hits_queries *queries;
+    uint32_t *n_unknown;
+    thr_hit_set values;
+    const uint64_t *allowed; /* rows that may be found; NULL: all */
+    bool sigmoid;
+    thr_hit_store *store; /* the lists on a device, where that is used */
+};
+
+thr_status thr_index_feature_scores_make(thr_context *context, void **piece, thr_error *err) {
+    thr_hits_room *room = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *room, &room, "a search", err));
+    room->context = context;
+    *piece = room;
+    return THR_OK;
+}
+
+void thr_index_feature_scores_free(void *piece) {
+    thr_hits_room *room = piece;
+    thr_context *context = room->context;
+    for (size_t i = 0; i < room->n_lanes; i++) {
+        thr_lists_query_free(context, &room->lanes[i]->query);
+        thr_lists_pass_free(context, &room->lanes[i]->pass);
+        thr_release(context, room->lanes[i]);
+    }
+    thr_release(context, room->lanes);
+    thr_release(context, room->filter);
+    thr_release(context, room);
+}
+
+/* ------------------------------------------------------------------------------------------------ checks */
+
+static thr_status check_query(const thr_hits_queries *queries, uint64_t q, thr_error *err) {
+    const uint64_t begin = queries->offsets[q], end = queries->offsets[q + 1];
+    thr_error why = {.status = THR_OK};
+    double unit;
+    if (end < begin)
+        return thr_fail(err, THR_EINVAL, "the features of query %" PRIu64 " end before they begin", q);
+    const float *weights = queries->weights == NULL ? NULL : queries->weights + begin;
+    const thr_status status =
+        thr_lists_query_unit(queries->features + begin, weights, (size_t)(end - begin), &unit, &why);
+    if (status != THR_OK)
+        return thr_fail(err, status, "query %" PRIu64 ": %s", q, why.text);
+    if (unit > MOST_UNIT)
+        return thr_fail(err, THR_ERANGE, "query %" PRIu64 ": its weights add up to 2^100 or more: lower them", q);
+    return THR_OK;
+}
+
+thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path, const thr_search_options *o,
+                                          uint64_t n_queries, thr_error *err) {
+    if (o->features == NULL && o->target == NULL)
+        return THR_OK;
+    if (hits == NULL)
+        return thr_fail(err, THR_EUNSUPPORTED, "%s: was built without features, so it cannot be asked for any", path);
+    if (o->target != NULL && o->target->hits != hits)
+        return thr_fail(err, THR_EINVAL, "%s: the target was made for other posting lists", path);
+    if (o->features == NULL)
+        return THR_OK;
+    if (o->extra >= 0)
+        return thr_fail(err, THR_EINVAL, "extra is of scores alone: with features give a recall or candidates");
+    if (o->value != THR_HITS_VALUE_SUM && o->value != THR_HITS_VALUE_SIGMOID)
+        return thr_fail(err, THR_EINVAL, "there is no value number %d of items", (int)o->value);
+    THR_TRY(thr_hits_check_model(hits, o->features_model, err));
+    if (o->features->n_queries != n_queries)
+        return thr_fail(err, THR_EDIM, "features of %" PRIu64 " queries for %" PRIu64 " vectors: give one for each",
+                        o->features->n_queries, n_queries);
+    if (n_queries > 0 && o->features->offsets[0] != 0)
+        return thr_fail(err, THR_EINVAL, "the features of query 0 begin at %" PRIu64 ": the first offset is 0",
+                        o->features->offsets[0]);
+    for (uint64_t q = 0; q < n_queries; q++)
+        THR_TRY(check_query(o->features, q, err));
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ a search */
+
+/* What the scan calls, as scan/added_scores.h says. */
+static thr_status begin_query(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err) {
+    thr_hits_room *room = arg;
+    hits_lane *l = room->lanes[lane];
+    THR_TRY(thr_lists_query_of(room->context, &room->hits->view.contents.lists, room->queries, query, &l->query, err));
+    if (room->n_unknown != NULL)
+        room->n_unknown[query] = l->query.n_unknown;
+    *unit = (float)l->query.unit;
+    return thr_lists_pass_start(room->context, &l->pass, &l->query, err);
+}
+
+static const int32_t *window_sums(void *arg, size_t lane, uint32_t window) {
+    thr_hits_room *room = arg;
+    return thr_lists_pass_window(room->context->kernels, &room->lanes[lane]->pass, window);
+}
+
+/* A batch on a device: the scan's screen, and the room that its lists and numbers of queries are of. */
+typedef struct device_batch {
+    thr_hits_room *room;
+    const thr_scan_screen *screen;
+    uint64_t first;
+} device_batch;
+
+static void scan_codes(void *arg, uint64_t q, thr_device_scan *scan, float *gain, float *bias) {
+    const device_batch *b = arg;
+    b->screen->scan(b->screen->arg, b->first + q, scan, gain, bias);
+}
+
+static void hand_over(void *arg, uint64_t q, const thr_hit_found *found) {
+    const device_batch *b = arg;
+    if (b->room->n_unknown != NULL)
+        b->room->n_unknown[b->first + q] = found->n_unknown;
+    b->screen->found(b->screen->arg, b->first + q, found->items, found->sums, found->n, (float)found->unit);
+}
+
+/* As scan/added_scores.h says. Failures name no query here: the CPU, which goes on then, knows more. */
+static thr_status collect_on_device(void *arg, const thr_scan_screen *screen, uint64_t first, size_t n, size_t wanted,
+                                    thr_error *err) {
+    thr_hits_room *room = arg;
+    const thr_hit_values *values = room->values.of_file;
+    const thr_hit_target target = {.lists = &room->hits->view.contents.lists,
+                                   .value = room->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
+                                   .multipliers = values == NULL ? NULL : values->multipliers,
+                                   .offsets = values == NULL ? NULL : values->offsets,
+                                   .values_number = values == NULL ? 0 : values->number,
+                                   .filter = room->allowed};
+    device_batch batch = {room, screen, first};
+    const thr_hit_caller caller = {.arg = &batch, .answer = hand_over, .scan = scan_codes};
+    thr_hits_queries queries = *room->queries;
+    uint64_t failed;
+    queries.offsets += first;
+    queries.n_queries = n;
+    return thr_hit_store_search(room->store, &target, &queries, wanted, &caller, &failed, err);
+}
+
+void thr_index_feature_scores_use(thr_scan_hits *scan_hits, thr_hit_store *store) {
+    thr_hits_room *room = scan_hits->arg;
+    room->store = store;
+    scan_hits->collect = store == NULL ? NULL : collect_on_device;
+}
+
+/* Every lane has room for the largest query, so that a second search of the same shape asks for no memory. */
+static thr_status make_lanes(thr_hits_room *room, size_t n_lanes, thr_error *err) {
+    size_t most = 0;
+    for (uint64_t q = 0; q < room->queries->n_queries; q++) {
+        const size_t n = (size_t)(room->queries->offsets[q + 1] - room->queries->offsets[q]);
+        most = n > most ? n : most;
+    }
+    THR_TRY(
+        thr_grow(room->context, &room->lanes, &room->lanes_capacity, n_lanes, sizeof *room->lanes, "a search", err));
+    for (; room->n_lanes < n_lanes; room->n_lanes++)
+        THR_TRY(thr_alloc_zero(room->context, 1, sizeof **room->lanes, &room->lanes[room->n_lanes], "a search", err));
+    for (size_t i = 0; i < n_lanes; i++) {
+        THR_TRY(thr_lists_query_reserve(room->context, &room->lanes[i]->query, most, err));
+        THR_TRY(thr_lists_pass_reserve(room->context, &room->lanes[i]->pass, THR_LISTS_N_FORMS * most, err));
+    }
+    return THR_OK;
+}
+
+static thr_status join_filters(thr_hits_room *room, const thr_hits *hits, thr_search_options *options, thr_error *err) {
+    const size_t n_words = ((size_t)hits->info.n_items + 63) / 64; /* as filters of an index have */
+    if (options->target == NULL)
+        return THR_OK;
+    THR_TRY(
+        thr_grow(room->context, &room->filter, &room->filter_capacity, n_words, sizeof *room->filter, "a filter", err));
+    for (size_t w = 0; w < n_words; w++)
+        room->filter[w] = options->target->words[w] & (options->filter == NULL ? UINT64_MAX : options->filter[w]);
+    options->filter = room->filter;
+    options->filter_bits = hits->info.n_items;
+    return THR_OK;
+}
+
+thr_status thr_index_feature_scores_begin(thr_hits_room *room, thr_hits *hits, size_t n_lanes,
+                                          thr_search_options *options, thr_scan_hits *scan_hits, thr_error *err) {
+    room->hits = hits;
+    room->queries = options->features;
+    room->n_unknown = options->n_unknown;
+    THR_TRY(join_filters(room, hits, options, err));
+    if (options->features == NULL)
+        return THR_OK;
+    THR_TRY(make_lanes(room, n_lanes, err));
+    room->values = thr_hits_take_values(hits);
+    room->allowed = options->filter;
+    room->sigmoid = options->value == THR_HITS_VALUE_SIGMOID;
+    const thr_hit_values *values = room->values.of_file;
+    *scan_hits = (thr_scan_hits){.arg = room,
+                                 .begin = begin_query,
+                                 .window = window_sums,
+                                 .multipliers = values == NULL ? NULL : values->multipliers,
+                                 .offsets = values == NULL ? NULL : values->offsets,
+                                 .sigmoid = room->sigmoid};
+    return THR_OK;
+}
+
+void thr_index_feature_scores_end(thr_hits_room *room) {
+    thr_hits_put_values(room->hits, &room->values);
+    room->values = (thr_hit_set){NULL, NULL};
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index/features.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "hits/impl.h"
+
+/* ------------------------------------------------------------------------------------------------ build */
+
+thr_status thr_index_hits_check_count(uint64_t n_listed, uint64_t n_rows, const char *rows_name, thr_error *err) {
+    if (n_listed == n_rows)
+        return THR_OK;
+    return thr_fail(err, THR_EDIM, "features of %" PRIu64 " items for the %" PRIu64 " rows of %s: give every row's",
+                    n_listed, n_rows, rows_name);
+}
+
+/* Items that have ids or names on both sides have the same. */
+static thr_status check_names(const thr_hits *hits, const thr_ids *ids, thr_error *err) {
+    const thr_hits_contents *c = &hits->view.contents;
+    const uint64_t n = ids->n < c->lists.n_items ? ids->n : c->lists.n_items;
+    for (uint64_t row = 0; c->names.offsets != NULL && ids->offsets != NULL && row < n; row++)
+        if (strcmp(thr_strings_get(&c->names, row), ids->names + ids->offsets[row]) != 0)
+            return thr_fail(err, THR_EMISMATCH,
+                            "row %" PRIu64 " is '%.60s' in %s, but '%.60s' where its features are: give both in the "
+                            "same order",
+                            row, ids->names + ids->offsets[row], ids->name, thr_strings_get(&c->names, row));
+    for (uint64_t row = 0; c->ids != NULL && ids->ids != NULL && row < n; row++)
+        if (c->ids[row] != ids->ids[row])
+            return thr_fail(err, THR_EMISMATCH,
+                            "row %" PRIu64 " is %" PRIu64 " in %s, but %" PRIu64
+                            " where its features are: give both in the same order",
+                            row, ids->ids[row], ids->name, c->ids[row]);
+    return THR_OK;
+}
+
+static thr_status write_lists(const thr_build_dir *dir, const thr_index_build_options *o, uint64_t fingerprint,
+                              const char *path, thr_error *err) {
+    thr_hits_build_options how;
+    thr_hits_build_options_init(&how);
+    how.order = THR_HITS_ORDER_ROWS;
+    how.model = fingerprint;
+    how.multipliers = o->multipliers;
+    how.offsets = o->offsets;
+    how.n_values = o->n_values;
+    return o->features_path != NULL ? thr_hits_build_table(dir->context, path, o->features_path, &how, err)
+                                    : thr_hits_build(dir->context, path, o->features, &how, err);
+}
+
+thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_options *options,
+                                const thr_index_hits_of *of, thr_manifest_hits *listed, uint64_t *n_listed,
+                                thr_error *err) {
+    thr_status status = THR_OK;
+    char *path = NULL;
+    thr_hits *hits = NULL;
+    THR_TRY_OUT(thr_index_build_dir_hits_path(dir, &path, err));
+    THR_TRY_OUT(write_lists(dir, options, of->fingerprint, path, err));
+    THR_TRY_OUT(thr_hits_open(dir->context, path, &hits, err));
+    *n_listed = hits->info.n_items;
+    if (of->rows->shape.n_rows != THR_ROWS_UNKNOWN)
+        THR_TRY_OUT(thr_index_hits_check_count(*n_listed, of->rows->shape.n_rows, of->rows->name, err));
+    THR_TRY_OUT(check_names(hits, of->ids, err));
+    *listed = (thr_manifest_hits){.there = true,
+                                  .build = dir->build,
+                                  .file_bytes = hits->view.file.size,
+                                  .header_checksum = hits->view.file.checksum};
+out:
+    thr_hits_free(hits);
+    thr_release(dir->context, path);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ open */
+
+thr_status thr_index_hits_open(thr_context *context, const char *dir, const thr_manifest *manifest, thr_hits **hits,
+                               thr_error *err) {
+    char name[THR_INDEX_HITS_NAME_SIZE], *path = NULL;
+    thr_error why = {.status = THR_OK};
+    thr_index_hits_name_print(manifest->hits.build, name);
+    THR_TRY(thr_path_join(context, dir, name, &path, err));
+    thr_status status = thr_hits_open(context, path, hits, &why);
+    if (status != THR_OK)
+        status = thr_fail(err, status == THR_EFORMAT ? THR_ECORRUPT : status, "%s", why.text);
+    else if ((*hits)->view.file.size != manifest->hits.file_bytes ||
+             (*hits)->view.file.checksum != manifest->hits.header_checksum ||
+             (*hits)->info.n_items != manifest->n_items || (*hits)->view.contents.rows != NULL)
+        status =
+            thr_fail(err, THR_ECORRUPT,
+                     "%s: is not the file that the index was built with: restore it or build the index again", path);
+    thr_release(context, path);
+    return status;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recall_counts.c - what a recall takes: the calibration's counts, between and beyond the recalls and numbers it was
+ * made for.
+ */
+#include "index/impl.h"
+#include "index/tune.h"
+
+#include <math.h>
+
+enum {
+    SURVIVORS_TIMES = 8,    /* without a calibration: so many survivors a candidate */
+    LEAST_TO_CHOOSE = 4096, /* items; with fewer, the ways cost much the same */
+};
+
+/*
+ * Nanoseconds a row costs beside its bytes: read in order, as a survivor's record, as a candidate's vector; bytes a ns.
+ */
+static const double ROW_NS = 2, SURVIVOR_NS = 20, CANDIDATE_NS = 20, BYTES_IN_ORDER = 28, BYTES_ANYWHERE = 12;
+
+/* The first calibrated recall that is not below the wanted one; THR_TUNED_RECALLS when there is none. */
+static size_t recall_row(float recall) {
+    size_t r = 0;
+    while (r < THR_TUNED_RECALLS && recall > (float)thr_tuned_recalls[r] / 1000.0f)
+        r++;
+    return r;
+}
+
+/* A count for k from those for the calibrated ks: a power of k between two, in proportion to k beyond the last. */
+static uint64_t count_for(const uint64_t counts[THR_TUNED_KS], uint64_t k) {
+    size_t i = 0;
+    while (i < THR_TUNED_KS && thr_tuned_ks[i] < k)
+        i++;
+    if (i == THR_TUNED_KS)
+        return (uint64_t)fmin(ceil((double)counts[i - 1] * ((double)k / thr_tuned_ks[i - 1])), 0x1p62);
+    if (thr_tuned_ks[i] == k || i == 0)
+        return counts[i];
+    const double share = log((double)k / thr_tuned_ks[i - 1]) / log((double)thr_tuned_ks[i] / thr_tuned_ks[i - 1]);
+    const double low = (double)counts[i - 1], high = (double)counts[i];
+    return (uint64_t)ceil(low * pow(high / low, share));
+}
+
+/*
+ * A filter that lets a share f of the rows through leaves, of the k / f best, about k: those are the neighbours it asks
+ * for, and of what precedes them in the screen's order it lets through the same share.
+ */
+static uint64_t count_of_share(const uint64_t counts[THR_TUNED_KS], uint64_t k, double share) {
+    const double wider = fmin((double)k / share, 0x1p40);
+    return (uint64_t)ceil((double)count_for(counts, (uint64_t)wider) * share) + k;
+}
+
+/* Whether scoring every row in order costs less than so many survivors and candidates, here and there. */
+static bool exact_is_cheaper(const thr_index *index, double survivors, double candidates) {
+    const double n_items = (double)index->manifest.n_items;
+    const double size = (double)(index->target.quantiser->n_dims * thr_dtype_size(index->manifest.keep));
+    return n_items * (ROW_NS + size / BYTES_IN_ORDER) <
+           fmin(survivors, n_items) * SURVIVOR_NS + fmin(candidates, n_items) * (CANDIDATE_NS + size / BYTES_ANYWHERE);
+}
+
+void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options) {
+    const thr_tuning *tuning = &index->manifest.tuning;
+    const size_t r = recall_row(options->recall);
+    const uint64_t n_items = index->manifest.n_items;
+    const bool kept = index->manifest.keep != THR_DTYPE_NONE;
+    uint64_t survivors = SURVIVORS_TIMES * thr_search_candidates(k), candidates = thr_search_candidates(k);
+    if (tuning->n_queries > 0) {
+        const size_t row = r < THR_TUNED_RECALLS ? r : THR_TUNED_RECALLS - 1;
+        const uint64_t allowed = thr_scan_count_allowed(&index->target, options->filter);
+        const double share = (double)(allowed > 0 ? allowed : 1) / (double)n_items;
+        const uint64_t *s = tuning->at[row].survivors, *c = tuning->at[row].candidates;
+        survivors = options->filter != NULL ? count_of_share(s, k, share) : count_for(s, k);
+        candidates = options->filter != NULL ? count_of_share(c, k, share) : count_for(c, k);
+    }
+    const bool tiny = tuning->n_queries == 0 && n_items < THR_TUNE_LEAST_ITEMS;
+    const bool counted = options->n_candidates != 0 || options->extra >= 0;
+    const bool many = options->filter == NULL && n_items >= LEAST_TO_CHOOSE &&
+                      exact_is_cheaper(index, (double)survivors, (double)candidates);
+    if (kept && !counted && (r == THR_TUNED_RECALLS || tiny || survivors >= n_items / 2 || many))
+        options->exact = true;
+    if (options->n_candidates == 0)
+        options->n_candidates = candidates;
+    if (options->n_survivors == 0)
+        options->n_survivors = survivors;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Building: what items have is turned round (lists/transpose), then every feature's items are cut into blocks, each of
+ * which chooses its form, and written down.
+ *
+ * Features are dealt with in pieces that a thread takes whole. A first pass counts what every piece will write, sums of
+ * these say where, and a second pass, the same code, writes: nothing depends on which thread was when.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "lists/lists.h"
+#include "lists/transpose.h"
+#include "parallel/pool.h"
+
+enum {
+    PIECE_POSTINGS = 1 << 16,
+    BITMAP_LEAST = 24, /* items of a block from which a bitmap is faster than ids; a bitmap is shorter from 17 on */
+    MOST_RUNS = 4,     /* of a block, ... */
+    RUN_LEAST = 4      /* ... if they are that long on average */
+};
+
+/* ------------------------------------------------------------------------------------------------ blocks */
+
+/* One block of a feature: the places of its items, without those that repeat. */
+typedef struct block {
+    uint32_t number, n, n_runs;
+    uint8_t places[THR_LISTS_BLOCK];
+} block;
+
+/* The block that begins at items[*at], which moves to the next; how many items repeated the one before them. */
+static uint64_t take_block(const uint32_t *items, uint64_t n, uint64_t *at, block *b) {
+    const uint64_t first = *at;
+    b->number = items[first] / THR_LISTS_BLOCK;
+    b->n = b->n_runs = 0;
+    for (; *at < n && items[*at] / THR_LISTS_BLOCK == b->number; ++*at) {
+        const uint8_t place = (uint8_t)(items[*at] % THR_LISTS_BLOCK);
+        if (b->n > 0 && b->places[b->n - 1] == place)
+            continue;
+        b->n_runs += b->n == 0 || b->places[b->n - 1] + 1 != place;
+        b->places[b->n++] = place;
+    }
+    return *at - first - b->n;
+}
+
+static thr_lists_form choose_form(const block *b) {
+    if (b->n_runs <= MOST_RUNS && b->n >= RUN_LEAST * b->n_runs)
+        return THR_LISTS_RUNS;
+    return b->n >= BITMAP_LEAST ? THR_LISTS_BITMAPS : THR_LISTS_IDS;
+}
+
+/* ------------------------------------------------------------------------------------------------ pieces */
+
+/* How many there are, or where the next ones go. */
+typedef struct tally {
+    uint64_t elements[THR_LISTS_N_FORMS];
+    uint64_t lists, entries, parts, postings, repeated;
+} tally;
+
+typedef struct piece {
+    uint32_t begin, end; /* of lists->features */
+    tally tally;
+} piece;
+
+typedef struct build {
+    thr_postings sorted;
+    thr_lists *lists;
+    piece *pieces;
+    size_t n_pieces;
+    bool writing;
+    /* The view's arrays, to be written. */
+    uint32_t *features, *refs, *sizes, *first_entries, *entry_begins, *entry_parts;
+    uint16_t *part_sizes, *ids, *runs;
+    uint8_t *entry_forms, *part_windows, *bitmap_blocks, *bitmaps;
+} build;
+
+/* Parts of one feature in one form, while its blocks go by. */
+typedef struct open_entry {
+    uint64_t begin, n; /* elements */
+    uint32_t n_parts;
+    uint32_t last_end; /* of runs: the place behind the last one in its window */
+    uint8_t windows[THR_LISTS_MAX_WINDOWS];
+    uint16_t sizes[THR_LISTS_MAX_WINDOWS];
+} open_entry;
+
+/* An element of a window; says where it goes. */
+static uint64_t add_element(open_entry *e, uint32_t window) {
+    if (e->n_parts == 0 || e->windows[e->n_parts - 1] != window) {
+        e->windows[e->n_parts] = (uint8_t)window;
+        e->sizes[e->n_parts++] = 0;
+        e->last_end = 0;
+    } else {
+        e->sizes[e->n_parts - 1]++;
+    }
+    return e->begin + e->n++;
+}
+
+static void put_ids(const build *w, const block *b, uint32_t first, open_entry *e) {
+    for (uint32_t i = 0; i < b->n; i++) {
+        const uint64_t at = add_element(e, b->number / THR_LISTS_BLOCKS);
+        if (w->writing)
+            w->ids[at] = (uint16_t)(first + b->places[i]);
+    }
+}
+
+/* A run that begins where the last one ended makes that one longer. */
+static void put_runs(const build *w, const block *b, uint32_t first, open_entry *e) {
+    const uint32_t window = b->number / THR_LISTS_BLOCKS;
+    for (uint32_t i = 0, end; i < b->n; i = end) {
+        for (end = i + 1; end < b->n && b->places[end] == b->places[end - 1] + 1;)
+            end++;
+        const uint32_t start = first + b->places[i];
+        const bool goes_on =
+            e->n_parts > 0 && e->windows[e->n_parts - 1] == window && e->last_end == start && start > 0;
+        const uint64_t at = goes_on ? e->begin + e->n - 1 : add_element(e, window);
+        if (w->writing && !goes_on)
+            w->runs[2 * at] = (uint16_t)start;
+        if (w->writing)
+            w->runs[2 * at + 1] = (uint16_t)(start + (end - i) - 1 - w->runs[2 * at]);
+        e->last_end = start + (end - i);
+    }
+}
+
+static void put_bitmap(const build *w, const block *b, open_entry *e) {
+    const uint64_t at = add_element(e, b->number / THR_LISTS_BLOCKS);
+    if (!w->writing)
+        return;
+    uint8_t *bitmap = w->bitmaps + at * THR_LISTS_BITMAP;
+    memset(bitmap, 0, THR_LISTS_BITMAP);
+    for (uint32_t i = 0; i < b->n; i++)
+        bitmap[b->places[i] / 8] |= (uint8_t)(1u << b->places[i] % 8);
+    w->bitmap_blocks[at] = (uint8_t)(b->number % THR_LISTS_BLOCKS);
+}
+
+/* What is open becomes an entry. */
+static void close_entry(const build *w, tally *t, thr_lists_form form, const open_entry *e) {
+    if (e->n == 0)
+        return;
+    if (w->writing) {
+        w->entry_forms[t->entries] = (uint8_t)form;
+        w->entry_begins[t->entries] = (uint32_t)e->begin;
+        if (w->lists->entry_parts != NULL)
+            w->entry_parts[t->entries] = (uint32_t)t->parts;
+        memcpy(w->part_windows + t->parts, e->windows, e->n_parts);
+        memcpy(w->part_sizes + t->parts, e->sizes, e->n_parts * sizeof *e->sizes);
+    }
+    t->entries++;
+    t->parts += e->n_parts;
+    t->elements[form] += e->n;
+}
+
+/* A feature whose items, n of them, are all the same one. */
+static void put_one(const build *w, uint32_t f, tally *t, uint32_t item, uint64_t n) {
+    if (w->writing)
+        w->refs[f] = item | THR_LISTS_ONE;
+    t->postings++;
+    t->repeated += n - 1;
+}
+
+/* Any other. */
+static void put_list(const build *w, uint32_t f, tally *t, open_entry open[THR_LISTS_N_FORMS]) {
+    const uint32_t *items = w->sorted.items + w->sorted.starts[f];
+    const uint64_t n = w->sorted.starts[f + 1] - w->sorted.starts[f];
+    uint32_t size = 0;
+    block b;
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++) {
+        open[form].begin = t->elements[form];
+        open[form].n = open[form].n_parts = 0;
+    }
+    for (uint64_t at = 0; at < n;) {
+        t->repeated += take_block(items, n, &at, &b);
+        const uint32_t first = b.number % THR_LISTS_BLOCKS * THR_LISTS_BLOCK;
+        const thr_lists_form form = choose_form(&b);
+        if (form == THR_LISTS_IDS)
+            put_ids(w, &b, first, &open[form]);
+        else if (form == THR_LISTS_RUNS)
+            put_runs(w, &b, first, &open[form]);
+        else
+            put_bitmap(w, &b, &open[form]);
+        size += b.n;
+    }
+    if (w->writing) {
+        w->refs[f] = (uint32_t)t->lists;
+        w->sizes[t->lists] = size;
+        w->first_entries[t->lists] = (uint32_t)t->entries;
+    }
+    t->lists++;
+    t->postings += size;
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+        close_entry(w, t, (thr_lists_form)form, &open[form]);
+}
+
+static void run_piece(void *arg, size_t number, uint32_t worker) {
+    (void)worker;
+    const build *w = arg;
+    piece *p = &w->pieces[number];
+    open_entry open[THR_LISTS_N_FORMS];
+    for (uint32_t f = p->begin; f < p->end; f++) {
+        const uint64_t first = w->sorted.starts[f], last = w->sorted.starts[f + 1] - 1;
+        if (w->sorted.items[first] == w->sorted.items[last]) /* they are in order */
+            put_one(w, f, &p->tally, w->sorted.items[first], last - first + 1);
+        else
+            put_list(w, f, &p->tally, open);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ together */
+
+static thr_status cut(thr_context *context, build *w, thr_error *err) {
+    const thr_postings *s = &w->sorted;
+    const uint64_t n_postings = s->starts[s->n_features];
+    THR_TRY(thr_alloc_zero(context, n_postings / PIECE_POSTINGS + 1, sizeof *w->pieces, &w->pieces, "pieces", err));
+    uint64_t begin = 0;
+    w->n_pieces = s->n_features > 0;
+    for (uint32_t f = 0; f < s->n_features; f++) {
+        if (s->starts[f] - begin >= PIECE_POSTINGS) {
+            begin = s->starts[f];
+            w->pieces[w->n_pieces++].begin = f;
+        }
+        w->pieces[w->n_pieces - 1].end = f + 1;
+    }
+    return THR_OK;
+}
+
+/* *sum grows by *n, which becomes what it was. */
+static void accumulate(uint64_t *n, uint64_t *sum) {
+    const uint64_t had = *n;
+    *n = *sum;
+    *sum += had;
+}
+
+/* From what pieces have to where they write. */
+static thr_status add_up(build *w, tally *all, thr_error *err) {
+    thr_lists *lists = w->lists;
+    *all = (tally){.entries = 0};
+    for (size_t i = 0; i < w->n_pieces; i++) {
+        tally *t = &w->pieces[i].tally;
+        accumulate(&t->lists, &all->lists);
+        accumulate(&t->entries, &all->entries);
+        accumulate(&t->parts, &all->parts);
+        accumulate(&t->postings, &all->postings);
+        accumulate(&t->repeated, &all->repeated);
+        for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+            accumulate(&t->elements[form], &all->elements[form]);
+    }
+    bool fits = all->parts <= UINT32_MAX;
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++) {
+        fits = fits && all->elements[form] <= UINT32_MAX;
+        lists->n_elements[form] = (uint32_t)all->elements[form];
+    }
+    if (!fits)
+        return thr_fail(err, THR_EINVAL, "more than 2^32 postings of one form: build the items in several files");
+    lists->n_lists = (uint32_t)all->lists;
+    lists->n_entries = (uint32_t)all->entries;
+    lists->n_parts = (uint32_t)all->parts;
+    lists->n_postings = all->postings;
+    return THR_OK;
+}
+
+/* Whether features are 0, 1, 2, ... */
+static bool are_all_there(const thr_postings *sorted) {
+    return sorted->n_features == 0 || sorted->features[sorted->n_features - 1] == sorted->n_features - 1;
+}
+
+/* One piece of memory for all arrays, those of wide numbers first. */
+static thr_status lay_out(thr_context *context, build *w, void **memory, thr_error *err) {
+    thr_lists *l = w->lists;
+    const size_t n_features = l->n_features, n_lists = l->n_lists, n_entries = l->n_entries;
+    const size_t n_bitmaps = l->n_elements[THR_LISTS_BITMAPS];
+    const bool told = !are_all_there(&w->sorted), several = l->n_parts > l->n_entries;
+    const uint32_t none = 0;
+    l->features = told ? &none : NULL; /* for their size */
+    l->entry_parts = several ? &none : NULL;
+    THR_TRY(thr_alloc(context, (size_t)thr_lists_bytes(l), 1, memory, "posting lists", err));
+    l->bitmaps = w->bitmaps = *memory;
+    w->features = (uint32_t *)(void *)(w->bitmaps + n_bitmaps * THR_LISTS_BITMAP);
+    if (told)
+        l->features = memcpy(w->features, w->sorted.features, n_features * sizeof *w->features);
+    l->refs = w->refs = w->features + (told ? n_features : 0);
+    l->sizes = w->sizes = w->refs + n_features;
+    l->first_entries = w->first_entries = w->sizes + n_lists;
+    l->entry_begins = w->entry_begins = w->first_entries + n_lists + 1;
+    w->entry_parts = w->entry_begins + n_entries;
+    l->entry_parts = several ? w->entry_parts : NULL;
+    l->ids = w->ids = (uint16_t *)(void *)(w->entry_parts + (several ? n_entries + 1 : 0));
+    l->runs = w->runs = w->ids + l->n_elements[THR_LISTS_IDS];
+    l->part_sizes = w->part_sizes = w->runs + 2 * (size_t)l->n_elements[THR_LISTS_RUNS];
+    l->part_windows = w->part_windows = (uint8_t *)(void *)(w->part_sizes + l->n_parts);
+    l->entry_forms = w->entry_forms = w->part_windows + l->n_parts;
+    l->bitmap_blocks = w->bitmap_blocks = w->entry_forms + n_entries;
+    return THR_OK;
+}
+
+thr_status thr_lists_build(thr_context *context, const thr_item_features *items, const uint32_t *rows,
+                           thr_built_lists *built, thr_error *err) {
+    thr_status status = THR_OK;
+    build w = {.lists = &built->lists};
+    tally all;
+    if (items->n_items == 0 || items->n_items > THR_HITS_MAX_ITEMS)
+        return thr_fail(err, THR_EDIM, "%llu items: posting lists can have 1 to %llu",
+                        (unsigned long long)items->n_items, (unsigned long long)THR_HITS_MAX_ITEMS);
+    THR_TRY_OUT(thr_lists_postings_sort(context, items, rows, &w.sorted, err));
+    built->lists.n_items = (uint32_t)items->n_items;
+    built->lists.n_features = w.sorted.n_features;
+    THR_TRY_OUT(cut(context, &w, err));
+    thr_parallel_for(context, w.n_pieces, run_piece, &w);
+    THR_TRY_OUT(add_up(&w, &all, err));
+    THR_TRY_OUT(lay_out(context, &w, &built->memory, err));
+    w.writing = true;
+    thr_parallel_for(context, w.n_pieces, run_piece, &w);
+    w.first_entries[built->lists.n_lists] = built->lists.n_entries;
+    if (built->lists.entry_parts != NULL)
+        w.entry_parts[built->lists.n_entries] = built->lists.n_parts;
+    built->n_repeated = all.repeated;
+out:
+    thr_lists_postings_free(context, &w.sorted);
+    thr_release(context, w.pieces);
+    return status;
+}
+
+void thr_lists_built_free(thr_context *context, thr_built_lists *built) {
+    thr_release(context, built->memory);
+    *built = (thr_built_lists){.memory = NULL};
+}

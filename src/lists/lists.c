@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lists/lists.h"
+
+#include <string.h>
+
+uint32_t thr_lists_find(const thr_lists *lists, uint32_t feature) {
+    uint32_t begin = 0, end = lists->n_features;
+    if (lists->features == NULL)
+        return feature < end ? feature : end;
+    while (begin < end) {
+        const uint32_t middle = begin + (end - begin) / 2;
+        if (lists->features[middle] < feature)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin < lists->n_features && lists->features[begin] == feature ? begin : lists->n_features;
+}
+
+static void set_bit(uint64_t *words, uint32_t place) {
+    words[place / 64] |= UINT64_C(1) << place % 64;
+}
+
+/* n elements from `at` on; words are the window's. */
+static void mark_part(const thr_lists *lists, uint32_t form, uint32_t at, uint32_t n, uint64_t *words) {
+    for (uint32_t i = at; i < at + n; i++) {
+        if (form == THR_LISTS_IDS) {
+            set_bit(words, lists->ids[i]);
+        } else if (form == THR_LISTS_RUNS) {
+            for (uint32_t length = lists->runs[2 * (size_t)i + 1] + 1u, j = 0; j < length; j++)
+                set_bit(words, lists->runs[2 * (size_t)i] + j);
+        } else {
+            uint64_t *block = words + (size_t)lists->bitmap_blocks[i] * (THR_LISTS_BLOCK / 64);
+            for (uint32_t word = 0; word < THR_LISTS_BLOCK / 64; word++) {
+                uint64_t more;
+                memcpy(&more, lists->bitmaps + (size_t)i * THR_LISTS_BITMAP + word * sizeof more, sizeof more);
+                block[word] |= more;
+            }
+        }
+    }
+}
+
+void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words) {
+    uint32_t only;
+    if (thr_lists_only(lists, f, &only)) {
+        set_bit(words, only);
+        return;
+    }
+    const uint32_t list = lists->refs[f];
+    for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
+        uint32_t at = lists->entry_begins[e];
+        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
+            const uint32_t n = lists->part_sizes[p] + 1u;
+            mark_part(lists, lists->entry_forms[e], at, n,
+                      words + (size_t)lists->part_windows[p] * (THR_LISTS_WINDOW / 64));
+            at += n;
+        }
+    }
+}
+
+bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t item) {
+    const uint32_t f = thr_lists_find(lists, feature), place = item % THR_LISTS_WINDOW;
+    uint32_t only;
+    if (f == lists->n_features)
+        return false;
+    if (thr_lists_only(lists, f, &only))
+        return only == item;
+    const uint32_t list = lists->refs[f];
+    for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
+        uint32_t at = lists->entry_begins[e];
+        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
+            const uint32_t n = lists->part_sizes[p] + 1u;
+            if (lists->part_windows[p] == item / THR_LISTS_WINDOW) {
+                uint64_t words[THR_LISTS_WINDOW / 64] = {0};
+                mark_part(lists, lists->entry_forms[e], at, n, words);
+                if ((words[place / 64] >> place % 64 & 1) != 0)
+                    return true;
+            }
+            at += n;
+        }
+    }
+    return false;
+}
+
+uint64_t thr_lists_count(const thr_lists *lists, uint32_t f, const uint64_t *filter, uint64_t enough) {
+    uint64_t found = 0;
+    uint32_t only;
+    if (thr_lists_only(lists, f, &only))
+        return filter[only / 64] >> only % 64 & 1;
+    const uint32_t list = lists->refs[f];
+    for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
+        uint32_t at = lists->entry_begins[e];
+        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1) && found < enough;
+             p++) {
+            const uint64_t *allowed = filter + (size_t)lists->part_windows[p] * (THR_LISTS_WINDOW / 64);
+            const uint32_t n = lists->part_sizes[p] + 1u;
+            uint64_t words[THR_LISTS_WINDOW / 64] = {0};
+            mark_part(lists, lists->entry_forms[e], at, n, words);
+            for (uint32_t w = 0; w < THR_LISTS_WINDOW / 64; w++)
+                found += (uint64_t)__builtin_popcountll(words[w] & allowed[w]);
+            at += n;
+        }
+    }
+    return found;
+}
+
+uint64_t thr_lists_bytes(const thr_lists *lists) {
+    const uint64_t n_features = lists->n_features, n_entries = lists->n_entries;
+    const uint64_t directory = n_features * (lists->features == NULL ? 1 : 2) + 2 * (uint64_t)lists->n_lists + 1 +
+                               n_entries + (lists->entry_parts == NULL ? 0 : n_entries + 1);
+    return 4 * directory + n_entries + 3 * (uint64_t)lists->n_parts + 2 * (uint64_t)lists->n_elements[THR_LISTS_IDS] +
+           4 * (uint64_t)lists->n_elements[THR_LISTS_RUNS] +
+           (1 + THR_LISTS_BITMAP) * (uint64_t)lists->n_elements[THR_LISTS_BITMAPS];
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sorting by feature in two steps, each of which writes to few places at once: postings go to some hundred buckets of
+ * features that have about as many each, then within a bucket, which the cache holds, to their feature.
+ *
+ * Items are dealt with in pieces. A piece's part of a bucket follows the part of the piece before it, so that within a
+ * feature items ascend whichever thread was when.
+ */
+#include "lists/transpose.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "parallel/pool.h"
+
+enum { MAX_BUCKETS = 256, MAX_PIECES = 64, AHEAD = 8 /* items: of rows in any order, what is read soon is fetched */ };
+
+/* ------------------------------------------------------------------------------------------------ counting */
+
+static thr_status bad_feature(const thr_item_features *items, thr_error *err) {
+    uint64_t i = 0, e = 0;
+    while (items->features[e] <= THR_HITS_MAX_FEATURE)
+        e++;
+    while (items->offsets[i + 1] <= e)
+        i++;
+    return thr_fail(err, THR_ERANGE, "item %llu has feature %u: numbers go up to %u", (unsigned long long)i,
+                    items->features[e], THR_HITS_MAX_FEATURE);
+}
+
+static thr_status check(const thr_item_features *items, uint32_t *largest, thr_error *err) {
+    *largest = 0;
+    if (items->offsets[0] != 0)
+        return thr_fail(err, THR_EINVAL, "the features of item 0 begin at %llu: the first offset is 0",
+                        (unsigned long long)items->offsets[0]);
+    for (uint64_t i = 0; i < items->n_items; i++)
+        if (items->offsets[i + 1] < items->offsets[i])
+            return thr_fail(err, THR_EINVAL, "the features of item %llu end before they begin", (unsigned long long)i);
+    for (uint64_t e = 0; e < items->offsets[items->n_items]; e++)
+        *largest = items->features[e] > *largest ? items->features[e] : *largest;
+    return *largest > THR_HITS_MAX_FEATURE ? bad_feature(items, err) : THR_OK;
+}
+
+thr_status thr_lists_postings_count(thr_context *context, const thr_item_features *items, uint64_t **counts,
+                                    uint64_t *n_numbers, thr_error *err) {
+    uint32_t largest;
+    *counts = NULL;
+    THR_TRY(check(items, &largest, err));
+    *n_numbers = (uint64_t)largest + 1;
+    THR_TRY(thr_alloc_zero(context, *n_numbers, sizeof **counts, counts, "posting lists", err));
+    for (uint64_t e = 0; e < items->offsets[items->n_items]; e++)
+        (*counts)[items->features[e]]++;
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ sorting */
+
+typedef struct posting {
+    uint32_t feature, item; /* feature: its place in postings->features */
+} posting;
+
+typedef struct sorter {
+    const thr_item_features *items;
+    const uint32_t *rows;
+    thr_postings *postings;
+    uint64_t *counts; /* of numbers */
+    uint32_t *places; /* of a number: its feature's place, ... */
+    uint8_t *buckets; /* ... and its bucket */
+    posting *bucketed;
+    uint64_t *next;                       /* of each feature, where its next item goes */
+    uint64_t begins[MAX_BUCKETS + 1];     /* of buckets, in bucketed */
+    uint64_t at[MAX_PIECES][MAX_BUCKETS]; /* first how many, then where the next one goes */
+    uint32_t n_pieces, n_buckets;
+} sorter;
+
+/* From counts of numbers to features, their starts, and buckets. */
+static thr_status lay_out(thr_context *context, sorter *s, uint64_t n_numbers, thr_error *err) {
+    thr_postings *p = s->postings;
+    const uint64_t n = s->items->offsets[s->items->n_items], bucket = n / MAX_BUCKETS + 1;
+    uint64_t n_features = 0, sum = 0;
+    for (uint64_t number = 0; number < n_numbers; number++)
+        n_features += s->counts[number] > 0;
+    p->n_features = (uint32_t)n_features;
+    THR_TRY(thr_alloc(context, n_numbers, sizeof *s->places, &s->places, "features", err));
+    THR_TRY(thr_alloc(context, n_numbers, sizeof *s->buckets, &s->buckets, "features", err));
+    THR_TRY(thr_alloc(context, n_features, sizeof *p->features, &p->features, "features", err));
+    THR_TRY(thr_alloc(context, n_features + 1, sizeof *p->starts, &p->starts, "features", err));
+    THR_TRY(thr_alloc(context, n_features, sizeof *s->next, &s->next, "features", err));
+    THR_TRY(thr_alloc(context, n, sizeof *p->items, &p->items, "posting lists", err));
+    THR_TRY(thr_alloc(context, n, sizeof *s->bucketed, &s->bucketed, "posting lists", err));
+    uint32_t f = 0;
+    for (uint64_t number = 0; number < n_numbers; number++) {
+        const uint64_t count = s->counts[number];
+        if (count == 0)
+            continue;
+        if (s->n_buckets == 0 || sum - s->begins[s->n_buckets - 1] >= bucket)
+            s->begins[s->n_buckets++] = sum;
+        s->places[number] = f;
+        s->buckets[number] = (uint8_t)(s->n_buckets - 1);
+        p->features[f] = (uint32_t)number;
+        s->next[f] = p->starts[f] = sum;
+        sum += count;
+        f++;
+    }
+    s->begins[s->n_buckets] = p->starts[f] = sum;
+    return THR_OK;
+}
+
+/* Where the features of an item stand. */
+static void features_of(const sorter *s, uint64_t item, uint64_t *begin, uint64_t *end) {
+    const uint64_t *offsets = s->items->offsets;
+    const uint64_t row = s->rows == NULL ? item : s->rows[item];
+    *begin = offsets[row];
+    *end = offsets[row + 1];
+    if (s->rows != NULL && item + 2 * AHEAD < s->items->n_items) {
+        __builtin_prefetch(&offsets[s->rows[item + 2 * AHEAD]]);
+        __builtin_prefetch(&s->items->features[offsets[s->rows[item + AHEAD]]]);
+    }
+}
+
+/* Items begin to end - 1 are the piece's. */
+static void piece_of(const sorter *s, size_t piece, uint64_t *begin, uint64_t *end) {
+    *begin = s->items->n_items * piece / s->n_pieces;
+    *end = s->items->n_items * (piece + 1) / s->n_pieces;
+}
+
+static void count_piece(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    sorter *s = arg;
+    uint64_t begin, end;
+    piece_of(s, piece, &begin, &end);
+    for (uint64_t i = begin; i < end; i++) {
+        uint64_t first, last;
+        features_of(s, i, &first, &last);
+        for (uint64_t e = first; e < last; e++)
+            s->at[piece][s->buckets[s->items->features[e]]]++;
+    }
+}
+
+static void fill_buckets(void *arg, size_t piece, uint32_t worker) {
+    (void)worker;
+    sorter *s = arg;
+    uint64_t begin, end;
+    piece_of(s, piece, &begin, &end);
+    for (uint64_t i = begin; i < end; i++) {
+        uint64_t first, last;
+        features_of(s, i, &first, &last);
+        for (uint64_t e = first; e < last; e++) {
+            const uint32_t number = s->items->features[e];
+            s->bucketed[s->at[piece][s->buckets[number]]++] = (posting){s->places[number], (uint32_t)i};
+        }
+    }
+}
+
+static void sort_bucket(void *arg, size_t bucket, uint32_t worker) {
+    (void)worker;
+    sorter *s = arg;
+    for (uint64_t e = s->begins[bucket]; e < s->begins[bucket + 1]; e++)
+        s->postings->items[s->next[s->bucketed[e].feature]++] = s->bucketed[e].item;
+}
+
+/* Where each piece's part of each bucket begins. */
+static void place_pieces(sorter *s) {
+    for (uint32_t bucket = 0; bucket < s->n_buckets; bucket++) {
+        uint64_t sum = s->begins[bucket];
+        for (uint32_t piece = 0; piece < s->n_pieces; piece++) {
+            const uint64_t count = s->at[piece][bucket];
+            s->at[piece][bucket] = sum;
+            sum += count;
+        }
+    }
+}
+
+thr_status thr_lists_postings_sort(thr_context *context, const thr_item_features *items, const uint32_t *rows,
+                                   thr_postings *postings, thr_error *err) {
+    thr_status status = THR_OK;
+    uint64_t n_numbers;
+    sorter *s = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *s, &s, "posting lists", err));
+    s->items = items;
+    s->rows = rows;
+    s->postings = postings;
+    s->n_pieces = items->n_items < MAX_PIECES ? (uint32_t)items->n_items : MAX_PIECES;
+    THR_TRY_OUT(thr_lists_postings_count(context, items, &s->counts, &n_numbers, err));
+    THR_TRY_OUT(lay_out(context, s, n_numbers, err));
+    thr_parallel_for(context, s->n_pieces, count_piece, s);
+    place_pieces(s);
+    thr_parallel_for(context, s->n_pieces, fill_buckets, s);
+    thr_parallel_for(context, s->n_buckets, sort_bucket, s);
+out:
+    thr_release(context, s->counts);
+    thr_release(context, s->places);
+    thr_release(context, s->buckets);
+    thr_release(context, s->bucketed);
+    thr_release(context, s->next);
+    thr_release(context, s);
+    return status;
+}
+
+void thr_lists_postings_free(thr_context *context, thr_postings *postings) {
+    thr_release(context, postings->features);
+    thr_release(context, postings->starts);
+    thr_release(context, postings->items);
+    *postings = (thr_postings){.n_features = 0};
+}

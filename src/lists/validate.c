@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lists/validate.h"
+
+/* ------------------------------------------------------------------------------------------------ bounds */
+
+/* A run must not leave its window. Ids and blocks cannot. */
+static bool runs_stay(const uint16_t *runs, uint32_t n) {
+    bool stay = true;
+    for (uint32_t i = 0; i < n; i++)
+        stay = stay && runs[2 * (size_t)i] + runs[2 * (size_t)i + 1] < THR_LISTS_WINDOW;
+    return stay;
+}
+
+/* Blocks of a part ascend, since each is looked for behind the one before it. */
+static bool blocks_ascend(const uint8_t *blocks, uint32_t n) {
+    bool ascend = true;
+    for (uint32_t i = 1; i < n; i++)
+        ascend = ascend && blocks[i - 1] < blocks[i];
+    return ascend;
+}
+
+static const char *check_entry(const thr_lists *lists, uint32_t entry) {
+    const uint32_t form = lists->entry_forms[entry];
+    if (form >= THR_LISTS_N_FORMS)
+        return "there is no such form of a list";
+    if (thr_lists_first_part(lists, entry + 1) <= thr_lists_first_part(lists, entry) ||
+        thr_lists_first_part(lists, entry + 1) > lists->n_parts)
+        return "a list's parts do not ascend";
+    uint64_t at = lists->entry_begins[entry];
+    for (uint32_t p = thr_lists_first_part(lists, entry); p < thr_lists_first_part(lists, entry + 1); p++) {
+        const uint32_t n = lists->part_sizes[p] + 1u;
+        if (lists->part_windows[p] >= thr_lists_n_windows(lists) ||
+            (p > thr_lists_first_part(lists, entry) && lists->part_windows[p] <= lists->part_windows[p - 1]))
+            return "the windows of a list do not ascend to the last one";
+        if (at + n > lists->n_elements[form])
+            return "a list leaves its form";
+        if (form == THR_LISTS_RUNS && !runs_stay(lists->runs + 2 * at, n))
+            return "a run leaves its window";
+        if (form == THR_LISTS_BITMAPS && !blocks_ascend(lists->bitmap_blocks + at, n))
+            return "the blocks of a list do not ascend";
+        at += n;
+    }
+    return NULL;
+}
+
+static const char *check_list(const thr_lists *lists, uint32_t list) {
+    if (lists->first_entries[list + 1] <= lists->first_entries[list] ||
+        lists->first_entries[list + 1] > lists->n_entries)
+        return "a feature's lists do not ascend";
+    for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
+        const char *wrong = check_entry(lists, e);
+        if (wrong != NULL)
+            return wrong;
+        if (e > lists->first_entries[list] && lists->entry_forms[e] <= lists->entry_forms[e - 1])
+            return "a feature's forms do not ascend";
+    }
+    return NULL;
+}
+
+const char *thr_lists_check(const thr_lists *lists) {
+    uint32_t n_lists = 0;
+    const char *wrong = NULL;
+    if (lists->first_entries[0] != 0 || lists->first_entries[lists->n_lists] != lists->n_entries ||
+        thr_lists_first_part(lists, 0) != 0 || thr_lists_first_part(lists, lists->n_entries) != lists->n_parts)
+        return "the features' lists are not all there are";
+    for (uint32_t f = 0; f < lists->n_features && wrong == NULL; f++) {
+        uint32_t item;
+        if (f > 0 && thr_lists_feature(lists, f) <= thr_lists_feature(lists, f - 1))
+            return "the features do not ascend";
+        if (thr_lists_feature(lists, f) > THR_HITS_MAX_FEATURE)
+            return "a feature's number is too large";
+        if (thr_lists_only(lists, f, &item))
+            wrong = item < lists->n_items ? NULL : "a feature's item is none of the items";
+        else
+            wrong = item == n_lists && n_lists < lists->n_lists ? check_list(lists, n_lists++)
+                                                                : "a feature's list is not the next one";
+    }
+    return wrong != NULL || n_lists == lists->n_lists ? wrong : "there are lists of no feature";
+}
+
+/* ------------------------------------------------------------------------------------------------ contents */
+
+/* Items of one part, or 0 where its places do not ascend or go beyond the last item. room: items of its window. */
+static uint32_t count_items(const thr_lists *lists, uint32_t form, uint64_t at, uint32_t n, uint32_t room) {
+    uint32_t n_items = 0, next = 0; /* the least place that may come */
+    for (uint64_t i = at; i < at + n; i++) {
+        if (form == THR_LISTS_IDS) {
+            if (lists->ids[i] < next || lists->ids[i] >= room)
+                return 0;
+            next = lists->ids[i] + 1u;
+            n_items++;
+        } else if (form == THR_LISTS_RUNS) {
+            const uint32_t start = lists->runs[2 * i], length = lists->runs[2 * i + 1] + 1u;
+            if (start < next || start + length > room)
+                return 0;
+            next = start + length;
+            n_items += length;
+        } else {
+            uint32_t in_block = 0;
+            for (uint32_t j = 0; j < THR_LISTS_BLOCK; j++) {
+                const bool has = (lists->bitmaps[i * THR_LISTS_BITMAP + j / 8] >> j % 8 & 1) != 0;
+                if (has && (uint32_t)lists->bitmap_blocks[i] * THR_LISTS_BLOCK + j >= room)
+                    return 0;
+                in_block += has;
+            }
+            if (in_block == 0)
+                return 0;
+            n_items += in_block;
+        }
+    }
+    return n_items;
+}
+
+/* taken: how many elements of each form the lists before have. */
+static bool check_items(const thr_lists *lists, uint32_t list, uint64_t taken[THR_LISTS_N_FORMS]) {
+    uint64_t n_items = 0;
+    for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
+        const uint32_t form = lists->entry_forms[e];
+        if (lists->entry_begins[e] != taken[form])
+            return false;
+        for (uint32_t p = thr_lists_first_part(lists, e); p < thr_lists_first_part(lists, e + 1); p++) {
+            const uint32_t n = lists->part_sizes[p] + 1u;
+            const uint32_t left = lists->n_items - (uint32_t)lists->part_windows[p] * THR_LISTS_WINDOW;
+            const uint32_t found =
+                count_items(lists, form, taken[form], n, left < THR_LISTS_WINDOW ? left : THR_LISTS_WINDOW);
+            if (found == 0)
+                return false;
+            n_items += found;
+            taken[form] += n;
+        }
+    }
+    return n_items == lists->sizes[list];
+}
+
+const char *thr_lists_check_contents(const thr_lists *lists) {
+    uint64_t taken[THR_LISTS_N_FORMS] = {0}, n_postings = lists->n_features - lists->n_lists;
+    for (uint32_t list = 0; list < lists->n_lists; list++) {
+        if (!check_items(lists, list, taken))
+            return "the items of a feature are not as many as is said, or not in order";
+        n_postings += lists->sizes[list];
+    }
+    for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
+        if (taken[form] != lists->n_elements[form])
+            return "there are postings of no feature";
+    return n_postings == lists->n_postings ? NULL : "there are not as many postings as is said";
+}

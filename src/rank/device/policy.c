@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy.c - a solver's evaluations and products, on a GPU where the solver's policy (device/policy.h) has it
+ * so. Either has the other's bits: the CPU goes on where a GPU was.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "rank/device/problem.h"
+#include "rank/solver.h"
+
+/*
+ * Readings of X that a training takes, about; numbers of X a second and thread on the CPU; and seconds that a row of
+ * the longest query takes on a GPU, as its sums are one thread's.
+ */
+static const double READINGS = 40, CPU_RATE = 1e9, ROW_SECONDS = 2e-8;
+
+static thr_status copy_problem(void *object, const thr_devices *devices, void **copy, thr_error *err) {
+    thr_rank_device *device;
+    const thr_status status = thr_rank_device_create(object, devices, &device, err);
+    *copy = device;
+    return status;
+}
+
+static void free_problem(void *copy) {
+    thr_rank_device_free(copy);
+}
+
+static const thr_device_copier PROBLEM = {.copy = copy_problem, .free = free_problem, .wake_ups = 1};
+
+thr_status thr_rank_solver_choose_device(thr_rank_solver *solver, thr_error *err) {
+    thr_rank_problem *problem = solver->problem;
+    thr_context *context = problem->context;
+    const double values = (double)problem->view.n_rows * (double)problem->view.n_features;
+    const double cpu = READINGS * values / CPU_RATE / (double)context->n_threads;
+    const thr_device_use use = {.copier = &PROBLEM,
+                                .object = problem,
+                                .name = "a ranking",
+                                .bytes = values * sizeof(float),
+                                .seconds = cpu - READINGS * ROW_SECONDS * (double)problem->longest};
+    if (problem->view.dense == NULL)
+        return thr_device_refuse(context,
+                                 "GPUs learn from dense rows, and these are sparse: take the CPU, or, of few features, "
+                                 "dense rows",
+                                 err);
+    THR_TRY(thr_device_enter(&solver->on_device, &use, &solver->device, err));
+    return solver->device == NULL
+               ? THR_OK
+               : thr_alloc_zero(context, solver->n, sizeof(double), &solver->device_w, "weights", err);
+}
+
+/* After a failure of the GPU: the CPU's from now on, or the failure. */
+static thr_status leave_device(thr_rank_solver *solver, thr_status status, const thr_error *why, thr_error *err) {
+    solver->device = NULL;
+    return thr_device_leave(&solver->on_device, status, why, NULL, err);
+}
+
+thr_status thr_rank_solver_f(thr_rank_solver *solver, double *gradient, double *diagonal, double *value,
+                             thr_error *err) {
+    thr_error why = {.status = THR_OK};
+    if (solver->device != NULL) {
+        const thr_status status = thr_rank_device_evaluate(solver->device, solver->w, gradient, diagonal, value, &why);
+        memcpy(solver->device_w, solver->w, solver->n * sizeof(double));
+        if (status == THR_OK)
+            return THR_OK;
+        THR_TRY(leave_device(solver, status, &why, err));
+    }
+    *value = thr_rank_evaluate(solver->problem, solver->w, gradient, diagonal);
+    return THR_OK;
+}
+
+/* What the device knew of its last evaluation, on the CPU. room: n_features numbers. */
+static void evaluate_again(thr_rank_solver *solver, double *room) {
+    (void)thr_rank_evaluate(solver->problem, solver->device_w, room, NULL);
+}
+
+thr_status thr_rank_solver_multiply(thr_rank_solver *solver, const double *v, double *out, thr_error *err) {
+    thr_error why = {.status = THR_OK};
+    if (solver->device != NULL) {
+        const thr_status status = thr_rank_device_product(solver->device, v, out, &why);
+        if (status == THR_OK)
+            return THR_OK;
+        THR_TRY(leave_device(solver, status, &why, err));
+        evaluate_again(solver, out);
+    }
+    thr_rank_product(solver->problem, v, out);
+    return THR_OK;
+}
+
+thr_status thr_rank_solver_precondition(thr_rank_solver *solver, thr_error *err) {
+    thr_error why = {.status = THR_OK};
+    if (solver->device != NULL && !solver->preconditioner.is_diagonal) {
+        thr_rank_preconditioner *p = &solver->preconditioner;
+        const thr_rank_sample sample = thr_rank_sample_choose(solver->problem);
+        const thr_status status = thr_rank_device_matrix(solver->device, &sample, p->scales, p->sums, &why);
+        if (status == THR_OK) {
+            thr_rank_preconditioner_factorise(p);
+            return THR_OK;
+        }
+        THR_TRY(leave_device(solver, status, &why, err));
+        evaluate_again(solver, solver->hp);
+    }
+    thr_rank_preconditioner_set(&solver->preconditioner, solver->diagonal);
+    return THR_OK;
+}

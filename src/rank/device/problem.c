@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* problem.c - a problem's copy on a device, and its memory there. */
+#include <string.h>
+
+#include "base/error.h"
+#include "rank/device/impl.h"
+
+thr_status thr_rank_device_room(thr_rank_device *d, size_t n, size_t size, void *memory_out, thr_error *err) {
+    void *memory = NULL;
+    size_t bytes = 0;
+    if (!thr_mul_size(n, size, &bytes))
+        return thr_fail(err, THR_ENOMEM, "%zu numbers of a ranking on a device: too many", n);
+    THR_TRY(d->backend->alloc(d->device, bytes, &memory, "a ranking", err));
+    d->arrays[d->n_arrays++] = memory;
+    memcpy(memory_out, &memory, sizeof memory);
+    return THR_OK;
+}
+
+/* Room for n elements, with those of the host in it. */
+static thr_status copy(thr_rank_device *d, const void *from, size_t n, size_t size, void *memory_out, thr_error *err) {
+    void *memory = NULL;
+    THR_TRY(thr_rank_device_room(d, n, size, &memory, err));
+    memcpy(memory_out, &memory, sizeof memory);
+    return d->backend->upload(d->stream, memory, from, n * size, err);
+}
+
+static thr_status copy_rows(thr_rank_device *d, thr_error *err) {
+    const thr_rank_problem *p = d->problem;
+    const size_t n = (size_t)p->view.n_rows, n_queries = (size_t)p->view.n_queries;
+    size_t n_values = 0;
+    if (!thr_mul_size(n, p->view.n_features, &n_values))
+        return thr_fail(err, THR_ENOMEM, "%zu rows of %u features: too many", n, p->view.n_features);
+    THR_TRY(copy(d, p->view.dense, n_values, sizeof(float), &d->x, err));
+    THR_TRY(copy(d, p->view.offsets, n_queries + 1, sizeof(uint64_t), &d->offsets, err));
+    THR_TRY(copy(d, p->rows, n, sizeof(uint32_t), &d->rows, err));
+    THR_TRY(copy(d, p->levels, n, sizeof(uint32_t), &d->levels, err));
+    return p->weights == NULL ? THR_OK : copy(d, p->weights, n, sizeof(double), &d->weights, err);
+}
+
+/* What passes leave behind, and what they need meanwhile. */
+static thr_status make_room(thr_rank_device *d, thr_error *err) {
+    const thr_rank_problem *p = d->problem;
+    const size_t n = (size_t)p->view.n_rows, n_queries = (size_t)p->view.n_queries, n_features = p->view.n_features;
+    THR_TRY(thr_rank_device_room(d, n_queries, sizeof(uint32_t), &d->listed, err));
+    THR_TRY(thr_rank_device_room(d, n_queries, sizeof(uint32_t), &d->all, err));
+    THR_TRY(thr_rank_device_room(d, n_queries, sizeof(double), &d->costs, err));
+    THR_TRY(thr_rank_device_room(d, n_queries, sizeof(double), &d->query_costs, err));
+    THR_TRY(thr_rank_device_room(d, p->n_chunks + 1, sizeof(uint32_t), &d->chunks, err));
+    THR_TRY(thr_rank_device_room(d, p->n_chunks, sizeof(double), &d->values, err));
+    THR_TRY(thr_rank_device_room(d, p->n_chunks * n_features, sizeof(double), &d->partial, err));
+    THR_TRY(thr_rank_device_room(d, n_features, sizeof(double), &d->v, err));
+    THR_TRY(thr_rank_device_room(d, n_features, sizeof(double), &d->out, err));
+    THR_TRY(thr_rank_device_room(d, n_features, sizeof(double), &d->diagonal, err));
+    THR_TRY(thr_rank_device_room(d, n, sizeof(uint8_t), &d->masks, err));
+    THR_TRY(thr_rank_device_room(d, n, sizeof(thr_rank_op_counts), &d->pair_counts, err));
+    THR_TRY(thr_rank_device_room(d, n, 2 * sizeof(uint32_t), &d->spare, err));
+    THR_TRY(thr_rank_device_room(d, n, sizeof(double), &d->scores, err));
+    THR_TRY(thr_rank_device_room(d, n, sizeof(double), &d->force, err));
+    THR_TRY(thr_rank_device_room(d, n, sizeof(double), &d->counts, err));
+    THR_TRY(thr_rank_device_room(d, n, 4 * sizeof(double), &d->sums, err));
+    return d->backend->clear(d->stream, d->counts, n * sizeof(double), err); /* of queries that take no part */
+}
+
+static thr_status make_host(thr_rank_device *d, thr_error *err) {
+    const thr_rank_problem *p = d->problem;
+    const size_t n_queries = (size_t)p->view.n_queries, n_numbers = 3 * (size_t)p->view.n_features + p->n_chunks;
+    void *pinned = NULL;
+    THR_TRY(thr_alloc(p->context, n_queries, sizeof(double), &d->known_costs, "costs of queries", err));
+    THR_TRY(
+        thr_alloc(p->context, n_queries + p->n_chunks + 1, sizeof(uint32_t), &d->listing, "a list of queries", err));
+    THR_TRY(thr_alloc(p->context, 2 * n_queries + 1, sizeof(uint32_t), &d->sampled, "a sample of queries", err));
+    THR_TRY(d->backend->alloc_pinned(d->device, n_numbers * sizeof(double), &pinned, "a ranking", err));
+    d->pinned = pinned;
+    return THR_OK;
+}
+
+static thr_status fill(thr_rank_device *d, thr_error *err) {
+    THR_TRY(d->backend->open_stream(d->device, &d->stream, err));
+    THR_TRY(make_host(d, err));
+    THR_TRY(copy_rows(d, err));
+    THR_TRY(make_room(d, err));
+    return thr_rank_device_copy_tree(d, err); /* and waits */
+}
+
+thr_status thr_rank_device_create(thr_rank_problem *problem, const thr_devices *devices, thr_rank_device **device,
+                                  thr_error *err) {
+    const thr_ranking_view *view = &problem->view;
+    thr_rank_device *d = NULL;
+    *device = NULL;
+    if (view->n_rows > UINT32_MAX || view->n_features == 0)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%llu rows of %u features: GPUs learn from fewer than 2^32 rows, of one "
+                        "feature or more; take the CPU",
+                        (unsigned long long)view->n_rows, view->n_features);
+    THR_TRY(thr_alloc_zero(problem->context, 1, sizeof *d, &d, "a ranking on a device", err));
+    d->problem = problem;
+    d->backend = devices->backend;
+    d->device = devices->devices[0];
+    const thr_status status = fill(d, err);
+    if (status == THR_OK)
+        *device = d;
+    else
+        thr_rank_device_free(d);
+    return status;
+}
+
+void thr_rank_device_free(thr_rank_device *d) {
+    if (d == NULL)
+        return;
+    thr_context *context = d->problem->context;
+    d->backend->close_stream(d->stream);
+    for (uint32_t i = 0; i < d->n_arrays; i++)
+        d->backend->release(d->device, d->arrays[i]);
+    d->backend->release(d->device, d->sample_room);
+    d->backend->release_pinned(d->device, d->pinned);
+    thr_release(context, d->sampled);
+    thr_release(context, d->listing);
+    thr_release(context, d->known_costs);
+    thr_release(context, d);
+}
+
+void thr_rank_device_sweep(thr_rank_device *d, bool sweep) {
+    d->sweep = sweep;
+}

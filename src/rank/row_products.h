@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * row_products.h - products of the features of some rows, dense or sparse, with a vector from either side, in double.
+ *
+ * Dense rows are the kernels' (kernel/wide.h); a sparse row's product is added in the order of columns, and what rows
+ * add to features in the order of rows: the same bits everywhere.
+ */
+#ifndef THR_RANK_ROW_PRODUCTS_H
+#define THR_RANK_ROW_PRODUCTS_H
+
+#include <thresher/ranking.h>
+
+#include "kernel/kernel.h"
+
+/* out[i] = x_(first + i) v for n rows; v has n_features numbers. */
+void thr_rank_rows_times(const thr_kernels *kernels, const thr_ranking_view *view, uint64_t first, uint32_t n,
+                         const double *v, double *out);
+
+/* sums += s[i] x_(first + i), i = 0, 1, ..., n - 1. */
+void thr_rank_rows_add(const thr_kernels *kernels, const thr_ranking_view *view, uint64_t first, uint32_t n,
+                       const double *s, double *sums);
+
+/* Numbers that are stored of n rows. */
+uint64_t thr_rank_rows_values(const thr_ranking_view *view, uint64_t first, uint64_t n);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A problem's memory, its levels, its pairs and its chunks. */
+#include <string.h>
+
+#include "base/error.h"
+#include "rank/workspace.h"
+
+/* Levels of a query's labels, and how many pairs it has: those of different labels. */
+static void set_levels(thr_rank_problem *problem, uint64_t query, thr_scored_row *rows, thr_scored_row *spare) {
+    const uint64_t first = problem->view.offsets[query];
+    const uint32_t n = (uint32_t)(problem->view.offsets[query + 1] - first);
+    uint32_t level = 0;
+    uint64_t pairs = 0;
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (thr_scored_row){.score = problem->view.labels[first + i], .row = i};
+    const thr_scored_row *sorted = thr_rank_sort_scored_rows(rows, spare, n);
+    for (uint32_t i = 0, of_level = 0; i < n; i++, of_level++) {
+        if (i > 0 && sorted[i].score > sorted[i - 1].score) {
+            level++;
+            of_level = 0;
+        }
+        pairs += i - of_level; /* all rows of lower levels */
+        problem->rows[first + i] = sorted[i].row;
+        problem->levels[first + i] = level;
+    }
+    problem->n_pairs[query] = pairs;
+    problem->n_all_pairs += pairs;
+}
+
+static thr_status check_pairs(const thr_rank_problem *problem, thr_error *err) {
+    const thr_ranking_view *view = &problem->view;
+    if (problem->n_all_pairs != 0)
+        return THR_OK;
+    if (view->n_queries == view->n_rows)
+        return thr_fail(err, THR_EINVAL,
+                        "no pairs to learn from: each of the %llu queries has one row; give rows of the same query the "
+                        "same qid",
+                        (unsigned long long)view->n_queries);
+    return thr_fail(err, THR_EINVAL,
+                    "no pairs to learn from: in each of the %llu queries, %llu rows in all, the labels are equal; a "
+                    "pair needs two labels within a query",
+                    (unsigned long long)view->n_queries, (unsigned long long)view->n_rows);
+}
+
+/*
+ * Chunks of about the same work: numbers of X, and what a row costs beside them. Their number depends on the data
+ * alone, and their vectors by feature are short beside X.
+ */
+enum { MOST_CHUNKS = 256, VALUES_A_SUM = 32, ROW_WORK = 32 };
+
+static size_t chunks_for(const thr_ranking_view *view) {
+    const uint64_t values = thr_rank_rows_values(view, 0, view->n_rows);
+    uint64_t n = 1 + values / VALUES_A_SUM / (view->n_features > 0 ? view->n_features : 1);
+    n = n < MOST_CHUNKS ? n : MOST_CHUNKS;
+    return (size_t)(n < view->n_queries ? n : view->n_queries);
+}
+
+static void set_chunks(thr_rank_problem *problem) {
+    const thr_ranking_view *view = &problem->view;
+    const double all = (double)thr_rank_rows_values(view, 0, view->n_rows) + (double)(ROW_WORK * view->n_rows);
+    double done = 0;
+    size_t chunk = 0;
+    problem->chunks[0] = 0;
+    for (uint64_t q = 0; q < view->n_queries; q++) {
+        const uint64_t first = view->offsets[q], n = view->offsets[q + 1] - first;
+        done += (double)thr_rank_rows_values(view, first, n) + (double)(ROW_WORK * n);
+        while (chunk + 1 < problem->n_chunks && done * (double)problem->n_chunks >= all * (double)(chunk + 1))
+            problem->chunks[++chunk] = q + 1;
+    }
+    while (chunk < problem->n_chunks)
+        problem->chunks[++chunk] = view->n_queries;
+}
+
+static thr_status make_rows(thr_rank_problem *problem, thr_error *err) {
+    thr_context *context = problem->context;
+    const size_t n = (size_t)problem->view.n_rows, n_queries = (size_t)problem->view.n_queries;
+    THR_TRY(thr_alloc(context, n_queries, sizeof(double), &problem->costs, "costs of queries", err));
+    THR_TRY(thr_alloc(context, n_queries, sizeof(uint64_t), &problem->n_pairs, "numbers of pairs", err));
+    THR_TRY(thr_alloc(context, n_queries, sizeof(bool), &problem->all, "marks of queries", err));
+    THR_TRY(thr_alloc(context, n_queries + 1, sizeof(size_t), &problem->node_starts, "nodes of queries", err));
+    THR_TRY(thr_alloc(context, n_queries + 1, sizeof(size_t), &problem->rank_starts, "ranks of queries", err));
+    THR_TRY(thr_alloc(context, n, sizeof(uint32_t), &problem->rows, "an order of rows", err));
+    THR_TRY(thr_alloc(context, n, sizeof(uint32_t), &problem->levels, "levels", err));
+    THR_TRY(thr_alloc(context, n, sizeof(uint8_t), &problem->masks, "marks of pairs", err));
+    return thr_alloc(context, n, sizeof(double), &problem->counts, "counts of pairs", err);
+}
+
+/* All queries' trees; without pairs they have no nodes. */
+static thr_status make_trees(thr_rank_problem *problem, thr_error *err) {
+    const thr_ranking_view *view = &problem->view;
+    size_t n_nodes = 0, n_ranks = 0;
+    for (uint64_t q = 0; q < view->n_queries; q++) {
+        const uint32_t n = (uint32_t)(view->offsets[q + 1] - view->offsets[q]);
+        size_t ranks = 0;
+        problem->node_starts[q] = n_nodes;
+        problem->rank_starts[q] = n_ranks;
+        n_nodes += thr_rank_pair_tree_shape(problem->levels + view->offsets[q], n, NULL, &ranks);
+        n_ranks += ranks;
+    }
+    problem->node_starts[view->n_queries] = n_nodes;
+    problem->rank_starts[view->n_queries] = n_ranks;
+    THR_TRY(thr_alloc(problem->context, n_nodes, sizeof(thr_pair_node), &problem->nodes, "trees over levels", err));
+    THR_TRY(thr_alloc(problem->context, n_ranks, sizeof(uint16_t), &problem->ranks, "ranks of rows", err));
+    for (uint64_t q = 0; q < view->n_queries; q++) {
+        const uint32_t n = (uint32_t)(view->offsets[q + 1] - view->offsets[q]);
+        (void)thr_rank_pair_tree_shape(problem->levels + view->offsets[q], n, problem->nodes + problem->node_starts[q],
+                                       NULL);
+    }
+    return THR_OK;
+}
+
+static thr_status take_weights(thr_rank_problem *problem, const double *weights, thr_error *err) {
+    const thr_ranking_view *view = &problem->view;
+    if (weights == NULL)
+        return THR_OK;
+    THR_TRY(thr_alloc(problem->context, (size_t)view->n_rows, sizeof(double), &problem->weights, "weights", err));
+    for (uint64_t q = 0; q < view->n_queries; q++)
+        for (uint64_t u = view->offsets[q]; u < view->offsets[q + 1]; u++)
+            problem->weights[u] = weights[view->offsets[q] + problem->rows[u]];
+    return THR_OK;
+}
+
+static thr_status make_chunks(thr_rank_problem *problem, thr_error *err) {
+    thr_context *context = problem->context;
+    const size_t n_features = problem->view.n_features;
+    size_t n_sums = 0;
+    problem->n_chunks = chunks_for(&problem->view);
+    if (!thr_mul_size(problem->n_chunks, n_features, &n_sums))
+        return thr_fail(err, THR_ENOMEM, "sums of %zu features in %zu chunks: too many", n_features, problem->n_chunks);
+    THR_TRY(thr_alloc(context, problem->n_chunks + 1, sizeof(uint64_t), &problem->chunks, "chunks of queries", err));
+    THR_TRY(thr_alloc(context, problem->n_chunks, sizeof(double), &problem->chunk_values, "values of chunks", err));
+    THR_TRY(thr_alloc(context, n_sums, sizeof(double), &problem->partial_sums, "sums of chunks", err));
+    THR_TRY(thr_alloc(context, n_sums, sizeof(double), &problem->partial_squares, "sums of chunks", err));
+    set_chunks(problem);
+    return THR_OK;
+}
+
+/* Sizes are of memory that was had: they cannot overflow. */
+static thr_status make_scratch(thr_rank_problem *problem, thr_error *err) {
+    const size_t n_workers = problem->context->n_threads;
+    problem->scratch_size =
+        THR_RANK_ROW_SIZE * (size_t)problem->longest + THR_RANK_ENDS + 2 * (size_t)problem->view.n_features;
+    size_t n = 0;
+    if (!thr_mul_size(n_workers, problem->scratch_size, &n))
+        return thr_fail(err, THR_ENOMEM, "room for queries of %u rows on %zu threads: too much", problem->longest,
+                        n_workers);
+    THR_TRY(thr_alloc(problem->context, n, sizeof(double), &problem->scratch, "room for the rows of a query", err));
+    for (uint32_t worker = 0; worker < n_workers; worker++)
+        memset(thr_rank_scratch_of(problem, worker).features, 0, 2 * (size_t)problem->view.n_features * sizeof(double));
+    return THR_OK;
+}
+
+static thr_status start(thr_rank_problem *problem, const double *row_weights, thr_error *err) {
+    const thr_ranking_view *view = &problem->view;
+    thr_scored_row *rows = NULL;
+    thr_status status = THR_OK;
+    for (uint64_t q = 0; q < view->n_queries; q++) {
+        const uint64_t n = view->offsets[q + 1] - view->offsets[q];
+        if (n >= UINT32_MAX)
+            return thr_fail(err, THR_EDIM, "query %llu has %llu rows: there may be %u",
+                            (unsigned long long)view->queries[q], (unsigned long long)n, UINT32_MAX - 1);
+        problem->longest = n > problem->longest ? (uint32_t)n : problem->longest;
+    }
+    THR_TRY(make_rows(problem, err));
+    THR_TRY(thr_alloc(problem->context, 2 * (size_t)problem->longest, sizeof *rows, &rows, "labels in order", err));
+    for (uint64_t q = 0; q < view->n_queries; q++) {
+        problem->costs[q] = 1;
+        set_levels(problem, q, rows, rows + problem->longest);
+    }
+    THR_TRY_OUT(check_pairs(problem, err));
+    THR_TRY_OUT(make_chunks(problem, err));
+    THR_TRY_OUT(make_trees(problem, err));
+    THR_TRY_OUT(take_weights(problem, row_weights, err));
+    status = make_scratch(problem, err);
+out:
+    thr_release(problem->context, rows);
+    return status;
+}
+
+double thr_rank_pair_weight(const thr_rank_problem *problem, uint64_t query) {
+    double before = 0, sum = 0, level = 0;
+    if (problem->weights == NULL)
+        return (double)problem->n_pairs[query];
+    for (uint64_t u = problem->view.offsets[query]; u < problem->view.offsets[query + 1]; u++) {
+        if (u > problem->view.offsets[query] && problem->levels[u] != problem->levels[u - 1]) {
+            before += level;
+            level = 0;
+        }
+        sum += before * problem->weights[u];
+        level += problem->weights[u];
+    }
+    return sum;
+}
+
+thr_status thr_rank_problem_create(thr_context *context, const thr_ranking_view *view, const double *row_weights,
+                                   thr_rank_problem **problem, thr_error *err) {
+    *problem = NULL;
+    thr_rank_problem *made = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a ranking problem", err));
+    made->context = context;
+    made->view = *view;
+    const thr_status status = start(made, row_weights, err);
+    if (status == THR_OK)
+        *problem = made;
+    else
+        thr_rank_problem_free(made);
+    return status;
+}
+
+void thr_rank_problem_free(thr_rank_problem *problem) {
+    if (problem == NULL)
+        return;
+    thr_context *context = problem->context;
+    thr_release(context, problem->costs);
+    thr_release(context, problem->n_pairs);
+    thr_release(context, problem->rows);
+    thr_release(context, problem->levels);
+    thr_release(context, problem->weights);
+    thr_release(context, problem->counts);
+    thr_release(context, problem->masks);
+    thr_release(context, problem->node_starts);
+    thr_release(context, problem->rank_starts);
+    thr_release(context, problem->all);
+    thr_release(context, problem->nodes);
+    thr_release(context, problem->ranks);
+    thr_release(context, problem->chunks);
+    thr_release(context, problem->partial_sums);
+    thr_release(context, problem->partial_squares);
+    thr_release(context, problem->chunk_values);
+    thr_release(context, problem->scratch);
+    thr_release(context, problem);
+}

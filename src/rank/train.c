@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training, from options to a report. */
+#include "rank/train.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "rank/model.h"
+
+void thr_rank_options_init(thr_rank_options *options) {
+    *options = (thr_rank_options){.size = sizeof *options,
+                                  .c = 1,
+                                  .epsilon = 1e-5,
+                                  .most_steps = 200,
+                                  .method = THR_RANK_LINE_SEARCH,
+                                  .scale = THR_RANK_SCALE_PAIR};
+}
+
+static thr_status check_weights(const double *weights, const char *what, uint64_t n, thr_error *err) {
+    for (uint64_t i = 0; i < n && weights != NULL; i++)
+        if (!isfinite(weights[i]) || weights[i] < 0)
+            return thr_fail(err, THR_EINVAL, "%s %llu of %llu has a weight of %g: choose 0 or more", what,
+                            (unsigned long long)i, (unsigned long long)n, weights[i]);
+    return THR_OK;
+}
+
+thr_status thr_rank_options_take(const thr_rank_options *given, const double *c, const thr_ranking_view *view,
+                                 thr_rank_options *options, thr_error *err) {
+    thr_rank_options_init(options);
+    if (given != NULL)
+        THR_TRY(thr_take_options(options, sizeof *options, given, offsetof(thr_rank_options, epsilon),
+                                 "thr_rank_options", err));
+    if (c != NULL)
+        options->c = *c;
+    if (!isfinite(options->c) || options->c <= 0)
+        return thr_fail(err, THR_EINVAL, "C is %g: choose above 0", options->c);
+    if (!(options->epsilon > 0 && options->epsilon < 1))
+        return thr_fail(err, THR_EINVAL, "epsilon is %g: choose above 0, below 1", options->epsilon);
+    if (options->most_steps < 1)
+        return thr_fail(err, THR_EINVAL, "no Newton steps: choose 1 or more");
+    if ((unsigned)options->method > THR_RANK_TRUST_REGION)
+        return thr_fail(err, THR_EINVAL, "%d is no thr_rank_method", (int)options->method);
+    if ((unsigned)options->scale > THR_RANK_SCALE_MEAN)
+        return thr_fail(err, THR_EINVAL, "%d is no thr_rank_scale", (int)options->scale);
+    if (options->start != NULL && options->start->n_features != view->n_features)
+        return thr_fail(err, THR_EDIM, "a model of %u features to start with, for rows of %u",
+                        options->start->n_features, view->n_features);
+    THR_TRY(check_weights(options->query_weights, "query", view->n_queries, err));
+    return check_weights(options->row_weights, "row", view->n_rows, err);
+}
+
+void thr_rank_costs(thr_rank_problem *problem, const thr_rank_options *options, const bool *left_out) {
+    const uint64_t n = problem->view.n_queries;
+    double all = 0;
+    for (uint64_t q = 0; q < n; q++)
+        all += left_out == NULL || !left_out[q] ? thr_rank_pair_weight(problem, q) : 0;
+    for (uint64_t q = 0; q < n; q++) {
+        const double weight = options->query_weights != NULL ? options->query_weights[q] : 1;
+        const double own = thr_rank_pair_weight(problem, q);
+        double pairs = 1;
+        if (options->scale == THR_RANK_SCALE_QUERY)
+            pairs = own;
+        else if (options->scale == THR_RANK_SCALE_MEAN)
+            pairs = all;
+        problem->costs[q] = (left_out != NULL && left_out[q]) || !(own > 0) ? 0 : options->c * weight / pairs;
+    }
+}
+
+static thr_status check_costs(const thr_rank_problem *problem, thr_error *err) {
+    for (uint64_t q = 0; q < problem->view.n_queries; q++)
+        if (problem->costs[q] > 0)
+            return THR_OK;
+    return thr_fail(err, THR_EINVAL, "all queries with pairs have a weight of zero: give some of them more");
+}
+
+static void fill_report(const thr_rank_solver *solver, bool converged, double seconds, thr_rank_report *report) {
+    *report = (thr_rank_report){.objective = solver->value,
+                                .gradient_norm = solver->norm,
+                                .first_gradient_norm = solver->first_norm,
+                                .seconds = seconds,
+                                .product_seconds = solver->product_seconds,
+                                .n_products = solver->n_products,
+                                .n_steps = solver->n_steps,
+                                .converged = converged};
+    const uint64_t right = thr_rank_right_pairs(solver->problem, solver->w, NULL, &report->n_pairs);
+    report->pairwise_accuracy = (double)right / (double)report->n_pairs;
+}
+
+thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, const thr_rank_options *given,
+                          thr_rank_model **model, thr_rank_report *report, thr_error *err) {
+    const double start = thr_clock();
+    const thr_ranking_view view = thr_ranking_get_view(ranking);
+    thr_rank_problem *problem = NULL;
+    thr_rank_solver solver = {.problem = NULL};
+    thr_rank_options options;
+    bool converged = false;
+    *model = NULL;
+    if (report != NULL)
+        *report = (thr_rank_report){.n_pairs = 0};
+    THR_TRY(thr_rank_options_take(given, NULL, &view, &options, err));
+    thr_status status = thr_rank_problem_create(context, &view, options.row_weights, &problem, err);
+    if (status != THR_OK)
+        return status;
+    thr_rank_costs(problem, &options, NULL);
+    THR_TRY_OUT(check_costs(problem, err));
+    THR_TRY_OUT(thr_rank_solver_start(problem, &solver, err));
+    THR_TRY_OUT(thr_rank_solver_choose_device(&solver, err));
+    solver.epsilon = options.epsilon;
+    solver.most_steps = options.most_steps;
+    solver.on_step = options.on_step;
+    solver.on_step_user = options.on_step_user;
+    solver.started = start;
+    if (options.start != NULL)
+        memcpy(solver.w, options.start->weights, solver.n * sizeof(double));
+    THR_TRY_OUT(thr_rank_model_make(context, solver.n, model, err));
+    status = thr_rank_solver_run(&solver, options.method, &converged, err);
+    if (status == THR_OK || (status == THR_ECANCELED && solver.n_steps > 0)) {
+        memcpy((*model)->weights, solver.w, solver.n * sizeof(double));
+        if (report != NULL)
+            fill_report(&solver, converged, thr_clock() - start, report);
+    } else {
+        thr_rank_model_free(*model);
+        *model = NULL;
+    }
+out:
+    thr_rank_solver_end(&solver);
+    thr_rank_problem_free(problem);
+    return status;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The screen on a device where hits count: whoever has the posting lists there goes over codes and lists in one pass,
+ * and asks here for the codes. Values are the CPU's, bit for bit, so what is let through is the same.
+ */
+#include "base/error.h"
+#include "store/chunks.h"
+#include "store/queries.h"
+#include "scan/values.h"
+
+#include <math.h>
+
+typedef struct hits_screen {
+    thr_collecting c; /* without a filter: that is of the lists' pass */
+    const thr_store_part *part;
+    thr_device_codes codes;
+    thr_scan_query *queries;
+    thr_lane *lanes;
+    uint64_t first;
+} hits_screen;
+
+bool thr_store_can_add_hits(const thr_store *store) {
+    return store->n_parts == 1 && store->parts[0].chunks.n == 0;
+}
+
+static void make_scan(void *arg, uint64_t query, thr_device_scan *scan, float *gain, float *bias) {
+    const hits_screen *s = arg;
+    const uint32_t i = (uint32_t)(query - s->first);
+    thr_store_make_scan(&s->c, s->part, &s->codes, i, 1, scan);
+    *gain = thr_values_gain(&s->queries[i]);
+    *bias = s->queries[i].bias;
+}
+
+/* As thr_scan_values_push offers them. */
+static void push_found(void *arg, uint64_t query, const thr_candidate *rows, const int32_t *sums, size_t n,
+                       float unit) {
+    const hits_screen *s = arg;
+    const bool nested = thr_is_nested(s->c.job->target);
+    thr_collector *collector = &s->lanes[query - s->first].collector;
+    s->queries[query - s->first].unit = unit;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t sum = (uint32_t)sums[i];
+        if (i % THR_BLOCK_ITEMS == 0)
+            thr_select_collector_reserve(collector);
+        if (nested)
+            thr_collector_push(collector, rows[i].row << 32 | sum, rows[i].score, rows[i].distance);
+        else
+            thr_collector_push(collector, rows[i].row, rows[i].score, sum);
+    }
+    thr_select_collector_finish(collector);
+}
+
+/* With the store to itself. */
+static thr_status collect(hits_screen *s, size_t n, thr_error *err) {
+    thr_store *store = s->c.store;
+    thr_store_part *part = &store->parts[0];
+    const thr_scan_hits *hits = s->c.job->target->hits;
+    const thr_scan_screen screen = {s, make_scan, push_found};
+    if (!thr_store_can_add_hits(store)) /* others have made room meanwhile */
+        return thr_fail(err, THR_ENOMEM, "codes and posting lists are more than a GPU has memory for");
+    s->codes = thr_store_run(part, part->resident, part->n_tiles, 0, part->n_tiles, 0);
+    THR_TRY(thr_store_send_queries(&s->c, part, err));
+    THR_TRY(store->backend->wait(part->stream, err)); /* the pass has a stream of its own */
+    return hits->collect(hits->arg, &screen, s->first, n, s->c.job->survivors, err);
+}
+
+thr_status thr_store_collect_values(thr_store *store, const thr_job *job, thr_scan_query *queries, uint64_t first,
+                                    size_t n, thr_lane *lanes, thr_error *err) {
+    thr_scan_query *pointers[THR_DEVICE_QUERIES];
+    thr_search_options options = *job->options;
+    thr_job unfiltered = *job;
+    options.filter = NULL;
+    unfiltered.options = &options;
+    for (size_t i = 0; i < n; i++) {
+        queries[i].collected = false;
+        pointers[i] = &queries[i];
+        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->survivors, 0, -INFINITY, err));
+    }
+    hits_screen s = {.c = {store, &unfiltered, pointers, NULL, (uint32_t)n},
+                     .part = &store->parts[0],
+                     .queries = queries,
+                     .lanes = lanes,
+                     .first = first};
+    (void)pthread_mutex_lock(&store->mutex);
+    const thr_status status = collect(&s, n, err);
+    (void)pthread_mutex_unlock(&store->mutex);
+    return status;
+}

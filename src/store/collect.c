@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The screen on devices: a sample of tiles gives every query a threshold, one pass over all codes lets through what
+ * reaches it, and the best of that come back. Where the sample misjudged, histograms of the keys find the threshold
+ * that just the wanted rows reach. A margin takes another pass (margin.h). Without a sample it can be done by
+ * buckets (buckets.h).
+ *
+ * Each of several devices gives the best of its part; the best of these are the best of all. Parts whose codes come in
+ * chunks take their passes step by step, in turns, so that no device waits for another's queue to have room.
+ */
+#include "store/impl.h"
+
+#include "base/error.h"
+#include "scan/worker.h"
+#include "store/buckets.h"
+#include "store/chunks.h"
+#include "store/margin.h"
+#include "store/screen_part.h"
+#include "store/workspace.h"
+#include "select/bitmap.h"
+#include "select/sampled_threshold.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    SPARE_ITEMS = 4096,      /* places beyond what is expected */
+    BATCH_BYTES = 256 << 20, /* of places for what a batch of queries lets through */
+    SPARE_PART = 4           /* of what a part left free for searches, where that is less */
+};
+
+/* ----------------------------------------------------------------------------------------------- plans */
+
+/* Rows of a part that pass the filter; of all rows the search has counted them already. */
+static uint64_t count_allowed(const thr_job *job, const thr_store_part *part) {
+    const uint64_t first = part->first_block * THR_BLOCK_ITEMS, n = part->codes.n_items;
+    if (n == job->target->n_items)
+        return job->n_allowed;
+    return job->options->filter == NULL ? n : thr_select_bitmap_count_range(job->options->filter, first, first + n);
+}
+
+/* Whether a part's rows are selected by buckets. Codes that come in chunks are not: buckets go over all of them. */
+static bool takes_buckets(const thr_job *job, const thr_store_part *part) {
+    return job->context->selection != THR_SELECTION_THRESHOLD && part->chunks.n == 0;
+}
+
+static thr_part_plan plan_part(const thr_job *job, const thr_store_part *part) {
+    thr_part_plan plan = {.n_allowed = count_allowed(job, part)};
+    const uint64_t n = part->codes.n_items;
+    plan.wanted = (uint32_t)(job->survivors < plan.n_allowed ? job->survivors : plan.n_allowed);
+    plan.n_samples = part->n_samples;
+    /* The threshold's rank in the sample, as the device will find it, stands for so many rows; twice as many fit. */
+    const double seen = (double)plan.n_samples * THR_DEVICE_TILE * ((double)plan.n_allowed / (double)n);
+    const double rank = thr_select_sample_rank(seen, plan.n_allowed == 0 ? 1 : plan.n_allowed, plan.wanted);
+    double capacity = rank < seen ? 2 * rank * (double)plan.n_allowed / seen + SPARE_ITEMS : (double)plan.n_allowed;
+    capacity = capacity < (double)plan.n_allowed ? capacity : (double)plan.n_allowed;
+    if (takes_buckets(job, part))
+        capacity += (double)plan.wanted; /* winners, some of empty buckets, stand in front of what is found then */
+    plan.capacity = (uint32_t)(capacity < 4294967295.0 ? capacity : 4294967295.0);
+    plan.capacity = plan.capacity < plan.wanted ? plan.wanted : plan.capacity == 0 ? 1 : plan.capacity;
+    return plan;
+}
+
+/* --------------------------------------------------------------------------------------------- starting */
+
+/* Thresholds, pass and choice of a part's rows by buckets. */
+static thr_status start_buckets(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
+                                const thr_part_memory *m, thr_error *err) {
+    const thr_bucket_places places = {.wanted = plan->wanted,
+                                      .capacity = plan->capacity,
+                                      .items = m->items,
+                                      .chosen = m->chosen,
+                                      .thresholds = m->thresholds,
+                                      .counts = m->counts,
+                                      .n_chosen = m->counts + c->n};
+    THR_TRY(thr_store_start_buckets(c, part, &places, err));
+    return thr_store_bring(c, part, plan, m, (thr_query_run){0, c->n}, err);
+}
+
+/* Thresholds of a batch, and memory for what they let through. Nothing here or in a pass is waited for. */
+static thr_status start_part(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
+                             thr_part_memory *m, thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    if (plan->wanted == 0)
+        return THR_OK;
+    THR_TRY(thr_store_get_memory(c, part, plan, m, err));
+    THR_TRY(thr_store_send_queries(c, part, err));
+    if (takes_buckets(c->job, part))
+        return start_buckets(c, part, plan, m, err);
+    THR_TRY(backend->clear(part->stream, m->counts, c->n * sizeof *m->counts, err));
+    const thr_threshold_op op = {m->samples,   plan->n_samples * THR_DEVICE_TILE, c->n, plan->n_allowed, plan->wanted,
+                                 m->thresholds};
+    const thr_device_codes sampled = plan->n_samples > 0 ? thr_store_sampled(part) : part->codes;
+    for (uint32_t q = 0; q < c->n && plan->n_samples > 0; q += THR_SCREEN_QUERIES) {
+        thr_screen_op sample = {.samples = m->samples + (size_t)q * op.n_samples, .n_samples = plan->n_samples};
+        thr_store_make_scan(c, part, &sampled, q, c->n - q < THR_SCREEN_QUERIES ? c->n - q : THR_SCREEN_QUERIES,
+                            &sample.scan);
+        THR_TRY(backend->screen(part->stream, &sample, err));
+    }
+    return plan->n_samples > 0 ? backend->threshold(part->stream, &op, err)
+                               : backend->clear(part->stream, m->thresholds, c->n * sizeof *m->thresholds, err);
+}
+
+/* ------------------------------------------------------------------------------- where the sample misjudged */
+
+/* A histogram of keys, of one run of codes after the other. */
+typedef struct counting {
+    const thr_collecting *c;
+    uint32_t q;
+    thr_count_op op;
+} counting;
+
+static thr_status count_run(void *arg, thr_store_part *part, const thr_device_codes *codes, thr_error *err) {
+    counting *k = arg;
+    thr_store_make_scan(k->c, part, codes, k->q, 1, &k->op.scan);
+    return k->c->store->backend->count_keys(part->stream, &k->op, err);
+}
+
+/*
+ * The key that just the wanted rows of a query reach, or a smaller one that no more rows reach than fit: bit by bit
+ * from the first, always into the bin in which the wanted-th is.
+ */
+static thr_status find_threshold(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan, uint32_t q,
+                                 uint64_t *threshold, thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    uint64_t bins[THR_COUNT_BINS], above = 0; /* rows in larger bins */
+    counting k = {.c = c, .q = q};
+    thr_count_op *op = &k.op;
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_BINS, sizeof bins, &op->bins, err));
+    for (;;) {
+        THR_TRY(backend->clear(part->stream, op->bins, sizeof bins, err));
+        for (uint32_t step = 0; step < thr_store_n_steps(part); step++)
+            THR_TRY(thr_store_step(c->store, part, step, count_run, &k, err));
+        THR_TRY(backend->download(part->stream, bins, op->bins, sizeof bins, err));
+        THR_TRY(backend->wait(part->stream, err));
+        const uint32_t left = 64 - op->prefix_bits, digit = left < THR_COUNT_BITS ? left : THR_COUNT_BITS;
+        uint32_t bin = (1u << digit) - 1;
+        for (; bin > 0 && above + bins[bin] < plan->wanted; bin--)
+            above += bins[bin];
+        op->prefix = op->prefix << digit | bin;
+        op->prefix_bits += digit;
+        *threshold = op->prefix_bits == 64 ? op->prefix : op->prefix << (64 - op->prefix_bits);
+        if (above + bins[bin] <= plan->capacity || op->prefix_bits == 64)
+            return THR_OK;
+    }
+}
+
+static thr_status collect_again(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
+                                const thr_part_memory *m, uint32_t q, thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    const thr_query_run one = {q, 1};
+    uint64_t threshold = 0;
+    THR_TRY(find_threshold(c, part, plan, q, &threshold, err));
+    THR_TRY(backend->upload(part->stream, m->thresholds + q, &threshold, sizeof threshold, err));
+    THR_TRY(thr_store_emit(c, part, plan, m, one, err));
+    THR_TRY(thr_store_choose(c, part, plan, m, one, err));
+    THR_TRY(backend->wait(part->stream, err));
+    if (m->host_counts[q] >= plan->wanted && m->host_counts[q] <= plan->capacity)
+        return THR_OK;
+    return thr_fail(err, THR_EDEVICE, "a GPU counted %u rows, then found %u", plan->wanted, m->host_counts[q]);
+}
+
+/* ---------------------------------------------------------------------------------------------- collecting */
+
+static thr_status finish_part(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
+                              const thr_part_memory *m, thr_error *err) {
+    if (m->host_counts == NULL) /* nothing is wanted of it */
+        return THR_OK;
+    const bool exact = c->job->context->selection != THR_SELECTION_PAPER || !takes_buckets(c->job, part);
+    THR_TRY(c->store->backend->wait(part->stream, err));
+    for (uint32_t q = 0; q < c->n; q++) {
+        if (exact && (m->host_counts[q] > plan->capacity || m->host_counts[q] < plan->wanted))
+            THR_TRY(collect_again(c, part, plan, m, q, err));
+        thr_store_push(part, &c->lanes[q]->collector, m->host_chosen + (size_t)q * plan->wanted,
+                       m->host_counts[c->n + q]);
+    }
+    return THR_OK;
+}
+
+/* Whether a batch goes over a part's codes in steps, a part of which something is wanted. */
+static bool takes_steps(const thr_collecting *c, const thr_store_part *part, const thr_part_plan *plan) {
+    return plan->wanted > 0 && !takes_buckets(c->job, part);
+}
+
+/* The pass of a batch on all parts: a step of each, then the next. */
+static thr_status pass_all(const thr_collecting *c, const thr_part_plan *plans, const thr_part_memory *memories,
+                           thr_error *err) {
+    const thr_query_run all = {0, c->n};
+    uint32_t n_steps = 0;
+    for (uint32_t i = 0; i < c->store->n_parts; i++) {
+        const uint32_t n = thr_store_n_steps(&c->store->parts[i]);
+        n_steps = n > n_steps ? n : n_steps;
+    }
+    for (uint32_t step = 0; step < n_steps; step++)
+        for (uint32_t i = 0; i < c->store->n_parts; i++) {
+            thr_store_part *part = &c->store->parts[i];
+            if (takes_steps(c, part, &plans[i]) && step < thr_store_n_steps(part))
+                THR_TRY(thr_store_emit_step(c, part, &plans[i], &memories[i], all, step, err));
+        }
+    return THR_OK;
+}
+
+static thr_status collect_batch(const thr_collecting *c, const thr_part_plan *plans, thr_error *err) {
+    thr_part_memory memories[THR_MAX_DEVICES] = {{0}};
+    for (uint32_t q = 0; q < c->n; q++)
+        THR_TRY(
+            thr_select_collector_start(&c->lanes[q]->collector, c->job->context, c->job->survivors, 0, -INFINITY, err));
+    for (uint32_t i = 0; i < c->store->n_parts; i++)
+        THR_TRY(start_part(c, &c->store->parts[i], &plans[i], &memories[i], err));
+    THR_TRY(pass_all(c, plans, memories, err));
+    for (uint32_t i = 0; i < c->store->n_parts; i++)
+        if (takes_steps(c, &c->store->parts[i], &plans[i]))
+            THR_TRY(thr_store_choose(c, &c->store->parts[i], &plans[i], &memories[i], (thr_query_run){0, c->n}, err));
+    for (uint32_t i = 0; i < c->store->n_parts; i++)
+        THR_TRY(finish_part(c, &c->store->parts[i], &plans[i], &memories[i], err));
+    for (uint32_t q = 0; q < c->n; q++)
+        thr_select_collector_finish(&c->lanes[q]->collector);
+    return THR_OK;
+}
+
+/* So many queries at once that what they let through has room on every part. */
+static uint32_t batch_size(const thr_store *store, const thr_part_plan *plans) {
+    uint64_t size = THR_DEVICE_QUERIES;
+    for (uint32_t i = 0; i < store->n_parts; i++) {
+        const uint64_t spare = store->parts[i].spare_bytes / SPARE_PART,
+                       one = plans[i].capacity * sizeof(thr_device_item);
+        const uint64_t most = spare < BATCH_BYTES ? spare : BATCH_BYTES;
+        size = size * one > most ? most / one : size;
+    }
+    return size < 1 ? 1 : (uint32_t)size;
+}
+
+/* All queries, with so many of a batch at a time. */
+static thr_status collect(void *arg, thr_error *err) {
+    thr_collecting c = *(const thr_collecting *)arg;
+    thr_store *store = c.store;
+    const thr_job *job = c.job;
+    thr_scan_query *const *queries = c.queries;
+    thr_lane *const *lanes = c.lanes;
+    const uint32_t n = c.n;
+    thr_part_plan plans[THR_MAX_DEVICES];
+    for (uint32_t i = 0; i < store->n_parts; i++) {
+        plans[i] = plan_part(job, &store->parts[i]);
+        if (plans[i].wanted > 0)
+            THR_TRY(thr_store_send_filter(&c, &store->parts[i], err));
+    }
+    const bool margins = thr_scan_margin_of(job, queries[0]) > 0;
+    const uint32_t size = margins ? 1 : batch_size(store, plans);
+    for (uint32_t first = 0; first < n; first += size) {
+        c.queries = queries + first;
+        c.lanes = lanes + first;
+        c.n = n - first < size ? n - first : size;
+        THR_TRY(collect_batch(&c, plans, err));
+        if (margins)
+            THR_TRY(thr_store_widen(&c, plans, thr_scan_margin_of(job, queries[first]), err));
+    }
+    return THR_OK;
+}
+
+thr_status thr_store_collect(thr_store *store, const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes,
+                             thr_error *err) {
+    thr_scan_query *with_direction[THR_DEVICE_QUERIES];
+    thr_lane *their_lanes[THR_DEVICE_QUERIES];
+    uint32_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        queries[i].collected = queries[i].norm == 0 && job->target->metric != THR_METRIC_L2;
+        if (queries[i].collected) {
+            THR_TRY(thr_scan_collect_first(job, &queries[i], &lanes[i], err));
+        } else {
+            with_direction[m] = &queries[i];
+            their_lanes[m++] = &lanes[i];
+        }
+    }
+    if (m == 0)
+        return THR_OK;
+    thr_collecting c = {store, job, with_direction, their_lanes, m};
+    return thr_store_with_room(store, job->target, collect, &c, err);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/margin.h"
+
+#include "base/error.h"
+#include "device/keys.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MARGIN_ITEMS = 1 << 16 }; /* places at first, where nobody knows how many rows a margin takes */
+
+/* All rows of a part within the margin of the survivors' last score, to the query's collector. */
+static thr_status collect_margin(const thr_collecting *c, thr_store_part *part, float least, uint64_t n_allowed,
+                                 thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    thr_collector *collector = &c->lanes[0]->collector;
+    const thr_query_run only = {0, 1};
+    uint32_t bits, capacity = n_allowed < MARGIN_ITEMS ? (uint32_t)n_allowed : MARGIN_ITEMS;
+    memcpy(&bits, &least, sizeof bits);
+    const uint64_t threshold = thr_device_key_make(thr_device_score_order(bits), UINT32_MAX);
+    while (n_allowed > 0) {
+        thr_part_memory m;
+        const thr_part_plan plan = {.n_allowed = n_allowed, .wanted = capacity, .capacity = capacity};
+        THR_TRY(thr_store_get_memory(c, part, &plan, &m, err));
+        THR_TRY(backend->upload(part->stream, m.thresholds, &threshold, sizeof threshold, err));
+        THR_TRY(thr_store_emit(c, part, &plan, &m, only, err));
+        THR_TRY(thr_store_choose(c, part, &plan, &m, only, err));
+        THR_TRY(backend->wait(part->stream, err));
+        if (m.host_counts[0] <= capacity) {
+            thr_store_push(part, collector, m.host_chosen, m.host_counts[1]);
+            return THR_OK;
+        }
+        capacity = m.host_counts[0];
+    }
+    return THR_OK;
+}
+
+thr_status thr_store_widen(const thr_collecting *c, const thr_part_plan *plans, float margin, thr_error *err) {
+    thr_collector *collector = &c->lanes[0]->collector;
+    float worst = INFINITY;
+    for (size_t i = 0; i < collector->n; i++)
+        worst = collector->items[i].score < worst ? collector->items[i].score : worst;
+    if (collector->n < c->job->survivors)
+        return THR_OK; /* these are all that may be found */
+    THR_TRY(thr_select_collector_start(collector, c->job->context, c->job->survivors, margin, -INFINITY, err));
+    for (uint32_t i = 0; i < c->store->n_parts; i++)
+        THR_TRY(collect_margin(c, &c->store->parts[i], worst - margin, plans[i].n_allowed, err));
+    thr_select_collector_finish(collector);
+    if (collector->status != THR_OK)
+        return thr_fail(err, collector->status, "no memory for all rows within the margin: lower extra");
+    return THR_OK;
+}

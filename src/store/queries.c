@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/queries.h"
+
+#include "base/error.h"
+#include "store/chunks.h"
+#include "store/workspace.h"
+
+#include <thresher/plan.h>
+
+#include <string.h>
+
+enum {
+    WORD_DIMS = 32,
+    COLUMN = 8,     /* queries (ops.h) */
+    BATCH_LEAST = 5 /* queries that tensor cores are taken for; not yet measured */
+};
+
+static uint32_t count_words(const thr_query_code *code) {
+    return (code->n_dims + WORD_DIMS - 1) / WORD_DIMS * code->query_bits;
+}
+
+/* Bits of the cells, a plane's 32 dimensions a word, the most significant plane first. */
+static void fill_words(const thr_query_code *code, uint32_t *words) {
+    memset(words, 0, count_words(code) * sizeof *words);
+    for (uint32_t d = 0; d < code->n_dims; d++)
+        for (uint32_t j = 0; j < code->query_bits; j++)
+            words[d / WORD_DIMS * code->query_bits + j] |= (uint32_t)(code->cells[d] >> (code->query_bits - 1 - j) & 1)
+                                                           << d % WORD_DIMS;
+}
+
+enum { TILE_WORDS = THR_DEVICE_TILE / 64 }; /* of a filter */
+
+/* The words of the sampled tiles, which are all full, behind the others. */
+static thr_status send_sampled_filter(const thr_collecting *c, thr_store_part *part, uint64_t *to, thr_error *err) {
+    const uint64_t *words = c->job->options->filter + part->first_block;
+    const size_t tile = TILE_WORDS * sizeof *words, size = part->n_samples * tile;
+    uint64_t *host;
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_FILTER, size, &host, err));
+    for (uint32_t i = 0; i < part->n_samples; i++)
+        memcpy(host + (size_t)i * TILE_WORDS, words + (size_t)thr_store_sampled_tile(part, i) * TILE_WORDS, tile);
+    return c->store->backend->upload(part->stream, to, host, size, err);
+}
+
+/* The bits of a run's items. */
+static const uint64_t *filter_of(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes) {
+    const uint64_t *words = part->rooms[THR_ROOM_FILTER].memory;
+    return c->job->options->filter == NULL ? NULL : words + (size_t)codes->first_tile * TILE_WORDS;
+}
+
+/* The filter's words of this part, once a search. */
+thr_status thr_store_send_filter(const thr_collecting *c, thr_store_part *part, thr_error *err) {
+    uint64_t *memory;
+    const uint32_t n_sampled = part->chunks.n > 0 ? part->n_samples : 0;
+    const size_t n_words = (size_t)part->n_tiles * TILE_WORDS, n_all = n_words + (size_t)n_sampled * TILE_WORDS;
+    const size_t size = n_words * sizeof *memory, used = part->n_blocks * sizeof *memory;
+    if (c->job->options->filter == NULL)
+        return THR_OK;
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_FILTER, n_all * sizeof *memory, &memory, err));
+    THR_TRY(c->store->backend->upload(part->stream, memory, c->job->options->filter + part->first_block, used, err));
+    if (size > used)
+        THR_TRY(c->store->backend->clear(part->stream, memory + part->n_blocks, size - used, err));
+    return n_sampled == 0 ? THR_OK : send_sampled_filter(c, part, memory + n_words, err);
+}
+
+/* Whether codes are too long to travel with the operations. */
+static bool is_far(const thr_collecting *c) {
+    const uint32_t most = c->n < THR_SCREEN_QUERIES ? c->n : THR_SCREEN_QUERIES;
+    return (size_t)most * count_words(&c->queries[0]->code) > THR_SCREEN_WORDS;
+}
+
+/* The words of a batch's queries, where they are too long. */
+static thr_status send_words(const thr_collecting *c, thr_store_part *part, thr_error *err) {
+    const size_t n_words = count_words(&c->queries[0]->code), size = c->n * n_words * sizeof(uint32_t);
+    uint32_t *host;
+    void *memory;
+    if (!is_far(c))
+        return THR_OK;
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_WORDS, size, &memory, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_WORDS, size, &host, err));
+    for (uint32_t q = 0; q < c->n; q++)
+        fill_words(&c->queries[q]->code, host + q * n_words);
+    return c->store->backend->upload(part->stream, memory, host, size, err);
+}
+
+static thr_device_query device_query(const thr_scan_query *query) {
+    const thr_query_code *code = &query->code;
+    int32_t sum = 0;
+    for (uint32_t d = 0; d < code->n_dims; d++)
+        sum += 2 * code->cells[d] + 1 - (1 << code->query_bits);
+    return (thr_device_query){code->total, sum, query->gain, query->weight};
+}
+
+/* Queries [first, first + n) of the batch against a run of the part's codes. */
+void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
+                         uint32_t first, uint32_t n, thr_device_scan *scan) {
+    const size_t n_words = count_words(&c->queries[first]->code);
+    scan->codes = *codes;
+    scan->filter = filter_of(c, part, codes);
+    scan->n_queries = n;
+    scan->query_bits = c->job->query_bits;
+    scan->far_words = is_far(c) ? (const uint32_t *)part->rooms[THR_ROOM_WORDS].memory + first * n_words : NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const thr_scan_query *query = c->queries[first + i];
+        scan->queries[i] = device_query(query);
+        if (scan->far_words == NULL)
+            fill_words(&query->code, scan->words + i * n_words);
+    }
+}
+
+uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_part *part) {
+    const int forced = c->job->context->forced_way;
+    if (forced == THR_WAY_XOR || (c->n < BATCH_LEAST && forced != THR_WAY_TILE))
+        return 0;
+    const uint32_t limit =
+        c->store->backend->batch_limit(part->device, part->codes.n_dims, part->codes.n_planes, c->job->query_bits);
+    return c->n < limit ? c->n : limit;
+}
+
+/* Words of a batch of at most `size` queries in the order of ops.h. */
+static size_t digits_size(const thr_store_part *part, uint32_t size) {
+    return (size_t)(part->codes.n_dims + WORD_DIMS - 1) / WORD_DIMS * thr_batch_columns(size) * WORD_DIMS * 2;
+}
+
+/* Query q of a batch of so many columns to its places. */
+static void fill_digits(const thr_query_code *code, uint32_t q, uint32_t n_columns, int8_t *digits) {
+    for (uint32_t d = 0; d < code->n_dims; d++) {
+        const uint32_t step = d / 32, i = d % 32 / 8, h = d % 8 / 4, t = d % 4;
+        const size_t lane = (step * n_columns + q / COLUMN) * (size_t)32 + q % COLUMN * 4 + t;
+        digits[(2 * lane + h) * 4 + i] = (int8_t)(2 * code->cells[d] + 1 - (1 << code->query_bits));
+    }
+}
+
+static thr_status send_digits(const thr_collecting *c, thr_store_part *part, uint32_t size, thr_error *err) {
+    const thr_backend *backend = c->store->backend;
+    const size_t group = digits_size(part, size) * sizeof(uint32_t), n_groups = (c->n + size - 1) / size;
+    void *memory;
+    int8_t *digits;
+    thr_device_query *queries;
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_DIGITS, n_groups * group, &digits, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_QUERIES, c->n * sizeof *queries, &queries, err));
+    memset(digits, 0, n_groups * group);
+    for (uint32_t q = 0; q < c->n; q++) {
+        fill_digits(&c->queries[q]->code, q % size, thr_batch_columns(size), digits + q / size * group);
+        queries[q] = device_query(c->queries[q]);
+    }
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_DIGITS, n_groups * group, &memory, err));
+    THR_TRY(backend->upload(part->stream, memory, digits, n_groups * group, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_QUERIES, c->n * sizeof *queries, &memory, err));
+    return backend->upload(part->stream, memory, queries, c->n * sizeof *queries, err);
+}
+
+thr_status thr_store_send_queries(const thr_collecting *c, thr_store_part *part, thr_error *err) {
+    const uint32_t size = thr_store_batch_size(c, part);
+    THR_TRY(send_words(c, part, err));
+    return size == 0 ? THR_OK : send_digits(c, part, size, err);
+}
+
+void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
+                          uint32_t first, uint32_t size, thr_batch_op *op) {
+    op->codes = *codes;
+    op->filter = filter_of(c, part, codes);
+    op->n_queries = c->n - first < size ? c->n - first : size;
+    op->n_columns = thr_batch_columns(size);
+    op->digits = (const uint32_t *)part->rooms[THR_ROOM_DIGITS].memory + first / size * digits_size(part, size);
+    op->queries = (const thr_device_query *)part->rooms[THR_ROOM_QUERIES].memory + first;
+}

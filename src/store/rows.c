@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a target keeps of rows beside their codes, on devices: records for the rescore, vectors for the refine. */
+#include "store/impl.h"
+
+#include "base/error.h"
+#include "scan/worker.h"
+
+#include <string.h>
+
+enum { KEEP_FREE = 8 }; /* one part in so many of a device's memory */
+
+void thr_store_free_rows(const thr_backend *backend, thr_store_part *part) {
+    backend->release(part->device, part->rows.records);
+    backend->release(part->device, part->rows.vectors);
+    backend->release(part->device, part->rows.scales);
+    backend->release(part->device, part->rows.inverse_norms);
+    part->rows = (thr_store_rows){0};
+}
+
+/* An array of size bytes a row, or NULL where it does not fit. */
+static thr_status alloc_rows(thr_store *store, thr_store_part *part, size_t size, void *array_out, thr_error *err) {
+    uint64_t free_bytes, all_bytes;
+    void *array = NULL;
+    const uint64_t bytes = part->codes.n_items * size;
+    THR_TRY(store->backend->free_memory(part->device, &free_bytes, &all_bytes, err));
+    if (free_bytes >= bytes + all_bytes / KEEP_FREE) {
+        const thr_status status = store->backend->alloc(part->device, bytes, &array, "vectors", err);
+        if (status != THR_OK && status != THR_ENOMEM)
+            return status;
+        store->row_bytes += array == NULL ? 0 : bytes;
+    }
+    memcpy(array_out, &array, sizeof array);
+    return THR_OK;
+}
+
+/* One array of a segment, as a function, since it stands in fields of different types. */
+typedef const void *(*array_of)(const thr_segment *segment);
+
+static const void *records_of(const thr_segment *segment) {
+    return segment->records;
+}
+static const void *vectors_of(const thr_segment *segment) {
+    return segment->vectors;
+}
+static const void *scales_of(const thr_segment *segment) {
+    return segment->scales;
+}
+static const void *inverse_norms_of(const thr_segment *segment) {
+    return segment->inverse_norms;
+}
+
+/* The rows of a part, from all segments that have some of them. */
+static thr_status copy_array(const thr_store *store, const thr_scan_target *target, const thr_store_part *part,
+                             array_of get, size_t size, void *array, thr_error *err) {
+    const uint64_t first = part->first_block * THR_BLOCK_ITEMS, end = first + part->codes.n_items;
+    for (uint64_t row = first; row < end;) {
+        const thr_segment *segment = thr_scan_segment_of(target, row);
+        const uint64_t segment_end = segment->first_row + segment->n_items, to = segment_end < end ? segment_end : end;
+        const char *from = (const char *)get(segment) + (row - segment->first_row) * size;
+        THR_TRY(store->backend->upload(part->stream, (char *)array + (row - first) * size, from,
+                                       (size_t)(to - row) * size, err));
+        row = to;
+    }
+    return THR_OK;
+}
+
+/* An array where it fits. */
+static thr_status keep_array(thr_store *store, const thr_scan_target *target, thr_store_part *part, array_of get,
+                             size_t size, void *array_out, thr_error *err) {
+    void *array;
+    THR_TRY(alloc_rows(store, part, size, array_out, err));
+    memcpy(&array, array_out, sizeof array);
+    return array == NULL ? THR_OK : copy_array(store, target, part, get, size, array, err);
+}
+
+thr_status thr_store_copy_rows(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
+    const thr_segment *kind = target->segments;
+    thr_store_rows *rows = &part->rows;
+    if (thr_is_nested(target)) {
+        const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
+                                                           target->lead, kind->lead_offsets);
+        THR_TRY(keep_array(store, target, part, records_of, thr_record_size(shape), &rows->records, err));
+    }
+    if (target->keep == THR_DTYPE_NONE)
+        return THR_OK;
+    /* Vectors last: without what they are multiplied by they are of no use. */
+    if (kind->scales != NULL)
+        THR_TRY(keep_array(store, target, part, scales_of, sizeof(float), &rows->scales, err));
+    if (kind->inverse_norms != NULL)
+        THR_TRY(keep_array(store, target, part, inverse_norms_of, sizeof(float), &rows->inverse_norms, err));
+    if ((kind->scales == NULL || rows->scales != NULL) && (kind->inverse_norms == NULL || rows->inverse_norms != NULL))
+        THR_TRY(keep_array(store, target, part, vectors_of, thr_row_size(target), &rows->vectors, err));
+    return store->backend->wait(part->stream, err);
+}
+
+bool thr_store_can_rescore(const thr_store *store) {
+    for (uint32_t i = 0; i < store->n_parts; i++)
+        if (store->parts[i].rows.records == NULL)
+            return false;
+    return true;
+}
+
+bool thr_store_can_refine(const thr_store *store) {
+    for (uint32_t i = 0; i < store->n_parts; i++)
+        if (store->parts[i].rows.vectors == NULL)
+            return false;
+    return true;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rescore and refine on devices: the rows that queries have left are sent to the devices that hold them, and come back
+ * as scores. All queries of a batch go together, since a few hundred rows keep no GPU busy.
+ */
+#include "store/impl.h"
+
+#include "base/error.h"
+#include "store/workspace.h"
+#include "scan/values.h"
+
+#include <string.h>
+
+enum { MOST_ROWS = 1 << 22 }; /* on their way at once */
+
+typedef struct scoring {
+    thr_store *store;
+    const thr_job *job;
+    const thr_scan_query *queries;
+    thr_lane *lanes;
+    size_t n;
+    bool rescoring; /* which passes over queries that had no screen */
+} scoring;
+
+/* Whether a row of a query is to be scored on a part's device. */
+static bool holds(const scoring *s, const thr_store_part *part, size_t query, uint64_t row) {
+    const uint64_t first = part->first_block * THR_BLOCK_ITEMS;
+    return row >= first && row - first < part->codes.n_items && !(s->rescoring && s->queries[query].collected);
+}
+
+/* A candidate's row. Until it is rescored, its sum of hits is below that (values.c). */
+static uint64_t row_of(const scoring *s, const thr_candidate *item) {
+    return s->rescoring && s->job->target->hits != NULL ? item->row >> 32 : item->row;
+}
+
+/*
+ * What thr_scan_rescore and thr_scan_refine make of a score. Nothing begins again after the first: there is one part
+ * with hits.
+ */
+static void put_score(const scoring *s, size_t q, thr_candidate *item, float score) {
+    const thr_scan_query *query = &s->queries[q];
+    item->score = score;
+    if (s->job->target->hits == NULL)
+        return;
+    if (s->rescoring)
+        (void)thr_values_unpack(item);
+    item->score = thr_scan_value(query, item, s->rescoring ? score + query->bias : score);
+}
+
+/* Where the next rows of a part are looked for. */
+typedef struct cursor {
+    size_t query, item;
+} cursor;
+
+/* The next rows of a part, at most `most`, which the caller goes through once more in the same order. */
+static uint32_t take_rows(const scoring *s, const thr_store_part *part, cursor *at, thr_device_row *rows,
+                          uint32_t most) {
+    const uint64_t first = part->first_block * THR_BLOCK_ITEMS;
+    uint32_t n = 0;
+    for (; at->query < s->n; at->query++, at->item = 0) {
+        const thr_collector *collector = &s->lanes[at->query].collector;
+        for (; at->item < collector->n; at->item++) {
+            const thr_candidate *item = &collector->items[at->item];
+            const uint64_t row = row_of(s, item);
+            if (!holds(s, part, at->query, row))
+                continue;
+            if (n == most)
+                return n;
+            rows[n++] = (thr_device_row){(uint32_t)at->query, (uint32_t)(row - first), item->distance};
+        }
+    }
+    return n;
+}
+
+static void put_scores(const scoring *s, const thr_store_part *part, cursor at, const float *scores, uint32_t n) {
+    for (uint32_t done = 0; done < n; at.query++, at.item = 0) {
+        thr_collector *collector = &s->lanes[at.query].collector;
+        for (; at.item < collector->n && done < n; at.item++)
+            if (holds(s, part, at.query, row_of(s, &collector->items[at.item])))
+                put_score(s, at.query, &collector->items[at.item], scores[done++]);
+    }
+}
+
+/* Enqueue the scoring of rows of a part. */
+typedef thr_status (*score_fn)(const scoring *s, const thr_store_part *part, const thr_device_row *rows, uint32_t n,
+                               float *scores, thr_error *err);
+
+static thr_status score_part(const scoring *s, thr_store_part *part, score_fn score, uint32_t most, thr_error *err) {
+    const thr_backend *backend = s->store->backend;
+    thr_device_row *rows, *host_rows;
+    float *scores, *host_scores;
+    cursor at = {0, 0};
+    if (most == 0)
+        return THR_OK;
+    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_ROWS, most * sizeof *rows, &rows, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_HOST_ROWS, most * sizeof *rows, &host_rows, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_SCORES, most * sizeof *scores, &scores, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_HOST_SCORES, most * sizeof *scores, &host_scores, err));
+    for (;;) {
+        const cursor from = at;
+        const uint32_t n = take_rows(s, part, &at, host_rows, most);
+        if (n == 0)
+            return THR_OK;
+        THR_TRY(backend->upload(part->stream, rows, host_rows, n * sizeof *rows, err));
+        THR_TRY(score(s, part, rows, n, scores, err));
+        THR_TRY(backend->download(part->stream, host_scores, scores, n * sizeof *scores, err));
+        THR_TRY(backend->wait(part->stream, err));
+        put_scores(s, part, from, host_scores, n);
+    }
+}
+
+/* Rows of all queries, so many as are sent at once at most. */
+static uint32_t count_rows(const scoring *s) {
+    size_t n = 0;
+    for (size_t q = 0; q < s->n; q++)
+        n += s->lanes[q].collector.n;
+    return n < MOST_ROWS ? (uint32_t)n : MOST_ROWS;
+}
+
+/* ---------------------------------------------------------------------------------------------- rescore */
+
+static thr_status send_rest_queries(const scoring *s, thr_store_part *part, thr_error *err) {
+    const thr_backend *backend = s->store->backend;
+    const size_t size = thr_rest_query_size(part->codes.n_dims);
+    thr_rescore_query *queries;
+    int8_t *digits;
+    void *memory;
+    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_HOST_ROW_QUERIES, s->n * sizeof *queries, &queries, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_HOST_ROW_VECTORS, s->n * size, &digits, err));
+    for (size_t q = 0; q < s->n; q++) {
+        const thr_scan_query *query = &s->queries[q];
+        queries[q] = (thr_rescore_query){query->code.total, query->rest.digit_sum, query->lead_gain, query->rest_gain,
+                                         query->weight};
+        memcpy(digits + q * size, query->rest.digits, size);
+    }
+    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_ROW_QUERIES, s->n * sizeof *queries, &memory, err));
+    THR_TRY(backend->upload(part->stream, memory, queries, s->n * sizeof *queries, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_ROW_VECTORS, s->n * size, &memory, err));
+    return backend->upload(part->stream, memory, digits, s->n * size, err);
+}
+
+static thr_status rescore_rows(const scoring *s, const thr_store_part *part, const thr_device_row *rows, uint32_t n,
+                               float *scores, thr_error *err) {
+    const thr_scan_target *target = s->job->target;
+    const thr_record_shape shape = thr_record_shape_of(target->quantiser->n_dims, target->quantiser->item_bits,
+                                                       target->lead, target->segments->lead_offsets);
+    const thr_rescore_op op = {.records = part->rows.records,
+                               .record_size = (uint32_t)thr_record_size(shape),
+                               .head = (uint32_t)thr_record_head(shape),
+                               .n_rows = shape.n_rows,
+                               .n_planes = shape.n_planes,
+                               .has_offset = shape.has_offset,
+                               .wide = shape.wide,
+                               .digits = part->rooms[THR_ROOM_ROW_VECTORS].memory,
+                               .digits_size = (uint32_t)thr_rest_query_size(shape.n_rows * 8),
+                               .queries = part->rooms[THR_ROOM_ROW_QUERIES].memory,
+                               .rows = rows,
+                               .n_scored = n,
+                               .scores = scores};
+    return s->store->backend->rescore(part->stream, &op, err);
+}
+
+static thr_status rescore(void *arg, thr_error *err) {
+    const scoring *s = arg;
+    const uint32_t most = count_rows(s);
+    for (uint32_t i = 0; i < s->store->n_parts; i++) {
+        THR_TRY(send_rest_queries(s, &s->store->parts[i], err));
+        THR_TRY(score_part(s, &s->store->parts[i], rescore_rows, most, err));
+    }
+    return THR_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------- refine */
+
+static thr_status send_vectors(const scoring *s, thr_store_part *part, thr_error *err) {
+    const size_t size = part->codes.n_dims * sizeof(float);
+    char *host;
+    void *memory;
+    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_HOST_ROW_VECTORS, s->n * size, &host, err));
+    for (size_t q = 0; q < s->n; q++)
+        memcpy(host + q * size, s->queries[q].vector, size);
+    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_ROW_VECTORS, s->n * size, &memory, err));
+    return s->store->backend->upload(part->stream, memory, host, s->n * size, err);
+}
+
+static thr_status refine_rows(const scoring *s, const thr_store_part *part, const thr_device_row *rows, uint32_t n,
+                              float *scores, thr_error *err) {
+    const thr_refine_op op = {.vectors = part->rows.vectors,
+                              .keep = (int)s->job->target->keep,
+                              .metric = (int)s->job->target->metric,
+                              .n_dims = part->codes.n_dims,
+                              .scales = part->rows.scales,
+                              .inverse_norms = part->rows.inverse_norms,
+                              .queries = part->rooms[THR_ROOM_ROW_VECTORS].memory,
+                              .rows = rows,
+                              .n_scored = n,
+                              .scores = scores};
+    return s->store->backend->refine(part->stream, &op, err);
+}
+
+static thr_status refine(void *arg, thr_error *err) {
+    const scoring *s = arg;
+    const uint32_t most = count_rows(s);
+    for (uint32_t i = 0; i < s->store->n_parts; i++) {
+        THR_TRY(send_vectors(s, &s->store->parts[i], err));
+        THR_TRY(score_part(s, &s->store->parts[i], refine_rows, most, err));
+    }
+    return THR_OK;
+}
+
+thr_status thr_store_rescore(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
+                             thr_lane *lanes, thr_error *err) {
+    scoring s = {store, job, queries, lanes, n, true};
+    return thr_store_with_room(store, job->target, rescore, &s, err);
+}
+
+thr_status thr_store_refine(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
+                            thr_lane *lanes, thr_error *err) {
+    scoring s = {store, job, queries, lanes, n, false};
+    return thr_store_with_room(store, job->target, refine, &s, err);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/workspace.h"
+
+#include "base/error.h"
+#include "store/chunks.h"
+
+#include <string.h>
+
+static bool is_pinned(thr_room_name name) {
+    return name >= THR_ROOM_HOST_WORDS;
+}
+
+static void release_room(const thr_backend *backend, thr_store_part *part, thr_room_name name) {
+    (is_pinned(name) ? backend->release_pinned : backend->release)(part->device, part->rooms[name].memory);
+    part->rooms[name] = (thr_room){0};
+}
+
+void thr_store_free_rooms(const thr_backend *backend, thr_store_part *part) {
+    for (int name = 0; name < THR_N_ROOMS; name++)
+        release_room(backend, part, (thr_room_name)name);
+}
+
+uint64_t thr_store_room_bytes(const thr_store_part *part) {
+    uint64_t bytes = 0;
+    for (int name = 0; name < THR_N_ROOMS; name++)
+        bytes += is_pinned((thr_room_name)name) ? 0 : part->rooms[name].size;
+    return bytes;
+}
+
+thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_room_name name, size_t size, void *memory_out,
+                          thr_error *err) {
+    static const char what[] = "a search";
+    thr_room *room = &part->rooms[name];
+    if (room->size < size) {
+        release_room(store->backend, part, name);
+        const thr_status status = (is_pinned(name) ? store->backend->alloc_pinned : store->backend->alloc)(
+            part->device, size, &room->memory, what, err);
+        part->lacks = status == THR_ENOMEM && !is_pinned(name) ? size : 0;
+        if (status != THR_OK)
+            return status;
+        room->size = size;
+    }
+    memcpy(memory_out, &room->memory, sizeof room->memory);
+    return THR_OK;
+}
+
+/*
+ * Place a part's codes anew, leaving twice as much free as before, so that a search that lacks several things does not
+ * have them copied for each. Where this fails the part still lacks room, so that the next search begins here.
+ */
+static thr_status make_room(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
+    const size_t least = part->spare_bytes > part->lacks ? part->spare_bytes : part->lacks;
+    thr_store_free_codes(store, part);
+    part->spare_bytes = least <= SIZE_MAX / 2 ? 2 * least : SIZE_MAX;
+    THR_TRY(thr_store_place_codes(store, part, err));
+    THR_TRY(thr_store_copy_codes(store, target, part, err));
+    part->lacks = 0;
+    return THR_OK;
+}
+
+static thr_status make_all_room(thr_store *store, const thr_scan_target *target, thr_error *err) {
+    bool any = false;
+    for (uint32_t i = 0; i < store->n_parts; i++)
+        any = any || store->parts[i].lacks > 0;
+    /* All devices: the search that goes on anew writes what copies of the last one may still read. */
+    for (uint32_t i = 0; i < store->n_parts && any; i++)
+        THR_TRY(store->backend->wait(store->parts[i].stream, err));
+    for (uint32_t i = 0; i < store->n_parts; i++)
+        if (store->parts[i].lacks > 0)
+            THR_TRY(make_room(store, target, &store->parts[i], err));
+    return THR_OK;
+}
+
+/* Whether a part lacks room that its codes could make. */
+static bool can_make_room(thr_store *store) {
+    bool any = false;
+    for (uint32_t i = 0; i < store->n_parts; i++) {
+        thr_store_part *part = &store->parts[i];
+        if (part->n_resident == 0)
+            part->lacks = 0; /* they have made all of it */
+        any = any || part->lacks > 0;
+    }
+    return any;
+}
+
+thr_status thr_store_with_room(thr_store *store, const thr_scan_target *target, thr_store_work work, void *arg,
+                               thr_error *err) {
+    thr_status status;
+    (void)pthread_mutex_lock(&store->mutex);
+    do {
+        status = make_all_room(store, target, err);
+        if (status != THR_OK)
+            break;
+        status = work(arg, err);
+    } while (status == THR_ENOMEM && can_make_room(store));
+    (void)pthread_mutex_unlock(&store->mutex);
+    return status;
+}

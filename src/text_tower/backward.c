@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text_tower/backward.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "nn/dense.h"
+
+/*
+ * What a text takes: gradients of f, of r_t, and of a sign's argument; and beside them thr_nn_dense_backward's scratch.
+ */
+static size_t floats_a_text(const thr_tower_config *config) {
+    return 2 * (size_t)config->n_pooled + config->n_dims;
+}
+
+thr_status thr_text_backward_make_room(thr_context *context, const thr_tower_config *config, size_t n_texts,
+                                       thr_backward_room *room, thr_error *err) {
+    if (n_texts <= room->capacity)
+        return THR_OK;
+    thr_text_backward_free(context, room);
+    THR_TRY(thr_alloc(context, n_texts * floats_a_text(config) + thr_nn_dense_scratch(config->n_pooled, config->n_dims),
+                      sizeof *room->memory, &room->memory, "a batch", err));
+    room->capacity = n_texts;
+    return THR_OK;
+}
+
+void thr_text_backward_free(thr_context *context, thr_backward_room *room) {
+    thr_release(context, room->memory);
+    *room = (thr_backward_room){0};
+}
+
+/* One way back: what does not change from step to step. */
+typedef struct way_back {
+    thr_context *context;
+    const thr_model *model;
+    thr_side side;
+    const thr_pass *pass;
+    const thr_side_gradients *to;
+    size_t n;
+    float *d_pooled, *d_rebuilt, *d_before, *scratch;
+} way_back;
+
+/* Through the layer y = x W + b of parts weight and weight + 1. */
+static void through_layer(const way_back *way, size_t weight, const float *x, const float *d_y, bool add, float *d_x) {
+    const thr_dense layer = thr_side_layer(way->model, way->side, weight);
+    const thr_dense_gradients to = {.d_x = d_x,
+                                    .add_to_d_x = add,
+                                    .d_weights = way->to->d_parts[weight],
+                                    .d_bias = way->to->d_parts[weight + 1],
+                                    .scratch = way->scratch};
+    thr_nn_dense_backward(way->context, &layer, x, d_y, way->n, &to);
+}
+
+/* Step t: p_t's gradient is the embedding's, weighted; f gets its share, and so does e_(t-1), which is d_sum too. */
+static void through_step(const way_back *way, uint32_t t, float *d_sum) {
+    const thr_tower_config *config = &way->model->config;
+    const thr_slope slope = way->to->slope;
+    const size_t n_pooled = config->n_pooled, n_dims = config->n_dims;
+    const float weight = thr_step_weight(config, t);
+    for (size_t i = 0; i < way->n * n_dims; i++)
+        way->d_before[i] = weight * d_sum[i];
+    thr_nn_sign_backward(way->context, slope.estimator, slope.slope, way->pass->before[t], way->d_before,
+                         way->n * n_dims, way->d_before);
+    through_layer(way, thr_step_part(config, t, THR_PART_RESIDUAL_WEIGHT), way->pass->residual[t - 1], way->d_before,
+                  false, way->d_rebuilt);
+    for (size_t i = 0; i < way->n * n_pooled; i++) {
+        way->d_pooled[i] += way->d_rebuilt[i];
+        way->d_rebuilt[i] = -way->d_rebuilt[i];
+    }
+    thr_nn_tanh_backward(way->context, way->pass->rebuilt[t - 1], way->d_rebuilt, way->n * n_pooled, way->d_rebuilt);
+    through_layer(way, thr_step_part(config, t, THR_PART_REBUILD_WEIGHT), way->pass->sums[t - 1], way->d_rebuilt, true,
+                  d_sum);
+}
+
+void thr_text_side_backward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
+                            const thr_pass *pass, const thr_side_gradients *to) {
+    const thr_tower_config *config = &model->config;
+    const thr_slope slope = to->slope;
+    float *memory = to->room->memory;
+    const size_t n = texts->n_texts, n_pooled = config->n_pooled, n_dims = config->n_dims;
+    const way_back way = {.context = context,
+                          .model = model,
+                          .side = side,
+                          .pass = pass,
+                          .to = to,
+                          .n = n,
+                          .d_pooled = memory,
+                          .d_rebuilt = memory + n * n_pooled,
+                          .d_before = memory + 2 * n * n_pooled,
+                          .scratch = memory + n * floats_a_text(config)};
+    memset(way.d_pooled, 0, n * n_pooled * sizeof *way.d_pooled);
+    for (uint32_t t = thr_side_steps(config, side); t >= 1; t--)
+        through_step(&way, t, to->d_embedding);
+    if (thr_side_bits(config, side) == THR_FLOAT_BITS)
+        thr_nn_tanh_backward(context, pass->sums[0], to->d_embedding, n * n_dims, way.d_before);
+    else
+        thr_nn_sign_backward(context, slope.estimator, slope.slope, pass->before[0], to->d_embedding, n * n_dims,
+                             way.d_before);
+    through_layer(&way, THR_PART_BASE_WEIGHT, pass->pooled, way.d_before, true, way.d_pooled);
+    thr_nn_tanh_backward(context, pass->pooled, way.d_pooled, n * n_pooled, way.d_pooled);
+    thr_nn_windows_backward(context, texts, pass->where, way.d_pooled, n_pooled, to->d_vectors,
+                            to->d_parts[THR_PART_POOL_BIAS]);
+}

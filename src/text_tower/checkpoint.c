@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint.c - what a training of pairs has in its checkpoint (training/checkpoint.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "training/checkpoint.h"
+#include "text_tower/model_file.h"
+#include "text_tower/trainer.h"
+
+static void add_pairs(thr_checksum *sum, const thr_pairs *pairs) {
+    for (size_t side = 0; side < THR_N_SIDES && pairs->n != 0; side++) {
+        const thr_text_list *list = &pairs->texts[side];
+        thr_checksum_add(sum, list->offsets, (pairs->n + 1) * sizeof *list->offsets);
+        thr_checksum_add(sum, list->words.items, list->offsets[pairs->n] * sizeof *list->words.items);
+    }
+}
+
+/* Of what must not change between a training and its resumption: options, and the pairs as they were read. */
+static uint64_t identify(const thr_trainer *trainer) {
+    const thr_tower_train_options *options = &trainer->options;
+    const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator, options->n_epochs};
+    const float rates[] = {options->gamma, options->rate, options->word_dropout, options->float_share};
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    thr_checksum_add(sum, numbers, sizeof numbers);
+    thr_checksum_add(sum, rates, sizeof rates);
+    thr_checksum_add(sum, &options->seed, sizeof options->seed);
+    thr_training_checkpoint_sum_split(sum, &trainer->split);
+    add_pairs(sum, &trainer->pairs);
+    add_pairs(sum, &trainer->valid_pairs);
+    thr_words_lexicon_add_to_sum(sum, &trainer->lexicon);
+    return thr_checksum_end(sum);
+}
+
+_Static_assert(THR_WEIGHTS_SLOTS *(1 + THR_N_SIDES) <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
+
+static thr_checkpoint describe(thr_trainer *trainer) {
+    thr_checkpoint c = {.state = &trainer->state, .training = identify(trainer), .what = "pairs or options"};
+    thr_training_checkpoint_add_slots(&c, "dense", &trainer->dense);
+    thr_training_checkpoint_add_slots(&c, "words0", &trainer->tables[0]);
+    if (!trainer->model.config.shared_words)
+        thr_training_checkpoint_add_slots(&c, "words1", &trainer->tables[1]);
+    return c;
+}
+
+thr_status thr_text_checkpoint_write(thr_trainer *trainer, thr_error *err) {
+    thr_model_image *image = NULL;
+    THR_TRY(thr_alloc(trainer->context, 1, sizeof *image, &image, "a checkpoint", err));
+    thr_text_model_image(&trainer->model, image);
+    const thr_checkpoint checkpoint = describe(trainer);
+    const thr_status status = thr_training_checkpoint_save(trainer->context, trainer->path, image, &checkpoint, err);
+    thr_release(trainer->context, image);
+    return status;
+}
+
+static bool is_same_config(const thr_tower_config *a, const thr_tower_config *b) {
+    return a->n_dims == b->n_dims && a->n_pooled == b->n_pooled && a->query_bits == b->query_bits &&
+           a->item_bits == b->item_bits && a->max_grams == b->max_grams && a->max_words == b->max_words &&
+           a->shared_words == b->shared_words && a->shared_steps == b->shared_steps &&
+           a->plain_weights == b->plain_weights;
+}
+
+static thr_status take_weights(thr_trainer *trainer, const thr_model *model, const char *path, thr_error *err) {
+    const thr_tower_config *config = &trainer->model.config;
+    if (!is_same_config(config, &model->config))
+        return thr_training_checkpoint_mismatch(path, "dimensions, bits or switches", err);
+    if (model->grams.n != trainer->model.grams.n ||
+        memcmp(model->grams.keys, trainer->model.grams.keys, model->grams.n * sizeof *model->grams.keys) != 0)
+        return thr_training_checkpoint_mismatch(path, "pairs", err);
+    for (size_t t = 0; t < thr_model_n_tables(config); t++)
+        memcpy(trainer->tables[t].values, model->tables[t], trainer->tables[0].n * sizeof(float));
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
+            const thr_part_shape shape = thr_text_model_part_shape(config, p);
+            memcpy(trainer->dense.values + (trainer->model.parts[side][p] - trainer->dense.values),
+                   model->parts[side][p], (size_t)shape.n_rows * shape.n_columns * sizeof(float));
+        }
+    }
+    return THR_OK;
+}
+
+/* The weights, all of which are read and compared with their fingerprint. */
+static thr_status read_model(thr_trainer *trainer, const thr_tensors *tensors, const char *path, thr_model *model,
+                             thr_error *err) {
+    thr_model_image *image = NULL;
+    uint64_t fingerprint = 0;
+    THR_TRY(thr_text_model_read(trainer->context, tensors, path, model, &fingerprint, err));
+    THR_TRY(thr_alloc(trainer->context, 1, sizeof *image, &image, "a model's header", err));
+    const bool whole = thr_text_model_is_whole(model, fingerprint, image);
+    thr_release(trainer->context, image);
+    return whole ? take_weights(trainer, model, path, err) : thr_training_checkpoint_damaged(path, err);
+}
+
+thr_status thr_text_checkpoint_read(thr_trainer *trainer, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_checkpoint checkpoint = describe(trainer);
+    char *path = NULL;
+    thr_tensors *tensors = NULL;
+    thr_model model = {0};
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_training_checkpoint_open(context, trainer->path, &path, &tensors, err));
+    THR_TRY_OUT(read_model(trainer, tensors, path, &model, err));
+    THR_TRY_OUT(thr_training_checkpoint_take(tensors, path, trainer->path,
+                                             trainer->split.n_train / trainer->options.batch, &checkpoint, err));
+out:
+    thr_words_grams_free(context, &model.grams);
+    thr_io_tensors_free(tensors);
+    thr_release(context, path);
+    return status;
+}
+
+void thr_text_checkpoint_remove(const thr_trainer *trainer) {
+    thr_training_checkpoint_delete(trainer->context, trainer->path);
+}

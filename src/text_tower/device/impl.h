@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* impl.h - what a device learner is made of. Pointers are to device memory unless they say otherwise. */
+#ifndef THR_TEXT_TOWER_DEVICE_IMPL_H
+#define THR_TEXT_TOWER_DEVICE_IMPL_H
+
+#include "text_tower/device/trainer.h"
+#include "text_tower/trainer.h"
+
+/* A table of letter trigrams, and the distinct words of the batch that it makes vectors of. */
+typedef struct thr_device_table {
+    float *weights, *slots[THR_WEIGHTS_SLOTS];
+    uint32_t n_words, n_touched;
+    const uint32_t *offsets, *rows;                           /* the words' trigrams: bags */
+    const uint32_t *touched, *touched_offsets, *touched_bags; /* the same, seen from the table's rows */
+    float *vectors, *d_vectors;
+} thr_device_table;
+
+/* A side: its dense parameters, the texts of the batch, and what it computed of them (thr_pass). */
+typedef struct thr_device_side {
+    const float *parts[THR_PARTS_MAX];
+    float *d_parts[THR_PARTS_MAX];
+    thr_device_texts texts;
+    const uint32_t *first, *positions, *text_of; /* as thr_windows_back_op has them */
+    uint16_t *where;
+    float *pooled;
+    float *before[1 + THR_STEPS_MAX], *sums[1 + THR_STEPS_MAX];
+    float *rebuilt[THR_STEPS_MAX], *residual[THR_STEPS_MAX];
+    float *d_embedding;
+} thr_device_side;
+
+struct thr_device_learner {
+    const thr_backend *backend;
+    thr_device *device;
+    thr_stream *stream;
+    thr_context *context;
+    uint32_t n; /* pairs of a batch */
+
+    /* Weights, moments and gradients; they stay. */
+    void *weights;
+    thr_device_table tables[THR_N_SIDES];
+    float *dense, *d_dense, *dense_slots[THR_WEIGHTS_SLOTS];
+
+    /* What a batch takes whatever its words are. */
+    void *room;
+    thr_device_side sides[THR_N_SIDES];
+    float *d_pooled, *d_rebuilt, *d_before; /* of the side that is on its way back */
+    float *match_scratch;
+    double *losses; /* n, and behind them in 8 bytes `broken`: they come back together */
+    uint32_t *broken;
+    double *results; /* the same in pinned memory of the host */
+
+    /* What it takes by its words: grows, and is filled anew in every step. */
+    float *vectors, *d_vectors; /* of all tables, in one allocation */
+    size_t vectors_capacity;    /* floats of both */
+    size_t n_vectors;           /* floats of each in use */
+    uint32_t *numbers;          /* texts, bags and their transposes, one behind the other */
+    uint32_t *pinned;           /* the same in pinned memory of the host: one copy brings all of it */
+    size_t numbers_capacity, n_numbers;
+};
+
+/* Device memory that may be too little: an error tells what a user can do. */
+thr_status thr_text_device_learner_alloc(const thr_device_learner *learner, size_t size, void *memory_out,
+                                         const char *what, thr_error *err);
+
+/* The batch of the pairs of these numbers, filled and on its way to the device, and room for its words. */
+thr_status thr_text_device_batch_put(thr_device_learner *learner, thr_trainer *trainer, const uint32_t *numbers,
+                                     thr_error *err);
+
+/* What thr_text_side_forward and thr_text_side_backward do, told to the device; the words' vectors are there. */
+thr_status thr_text_device_side_forward(const thr_device_learner *learner, const thr_model *model, thr_side side,
+                                        thr_error *err);
+thr_status thr_text_device_side_backward(const thr_device_learner *learner, const thr_model *model, thr_side side,
+                                         thr_slope slope, thr_error *err);
+
+/* The table that a side's words are in. */
+static inline const thr_device_table *thr_device_side_table(const thr_device_learner *learner,
+                                                            const thr_tower_config *config, thr_side side) {
+    return &learner->tables[config->shared_words ? 0 : side];
+}
+
+#endif

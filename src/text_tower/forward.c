@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From words' vectors to embeddings: model.h has the equations. */
+#include "kernel/elementwise.h"
+#include "nn/dense.h"
+#include "text_tower/model.h"
+
+/* e_t = e_(t-1) + w p_t with p_t = sign(before). */
+static void add_plane(float *sum, const float *last, const float *before, float weight, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        sum[i] = last[i] + (before[i] > 0 ? weight : -weight);
+}
+
+void thr_text_side_forward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
+                           const float *vectors, thr_pass *pass) {
+    const thr_tower_config *config = &model->config;
+    const thr_dense base = thr_side_layer(model, side, THR_PART_BASE_WEIGHT);
+    const size_t n = texts->n_texts, n_pooled = config->n_pooled, n_dims = config->n_dims;
+    thr_nn_windows_forward(context, texts, vectors, model->parts[side][THR_PART_POOL_BIAS], n_pooled, pass->pooled,
+                           pass->where);
+    thr_nn_tanh_forward(context, pass->pooled, n * n_pooled, pass->pooled);
+    thr_nn_dense_forward(context, &base, pass->pooled, n, pass->before[0]);
+    if (thr_side_bits(config, side) == THR_FLOAT_BITS) {
+        thr_nn_tanh_forward(context, pass->before[0], n * n_dims, pass->sums[0]);
+        return;
+    }
+    thr_nn_sign_forward(context, pass->before[0], n * n_dims, pass->sums[0]);
+    for (uint32_t t = 1; t <= thr_side_steps(config, side); t++) {
+        float *rebuilt = pass->rebuilt[t - 1], *residual = pass->residual[t - 1];
+        const thr_dense rebuild = thr_side_layer(model, side, thr_step_part(config, t, THR_PART_REBUILD_WEIGHT));
+        const thr_dense reduce = thr_side_layer(model, side, thr_step_part(config, t, THR_PART_RESIDUAL_WEIGHT));
+        thr_nn_dense_forward(context, &rebuild, pass->sums[t - 1], n, rebuilt);
+        thr_nn_tanh_forward(context, rebuilt, n * n_pooled, rebuilt);
+        for (size_t i = 0; i < n * n_pooled; i++)
+            residual[i] = pass->pooled[i] - rebuilt[i];
+        thr_nn_dense_forward(context, &reduce, residual, n, pass->before[t]);
+        add_plane(pass->sums[t], pass->sums[t - 1], pass->before[t], thr_step_weight(config, t), n * n_dims);
+    }
+}
+
+bool thr_text_pass_is_finite(const thr_tower_config *config, thr_side side, const thr_pass *pass, size_t n_texts) {
+    for (uint32_t t = 0; t <= thr_side_steps(config, side); t++)
+        if (!thr_training_all_finite(pass->before[t], n_texts * config->n_dims))
+            return false;
+    return true;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From floats to signs: a model that was learned as floats for some epochs goes on as one of planes.
+ *
+ * Planes that are learned from nothing get lost on some ten thousand pairs. But with x = f W + b learned as floats, RBE
+ * (8) to (11) can be made a uniform quantiser of x: x is scaled to the range of the planes' sum e; the residual of step
+ * t is to be x - e_(t-1), so R_t = W, and B_t is what W turns back into e, (W' W)^-1 W' (tanh is near the identity
+ * where it is used). From there all of it is learned on.
+ *
+ * e has as much along directions that W hardly knows as along the others, and what B needs to write it down there is
+ * too large for tanh. Without them the quantiser is as good: RIDGE of its mean diagonal is added to W' W, which is
+ * singular, too, where there are more dimensions than pooled ones.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "text_tower/trainer.h"
+
+/*
+ * The range of a uniform quantiser of so many bits that errs least on normal numbers of deviation 1 (Max 1960), as the
+ * weight of its first plane; and the share of it that is taken, since texts with large numbers, beyond the range, keep
+ * their direction.
+ */
+static const double ranges[] = {1.0, 1.0, 1.17, 1.34, 1.50, 1.67, 1.82, 1.97};
+static const double RANGE_SHARE = 0.8;
+
+static const double RIDGE = 0.03;
+
+static void add_ridge(double *a, size_t n) {
+    double trace = 0;
+    for (size_t i = 0; i < n; i++)
+        trace += a[i * n + i];
+    for (size_t i = 0; i < n; i++)
+        a[i * n + i] += RIDGE * trace / (double)n;
+}
+
+/* a = L L', in place, for n x n numbers; what is left of a diagonal that is not positive counts as a little. */
+static void cholesky(double *a, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double sum = a[i * n + j];
+            for (size_t k = 0; k < j; k++)
+                sum -= a[i * n + k] * a[j * n + k];
+            a[i * n + j] = i == j ? sqrt(sum > 1e-12 ? sum : 1e-12) : sum / a[j * n + j];
+        }
+    }
+}
+
+/* x = (L L')^-1 x. */
+static void solve(const double *l, size_t n, double *x) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++)
+            x[i] -= l[i * n + k] * x[k];
+        x[i] /= l[i * n + i];
+    }
+    for (size_t i = n; i-- > 0;) {
+        for (size_t k = i + 1; k < n; k++)
+            x[i] -= l[k * n + i] * x[k];
+        x[i] /= l[i * n + i];
+    }
+}
+
+/* back (n_out x n_in) = (W' W)^-1 W', but for the ridge, for W (n_in x n_out): x W back is what of x W can tell. */
+static thr_status invert(thr_context *context, const float *weight, size_t n_in, size_t n_out, float *back,
+                         thr_error *err) {
+    double *square = NULL;
+    THR_TRY(thr_alloc_zero(context, (n_out + 1) * n_out, sizeof *square, &square, "a change to signs", err));
+    double *column = square + n_out * n_out;
+    for (size_t r = 0; r < n_in; r++)
+        for (size_t i = 0; i < n_out; i++)
+            for (size_t j = 0; j <= i; j++)
+                square[i * n_out + j] += (double)weight[r * n_out + i] * (double)weight[r * n_out + j];
+    add_ridge(square, n_out);
+    cholesky(square, n_out);
+    for (size_t r = 0; r < n_in; r++) {
+        for (size_t i = 0; i < n_out; i++)
+            column[i] = (double)weight[r * n_out + i];
+        solve(square, n_out, column);
+        for (size_t i = 0; i < n_out; i++)
+            back[i * n_in + r] = (float)column[i];
+    }
+    thr_release(context, square);
+    return THR_OK;
+}
+
+static size_t part_size(const thr_tower_config *config, size_t part) {
+    const thr_part_shape shape = thr_text_model_part_shape(config, part);
+    return (size_t)shape.n_rows * shape.n_columns;
+}
+
+/* A part of a side, to be written. */
+static float *part_of(thr_trainer *trainer, thr_side side, size_t part) {
+    return trainer->dense.values + (trainer->model.parts[side][part] - trainer->dense.values);
+}
+
+static thr_status put_side(thr_trainer *trainer, thr_side side, const float *x, size_t n_x, thr_error *err) {
+    const thr_tower_config *config = &trainer->model.config;
+    const size_t n_weights = part_size(config, THR_PART_BASE_WEIGHT), n_parts = thr_text_model_n_parts(config, side);
+    float *weight = part_of(trainer, side, THR_PART_BASE_WEIGHT), *bias = part_of(trainer, side, THR_PART_BASE_BIAS);
+    double square = 0;
+    for (size_t i = 0; i < n_x; i++)
+        square += (double)x[i] * (double)x[i];
+    const double range = RANGE_SHARE * ranges[thr_side_bits(config, side) - 1] * sqrt(square / (double)n_x);
+    const float scale = (float)(range > 0 ? 1 / range : 1);
+    for (size_t i = 0; i < n_weights; i++)
+        weight[i] *= scale;
+    for (size_t i = 0; i < config->n_dims; i++)
+        bias[i] *= scale;
+    for (size_t part = THR_PART_REBUILD_WEIGHT; part < n_parts; part += 4) {
+        THR_TRY(invert(trainer->context, weight, config->n_pooled, config->n_dims, part_of(trainer, side, part), err));
+        memset(part_of(trainer, side, part + 1), 0, part_size(config, part + 1) * sizeof(float));
+        memcpy(part_of(trainer, side, part + 2), weight, n_weights * sizeof *weight);
+        memcpy(part_of(trainer, side, part + 3), bias, config->n_dims * sizeof *bias);
+    }
+    return THR_OK;
+}
+
+thr_status thr_text_trainer_init_planes(thr_trainer *trainer, thr_error *err) {
+    const thr_tower_config *config = &trainer->model.config;
+    const size_t n = trainer->options.batch;
+    THR_TRY(thr_text_trainer_forward(trainer, &trainer->pairs, trainer->split.train, n, &(thr_batch_mode){0}, err));
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        if (thr_side_bits(config, side) != THR_FLOAT_BITS)
+            THR_TRY(put_side(trainer, side, trainer->scratch.passes[side].before[0], n * config->n_dims, err));
+        thr_text_pass_free(trainer->context, &trainer->scratch.passes[side]); /* it had room for floats only */
+    }
+    for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++) /* the moments were of other weights */
+        memset(trainer->dense.slots[s], 0, trainer->dense.n * sizeof *trainer->dense.slots[s]);
+    return THR_OK;
+}

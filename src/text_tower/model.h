@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model.h - the parameters of two towers, and what a side computes with them (RBE (8) to (11), biases kept).
+ *
+ *   f = tanh(pool over windows)                       n_pooled
+ *   p_0 = sign(f W + b),  e_0 = p_0                   n_dims
+ *   r_t = tanh(e_(t-1) B_t + b'_t)                    n_pooled: f, as e_(t-1) knows it
+ *   p_t = sign((f - r_t) R_t + b''_t),  e_t = e_(t-1) + 2^-t p_t
+ * A side that is not binary has e = tanh(f W + b). In the code B is "rebuild", R "residual".
+ */
+#ifndef THR_TEXT_TOWER_MODEL_H
+#define THR_TEXT_TOWER_MODEL_H
+
+#include <thresher/tower.h>
+
+#include "nn/dense.h"
+#include "nn/windows.h"
+#include "training/weights.h"
+#include "words/trigrams.h"
+
+enum { THR_STEPS_MAX = 7, THR_PARTS_MAX = 3 + 4 * THR_STEPS_MAX };
+
+/* The dense parameters of a side, by number. Of step t, from 1: thr_step_part(t, PART_...). */
+typedef enum thr_part {
+    THR_PART_POOL_BIAS = 0,
+    THR_PART_BASE_WEIGHT = 1,
+    THR_PART_BASE_BIAS = 2,
+    THR_PART_REBUILD_WEIGHT = 3,
+    THR_PART_REBUILD_BIAS = 4,
+    THR_PART_RESIDUAL_WEIGHT = 5,
+    THR_PART_RESIDUAL_BIAS = 6
+} thr_part;
+
+typedef struct thr_model {
+    thr_tower_config config;
+    thr_grams grams;
+    const float *tables[THR_N_SIDES]; /* of words' trigrams: grams.n x 3 n_pooled; the same one where it is shared */
+    const float *parts[THR_N_SIDES][THR_PARTS_MAX];
+} thr_model;
+
+/* The context an open model was opened in. */
+thr_context *thr_text_tower_context(const thr_tower *tower);
+
+/* THR_OK, or THR_EINVAL with the first number that is out of range. */
+thr_status thr_text_model_check(const thr_tower_config *config, thr_error *err);
+
+static inline uint32_t thr_side_bits(const thr_tower_config *config, thr_side side) {
+    return side == THR_SIDE_QUERY ? config->query_bits : config->item_bits;
+}
+static inline uint32_t thr_side_steps(const thr_tower_config *config, thr_side side) {
+    return thr_side_bits(config, side) == THR_FLOAT_BITS ? 0 : thr_side_bits(config, side) - 1;
+}
+static inline uint32_t thr_model_n_tables(const thr_tower_config *config) {
+    return config->shared_words ? 1 : 2;
+}
+static inline size_t thr_model_n_columns(const thr_tower_config *config) {
+    return (size_t)THR_WINDOW_WORDS * config->n_pooled;
+}
+
+/* How many parts a side has; their shapes. */
+size_t thr_text_model_n_parts(const thr_tower_config *config, thr_side side);
+thr_part_shape thr_text_model_part_shape(const thr_tower_config *config, size_t part);
+
+/* The number of a part of step t >= 1. */
+static inline size_t thr_step_part(const thr_tower_config *config, uint32_t t, thr_part part) {
+    return (size_t)part + 4 * (size_t)(config->shared_steps ? 0 : t - 1);
+}
+
+/* Is it a matrix B, of any step? */
+static inline bool thr_part_is_rebuild(size_t part) {
+    return part >= THR_PART_REBUILD_WEIGHT && (part - THR_PART_REBUILD_WEIGHT) % 4 == 0;
+}
+
+/* The layer whose weights are this part of a side, and whose bias is the next. */
+static inline thr_dense thr_side_layer(const thr_model *model, thr_side side, size_t weight) {
+    const uint32_t n_dims = model->config.n_dims, n_pooled = model->config.n_pooled;
+    const float *const *parts = model->parts[side];
+    return thr_part_is_rebuild(weight) ? (thr_dense){parts[weight], parts[weight + 1], n_dims, n_pooled}
+                                       : (thr_dense){parts[weight], parts[weight + 1], n_pooled, n_dims};
+}
+
+/* The weight of the plane of step t. */
+static inline float thr_step_weight(const thr_tower_config *config, uint32_t t) {
+    return config->plain_weights ? 1.0f : 1.0f / (float)(1u << t);
+}
+
+/* What a side computed of some texts, kept for the way back. Grows as needed; starts zeroed. */
+typedef struct thr_pass {
+    size_t capacity; /* texts */
+    float *memory;
+    uint16_t *where;                  /* the windows that won: n x n_pooled */
+    float *pooled;                    /* f: n x n_pooled */
+    float *before[1 + THR_STEPS_MAX]; /* the sign's arguments of every plane, of a float side tanh's: n x n_dims */
+    float *sums[1 + THR_STEPS_MAX];   /* e_t */
+    float *rebuilt[THR_STEPS_MAX];    /* r_t, by t - 1: n x n_pooled */
+    float *residual[THR_STEPS_MAX];   /* f - r_t */
+} thr_pass;
+
+thr_status thr_text_pass_make_room(thr_context *context, const thr_tower_config *config, thr_side side, size_t n_texts,
+                                   thr_pass *pass, thr_error *err);
+void thr_text_pass_free(thr_context *context, thr_pass *pass);
+
+/* The embeddings of texts, whose words' vectors are given (windows.h). They stand in thr_pass_embedding. */
+void thr_text_side_forward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
+                           const float *vectors, thr_pass *pass);
+/* Whether all of n_texts' sign arguments are finite: signs would hide what is not. */
+bool thr_text_pass_is_finite(const thr_tower_config *config, thr_side side, const thr_pass *pass, size_t n_texts);
+static inline float *thr_pass_embedding(const thr_tower_config *config, thr_side side, const thr_pass *pass) {
+    return pass->sums[thr_side_steps(config, side)];
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text_tower/model_file.h"
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+static const char *const sides[THR_N_SIDES] = {"query", "item"};
+
+/* The configuration's numbers, by name, and where they stand. */
+static const thr_config_field fields[] = {
+    {"n_dims", offsetof(thr_tower_config, n_dims), false},
+    {"n_pooled", offsetof(thr_tower_config, n_pooled), false},
+    {"query_bits", offsetof(thr_tower_config, query_bits), false},
+    {"item_bits", offsetof(thr_tower_config, item_bits), false},
+    {"max_grams", offsetof(thr_tower_config, max_grams), false},
+    {"max_words", offsetof(thr_tower_config, max_words), false},
+    {"shared_words", offsetof(thr_tower_config, shared_words), true},
+    {"shared_steps", offsetof(thr_tower_config, shared_steps), true},
+    {"plain_weights", offsetof(thr_tower_config, plain_weights), true},
+};
+static const thr_model_kind kind = {THR_MODEL_KIND, "model of texts", 1, fields, sizeof fields / sizeof *fields};
+
+/* All but the sums. */
+static void begin_picture(const thr_model *model, thr_model_image *image) {
+    const thr_tower_config *config = &model->config;
+    const size_t n_columns = thr_model_n_columns(config);
+    image->n_tensors = image->n_metadata = 0;
+    for (size_t i = 0; i < thr_model_n_tables(config); i++)
+        thr_training_image_add_tensor(image, config->shared_words ? "" : sides[i], "words", THR_DTYPE_F32,
+                                      model->tables[i], model->grams.n, n_columns);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
+            const thr_part_shape shape = thr_text_model_part_shape(config, p);
+            thr_training_image_add_tensor(image, sides[side], shape.name, THR_DTYPE_F32, model->parts[side][p],
+                                          shape.n_rows, shape.n_columns);
+        }
+    }
+    thr_training_image_add_tensor(image, "", "grams", THR_DTYPE_U64, model->grams.keys, 1, model->grams.n);
+    thr_training_image_add_config(image, &kind, config);
+}
+
+void thr_text_model_image(const thr_model *model, thr_model_image *image) {
+    begin_picture(model, image);
+    thr_training_image_add_sums(image, thr_training_image_fingerprint(image));
+}
+
+bool thr_text_model_is_whole(const thr_model *model, uint64_t fingerprint, thr_model_image *image) {
+    begin_picture(model, image);
+    return thr_training_image_fingerprint(image) == fingerprint;
+}
+
+thr_status thr_text_model_save(thr_context *context, const thr_model *model, const char *path, thr_error *err) {
+    thr_model_image *image = NULL;
+    THR_TRY(thr_alloc(context, 1, sizeof *image, &image, "a model's header", err));
+    thr_text_model_image(model, image);
+    const thr_status status = thr_training_image_save(context, image, path, err);
+    thr_release(context, image);
+    return status;
+}
+
+static thr_status read_weights(const thr_tensors *tensors, const char *name, thr_model *model, thr_error *err) {
+    const thr_tower_config *config = &model->config;
+    const thr_part_shape words = {"words", model->grams.n, (uint32_t)thr_model_n_columns(config)};
+    for (size_t i = 0; i < THR_N_SIDES; i++)
+        THR_TRY(thr_training_image_read_floats(tensors, name, config->shared_words ? "" : sides[i], &words,
+                                               &model->tables[i], err));
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
+            const thr_part_shape shape = thr_text_model_part_shape(config, p);
+            THR_TRY(thr_training_image_read_floats(tensors, name, sides[side], &shape, &model->parts[side][p], err));
+        }
+    }
+    return THR_OK;
+}
+
+thr_status thr_text_model_read(thr_context *context, const thr_tensors *tensors, const char *name, thr_model *model,
+                               uint64_t *fingerprint, thr_error *err) {
+    *model = (thr_model){0};
+    thr_tower_config *config = &model->config;
+    THR_TRY(thr_training_image_check_kind(tensors, name, &kind, err));
+    config->size = sizeof *config;
+    THR_TRY(thr_training_image_read_config(tensors, name, &kind, config, fingerprint, err));
+    if (thr_text_model_check(config, NULL) != THR_OK)
+        return thr_fail(err, THR_EFORMAT, "%s: its configuration is out of range", name);
+    THR_TRY(thr_training_image_check_metadata(context, tensors, name, &kind, config, *fingerprint, err));
+    const thr_tensor *grams = thr_io_tensors_find(tensors, "grams");
+    if (grams == NULL || grams->dtype != THR_DTYPE_U64 || grams->n_axes != 1 || grams->shape[0] < 1 ||
+        grams->shape[0] > model->config.max_grams)
+        return thr_fail(err, THR_EFORMAT, "%s: has no list of letter trigrams", name);
+    THR_TRY(thr_training_image_check_place(grams, name, err));
+    model->grams.n = (uint32_t)grams->shape[0];
+    THR_TRY(read_weights(tensors, name, model, err));
+    const thr_status status = thr_words_grams_make(context, grams->data, (uint32_t)grams->shape[0], &model->grams, err);
+    if (status == THR_EDUPLICATE)
+        return thr_fail(err, THR_ECORRUPT, "%s: a letter trigram stands twice: fetch or train it again", name);
+    return status;
+}

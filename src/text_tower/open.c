@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An open model, and texts through it. */
+#include <thresher/tower.h>
+
+#include <string.h>
+
+#include "base/error.h"
+#include "training/encode_pieces.h"
+#include "words/lexicon.h"
+#include "text_tower/model_file.h"
+
+/*
+ * Texts at once: enough that words recur, little enough that their vectors stay in cache. Of long texts there are
+ * fewer: no text is begun behind so many words.
+ */
+enum { PIECE_WORDS = 2048 };
+
+struct thr_tower {
+    thr_context *context;
+    thr_tensors *tensors;
+    thr_model model;
+    uint64_t fingerprint;
+};
+
+thr_status thr_tower_open(thr_context *context, const char *path, thr_tower **tower_out, thr_error *err) {
+    thr_tower *tower = NULL;
+    *tower_out = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *tower, &tower, "a model", err));
+    tower->context = thr_context_retain(context);
+    thr_status status = thr_io_tensors_open(context, path, &tower->tensors, err);
+    if (status == THR_OK)
+        status = thr_text_model_read(context, tower->tensors, path, &tower->model, &tower->fingerprint, err);
+    if (status != THR_OK)
+        thr_tower_free(tower);
+    else
+        *tower_out = tower;
+    return status;
+}
+
+thr_context *thr_text_tower_context(const thr_tower *tower) {
+    return tower->context;
+}
+
+void thr_tower_free(thr_tower *tower) {
+    if (tower == NULL)
+        return;
+    thr_context *context = tower->context;
+    thr_words_grams_free(context, &tower->model.grams);
+    thr_io_tensors_free(tower->tensors);
+    thr_release(context, tower);
+    thr_context_free(context);
+}
+
+thr_tower_info thr_tower_get_info(const thr_tower *tower) {
+    const thr_tower_config *config = &tower->model.config;
+    thr_tower_info info = {.config = *config,
+                           .n_grams = tower->model.grams.n,
+                           .file_bytes = thr_io_tensors_file_bytes(tower->tensors),
+                           .fingerprint = tower->fingerprint};
+    info.n_parameters = (uint64_t)info.n_grams * thr_model_n_columns(config) * thr_model_n_tables(config);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
+            const thr_part_shape shape = thr_text_model_part_shape(config, p);
+            info.n_parameters += (uint64_t)shape.n_rows * shape.n_columns;
+        }
+    }
+    return info;
+}
+
+/* What encoding a piece takes: one of every worker. */
+typedef struct encode_room {
+    thr_lexicon lexicon;
+    thr_word_list words;
+    float *vectors;
+    size_t vectors_capacity;
+    thr_pass pass;
+} encode_room;
+
+typedef struct encode_job {
+    const thr_tower *tower;
+    thr_side side;
+    const char *const *texts;
+    const size_t *lengths;
+    float *out;
+} encode_job;
+
+/* Encode texts from first on, at most `most`; *n_done: how many. */
+static thr_status encode_some(const encode_job *job, size_t first, size_t most, encode_room *room, size_t *n_done,
+                              thr_error *err) {
+    thr_context *context = job->tower->context;
+    const thr_model *model = &job->tower->model;
+    const thr_tower_config *config = &model->config;
+    size_t offsets[THR_PIECE_TEXTS + 1] = {0}, n = 0;
+    thr_words_lexicon_clear(&room->lexicon);
+    room->words.n = 0;
+    while (n < most && room->words.n < PIECE_WORDS) {
+        const char *text = job->texts[first + n];
+        const size_t length = job->lengths != NULL ? job->lengths[first + n] : strlen(text);
+        THR_TRY(thr_words_lexicon_read(context, &room->lexicon, text, length, config->max_words, &room->words, err));
+        offsets[++n] = room->words.n;
+    }
+    *n_done = n;
+    THR_TRY(thr_words_lexicon_spell(context, &room->lexicon, &model->grams, err));
+    const size_t n_columns = thr_model_n_columns(config);
+    THR_TRY(thr_grow(context, &room->vectors, &room->vectors_capacity, room->lexicon.n_words * n_columns,
+                     sizeof *room->vectors, "words' vectors", err));
+    THR_TRY(thr_text_pass_make_room(context, config, job->side, n, &room->pass, err));
+    const thr_bags bags = thr_lexicon_bags(&room->lexicon);
+    thr_nn_bags_forward(context, model->tables[job->side], n_columns, &bags, room->vectors);
+    const thr_texts texts = {.n_texts = n, .offsets = offsets, .words = room->words.items};
+    thr_text_side_forward(context, model, job->side, &texts, room->vectors, &room->pass);
+    memcpy(job->out + first * config->n_dims, thr_pass_embedding(config, job->side, &room->pass),
+           n * config->n_dims * sizeof *job->out);
+    return THR_OK;
+}
+
+static thr_status encode_piece(void *user, size_t first, size_t n, void *room, thr_error *err) {
+    const encode_job *job = user;
+    for (size_t done = 0, some = 0; done < n; done += some)
+        THR_TRY(encode_some(job, first + done, n - done, room, &some, err));
+    return THR_OK;
+}
+
+static void free_room(thr_context *context, void *arg) {
+    encode_room *room = arg;
+    thr_words_lexicon_free(context, &room->lexicon);
+    thr_release(context, room->words.items);
+    thr_release(context, room->vectors);
+    thr_text_pass_free(context, &room->pass);
+}
+
+thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts, const size_t *lengths,
+                            size_t n_texts, float *out, thr_error *err) {
+    encode_job job = {.tower = tower, .side = side, .texts = texts, .lengths = lengths, .out = out};
+    THR_TRY(thr_io_tensors_check(tower->tensors, err));
+    return thr_training_encode_pieces_run(
+        tower->context, &(thr_encode_pieces){side, n_texts, sizeof(encode_room), &job, encode_piece, free_room}, err);
+}
+
+uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side) {
+    const thr_tower_config *config = &tower->model.config;
+    const uint32_t bits = thr_side_bits(config, side);
+    if (bits == THR_FLOAT_BITS || (config->plain_weights && bits > 1))
+        return 0;
+    return bits * ((config->n_dims + 7) / 8);
+}
+
+/*
+ * With u the number whose digits the planes are, the embedding is (2u + 1 - 2^bits) / 2^(bits - 1). What is none gets
+ * the nearest below, so that the conversion is defined for any float.
+ */
+static uint32_t find_digits(float embedding, uint32_t bits) {
+    const float most = (float)((1u << bits) - 1);
+    const float twice = embedding * (float)(1u << (bits - 1)) + most;
+    return twice >= 2 * most ? (1u << bits) - 1 : twice > 0 ? (uint32_t)twice / 2 : 0;
+}
+
+thr_status thr_tower_pack(const thr_tower *tower, thr_side side, const float *embeddings, uint64_t n_texts,
+                          unsigned char *out, thr_error *err) {
+    const uint32_t n_dims = tower->model.config.n_dims, n_rows = (n_dims + 7) / 8;
+    const uint32_t bits = thr_side_bits(&tower->model.config, side), size = thr_tower_packed_size(tower, side);
+    if (size == 0)
+        return thr_fail(err, THR_EUNSUPPORTED, "the %s side of this model is no binary code",
+                        side == THR_SIDE_QUERY ? "query" : "item");
+    memset(out, 0, (size_t)n_texts * size);
+    for (uint64_t t = 0; t < n_texts; t++, out += size, embeddings += n_dims) {
+        for (uint32_t d = 0; d < n_dims; d++) {
+            const uint32_t u = find_digits(embeddings[d], bits);
+            for (uint32_t p = 0; p < bits; p++)
+                out[p * n_rows + d / 8] |= (unsigned char)((u >> (bits - 1 - p) & 1) << d % 8);
+        }
+    }
+    return THR_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* read_pairs.h - the rows of a file of pairs, one by one; bad ones are counted, and too many of them are an error. */
+#ifndef THR_TEXT_TOWER_READ_PAIRS_H
+#define THR_TEXT_TOWER_READ_PAIRS_H
+
+#include <thresher/tower.h>
+
+#include "base/progress.h"
+#include "io/table.h"
+
+typedef struct thr_pair_rows {
+    thr_context *context;
+    thr_table *table;
+    thr_pairs_format format;
+    thr_progress progress;
+    bool at_header;
+    uint64_t n_rows, n_refused;
+} thr_pair_rows;
+
+typedef struct thr_pair_row {
+    thr_field query, item;
+    bool good;
+} thr_pair_row;
+
+/* THR_OK; THR_EINVAL for columns of 0; what thr_io_table_open returns. */
+thr_status thr_text_pair_rows_open(thr_context *context, const char *path, const thr_pairs_format *format,
+                                   thr_pair_rows *rows, thr_error *err);
+
+/*
+ * The next row that has its columns and a label; *got false at the end. THR_OK; at the end THR_EFORMAT when more than
+ * one row in 20 was refused; THR_ECANCELED; what thr_io_table_next returns.
+ */
+thr_status thr_text_pair_rows_next(thr_pair_rows *rows, thr_pair_row *row, bool *got, thr_error *err);
+
+/* The row that was given last has no words. */
+static inline void thr_pair_rows_refuse(thr_pair_rows *rows) {
+    rows->n_refused++;
+}
+void thr_text_pair_rows_close(thr_pair_rows *rows);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One step on the CPU: forward, loss, backward, and the optimiser. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "text_tower/trainer.h"
+
+thr_status thr_text_trainer_diverged(const thr_trainer *trainer, thr_error *err) {
+    return thr_fail(err, THR_ERANGE, "the loss is no longer finite at step %llu: learn at a lower rate than %g; %s",
+                    (unsigned long long)trainer->state.step + 1, (double)trainer->options.rate,
+                    trainer->state.best_epoch != 0 ? "the best model so far was kept" : "no model was written");
+}
+
+thr_status thr_text_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,
+                                    const thr_batch_mode *mode, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_model *model = thr_trainer_model(trainer);
+    const thr_tower_config *config = &model->config;
+    thr_batch *batch = &trainer->scratch.batch;
+    const thr_batch_source source = {config, &trainer->lexicon, pairs, numbers, n};
+    THR_TRY(thr_text_batch_fill(context, &source, mode, batch, err));
+    for (size_t i = 0; i < thr_model_n_tables(config); i++) {
+        const thr_bags bags = thr_batch_bags(&batch->tables[i]);
+        thr_nn_bags_forward(context, trainer->tables[i].values, thr_model_n_columns(config), &bags,
+                            batch->tables[i].vectors);
+    }
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        THR_TRY(thr_text_pass_make_room(context, config, side, n, &trainer->scratch.passes[side], err));
+        thr_text_side_forward(context, model, side, &batch->texts[side], thr_batch_table(config, batch, side)->vectors,
+                              &trainer->scratch.passes[side]);
+        if (!thr_text_pass_is_finite(config, side, &trainer->scratch.passes[side], n))
+            return thr_text_trainer_diverged(trainer, err);
+    }
+    return THR_OK;
+}
+
+thr_batch_mode thr_text_trainer_batch_mode(const thr_trainer *trainer) {
+    return (thr_batch_mode){true, trainer->options.word_dropout, trainer->options.seed ^ (trainer->state.step << 32)};
+}
+
+thr_match_loss thr_text_trainer_match_loss(const thr_trainer *trainer) {
+    return (thr_match_loss){.gamma = trainer->options.gamma, .shift = 1, .n_negatives = trainer->options.n_negatives};
+}
+
+/* The annealing tanh's slope is 1 when signs come in, and grows by 1 in every epoch. */
+thr_slope thr_text_trainer_slope(const thr_trainer *trainer) {
+    const size_t n_steps = trainer->split.n_train / trainer->options.batch;
+    const double epochs =
+        (double)trainer->state.step / (double)n_steps - (double)thr_text_trainer_float_epochs(trainer);
+    return (thr_slope){trainer->options.estimator, (float)(1 + epochs)};
+}
+
+/* The rate falls from options.rate to nothing, in a straight line over all steps of all epochs. */
+static float find_rate(const thr_trainer *trainer) {
+    const size_t n_steps = trainer->split.n_train / trainer->options.batch;
+    const double all = (double)n_steps * (double)trainer->options.n_epochs;
+    return (float)((double)trainer->options.rate * (1 - (double)trainer->state.step / all));
+}
+
+thr_optimiser thr_text_trainer_optimiser(const thr_trainer *trainer) {
+    thr_optimiser adam;
+    thr_nn_optimiser_init(&adam, THR_OPTIMISER_ADAM);
+    adam.rate = find_rate(trainer);
+    adam.step = trainer->state.step + 1;
+    return adam;
+}
+
+/* Planes begin as a good quantiser. Longer steps lose it: the loss falls, and yet fewer items are found. */
+static const float DENSE_SHARE = 0.1f;
+
+thr_optimiser thr_text_trainer_dense_optimiser(const thr_trainer *trainer) {
+    thr_optimiser adam = thr_text_trainer_optimiser(trainer);
+    const uint32_t n_float = thr_text_trainer_float_epochs(trainer);
+    if (n_float > 0 && trainer->state.epoch >= n_float) {
+        adam.rate *= DENSE_SHARE;
+        adam.step -= (uint64_t)n_float * (trainer->split.n_train / trainer->options.batch);
+    }
+    return adam;
+}
+
+/* The optimiser's step on all weights. */
+static thr_status learn(thr_trainer *trainer, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_tower_config *config = &trainer->model.config;
+    const thr_optimiser adam = thr_text_trainer_optimiser(trainer),
+                        dense_adam = thr_text_trainer_dense_optimiser(trainer);
+    thr_nn_optimiser_step(context->kernels, &dense_adam, trainer->dense.values, trainer->dense.gradients,
+                          trainer->dense.slots, trainer->dense.n);
+    for (size_t i = 0; i < thr_model_n_tables(config); i++) {
+        const thr_batch_words *words = &trainer->scratch.batch.tables[i];
+        const thr_bags bags = thr_batch_bags(words);
+        THR_TRY(thr_nn_bags_transpose(context, &bags, trainer->model.grams.n, &trainer->scratch.transposed, err));
+        const thr_bags_table table = {trainer->tables[i].values, trainer->tables[i].slots, thr_model_n_columns(config)};
+        THR_TRY(thr_nn_bags_backward(context, &trainer->scratch.transposed, words->d_vectors, &adam, &table, err));
+    }
+    return THR_OK;
+}
+
+thr_status thr_text_trainer_step_on_cpu(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_model *model = thr_trainer_model(trainer);
+    const thr_tower_config *config = &model->config;
+    const size_t n = trainer->options.batch;
+    const thr_batch_mode mode = thr_text_trainer_batch_mode(trainer);
+    const thr_match_loss match = thr_text_trainer_match_loss(trainer);
+    THR_TRY(thr_text_trainer_forward(trainer, &trainer->pairs, numbers, n, &mode, err));
+    const thr_match_batch batch = {
+        .queries = thr_pass_embedding(config, THR_SIDE_QUERY, &trainer->scratch.passes[THR_SIDE_QUERY]),
+        .items = thr_pass_embedding(config, THR_SIDE_ITEM, &trainer->scratch.passes[THR_SIDE_ITEM]),
+        .n_rows = n,
+        .n_dims = config->n_dims,
+        .d_queries = trainer->scratch.d_embeddings[THR_SIDE_QUERY],
+        .d_items = trainer->scratch.d_embeddings[THR_SIDE_ITEM]};
+    *loss = thr_nn_match_loss_run(context, &match, &batch, trainer->scratch.loss);
+    if (!isfinite(*loss))
+        return thr_text_trainer_diverged(trainer, err);
+    memset(trainer->dense.gradients, 0, trainer->dense.n * sizeof *trainer->dense.gradients);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        const thr_side_gradients to = {.slope = thr_text_trainer_slope(trainer),
+                                       .d_embedding = trainer->scratch.d_embeddings[side],
+                                       .d_parts = trainer->d_parts[side],
+                                       .d_vectors = thr_batch_table(config, &trainer->scratch.batch, side)->d_vectors,
+                                       .room = &trainer->scratch.back};
+        thr_text_side_backward(context, model, side, &trainer->scratch.batch.texts[side],
+                               &trainer->scratch.passes[side], &to);
+    }
+    return learn(trainer, err);
+}

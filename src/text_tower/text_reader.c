@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A reader of lines, made a reader of their embeddings. */
+#include <thresher/dual.h>
+#include <thresher/tower.h>
+
+#include <string.h>
+
+#include "base/error.h"
+#include "io/reader.h"
+
+/* Lines are gathered until there are so many, or so many bytes of them. */
+enum { ROWS_AT_ONCE = 4096, TEXT_BYTES = 4 << 20 };
+
+/* What encodes n lines. */
+typedef thr_status encoder(const void *model, thr_side side, const char *const *lines, const size_t *lengths, size_t n,
+                           float *rows, thr_error *err);
+
+typedef struct text_rows {
+    const void *model;
+    encoder *encode;
+    thr_side side;
+    thr_reader *texts;
+    char *text; /* the lines, NUL behind each */
+    size_t text_capacity;
+    const char **lines;
+    size_t *lengths;
+    float *rows;
+} text_rows;
+
+/* The next lines, at most n; *n_lines of them. Their places are known once all stand in text. */
+static thr_status gather(thr_reader *reader, size_t n, size_t *n_lines, thr_error *err) {
+    text_rows *s = reader->state;
+    size_t used = 0, i = 0;
+    for (; i < n && used < TEXT_BYTES; i++) {
+        const char *line = NULL;
+        size_t length = 0;
+        THR_TRY(thr_reader_next_line(s->texts, &line, &length, err));
+        if (line == NULL)
+            break;
+        THR_TRY(thr_grow(reader->context, &s->text, &s->text_capacity, used + length + 1, 1, "texts", err));
+        memcpy(s->text + used, line, length + 1);
+        s->lengths[i] = length;
+        used += length + 1;
+    }
+    *n_lines = i;
+    const char *next = s->text;
+    for (size_t l = 0; l < i; l++) {
+        s->lines[l] = next;
+        next += s->lengths[l] + 1;
+    }
+    return THR_OK;
+}
+
+static thr_status next_rows(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
+    text_rows *s = reader->state;
+    size_t n = 0;
+    THR_TRY(gather(reader, max_rows < ROWS_AT_ONCE ? (size_t)max_rows : ROWS_AT_ONCE, &n, err));
+    THR_TRY(s->encode(s->model, s->side, s->lines, s->lengths, n, s->rows, err));
+    *rows = thr_matrix_f32(s->rows, n, reader->shape.n_dims);
+    return THR_OK;
+}
+
+static void close_rows(thr_reader *reader) {
+    text_rows *s = reader->state;
+    if (s == NULL)
+        return;
+    thr_release(reader->context, s->text);
+    thr_release(reader->context, s->lines);
+    thr_release(reader->context, s->lengths);
+    thr_release(reader->context, s->rows);
+    thr_release(reader->context, s);
+}
+
+static const thr_reader_ops ops = {.next = next_rows, .close = close_rows};
+
+static thr_status open_rows(const void *model, encoder *encode, uint32_t n_dims, thr_side side, thr_reader *texts,
+                            thr_reader **reader_out, thr_error *err) {
+    thr_context *context = texts->context;
+    thr_reader *reader = NULL;
+    *reader_out = NULL;
+    if (thr_reader_get_shape(texts).dtype != THR_DTYPE_NONE)
+        return thr_fail(err, THR_EINVAL, "%s: holds numbers, but a model reads texts: .txt .tsv .csv",
+                        thr_reader_name(texts));
+    THR_TRY(thr_io_reader_make(context, thr_reader_name(texts), &reader, err));
+    thr_status status = THR_OK;
+    text_rows *s = NULL;
+    THR_TRY_OUT(thr_alloc_zero(context, 1, sizeof *s, &s, "a reader", err));
+    reader->state = s;
+    reader->ops = &ops;
+    reader->shape = (thr_reader_shape){.n_rows = THR_ROWS_UNKNOWN, .n_dims = n_dims, .dtype = THR_DTYPE_F32};
+    s->model = model;
+    s->encode = encode;
+    s->side = side;
+    s->texts = texts;
+    THR_TRY_OUT(thr_alloc(context, ROWS_AT_ONCE, sizeof *s->lines, &s->lines, "texts", err));
+    THR_TRY_OUT(thr_alloc(context, ROWS_AT_ONCE, sizeof *s->lengths, &s->lengths, "texts", err));
+    THR_TRY_OUT(thr_alloc(context, ROWS_AT_ONCE, n_dims * sizeof *s->rows, &s->rows, "texts' vectors", err));
+    *reader_out = reader;
+out:
+    if (status != THR_OK)
+        thr_reader_free(reader);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ models */
+
+static thr_status encode_texts(const void *model, thr_side side, const char *const *lines, const size_t *lengths,
+                               size_t n, float *rows, thr_error *err) {
+    return thr_tower_encode(model, side, lines, lengths, n, rows, err);
+}
+
+static thr_status encode_words(const void *model, thr_side side, const char *const *lines, const size_t *lengths,
+                               size_t n, float *rows, thr_error *err) {
+    return thr_dual_encode(model, side, lines, lengths, n, rows, err);
+}
+
+thr_status thr_tower_reader(const thr_tower *tower, thr_side side, thr_reader *texts, thr_reader **reader,
+                            thr_error *err) {
+    return open_rows(tower, encode_texts, thr_tower_get_info(tower).config.n_dims, side, texts, reader, err);
+}
+
+thr_status thr_dual_reader(const thr_dual *dual, thr_side side, thr_reader *texts, thr_reader **reader,
+                           thr_error *err) {
+    return open_rows(dual, encode_words, thr_dual_get_info(dual).n_vector, side, texts, reader, err);
+}

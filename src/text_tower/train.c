@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training from its options to its report. */
+#include <math.h>
+
+#include "base/error.h"
+#include "training/checkpoint.h"
+#include "text_tower/model_file.h"
+#include "text_tower/trainer.h"
+
+void thr_tower_train_options_init(thr_tower_train_options *options) {
+    *options = (thr_tower_train_options){.size = sizeof *options,
+                                         .valid_share = 0.02f,
+                                         .format = {.query_column = 1, .item_column = 2},
+                                         .n_epochs = 40,
+                                         .patience = 10,
+                                         .batch = 512,
+                                         .float_share = 0.5f,
+                                         .gamma = 10.0f,
+                                         .rate = 0.002f,
+                                         .word_dropout = 0.25f,
+                                         .estimator = THR_ESTIMATOR_VARIANT,
+                                         .seed = 1};
+    thr_tower_config_init(&options->config);
+}
+
+enum { BATCH_MAX = 1 << 16 };
+
+static thr_status check(const thr_tower_train_options *options, thr_error *err) {
+    THR_TRY(thr_text_model_check(&options->config, err));
+    if (options->batch < 2 || options->batch > BATCH_MAX)
+        return thr_fail(err, THR_EINVAL, "batches of %u pairs: choose 2 to %d", options->batch, BATCH_MAX);
+    if (options->n_negatives >= options->batch)
+        return thr_fail(err, THR_EINVAL, "%u negatives: choose 1 to %u, one less than a batch has pairs, or 0 for that",
+                        options->n_negatives, options->batch - 1);
+    if (options->n_epochs < 1)
+        return thr_fail(err, THR_EINVAL, "no epochs: choose 1 or more");
+    if (!(options->gamma > 0) || !(options->rate > 0) || !isfinite(options->gamma) || !isfinite(options->rate))
+        return thr_fail(err, THR_EINVAL, "gamma %g and rate %g: both have to be above 0", (double)options->gamma,
+                        (double)options->rate);
+    if (!(options->float_share >= 0 && options->float_share < 1))
+        return thr_fail(err, THR_EINVAL, "a share of %g of the epochs for floats: choose 0 or more, below 1",
+                        (double)options->float_share);
+    if (!(options->word_dropout >= 0 && options->word_dropout < 1))
+        return thr_fail(err, THR_EINVAL, "a share of %g of the words left out: choose 0 or more, below 1",
+                        (double)options->word_dropout);
+    if (options->valid_path == NULL && !(options->valid_share > 0 && options->valid_share <= 0.5f))
+        return thr_fail(err, THR_EINVAL, "a share of %g of the queries to validate with: choose more than 0, up to 0.5",
+                        (double)options->valid_share);
+    if ((unsigned)options->estimator > THR_ESTIMATOR_TANH)
+        return thr_fail(err, THR_EINVAL, "%d is no thr_estimator", (int)options->estimator);
+    return THR_OK;
+}
+
+static thr_status step(void *user, const uint32_t *numbers, double *loss, thr_error *err) {
+    return thr_text_trainer_step(user, numbers, loss, err);
+}
+
+static thr_status fetch(void *user, thr_error *err) {
+    return thr_text_trainer_fetch(user, err);
+}
+
+/* Signs take the floats' place behind the last epoch that has none. */
+static thr_status judge(void *user, thr_tower_epoch *epoch, thr_error *err) {
+    thr_trainer *trainer = user;
+    const uint32_t n_float = thr_text_trainer_float_epochs(trainer);
+    THR_TRY(thr_text_trainer_validate(trainer, &epoch->valid_loss, &epoch->valid_auc, err));
+    if (epoch->epoch == n_float) {
+        THR_TRY(thr_text_trainer_init_planes(trainer, err));
+        THR_TRY(thr_text_trainer_put(trainer, err));
+    }
+    epoch->as_floats = epoch->epoch <= n_float;
+    return THR_OK;
+}
+
+static thr_status save(void *user, thr_error *err) {
+    const thr_trainer *trainer = user;
+    return thr_text_model_save(trainer->context, &trainer->model, trainer->path, err);
+}
+
+static thr_status checkpoint(void *user, thr_error *err) {
+    return thr_text_checkpoint_write(user, err);
+}
+
+static thr_status run(thr_trainer *trainer, thr_error *err) {
+    const thr_tower_train_options *options = &trainer->options;
+    const thr_course course = {.context = trainer->context,
+                               .n_epochs = options->n_epochs,
+                               .patience = options->patience,
+                               .batch = options->batch,
+                               .seed = options->seed,
+                               .split = &trainer->split,
+                               .state = &trainer->state,
+                               .on_epoch = options->on_epoch,
+                               .on_epoch_user = options->on_epoch_user,
+                               .user = trainer,
+                               .step = step,
+                               .fetch = fetch,
+                               .judge = judge,
+                               .save = save,
+                               .checkpoint = checkpoint};
+    THR_TRY(thr_training_run(&course, err));
+    thr_text_checkpoint_remove(trainer);
+    return THR_OK;
+}
+
+thr_status thr_tower_train(thr_context *context, const char *pairs_path, const char *path,
+                           const thr_tower_train_options *given, thr_tower_report *report, thr_error *err) {
+    thr_tower_train_options options;
+    thr_tower_train_options_init(&options);
+    if (given != NULL)
+        THR_TRY(thr_take_options(&options, sizeof options, given, offsetof(thr_tower_train_options, on_epoch),
+                                 "thr_tower_train_options", err));
+    THR_TRY(check(&options, err));
+    if (options.n_negatives == 0)
+        options.n_negatives = options.batch - 1;
+    const thr_model_place place = {
+        path, THR_MODEL_KIND, "a model of text towers", {pairs_path, options.valid_path}, options.resume};
+    THR_TRY(thr_training_checkpoint_check_place(context, &place, err));
+    thr_trainer *trainer = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
+    thr_status status = thr_text_trainer_start(context, pairs_path, path, &options, trainer, err);
+    if (status == THR_OK && options.resume)
+        status = thr_text_checkpoint_read(trainer, err);
+    if (status == THR_OK)
+        status = thr_text_trainer_choose_device(trainer, err);
+    if (status == THR_OK)
+        status = run(trainer, err);
+    const thr_course_state *state = &trainer->state;
+    if (report != NULL)
+        *report = (thr_tower_report){.n_pairs = trainer->split.n_train,
+                                     .n_valid = trainer->split.n_valid,
+                                     .n_refused = trainer->pairs.n_refused + trainer->valid_pairs.n_refused,
+                                     .n_grams = trainer->model.grams.n,
+                                     .n_epochs = (uint32_t)state->epoch,
+                                     .best_epoch = (uint32_t)state->best_epoch,
+                                     .loss = state->best_loss,
+                                     .valid_loss = state->best_valid_loss,
+                                     .valid_auc = state->best_auc,
+                                     .examples_per_second = thr_course_speed(state)};
+    thr_text_trainer_free(trainer);
+    thr_release(context, trainer);
+    return status;
+}

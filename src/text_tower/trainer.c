@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a training begins with: pairs, a vocabulary, room, and first weights. */
+#include "text_tower/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static thr_status read_pairs(thr_trainer *trainer, const char *pairs_path, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_tower_train_options *options = &trainer->options;
+    const bool own = options->valid_path == NULL;
+    THR_TRY(thr_text_pairs_read(context, pairs_path, &options->format, options->config.max_words, &trainer->lexicon,
+                                &trainer->pairs, err));
+    thr_gram_count *counts = NULL;
+    size_t n_counts = 0;
+    /* The vocabulary is of what is learned from; words that are validated with only come after. */
+    THR_TRY(thr_words_lexicon_count(context, &trainer->lexicon, &counts, &n_counts, err));
+    const thr_status status =
+        thr_words_grams_choose(context, counts, n_counts, options->config.max_grams, &trainer->model.grams, err);
+    thr_release(context, counts);
+    THR_TRY(status);
+    if (!own)
+        THR_TRY(thr_text_pairs_read(context, options->valid_path, &options->format, options->config.max_words,
+                                    &trainer->lexicon, &trainer->valid_pairs, err));
+    THR_TRY(thr_training_split_make(context, trainer->pairs.split, trainer->pairs.n, own ? options->valid_share : 0,
+                                    trainer->valid_pairs.n, &trainer->split, err));
+    if (trainer->split.n_train < 2 * (size_t)options->batch || trainer->split.n_valid < 2)
+        return thr_fail(err, THR_EFORMAT,
+                        "%s: %zu pairs to learn from and %zu to validate with: two batches of %u and two pairs are the "
+                        "least; take smaller batches or more pairs",
+                        pairs_path, trainer->split.n_train, trainer->split.n_valid, options->batch);
+    return thr_words_lexicon_spell(context, &trainer->lexicon, &trainer->model.grams, err);
+}
+
+/* Room for weights, gradients and the optimiser's state; the parts are views of it. */
+static thr_status make_weights(thr_trainer *trainer, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_tower_config *config = &trainer->model.config;
+    const size_t n_columns = thr_model_n_columns(config);
+    size_t n_dense = 0, at = 0;
+    for (size_t i = 0; i < thr_model_n_tables(config); i++)
+        THR_TRY(
+            thr_training_weights_make(context, trainer->model.grams.n * n_columns, false, &trainer->tables[i], err));
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
+        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++)
+            n_dense += thr_training_part_floats(thr_text_model_part_shape(config, p));
+    THR_TRY(thr_training_weights_make(context, n_dense, true, &trainer->dense, err));
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        trainer->model.tables[side] = trainer->tables[config->shared_words ? 0 : side].values;
+        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
+            trainer->model.parts[side][p] = trainer->dense.values + at;
+            trainer->d_parts[side][p] = trainer->dense.gradients + at;
+            at += thr_training_part_floats(thr_text_model_part_shape(config, p));
+        }
+    }
+    return THR_OK;
+}
+
+/*
+ * What is rebuilt of f begins as a tenth of what Glorot would have: while the rebuilt vector is noise, the residual is
+ * too, and planes after the first learn late.
+ */
+static const double REBUILD_SHARE = 0.1;
+
+/*
+ * Glorot and Bengio 2010; biases start as 0. The fan-in of windows is all trigrams, though few are there at once: rows
+ * of rare trigrams stay near where they start, and must not be noise.
+ */
+static void draw_weights(thr_trainer *trainer) {
+    const thr_tower_config *config = &trainer->model.config;
+    uint64_t rng = trainer->options.seed;
+    for (size_t i = 0; i < thr_model_n_tables(config); i++)
+        thr_training_weights_draw(&rng,
+                                  sqrt(6.0 / (THR_WINDOW_WORDS * (double)trainer->model.grams.n + config->n_pooled)),
+                                  trainer->tables[i].values, trainer->tables[0].n);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        for (size_t p = 0; p < thr_text_model_n_parts(config, side); p++) {
+            const thr_part_shape shape = thr_text_model_part_shape(config, p);
+            const double limit = sqrt(6.0 / (shape.n_rows + shape.n_columns));
+            if (shape.n_rows > 1)
+                thr_training_weights_draw(&rng, thr_part_is_rebuild(p) ? REBUILD_SHARE * limit : limit,
+                                          trainer->dense.values +
+                                              (trainer->model.parts[side][p] - trainer->dense.values),
+                                          (size_t)shape.n_rows * shape.n_columns);
+        }
+    }
+}
+
+thr_status thr_text_trainer_start(thr_context *context, const char *pairs_path, const char *path,
+                                  const thr_tower_train_options *options, thr_trainer *trainer, thr_error *err) {
+    trainer->context = context;
+    thr_device_policy_start(&trainer->on_device, context);
+    trainer->options = *options;
+    trainer->path = path;
+    THR_TRY(read_pairs(trainer, pairs_path, err));
+    trainer->model.config = options->config;
+    THR_TRY(make_weights(trainer, err));
+    draw_weights(trainer);
+    trainer->as_floats = trainer->model;
+    trainer->as_floats.config.query_bits = trainer->as_floats.config.item_bits = THR_FLOAT_BITS;
+    const thr_match_loss loss = thr_text_trainer_match_loss(trainer);
+    const size_t n_dims = options->config.n_dims;
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        THR_TRY(thr_alloc(context, options->batch, n_dims * sizeof(float), &trainer->scratch.d_embeddings[side],
+                          "gradients", err));
+    THR_TRY(thr_text_backward_make_room(context, &options->config, options->batch, &trainer->scratch.back, err));
+    return thr_alloc(context, thr_nn_match_loss_scratch(&loss, options->batch, n_dims), sizeof(float),
+                     &trainer->scratch.loss, "a batch", err);
+}
+
+uint32_t thr_text_trainer_float_epochs(const thr_trainer *trainer) {
+    const thr_tower_config *config = &trainer->model.config;
+    if (config->query_bits == THR_FLOAT_BITS && config->item_bits == THR_FLOAT_BITS)
+        return 0;
+    const uint32_t n_epochs = trainer->options.n_epochs;
+    const float share = (float)n_epochs * trainer->options.float_share;
+    return share < (float)(n_epochs - 1) ? (uint32_t)share : n_epochs - 1; /* one has signs, or there were no model */
+}
+
+void thr_text_trainer_free(thr_trainer *trainer) {
+    thr_context *context = trainer->context;
+    thr_device_policy_end(&trainer->on_device);
+    thr_words_lexicon_free(context, &trainer->lexicon);
+    thr_text_pairs_free(context, &trainer->pairs);
+    thr_text_pairs_free(context, &trainer->valid_pairs);
+    thr_training_split_free(context, &trainer->split);
+    thr_words_grams_free(context, &trainer->model.grams);
+    for (size_t i = 0; i < THR_N_SIDES; i++) {
+        thr_training_weights_free(context, &trainer->tables[i]);
+        thr_text_pass_free(context, &trainer->scratch.passes[i]);
+        thr_release(context, trainer->scratch.d_embeddings[i]);
+    }
+    thr_training_weights_free(context, &trainer->dense);
+    thr_text_batch_free(context, &trainer->scratch.batch);
+    thr_nn_bags_transposed_free(context, &trainer->scratch.transposed);
+    thr_text_backward_free(context, &trainer->scratch.back);
+    thr_release(context, trainer->scratch.loss);
+    *trainer = (thr_trainer){0};
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How good a model is on pairs it did not learn from. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "text_tower/pair_auc.h"
+#include "text_tower/trainer.h"
+
+/* Both sides' embeddings of all pairs for validation. */
+static thr_status embed(thr_trainer *trainer, float *const embeddings[THR_N_SIDES], thr_error *err) {
+    const thr_tower_config *config = &thr_trainer_model(trainer)->config;
+    const thr_pairs *pairs = trainer->options.valid_path == NULL ? &trainer->pairs : &trainer->valid_pairs;
+    const size_t n_dims = config->n_dims;
+    for (size_t first = 0; first < trainer->split.n_valid; first += trainer->options.batch) {
+        const size_t left = trainer->split.n_valid - first;
+        const size_t n = left < trainer->options.batch ? left : trainer->options.batch;
+        THR_TRY(thr_text_trainer_forward(trainer, pairs, trainer->split.valid + first, n, &(thr_batch_mode){0}, err));
+        for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
+            memcpy(embeddings[side] + first * n_dims, thr_pass_embedding(config, side, &trainer->scratch.passes[side]),
+                   n * n_dims * sizeof(float));
+    }
+    return THR_OK;
+}
+
+/* All weights, those of words that the pairs for validation lack, too. */
+static bool has_finite_weights(const thr_trainer *trainer) {
+    for (size_t i = 0; i < thr_model_n_tables(&thr_trainer_model(trainer)->config); i++)
+        if (!thr_training_all_finite(trainer->tables[i].values, trainer->tables[0].n))
+            return false;
+    return thr_training_all_finite(trainer->dense.values, trainer->dense.n);
+}
+
+thr_status thr_text_trainer_validate(thr_trainer *trainer, double *loss, double *auc, thr_error *err) {
+    thr_context *context = trainer->context;
+    const thr_tower_train_options *options = &trainer->options;
+    thr_scored_pairs pairs = {.n = trainer->split.n_valid, .n_dims = trainer->model.config.n_dims};
+    const thr_match_loss match = thr_text_trainer_match_loss(trainer);
+    thr_status status = THR_OK;
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        THR_TRY_OUT(
+            thr_alloc(context, pairs.n, pairs.n_dims * sizeof(float), &pairs.embeddings[side], "a validation", err));
+    if (!has_finite_weights(trainer))
+        THR_TRY_OUT(thr_text_trainer_diverged(trainer, err));
+    THR_TRY_OUT(embed(trainer, pairs.embeddings, err));
+    THR_TRY_OUT(thr_text_scored_pairs_loss(context, &pairs, &match, options->batch, loss, err));
+    if (!isfinite(*loss))
+        THR_TRY_OUT(thr_text_trainer_diverged(trainer, err));
+    THR_TRY_OUT(thr_text_scored_pairs_auc(context, &pairs, auc, err));
+out:
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        thr_release(context, pairs.embeddings[side]);
+    return status;
+}

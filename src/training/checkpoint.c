@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "training/checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/out.h"
+
+static const char ENDING[] = ".checkpoint";
+
+enum { N_STATE = sizeof(thr_course_state) / sizeof(uint64_t), OWN_METADATA = 3, STATE_TEXT = 16 * N_STATE + 1 };
+
+/* What is written, and what the names in it stand in. */
+typedef struct picture {
+    thr_tensor tensors[THR_IMAGE_TENSORS_MAX + THR_CHECKPOINT_SLOTS_MAX];
+    const char *metadata[THR_IMAGE_METADATA_MAX + OWN_METADATA][2];
+    char state[STATE_TEXT], training[17], checksum[17];
+} picture;
+
+static thr_status find_path(thr_context *context, const char *model_path, char **path, thr_error *err) {
+    const size_t size = strlen(model_path) + sizeof ENDING;
+    THR_TRY(thr_alloc(context, size, 1, path, "a name", err));
+    (void)snprintf(*path, size, "%s%s", model_path, ENDING);
+    return THR_OK;
+}
+
+thr_status thr_training_checkpoint_check_place(thr_context *context, const thr_model_place *place, thr_error *err) {
+    char *path = NULL;
+    thr_status status = THR_OK;
+    for (size_t i = 0; i < sizeof place->inputs / sizeof place->inputs[0]; i++)
+        THR_TRY(thr_out_check_input(place->model_path, place->inputs[i], err));
+    THR_TRY_OUT(find_path(context, place->model_path, &path, err));
+    THR_TRY_OUT(thr_out_check_place(context, place->model_path, err));
+    THR_TRY_OUT(thr_io_tensors_check_place(context, place->model_path, place->kind, place->what, err));
+    if (!place->resume)
+        status = thr_io_tensors_check_place(context, path, place->kind, place->what, err);
+out:
+    thr_release(context, path);
+    return status;
+}
+
+/* Of the optimisers' arrays and of where the training stands; what is learned stands under the model's fingerprint. */
+static uint64_t checksum_of(const thr_checkpoint *checkpoint, const char *state) {
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    for (size_t i = 0; i < checkpoint->n_slots; i++)
+        thr_checksum_add(sum, checkpoint->slots[i].data, checkpoint->slots[i].n * sizeof(float));
+    thr_checksum_add(sum, state, STATE_TEXT);
+    return thr_checksum_end(sum);
+}
+
+static void paint(const thr_model_image *model, const thr_checkpoint *checkpoint, picture *c,
+                  thr_tensors_image *image) {
+    memcpy(c->tensors, model->tensors, model->n_tensors * sizeof *c->tensors);
+    for (size_t i = 0; i < checkpoint->n_slots; i++) {
+        const thr_slot_array *slot = &checkpoint->slots[i];
+        c->tensors[model->n_tensors + i] = (thr_tensor){.name = slot->name,
+                                                        .dtype = THR_DTYPE_F32,
+                                                        .n_axes = 1,
+                                                        .shape = {slot->n},
+                                                        .data = slot->data,
+                                                        .n_bytes = slot->n * sizeof(float)};
+    }
+    uint64_t state[N_STATE];
+    memcpy(state, checkpoint->state, sizeof state);
+    for (size_t i = 0; i < N_STATE; i++)
+        (void)snprintf(c->state + 16 * i, sizeof c->state - 16 * i, "%016" PRIx64, state[i]);
+    (void)snprintf(c->training, sizeof c->training, "%016" PRIx64, checkpoint->training);
+    memcpy(c->metadata, model->metadata, model->n_metadata * sizeof *c->metadata);
+    (void)snprintf(c->checksum, sizeof c->checksum, "%016" PRIx64, checksum_of(checkpoint, c->state));
+    const char *const more[OWN_METADATA][2] = {
+        {"checkpoint.state", c->state}, {"checkpoint.training", c->training}, {"checkpoint.checksum", c->checksum}};
+    memcpy(c->metadata + model->n_metadata, more, sizeof more);
+    *image = (thr_tensors_image){c->tensors, model->n_tensors + checkpoint->n_slots,
+                                 (const char *const(*)[2])c->metadata, model->n_metadata + OWN_METADATA};
+}
+
+void thr_training_checkpoint_add_slots(thr_checkpoint *checkpoint, const char *name, const thr_weights *weights) {
+    for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++) {
+        thr_slot_array *slot = &checkpoint->slots[checkpoint->n_slots++];
+        *slot = (thr_slot_array){.data = weights->slots[s], .n = weights->n};
+        (void)snprintf(slot->name, sizeof slot->name, "slot%zu.%s", s, name);
+    }
+}
+
+void thr_training_checkpoint_sum_split(thr_checksum *sum, const thr_split *split) {
+    thr_checksum_add(sum, split->train, split->n_train * sizeof *split->train);
+    thr_checksum_add(sum, split->valid, split->n_valid * sizeof *split->valid);
+}
+
+thr_status thr_training_checkpoint_save(thr_context *context, const char *model_path, const thr_model_image *model,
+                                        const thr_checkpoint *checkpoint, thr_error *err) {
+    char *path = NULL;
+    picture *c = NULL;
+    thr_tensors_image image;
+    thr_status status = THR_OK;
+    THR_TRY_OUT(find_path(context, model_path, &path, err));
+    THR_TRY_OUT(thr_alloc(context, 1, sizeof *c, &c, "a checkpoint", err));
+    paint(model, checkpoint, c, &image);
+    THR_TRY_OUT(thr_io_tensors_write(context, path, &image, err));
+out:
+    thr_release(context, c);
+    thr_release(context, path);
+    return status;
+}
+
+thr_status thr_training_checkpoint_mismatch(const char *path, const char *what, thr_error *err) {
+    return thr_fail(
+        err, THR_EMISMATCH,
+        "%s: the checkpoint is of a training with other %s: give the same ones, or delete it and begin anew", path,
+        what);
+}
+
+thr_status thr_training_checkpoint_damaged(const char *path, thr_error *err) {
+    return thr_fail(err, THR_ECORRUPT, "%s: the checkpoint is damaged: delete it and begin anew", path);
+}
+
+thr_status thr_training_checkpoint_open(thr_context *context, const char *model_path, char **path,
+                                        thr_tensors **tensors, thr_error *err) {
+    THR_TRY(find_path(context, model_path, path, err));
+    if (access(*path, F_OK) != 0)
+        return thr_fail(err, THR_ENOTFOUND, "%s: there is no checkpoint to go on from: begin anew", *path);
+    return thr_io_tensors_open(context, *path, tensors, err);
+}
+
+static thr_status take_slots(const thr_tensors *tensors, const char *path, const thr_checkpoint *checkpoint,
+                             const char *state, thr_error *err) {
+    const char *checksum = thr_io_tensors_metadata(tensors, "checkpoint.checksum");
+    char found[17];
+    for (size_t i = 0; i < checkpoint->n_slots; i++) {
+        const thr_slot_array *slot = &checkpoint->slots[i];
+        const uint64_t shape = slot->n;
+        const thr_tensor *tensor = NULL;
+        THR_TRY(thr_io_tensors_expect(tensors, slot->name, THR_DTYPE_F32, 1, &shape, &tensor, err));
+        memcpy(slot->data, tensor->data, tensor->n_bytes);
+    }
+    (void)snprintf(found, sizeof found, "%016" PRIx64, checksum_of(checkpoint, state));
+    return checksum != NULL && strcmp(checksum, found) == 0 ? THR_OK : thr_training_checkpoint_damaged(path, err);
+}
+
+thr_status thr_training_checkpoint_take(const thr_tensors *tensors, const char *path, const char *model_path,
+                                        uint64_t n_steps, const thr_checkpoint *checkpoint, thr_error *err) {
+    const char *state = thr_io_tensors_metadata(tensors, "checkpoint.state");
+    const char *training = thr_io_tensors_metadata(tensors, "checkpoint.training");
+    char expected[17], digits[17] = "";
+    if (state == NULL || training == NULL || strlen(state) != STATE_TEXT - 1)
+        return thr_fail(err, THR_EFORMAT, "%s: a model, but no checkpoint of this version: begin anew", path);
+    (void)snprintf(expected, sizeof expected, "%016" PRIx64, checkpoint->training);
+    if (strcmp(training, expected) != 0)
+        return thr_training_checkpoint_mismatch(path, checkpoint->what, err);
+    THR_TRY(take_slots(tensors, path, checkpoint, state, err));
+    uint64_t numbers[N_STATE];
+    for (size_t i = 0; i < N_STATE; i++) {
+        memcpy(digits, state + 16 * i, 16);
+        numbers[i] = strtoull(digits, NULL, 16);
+    }
+    memcpy(checkpoint->state, numbers, sizeof numbers);
+    if (checkpoint->state->position > n_steps)
+        return thr_training_checkpoint_damaged(path, err);
+    if (checkpoint->state->best_epoch != 0 && access(model_path, R_OK) != 0)
+        return thr_fail(err, THR_ENOTFOUND,
+                        "%s: the best model so far, of epoch %" PRIu64 ", is not there: restore it or begin anew",
+                        model_path, checkpoint->state->best_epoch);
+    return THR_OK;
+}
+
+void thr_training_checkpoint_delete(thr_context *context, const char *model_path) {
+    char *path = NULL;
+    if (find_path(context, model_path, &path, NULL) == THR_OK)
+        (void)unlink(path);
+    thr_release(context, path);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "training/model_image.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checksum.h"
+#include "base/error.h"
+
+static uint32_t get_field(const void *config, const thr_config_field *field) {
+    const char *place = (const char *)config + field->offset;
+    uint32_t value = 0;
+    if (field->is_flag)
+        return *place != 0; /* any byte but 0 is true */
+    memcpy(&value, place, sizeof value);
+    return value;
+}
+
+static void set_field(void *config, const thr_config_field *field, uint32_t value) {
+    char *place = (char *)config + field->offset;
+    const bool flag = value != 0;
+    if (!field->is_flag)
+        memcpy(place, &value, sizeof value);
+    else
+        memcpy(place, &flag, sizeof flag);
+}
+
+void thr_training_image_add_tensor(thr_model_image *image, const char *side, const char *name, thr_dtype dtype,
+                                   const void *data, uint64_t n_rows, uint64_t n_columns) {
+    const size_t i = image->n_tensors++;
+    (void)snprintf(image->names[i], sizeof image->names[i], "%s%s%s", side, *side != '\0' ? "." : "", name);
+    thr_tensor *tensor = &image->tensors[i];
+    *tensor = (thr_tensor){.name = image->names[i], .dtype = dtype, .data = data};
+    if (n_rows > 1)
+        tensor->shape[tensor->n_axes++] = n_rows;
+    tensor->shape[tensor->n_axes++] = n_columns;
+    tensor->n_bytes = (size_t)(n_rows * n_columns) * thr_dtype_size(dtype);
+}
+
+static void add_number(thr_model_image *image, const char *key, uint64_t value, bool hexadecimal) {
+    const size_t i = image->n_metadata++;
+    (void)snprintf(image->values[i], sizeof image->values[i], hexadecimal ? "%016" PRIx64 : "%" PRIu64, value);
+    image->metadata[i][0] = key;
+    image->metadata[i][1] = image->values[i];
+}
+
+void thr_training_image_add_config(thr_model_image *image, const thr_model_kind *kind, const void *config) {
+    add_number(image, kind->key, kind->version, false);
+    for (size_t f = 0; f < kind->n_fields; f++)
+        add_number(image, kind->fields[f].name, get_field(config, &kind->fields[f]), false);
+}
+
+uint64_t thr_training_image_fingerprint(const thr_model_image *image) {
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    for (size_t i = 0; i < image->n_tensors; i++)
+        thr_checksum_add(sum, image->tensors[i].data, image->tensors[i].n_bytes);
+    for (size_t i = 0; i < image->n_metadata; i++)
+        thr_checksum_add(sum, image->metadata[i][1], strlen(image->metadata[i][1]) + 1);
+    return thr_checksum_end(sum);
+}
+
+/* Of the metadata before it: what the shapes of tensors do not give away is held fast by it. */
+static uint64_t metadata_checksum(const thr_model_image *image) {
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    for (size_t i = 0; i < image->n_metadata; i++)
+        for (size_t j = 0; j < 2; j++)
+            thr_checksum_add(sum, image->metadata[i][j], strlen(image->metadata[i][j]) + 1);
+    return thr_checksum_end(sum);
+}
+
+void thr_training_image_add_sums(thr_model_image *image, uint64_t fingerprint) {
+    add_number(image, "fingerprint", fingerprint, true);
+    add_number(image, "checksum", metadata_checksum(image), true);
+}
+
+thr_status thr_training_image_save(thr_context *context, const thr_model_image *image, const char *path,
+                                   thr_error *err) {
+    const thr_tensors_image all = {image->tensors, image->n_tensors, (const char *const(*)[2])image->metadata,
+                                   image->n_metadata};
+    return thr_io_tensors_write(context, path, &all, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ back */
+
+/* A number of the metadata. */
+static thr_status read_number(const thr_tensors *tensors, const char *name, const char *key, int base, uint64_t *value,
+                              thr_error *err) {
+    const char *text = thr_io_tensors_metadata(tensors, key);
+    char *end = NULL;
+    if (text != NULL)
+        *value = strtoull(text, &end, base);
+    if (text == NULL || end == text || *end != '\0')
+        return thr_fail(err, THR_EFORMAT, "%s: \"%s\" of its metadata is %s, not a number: train the model again", name,
+                        key, text != NULL ? text : "missing");
+    return THR_OK;
+}
+
+thr_status thr_training_image_check_kind(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
+                                         thr_error *err) {
+    uint64_t found = 0;
+    if (thr_io_tensors_metadata(tensors, kind->key) == NULL)
+        return thr_fail(err, THR_EFORMAT, "%s: has tensors, but is no %s that thresher tower train wrote", name,
+                        kind->what);
+    THR_TRY(read_number(tensors, name, kind->key, 10, &found, err));
+    if (found > kind->version)
+        return thr_fail(err, THR_EVERSION,
+                        "%s: a model of version %" PRIu64 ", this build knows %" PRIu64 ": use a newer one", name,
+                        found, kind->version);
+    return THR_OK;
+}
+
+thr_status thr_training_image_read_config(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
+                                          void *config, uint64_t *fingerprint, thr_error *err) {
+    const thr_config_field *fields = kind->fields;
+    uint64_t value = 0;
+    for (size_t f = 0; f < kind->n_fields; f++) {
+        THR_TRY(read_number(tensors, name, fields[f].name, 10, &value, err));
+        if (value > UINT32_MAX)
+            return thr_fail(err, THR_EFORMAT, "%s: \"%s\" of its metadata is out of range", name, fields[f].name);
+        set_field(config, &fields[f], (uint32_t)value);
+    }
+    return read_number(tensors, name, "fingerprint", 16, fingerprint, err);
+}
+
+thr_status thr_training_image_check_metadata(thr_context *context, const thr_tensors *tensors, const char *name,
+                                             const thr_model_kind *kind, const void *config, uint64_t fingerprint,
+                                             thr_error *err) {
+    thr_model_image *image = NULL;
+    thr_status status = THR_OK;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *image, &image, "a model's header", err));
+    thr_training_image_add_config(image, kind, config);
+    thr_training_image_add_sums(image, fingerprint);
+    for (size_t i = 0; status == THR_OK && i < image->n_metadata; i++) {
+        const char *text = thr_io_tensors_metadata(tensors, image->metadata[i][0]);
+        if (text == NULL || strcmp(text, image->metadata[i][1]) != 0)
+            status = thr_fail(err, THR_ECORRUPT,
+                              "%s: its metadata does not match its checksum: fetch or train it again", name);
+    }
+    thr_release(context, image);
+    return status;
+}
+
+thr_status thr_training_image_check_place(const thr_tensor *tensor, const char *name, thr_error *err) {
+    if ((uintptr_t)tensor->data % thr_dtype_size(tensor->dtype) == 0)
+        return THR_OK;
+    return thr_fail(err, THR_EFORMAT,
+                    "%s: tensor '%s' does not begin at a multiple of its values' size: train it again", name,
+                    tensor->name);
+}
+
+thr_status thr_training_image_read_floats(const thr_tensors *tensors, const char *name, const char *side,
+                                          const thr_part_shape *part, const float **data, thr_error *err) {
+    char full[64];
+    (void)snprintf(full, sizeof full, "%s%s%s", side, *side != '\0' ? "." : "", part->name);
+    const uint64_t shape[2] = {part->n_rows, part->n_columns};
+    const uint32_t n_axes = part->n_rows > 1 ? 2 : 1;
+    const thr_tensor *tensor = NULL;
+    THR_TRY(thr_io_tensors_expect(tensors, full, THR_DTYPE_F32, n_axes, shape + 2 - n_axes, &tensor, err));
+    THR_TRY(thr_training_image_check_place(tensor, name, err));
+    *data = tensor->data;
+    return THR_OK;
+}
