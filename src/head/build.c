@@ -274,19 +274,6 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ planes */
 
-static void coded_row(const void *user, uint32_t w, float *out) {
-    const thr_head *head = user;
-    const thr_head_contents *c = thr_head_of(head);
-    thr_head_row(c, head->context->kernels, w, out);
-    if (c->bias != NULL)
-        out[c->n_dims] = c->bias[w];
-}
-
-thr_head_coded thr_head_coded_of(const thr_head *head) {
-    const thr_head_contents *c = thr_head_of(head);
-    return (thr_head_coded){coded_row, head, c->n_words, thr_head_coded_dims(c)};
-}
-
 /* Planes that give a code of n_dims dimensions so many bits. */
 static uint32_t usual_planes(uint32_t n_dims) {
     const uint32_t n = (CODE_BITS + n_dims - 1) / n_dims;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample.c - the normaliser of all words, estimated from the candidates and a sample.
+ * sample.c - a sample of the words, whose logits estimate the normaliser of all words; score.c adds them.
  *
  * Words are taken by rank of frequency, for frequent words have most of the probability: all of the first 2 RANKS, and
  * RANKS of each doubling of the rank from there. From rank RANKS 2^j on every 2^j-th word is in the sample, the middle
@@ -18,9 +18,7 @@
 #include "head/workspace.h"
 #include "nn/logarithm.h"
 
-enum { RANKS = 128, PIECE = 64 };
-
-#define MOST_ABOVE 80.0F /* a sampled logit over the candidates' sum: exp(x) stays finite */
+enum { RANKS = 128 };
 
 static uint32_t step_of(uint32_t rank) {
     uint32_t step = 1;
@@ -80,32 +78,4 @@ thr_status thr_head_sample_states(const thr_head *head, thr_head_room *room, siz
                      "samples of words", err));
     thr_head_logits(head, room, room->sample.words, room->sample.n, n, room->sampled);
     return THR_OK;
-}
-
-/* Logits less the normaliser, of which candidates are left out, n of them from `first` on; then their exponentials. */
-static double add_piece(const thr_head_room *room, const float *logits, double normaliser, uint32_t first, uint32_t n) {
-    const thr_head_sample *s = &room->sample;
-    float shifted[PIECE] = {0}, weights[PIECE];
-    uint32_t n_left = 0;
-    double sum = 0;
-    for (uint32_t i = first; i < first + n; i++) {
-        const uint32_t word = s->words[i];
-        if ((room->marks[word / 64] >> word % 64 & 1) != 0)
-            continue;
-        const float above = (float)((double)logits[i] - normaliser);
-        shifted[n_left] = above < MOST_ABOVE ? above : MOST_ABOVE;
-        weights[n_left++] = s->weights[i];
-    }
-    room->context->kernels->exp_f32(shifted, shifted, n_left);
-    for (uint32_t i = 0; i < n_left; i++)
-        sum += (double)weights[i] * (double)shifted[i];
-    return sum;
-}
-
-double thr_head_add_sampled(const thr_head_room *room, size_t state, double normaliser) {
-    const uint32_t n = room->sample.n;
-    double sum = 1;
-    for (uint32_t first = 0; first < n; first += PIECE)
-        sum += add_piece(room, room->sampled + state * n, normaliser, first, n - first < PIECE ? n - first : PIECE);
-    return normaliser + thr_logarithm(sum);
 }

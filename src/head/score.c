@@ -25,6 +25,40 @@ typedef struct scoring {
     float *kept;            /* or NULL: where all logits go, n_words a state of the round */
 } scoring;
 
+/* ------------------------------------------------------------------------------------------------ a sample */
+
+enum { PIECE = 64 };
+
+#define MOST_ABOVE 80.0F /* a sampled logit over the candidates' sum: exp(x) stays finite */
+
+/* Logits less the normaliser, of which candidates are left out, n of them from `first` on; then their exponentials. */
+static double add_piece(const thr_head_room *room, const float *logits, double normaliser, uint32_t first, uint32_t n) {
+    const thr_head_sample *s = &room->sample;
+    float shifted[PIECE] = {0}, weights[PIECE];
+    uint32_t n_left = 0;
+    double sum = 0;
+    for (uint32_t i = first; i < first + n; i++) {
+        const uint32_t word = s->words[i];
+        if ((room->marks[word / 64] >> word % 64 & 1) != 0)
+            continue;
+        const float above = (float)((double)logits[i] - normaliser);
+        shifted[n_left] = above < MOST_ABOVE ? above : MOST_ABOVE;
+        weights[n_left++] = s->weights[i];
+    }
+    room->context->kernels->exp_f32(shifted, shifted, n_left);
+    for (uint32_t i = 0; i < n_left; i++)
+        sum += (double)weights[i] * (double)shifted[i];
+    return sum;
+}
+
+double thr_head_add_sampled(const thr_head_room *room, size_t state, double normaliser) {
+    const uint32_t n = room->sample.n;
+    double sum = 1;
+    for (uint32_t first = 0; first < n; first += PIECE)
+        sum += add_piece(room, room->sampled + state * n, normaliser, first, n - first < PIECE ? n - first : PIECE);
+    return normaliser + thr_logarithm(sum);
+}
+
 /* ------------------------------------------------------------------------------------------------ a tile */
 
 /* Of those that are numbers; in lanes, so that no comparison waits for the one before. */

@@ -108,7 +108,9 @@ bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, u
 thr_status thr_hits_check_model(const thr_hits *hits, uint64_t model, thr_error *err);
 
 /* THR_ECHANGED when the file is not what it was. */
-thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err);
+static inline thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err) {
+    return thr_map_check(&hits->map, hits->path, err);
+}
 
 void thr_hit_room_free(void *room);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.c - words of features, names, ids and rows of items, of a file and of what was changed beside it. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/decimal.h"
@@ -160,4 +161,12 @@ bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id) {
         }
     }
     return false;
+}
+
+thr_status thr_hits_name_query(thr_status status, uint64_t q, thr_error *err) {
+    char text[THR_ERROR_TEXT_SIZE];
+    if (status == THR_OK || status == THR_ENOMEM || err == NULL)
+        return status;
+    memcpy(text, err->text, sizeof text);
+    return thr_fail(err, status, "query %" PRIu64 ": %.600s", q, text);
 }

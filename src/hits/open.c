@@ -113,7 +113,3 @@ void thr_hits_free(thr_hits *hits) {
 thr_hits_info thr_hits_get_info(const thr_hits *hits) {
     return hits->info;
 }
-
-thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err) {
-    return thr_map_check(&hits->map, hits->path, err);
-}

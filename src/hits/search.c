@@ -130,14 +130,6 @@ static thr_status join_filters(thr_hits *hits, thr_hit_room *room, const thr_hit
 
 /* ------------------------------------------------------------------------------------------------ search */
 
-thr_status thr_hits_name_query(thr_status status, uint64_t q, thr_error *err) {
-    char text[THR_ERROR_TEXT_SIZE];
-    if (status == THR_OK || status == THR_ENOMEM || err == NULL)
-        return status;
-    memcpy(text, err->text, sizeof text);
-    return thr_fail(err, status, "query %" PRIu64 ": %.600s", q, text);
-}
-
 /* What one search needs to know: the lists of the file, and those of added items, whose lists are NULL without them. */
 typedef struct both {
     thr_hits *hits;

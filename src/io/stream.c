@@ -5,14 +5,12 @@
 #include <string.h>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 
-/* Linux reads at most 2^31 - 4096 bytes at once anyway. */
-enum { READ_MAX = 1 << 30, SKIP_BYTES = 4096 };
+enum { SKIP_BYTES = 4096 };
 
 static thr_status start_decoder(thr_stream *stream, thr_packing packing, thr_error *err) {
     if (packing == THR_PACKING_NONE)
@@ -65,38 +63,6 @@ thr_status thr_io_stream_open_memory(thr_context *context, const thr_image *imag
                            .size = image->sized ? image->size : THR_SIZE_UNKNOWN,
                            .seekable = image->sized};
     return start_decoder(stream, packing, err);
-}
-
-/* A descriptor somebody set to O_NONBLOCK is waited for. */
-static void wait_for_input(int fd) {
-    struct pollfd wait = {.fd = fd, .events = POLLIN};
-    (void)poll(&wait, 1, -1);
-}
-
-thr_status thr_io_stream_read_raw(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
-    if (size > READ_MAX)
-        size = READ_MAX;
-    if (stream->fd < 0) {
-        uint64_t left = stream->raw_position < stream->memory_size ? stream->memory_size - stream->raw_position : 0;
-        *got = size < left ? size : (size_t)left;
-        if (*got != 0)
-            memcpy(out, stream->memory + stream->raw_position, *got);
-        stream->raw_position += *got;
-        return THR_OK;
-    }
-    for (;;) {
-        ssize_t n =
-            stream->seekable ? pread(stream->fd, out, size, (off_t)stream->raw_position) : read(stream->fd, out, size);
-        if (n >= 0) {
-            *got = (size_t)n;
-            stream->raw_position += (uint64_t)n;
-            return THR_OK;
-        }
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
-            wait_for_input(stream->fd);
-        else if (errno != EINTR)
-            return thr_fail_errno(err, errno, "read", stream->name);
-    }
 }
 
 thr_status thr_io_stream_read_some(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {

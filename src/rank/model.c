@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models: weights, their scores, and which kind of file a name or its first bytes say. */
+/* Models: weights and their scores. */
 #include "rank/model.h"
 
 #include <inttypes.h>
@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/out.h"
 #include "parallel/pool.h"
 #include "rank/row_products.h"
 
@@ -107,47 +105,4 @@ thr_status thr_rank_model_predict(const thr_rank_model *model, const thr_ranking
                             "large; scale them down",
                             p.view.rows != NULL ? p.view.rows[i] : i, scores[i]);
     return THR_OK;
-}
-
-/* ------------------------------------------------------------------------------------------------ files */
-
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-thr_status thr_rank_model_check_path(thr_context *context, const char *path, thr_error *err) {
-    thr_rank_model *there = NULL;
-    THR_TRY(thr_out_check_place(context, path, err));
-    if (thr_out_is_vacant(path))
-        return THR_OK;
-    const thr_status status = thr_rank_model_open(context, path, &there, err);
-    thr_rank_model_free(there);
-    if (status == THR_OK || status == THR_ENOMEM)
-        return status;
-    return status == THR_ECORRUPT || status == THR_EVERSION ? THR_OK
-                                                            : thr_out_fail_other_kind(path, "a ranking model", err);
-}
-
-thr_status thr_rank_model_save(const thr_rank_model *model, const char *path, thr_error *err) {
-    THR_TRY(thr_rank_model_check_path(model->context, path, err));
-    return ends_with(path, ".safetensors") ? thr_rank_tensors_write(model, path, err)
-                                           : thr_rank_text_write(model, path, err);
-}
-
-/* Tensors begin with the length of a header, below 2^32 for any that is not a mistake; texts have no zero bytes. */
-static bool is_text(const thr_map *map) {
-    enum { LEAD = 8 };
-    return map->size < LEAD || memchr(map->data, '\0', LEAD) == NULL;
-}
-
-thr_status thr_rank_model_open(thr_context *context, const char *path, thr_rank_model **model, thr_error *err) {
-    thr_map map = {.fd = -1};
-    *model = NULL;
-    THR_TRY(thr_map_open(path, &map, err));
-    const thr_status status = is_text(&map)
-                                  ? thr_rank_text_read(context, path, (const char *)map.data, map.size, model, err)
-                                  : thr_rank_tensors_read(context, path, model, err);
-    thr_map_close(&map);
-    return status;
 }

@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 
+enum { THR_BLOCKS_A_TILE = THR_DEVICE_TILE / THR_BLOCK_ITEMS };
+
 /* Memory that grows with what searches ask for, and stays. */
 typedef struct thr_room {
     void *memory;

@@ -39,6 +39,15 @@ thr_batch_mode thr_text_trainer_batch_mode(const thr_trainer *trainer) {
     return (thr_batch_mode){true, trainer->options.word_dropout, trainer->options.seed ^ (trainer->state.step << 32)};
 }
 
+uint32_t thr_text_trainer_float_epochs(const thr_trainer *trainer) {
+    const thr_tower_config *config = &trainer->model.config;
+    if (config->query_bits == THR_FLOAT_BITS && config->item_bits == THR_FLOAT_BITS)
+        return 0;
+    const uint32_t n_epochs = trainer->options.n_epochs;
+    const float share = (float)n_epochs * trainer->options.float_share;
+    return share < (float)(n_epochs - 1) ? (uint32_t)share : n_epochs - 1; /* one has signs, or there were no model */
+}
+
 thr_match_loss thr_text_trainer_match_loss(const thr_trainer *trainer) {
     return (thr_match_loss){.gamma = trainer->options.gamma, .shift = 1, .n_negatives = trainer->options.n_negatives};
 }

@@ -110,15 +110,6 @@ thr_status thr_text_trainer_start(thr_context *context, const char *pairs_path, 
                      &trainer->scratch.loss, "a batch", err);
 }
 
-uint32_t thr_text_trainer_float_epochs(const thr_trainer *trainer) {
-    const thr_tower_config *config = &trainer->model.config;
-    if (config->query_bits == THR_FLOAT_BITS && config->item_bits == THR_FLOAT_BITS)
-        return 0;
-    const uint32_t n_epochs = trainer->options.n_epochs;
-    const float share = (float)n_epochs * trainer->options.float_share;
-    return share < (float)(n_epochs - 1) ? (uint32_t)share : n_epochs - 1; /* one has signs, or there were no model */
-}
-
 void thr_text_trainer_free(thr_trainer *trainer) {
     thr_context *context = trainer->context;
     thr_device_policy_end(&trainer->on_device);

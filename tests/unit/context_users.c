@@ -5,7 +5,7 @@
  */
 #define TOWER_TEST "context-users"
 
-#include "tower_dual_support.h"
+#include "dual_tower_support.h"
 #include "translate_support.h"
 
 #include <thresher/thresher.h>

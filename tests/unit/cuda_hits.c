@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_hits.c - the scores of codes and the sums of posting lists, added up in one pass on an emulated GPU, are those
- * of a naive model, to the bit. (hits_store.c tests the operations of lists alone.)
+ * of a naive model, to the bit. (hits_device_search.c tests the operations of lists alone.)
  */
 #include "cuda_support.h"
 #include "hits_naive.h"

@@ -229,7 +229,7 @@ static void what_is_there_is_not_written_over(void **state) {
     head_drawn h = head_draw(&BARE, &rng, false);
     thr_head *head = head_make(*state, &h);
     save(*state, &SMALL, 9);
-    assert_error(thr_head_save(head, PATH, false, &err), THR_EEXIST, &err, "is there already");
+    assert_error(thr_head_save(head, PATH, false, &err), THR_EEXIST, &err, "exists already");
     assert_error(thr_head_save(head, "no-such-directory/x.head", false, &err), THR_ENOTFOUND, &err, "x.head");
     assert_ok(thr_head_save(head, PATH, true, &err), &err);
     assert_ok(open_and_verify(*state, &opened, &err), &err);

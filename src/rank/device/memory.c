@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - memory on the device that lives as long as the problem's copy. */
+#include <string.h>
+
+#include "base/error.h"
+#include "rank/device/impl.h"
+
+thr_status thr_rank_device_room(thr_rank_device *d, size_t n, size_t size, void *memory_out, thr_error *err) {
+    void *memory = NULL;
+    size_t bytes = 0;
+    if (!thr_mul_size(n, size, &bytes))
+        return thr_fail(err, THR_ENOMEM, "%zu numbers of a ranking on a device: too many", n);
+    THR_TRY(d->backend->alloc(d->device, bytes, &memory, "a ranking", err));
+    d->arrays[d->n_arrays++] = memory;
+    memcpy(memory_out, &memory, sizeof memory);
+    return THR_OK;
+}

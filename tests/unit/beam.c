@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* beam.c - what is found is what the search by the book finds, to the bit; a beam of all is the true best. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "beam_support.h"
+
+enum { SENTENCES = 5 };
+
+static thr_beam *make_beam(thr_head *head, const thr_beam_options *o) {
+    thr_beam *beam = NULL;
+    thr_error err;
+    assert_ok(thr_beam_create(head, o, &beam, &err), &err);
+    return beam;
+}
+
+static hashed *make_model(const uint64_t *seeds, uint32_t n_dims, bool ties) {
+    hashed *model = test_array(1, sizeof *model);
+    model->seeds = seeds;
+    model->n_dims = n_dims;
+    model->ties = ties;
+    return model;
+}
+
+/* ------------------------------------------------------------------------------------------------ by the book */
+
+static thr_beam_options draw_options(uint64_t *rng, uint32_t n_words, uint32_t *never, thr_head_query_options *query) {
+    thr_beam_options o;
+    thr_beam_options_init(&o, 7, thr_rng_below(rng, 8) == 0 ? THR_BEAM_NO_WORD : n_words - 1);
+    o.beam = 1 + (uint32_t)thr_rng_below(rng, thr_rng_below(rng, 4) == 0 ? 40 : 6);
+    o.n_best = 1 + (uint32_t)thr_rng_below(rng, thr_rng_below(rng, 4) == 0 ? 50 : 5);
+    o.max_length = 1 + (uint32_t)thr_rng_below(rng, 12);
+    o.min_length = (uint32_t)thr_rng_below(rng, o.max_length + 1);
+    o.penalty = (thr_beam_penalty)thr_rng_below(rng, 3);
+    o.alpha = (double)thr_rng_below(rng, 9) / 4;
+    o.stop = (thr_beam_stop)(thr_rng_below(rng, 4) == 0);
+    o.never = never;
+    o.n_never = n_words > 4 ? thr_rng_below(rng, 4) : 0;
+    for (uint64_t i = 0; i < o.n_never; i++)
+        never[i] = (uint32_t)thr_rng_below(rng, n_words - 1);
+    thr_head_query_options_init(query);
+    query->group = thr_rng_below(rng, 2);
+    if (n_words > 20 && thr_rng_below(rng, 2) == 0) {
+        query->screen = (thr_head_screen)(1 + thr_rng_below(rng, 3));
+        query->n_frequent = (uint32_t)thr_rng_below(rng, n_words / 2);
+        query->normaliser = (thr_head_normaliser)thr_rng_below(rng, 2);
+        query->n_shortlist = 5;
+    }
+    o.query = query;
+    return o;
+}
+
+static void check(thr_head *head, hashed *model, const thr_beam_options *o, const uint32_t *max_lengths,
+                  const char *what) {
+    thr_beam *beam = make_beam(head, o);
+    const thr_decoder decoder = hashed_decoder(model);
+    thr_beam_result r;
+    thr_error err;
+    assert_ok(thr_beam_search(beam, &decoder, SENTENCES, max_lengths, &r, &err), &err);
+    assert_true(r.n_sentences == SENTENCES && r.first_of[0] == 0 && r.first_of[SENTENCES] == r.n_sequences);
+    for (size_t s = 0; s < SENTENCES; s++) {
+        naive_search naive = {.beam = beam, .model = model};
+        const size_t enough = o->n_best > o->beam ? o->n_best : o->beam;
+        naive_run(&naive, model->seeds[s], max_lengths != NULL ? max_lengths[s] : o->max_length, o->never,
+                  o->stop == THR_BEAM_STOP_ENOUGH ? enough : SIZE_MAX);
+        const size_t n = naive.n_finished < o->n_best ? naive.n_finished : o->n_best;
+        assert_case(r.first_of[s + 1] - r.first_of[s] == n,
+                    "seed %llu, %s, sentence %zu: %llu sequences, should be %zu", (unsigned long long)test_seed(), what,
+                    s, (unsigned long long)(r.first_of[s + 1] - r.first_of[s]), n);
+        for (size_t i = 0; i < n; i++)
+            assert_case(same_sequence(&r, r.first_of[s] + i, &naive.finished[i]),
+                        "seed %llu, %s, sentence %zu: sequence %zu has score %.17g, should have %.17g",
+                        (unsigned long long)test_seed(), what, s, i, r.scores[r.first_of[s] + i],
+                        naive.finished[i].score);
+        naive_end(&naive);
+    }
+    thr_beam_free(beam);
+}
+
+static void answers_are_those_by_the_book(void **state) {
+    (void)state;
+    static const head_case cases[] = {
+        {2, 3, THR_DTYPE_F32, true, false, 0, 0, 0, 0},
+        {9, 5, THR_DTYPE_F32, false, false, 0, 0, 0, 0},
+        {60, 12, THR_DTYPE_F16, true, true, 5, 1, 8, 3},
+    };
+    uint64_t rng = test_seed();
+    for (size_t i = 0; i < 3; i++)
+        for (int ties = 0; ties < 2; ties++) {
+            thr_context *context = test_context((uint32_t)i + 1, THR_ISA_BEST, NULL);
+            head_drawn h = head_draw(&cases[i], &rng, ties != 0);
+            thr_head *head = head_make(context, &h);
+            for (int round = 0; round < 60; round++) {
+                uint32_t never[4], max_lengths[SENTENCES];
+                uint64_t seeds[SENTENCES];
+                thr_head_query_options query;
+                char what[80];
+                const thr_beam_options o = draw_options(&rng, cases[i].n_words, never, &query);
+                for (size_t s = 0; s < SENTENCES; s++) {
+                    seeds[s] = thr_rng_next(&rng);
+                    max_lengths[s] = 1 + (uint32_t)thr_rng_below(&rng, 15);
+                }
+                hashed *model = make_model(seeds, cases[i].n_dims, ties != 0);
+                (void)snprintf(what, sizeof what, "case %zu, ties %d, round %d", i, ties, round);
+                check(head, model, &o, round % 3 == 0 ? max_lengths : NULL, what);
+                free(model);
+            }
+            thr_head_free(head);
+            head_drawn_free(&h);
+            thr_context_free(context);
+        }
+}
+
+/* ------------------------------------------------------------------------------------------------ the true best */
+
+typedef struct walk {
+    thr_head *head;
+    const hashed *model;
+    const thr_beam_options *o;
+    thr_beam *beam;
+    naive_sequence *all;
+    size_t n;
+} walk;
+
+/* Every sequence there is. */
+static void walk_on(walk *w, const naive_sequence *before) {
+    const uint32_t n_words = w->beam->n_words, length = before->n + 1;
+    float state[8], log_probs[8];
+    uint32_t words[8];
+    thr_error err;
+    hashed_state(w->model, before->hash, state);
+    const thr_matrix rows = thr_matrix_f32(state, 1, w->model->n_dims);
+    assert_ok(thr_head_query(w->head, &rows, n_words, NULL, &(thr_head_answers){words, NULL, log_probs}, &err), &err);
+    for (uint32_t i = 0; i < n_words; i++) {
+        naive_sequence next = *before;
+        next.words[next.n] = words[i];
+        next.log_probs[next.n++] = log_probs[i];
+        next.log_prob += (double)log_probs[i];
+        next.hash = hashed_follow(next.hash, words[i]);
+        next.ended = words[i] == w->o->end_word;
+        if (!next.ended && length < w->o->max_length) {
+            walk_on(w, &next);
+        } else if (!next.ended || length >= w->o->min_length) {
+            next.score = next.log_prob / w->beam->penalties[length];
+            next.row = (uint32_t)w->n;
+            w->all[w->n++] = next;
+        }
+    }
+}
+
+static void a_beam_of_everything_finds_the_true_best(void **state) {
+    enum { WORDS = 4, LENGTH = 5, N_BEST = 60, ALL = 1024 };
+    static const head_case shape = {WORDS, 3, THR_DTYPE_F32, true, false, 0, 0, 0, 0};
+    uint64_t rng = test_seed() + 1;
+    for (int round = 0; round < 12; round++) {
+        const uint64_t seeds[1] = {thr_rng_next(&rng)};
+        head_drawn h = head_draw(&shape, &rng, false);
+        thr_head *head = head_make(*state, &h);
+        hashed *model = make_model(seeds, shape.n_dims, false);
+        thr_beam_options o;
+        thr_beam_options_init(&o, 3, 0);
+        o.beam = ALL;
+        o.n_best = round % 2 == 0 ? 1 : N_BEST;
+        o.max_length = LENGTH;
+        o.min_length = (uint32_t)round % 4;
+        o.penalty = (thr_beam_penalty)(round % 3);
+        o.alpha = 0.75;
+        walk w = {.head = head, .model = model, .o = &o, .beam = make_beam(head, &o)};
+        const thr_decoder decoder = hashed_decoder(model);
+        thr_beam_result r;
+        thr_error err;
+        assert_ok(thr_beam_search(w.beam, &decoder, 1, NULL, &r, &err), &err);
+        const naive_sequence nothing = {.hash = hashed_follow(seeds[0], 3)};
+        w.all = test_array(ALL, sizeof *w.all);
+        walk_on(&w, &nothing);
+        qsort(w.all, w.n, sizeof *w.all, naive_by_score);
+        assert_true(w.n > 200 && r.n_sequences == o.n_best);
+        for (size_t i = 0; i < o.n_best; i++)
+            assert_case(same_sequence(&r, i, &w.all[i]),
+                        "seed %llu, round %d: sequence %zu has %.17g, should have %.17g",
+                        (unsigned long long)test_seed(), round, i, r.scores[i], w.all[i].score);
+        free(w.all);
+        free(model);
+        thr_beam_free(w.beam);
+        thr_head_free(head);
+        head_drawn_free(&h);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ by hand */
+
+/* A head whose logits are the state: a decoder says probabilities as it likes. */
+static thr_head *make_mirror(thr_context *context, uint32_t n_words) {
+    float *weights = test_array((size_t)n_words * n_words, sizeof *weights);
+    const thr_matrix rows = thr_matrix_f32(weights, n_words, n_words);
+    thr_head_build_options options;
+    thr_head *head = NULL;
+    thr_error err;
+    thr_head_build_options_init(&options);
+    options.n_bands = options.n_planes = 0;
+    for (uint32_t i = 0; i < n_words; i++)
+        weights[i * n_words + i] = 1;
+    assert_ok(thr_head_create(context, &rows, &options, &head, &err), &err);
+    free(weights);
+    return head;
+}
+
+enum { TABLE_WORDS = 3 };
+
+/* Probabilities by the last word: 0 ends, 1 and 2 go on. */
+typedef struct table {
+    float rows[TABLE_WORDS][TABLE_WORDS];
+} table;
+
+static thr_status table_step(void *self, const uint32_t *words, uint64_t n, float *states, thr_error *err) {
+    const table *t = self;
+    (void)err;
+    for (uint64_t i = 0; i < n; i++)
+        for (int w = 0; w < TABLE_WORDS; w++)
+            states[i * TABLE_WORDS + (uint64_t)w] = logf(t->rows[words[i]][w]);
+    return THR_OK;
+}
+
+static thr_beam_result search_table(thr_beam *beam, table *t) {
+    const thr_decoder decoder = {.self = t, .step = table_step};
+    thr_beam_result r;
+    thr_error err;
+    assert_ok(thr_beam_search(beam, &decoder, 1, NULL, &r, &err), &err);
+    return r;
+}
+
+static void assert_near(double x, double y) {
+    assert_case(fabs(x - y) <= 1e-6 * (1 + fabs(y)), "%.9g is not %.9g", x, y);
+}
+
+/* Ends at once with 0.3; by 1 with 0.6 x 0.4; by 1 1 with 0.6 x 0.5 x 0.4. */
+static void penalties_are_those_of_their_papers(void **state) {
+    table t = {{{0.3F, 0.6F, 0.1F}, {0.4F, 0.5F, 0.1F}, {0.2F, 0.2F, 0.6F}}};
+    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    static const double divisors[][3] = {{1, 1, 1}, {1, 7.0 / 6, 8.0 / 6}, {1, 2, 3}};
+    for (int penalty = 0; penalty < 3; penalty++)
+        for (int a = 0; a < 3; a++) {
+            const double alphas[] = {1, 0.5, 2.7}, alpha = alphas[a], p[] = {0.3, 0.24, 0.12};
+            thr_beam_options o;
+            thr_beam_options_init(&o, 0, 0);
+            o.beam = 50;
+            o.n_best = 200; /* more than there are */
+            o.max_length = 6;
+            o.penalty = (thr_beam_penalty)penalty;
+            o.alpha = alpha;
+            thr_beam *beam = make_beam(head, &o);
+            const thr_beam_result r = search_table(beam, &t);
+            int n_by_hand = 0;
+            for (uint64_t i = 0; i < r.n_sequences; i++) {
+                const uint64_t n = r.offsets[i + 1] - r.offsets[i], before = n - 1;
+                const uint32_t *words = r.words + r.offsets[i];
+                assert_true(i == 0 || r.scores[i - 1] >= r.scores[i]);
+                assert_int_equal(r.ended[i], words[before] == 0);
+                bool ones = r.ended[i] && n <= 3;
+                for (uint64_t j = 0; j < before; j++)
+                    ones = ones && words[j] == 1;
+                if (!ones)
+                    continue;
+                n_by_hand++;
+                assert_near(r.log_probs[i], log(p[before]));
+                assert_near(r.scores[i], log(p[before]) / pow(divisors[penalty][before], alpha));
+            }
+            assert_true(n_by_hand == 3 && r.n_sequences < 200);
+            thr_beam_free(beam);
+        }
+    thr_head_free(head);
+}
+
+static void powers_are_right_and_never_fall(void **state) {
+    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    static const double alphas[] = {0, 0.01, 0.6, 1, 2.5, 10};
+    for (size_t a = 0; a < 6; a++)
+        for (int penalty = 1; penalty < 3; penalty++) {
+            thr_beam_options o;
+            thr_error err;
+            thr_beam_options_init(&o, 0, 0);
+            o.penalty = (thr_beam_penalty)penalty;
+            o.alpha = alphas[a];
+            thr_beam *beam = make_beam(head, &o);
+            assert_ok(thr_beam_set_penalties(beam, 100000, &err), &err);
+            for (uint32_t n = 1; n <= 100000; n += n < 1000 ? 1 : 37) {
+                const double right = pow(penalty == 1 ? (5 + (double)n) / 6 : (double)n, o.alpha);
+                assert_case(fabs(beam->penalties[n] - right) <= 1e-15 * (4 + log(right)) * right &&
+                                beam->penalties[n] >= beam->penalties[n - 1],
+                            "penalty %d of %u words, alpha %g: %.17g, should be %.17g", penalty, n, o.alpha,
+                            beam->penalties[n], right);
+            }
+            thr_beam_free(beam);
+        }
+    thr_head_free(head);
+}
+
+/* The best one ends at once; min_length, never and max_length each take another way. */
+static void bounds_and_forbidden_words_are_kept(void **state) {
+    table t = {{{0.7F, 0.2F, 0.1F}, {0.6F, 0.3F, 0.1F}, {0.6F, 0.1F, 0.3F}}};
+    const uint32_t never[] = {1};
+    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    thr_beam_options o;
+    thr_beam_options_init(&o, 0, 0);
+    thr_beam *beam = make_beam(head, &o);
+    thr_beam_result r = search_table(beam, &t);
+    assert_true(r.n_sequences == 1 && r.offsets[1] == 1 && r.words[0] == 0 && r.ended[0] == 1);
+    assert_int_equal(r.n_steps, 1); /* nothing that lives could be better */
+    thr_beam_free(beam);
+
+    o.min_length = 3;
+    beam = make_beam(head, &o);
+    r = search_table(beam, &t);
+    assert_true(r.offsets[1] == 3 && r.words[0] == 1 && r.words[1] == 1 && r.words[2] == 0);
+    assert_near(r.log_probs[0], log(0.2 * 0.3 * 0.6));
+    assert_near((double)r.word_log_probs[1], log(0.3));
+    thr_beam_free(beam);
+
+    o.never = never;
+    o.n_never = 1;
+    beam = make_beam(head, &o);
+    r = search_table(beam, &t);
+    assert_true(r.offsets[1] == 3 && r.words[0] == 2 && r.words[1] == 2 && r.words[2] == 0);
+    thr_beam_free(beam);
+
+    o.end_word = THR_BEAM_NO_WORD;
+    o.max_length = 4;
+    o.n_never = 0;
+    beam = make_beam(head, &o);
+    r = search_table(beam, &t);
+    assert_true(r.offsets[1] == 4 && r.ended[0] == 0 && r.words[3] == 0);
+    thr_beam_free(beam);
+
+    const uint32_t all[] = {1, 2}; /* the end word may not come before, and nothing else may */
+    thr_beam_options_init(&o, 0, 0);
+    o.min_length = 2;
+    o.never = all;
+    o.n_never = 2;
+    beam = make_beam(head, &o);
+    r = search_table(beam, &t);
+    assert_true(r.n_sentences == 1 && r.n_sequences == 0 && r.first_of[1] == 0 && r.offsets[0] == 0);
+    thr_beam_free(beam);
+
+    o.n_never = 1;
+    o.n_best = 9;
+    o.max_length = 3; /* 2 0, 2 2 0, 2 2 2: all there are */
+    beam = make_beam(head, &o);
+    r = search_table(beam, &t);
+    assert_int_equal(r.n_sequences, 3);
+    thr_beam_free(beam);
+    thr_head_free(head);
+}
+
+static void it_stops_early_only_where_it_is_told(void **state) {
+    /* 0 is likelier at first; 2 leads to a long certain way, which is better on average */
+    table t = {{{0.5F, 0.3F, 0.2F}, {0.8F, 0.1F, 0.1F}, {0.01F, 0.01F, 0.98F}}};
+    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    thr_beam_options o;
+    thr_beam_options_init(&o, 0, 0);
+    o.beam = 2;
+    o.max_length = 30;
+    o.penalty = THR_BEAM_PENALTY_LENGTH;
+    thr_beam *beam = make_beam(head, &o);
+    thr_beam_result r = search_table(beam, &t);
+    assert_true(r.n_steps == 30 && r.offsets[1] == 30 && r.ended[0] == 0);
+    thr_beam_free(beam);
+    o.stop = THR_BEAM_STOP_ENOUGH;
+    beam = make_beam(head, &o);
+    r = search_table(beam, &t);
+    assert_true(r.n_steps == 2 && r.ended[0] == 1 && r.offsets[1] == 1);
+    thr_beam_free(beam);
+    thr_head_free(head);
+}
+
+/* ------------------------------------------------------------------------------------------------ independence */
+
+/* The batch, alone, other threads and kernels: the same bits. */
+static void answers_depend_on_the_sentence_alone(void **state) {
+    (void)state;
+    static const head_case shape = {500, 24, THR_DTYPE_F32, true, true, 10, 1, 8, 3};
+    uint64_t rng = test_seed() + 2, seeds[SENTENCES];
+    thr_context *one = test_context(1, THR_ISA_SCALAR, NULL), *three = test_context(3, THR_ISA_BEST, NULL);
+    head_drawn h = head_draw(&shape, &rng, false);
+    thr_head *a = head_make(one, &h), *b = head_make(three, &h);
+    for (size_t s = 0; s < SENTENCES; s++)
+        seeds[s] = thr_rng_next(&rng);
+    for (int round = 0; round < 8; round++) {
+        thr_head_query_options query;
+        thr_beam_options o;
+        thr_beam_result whole, alone;
+        thr_error err;
+        thr_head_query_options_init(&query);
+        query.screen = (thr_head_screen)(round % 4);
+        query.group = (uint64_t)round / 4;
+        query.n_frequent = 30;
+        thr_beam_options_init(&o, 1, 2);
+        o.max_length = 15;
+        o.n_best = 3;
+        o.penalty = THR_BEAM_PENALTY_WU;
+        o.query = &query;
+        hashed *model = make_model(seeds, shape.n_dims, false), *single = make_model(seeds, shape.n_dims, false);
+        thr_beam *all = make_beam(a, &o), *each = make_beam(b, &o);
+        const thr_decoder of_all = hashed_decoder(model), of_each = hashed_decoder(single);
+        assert_ok(thr_beam_search(all, &of_all, SENTENCES, NULL, &whole, &err), &err);
+        for (size_t s = 0; s < SENTENCES; s++) {
+            single->seeds = seeds + s;
+            assert_ok(thr_beam_search(each, &of_each, 1, NULL, &alone, &err), &err);
+            const uint64_t first = whole.first_of[s], n = whole.first_of[s + 1] - first, at = whole.offsets[first],
+                           n_words = whole.offsets[first + n] - at;
+            assert_true(n == alone.n_sequences && n_words == alone.offsets[n]);
+            assert_memory_equal(whole.words + at, alone.words, n_words * sizeof(uint32_t));
+            assert_memory_equal(whole.word_log_probs + at, alone.word_log_probs, n_words * sizeof(float));
+            assert_memory_equal(whole.scores + first, alone.scores, n * sizeof(double));
+            assert_memory_equal(whole.ended + first, alone.ended, n);
+        }
+        thr_beam_free(all);
+        thr_beam_free(each);
+        free(model);
+        free(single);
+    }
+    thr_head_free(a);
+    thr_head_free(b);
+    head_drawn_free(&h);
+    thr_context_free(one);
+    thr_context_free(three);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_are_those_by_the_book),
+        cmocka_unit_test(a_beam_of_everything_finds_the_true_best),
+        cmocka_unit_test(penalties_are_those_of_their_papers),
+        cmocka_unit_test(powers_are_right_and_never_fall),
+        cmocka_unit_test(bounds_and_forbidden_words_are_kept),
+        cmocka_unit_test(it_stops_early_only_where_it_is_told),
+        cmocka_unit_test(answers_depend_on_the_sentence_alone),
+    };
+    return test_run_with_context(tests);
+}

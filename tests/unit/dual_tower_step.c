@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dual_tower_step.c - scores and gradients of a whole small model beside a naive one in double. */
+#define TOWER_TEST "dual-step"
+#include "dual_tower_support.h"
+
+#include "dual_tower/trainer.h"
+
+#include <math.h>
+
+static const char items_path[] = NAME("items.tsv"), requests_path[] = NAME("requests.tsv"),
+                  model_path[] = NAME("model");
+
+enum { BATCH = 30, MOST_INPUTS = 64, MOST_HIDDEN = 16, MOST_VECTOR = 16 };
+
+/* All weights in double. */
+typedef struct naive {
+    const thr_dual_trainer *t;
+    double *tables[THR_N_SIDES], *dense, *hits;
+} naive;
+
+static double *widen(const float *values, size_t n) {
+    double *wide = test_array(n + 1, sizeof *wide);
+    for (size_t i = 0; i < n; i++)
+        wide[i] = (double)values[i];
+    return wide;
+}
+
+static const double *part_of(const naive *m, thr_side side, thr_dual_part part) {
+    return m->dense + (m->t->model.parts[side][part] - m->t->dense.values);
+}
+
+/* dual_tower/model.h's equations, word by word. */
+static void naive_vector(const naive *m, thr_side side, const uint32_t *words, const float *x, size_t n,
+                         double vector[MOST_VECTOR]) {
+    const thr_dual_model *model = &m->t->model;
+    const thr_dual_config *c = &model->config;
+    double inputs[MOST_INPUTS] = {0}, hidden[MOST_HIDDEN];
+    const size_t n_fields = thr_dual_n_fields(&model->words[side]), n_inputs = n_fields * c->n_embedding;
+    for (uint32_t f = 0; f < n_fields; f++) {
+        double all = 0;
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t row = m->t->map.rows[side][words[i]];
+            if (row != THR_DUAL_NONE && model->words[side].fields[row] == f)
+                all += fabs(x != NULL ? (double)x[i] : 1);
+        }
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t row = m->t->map.rows[side][words[i]];
+            for (size_t e = 0; row != THR_DUAL_NONE && model->words[side].fields[row] == f && e < c->n_embedding; e++)
+                inputs[f * c->n_embedding + e] +=
+                    (x != NULL ? (double)x[i] : 1) / all * m->tables[side][row * c->n_embedding + e];
+        }
+    }
+    for (size_t h = 0; h < c->n_hidden; h++) {
+        hidden[h] = part_of(m, side, THR_DUAL_HIDDEN_BIAS)[h];
+        for (size_t i = 0; i < n_inputs; i++)
+            hidden[h] += inputs[i] * part_of(m, side, THR_DUAL_HIDDEN_WEIGHT)[i * c->n_hidden + h];
+        hidden[h] = tanh(hidden[h]);
+    }
+    for (size_t d = 0; d < c->n_dims; d++) {
+        vector[d] = part_of(m, side, THR_DUAL_OUTPUT_BIAS)[d];
+        for (size_t h = 0; h < c->n_hidden; h++)
+            vector[d] += hidden[h] * part_of(m, side, THR_DUAL_OUTPUT_WEIGHT)[h * c->n_dims + d];
+    }
+    for (size_t p = 0; p < c->n_products; p++) {
+        vector[c->n_dims + p] = 0;
+        for (size_t i = 0; i < n_inputs; i++)
+            vector[c->n_dims + p] += inputs[i] * part_of(m, side, THR_DUAL_PRODUCT_WEIGHT)[i * c->n_products + p];
+    }
+}
+
+/* Words are compared as they are spelled. */
+static bool is_hit(const naive *m, uint32_t word, uint32_t feature) {
+    char user[THR_DUAL_WORD_MAX], item[THR_DUAL_WORD_MAX];
+    const size_t n_user = thr_dual_get_bytes(&m->t->lexicon.words[THR_SIDE_QUERY], word, user);
+    const size_t n_item = thr_dual_get_bytes(&m->t->lexicon.words[THR_SIDE_ITEM], feature, item);
+    const char *dot = memchr(user, '.', n_user);
+    return dot != NULL && n_user - (size_t)(dot + 1 - user) == n_item && memcmp(dot + 1, item, n_item) == 0;
+}
+
+static double naive_hits(const naive *m, const uint32_t *words, const float *x, size_t n, const uint32_t *features,
+                         size_t n_features) {
+    const size_t n_words = thr_dual_n_words(&m->t->model.words[THR_SIDE_QUERY]);
+    double sum = 0;
+    for (size_t i = 0; m->t->model.config.hits && i < n; i++)
+        for (size_t f = 0; f < n_features; f++) {
+            const uint32_t row = m->t->map.rows[THR_SIDE_QUERY][words[i]], field = m->t->map.fields[words[i]];
+            if (is_hit(m, words[i], features[f]) && field != THR_DUAL_NONE)
+                sum += (double)x[i] * (m->hits[n_words + field] + (row != THR_DUAL_NONE ? m->hits[row] : 0));
+        }
+    return sum;
+}
+
+static void naive_scores(const naive *m, uint32_t r, double scores[DUAL_ADS]) {
+    const thr_dual_requests *q = &m->t->requests;
+    const thr_dual_items *items = &m->t->items;
+    const size_t word = q->word_offsets[r], n = q->word_offsets[r + 1] - word;
+    double user[MOST_VECTOR], vector[MOST_VECTOR];
+    naive_vector(m, THR_SIDE_QUERY, q->words + word, q->x + word, n, user);
+    for (size_t a = 0; a < DUAL_ADS; a++) {
+        const uint32_t ad = q->ads[q->ad_offsets[r] + a];
+        const uint32_t *features = items->words + items->offsets[ad];
+        const size_t n_features = items->offsets[ad + 1] - items->offsets[ad];
+        naive_vector(m, THR_SIDE_ITEM, features, NULL, n_features, vector);
+        scores[a] = naive_hits(m, q->words + word, q->x + word, n, features, n_features);
+        for (size_t d = 0; d < thr_dual_n_vector(&m->t->model.config); d++)
+            scores[a] += user[d] * vector[d];
+    }
+}
+
+/* The scores times their gradients, which are frozen: its gradient is the loss's. */
+static double naive_sum(const naive *m, const uint32_t *numbers) {
+    double sum = 0;
+    for (size_t r = 0; r < BATCH; r++) {
+        double scores[DUAL_ADS];
+        naive_scores(m, numbers[r], scores);
+        for (size_t a = 0; a < DUAL_ADS; a++)
+            sum += (double)m->t->scores.d_scores[r * DUAL_ADS + a] * scores[a];
+    }
+    return sum;
+}
+
+static void check_scores(const naive *m, const uint32_t *numbers, double loss) {
+    const thr_dual_trainer *t = m->t;
+    const thr_rank_loss rank = thr_dual_trainer_loss(t);
+    double sum = 0;
+    for (size_t r = 0; r < BATCH; r++) {
+        double scores[DUAL_ADS], scratch[6 * DUAL_ADS];
+        const float *got = t->scores.scores + r * DUAL_ADS;
+        const size_t first = (size_t)t->requests.ad_offsets[numbers[r]];
+        const thr_rank_list list = {DUAL_ADS, t->requests.levels + first, t->requests.values + first};
+        naive_scores(m, numbers[r], scores);
+        for (size_t a = 0; a < DUAL_ADS; a++)
+            assert_case(fabs((double)got[a] - scores[a]) <= 2e-6, "score %zu of request %zu: %.9g, should be %.9g", a,
+                        r, (double)got[a], scores[a]);
+        sum += thr_nn_rank_loss_run(thr_kernels_get(thr_kernel_isa_best()), &rank, &list, got, NULL, scratch);
+    }
+    assert_true(sum / BATCH == loss);
+}
+
+/* Central differences by some of n weights, which a gradient of the trainer's is beside. */
+static void check_gradient(const naive *m, const uint32_t *numbers, double *weights, const float *gradient, size_t n,
+                           const char *what, uint64_t *rng) {
+    for (int probe = 0; probe < 60; probe++) {
+        const size_t at = (size_t)thr_rng_below(rng, n);
+        const double h = 1e-5, w = weights[at];
+        weights[at] = w + h;
+        const double above = naive_sum(m, numbers);
+        weights[at] = w - h;
+        const double below = naive_sum(m, numbers);
+        weights[at] = w;
+        const double want = (above - below) / (2 * h);
+        assert_case(fabs((double)gradient[at] - want) <= 1e-6 + 1e-5 * fabs(want),
+                    "seed %llu: gradient of %s %zu is %.9g, should be %.9g", (unsigned long long)test_seed(), what, at,
+                    (double)gradient[at], want);
+    }
+}
+
+/* What the optimiser would be given of a side's embeddings. */
+static float *table_gradient(const thr_dual_trainer *t, thr_side side) {
+    const thr_dual_bags *bags = &t->scores.batch.examples[side];
+    const size_t n = t->model.config.n_embedding, n_fields = thr_dual_n_fields(&t->model.words[side]);
+    const size_t first = side == THR_SIDE_QUERY ? 0 : t->scores.batch.n * thr_dual_n_inputs(&t->model, THR_SIDE_QUERY);
+    float *gradient = test_array(t->tables[side].n, sizeof *gradient);
+    for (size_t bag = 0; bag < bags->n * n_fields; bag++)
+        for (size_t e = bags->offsets[bag]; e < bags->offsets[bag + 1]; e++)
+            for (size_t c = 0; c < n; c++)
+                gradient[bags->rows[e] * n + c] += bags->weights[e] * t->back.d_inputs[first + bag * n + c];
+    return gradient;
+}
+
+static float *hits_gradient(const thr_dual_trainer *t) {
+    const thr_dual_batch *batch = &t->scores.batch;
+    float *gradient = test_array(t->hits.n, sizeof *gradient);
+    for (size_t h = 0; h < batch->history_offsets[batch->n]; h++) {
+        const thr_dual_history *word = &batch->history[h];
+        gradient[thr_dual_n_words(&t->model.words[THR_SIDE_QUERY]) + word->field] += t->scores.d_history[h];
+        if (word->row != THR_DUAL_NONE)
+            gradient[word->row] += t->scores.d_history[h];
+    }
+    return gradient;
+}
+
+static void check_model(thr_context *context, const thr_dual_train_options *options, uint64_t *rng) {
+    thr_dual_trainer *t = test_array(1, sizeof *t);
+    thr_error err;
+    double loss = 0;
+    assert_ok(thr_dual_trainer_start(context, requests_path, items_path, model_path, options, t, &err), &err);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
+        for (size_t i = 0; i < t->tables[side].n; i++)
+            t->tables[side].values[i] *= 10; /* so that tanh bends */
+    for (size_t i = 0; i < t->hits.n; i++)
+        t->hits.values[i] = 0.3f * test_normal(rng);
+    const uint32_t *numbers = t->split.train + thr_rng_below(rng, t->split.n_train - BATCH);
+    assert_ok(thr_dual_gradient(t, numbers, BATCH, &loss, &err), &err);
+    naive m = {t,
+               {widen(t->tables[0].values, t->tables[0].n), widen(t->tables[1].values, t->tables[1].n)},
+               widen(t->dense.values, t->dense.n),
+               widen(t->hits.values, t->hits.n)};
+    assert_true(thr_dual_n_inputs(&t->model, THR_SIDE_QUERY) <= MOST_INPUTS);
+    check_scores(&m, numbers, loss);
+    check_gradient(&m, numbers, m.dense, t->dense.gradients, t->dense.n, "dense weight", rng);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        float *gradient = table_gradient(t, side);
+        check_gradient(&m, numbers, m.tables[side], gradient, t->tables[side].n, "embedding", rng);
+        free(gradient);
+    }
+    if (options->config.hits) {
+        float *gradient = hits_gradient(t);
+        check_gradient(&m, numbers, m.hits, gradient, t->hits.n, "hit", rng);
+        free(gradient);
+    }
+    free(m.tables[0]);
+    free(m.tables[1]);
+    free(m.dense);
+    free(m.hits);
+    thr_dual_trainer_free(t);
+    free(t);
+}
+
+static void scores_and_gradients_are_the_naive_models(void **state) {
+    thr_dual_train_options options;
+    uint64_t rng = test_seed();
+    dual_write_items(items_path);
+    dual_write_requests(requests_path, 0, DUAL_REQUESTS);
+    for (unsigned kind = 0; kind < 12; kind++) {
+        dual_small(&options);
+        options.config.n_products = kind % 2 == 0 ? 3 : 0;
+        options.config.hits = kind / 2 % 2 == 0;
+        options.loss = (thr_dual_loss)(kind / 4);
+        check_model(*state, &options, &rng);
+    }
+}
+
+/* A step moves every weight as the optimiser would by the gradient, and no other. */
+static void words_that_a_batch_lacks_stay(void **state) {
+    thr_dual_train_options options;
+    thr_error err;
+    double loss = 0;
+    dual_small(&options);
+    dual_write_items(items_path);
+    dual_write_requests(requests_path, 0, DUAL_REQUESTS);
+    for (int optimiser = THR_DUAL_ADAM; optimiser <= THR_DUAL_FTRL; optimiser++) {
+        thr_dual_trainer *t = test_array(1, sizeof *t);
+        options.optimiser = (thr_dual_optimiser)optimiser;
+        options.l1 = optimiser == THR_DUAL_FTRL ? 1e-3f : 0;
+        assert_ok(thr_dual_trainer_start(*state, requests_path, items_path, model_path, &options, t, &err), &err);
+        double *before = widen(t->tables[THR_SIDE_ITEM].values, t->tables[THR_SIDE_ITEM].n);
+        options.batch = 20;
+        assert_ok(thr_dual_step(t, t->split.train, &loss, &err), &err);
+        float *gradient = table_gradient(t, THR_SIDE_ITEM);
+        size_t n_moved = 0;
+        for (size_t i = 0; i < t->tables[THR_SIDE_ITEM].n; i++) {
+            const double moved = (double)t->tables[THR_SIDE_ITEM].values[i] - before[i];
+            if (gradient[i] == 0)
+                assert_true(fabs(moved) <= 1e-7); /* FTRL computes a weight anew from what stands for it */
+            else if (fabsf(gradient[i]) > 1e-5f)
+                assert_case(moved * (double)gradient[i] < 0, "optimiser %d, weight %zu: moved %g with a gradient of %g",
+                            optimiser, i, moved, (double)gradient[i]);
+            n_moved += moved != 0;
+        }
+        assert_true(n_moved > 20);
+        free(gradient);
+        free(before);
+        thr_dual_trainer_free(t);
+        free(t);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scores_and_gradients_are_the_naive_models),
+        cmocka_unit_test(words_that_a_batch_lacks_stay),
+    };
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dual_tower_train.c - the same model for any threads and level, stopped or not; what it learns; what is refused. */
+#define TOWER_TEST "dual-train"
+#include "dual_tower_support.h"
+
+#include <math.h>
+
+static const char items[] = NAME("items.tsv"), requests[] = NAME("requests.tsv"), model[] = NAME("model"),
+                  other[] = NAME("other"), checkpoint[] = NAME("other.checkpoint");
+
+static void write_files(void) {
+    dual_write_items(items);
+    dual_write_requests(requests, 0, DUAL_REQUESTS);
+}
+
+static void check_same_file(thr_context *context, void *arg) {
+    const thr_dual_train_options *options = arg;
+    (void)unlink(other);
+    (void)dual_train(context, requests, items, other, options);
+    assert_case(tower_same_files(model, other), "%u threads at %s give another model", thr_context_threads(context),
+                thr_isa_name(thr_context_isa(context)));
+}
+
+static void a_model_is_the_same_for_any_threads_and_level(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t n_products;
+        bool hits;
+        thr_dual_loss loss;
+        thr_dual_value value;
+        thr_dual_optimiser optimiser;
+    } kinds[] = {{3, true, THR_DUAL_LOSS_NDCG, THR_DUAL_VALUE_SWAP, THR_DUAL_ADAM},
+                 {0, false, THR_DUAL_LOSS_SUM, THR_DUAL_VALUE_DIFFERENCE, THR_DUAL_FTRL},
+                 {5, false, THR_DUAL_LOSS_PRODUCT, THR_DUAL_VALUE_SWAP, THR_DUAL_FTRL},
+                 {0, true, THR_DUAL_LOSS_SUM, THR_DUAL_VALUE_SWAP, THR_DUAL_ADAM}};
+    write_files();
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        thr_dual_train_options options;
+        dual_small(&options);
+        options.config.n_products = kinds[i].n_products;
+        options.config.hits = kinds[i].hits;
+        options.loss = kinds[i].loss;
+        options.value = kinds[i].value;
+        options.optimiser = kinds[i].optimiser;
+        options.l1 = 1e-3f;
+        thr_context *context = test_context(1, THR_ISA_SCALAR, NULL);
+        (void)dual_train(context, requests, items, model, &options);
+        thr_context_free(context);
+        tower_each_context(check_same_file, &options);
+    }
+}
+
+static void a_seed_gives_a_model_and_another_seed_another(void **state) {
+    thr_dual_train_options options;
+    dual_small(&options);
+    write_files();
+    (void)dual_train(*state, requests, items, model, &options);
+    options.seed = 2;
+    (void)dual_train(*state, requests, items, other, &options);
+    assert_false(tower_same_files(model, other));
+}
+
+static void note_epoch(void *user, const thr_tower_epoch *epoch) {
+    double *first = user;
+    assert_true(isfinite(epoch->loss) && epoch->valid_auc >= 0 && epoch->valid_auc <= 1 && epoch->seconds > 0);
+    if (epoch->epoch == 1)
+        *first = epoch->valid_loss;
+}
+
+static void learning_makes_validation_better(void **state) {
+    dual_write_items(items);
+    dual_write_requests(requests, 0, 1500);
+    for (int kind = 0; kind < 5; kind++) {
+        thr_dual_train_options options;
+        double first = 0;
+        dual_small(&options);
+        options.config.n_products = kind % 2 == 0 ? 3 : 0;
+        options.config.hits = kind / 2 % 2 == 0;
+        options.optimiser = kind == 4 ? THR_DUAL_FTRL : THR_DUAL_ADAM;
+        options.embedding_rate = kind == 4 ? 0.1f : 0.01f;
+        options.n_epochs = 10;
+        options.on_epoch = note_epoch;
+        options.on_epoch_user = &first;
+        const thr_dual_report report = dual_train(*state, requests, items, model, &options);
+        assert_case(report.valid_loss < first && report.valid_gauc > 0.9, "kind %d: loss %g after %g, GAUC %g", kind,
+                    report.valid_loss, first, report.valid_gauc);
+        assert_true(report.n_requests + report.n_valid == 1500 && report.n_valid > 150 && report.n_items == DUAL_ITEMS);
+        assert_true(report.n_user_words > 20 && report.n_item_words > 12 && report.requests_per_second > 0);
+    }
+}
+
+static void requests_to_validate_with_may_have_a_file_of_their_own(void **state) {
+    thr_dual_train_options options;
+    thr_error err;
+    write_files();
+    dual_small(&options);
+    options.valid_path = NAME("valid.tsv");
+    options.valid_share = 0; /* not looked at */
+    dual_write_requests(options.valid_path, 5000, 33);
+    const thr_dual_report report = dual_train(*state, requests, items, model, &options);
+    assert_true(report.n_requests == DUAL_REQUESTS && report.n_valid == 33);
+    tower_write(options.valid_path, "u\tad1\nu\tad1 ~ad2\n");
+    assert_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EFORMAT, &err,
+                 "2 to validate with, 160 and 0 of which have an ad that is better");
+}
+
+static void words_that_are_rare_are_not_learned(void **state) {
+    thr_dual_train_options options;
+    thr_error err;
+    write_files();
+    dual_small(&options);
+    options.min_count = 1;
+    const uint32_t all = dual_train(*state, requests, items, model, &options).n_user_words;
+    options.min_count = 10;
+    const uint32_t some = dual_train(*state, requests, items, model, &options).n_user_words;
+    assert_true(some < all && some > 0);
+    options.min_count = 1000;
+    assert_error(thr_dual_train(*state, requests, items, model, &options, NULL, &err), THR_EFORMAT, &err,
+                 "no word of users is in 1000 requests");
+}
+
+static void options_out_of_range_are_named(void **state) {
+    thr_dual_train_options options;
+    thr_error err;
+    write_files();
+    (void)unlink(other);
+#define REFUSED(change, words)                                                                                         \
+    do {                                                                                                               \
+        dual_small(&options);                                                                                          \
+        change;                                                                                                        \
+        assert_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EINVAL, &err, words);   \
+    } while (0)
+    REFUSED(options.config.n_embedding = 0, "0 numbers of an embedding");
+    REFUSED(options.config.n_hidden = 4097, "4097 hidden numbers");
+    REFUSED(options.config.n_dims = 0, "0 dimensions");
+    REFUSED(options.config.n_products = 1025, "1025 dimensions of products");
+    REFUSED(options.batch = 0, "batches of 0");
+    REFUSED(options.batch = 65537, "batches of 65537");
+    REFUSED(options.n_epochs = 0, "no epochs");
+    REFUSED(options.min_count = 0, "words in 0 requests");
+    REFUSED(options.valid_share = 0, "share of 0 ");
+    REFUSED(options.valid_share = NAN, "share of nan");
+    REFUSED(options.loss = (thr_dual_loss)3, "no thr_dual_loss");
+    REFUSED(options.value = (thr_dual_value)-1, "no thr_dual_value");
+    REFUSED(options.optimiser = (thr_dual_optimiser)2, "no thr_dual_optimiser");
+    REFUSED(options.rate = 0, "a rate of 0");
+    REFUSED(options.embedding_rate = -1, "a rate of embeddings of -1");
+    REFUSED(options.hits_rate = INFINITY, "a rate of hits of inf");
+    REFUSED(options.l1 = -1, "an l1 of -1");
+    REFUSED(options.l2 = NAN, "an l2 of nan");
+    REFUSED(options.size = 8, "thr_dual_train_options has size 8");
+    dual_small(&options);
+    options.batch = 1000;
+    assert_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EFORMAT, &err,
+                 "a batch of 1000");
+    assert_int_not_equal(access(other, F_OK), 0);
+}
+
+static void numbers_that_run_away_end_a_training(void **state) {
+    thr_dual_train_options options;
+    thr_error err;
+    write_files();
+    (void)unlink(other);
+    for (int kind = 0; kind < 3; kind++) {
+        dual_small(&options);
+        *(kind == 0 ? &options.rate : kind == 1 ? &options.embedding_rate : &options.hits_rate) = 3e38f;
+        assert_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_ERANGE, &err,
+                     "no longer finite at step");
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ resume */
+
+static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_error err;
+    thr_context_options_init(&options);
+    options.n_threads = n_threads;
+    options.progress = tower_stop;
+    options.progress_user = s;
+    assert_ok(thr_context_create(&options, &context, &err), &err);
+    return context;
+}
+
+/* Calls of a training that is not slowed down: two files read; of each epoch its first step and its end. */
+enum { CALLS = 2 + 3 * 2 };
+
+static void stop_and_resume(const thr_dual_train_options *given, unsigned stop_at, bool slow) {
+    thr_dual_train_options options = *given;
+    thr_error err;
+    tower_stopper s = {.stop_at = stop_at, .slow = slow};
+    thr_context *context = stoppable(&s, 2);
+    (void)unlink(other);
+    (void)unlink(checkpoint);
+    assert_int_equal(thr_dual_train(context, requests, items, other, &options, NULL, &err), THR_ECANCELED);
+    thr_context_free(context);
+    options.resume = access(checkpoint, F_OK) == 0;
+    assert_true(options.resume == (stop_at > 2));
+    context = test_context(3, THR_ISA_BEST, NULL);
+    assert_ok(thr_dual_train(context, requests, items, other, &options, NULL, &err), &err);
+    thr_context_free(context);
+    assert_case(tower_same_files(model, other), "stopped at call %u: another model", stop_at);
+    assert_int_not_equal(access(checkpoint, F_OK), 0);
+}
+
+static void a_training_stopped_anywhere_and_resumed_gives_the_same_model(void **state) {
+    thr_dual_train_options options;
+    write_files();
+    for (int optimiser = THR_DUAL_ADAM; optimiser <= THR_DUAL_FTRL; optimiser++) {
+        dual_small(&options);
+        options.optimiser = (thr_dual_optimiser)optimiser;
+        options.config.hits = optimiser == THR_DUAL_ADAM;
+        (void)dual_train(*state, requests, items, model, &options);
+        for (unsigned at = 1; at <= CALLS; at++)
+            stop_and_resume(&options, at, false);
+        stop_and_resume(&options, 5, true); /* in the middle of an epoch */
+    }
+}
+
+static void a_checkpoint_of_another_training_is_refused(void **state) {
+    thr_dual_train_options options, changed;
+    thr_error err;
+    tower_stopper s = {.stop_at = 6};
+    thr_context *context = stoppable(&s, 1);
+    write_files();
+    dual_small(&options);
+    assert_int_equal(thr_dual_train(context, requests, items, other, &options, NULL, &err), THR_ECANCELED);
+    thr_context_free(context);
+#define OTHER(change, words)                                                                                           \
+    do {                                                                                                               \
+        changed = options;                                                                                             \
+        changed.resume = true;                                                                                         \
+        change;                                                                                                        \
+        assert_error(thr_dual_train(*state, requests, items, other, &changed, NULL, &err), THR_EMISMATCH, &err,        \
+                     words);                                                                                           \
+    } while (0)
+    OTHER(changed.config.n_dims++, "other dimensions or switches");
+    OTHER(changed.config.hits = false, "other dimensions or switches");
+    OTHER(changed.min_count = 10, "other requests or items");
+    OTHER(changed.batch++, "other requests, items or options");
+    OTHER(changed.seed++, "other requests, items or options");
+    OTHER(changed.l2 = 1, "other requests, items or options");
+    OTHER(changed.loss = THR_DUAL_LOSS_SUM, "other requests, items or options");
+    OTHER(changed.valid_share = 0.3f, "other requests");
+    dual_write_requests(requests, 0, DUAL_REQUESTS + 1);
+    OTHER((void)0, "other requests");
+    write_files();
+    (void)unlink(other);
+    changed = options;
+    changed.resume = true;
+    assert_error(thr_dual_train(*state, requests, items, other, &changed, NULL, &err), THR_ENOTFOUND, &err,
+                 "the best model so far");
+}
+
+static void a_damaged_checkpoint_is_refused(void **state) {
+    thr_dual_train_options options;
+    thr_error err;
+    tower_stopper s = {.stop_at = 6};
+    thr_context *context = stoppable(&s, 1);
+    size_t size = 0;
+    uint64_t rng = test_seed();
+    write_files();
+    dual_small(&options);
+    assert_int_equal(thr_dual_train(context, requests, items, other, &options, NULL, &err), THR_ECANCELED);
+    thr_context_free(context);
+    char *bytes = tower_read(checkpoint, &size);
+    options.resume = true;
+    for (unsigned i = 0; i < 150; i++) {
+        const size_t at = (size_t)thr_rng_below(&rng, size);
+        const char kept = bytes[at];
+        bytes[at] = (char)(bytes[at] ^ (1 << thr_rng_below(&rng, 8)));
+        const bool is_blank = kept == ' ' && strchr("\t\r\n", bytes[at]) != NULL;
+        FILE *file = fopen(checkpoint, "wb");
+        assert_true(file != NULL && fwrite(bytes, 1, i % 8 == 0 ? at : size, file) != 0 && fclose(file) == 0);
+        const thr_status status =
+            is_blank ? THR_EFORMAT : thr_dual_train(*state, requests, items, other, &options, NULL, &err);
+        assert_case(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION ||
+                        status == THR_EMISMATCH,
+                    "seed %llu: byte %zu of %zu: status %s", (unsigned long long)test_seed(), at, size,
+                    thr_status_name(status));
+        bytes[at] = kept;
+    }
+    free(bytes);
+}
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+typedef struct job {
+    thr_context *context;
+    thr_dual_train_options options;
+} job;
+
+static thr_status do_train(void *arg, thr_error *err) {
+    job *j = arg;
+    return thr_dual_train(j->context, requests, items, model, &j->options, NULL, err);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    job j = {.context = test_context(2, THR_ISA_BEST, &memory)};
+    dual_write_items(items);
+    dual_write_requests(requests, 0, 60);
+    dual_small(&j.options);
+    j.options.n_epochs = 2;
+    tower_fail_allocations(&memory, do_train, &j);
+    j.options.valid_path = NAME("valid.tsv");
+    dual_write_requests(j.options.valid_path, 500, 20);
+    tower_fail_allocations(&memory, do_train, &j);
+    thr_context_free(j.context);
+    assert_int_equal(atomic_load(&memory.live), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_is_the_same_for_any_threads_and_level),
+        cmocka_unit_test(a_seed_gives_a_model_and_another_seed_another),
+        cmocka_unit_test(learning_makes_validation_better),
+        cmocka_unit_test(requests_to_validate_with_may_have_a_file_of_their_own),
+        cmocka_unit_test(words_that_are_rare_are_not_learned),
+        cmocka_unit_test(options_out_of_range_are_named),
+        cmocka_unit_test(numbers_that_run_away_end_a_training),
+        cmocka_unit_test(a_training_stopped_anywhere_and_resumed_gives_the_same_model),
+        cmocka_unit_test(a_checkpoint_of_another_training_is_refused),
+        cmocka_unit_test(a_damaged_checkpoint_is_refused),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dual_tower_use.c - vectors and hits of an open model add up to what a training computed; its file, whole or not. */
+#define TOWER_TEST "dual-use"
+#include "dual_tower_support.h"
+
+#include <thresher/metric.h>
+
+#include "dual_tower/model_file.h"
+#include "dual_tower/trainer.h"
+
+#include <math.h>
+
+static const char items[] = NAME("items.tsv"), requests[] = NAME("requests.tsv"), model[] = NAME("model"),
+                  damaged[] = NAME("damaged");
+
+/* A model with all parts, of words that are in 5 requests at least. */
+static thr_dual_report make_model(thr_context *context, bool ipnn, bool hits) {
+    thr_dual_train_options options;
+    dual_small(&options);
+    options.config.n_products = ipnn ? 3 : 0;
+    options.config.hits = hits;
+    options.min_count = 5;
+    options.hits_rate = 0.5f;
+    dual_write_items(items);
+    dual_write_requests(requests, 0, 300);
+    return dual_train(context, requests, items, model, &options);
+}
+
+/* The columns of a table's lines, as texts; the table's bytes are the caller's to free. */
+typedef struct columns {
+    char *bytes;
+    size_t n;
+    const char *texts[2][400];
+    size_t lengths[2][400];
+} columns;
+
+static void read_columns(const char *path, columns *c) {
+    size_t size = 0;
+    c->bytes = tower_read(path, &size);
+    c->n = 0;
+    for (char *line = c->bytes; *line != '\0'; c->n++) {
+        char *tab = strchr(line, '\t'), *end = strchr(line, '\n');
+        assert_true(c->n < 400 && tab != NULL && end != NULL);
+        c->texts[0][c->n] = line;
+        c->lengths[0][c->n] = (size_t)(tab - line);
+        c->texts[1][c->n] = tab + 1;
+        c->lengths[1][c->n] = (size_t)(end - tab - 1);
+        line = end + 1;
+    }
+}
+
+static bool has_word(const char *text, size_t length, const thr_dual_hit *hit) {
+    for (size_t at = 0; at + hit->length <= length; at++)
+        if ((at == 0 || text[at - 1] == ' ') && memcmp(text + at, hit->word, hit->length) == 0 &&
+            (at + hit->length == length || text[at + hit->length] == ' '))
+            return true;
+    return false;
+}
+
+/* The score of a user and an item as a search would find it. */
+static double score(const thr_dual *dual, const float *user, const float *item, const columns *users, size_t u,
+                    const columns *all, size_t i) {
+    thr_dual_hit hits[16];
+    thr_error err;
+    size_t n = 0;
+    double sum = 0;
+    for (uint32_t d = 0; d < thr_dual_get_info(dual).n_vector; d++)
+        sum += (double)user[d] * (double)item[d];
+    assert_ok(thr_dual_hits(dual, users->texts[0][u], users->lengths[0][u], hits, 16, &n, &err), &err);
+    assert_true(n <= 16);
+    for (size_t h = 0; h < n; h++)
+        if (has_word(all->texts[1][i], all->lengths[1][i], &hits[h]))
+            sum += (double)hits[h].weight;
+    return sum;
+}
+
+/* Scores of all requests of a file by the trainer's way. */
+typedef struct judged {
+    thr_dual_lexicon lexicon;
+    thr_dual_items items;
+    thr_dual_requests requests;
+    thr_dual_map map;
+    thr_dual_evaluation all;
+    thr_dual_model model;
+} judged;
+
+static void judge(thr_context *context, thr_tensors **tensors, judged *j) {
+    thr_error err;
+    uint64_t fingerprint = 0;
+    memset(j, 0, sizeof *j);
+    assert_ok(thr_io_tensors_open(context, model, tensors, &err), &err);
+    assert_ok(thr_dual_read(context, *tensors, model, &j->model, &fingerprint, &err), &err);
+    assert_ok(thr_dual_items_read(context, items, &j->lexicon, &j->items, &err), &err);
+    assert_ok(thr_dual_requests_read(context, requests, &j->items, &j->lexicon, &j->requests, &err), &err);
+    assert_ok(thr_dual_map_make(context, &j->lexicon, j->model.words, &j->map, &err), &err);
+    const thr_dual_data data = {&j->model, &j->lexicon, &j->items, &j->map};
+    const thr_dual_some some = {&j->requests, NULL, j->requests.n};
+    assert_ok(thr_dual_evaluate_all(context, &data, &some, NULL, &j->all, &err), &err);
+}
+
+static void free_judged(thr_context *context, thr_tensors *tensors, judged *j) {
+    thr_dual_lexicon_free(context, &j->lexicon);
+    thr_dual_items_free(context, &j->items);
+    thr_dual_requests_free(context, &j->requests);
+    thr_dual_map_free(context, &j->map);
+    thr_dual_evaluation_free(context, &j->all);
+    thr_dual_words_free(context, &j->model);
+    thr_io_tensors_free(tensors);
+}
+
+static void vectors_and_hits_add_up_to_the_scores(void **state) {
+    for (int kind = 0; kind < 4; kind++) {
+        columns users, all;
+        judged j;
+        thr_tensors *tensors = NULL;
+        thr_error err;
+        double most = 0;
+        (void)make_model(*state, kind % 2 == 0, kind / 2 == 0);
+        dual_write_requests(requests, 900, 300); /* with words that were not learned */
+        judge(*state, &tensors, &j);
+        read_columns(requests, &users);
+        read_columns(items, &all);
+        thr_dual *dual = dual_open(*state, model);
+        const uint32_t n_vector = thr_dual_get_info(dual).n_vector;
+        float *u = test_array(users.n * n_vector, sizeof *u), *a = test_array(all.n * n_vector, sizeof *a);
+        assert_ok(thr_dual_encode(dual, THR_SIDE_QUERY, users.texts[0], users.lengths[0], users.n, u, &err), &err);
+        assert_ok(thr_dual_encode(dual, THR_SIDE_ITEM, all.texts[1], all.lengths[1], all.n, a, &err), &err);
+        for (size_t r = 0; r < users.n; r++)
+            for (size_t e = (size_t)j.requests.ad_offsets[r]; e < j.requests.ad_offsets[r + 1]; e++) {
+                const uint32_t item = j.requests.ads[e];
+                const double want = score(dual, u + r * n_vector, a + item * n_vector, &users, r, &all, item);
+                assert_case(fabs((double)j.all.scores[e] - want) <= 3e-6 * (1 + fabs(want)),
+                            "kind %d, request %zu, ad %zu: %.9g, should be %.9g", kind, r, e, (double)j.all.scores[e],
+                            want);
+                most = fmax(most, fabs(want));
+            }
+        assert_true(most > 0.1);
+        free(u);
+        free(a);
+        free(users.bytes);
+        free(all.bytes);
+        thr_dual_free(dual);
+        free_judged(*state, tensors, &j);
+    }
+}
+
+typedef struct encoding {
+    const thr_dual *dual;
+    const columns *users;
+    const float *want;
+} encoding;
+
+static void check_same_vectors(thr_context *context, void *arg) {
+    const encoding *e = arg;
+    thr_error err;
+    thr_dual *dual = dual_open(context, model);
+    const size_t n_vector = thr_dual_get_info(dual).n_vector, n = e->users->n;
+    float *got = test_array(n * n_vector, sizeof *got);
+    assert_ok(thr_dual_encode(dual, THR_SIDE_QUERY, e->users->texts[0], e->users->lengths[0], n, got, &err), &err);
+    assert_memory_equal(got, e->want, n * n_vector * sizeof *got);
+    for (size_t i = 0; i < n; i += 37) { /* one by one */
+        assert_ok(thr_dual_encode(dual, THR_SIDE_QUERY, e->users->texts[0] + i, e->users->lengths[0] + i, 1, got, &err),
+                  &err);
+        assert_memory_equal(got, e->want + i * n_vector, n_vector * sizeof *got);
+    }
+    free(got);
+    thr_dual_free(dual);
+}
+
+static void a_vector_is_the_same_wherever_it_is_made(void **state) {
+    columns users;
+    thr_error err;
+    (void)make_model(*state, true, true);
+    read_columns(requests, &users);
+    thr_dual *dual = dual_open(*state, model);
+    float *want = test_array(users.n * thr_dual_get_info(dual).n_vector, sizeof *want);
+    assert_ok(thr_dual_encode(dual, THR_SIDE_QUERY, users.texts[0], users.lengths[0], users.n, want, &err), &err);
+    encoding e = {dual, &users, want};
+    tower_each_context(check_same_vectors, &e);
+    free(want);
+    free(users.bytes);
+    thr_dual_free(dual);
+}
+
+static void hits_are_words_of_the_text(void **state) {
+    static const char text[] = "age=1 click.category=3:2 seen.category=3 click.brand=99:4 bought.brand=1 click.x";
+    thr_dual_hit hits[8];
+    thr_error err;
+    size_t n = 0;
+    (void)make_model(*state, true, true);
+    thr_dual *dual = dual_open(*state, model);
+    assert_ok(thr_dual_hits(dual, text, strlen(text), hits, 8, &n, &err), &err);
+    assert_int_equal(n, 3); /* the field counts for brand=99; of bought and click.x nothing was learned */
+    assert_true(hits[0].length == 10 && memcmp(hits[0].word, "category=3", 10) == 0);
+    assert_ptr_equal(hits[0].word, text + 12);
+    assert_true(hits[1].length == 10 && memcmp(hits[1].word, "category=3", 10) == 0);
+    assert_true(hits[2].length == 8 && memcmp(hits[2].word, "brand=99", 8) == 0 && hits[2].weight != 0);
+    assert_true(hits[0].weight > 0); /* the best ads of the log are of that category */
+    hits[1].weight = 77;
+    assert_ok(thr_dual_hits(dual, text, strlen(text), hits, 1, &n, &err), &err);
+    assert_true(n == 3 && hits[1].weight == 77); /* no more than there is room for */
+    assert_error(thr_dual_hits(dual, "a=1:1e99", 8, hits, 8, &n, &err), THR_ERANGE, &err, "not finite");
+    thr_dual_free(dual);
+    (void)make_model(*state, true, false);
+    dual = dual_open(*state, model);
+    assert_ok(thr_dual_hits(dual, text, strlen(text), hits, 8, &n, &err), &err);
+    assert_int_equal(n, 0);
+    thr_dual_free(dual);
+}
+
+static void texts_that_are_wrong_are_refused(void **state) {
+    const char *const texts[] = {"a=1", "a=1:1e99", ".a=1"};
+    float out[3 * 10];
+    thr_error err;
+    (void)make_model(*state, true, true);
+    thr_dual *dual = dual_open(*state, model);
+    assert_ok(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 1, out, &err), &err);
+    assert_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 2, out, &err), THR_ERANGE, &err, "not finite");
+    assert_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts + 2, NULL, 1, out, &err), THR_EFORMAT, &err, "no name");
+    assert_ok(thr_dual_encode(dual, THR_SIDE_ITEM, texts, NULL, 3, out, &err), &err); /* items have no numbers */
+    assert_error(thr_dual_encode(dual, (thr_side)2, texts, NULL, 1, out, &err), THR_EINVAL, &err, "side 2");
+    assert_int_equal(truncate(model, 0), 0);
+    assert_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 1, out, &err), THR_ECHANGED, &err, model);
+    size_t n;
+    assert_error(thr_dual_hits(dual, texts[0], 3, NULL, 0, &n, &err), THR_ECHANGED, &err, model);
+    thr_dual_free(dual);
+}
+
+static void quality_is_that_of_the_metrics(void **state) {
+    thr_dual_quality quality;
+    thr_error err;
+    judged j;
+    thr_tensors *tensors = NULL;
+    double gauc = 0, recall = 0, by_value = 0;
+    const thr_dual_report report = make_model(*state, true, true);
+    dual_write_requests(requests, 400, 200);
+    thr_dual *dual = dual_open(*state, model);
+    assert_ok(thr_dual_eval(dual, requests, items, &quality, &err), &err);
+    judge(*state, &tensors, &j);
+    const thr_ranked ranked = {j.requests.n, j.requests.ad_offsets, j.all.scores, NULL, j.requests.values};
+    assert_ok(thr_gauc(&ranked, &gauc, &err), &err); /* no best ad of the log has an equal one */
+    assert_ok(thr_top_recall(&ranked, 5, &recall, &by_value, &err), &err);
+    assert_true(quality.gauc == gauc && quality.recall_5 == recall && quality.value_recall_5 == by_value);
+    assert_true(quality.n_requests == 200 && quality.n_ads == 200 * DUAL_ADS && quality.recall_10 == 1);
+    assert_true(quality.gauc > 0.6 && report.valid_gauc > 0.6);
+    tower_write(requests, "u\tad1\n");
+    assert_error(thr_dual_eval(dual, requests, items, &quality, &err), THR_EINVAL, &err, "none of 1 requests");
+    thr_dual_free(dual);
+    free_judged(*state, tensors, &j);
+}
+
+/* ------------------------------------------------------------------------------------------------ files */
+
+static void models_of_other_kinds_are_told_apart(void **state) {
+    thr_tower *tower = NULL;
+    thr_dual *dual = NULL;
+    thr_error err;
+    bool is_dual = false;
+    (void)make_model(*state, false, true);
+    assert_ok(thr_dual_probe(*state, model, &is_dual, &err), &err);
+    assert_true(is_dual);
+    assert_error(thr_tower_open(*state, model, &tower, &err), THR_EFORMAT, &err, "is no model of texts");
+    tower_make(damaged, 2, 2);
+    assert_ok(thr_dual_probe(*state, damaged, &is_dual, &err), &err);
+    assert_false(is_dual);
+    assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EFORMAT, &err, "is no dual tower");
+    assert_null(dual);
+    assert_error(thr_dual_probe(*state, NAME("none"), &is_dual, &err), THR_ENOTFOUND, &err, NAME("none"));
+}
+
+static void a_newer_version_is_refused_as_that(void **state) {
+    static const char key[] = "\"thresher.dual\":\"";
+    size_t size = 0, at = 0;
+    thr_dual *dual = NULL;
+    thr_error err;
+    (void)make_model(*state, true, true);
+    char *bytes = tower_read(model, &size);
+    while (at + sizeof key < size && memcmp(bytes + at, key, sizeof key - 1) != 0)
+        at++;
+    bytes[at + sizeof key - 1] = '2';
+    FILE *file = fopen(damaged, "wb");
+    assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EVERSION, &err, "version 2, this build knows 1");
+    free(bytes);
+}
+
+/* Of every bit that is flipped, and wherever the file is cut: refused, unless a blank of the header became another. */
+static void damage_anywhere_is_found(void **state) {
+    size_t size = 0;
+    uint64_t rng = test_seed();
+    (void)make_model(*state, true, true);
+    char *bytes = tower_read(model, &size);
+    for (unsigned i = 0; i < 1500; i++) {
+        const bool cut = i % 8 == 0;
+        const size_t at = (size_t)thr_rng_below(&rng, i % 2 == 0 ? size : 4000);
+        const char kept = bytes[at];
+        bytes[at] = (char)(bytes[at] ^ (1 << thr_rng_below(&rng, 8)));
+        const bool is_blank = kept == ' ' && strchr("\t\r\n", bytes[at]) != NULL;
+        FILE *file = fopen(damaged, "wb");
+        assert_non_null(file);
+        assert_true(fwrite(bytes, 1, cut ? at : size, file) == (cut ? at : size) && fclose(file) == 0);
+        thr_dual *dual = NULL;
+        thr_error err;
+        const thr_status status = thr_dual_open(*state, damaged, &dual, &err);
+        assert_case(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION ||
+                        (is_blank && status == THR_OK),
+                    "seed %llu: byte %zu of %zu %s: status %s", (unsigned long long)test_seed(), at, size,
+                    cut ? "and all behind it gone" : "changed", thr_status_name(status));
+        thr_dual_free(dual);
+        bytes[at] = kept;
+    }
+    free(bytes);
+}
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+typedef struct job {
+    thr_context *context;
+    thr_dual *dual;
+    columns users;
+} job;
+
+static thr_status do_open(void *arg, thr_error *err) {
+    job *j = arg;
+    thr_dual *dual = NULL;
+    const thr_status status = thr_dual_open(j->context, model, &dual, err);
+    assert_true((status == THR_OK) == (dual != NULL));
+    thr_dual_free(dual);
+    return status;
+}
+
+static thr_status do_encode(void *arg, thr_error *err) {
+    job *j = arg;
+    float *out = test_array(j->users.n * thr_dual_get_info(j->dual).n_vector, sizeof *out);
+    const thr_status status =
+        thr_dual_encode(j->dual, THR_SIDE_QUERY, j->users.texts[0], j->users.lengths[0], j->users.n, out, err);
+    free(out);
+    return status;
+}
+
+static thr_status do_eval(void *arg, thr_error *err) {
+    job *j = arg;
+    thr_dual_quality quality;
+    return thr_dual_eval(j->dual, requests, items, &quality, err);
+}
+
+static void every_allocation_may_fail(void **state) {
+    test_memory memory = {0};
+    job j = {.context = test_context(2, THR_ISA_BEST, &memory)};
+    (void)make_model(*state, true, true);
+    read_columns(requests, &j.users);
+    tower_fail_allocations(&memory, do_open, &j);
+    j.dual = dual_open(j.context, model);
+    tower_fail_allocations(&memory, do_encode, &j);
+    tower_fail_allocations(&memory, do_eval, &j);
+    thr_dual_free(j.dual);
+    free(j.users.bytes);
+    thr_context_free(j.context);
+    assert_int_equal(atomic_load(&memory.live), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vectors_and_hits_add_up_to_the_scores),
+        cmocka_unit_test(a_vector_is_the_same_wherever_it_is_made),
+        cmocka_unit_test(hits_are_words_of_the_text),
+        cmocka_unit_test(texts_that_are_wrong_are_refused),
+        cmocka_unit_test(quality_is_that_of_the_metrics),
+        cmocka_unit_test(models_of_other_kinds_are_told_apart),
+        cmocka_unit_test(a_newer_version_is_refused_as_that),
+        cmocka_unit_test(damage_anywhere_is_found),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
+}

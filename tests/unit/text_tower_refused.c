@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text_tower_refused.c - options out of range, structs of other sizes, numbers that run away, disks that are full. */
+#define _DEFAULT_SOURCE /* mount */
+#define TOWER_TEST      "refused"
+#include "text_tower_support.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sys/stat.h>
+#if defined(__linux__)
+#include <sys/mount.h>
+#endif
+
+static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), other[] = NAME("other");
+
+static void options_out_of_range_are_named(void **state) {
+    thr_tower_train_options options;
+    thr_error err;
+#define REFUSED(change, words)                                                                                         \
+    do {                                                                                                               \
+        tower_small(&options);                                                                                         \
+        change;                                                                                                        \
+        assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EINVAL, &err, words);            \
+    } while (0)
+    REFUSED(options.config.n_dims = 0, "0 dimensions");
+    REFUSED(options.config.n_dims = 1025, "1025 dimensions");
+    REFUSED(options.config.n_pooled = 4097, "4097 pooled");
+    REFUSED(options.config.query_bits = 9, "9 query bits");
+    REFUSED(options.config.item_bits = 0, "0 item bits");
+    REFUSED(options.config.max_grams = 0, "0 letter trigrams");
+    REFUSED(options.config.max_words = 65536, "65536 words");
+    REFUSED(options.batch = 1, "batches of 1");
+    REFUSED(options.batch = 65537, "batches of 65537");
+    REFUSED(options.n_negatives = 20, "20 negatives");
+    REFUSED(options.n_epochs = 0, "no epochs");
+    REFUSED(options.gamma = 0, "gamma 0");
+    REFUSED(options.gamma = NAN, "gamma nan");
+    REFUSED(options.rate = -1, "rate -1");
+    REFUSED(options.rate = INFINITY, "rate inf");
+    REFUSED(options.word_dropout = 1, "share of 1 ");
+    REFUSED(options.word_dropout = NAN, "share of nan");
+    REFUSED(options.word_dropout = -0.1f, "share of -0.1");
+    REFUSED(options.float_share = 1, "share of 1 ");
+    REFUSED(options.float_share = NAN, "share of nan");
+    REFUSED(options.float_share = -1, "share of -1");
+    REFUSED(options.valid_share = 0, "share of 0 ");
+    REFUSED(options.valid_share = 0.51f, "share of 0.51");
+    REFUSED(options.valid_share = NAN, "share of nan");
+    REFUSED(options.estimator = (thr_estimator)3, "no thr_estimator");
+    REFUSED(options.estimator = (thr_estimator)-1, "no thr_estimator");
+    assert_int_not_equal(access(model, F_OK), 0);
+}
+
+static void structs_of_another_size_are_told_from_older_ones(void **state) {
+    thr_tower_train_options options;
+    thr_error err;
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    tower_small(&options);
+    (void)tower_train(*state, pairs, model, &options);
+    options.size = offsetof(thr_tower_train_options, on_epoch); /* what follows is not looked at */
+    options.on_epoch = (thr_tower_epoch_fn)(void (*)(void))abort;
+    (void)tower_train(*state, pairs, other, &options);
+    assert_true(tower_same_files(model, other));
+    const size_t sizes[] = {0, sizeof(size_t), offsetof(thr_tower_train_options, on_epoch) - 1, sizeof options + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        options.size = sizes[i];
+        assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EINVAL, &err,
+                     "thr_tower_train_options has size");
+    }
+}
+
+static void defaults_are_taken_without_options(void **state) {
+    thr_error err;
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    assert_error(thr_tower_train(*state, pairs, other, NULL, NULL, &err), THR_EFORMAT, &err, "two batches of 512");
+}
+
+static void numbers_that_run_away_end_a_training_and_keep_the_best_model(void **state) {
+    static const uint32_t bits[][2] = {{3, 2}, {1, 1}, {32, 32}};
+    static const float rates[] = {1e37f, 3e38f};
+    thr_tower_train_options options;
+    thr_error err;
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    tower_small(&options);
+    (void)tower_train(*state, pairs, other, &options);
+    for (size_t i = 0; i < 6; i++) {
+        tower_small(&options);
+        options.config.query_bits = bits[i / 2][0];
+        options.config.item_bits = bits[i / 2][1];
+        options.rate = rates[i % 2];
+        options.n_epochs = 20;
+        (void)unlink(model);
+        assert_int_equal(link(other, model), 0); /* what was there */
+        thr_tower_report report;
+        assert_error(thr_tower_train(*state, pairs, model, &options, &report, &err), THR_ERANGE, &err, "at step ");
+        if (report.best_epoch == 0) {
+            assert_true(tower_same_files(model, other));
+            assert_non_null(strstr(err.text, "no model was written"));
+        } else {
+            assert_non_null(strstr(err.text, "the best model so far was kept"));
+            thr_tower_free(tower_open(*state, model));
+        }
+    }
+}
+
+static void a_place_that_cannot_be_written_to_is_told_at_once(void **state) {
+    thr_tower_train_options options;
+    thr_error err;
+    tower_small(&options);
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    assert_error(thr_tower_train(*state, NAME("none.tsv"), "no-such-directory/model", &options, NULL, &err),
+                 THR_ENOTFOUND, &err, "no-such-directory/model");
+    assert_int_equal(mkdir(NAME("dir"), 0777), 0);
+    assert_error(thr_tower_train(*state, pairs, NAME("dir"), &options, NULL, &err), THR_EIO, &err, "is a directory");
+    assert_int_equal(rmdir(NAME("dir")), 0);
+}
+
+static void inputs_and_files_of_another_kind_are_not_replaced(void **state) {
+    static const char text[] = "of the user's", checkpoint[] = NAME("model.checkpoint");
+    thr_tower_train_options options;
+    thr_error err;
+    size_t size = 0;
+    tower_small(&options);
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    options.valid_path = other;
+    assert_error(thr_tower_train(*state, pairs, pairs, &options, NULL, &err), THR_EINVAL, &err, "is also the input");
+    tower_write_pairs(other, 0, TOWER_PAIRS);
+    assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EINVAL, &err, "is also the input");
+    options.valid_path = NULL;
+    assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EEXIST, &err, "is not a model of");
+    (void)unlink(model);
+    tower_write(checkpoint, text);
+    assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EEXIST, &err, checkpoint);
+    char *bytes = tower_read(checkpoint, &size);
+    assert_string_equal(bytes, text);
+    free(bytes);
+    (void)unlink(checkpoint);
+    (void)unlink(other);
+    tower_write(model, "");
+    (void)tower_train(*state, pairs, model, &options);
+}
+
+static bool mount_small(const char *dir) {
+#if defined(__linux__)
+    return mount("tmpfs", dir, "tmpfs", 0, "size=64k") == 0;
+#else
+    (void)dir;
+    return false;
+#endif
+}
+
+static void unmount(const char *dir) {
+#if defined(__linux__)
+    (void)umount(dir);
+#endif
+    (void)rmdir(dir);
+}
+
+/* Both a model and its checkpoint, which is three times as large, may find no room. */
+static void a_full_disk_is_told_and_the_old_model_stays(void **state) {
+    static const char disk[] = NAME("disk"), on_disk[] = NAME("disk") "/model";
+    thr_tower_train_options options;
+    thr_error large_err, checkpoint_err;
+    tower_small(&options);
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    (void)mkdir(disk, 0777);
+    if (!mount_small(disk)) {
+        (void)rmdir(disk);
+        print_message("a small disk cannot be mounted (%s): left out\n", strerror(errno));
+        skip();
+    }
+    options.n_epochs = 1; /* without a checkpoint */
+    const thr_status small = thr_tower_train(*state, pairs, on_disk, &options, NULL, NULL);
+    size_t size = 0;
+    char *before = tower_read(on_disk, &size);
+    options.config.n_pooled = 100;
+    const thr_status large = thr_tower_train(*state, pairs, on_disk, &options, NULL, &large_err);
+    size_t after_size = 0;
+    char *after = tower_read(on_disk, &after_size);
+    const bool same = before != NULL && after != NULL && size == after_size && memcmp(before, after, size) == 0;
+    const bool clean = test_leftovers(NAME("disk"), "") == 0;
+    options.config.n_pooled = 11;
+    options.n_epochs = 2;
+    const thr_status checkpoint = thr_tower_train(*state, pairs, on_disk, &options, NULL, &checkpoint_err);
+    (void)unlink(on_disk);
+    (void)unlink(NAME("disk") "/model.checkpoint");
+    unmount(disk); /* before anything is asserted */
+    free(before);
+    free(after);
+    assert_int_equal(small, THR_OK);
+    assert_error(large, THR_ENOSPACE, &large_err, on_disk);
+    assert_true(same);
+    assert_true(clean);
+    assert_error(checkpoint, THR_ENOSPACE, &checkpoint_err, "model.checkpoint");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_out_of_range_are_named),
+        cmocka_unit_test(structs_of_another_size_are_told_from_older_ones),
+        cmocka_unit_test(defaults_are_taken_without_options),
+        cmocka_unit_test(numbers_that_run_away_end_a_training_and_keep_the_best_model),
+        cmocka_unit_test(a_place_that_cannot_be_written_to_is_told_at_once),
+        cmocka_unit_test(inputs_and_files_of_another_kind_are_not_replaced),
+        cmocka_unit_test(a_full_disk_is_told_and_the_old_model_stays),
+    };
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text_tower_resume.c - a training stopped at any moment and resumed gives the same model; checkpoints that do not fit.
+ */
+#define TOWER_TEST "resume"
+#include "text_tower_support.h"
+
+static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), stopped[] = NAME("stopped"),
+                  checkpoint[] = NAME("stopped.checkpoint");
+
+static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_error err;
+    thr_context_options_init(&options);
+    options.n_threads = n_threads;
+    options.progress = tower_stop;
+    options.progress_user = s;
+    assert_ok(thr_context_create(&options, &context, &err), &err);
+    return context;
+}
+
+static void small(thr_tower_train_options *options) {
+    tower_small(options);
+    options->n_epochs = 3;
+    options->batch = 30;
+}
+
+/* Calls of a training that is not slowed down: pairs read; of each epoch its first step and its end. */
+enum { CALLS = 1 + 3 * 2 };
+
+static void remove_files(void) {
+    (void)unlink(stopped);
+    (void)unlink(checkpoint);
+}
+
+/* Train, stopped at this call (of every attempt, if again), resumed until it is done. */
+static void train_with_stops(const thr_tower_train_options *given, unsigned stop_at, bool slow, bool again) {
+    thr_tower_train_options options = *given;
+    thr_error err;
+    thr_status status = THR_ECANCELED;
+    unsigned attempts = 0;
+    remove_files();
+    for (bool first = true; status == THR_ECANCELED; first = false) {
+        tower_stopper s = {.stop_at = first || again ? stop_at : 0, .slow = slow && first};
+        thr_context *context = stoppable(&s, 1 + attempts % 3);
+        options.resume = !first && access(checkpoint, F_OK) == 0;
+        status = thr_tower_train(context, pairs, stopped, &options, NULL, &err);
+        thr_context_free(context);
+        assert_true(++attempts < 100);
+        if (status == THR_ECANCELED && stop_at > 1)
+            assert_error(status, THR_ECANCELED, &err, "a checkpoint was written");
+    }
+    assert_ok(status, &err);
+    assert_true(attempts > 1);
+    assert_case(tower_same_files(model, stopped), "stopped at call %u: another model", stop_at);
+    assert_int_equal(access(checkpoint, F_OK), -1);
+}
+
+static void a_training_stopped_anywhere_and_resumed_gives_the_same_model(void **state) {
+    thr_tower_train_options options;
+    small(&options);
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    (void)tower_train(*state, pairs, model, &options);
+    for (unsigned at = 1; at <= CALLS; at++)
+        train_with_stops(&options, at, false, false);
+    for (unsigned at = 3; at <= CALLS; at++) /* as long as each attempt gets further */
+        train_with_stops(&options, at, false, true);
+}
+
+static void the_middle_of_an_epoch_is_no_different(void **state) {
+    thr_tower_train_options options;
+    small(&options);
+    options.estimator = THR_ESTIMATOR_TANH;
+    options.config.shared_words = true;
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    (void)tower_train(*state, pairs, model, &options);
+    for (unsigned at = 3; at <= 7; at += 2)
+        train_with_stops(&options, at, true, false);
+}
+
+static void stopped_while_reading_nothing_is_left(void **state) {
+    thr_tower_train_options options;
+    tower_stopper s = {.stop_at = 1};
+    thr_error err;
+    (void)state;
+    small(&options);
+    tower_write_pairs(pairs, 0, 3000); /* more than are read between reports */
+    thr_context *context = stoppable(&s, 1);
+    remove_files();
+    assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ECANCELED, &err, "reading pairs");
+    assert_true(access(checkpoint, F_OK) != 0 && access(stopped, F_OK) != 0 && test_leftovers(".", stopped) == 0);
+    options.resume = true;
+    assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ENOTFOUND, &err, "no checkpoint");
+    thr_context_free(context);
+}
+
+/* Leaves a checkpoint of a training with these options that was stopped in its third epoch, and a model. */
+static void make_checkpoint(const thr_tower_train_options *options) {
+    tower_stopper s = {.stop_at = 6};
+    thr_error err;
+    thr_context *context = stoppable(&s, 2);
+    remove_files();
+    assert_int_equal(thr_tower_train(context, pairs, stopped, options, NULL, &err), THR_ECANCELED);
+    thr_context_free(context);
+}
+
+/* Resumes with these options: refused, with these words. */
+static void refused(thr_context *context, const thr_tower_train_options *given, thr_status status, const char *words) {
+    thr_tower_train_options options = *given;
+    thr_error err;
+    options.resume = true;
+    assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), status, &err, words);
+}
+
+static void a_checkpoint_of_another_training_is_refused(void **state) {
+    thr_tower_train_options options, changed;
+    small(&options);
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    make_checkpoint(&options);
+#define REFUSED(change, words)                                                                                         \
+    do {                                                                                                               \
+        changed = options;                                                                                             \
+        change;                                                                                                        \
+        refused(*state, &changed, THR_EMISMATCH, words);                                                               \
+    } while (0)
+    REFUSED(changed.config.n_dims++, "other dimensions, bits or switches");
+    REFUSED(changed.config.n_pooled++, "other dimensions, bits or switches");
+    REFUSED(changed.config.query_bits--, "other dimensions, bits or switches");
+    REFUSED(changed.config.item_bits = THR_FLOAT_BITS, "other dimensions, bits or switches");
+    REFUSED(changed.config.max_grams--, "other dimensions, bits or switches");
+    REFUSED(changed.config.max_words = 5, "other dimensions, bits or switches");
+    REFUSED(changed.config.shared_words = true, "other dimensions, bits or switches");
+    REFUSED(changed.config.shared_steps = true, "other dimensions, bits or switches");
+    REFUSED(changed.config.plain_weights = true, "other dimensions, bits or switches");
+    REFUSED(changed.batch++, "other pairs or options");
+    REFUSED(changed.n_negatives--, "other pairs or options");
+    REFUSED(changed.gamma *= 2, "other pairs or options");
+    REFUSED(changed.rate *= 2, "other pairs or options");
+    REFUSED(changed.word_dropout = 0, "other pairs or options");
+    REFUSED(changed.float_share = 0, "other pairs or options");
+    REFUSED(changed.estimator = THR_ESTIMATOR_TANH, "other pairs or options");
+    REFUSED(changed.seed++, "other pairs or options");
+    REFUSED(changed.n_epochs++, "other pairs or options"); /* the rate falls over all of them */
+    REFUSED(changed.valid_share = 0.3f, "other pairs or options");
+    REFUSED(changed.valid_path = pairs, "other pairs or options");
+    /* the same trigrams, as often, in other words */
+    tower_write_pairs(pairs, 1, TOWER_PAIRS);
+    REFUSED((void)0, "other pairs");
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    /* another patience is no other training */
+    changed = options;
+    changed.patience = 7;
+    changed.resume = true;
+    assert_int_equal(tower_train(*state, pairs, stopped, &changed).n_epochs, 3);
+    (void)tower_train(*state, pairs, model, &options);
+    assert_true(tower_same_files(model, stopped));
+}
+
+static void other_words_of_the_same_trigrams_are_other_pairs(void **state) {
+    thr_tower_train_options options;
+    FILE *file;
+    small(&options);
+    options.config.max_grams = 3;
+    for (int other = 0; other < 2; other++) {
+        file = fopen(pairs, "wb");
+        assert_non_null(file);
+        for (int i = 0; i < TOWER_PAIRS; i++) /* frequent words give the trigrams, rare ones differ */
+            (void)fprintf(file, "aaaa b%d\taaaa aaaa b%d\n", i, i + (other == 1 && i == 7 ? 1000 : 0));
+        assert_int_equal(fclose(file), 0);
+        if (other == 0)
+            make_checkpoint(&options);
+        else
+            refused(*state, &options, THR_EMISMATCH, "other pairs or options");
+    }
+}
+
+static void other_pairs_to_validate_with_are_refused(void **state) {
+    thr_tower_train_options options;
+    small(&options);
+    options.valid_path = NAME("valid.tsv");
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    tower_write_pairs(options.valid_path, 500, 30);
+    make_checkpoint(&options);
+    tower_write_pairs(options.valid_path, 501, 30);
+    refused(*state, &options, THR_EMISMATCH, "other pairs or options");
+    tower_write_pairs(options.valid_path, 500, 30);
+    options.resume = true;
+    (void)tower_train(*state, pairs, stopped, &options);
+}
+
+static void the_best_model_must_still_be_there(void **state) {
+    thr_tower_train_options options;
+    small(&options);
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    make_checkpoint(&options);
+    assert_int_equal(unlink(stopped), 0);
+    refused(*state, &options, THR_ENOTFOUND, "the best model so far");
+}
+
+static void a_damaged_checkpoint_is_refused(void **state) {
+    thr_tower_train_options options;
+    thr_error err;
+    size_t size = 0;
+    small(&options);
+    options.config.n_dims = options.config.n_pooled = 2;
+    options.config.max_grams = 4;
+    tower_write_pairs(pairs, 0, TOWER_PAIRS);
+    make_checkpoint(&options);
+    char *bytes = tower_read(checkpoint, &size);
+    assert_true(bytes != NULL && size > 1000);
+    options.resume = true;
+    uint64_t rng = test_seed();
+    for (unsigned i = 0; i < 300; i++) {
+        const bool cut = i % 8 == 0;
+        const size_t at = (size_t)thr_rng_below(&rng, size);
+        const char kept = bytes[at];
+        bytes[at] = (char)(bytes[at] ^ (1 << thr_rng_below(&rng, 8)));
+        const bool is_blank = kept == ' ' && strchr("\t\r\n", bytes[at]) != NULL;
+        FILE *file = fopen(checkpoint, "wb");
+        assert_non_null(file);
+        assert_true(fwrite(bytes, 1, cut ? at : size, file) == (cut ? at : size) && fclose(file) == 0);
+        const thr_status status =
+            is_blank ? THR_EFORMAT : thr_tower_train(*state, pairs, stopped, &options, NULL, &err);
+        assert_case(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION ||
+                        status == THR_EMISMATCH,
+                    "seed %llu: byte %zu of %zu %s: status %s", (unsigned long long)test_seed(), at, size,
+                    cut ? "and all behind it gone" : "changed", thr_status_name(status));
+        bytes[at] = kept;
+    }
+    free(bytes);
+    /* a model is no checkpoint */
+    bytes = tower_read(stopped, &size);
+    FILE *file = fopen(checkpoint, "wb");
+    assert_true(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+    refused(*state, &options, THR_EFORMAT, "no checkpoint");
+    free(bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_training_stopped_anywhere_and_resumed_gives_the_same_model),
+        cmocka_unit_test(the_middle_of_an_epoch_is_no_different),
+        cmocka_unit_test(stopped_while_reading_nothing_is_left),
+        cmocka_unit_test(a_checkpoint_of_another_training_is_refused),
+        cmocka_unit_test(other_words_of_the_same_trigrams_are_other_pairs),
+        cmocka_unit_test(other_pairs_to_validate_with_are_refused),
+        cmocka_unit_test(the_best_model_must_still_be_there),
+        cmocka_unit_test(a_damaged_checkpoint_is_refused),
+    };
+    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text_tower_support.h - what the tests of room tower share: pairs of a small language, trainings of a blink, whole
+ * files.
+ *
+ * Files are named by NAME(...), which begins with TOWER_TEST, so that tests that run at once have their own.
+ */
+#ifndef TOWER_SUPPORT_H
+#define TOWER_SUPPORT_H
+
+#include <thresher/tower.h>
+
+#include "support.h"
+
+#include "kernel/kernel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <glob.h>
+#include <unistd.h>
+
+#define NAME(rest) "tower-" TOWER_TEST "-" rest
+enum { TOWER_TEXT_ROOM = 80, TOWER_PAIRS = 120 };
+
+/* Some words, the same for the same number; alike ones for numbers of the same topic. */
+static inline void tower_text(uint64_t number, char text[TOWER_TEXT_ROOM]) {
+    static const char *const topics[] = {"edit pdf",   "play chess", "send mail",
+                                         "fetch news", "draw maps",  "scan ports"};
+    static const char *const syllables[] = {"ba", "den", "fi", "gor", "hul", "ka", "lem", "mi"};
+    uint64_t rng = number + 1;
+    const uint64_t a = thr_rng_below(&rng, 8), b = thr_rng_below(&rng, 8), c = thr_rng_below(&rng, 8);
+    (void)snprintf(text, TOWER_TEXT_ROOM, "%s %s%s %s%s", topics[number % 6], syllables[a], syllables[b], syllables[b],
+                   syllables[c]);
+}
+
+static inline void tower_write(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Pairs first to first + n - 1: a query is an item's first two words and its last. */
+static inline void tower_write_pairs(const char *path, uint64_t first, uint64_t n) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    for (uint64_t i = first; i < first + n; i++) {
+        char text[TOWER_TEXT_ROOM];
+        tower_text(i, text);
+        const char *last = strrchr(text, ' ');
+        const int topic = (int)(strchr(strchr(text, ' ') + 1, ' ') - text);
+        (void)fprintf(file, "%.*s%s\t%s\n", topic, text, last, text);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Five steps an epoch or so of a model that is as small as can be. */
+static inline void tower_small(thr_tower_train_options *options) {
+    thr_tower_train_options_init(options);
+    options->config.n_dims = 9;
+    options->config.n_pooled = 7;
+    options->config.max_grams = 90;
+    options->valid_share = 0.15f;
+    options->n_epochs = 3;
+    options->patience = 0;
+    options->batch = 20;
+    options->n_negatives = 4;
+    options->rate = 0.02f;
+}
+
+/* A whole file, NUL behind it; NULL when there is none. */
+static inline char *tower_read(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return NULL;
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = test_array(*size + 1, 1);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    (void)fclose(file);
+    return bytes;
+}
+
+static inline bool tower_same_files(const char *a, const char *b) {
+    size_t a_size = 0, b_size = 0;
+    char *a_bytes = tower_read(a, &a_size), *b_bytes = tower_read(b, &b_size);
+    const bool same = a_bytes != NULL && b_bytes != NULL && a_size == b_size && memcmp(a_bytes, b_bytes, a_size) == 0;
+    free(a_bytes);
+    free(b_bytes);
+    return same;
+}
+
+/* Learn with these options, or fail the test. */
+static inline thr_tower_report tower_train(thr_context *context, const char *pairs, const char *path,
+                                           const thr_tower_train_options *options) {
+    thr_tower_report report;
+    thr_error err;
+    assert_ok(thr_tower_train(context, pairs, path, options, &report, &err), &err);
+    assert_int_equal(access(path, F_OK), 0);
+    return report;
+}
+
+/* A progress function that stops at a call; where it is slow, every step of a training is reported. */
+typedef struct tower_stopper {
+    unsigned calls, stop_at; /* 0: never */
+    bool slow;
+} tower_stopper;
+
+static inline bool tower_stop(void *user, const char *what, uint64_t done, uint64_t total) {
+    tower_stopper *s = user;
+    (void)what;
+    (void)done;
+    (void)total;
+    if (s->slow)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 205 * 1000 * 1000}, NULL);
+    return ++s->calls != s->stop_at;
+}
+
+/* A small model at path, of so many bits. */
+static inline void tower_make(const char *path, uint32_t query_bits, uint32_t item_bits) {
+    thr_tower_train_options options;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    tower_small(&options);
+    options.config.query_bits = query_bits;
+    options.config.item_bits = item_bits;
+    options.n_epochs = 1;
+    tower_write_pairs(NAME("pairs.tsv"), 0, TOWER_PAIRS);
+    (void)tower_train(context, NAME("pairs.tsv"), path, &options);
+    thr_context_free(context);
+}
+
+static inline thr_tower *tower_open(thr_context *context, const char *path) {
+    thr_tower *tower = NULL;
+    thr_error err;
+    assert_ok(thr_tower_open(context, path, &tower, &err), &err);
+    return tower;
+}
+
+/* Of a group of tests: *state is a context of three threads; files of NAME(...) go. */
+static inline int tower_setup(void **state) {
+    *state = test_context(3, THR_ISA_BEST, NULL);
+    return test_say_seed(state);
+}
+static inline int tower_teardown(void **state) {
+    glob_t found = {0};
+    thr_context_free(*state);
+    if (glob(NAME("*"), 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            (void)remove(found.gl_pathv[i]);
+    globfree(&found);
+    return 0;
+}
+
+/* Calls check with contexts of 1, 2, 3 and 7 threads at the best level, and of one at every other level. */
+static inline void tower_each_context(void (*check)(thr_context *context, void *arg), void *arg) {
+    static const uint32_t threads[] = {1, 2, 3, 7};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        thr_context *context = test_context(threads[i], THR_ISA_BEST, NULL);
+        check(context, arg);
+        thr_context_free(context);
+    }
+    for (int isa = THR_ISA_SCALAR; isa < (int)thr_kernel_isa_best(); isa++) {
+        if (!thr_kernel_isa_has((thr_isa)isa))
+            continue;
+        thr_context *context = test_context(2, (thr_isa)isa, NULL);
+        check(context, arg);
+        thr_context_free(context);
+    }
+}
+
+/*
+ * Runs work with allocation 1, 2, ... failing, alone and with all that follow, until it succeeds: THR_ENOMEM, a
+ * sentence, and nothing held afterwards that was not held before.
+ */
+static inline void tower_fail_allocations(test_memory *memory, thr_status (*work)(void *arg, thr_error *err),
+                                          void *arg) {
+    for (int all = 0; all < 2; all++) {
+        const size_t live = atomic_load(&memory->live);
+        size_t n = 1;
+        for (thr_status status = THR_ENOMEM; status != THR_OK; n++) {
+            thr_error err = {.status = THR_OK};
+            atomic_store(&memory->calls, 0);
+            memory->fail_on = all == 1;
+            memory->fail_at = n;
+            status = work(arg, &err);
+            memory->fail_at = 0;
+            assert_case(atomic_load(&memory->live) == live, "allocation %zu failed: %zu blocks were not released", n,
+                        atomic_load(&memory->live) - live);
+            if (status != THR_OK)
+                assert_error(status, THR_ENOMEM, &err, NULL);
+            assert_true(n < 100000);
+        }
+        assert_true(n > 4);
+    }
+}
+
+#endif
