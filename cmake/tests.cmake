@@ -2,11 +2,11 @@
 #
 # The tests, found by where they stand:
 #
-#   tests/unit/NAME.c        unit.NAME      cmocka, sees the library's inner names; bench_NAME.c: bench/NAME.c
+#   tests/unit/NAME.c        unit.NAME      cmocka, sees the library's inner names; bench_NAME.c: programs/bench/NAME.c
 #   tests/kcheck/*.c         kcheck.LEVEL   every kernel against the scalar one
 #   tests/gcheck/*.c         gcheck.*       searches on GPUs against those on the CPU; here on the emulator
 #   tests/fuzz/fuzz_NAME.c   fuzz.NAME      a libFuzzer target; here it replays tests/fuzz/corpus/NAME and mutations
-#   tests/cli/NAME.sh        cli.NAME       the program from outside
+#   tests/cli/NAME.sh        cli.NAME       the programs from outside
 #   examples/NAME.c          example.NAME   public API only
 #   examples/NAME.py         example.NAME   the same in Python
 #   python/tests/test_*.py   python         the Python package on the shared library; test_abuse.py: python.abuse, too
@@ -102,7 +102,7 @@ foreach(source IN LISTS unit_sources)
     endif()
     add_executable(unit_${name} ${source})
     target_link_libraries(unit_${name} PRIVATE ${test_libraries})
-    string(REGEX REPLACE "^bench_" "bench/" benched ${name}.c)
+    string(REGEX REPLACE "^bench_" "programs/bench/" benched ${name}.c)
     if(name MATCHES "^bench_" AND EXISTS ${PROJECT_SOURCE_DIR}/${benched}) # a part of a benchmark
         target_sources(unit_${name} PRIVATE ${benched})
     endif()
@@ -283,7 +283,8 @@ if(TARGET thresher_program AND NOT CMAKE_CROSSCOMPILING) # the scripts call the 
     foreach(source IN LISTS cli_sources)
         get_filename_component(name ${source} NAME_WE)
         thr_test(cli.${name} sh ${PROJECT_SOURCE_DIR}/tools/in-scratch sh ${source})
-        set_property(TEST cli.${name} APPEND PROPERTY ENVIRONMENT "THRESHER=$<TARGET_FILE:thresher_program>")
+        set_property(TEST cli.${name} APPEND PROPERTY ENVIRONMENT
+                     "THRESHER=$<TARGET_FILE:thresher_program>" "THRESHER_BENCH=$<TARGET_FILE:thresher_bench>")
         set_property(TEST cli.${name} PROPERTY COST 5)
     endforeach()
 endif()

@@ -117,20 +117,20 @@ static bool read_line(const char *line, double numbers[COLUMNS]) {
 }
 
 static int plot_file(const prog_curve *curve, FILE *file) {
-    static bench_plot plot; /* large */
+    static prog_plot plot; /* large */
     char line[LINE_SIZE];
     double numbers[COLUMNS];
     char path[PATH_SIZE];
     prog_out out;
 
-    plot = (bench_plot){.title = "Learning curve", .x_label = "epoch", .y_label = "log loss"};
-    bench_series *train = bench_plot_series(&plot, "training");
-    bench_series *valid = bench_plot_series(&plot, "validation");
+    plot = (prog_plot){.title = "Learning curve", .x_label = "epoch", .y_label = "log loss"};
+    prog_series *train = prog_plot_series(&plot, "training");
+    prog_series *valid = prog_plot_series(&plot, "validation");
     while (fgets(line, sizeof line, file) != NULL) {
         if (!read_line(line, numbers))
             continue;
-        bench_plot_point(train, numbers[COLUMN_EPOCH], numbers[COLUMN_LOSS]);
-        bench_plot_point(valid, numbers[COLUMN_EPOCH], numbers[COLUMN_VALID_LOSS]);
+        prog_plot_point(train, numbers[COLUMN_EPOCH], numbers[COLUMN_LOSS]);
+        prog_plot_point(valid, numbers[COLUMN_EPOCH], numbers[COLUMN_VALID_LOSS]);
     }
     if (train->n == 0)
         return PROG_DONE;
@@ -138,7 +138,7 @@ static int plot_file(const prog_curve *curve, FILE *file) {
     const int rc = prog_out_open(&out, curve->context, path);
 
     if (rc == PROG_DONE)
-        bench_plot_print(&plot, out.file);
+        prog_plot_print(&plot, out.file);
     return prog_out_close(&out, rc);
 }
 

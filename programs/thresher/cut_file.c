@@ -15,7 +15,7 @@
 #include "program.h"
 #include "talk.h"
 
-enum { LINE_SIZE = 4096 + 256, MOST_DESCRIPTORS = 1024, NUMBER_DIGITS = 16 };
+enum { LINE_SIZE = 4096 + 256, MOST_NAME = 32, MOST_DESCRIPTORS = 1024, NUMBER_DIGITS = 16 };
 
 static const char hexadecimal[] = "0123456789abcdef";
 
@@ -100,15 +100,17 @@ static void delete_outputs(void) {
 }
 
 static void end_cut(int number, siginfo_t *info, void *where) {
-    static const char lead[] = "thresher: ",
-                      text[] = ": was cut short while it was being read: restore it or make it again\n";
-    char line[LINE_SIZE], message[LINE_SIZE + sizeof lead + sizeof text];
+    static const char text[] = ": was cut short while it was being read: restore it or make it again\n";
+    char line[LINE_SIZE], message[LINE_SIZE + MOST_NAME + sizeof text];
     const char *path = find_file((uintptr_t)info->si_addr, line);
-    size_t used = sizeof lead - 1;
+    size_t used = 0;
 
     (void)number;
     (void)where;
-    memcpy(message, lead, used);
+    for (const char *c = prog_self.name; *c != '\0' && used < MOST_NAME - 2; c++)
+        message[used++] = *c;
+    message[used++] = ':';
+    message[used++] = ' ';
     for (const char *c = path != NULL ? path : "a file"; *c != '\0'; c++)
         message[used++] = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
     memcpy(message + used, text, sizeof text - 1);

@@ -67,7 +67,7 @@ static void options(const char *title, const prog_option *table) {
 }
 
 static void usage(const prog_command *command) {
-    (void)printf("Usage: thresher %s%s%s", command->noun, command->verb != NULL ? " " : "",
+    (void)printf("Usage: %s %s%s%s", prog_self.name, command->noun, command->verb != NULL ? " " : "",
                  command->verb != NULL ? command->verb : "");
     for (const prog_argument *a = command->arguments; a->name != NULL; a++)
         (void)printf(a->required ? " %s" : " [%s]", a->name);
@@ -114,20 +114,18 @@ void prog_help(const program *run) {
         return;
     }
     if (run->noun != NULL) {
-        (void)printf("Usage: thresher %s VERB [options]\n\nCommands:\n", run->noun);
+        (void)printf("Usage: %s %s VERB [options]\n\nCommands:\n", prog_self.name, run->noun);
         command_lines(run->noun);
-        (void)printf("\nthresher %s VERB --help shows a command's arguments and options.\n", run->noun);
+        (void)printf("\n%s %s VERB --help shows a command's arguments and options.\n", prog_self.name, run->noun);
         return;
     }
-    (void)printf("Usage: thresher NOUN VERB [options]\n\n");
-    wrap("Thresher finds the nearest vectors: every item is scored with a few bits a dimension, the best few with the "
-         "exact vectors.",
-         0, 0);
+    (void)printf("Usage: %s %s [options]\n\n", prog_self.name, prog_self.words);
+    wrap(prog_self.about, 0, 0);
     (void)printf("\nCommands:\n");
     command_lines(NULL);
     options("Options of every command:", prog_global_options);
     (void)putchar('\n');
-    wrap("thresher NOUN VERB --help shows a command's arguments and options. Results go to standard output or to -o, "
-         "everything else to standard error. Exit codes: 0 done, 1 the work failed, 2 the words are wrong.",
-         0, 0);
+    wrap("--help shows a command's arguments and options. Results go to standard output or to -o, everything else to "
+         "standard error. Exit codes: 0 done, 1 the work failed, 2 the words are wrong.",
+         0, (size_t)printf("%s %s", prog_self.name, prog_self.words));
 }

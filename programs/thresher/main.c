@@ -50,6 +50,15 @@ static int run_command(program *run) {
     return rc;
 }
 
+static int generate(size_t generator) {
+    if (prog_self.generate == NULL) {
+        prog_error("%s has no manual and no completion", prog_self.name);
+        return PROG_WRONG_WORDS;
+    }
+    prog_self.generate(generator);
+    return PROG_DONE;
+}
+
 static int work(program *run, int argc, char **argv) {
     int rc = prog_parse(run, argc, argv);
 
@@ -58,11 +67,11 @@ static int work(program *run, int argc, char **argv) {
     if (rc != PROG_DONE)
         return rc;
     if (run->globals.generate != PROG_NO_CHOICE)
-        prog_generate(run->globals.generate);
+        rc = generate(run->globals.generate);
     else if (run->globals.help)
         prog_help(run);
     else if (run->globals.version)
-        (void)printf("thresher %s\n", thr_version());
+        (void)printf("%s %s\n", prog_self.name, thr_version());
     else
         rc = run_command(run);
     return rc;

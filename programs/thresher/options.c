@@ -89,7 +89,7 @@ static bool is_global(const prog_option *option) {
 const char *prog_see_help(const program *run) {
     static char text[96];
 
-    (void)snprintf(text, sizeof text, "see thresher%s%s%s%s --help", run->noun != NULL ? " " : "",
+    (void)snprintf(text, sizeof text, "see %s%s%s%s%s --help", prog_self.name, run->noun != NULL ? " " : "",
                    run->noun != NULL ? run->noun : "", run->command != NULL && run->command->verb != NULL ? " " : "",
                    run->command != NULL && run->command->verb != NULL ? run->command->verb : "");
     return text;
@@ -383,6 +383,11 @@ static int unknown_noun(const char *word) {
     prog_nearest verbs = prog_nearest_to(word);
     const prog_command *by_verb = NULL;
 
+    for (const prog_noun *n = prog_self.elsewhere; n != NULL && n->name != NULL; n++)
+        if (strcmp(n->name, word) == 0) {
+            prog_error("there is no command \"%s\": %s", word, n->summary);
+            return PROG_WRONG_WORDS;
+        }
     for (const prog_noun *n = prog_nouns; n->name != NULL; n++)
         prog_offer(&nouns, n->name);
     for (const prog_command *const *c = prog_commands; *c != NULL; c++) {
@@ -393,11 +398,12 @@ static int unknown_noun(const char *word) {
             by_verb = *c;
     }
     if (nouns.best != NULL && nouns.distance <= verbs.distance)
-        prog_error("there is no command \"%s\"; did you mean thresher %s?", word, nouns.best);
+        prog_error("there is no command \"%s\"; did you mean %s %s?", word, prog_self.name, nouns.best);
     else if (by_verb != NULL)
-        prog_error("there is no command \"%s\"; did you mean thresher %s %s?", word, by_verb->noun, by_verb->verb);
+        prog_error("there is no command \"%s\"; did you mean %s %s %s?", word, prog_self.name, by_verb->noun,
+                   by_verb->verb);
     else
-        prog_error("there is no command \"%s\"; see thresher --help", word);
+        prog_error("there is no command \"%s\"; see %s --help", word, prog_self.name);
     return PROG_WRONG_WORDS;
 }
 
@@ -431,7 +437,7 @@ static int read_verb(program *run, const char *word) {
     if (word == NULL)
         prog_error("%s what? One of %s; %s", run->noun, all, prog_see_help(run));
     else if (nearest.best != NULL)
-        prog_error("there is no command \"%s %s\"; did you mean thresher %s %s?", run->noun, word, run->noun,
+        prog_error("there is no command \"%s %s\"; did you mean %s %s %s?", run->noun, word, prog_self.name, run->noun,
                    nearest.best);
     else
         prog_error("there is no command \"%s %s\", only %s; %s", run->noun, word, all, prog_see_help(run));
@@ -470,7 +476,7 @@ static int read_word(program *run, const char *word, size_t *n_arguments) {
 /* Whether everything that must be there is there. */
 static int check_complete(program *run) {
     if (run->noun == NULL) {
-        prog_error("a command is missing; see thresher --help");
+        prog_error("a command is missing; see %s --help", prog_self.name);
         return PROG_WRONG_WORDS;
     }
     if (run->command == NULL)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.h - what every part of the program knows: a command, the options all commands share, the exit codes.
+ * program.h - what every part of a program knows: a command, the options all commands share, the exit codes.
  *
  * A command is one prog_command: its words, its arguments, its option table and its function. Parser, help, manual,
  * completion and docs/cli.md are all made from that. To add one, write the prog_command beside its function and add one
- * line to commands.c.
+ * line to commands.c. Two programs are made so, thresher and thresher-bench (programs/bench): each has a commands.c.
  */
 #ifndef THRESHER_PROGRAM_H
 #define THRESHER_PROGRAM_H
@@ -59,17 +59,29 @@ typedef struct program {
     thr_context *context;        /* made before run is called */
 } program;
 
-/* commands.c: all commands in the order of the help, ended by NULL; the options that all of them take. */
-extern const prog_command *const prog_commands[];
-extern const prog_option prog_global_options[];
-extern const char *const prog_generators[];
-
 /* What the first word may be, with a line about it. Ended by a NULL name. */
 typedef struct prog_noun {
     const char *name;
     const char *summary;
 } prog_noun;
+
+/* What tells one program from another. */
+typedef struct prog_identity {
+    const char *name;                   /* "thresher": begins usages and messages */
+    const char *words;                  /* "NOUN VERB": what a usage has behind the name */
+    const char *about;                  /* a sentence for the help */
+    const prog_noun *elsewhere;         /* first words that another program takes, and where; ended by a NULL name */
+    void (*generate)(size_t generator); /* NULL: --generate is refused */
+} prog_identity;
+
+/* commands.c: the program; all commands in the order of the help, ended by NULL; their first words. */
+extern const prog_identity prog_self;
+extern const prog_command *const prog_commands[];
 extern const prog_noun prog_nouns[];
+
+/* globals.c: the options that all commands take, and the choices of --generate. */
+extern const prog_option prog_global_options[];
+extern const char *const prog_generators[];
 
 extern const prog_command prog_info;
 extern const prog_command prog_index_build;
@@ -96,13 +108,6 @@ extern const prog_command prog_eval_recall;
 extern const prog_command prog_eval_auc;
 extern const prog_command prog_eval_ndcg;
 extern const prog_command prog_eval_bleu;
-extern const prog_command bench_scan_command;   /* bench/scan.c */
-extern const prog_command bench_filter_command; /* bench/filter.c */
-extern const prog_command bench_search_command; /* bench/search.c */
-extern const prog_command bench_tower_command;  /* bench/tower.c */
-extern const prog_command bench_hits_command;   /* bench/hits.c */
-extern const prog_command bench_rank_command;   /* bench/rank.c */
-extern const prog_command bench_head_command;   /* bench/head.c */
 
 /* cmd_index_info.c: print what an index is; for `info DIR` and `index info DIR`. */
 int prog_print_index(program *run, const char *dir);

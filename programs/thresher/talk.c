@@ -35,7 +35,7 @@ void prog_talk_setup(bool be_quiet, bool be_verbose) {
 static void say(char *line) {
     thr_make_printable(line);
     prog_progress_end();
-    (void)fprintf(stderr, "thresher: %s\n", line);
+    (void)fprintf(stderr, "%s: %s\n", prog_self.name, line);
 }
 
 void prog_error(const char *format, ...) {

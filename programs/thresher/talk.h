@@ -2,7 +2,7 @@
 /*
  * talk.h - what the program says on standard error, its clock, and signals that ask it to stop.
  *
- * Every message is one line and begins with "thresher: "; control characters in names become '?'.
+ * Every message is one line and begins with the program's name and ": "; control characters in names become '?'.
  * Standard error belongs to the process, so the state here is the process's too.
  */
 #ifndef THRESHER_PROGRAM_TALK_H

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# bench/ads/make_log.py on a shop of three brands: what it writes can be learned from, and no test item leaks.
+# programs/bench/ads/make_log.py on a shop of three brands: what it writes can be learned from, and no test item leaks.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -30,7 +30,7 @@ for advertiser in 1458 2259 2261 2821 2997 3358 3386 3427 3476; do
 done
 
 make_log() {
-    python3 "${source_dir:?}/bench/ads/make_log.py" data Beauty "$@"
+    python3 "${source_dir:?}/programs/bench/ads/make_log.py" data Beauty "$@"
 }
 works make_log log
 says '^train: 180 requests$' out

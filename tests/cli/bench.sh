@@ -3,28 +3,29 @@
 # The benches that are quick enough to run here: every answer is checked, figures are printed, scratch is removed.
 set -eu
 . "$(dirname "$0")/lib.inc"
+: "${THRESHER_BENCH:?set THRESHER_BENCH to the path of thresher-bench}"
 
 for items in 1000 20000; do
-    works "$THRESHER" bench filter --items $items --scratch .
+    works "$THRESHER_BENCH" filter --items $items --scratch .
     says '^| none  *| '$items' ' out
     says '^| 1 %, in runs  *| '$((items / 100))' ' out
     [ "$(grep -c '^| .*|$' out)" -eq 10 ] || die "not one line a filter, with the titles and the figure"
 done
-works "$THRESHER" bench filter --items 1000 --scratch . --json
+works "$THRESHER_BENCH" filter --items 1000 --scratch . --json
 is_json out
 says '"key":"filter_1_percent_over_none"' out
-works "$THRESHER" bench rank --share 1 --scratch . # the objective must be the classic way's
+works "$THRESHER_BENCH" rank --share 1 --scratch . # the objective must be the classic way's
 says '^| MQ2007-list  *| 7,415 x 46  *| 1268 ' out
 says '^| MSLR-WEB30K  *| 2,[0-9]*  *| classic ' out
-works "$THRESHER" bench rank --convergence curves --share 1 --scratch . --data nowhere
+works "$THRESHER_BENCH" rank --convergence curves --share 1 --scratch . --data nowhere
 says 'nowhere/letor/mq2007.partial.svm.xz is not there: MQ2007 is left out' err
 says '^| MSLR-WEB30K  *| trust region  *| ' out
 awk -F, '$1 == "\"classic\"" && last == $1 && $4 > before { exit 1 } { last = $1; before = $4; lines++ }
     END { exit lines < 8 }' curves/convergence-MQ2007-list.csv || die "objectives do not fall"
 [ "$(grep -c '<polyline' curves/convergence-MSLR-WEB30K.svg)" -eq 3 ] || die "not a curve a solver"
-works "$THRESHER" bench head --share 1
+works "$THRESHER_BENCH" head --share 1
 says '^| 400 x 1000  *| planes, shared ' out
 says '^| 2,560 x 4096  *| 64 ' out
-fails 1 'weights and --states go together' "$THRESHER" bench head --weights nowhere.npy
+fails 1 'weights and --states go together' "$THRESHER_BENCH" head --weights nowhere.npy
 [ -z "$(find . -name 'thresher-bench-*')" ] || die "a scratch directory is left"
-fails 1 'nowhere.*no directory can be made there' "$THRESHER" bench filter --items 1000 --scratch nowhere
+fails 1 'nowhere.*no directory can be made there' "$THRESHER_BENCH" filter --items 1000 --scratch nowhere

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# bench tower on a few made-up pairs: tables are printed, what was trained is kept and not trained again.
+# thresher-bench tower on a few made-up pairs: tables are printed, what was trained is kept and not trained again.
 set -eu
 . "$(dirname "$0")/lib.inc"
+: "${THRESHER_BENCH:?set THRESHER_BENCH to the path of thresher-bench}"
 
 "$THRESHER" info | grep -q ' xz' && command -v xz >/dev/null 2>&1 || exit 77
 
@@ -16,7 +17,7 @@ awk 'BEGIN {
 }' | xz >data/pairs/tldr_pages.en.tsv.xz
 
 tower() {
-    works "$THRESHER" bench tower --data data --scratch . --keep kept --epochs 2 --batch 64 --seeds 2 "$@"
+    works "$THRESHER_BENCH" tower --data data --scratch . --keep kept --epochs 2 --batch 64 --seeds 2 "$@"
 }
 
 tower --tables 2,codes
@@ -62,6 +63,6 @@ says '^| tldr  *| [0-9]' out
 says '^A search of 20,000 random codes of 16' out
 
 [ -z "$(find . -name 'thresher-bench-*')" ] || die "a scratch directory is left"
-fails 1 'none of the data sets' "$THRESHER" bench tower --data nowhere --scratch . --keep kept --quiet
-fails 1 'name another with --keep' "$THRESHER" bench tower --data data --scratch . --keep first/kept --quiet
-fails 1 'no directory can be made there' "$THRESHER" bench tower --data data --scratch nowhere --keep kept
+fails 1 'none of the data sets' "$THRESHER_BENCH" tower --data nowhere --scratch . --keep kept --quiet
+fails 1 'name another with --keep' "$THRESHER_BENCH" tower --data data --scratch . --keep first/kept --quiet
+fails 1 'no directory can be made there' "$THRESHER_BENCH" tower --data data --scratch nowhere --keep kept

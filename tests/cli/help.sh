@@ -4,7 +4,7 @@
 set -eu
 . "$(dirname "$0")/lib.inc"
 
-for words in "" index eval info "index build" "index search" "index info" "index verify" "eval recall" "bench scan" "bench search"; do
+for words in "" index eval info "index build" "index search" "index info" "index verify" "eval recall"; do
     for help in --help -h; do
         # shellcheck disable=SC2086 # the words are words
         works "$THRESHER" $words $help
@@ -23,7 +23,7 @@ works "$THRESHER" --help index build
 says '-o, --output DIR' out
 says 'default: cosine' out
 works "$THRESHER" --help
-for command in info "index build" "index search" "index info" "index verify" "eval recall" "bench scan" "bench search"; do
+for command in info "index build" "index search" "index info" "index verify" "eval recall"; do
     says "^  $command " out
 done
 ! grep -q generate out || die "help shows --generate"
@@ -53,13 +53,17 @@ fails 1 'THR_KERNEL=fast' env THR_KERNEL=fast "$THRESHER" info
 works env THR_SELECT=paper:256 "$THRESHER" info
 fails 1 'THR_SELECT=best' env THR_SELECT=best "$THRESHER" info
 
-# The comparison with other libraries is a program of the source tree; this says which.
-works "$THRESHER" bench search
-says 'pip install numpy faiss-cpu usearch hnswlib rabitqlib' out
-says './run bench search --quick' out
-works "$THRESHER" bench search --json
-is_json out
-says '"command":"./run bench search"' out
+# Benchmarks are another program, with the same options and help of its own.
+fails 2 'there is no command "bench": benchmarks are a program of their own, thresher-bench' "$THRESHER" bench scan
+for words in "" scan filter tower hits rank head; do
+    # shellcheck disable=SC2086 # the words are words
+    works "$THRESHER_BENCH" $words --help
+    says "^Usage: thresher-bench" out
+done
+works "$THRESHER_BENCH" --version
+grep -q '^thresher-bench [0-9]*\.[0-9]*\.[0-9]*$' out || die "no version"
+fails 2 'did you mean thresher-bench filter' "$THRESHER_BENCH" fliter
+fails 2 'has no manual' "$THRESHER_BENCH" --generate man
 
 # help as a word
 for words in "" index "index search"; do

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_tower_cache.c - what `bench tower` keeps comes back as it was, also behind a line that was cut short. */
-#include "../bench/tower_cache.h"
+/* bench_tower_cache.c - what the bench of towers keeps comes back as it was, also behind a line that was cut short. */
+#include "../programs/bench/tower_cache.h"
 
 #include "support.h"
 

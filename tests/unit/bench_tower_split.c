@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_tower_split.c - pairs for `bench tower` are read, and no query is both learned from and tested with. */
-#include "../bench/tower_split.h"
+/* bench_tower_split.c - pairs for the bench of towers are read, and no query is both learned from and tested with. */
+#include "../programs/bench/tower_split.h"
 
 #include "support.h"
 

@@ -7,7 +7,7 @@
 void bench_say_machine(bench_scan_run *run, const char *command) {
     char machine[256];
     bench_machine(machine, sizeof machine);
-    bench_say(run, "## thresher %s\n\nthresher %s, %s, %s, 1 thread.\n\n", command, thr_version(), machine,
+    bench_say(run, "## thresher-bench %s\n\nthresher %s, %s, %s, 1 thread.\n\n", command, thr_version(), machine,
               thr_isa_name(thr_context_isa(run->context)));
 }
 

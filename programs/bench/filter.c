@@ -200,7 +200,7 @@ static int build_and_measure(bench_scan_run *run) {
     char dir[2048];
     thr_reader *reader = NULL;
     (void)snprintf(dir, sizeof dir, "%s/filter", run->scratch);
-    bench_say_machine(run, "bench filter");
+    bench_say_machine(run, "filter");
     if (thr_reader_from_function(run->context, run->values->items, DIMS, bench_normal_rows, &normal, &reader,
                                  &run->err) != THR_OK)
         return -1;
@@ -224,14 +224,13 @@ static const prog_option options[] = {
 };
 
 static const prog_argument no_arguments[] = {{.name = NULL}};
-static const char *const examples[] = {"thresher bench filter", "thresher bench filter --items 200000", NULL};
+static const char *const examples[] = {"thresher-bench filter", "thresher-bench filter --items 200000", NULL};
 
 const prog_command bench_filter_command = {
-    .noun = "bench",
-    .verb = "filter",
+    .noun = "filter",
     .summary = "measure searches with filters on this machine",
     .text =
-        "Prints the part of thresher bench scan that is about filters: the time of a query when half of the rows, a "
+        "Prints the part of thresher-bench scan that is about filters: the time of a query when half of the rows, a "
         "hundredth or a ten-thousandth of them pass, over the time without a filter, with one thread and every "
         "answer checked.",
     .arguments = no_arguments,

@@ -6,7 +6,7 @@ usage: ./run bench ads [--peers] [--sets Beauty,...] [--seeds N] [--docs] [--aga
 Makes a log of each data set (make_log.py, whose head says what of it is made up), trains the paper's four models and the
 losses of eq. 6 with `thresher tower train --model dual` at its defaults, and judges them with `tower eval` on the test
 requests. With --peers the speed of training is measured instead, beside PyTorch, on the first set
-(bench/peers/dual.py). Every result is kept as soon as it is there; what is there is not measured again unless --again
+(programs/bench/peers/dual.py). Every result is kept as soon as it is there; what is there is not measured again unless --again
 asks for it.
 """
 
@@ -147,7 +147,7 @@ def text(arguments, results):
     parts.append(
         "Logs made of public data: histories, categories and brands are real; other ads of a request are sampled, half "
         "by how often they were bought, and tied; bids, which are the values, are drawn from the histograms of prices of "
-        "another log and know nothing of users (bench/ads/make_log.py). 30 ads a request; defaults of "
+        "another log and know nothing of users (programs/bench/ads/make_log.py). 30 ads a request; defaults of "
         "`thresher tower train --model dual`; the test is every user's last purchase.\n"
     )
     parts += [set_text(results, name) for name in arguments.sets]

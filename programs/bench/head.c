@@ -293,7 +293,7 @@ static int run_all(head_bench *b) {
     b->parts = (bench_table){.title = "Where the time goes, a beam of 12", .columns = parts};
     b->speed = (bench_table){.title = "Speed and recall, a beam of 12 that shares its words", .columns = speed};
     b->grid = (bench_table){.title = "Which screen is the fastest, each state with its own words", .columns = grid};
-    bench_say_machine(b->run, "bench head");
+    bench_say_machine(b->run, "head");
     if (given)
         bench_say(b->run, "The head of %s, states of %s.\n\n", b->values->weights, b->values->states);
     else
@@ -315,7 +315,7 @@ static int run_all(head_bench *b) {
 static int run_decode(bench_scan_run *run, const bench_decode_set *set) {
     if (set->source == NULL || set->target == NULL)
         return bench_fail(run, "--model wants --source and --target, a test set");
-    bench_say_machine(run, "bench head --model");
+    bench_say_machine(run, "head --model");
     return bench_decode(run, set);
 }
 
@@ -363,13 +363,12 @@ static const prog_option options[] = {
 
 static const prog_argument no_arguments[] = {{.name = NULL}};
 static const char *const examples[] = {
-    "thresher bench head", "thresher bench head --share 5",
-    "thresher bench head --weights model.safetensors --states states.npy",
-    "thresher bench head --model large.safetensors --source test.en --target test.de", NULL};
+    "thresher-bench head", "thresher-bench head --share 5",
+    "thresher-bench head --weights model.safetensors --states states.npy",
+    "thresher-bench head --model large.safetensors --source test.en --target test.de", NULL};
 
 const prog_command bench_head_command = {
-    .noun = "bench",
-    .verb = "head",
+    .noun = "head",
     .summary = "measure output layers over large vocabularies on this machine",
     .text =
         "Asks heads for the best 12 words of states: all words, those that winner-take-all hashes choose, and those "

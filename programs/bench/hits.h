@@ -85,7 +85,7 @@ int bench_hits_export(const char *dir, const bench_catalogue *c);
 int bench_hits_export_queries(const char *dir, uint32_t size, uint32_t n_queries, const uint32_t *features,
                               const float *weights, const float *sums, uint64_t n_items);
 
-/* Run bench/peers/hits.py over what was written; how many lines it gave, at most `most`, or -1. */
+/* Run programs/bench/peers/hits.py over what was written; how many lines it gave, at most `most`, or -1. */
 int bench_hits_peers(const char *dir, const bench_catalogue *c, uint32_t n_queries, const uint32_t *sizes, int n_sizes,
                      bench_hits_peer *peers, int most);
 

@@ -6,18 +6,18 @@
 
 enum { WIDTH = 720, HEIGHT = 420, LEFT = 80, RIGHT = 30, TOP = 50, BOTTOM = 60, TICKS = 5 };
 
-static const char *const COLOURS[BENCH_PLOT_SERIES] = {"#1b6ca8", "#d1495b", "#2e933c", "#8a5a44",
-                                                       "#6a4c93", "#c9820a", "#3a3a3a", "#008b8b"};
+static const char *const COLOURS[PROG_PLOT_SERIES] = {"#1b6ca8", "#d1495b", "#2e933c", "#8a5a44",
+                                                      "#6a4c93", "#c9820a", "#3a3a3a", "#008b8b"};
 
-bench_series *bench_plot_series(bench_plot *plot, const char *name) {
-    bench_series *series = &plot->series[plot->n_series < BENCH_PLOT_SERIES - 1 ? plot->n_series++ : plot->n_series];
+prog_series *prog_plot_series(prog_plot *plot, const char *name) {
+    prog_series *series = &plot->series[plot->n_series < PROG_PLOT_SERIES - 1 ? plot->n_series++ : plot->n_series];
     series->n = 0;
     (void)snprintf(series->name, sizeof series->name, "%s", name);
     return series;
 }
 
-void bench_plot_point(bench_series *series, double x, double y) {
-    if (series->n == BENCH_PLOT_POINTS)
+void prog_plot_point(prog_series *series, double x, double y) {
+    if (series->n == PROG_PLOT_POINTS)
         return;
     series->x[series->n] = x;
     series->y[series->n++] = y;
@@ -53,7 +53,7 @@ static double place(scale s, double value, double from, double to) {
 }
 
 /* Powers of ten, not more than fit; values are their logarithms. */
-static scale log_scale_of(const bench_plot *plot) {
+static scale log_scale_of(const prog_plot *plot) {
     double least = INFINITY, most = -INFINITY;
     for (int i = 0; i < plot->n_series; i++)
         for (int j = 0; j < plot->series[i].n; j++) {
@@ -68,7 +68,7 @@ static scale log_scale_of(const bench_plot *plot) {
     return (scale){step * floor(least / step), step, step * ceil(most / step)};
 }
 
-void bench_plot_print(const bench_plot *plot, FILE *f) {
+void prog_plot_print(const prog_plot *plot, FILE *f) {
     double most_y = 1e-9, most_x = plot->x_least + 1e-9;
     for (int i = 0; i < plot->n_series; i++)
         for (int j = 0; j < plot->series[i].n; j++) {
@@ -105,7 +105,7 @@ void bench_plot_print(const bench_plot *plot, FILE *f) {
             "<text transform=\"translate(18 %d) rotate(-90)\" text-anchor=\"middle\">%s</text>\n",
             (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 16, plot->x_label, (TOP + HEIGHT - BOTTOM) / 2, plot->y_label);
     for (int i = 0; i < plot->n_series; i++) {
-        const bench_series *s = &plot->series[i];
+        const prog_series *s = &plot->series[i];
         fprintf(f, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", COLOURS[i]);
         for (int j = 0; j < s->n; j++)
             if (s->x[j] >= plot->x_least)
@@ -124,10 +124,10 @@ void bench_plot_print(const bench_plot *plot, FILE *f) {
     fprintf(f, "</svg>\n");
 }
 
-int bench_plot_write(const bench_plot *plot, const char *path) {
+int prog_plot_write(const prog_plot *plot, const char *path) {
     FILE *f = fopen(path, "w");
     if (f == NULL)
         return -1;
-    bench_plot_print(plot, f);
+    prog_plot_print(plot, f);
     return fclose(f) == 0 ? 0 : -1;
 }

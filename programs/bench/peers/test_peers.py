@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison's own arithmetic, on small made-up data: python3 -m unittest bench/peers/test_peers.py"""
+"""The comparison's own arithmetic, on small made-up data: python3 -m unittest programs/bench/peers/test_peers.py"""
 
 import argparse
 import os
@@ -177,7 +177,7 @@ class Report(unittest.TestCase):
         self.assertIn("| books100d | 3 | 0.99 | 0.9940 | 0.0000 | 200 |", words)
 
     def test_an_empty_file_of_results_is_reported(self):
-        self.assertIn("thresher bench search", report.text(search.load_results("there/is/none.json")))
+        self.assertIn("./run bench search", report.text(search.load_results("there/is/none.json")))
 
     def test_plots_are_well_formed(self):
         drawn = report.plots(made_up_results())

@@ -200,7 +200,7 @@ static bool is_on(const curve *c, const bench_way *how) {
 
 static int plot(const course *c, const char *title, const curve *curves, size_t n, const char *path) {
     const bench_outcome *full = full_of(c, BEAM);
-    bench_plot *p = calloc(1, sizeof *p);
+    prog_plot *p = calloc(1, sizeof *p);
     if (p == NULL)
         return bench_fail(c->decoding.run, "no memory for a plot");
     p->title = title;
@@ -208,14 +208,14 @@ static int plot(const course *c, const char *title, const curve *curves, size_t 
     p->y_label = "BLEU";
     p->y_least = floor(full->bleu);
     for (size_t i = 0; i < n; i++) {
-        bench_series *s = bench_plot_series(p, curves[i].name);
+        prog_series *s = prog_plot_series(p, curves[i].name);
         for (int j = 0; j < c->n_done; j++)
             if (is_on(&curves[i], &c->done[j].how)) {
-                bench_plot_point(s, full->seconds / c->done[j].seconds, c->done[j].bleu);
+                prog_plot_point(s, full->seconds / c->done[j].seconds, c->done[j].bleu);
                 p->y_least = fmin(p->y_least, floor(c->done[j].bleu));
             }
     }
-    const int rc = bench_plot_write(p, path);
+    const int rc = prog_plot_write(p, path);
     free(p);
     if (rc != 0)
         return bench_fail(c->decoding.run, "%s: could not be written", path);

@@ -272,7 +272,7 @@ static int codes_of_vectors(codes_bench *c, bench_record *record) {
     return rc;
 }
 
-/* Item and query vectors, and of every query its item's row and the pair's label, for bench/peers/tower_codes.py. */
+/* Item and query vectors, and of every query its item's row and the pair's label, for peers/tower_codes.py. */
 static int export_vectors(codes_bench *c, const char *model, uint64_t seed) {
     bench_tower *bench = c->bench;
     char base[BENCH_PATH], path[BENCH_PATH + 32];

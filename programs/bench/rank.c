@@ -305,7 +305,7 @@ static int run_all(rank_bench *b) {
     b->bandwidth = plain_read();
     if (!(b->bandwidth > 0))
         return bench_fail(b->run, "no memory to read");
-    bench_say_machine(b->run, "bench rank");
+    bench_say_machine(b->run, "rank");
     bench_say(b->run,
               "Synthetic examples of the shapes of two public sets%s; C = %g a pair, to %g of the gradient at 0. A "
               "plain read of memory: %.1f GB/s. The classic way: doubles with an index each, a trust region, a tree "
@@ -355,12 +355,11 @@ static const prog_option options[] = {
 };
 
 static const prog_argument no_arguments[] = {{.name = NULL}};
-static const char *const examples[] = {"thresher bench rank", "thresher bench rank --share 5",
-                                       "thresher bench rank --convergence curves", NULL};
+static const char *const examples[] = {"thresher-bench rank", "thresher-bench rank --share 5",
+                                       "thresher-bench rank --convergence curves", NULL};
 
 const prog_command bench_rank_command = {
-    .noun = "bench",
-    .verb = "rank",
+    .noun = "rank",
     .summary = "measure learning to rank on this machine",
     .text = "Makes examples of the shapes of MQ2007-list and MSLR-WEB30K, reads them from text and from the cache, and "
             "learns a linear RankSVM of them, beside the classic way to do it: one thread, the same file, and the same "

@@ -76,7 +76,7 @@ typedef struct real_best {
     uint64_t count;
 } real_best;
 
-static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench_table *table, bench_series *curve,
+static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench_table *table, prog_series *curve,
                       double *exact_s, double *read, real_best *best) {
     char dir[2048];
     (void)snprintf(dir, sizeof dir, "%s/real%u", run->scratch, bits);
@@ -112,7 +112,7 @@ static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench
             goto out;
         if (thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &run->err) != THR_OK)
             goto out;
-        bench_plot_point(curve, recall, 1 / took);
+        prog_plot_point(curve, recall, 1 / took);
         bench_table_row(table);
         bench_table_cell(table, "%u", bits);
         bench_table_cell(table, "%llu", (unsigned long long)COUNTS[i]);
@@ -153,13 +153,14 @@ static void bench_peers(bench_scan_run *run, const real_data *data) {
     if (file != NULL)
         (void)fclose(file);
     bench_say(run, "### Peers, exact search of the same vectors, one thread, k = 10\n\n");
-    (void)snprintf(command, sizeof command, "OMP_NUM_THREADS=1 python3 bench/peers/exact.py '%s' '%s' '%s' %d", base,
-                   queries, truth, K);
+    (void)snprintf(command, sizeof command, "OMP_NUM_THREADS=1 python3 programs/bench/peers/exact.py '%s' '%s' '%s' %d",
+                   base, queries, truth, K);
     /* Fixed words and names without a quote. */
     if (system(command) != 0) // NOLINT(cert-env33-c)
-        bench_say(run,
-                  "The peers could not be run: bench/peers/exact.py needs Python with numpy, faiss-cpu and usearch, "
-                  "and the project's directory as the current one.\n");
+        bench_say(
+            run,
+            "The peers could not be run: programs/bench/peers/exact.py needs Python with numpy, faiss-cpu and usearch, "
+            "and the project's directory as the current one.\n");
     bench_say(run, "\n");
 }
 
@@ -171,19 +172,19 @@ static int measure(bench_scan_run *run, real_data *data) {
                           .columns = columns};
     double exact = INFINITY, read = 0; /* of the fastest exact scan, and of its file right after it */
     real_best best = {.ms = INFINITY};
-    static bench_plot plot;
-    plot = (bench_plot){.title = "Search against the exact scan of the same vectors, one thread",
-                        .x_label = "recall@10",
-                        .y_label = "queries a second, one at a time",
-                        .x_least = 0.8};
+    static prog_plot plot;
+    plot = (prog_plot){.title = "Search against the exact scan of the same vectors, one thread",
+                       .x_label = "recall@10",
+                       .y_label = "queries a second, one at a time",
+                       .x_least = 0.8};
     for (uint32_t bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
         char name[32];
         (void)snprintf(name, sizeof name, "%u bits a dimension", bits);
-        if (bench_bits(run, data, bits, &table, bench_plot_series(&plot, name), &exact, &read, &best) != 0)
+        if (bench_bits(run, data, bits, &table, prog_plot_series(&plot, name), &exact, &read, &best) != 0)
             return -1;
     }
-    bench_plot_point(bench_plot_series(&plot, "exact float scan"), 1, 1 / exact);
-    if (run->values->plot != NULL && bench_plot_write(&plot, run->values->plot) != 0)
+    prog_plot_point(prog_plot_series(&plot, "exact float scan"), 1, 1 / exact);
+    if (run->values->plot != NULL && prog_plot_write(&plot, run->values->plot) != 0)
         return bench_fail(run, "%s: cannot be written", run->values->plot);
     const size_t bytes = (size_t)data->n_base * data->n_dims * sizeof(float);
     const double rate = (double)bytes / exact;

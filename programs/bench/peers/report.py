@@ -115,7 +115,7 @@ def conditions(results):
 
 
 def text(results, plots=False):
-    parts = ["## thresher bench search\n", conditions(results), NOTES + "\n", data_table(results)]
+    parts = ["## ./run bench search\n", conditions(results), NOTES + "\n", data_table(results)]
     parts += [
         "### Figures and targets\n",
         table(["data", "figure", "target", "measured", "met", "of"], figure_rows(results)),

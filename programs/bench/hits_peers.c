@@ -40,7 +40,7 @@ int bench_hits_peers(const char *dir, const bench_catalogue *c, uint32_t n_queri
                      bench_hits_peer *peers, int most) {
     char command[1600], line[256];
     int n = 0,
-        at = snprintf(command, sizeof command, "%s bench/peers/hits.py '%s' %" PRIu64 " %" PRIu32 " %" PRIu32,
+        at = snprintf(command, sizeof command, "%s programs/bench/peers/hits.py '%s' %" PRIu64 " %" PRIu32 " %" PRIu32,
                       getenv("PYTHON") != NULL ? "\"$PYTHON\"" : "python3", dir, c->n_items, c->n_features, n_queries);
     for (int i = 0; i < n_sizes; i++)
         at += snprintf(command + at, sizeof command - (size_t)at, " %" PRIu32, sizes[i]);

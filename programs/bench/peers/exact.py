@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact cosine search by peers, one thread: rows of a Markdown table for `thresher bench scan --peers`.
+"""Exact cosine search by peers, one thread: rows of a Markdown table for `thresher-bench scan --peers`.
 
 usage: exact.py BASE.fbin QUERY.fbin TRUTH.u64 K
 

@@ -222,7 +222,8 @@ static int run_peers(hits_bench *b) {
         return bench_fail(b->run, "%s: the matrix could not be written for the peers", b->run->scratch);
     b->n_peers = bench_hits_peers(b->run->scratch, &b->catalogue, N_QUERIES, SIZES, N_SIZES, b->peers, MOST_PEERS);
     if (b->n_peers < 0)
-        return bench_fail(b->run, "bench/peers/hits.py failed: it is run at the top of the source tree, with numpy");
+        return bench_fail(b->run,
+                          "programs/bench/peers/hits.py failed: it is run at the top of the source tree, with numpy");
     return 0;
 }
 
@@ -280,7 +281,7 @@ static int draw(hits_bench *b) {
 static int run_all(hits_bench *b) {
     if (draw(b) != 0)
         return -1;
-    bench_say_machine(b->run, "bench hits");
+    bench_say_machine(b->run, "hits");
     bench_say(b->run,
               "A synthetic catalogue: %s items of %d features each, of %s by Zipf's law; a query has the features of "
               "items drawn at random, and weights about normal.\n\n",
@@ -328,7 +329,7 @@ static const prog_option options[] = {
          "items of 20 features; half a kilobyte of memory each, and a third of one in the scratch directory"),
      .fallback = "5000000", .least = 1000, .most = 16000000},
     {PROG_FLAG_OPTION("peers", offsetof(bench_scan_values, peers),
-                      "also run SciPy and SuiteSparse:GraphBLAS where Python has them (bench/peers)")},
+                      "also run SciPy and SuiteSparse:GraphBLAS where Python has them (programs/bench/peers)")},
     {PROG_TEXT_OPTION("scratch", "DIR", offsetof(bench_scan_values, scratch),
                       "where the lists are built (default: $TMPDIR or /tmp)"),
      .names = PROG_NAMES_DIR},
@@ -336,11 +337,10 @@ static const prog_option options[] = {
 };
 
 static const prog_argument no_arguments[] = {{.name = NULL}};
-static const char *const examples[] = {"thresher bench hits", "thresher bench hits --items 200000", NULL};
+static const char *const examples[] = {"thresher-bench hits", "thresher-bench hits --items 200000", NULL};
 
 const prog_command bench_hits_command = {
-    .noun = "bench",
-    .verb = "hits",
+    .noun = "hits",
     .summary = "measure posting lists on this machine",
     .text =
         "Builds posting lists of a synthetic catalogue, and prints their bytes, the time of a build, and the time of a "

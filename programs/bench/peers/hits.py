@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sparse binary matrix times a vector by peers, one thread: what `thresher bench hits --peers` calls.
+"""A sparse binary matrix times a vector by peers, one thread: what `thresher-bench hits --peers` calls.
 
 usage: hits.py DIR N_ITEMS N_FEATURES N_QUERIES SIZE...
 

@@ -11,6 +11,10 @@
 
 #include <thresher/thresher.h>
 
+struct prog_command;
+extern const struct prog_command bench_scan_command, bench_filter_command, bench_tower_command, bench_hits_command,
+    bench_rank_command, bench_head_command;
+
 /* ---------------------------------------------------------------------------------------------- machine.c */
 
 double bench_clock(void); /* seconds */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Codes that Faiss makes of m_1's item vectors: recall of the clicked item among the best 100, and AUC.
 
-`thresher bench tower` has written the vectors: of all distinct items, of the test part's queries, and for every query
+`thresher-bench tower` has written the vectors: of all distinct items, of the test part's queries, and for every query
 which item is its own and how good the pair is. Every item's code is scored, so nothing is lost but by the codes.
 """
 

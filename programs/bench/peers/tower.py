@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learned codes of texts: thresher bench tower, beside Faiss's codes and the same model in PyTorch.
+"""Learned codes of texts: thresher-bench tower, beside Faiss's codes and the same model in PyTorch.
 
 usage: ./run bench tower [--parts own,together,codes,speed,torch] [--quick] [--again] [--docs] [OPTION...]
 
-OPTIONs it does not know are handed to thresher bench tower.
+OPTIONs it does not know are handed to thresher-bench tower.
 
 Every part is kept as soon as it is measured; what is there already is not measured again unless --again asks for it.
 Then the report is printed, or with --docs written into docs/benchmarks.md.
@@ -24,7 +24,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 try:
     import numpy  # noqa: F401
 except ImportError:
-    sys.exit("bench tower: Python has no numpy; pip install numpy faiss-cpu torch, or call thresher bench tower")
+    sys.exit("bench tower: Python has no numpy; pip install numpy faiss-cpu torch, or call thresher-bench tower")
 
 import csv
 from dataclasses import asdict
@@ -48,7 +48,7 @@ TARGET = 2.0  # times PyTorch's examples a second
 
 def thresher(arguments, words, json_too=False):
     """(text, JSON lines) of one call; what is kept makes the second one short."""
-    command = [arguments.thresher, "bench", "tower", "--keep", arguments.keep, *words]
+    command = [arguments.bench, "tower", "--keep", arguments.keep, *words]
     command += ["--quick"] * arguments.quick + arguments.rest
     text = subprocess.run(command + ["--again"] * arguments.again, stdout=subprocess.PIPE, text=True, check=True).stdout
     if not json_too:
@@ -239,7 +239,7 @@ def codes_text(results):
 
 
 def text(results):
-    parts = ["## thresher bench tower\n"]
+    parts = ["## thresher-bench tower\n"]
     if "own" in results:
         parts += ["### Trained on each data set alone\n", without_title(results["own"]["text"])]
     if "together" in results:
@@ -296,6 +296,7 @@ def parse():
     parser.add_argument("--data", default="../shared/data", metavar="DIR", help="where the data sets are, in pairs/")
     parser.add_argument("--keep", default="build/bench/tower", metavar="DIR", help="for results and vectors")
     parser.add_argument("--thresher", default="build/release/thresher", help=argparse.SUPPRESS)
+    parser.add_argument("--bench", default="build/release/thresher-bench", help=argparse.SUPPRESS)
     parser.add_argument("--one-way", nargs=4, help=argparse.SUPPRESS)
     arguments, arguments.rest = parser.parse_known_args()
     arguments.rest += ["--data", arguments.data]

@@ -34,12 +34,12 @@ static const prog_option options[] = {
     {PROG_FILE_OPTION("plot", offsetof(bench_scan_values, plot),
                       "write queries a second against recall on the real vectors, as SVG")},
     {PROG_FLAG_OPTION("peers", offsetof(bench_scan_values, peers),
-                      "also run the peers in bench/peers that are installed (Python)")},
+                      "also run the peers in programs/bench/peers that are installed (Python)")},
     PROG_OPTIONS_END,
 };
 
 static const prog_argument no_arguments[] = {{.name = NULL}};
-static const char *const examples[] = {"thresher bench scan", "thresher bench scan --json", NULL};
+static const char *const examples[] = {"thresher-bench scan", "thresher-bench scan --json", NULL};
 
 /* ------------------------------------------------------------------------------------- full-plane scans */
 
@@ -299,7 +299,7 @@ static int bench_build(bench_scan_run *run) {
 /* ------------------------------------------------------------------------------------------------ all */
 
 static int bench_sections(bench_scan_run *run) {
-    bench_say_machine(run, "bench scan");
+    bench_say_machine(run, "scan");
     /* The build is first: a child's peak memory counts what the parent held when it was made. */
     if (bench_build(run) != 0 || bench_shapes(run) != 0 || bench_real(run) != 0)
         return -1;
@@ -315,8 +315,7 @@ static int bench_scan(program *run, const void *values) {
 }
 
 const prog_command bench_scan_command = {
-    .noun = "bench",
-    .verb = "scan",
+    .noun = "scan",
     .summary = "measure builds, scans and searches on this machine",
     .text = "Prints the figures of docs/benchmarks.md for this machine, as Markdown tables: build, open, searches with "
             "filters, full-plane scans over the plain read bandwidth, and search over the exact float scan of the same "

@@ -139,7 +139,7 @@ static void say_what(bench_tower *bench) {
     char machine[256];
     const thr_tower_train_options *o = &bench->train;
     bench_machine(machine, sizeof machine);
-    bench_say(&bench->run, "## thresher bench tower\n\nthresher %s, %s, %s, %u %s.\n\n", thr_version(), machine,
+    bench_say(&bench->run, "## thresher-bench tower\n\nthresher %s, %s, %s, %u %s.\n\n", thr_version(), machine,
               thr_isa_name(thr_context_isa(bench->run.context)), thr_context_threads(bench->run.context),
               thr_context_threads(bench->run.context) == 1 ? "thread" : "threads");
     bench_say(&bench->run,
@@ -201,12 +201,11 @@ out:
 }
 
 static const prog_argument no_arguments[] = {{.name = NULL}};
-static const char *const examples[] = {"thresher bench tower --quick", "thresher bench tower --train together",
-                                       "thresher bench tower --speed", NULL};
+static const char *const examples[] = {"thresher-bench tower --quick", "thresher-bench tower --train together",
+                                       "thresher-bench tower --speed", NULL};
 
 const prog_command bench_tower_command = {
-    .noun = "bench",
-    .verb = "tower",
+    .noun = "tower",
     .summary = "measure learned codes of text on this machine",
     .text = "Trains the models of the RBE paper's tables 2, 4, 5 and 6 on pairs of texts and prints their AUC on pairs "
             "of queries that were not learned from, mean and standard deviation over seeds; and how learned codes do "

@@ -141,16 +141,16 @@ static int write_csv(const course_bench *b, const char *path) {
 }
 
 static int write_plot(const course_bench *b, const char *path) {
-    static bench_plot plot;
+    static prog_plot plot;
     char title[120];
     (void)snprintf(title, sizeof title, "%s: how far above the least objective", b->name);
-    plot = (bench_plot){.title = title, .x_label = "seconds", .y_label = "share of the least", .log_y = true};
+    plot = (prog_plot){.title = title, .x_label = "seconds", .y_label = "share of the least", .log_y = true};
     for (int solver = 0; solver < N_SOLVERS; solver++) {
-        bench_series *series = bench_plot_series(&plot, SOLVERS[solver]);
+        prog_series *series = prog_plot_series(&plot, SOLVERS[solver]);
         for (int i = 0; i < b->courses[solver].n && (i == 0 || above(b, solver, i - 1) > DRAWN); i++)
-            bench_plot_point(series, b->courses[solver].seconds[i], fmax(above(b, solver, i), DRAWN));
+            prog_plot_point(series, b->courses[solver].seconds[i], fmax(above(b, solver, i), DRAWN));
     }
-    return bench_plot_write(&plot, path);
+    return prog_plot_write(&plot, path);
 }
 
 static int write_files(course_bench *b) {
@@ -257,7 +257,7 @@ int bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes, 
     for (int i = 0; i < n_shapes && rc == 0; i++)
         rc = measure_drawn(b, &shapes[i], shares[i] * (double)run->values->items / 100, c);
     if (rc == 0) {
-        bench_say_machine(run, "bench rank --convergence");
+        bench_say_machine(run, "rank --convergence");
         bench_say(run,
                   "How far each solver is above its least objective, as a share of it, by seconds from the start; all "
                   "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g a pair; of "
