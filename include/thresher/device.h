@@ -2,27 +2,23 @@
 /*
  * device.h - the GPUs that searches and trainings can use.
  *
- * Which one is used is said when a context is made (thr_context_options.device). A GPU screens codes: of searches for
- * the best k that are not exact, the part that touches every item. It needs the library libthresher_cuda.so beside this
- * one, a driver, and memory for the codes of an index, which are copied there at the first search. Answers are the same
- * as a CPU's, bit for bit.
+ * thr_context_options.device selects them when a context is created. A GPU needs the library libthresher_cuda.so beside
+ * this one, a driver, and memory for the data that is copied there.
  *
- * It also searches posting lists (thr_hits_search), which are copied there at the first search that uses a GPU; of
- * several GPUs the first one is used.
+ *   index          screens the codes of searches for the best k (not exact, not radius), on one or all GPUs
+ *   posting lists  thr_hits_search, on the first GPU
+ *   head           thr_head_query, on the first GPU
+ *   RankSVM        thr_rank_train on dense rows, on the first GPU
+ *   text model     steps of thr_tower_train, on the first GPU; needs cuBLAS (the library that the environment variable
+ *                  THR_CUBLAS_LIBRARY names, else the one that the loader finds). Sums round differently (tower.h)
  *
- * With "auto" an index, posting lists or a head is copied to the GPU once its uses so far are estimated to take the CPU
- * longer than waking the GPU up and copying. If the GPU fails or lacks memory, that object alone returns to the CPU.
+ * All but the text model give the same bits as a CPU. The first search on a GPU copies the data there. With "auto" an
+ * object is copied once its uses so far are estimated to take the CPU longer than starting the GPU and copying. If the
+ * GPU fails or lacks memory, that object alone returns to the CPU.
  *
- * And it makes the steps of thr_tower_train, with "cuda" always, with "auto" where the training is long; of several
- * GPUs the first does. It needs cuBLAS, too, which is loaded then: the library that the environment variable
- * THR_CUBLAS_LIBRARY names, else the one that the loader finds. Sums are rounded otherwise than a CPU's (tower.h).
- *
- * The environment variable THR_SELECT, which thr_context_create reads, says how the best rows are found on a GPU.
- * "threshold", the default: by a threshold from a sample. "buckets": the best row of every bucket of rows, then, where
- * a certificate leaves doubt, the other rows of such buckets; the answers are the same. "paper": without the
- * certificate, as it was published: of N rows a share of (N - 1) / (2 x buckets) is missed on average, and only answers
- * that leave out no row are certified; it is for comparisons. A number behind the last two, "paper:256", is how many
- * rows a bucket has, where otherwise there are, memory allowing, buckets enough to miss one row in 10,000.
+ * The environment variable THR_SELECT=threshold|buckets|paper, with an optional ":256" for the rows of a bucket, sets
+ * how a new context finds the best rows on a GPU. It serves comparisons with the RBE paper (docs/gpu.md). Answers are
+ * the same, but "paper" misses the share (N - 1) / (2 x buckets) of N rows on average.
  *
  * Threads: all functions may be called from several threads at once.
  */
@@ -38,8 +34,8 @@ extern "C" {
 enum { THR_DEVICE_NAME_SIZE = 256 };
 
 typedef struct thr_device_info {
-    uint32_t number;                 /* as in "cuda:0" */
-    char name[THR_DEVICE_NAME_SIZE]; /* as its maker calls it */
+    uint32_t number;                 /* N of "cuda:N" */
+    char name[THR_DEVICE_NAME_SIZE]; /* product name */
     uint32_t major, minor;           /* compute capability */
     uint32_t n_multiprocessors;
     uint64_t memory_bytes, free_bytes;
@@ -47,14 +43,12 @@ typedef struct thr_device_info {
 } thr_device_info;
 
 /*
- * How many GPUs there are.
- *
- * Returns THR_OK; THR_EDEVICE when none can be used: no backend, no driver, too old a driver, no device (err says
- * which).
+ * Count the GPUs. Returns THR_OK; THR_EDEVICE if none can be used: no backend, no driver, a driver that is too old, or
+ * no device (err has the reason).
  */
 THR_API thr_status thr_device_count(uint32_t *n, thr_error *err);
 
-/* One of them. Returns THR_OK; THR_EINVAL for a number that is not below the count; THR_EDEVICE. */
+/* Describe GPU `number`. Returns THR_OK; THR_EINVAL if number is not below the count; THR_EDEVICE. */
 THR_API thr_status thr_device_describe(uint32_t number, thr_device_info *info, thr_error *err);
 
 #ifdef __cplusplus
