@@ -20,7 +20,7 @@ extern "C" {
 
 typedef struct thr_context thr_context;
 
-/* Both functions or neither; they must be thread-safe. allocate returns NULL when there is no memory. */
+/* Set both functions or neither; they must be thread-safe. allocate returns NULL when there is no memory. */
 typedef struct thr_allocator {
     void *(*allocate)(void *user, size_t size); /* aligned as malloc aligns */
     void (*release)(void *user, void *memory);  /* never called with NULL */
@@ -28,15 +28,13 @@ typedef struct thr_allocator {
 } thr_allocator;
 
 /*
- * Called during long work, from the thread that started it, a few times a second at most.
- * what is a word ("build"), done and total count items; total is 0 while unknown.
- * Returns true to go on; false stops the work cleanly, which then answers THR_ECANCELED.
+ * Called during long work, from the thread that started it, a few times a second at most. what is the name of the work
+ * ("build"); done and total count items; total is 0 while unknown. Return true to continue; after false the work stops
+ * cleanly and returns THR_ECANCELED.
  */
 typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
 
-/*
- * CPU levels, each containing those before it of its architecture. The best one the machine has is used unless lowered.
- */
+/* CPU levels; each contains the lower ones of its architecture. By default the best level of the machine is used. */
 typedef enum thr_isa {
     THR_ISA_SCALAR = 0,   /* plain C, the specification */
     THR_ISA_AVX2 = 1,     /* x86: AVX2, F16C, BMI2, POPCNT */
@@ -50,7 +48,7 @@ typedef struct thr_context_options {
     size_t size;             /* sizeof(thr_context_options), set by _init */
     thr_allocator allocator; /* all NULL: malloc and free */
     uint32_t n_threads;      /* 0: as many as the process may use */
-    thr_isa isa;             /* the level wanted; the environment variable THR_ISA, a level's name, lowers it further */
+    thr_isa isa;             /* the highest level to use; the environment variable THR_ISA can lower it further */
     thr_progress_fn progress;
     void *progress_user;
     /*
@@ -62,21 +60,24 @@ typedef struct thr_context_options {
     const char *device;
 } thr_context_options;
 
-/* Fill with defaults: malloc, all CPUs, the best level, no progress, no GPU. */
+/* Defaults: malloc, all CPUs, the best level, no progress, no GPU. */
 THR_API void thr_context_options_init(thr_context_options *options);
 
 /*
- * Make a context. options may be NULL for the defaults.
+ * Create a context. options may be NULL for the defaults.
  *
- * Returns THR_OK; THR_EINVAL for a wrong size field, half an allocator, an unknown THR_ISA, THR_KERNEL (plan.h) or
- * THR_SELECT (device.h), more than 1,024 threads, or a device that is none of the words above; THR_EUNSUPPORTED for a
- * level this CPU has not; THR_EDEVICE for "cuda" where no GPU can be used (err says why; device.h); THR_ENOMEM.
+ * Returns THR_OK, or
+ *   THR_EINVAL        a wrong size field, half an allocator, more than 1,024 threads, an unknown device, or an unknown
+ *                     value of THR_ISA, THR_KERNEL (plan.h) or THR_SELECT (device.h)
+ *   THR_EUNSUPPORTED  this CPU does not have the level
+ *   THR_EDEVICE       "cuda", and no GPU can be used (err has the reason; device.h)
+ *   THR_ENOMEM
  */
 THR_API thr_status thr_context_create(const thr_context_options *options, thr_context **context, thr_error *err);
 
 /*
- * Release a reference that thr_context_create or thr_context_retain returned; NULL is allowed. The caller must not use
- * the context afterwards; objects created from it keep working until they are freed.
+ * Release a reference that thr_context_create or thr_context_retain returned; NULL is allowed. Do not use the context
+ * afterwards. Objects created from it keep working until they are freed.
  */
 THR_API void thr_context_free(thr_context *context);
 
@@ -87,18 +88,18 @@ THR_API thr_context *thr_context_retain(thr_context *context);
 THR_API thr_isa thr_context_isa(const thr_context *context);
 THR_API const char *thr_isa_name(thr_isa isa);
 
-/* Threads that work at once, the calling one included. */
+/* The number of threads that work at once, including the calling one. */
 THR_API uint32_t thr_context_threads(const thr_context *context);
 
 /*
- * Where work runs, as text that lives as long as the context: "cpu"; "cuda:0 (NVIDIA H200)"; with "auto" also
- * "cpu; REASON" once a GPU was needed and could not be used. Each index, posting lists, head or training falls back to
- * the CPU by itself: while others are still on the GPU, the text is "cuda:0 (NVIDIA H200); REASON", with the reason of
- * the first that fell back. A search or training may change the text.
+ * Where work runs, as text that lives as long as the context: "cpu" or "cuda:0 (NVIDIA H200)". Under "auto" an index,
+ * posting lists, a head or a training that cannot use the GPU falls back to the CPU by itself. The text then has the
+ * reason of the first fallback: "cpu; REASON", or "cuda:0 (NVIDIA H200); REASON" while other objects use the GPU. A
+ * search or training may change the text.
  */
 THR_API const char *thr_context_device(const thr_context *context);
 
-/* Optional parts this library was built with, separated by spaces: "gz xz hdf5". Never NULL. */
+/* Optional parts in this build, separated by spaces: "gz xz hdf5". Never NULL. */
 THR_API const char *thr_build_features(void);
 
 #ifdef __cplusplus

@@ -2,11 +2,10 @@
 /*
  * filter.h - bitmaps of rows: which items a search may return (thr_search_options.filter).
  *
- * A bitmap of n_bits rows is ceil(n_bits / 64) words; row r is bit r % 64 of word r / 64. The caller owns it. The
- * functions below that fill one write all its words: a row that is not named is 0, and after an error all are 0.
+ * A bitmap of n_bits rows is an array of ceil(n_bits / 64) words, owned by the caller; row r is bit r % 64 of word
+ * r / 64. The functions below overwrite all words: rows that are not listed become 0, and after an error all do.
  *
- * In an index that was built with ids of its own (thr_index_info.has_ids), rows and ids are two things; in all others
- * an item's id is its row.
+ * Rows and ids differ in an index that was built with ids (thr_index_info.has_ids); in others an item's id is its row.
  *
  * Threads: all functions may be called from several threads at once.
  */
@@ -19,34 +18,36 @@
 extern "C" {
 #endif
 
-/* How many of the first n_bits rows are in the bitmap. */
+/* Count the set bits among the first n_bits. */
 THR_API uint64_t thr_bitmap_count(const uint64_t *words, uint64_t n_bits);
 
 /*
- * From a list of row numbers, in any order; one that stands twice counts once.
+ * Fill words from row numbers in any order; repetitions are allowed.
  *
- * Returns THR_OK; THR_EINVAL for a row that is not below n_bits (err names the largest).
+ * Returns THR_OK; THR_EINVAL if a row is not below n_bits (err names the largest).
  */
 THR_API thr_status thr_bitmap_from_rows(const uint64_t *rows, size_t n_rows, uint64_t n_bits, uint64_t *words,
                                         thr_error *err);
 
 /*
- * From a Roaring bitmap of row numbers in the portable format that all its implementations write (RoaringFormatSpec):
- * of 32 bits, as roaring_bitmap_portable_serialize of CRoaring or RoaringBitmap.serialize of Java write it, and of 64,
- * as roaring64_bitmap_portable_serialize and Roaring64NavigableMap.serializePortable do. Which one it is is told from
- * the bytes. They may come from anywhere: all are checked, and none outside of [bytes, bytes + size) is read.
+ * Fill words from a Roaring bitmap of row numbers in the portable format (RoaringFormatSpec), which is detected:
  *
- * Returns THR_OK; THR_EINVAL for a row that is not below n_bits (err names the largest); THR_EFORMAT for bytes that are
- * no Roaring bitmap; THR_ECORRUPT for one that is cut short, damaged, or followed by more bytes.
+ *   32 bits   roaring_bitmap_portable_serialize (CRoaring), RoaringBitmap.serialize (Java)
+ *   64 bits   roaring64_bitmap_portable_serialize, Roaring64NavigableMap.serializePortable
+ *
+ * The bytes may come from an untrusted source: all are checked, and none outside [bytes, bytes + size) is read.
+ *
+ * Returns THR_OK; THR_EINVAL if a row is not below n_bits (err names the largest); THR_EFORMAT if the bytes are not a
+ * Roaring bitmap; THR_ECORRUPT if it is cut short, damaged, or followed by more bytes.
  */
 THR_API thr_status thr_bitmap_from_roaring(const void *bytes, size_t size, uint64_t n_bits, uint64_t *words,
                                            thr_error *err);
 
 /*
- * The same from ids: the items of index with these ids, in a bitmap of thr_index_info.n_items rows.
+ * Fill words, a bitmap of thr_index_info.n_items rows, from ids of the index: an array, or a Roaring bitmap.
  *
- * Returns THR_OK; THR_ENOTFOUND for an id the index does not hold (err names it); THR_ECHANGED when a segment file was
- * changed or cut since it was opened; and what the functions above return, but for rows that are too large.
+ * Returns THR_OK; THR_ENOTFOUND for an unknown id (err names it); THR_ECHANGED if a segment file was changed or cut
+ * after it was opened; for a Roaring bitmap THR_EFORMAT and THR_ECORRUPT as above.
  */
 THR_API thr_status thr_bitmap_from_ids(const thr_index *index, const uint64_t *ids, size_t n_ids, uint64_t *words,
                                        thr_error *err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.h - the ways in which distances can be computed, and which of them a search takes.
+ * plan.h - the methods that compute distances of codes, and the choice between them.
  *
- * All ways give the same integers, so the choice never changes an answer, only the time it takes. Which one is fastest
- * depends on the processor, the number of bits on both sides and the queries at hand, so it is measured: once in a
- * context for every shape of a search, at its first use. The environment variable THR_KERNEL=xor|table|tile takes the
- * choice instead; it is read by thr_context_create.
+ * All methods give the same integers, so the choice affects the time of a search, never its answer. The fastest method
+ * depends on the processor, the bits of items and queries, and the number of queries. A context measures them at the
+ * first search of each shape. The environment variable THR_KERNEL=xor|table|tile, which thr_context_create reads,
+ * overrides the choice.
  *
  * Threads: all functions may be called from several threads at once.
  */
@@ -20,8 +20,8 @@ extern "C" {
 
 typedef enum thr_way {
     THR_WAY_XOR = 0,   /* XOR and popcount of bits: queries of few bits */
-    THR_WAY_TABLE = 1, /* look-ups in registers: few queries, few planes */
-    THR_WAY_TILE = 2   /* products of bytes: several queries at once, many planes, queries of many bits */
+    THR_WAY_TABLE = 1, /* lookup tables in registers: few queries, few planes */
+    THR_WAY_TILE = 2   /* byte products: several queries at once, many planes, queries of many bits */
 } thr_way;
 
 enum { THR_N_WAYS = 3 };
@@ -29,23 +29,22 @@ enum { THR_N_WAYS = 3 };
 /* "xor", "table" or "tile". */
 THR_API const char *thr_way_name(thr_way way);
 
-/* A shape, what each way makes of it, and the way that a search takes. */
+/* A search shape, the measured rate of each method, and the method chosen. */
 typedef struct thr_plan {
     uint32_t n_dims;
     uint32_t item_bits;  /* planes that are scanned, 1 to 8 */
     uint32_t query_bits; /* 1 to 8 */
-    uint32_t n_queries;  /* at once */
+    uint32_t n_queries;  /* in one search */
     thr_way way;
-    bool forced;              /* by THR_KERNEL, whatever the rates */
-    double rates[THR_N_WAYS]; /* distances a second, of codes that the caches hold */
+    bool forced;              /* by THR_KERNEL */
+    double rates[THR_N_WAYS]; /* distances a second, with codes in cache */
 } thr_plan;
 
 /*
- * Measure a shape, if the context has not yet, and say what a search would take. The first call for a shape takes some
- * tenths of a millisecond, more with thousands of dimensions or at the scalar level. Rates of more than 16 queries are
- * those of 16.
+ * Return the plan of a shape; measures it if the context has not yet. A measurement takes some tenths of a millisecond,
+ * more with thousands of dimensions or at the scalar level. Rates for more than 16 queries are those of 16.
  *
- * Returns THR_OK; THR_EDIM for no dimensions or more than THR_MAX_DIMS; THR_EINVAL for bits out of 1..8 or no queries;
+ * Returns THR_OK; THR_EDIM for no dimensions or more than THR_MAX_DIMS; THR_EINVAL for bits outside 1..8 or no queries;
  * THR_ENOMEM.
  */
 THR_API thr_status thr_plan_make(thr_context *context, uint32_t n_dims, uint32_t item_bits, uint32_t query_bits,

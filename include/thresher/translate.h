@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * translate.h - translations by LSTM models with attention, over large vocabularies.
+ * translate.h - translation by LSTM models with attention, over large vocabularies.
  *
- * A model is one .safetensors file (docs/translate.md): an LSTM encoder in both directions, an LSTM decoder with
- * attention over the encoder's outputs (Luong, Pham and Manning 2015), an output layer and the words of both languages.
- * Texts are split to words (words.h), translated by beam search (beam.h) whose words come from a head (head.h), with or
- * without a screen, and put together again.
+ * A model is one .safetensors file (docs/translate.md): a bidirectional LSTM encoder, an LSTM decoder with attention
+ * over the encoder's outputs (Luong, Pham and Manning 2015), an output layer and the vocabularies of both languages. A
+ * text is tokenised (words.h), translated by beam search (beam.h) over a head (head.h), with or without a screen, and
+ * rejoined.
  *
- * A translation depends on its text and the options alone: not on the texts beside it, the number of threads or the
- * CPU.
+ * A translation depends only on its text and the options: not on other texts, the number of threads or the CPU.
  *
  * Threads: a translator belongs to one thread at a time.
  */
@@ -22,79 +21,85 @@
 extern "C" {
 #endif
 
-/* States that the head is about to be asked with, n rows of n_dims, for as long as the call lasts. */
+/* Receives the states of a step before the head is queried: n x n_dims floats, valid during the call. */
 typedef void (*thr_states_fn)(void *user, const float *states, uint64_t n, uint32_t n_dims);
 
 typedef struct thr_translator_options {
     size_t size;      /* sizeof(thr_translator_options), set by _init */
-    const char *head; /* a file that thresher head build made of the model's output.weight; NULL: made of the model */
-    /* How the head is made; NULL: with the hashes or codes that the screen needs, and no others. Not with a file. */
+    const char *head; /* file that `thresher head build` made of the model's output.weight; NULL: use the model's */
+    /* How to build the head; NULL: with the hashes or codes that the screen needs. Must be NULL if head is a file. */
     const thr_head_build_options *build;
-    const thr_head_query_options *query; /* how it is asked, as in beam.h; NULL: all words */
+    const thr_head_query_options *query; /* options of the head's queries, as in beam.h; NULL: all words */
     uint32_t beam, n_best;               /* as in beam.h */
     thr_beam_penalty penalty;
     thr_beam_stop stop;
     double alpha;
-    /* A translation has at most length_ratio words for each of its source's and length_extra more, and at most
-     * max_length; the end counts. */
+    /*
+     * A translation has at most length_ratio x (words of the source) + length_extra words, and at most max_length; the
+     * end word counts.
+     */
     double length_ratio;               /* 0 to 1000 */
-    uint32_t length_extra, max_length; /* 1 at least is max_length */
-    uint32_t max_source;               /* words a text may have; 1 to THR_BEAM_MAX_LENGTH */
-    uint32_t batch;                    /* texts translated together, 1 at least: for speed, and for memory */
-    bool unknown;                      /* <unk> may be produced */
-    bool replace_unk;                  /* it may, and each is replaced by the source's word it attends to most */
-    thr_states_fn on_states;           /* told of each step's states, in the thread that called; NULL: not */
+    uint32_t length_extra, max_length; /* max_length is 1 or more */
+    uint32_t max_source;               /* most words of a text, 1 to THR_BEAM_MAX_LENGTH */
+    uint32_t batch;                    /* texts translated together, 1 or more: speed against memory */
+    bool unknown;                      /* allow <unk> in translations */
+    bool replace_unk;                  /* allow it, and replace each by the source word with the largest attention */
+    thr_states_fn on_states;           /* called with each step's states, in the calling thread; NULL: none */
     void *on_states_user;
 } thr_translator_options;
 
 /*
- * Defaults: beam 5, the best translation, the average of the words' log-probabilities, the exact stop, 2 words for each
- * and 10 more, 500 at most, sources of up to 1000 words, 32 texts together, <unk> never.
+ * Defaults: beam 5, n_best 1, THR_BEAM_PENALTY_LENGTH with alpha 1, the exact stop, length_ratio 2, length_extra 10,
+ * max_length 500, max_source 1000, batch 32, no <unk>.
  */
 THR_API void thr_translator_options_init(thr_translator_options *options);
 
 typedef struct thr_translator thr_translator;
 
-/* Whether a file of tensors is such a model. THR_OK; THR_ENOTFOUND; THR_EFORMAT for a file that is no safetensors;
- * THR_ECORRUPT; THR_EIO; THR_ENOMEM. */
+/*
+ * Check whether a tensor file is a translation model. Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT if the file is not
+ * safetensors; THR_ECORRUPT; THR_EIO; THR_ENOMEM.
+ */
 THR_API thr_status thr_translator_probe(thr_context *context, const char *path, bool *is_translator, thr_error *err);
 
 /*
- * Open a model, which is read and checked whole, and make its head. options may be NULL for the defaults; what they
- * point to is copied. Memory: the model's weights as float32, its output layer as it is in the file, and the head's
- * hashes or codes.
+ * Open a model and build its head. Reads and checks all of it. options may be NULL for the defaults; what they point to
+ * is copied. Memory: the weights as float32, the output layer in the file's type, and the head's hashes or codes. The
+ * caller frees *translator.
  *
- * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT for a file that is no model, or one that lacks a tensor or has one of
- * another shape (err names it); THR_EVERSION; THR_ERANGE for weights that are not finite; THR_EDIM for dimensions
- * beyond THR_MAX_DIMS; THR_EMISMATCH for a head of other words, dimensions or weights than the model's; THR_EINVAL
- * for options out of range; what thr_head_create, thr_head_open and thr_beam_create return; THR_ECORRUPT; THR_EIO;
- * THR_ENOMEM.
+ * Returns THR_OK, what thr_head_create, thr_head_open and thr_beam_create return, or
+ *   THR_EFORMAT    the file is not a model, or a tensor is missing or has another shape (err names it)
+ *   THR_ERANGE     a weight is not finite
+ *   THR_EDIM       dimensions exceed THR_MAX_DIMS
+ *   THR_EMISMATCH  the head's words, dimensions or weights are not the model's
+ *   THR_EINVAL     options are out of range
+ *   THR_ENOTFOUND, THR_EVERSION, THR_ECORRUPT, THR_EIO, THR_ENOMEM
  */
 THR_API thr_status thr_translator_open(thr_context *context, const char *path, const thr_translator_options *options,
                                        thr_translator **translator, thr_error *err);
 
-/* NULL is allowed. */
+/* Free; NULL is allowed. */
 THR_API void thr_translator_free(thr_translator *translator);
 
 typedef struct thr_translator_info {
     uint32_t n_source_words, n_target_words, n_layers;
     uint32_t n_source_dims, n_target_dims; /* of the embeddings */
-    uint32_t n_units, n_dims;              /* of the LSTM layers of encoder and decoder; of the head */
+    uint32_t n_units, n_dims;              /* units of the LSTM layers; dimensions of the head */
     uint64_t n_parameters;
-    const char *source, *target; /* the languages' names; NULL where the model does not say */
+    const char *source, *target; /* names of the languages; NULL if the model has none */
     thr_head_info head;
 } thr_translator_info;
 
 THR_API thr_translator_info thr_translator_get_info(const thr_translator *translator);
 
-/* One of a text's translations. */
+/* A translation of a text. The result owns the strings. */
 typedef struct thr_translation {
-    const char *text;  /* UTF-8, zero-terminated */
-    const char *words; /* the same before thr_words_join */
-    uint32_t n_words;  /* without the end */
-    bool ended;        /* else it was cut at the greatest length */
-    double log_prob;   /* of the words and the end, added up; the head's normaliser says of what */
-    double score;      /* divided by the length's penalty */
+    const char *text;  /* UTF-8, NUL-terminated */
+    const char *words; /* its words, before thr_words_join */
+    uint32_t n_words;  /* without the end word */
+    bool ended;        /* false: cut at the maximum length */
+    double log_prob;   /* sum over the words and the end word, by the head's normaliser */
+    double score;      /* log_prob divided by the length penalty */
 } thr_translation;
 
 /* Translations first_of[i] to first_of[i + 1] - 1 are text i's, best first. */
@@ -102,21 +107,21 @@ typedef struct thr_translations {
     uint64_t n_texts;
     const uint64_t *first_of; /* n_texts + 1, from 0 */
     const thr_translation *translations;
-    uint64_t n_source_words, n_unknown; /* of all texts; those that the model does not know */
+    uint64_t n_source_words, n_unknown; /* of all texts; of these, words that the model lacks */
     uint64_t n_words;                   /* of the best translations */
-    uint64_t n_steps, n_states;         /* what it took: steps of the decoder, states of the head */
-    double head_seconds;                /* of the time: the head's, as beam.h has them */
+    uint64_t n_steps, n_states;         /* decoder steps; states queried */
+    double head_seconds;                /* part of the time spent in the head */
 } thr_translations;
 
 /*
- * Translate n_texts texts of lengths[i] bytes, or zero-terminated ones where lengths is NULL. A text without words has
- * one translation, an empty one of score 0; any other up to n_best. *result is a view of the translator's memory until
- * the next call. Texts are sorted by length and worked on in batches; after a first call of the same shape little is
- * allocated. A text is one sequence: of several sentences most models make less than of each by itself.
+ * Translate n_texts texts of lengths[i] bytes, or NUL-terminated ones if lengths is NULL. A text without words has one
+ * translation, empty, of score 0; any other up to n_best. *result is a view of the translator's memory, valid until the
+ * next call. Texts are sorted by length and translated in batches. A second call of the same shape allocates little.
+ * Each text is one sequence: pass sentences one by one, because most models translate several together badly.
  *
- * Returns THR_OK; THR_EDIM for a text of more than max_source words and THR_EFORMAT for one that holds a NUL byte (err
- * has its number, from 0), and nothing is translated then; THR_ERANGE where numbers of the model overflow;
- * THR_ECANCELED; what thr_beam_search returns; THR_ENOMEM.
+ * Returns THR_OK; what thr_beam_search returns; THR_EDIM for a text of more than max_source words and THR_EFORMAT for
+ * one with a NUL byte (err has its number, from 0), before any is translated; THR_ERANGE if numbers of the model
+ * overflow; THR_ECANCELED; THR_ENOMEM.
  */
 THR_API thr_status thr_translator_translate(thr_translator *translator, const char *const *texts, const size_t *lengths,
                                             uint64_t n_texts, thr_translations *result, thr_error *err);
