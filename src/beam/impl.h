@@ -101,6 +101,6 @@ thr_status thr_beam_set_penalties(thr_beam *beam, uint32_t max_length, thr_error
 void thr_beam_advance(thr_beam *beam, size_t s);
 
 /* What was finished as arrays. THR_ENOMEM. */
-thr_status thr_beam_tell(thr_beam *beam, thr_beam_result *result, thr_error *err);
+thr_status thr_beam_collect(thr_beam *beam, thr_beam_result *result, thr_error *err);
 
 #endif

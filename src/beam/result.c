@@ -30,7 +30,7 @@ static void put_sequence(thr_beam *beam, size_t i, const thr_beam_finished *f) {
     }
 }
 
-thr_status thr_beam_tell(thr_beam *beam, thr_beam_result *result, thr_error *err) {
+thr_status thr_beam_collect(thr_beam *beam, thr_beam_result *result, thr_error *err) {
     const uint32_t n_best = beam->options.n_best;
     size_t n_sequences = 0, n_words = 0;
     for (size_t s = 0; s < beam->n_sentences; s++) {

@@ -72,25 +72,25 @@ static thr_status begin(thr_beam *beam, size_t n, const uint32_t *max_lengths, t
 /* ------------------------------------------------------------------------------------------------ decoder */
 
 /* A decoder's failure: its words, or which call it was where it says nothing. */
-static thr_status pass_on(const thr_beam *beam, thr_status status, const char *call, const thr_error *said,
-                          thr_error *err) {
+static thr_status decoder_error(const thr_beam *beam, thr_status status, const char *call, const thr_error *cause,
+                                thr_error *err) {
     if (status == THR_OK)
         return THR_OK;
-    if (said->text[0] != '\0')
-        return thr_fail(err, status, "%s", said->text);
+    if (cause->text[0] != '\0')
+        return thr_fail(err, status, "%s", cause->text);
     return thr_fail(err, status, "the decoder's %s failed at step %" PRIu32, call, beam->length);
 }
 
 static thr_status ask_decoder(thr_beam *beam, const thr_decoder *decoder, thr_error *err) {
-    thr_error said = {.status = THR_OK, .text = ""};
+    thr_error cause = {.status = THR_OK, .text = ""};
     size_t n_floats;
     if (!thr_mul_size(beam->n_rows, beam->n_dims, &n_floats))
         return thr_fail(err, THR_ENOMEM, "no memory for %zu states", beam->n_rows);
     THR_TRY(thr_grow(beam->context, &beam->states, &beam->capacities.states, n_floats, sizeof *beam->states, "states",
                      err));
     beam->n_states += beam->n_rows;
-    return pass_on(beam, decoder->step(decoder->self, beam->words, beam->n_rows, beam->states, &said), "step", &said,
-                   err);
+    return decoder_error(beam, decoder->step(decoder->self, beam->words, beam->n_rows, beam->states, &cause), "step",
+                         &cause, err);
 }
 
 /* Rows stay where each goes on from its own place, and none is gone. */
@@ -104,16 +104,17 @@ static bool rows_stay(const thr_beam *beam, size_t n_before) {
 }
 
 static thr_status reorder(const thr_beam *beam, const thr_decoder *decoder, size_t n_before, thr_error *err) {
-    thr_error said = {.status = THR_OK, .text = ""};
+    thr_error cause = {.status = THR_OK, .text = ""};
     if (decoder->reorder == NULL || beam->n_rows == 0 || rows_stay(beam, n_before))
         return THR_OK;
-    return pass_on(beam, decoder->reorder(decoder->self, beam->from, beam->n_rows, &said), "reorder", &said, err);
+    return decoder_error(beam, decoder->reorder(decoder->self, beam->from, beam->n_rows, &cause), "reorder", &cause,
+                         err);
 }
 
 /* ------------------------------------------------------------------------------------------------ head */
 
 /* What the head says of the states, with the sentence and the step where it is a state that is wrong. */
-static thr_status name_state(const thr_beam *beam, thr_status status, const thr_error *said, thr_error *err) {
+static thr_status add_position(const thr_beam *beam, thr_status status, const thr_error *cause, thr_error *err) {
     for (size_t s = 0; status == THR_ERANGE && s < beam->n_sentences; s++) {
         const thr_beam_sentence *sentence = &beam->sentences[s];
         const size_t first = sentence->first_row * beam->n_dims, n = (size_t)sentence->n_rows * beam->n_dims;
@@ -123,16 +124,16 @@ static thr_status name_state(const thr_beam *beam, thr_status status, const thr_
                                 "sentence %zu, step %" PRIu32 ": the decoder's state of row %zu holds NaN or infinity",
                                 s, beam->length, i / beam->n_dims);
     }
-    return thr_fail(err, status, "step %" PRIu32 ": %s", beam->length, said->text);
+    return thr_fail(err, status, "step %" PRIu32 ": %s", beam->length, cause->text);
 }
 
 static thr_status ask_rows(thr_beam *beam, size_t first, size_t n, thr_error *err) {
-    thr_error said;
+    thr_error cause;
     const thr_matrix states = thr_matrix_f32(beam->states + first * beam->n_dims, n, beam->n_dims);
     const thr_status status = thr_head_query(
         beam->head, &states, beam->k, &beam->query,
-        &(thr_head_answers){beam->found + first * beam->k, NULL, beam->log_probs + first * beam->k}, &said);
-    return status == THR_OK ? THR_OK : name_state(beam, status, &said, err);
+        &(thr_head_answers){beam->found + first * beam->k, NULL, beam->log_probs + first * beam->k}, &cause);
+    return status == THR_OK ? THR_OK : add_position(beam, status, &cause, err);
 }
 
 /* All rows at once, or those of a sentence, where they share their candidates. */
@@ -198,7 +199,7 @@ static uint64_t count_done(const thr_beam *beam) {
 
 thr_status thr_beam_search(thr_beam *beam, const thr_decoder *decoder, uint64_t n_sentences,
                            const uint32_t *max_lengths, thr_beam_result *result, thr_error *err) {
-    thr_error said = {.status = THR_OK, .text = ""};
+    thr_error cause = {.status = THR_OK, .text = ""};
     if (beam == NULL || decoder == NULL || result == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs a beam, a decoder and room for the result");
     *result = (thr_beam_result){.n_sentences = 0};
@@ -206,11 +207,11 @@ thr_status thr_beam_search(thr_beam *beam, const thr_decoder *decoder, uint64_t 
     THR_TRY(begin(beam, (size_t)n_sentences, max_lengths, err));
     thr_progress progress = thr_progress_start(beam->context, "beam search", n_sentences);
     if (decoder->start != NULL)
-        THR_TRY(pass_on(beam, decoder->start(decoder->self, n_sentences, &said), "start", &said, err));
+        THR_TRY(decoder_error(beam, decoder->start(decoder->self, n_sentences, &cause), "start", &cause, err));
     while (beam->n_rows > 0) {
         THR_TRY(step(beam, decoder, err));
         THR_TRY(thr_progress_step(&progress, count_done(beam), err));
     }
     THR_TRY(thr_progress_end(&progress, n_sentences, err));
-    return thr_beam_tell(beam, result, err);
+    return thr_beam_collect(beam, result, err);
 }

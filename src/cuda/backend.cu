@@ -270,7 +270,7 @@ static const thr_backend backend = {THR_BACKEND_VERSION,
                                     thr_cuda_rank_scores,
                                     thr_cuda_rank_order,
                                     thr_cuda_rank_costs,
-                                    thr_cuda_rank_bend,
+                                    thr_cuda_rank_hessian,
                                     thr_cuda_rank_add,
                                     thr_cuda_rank_diagonal,
                                     thr_cuda_rank_sample};

@@ -74,7 +74,7 @@ thr_status thr_cuda_match(thr_stream *stream, const thr_match_op *op, thr_error 
 thr_status thr_cuda_rank_scores(thr_stream *stream, const thr_rank_scores_op *op, thr_error *err);
 thr_status thr_cuda_rank_order(thr_stream *stream, const thr_rank_order_op *op, thr_error *err);
 thr_status thr_cuda_rank_costs(thr_stream *stream, const thr_rank_costs_op *op, thr_error *err);
-thr_status thr_cuda_rank_bend(thr_stream *stream, const thr_rank_bend_op *op, thr_error *err);
+thr_status thr_cuda_rank_hessian(thr_stream *stream, const thr_rank_hessian_op *op, thr_error *err);
 thr_status thr_cuda_rank_add(thr_stream *stream, const thr_rank_add_op *op, thr_error *err);
 thr_status thr_cuda_rank_diagonal(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err);
 thr_status thr_cuda_rank_sample(thr_stream *stream, const thr_rank_sample_op *op, thr_error *err);

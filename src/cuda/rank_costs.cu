@@ -52,7 +52,7 @@ static __global__ void __launch_bounds__(QUERY_THREADS) cost_pairs(const thr_ran
         op.costs[blockIdx.x] = op.queries.costs[query.number] * (add_up(high, n) + slack[0]);
 }
 
-static __global__ void __launch_bounds__(QUERY_THREADS) bend_pairs(const thr_rank_bend_op op) {
+static __global__ void __launch_bounds__(QUERY_THREADS) hessian_pairs(const thr_rank_hessian_op op) {
     const rank_query query = query_of(op.queries, blockIdx.x);
     const uint32_t n = query.n, t = threadIdx.x, *rows = op.queries.rows + query.first;
     double *scores = op.scores + query.first, *force = op.force + query.first, *sums = op.sums + query.first;
@@ -77,10 +77,10 @@ thr_status thr_cuda_rank_costs(thr_stream *stream, const thr_rank_costs_op *op, 
     return thr_cuda_launched(stream, "finding costs of pairs", err);
 }
 
-thr_status thr_cuda_rank_bend(thr_stream *stream, const thr_rank_bend_op *op, thr_error *err) {
+thr_status thr_cuda_rank_hessian(thr_stream *stream, const thr_rank_hessian_op *op, thr_error *err) {
     THR_TRY(thr_cuda_use(stream->device, err));
     if (op->queries.n_listed == 0)
         return THR_OK;
-    THR_LAUNCH(bend_pairs, op->queries.n_listed, QUERY_THREADS, stream->stream, *op);
+    THR_LAUNCH(hessian_pairs, op->queries.n_listed, QUERY_THREADS, stream->stream, *op);
     return thr_cuda_launched(stream, "adding over active pairs", err);
 }

@@ -103,7 +103,7 @@ typedef struct thr_backend {
     thr_status (*rank_scores)(thr_stream *stream, const thr_rank_scores_op *op, thr_error *err);
     thr_status (*rank_order)(thr_stream *stream, const thr_rank_order_op *op, thr_error *err);
     thr_status (*rank_costs)(thr_stream *stream, const thr_rank_costs_op *op, thr_error *err);
-    thr_status (*rank_bend)(thr_stream *stream, const thr_rank_bend_op *op, thr_error *err);
+    thr_status (*rank_hessian)(thr_stream *stream, const thr_rank_hessian_op *op, thr_error *err);
     thr_status (*rank_add)(thr_stream *stream, const thr_rank_add_op *op, thr_error *err);
     thr_status (*rank_diagonal)(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err);
     thr_status (*rank_sample)(thr_stream *stream, const thr_rank_sample_op *op, thr_error *err);

@@ -87,12 +87,12 @@ typedef struct thr_rank_costs_op {
 } thr_rank_costs_op;
 
 /* r(t) of scores t by the pairs and counts as they are, in the order of rows, to force; the rest as above. */
-typedef struct thr_rank_bend_op {
+typedef struct thr_rank_hessian_op {
     thr_rank_queries queries;
     thr_rank_pairs pairs;
     const double *counts;
     double *scores, *sums, *force;
-} thr_rank_bend_op;
+} thr_rank_hessian_op;
 
 /*
  * out = v + X' force. Chunk c has the listed queries chunks[c] to chunks[c + 1] - 1: their rows are added one after the

@@ -28,8 +28,8 @@ static uint64_t identify(const thr_dual_trainer *t) {
     const uint32_t numbers[] = {options->min_count,      options->n_epochs,        options->batch,
                                 (uint32_t)options->loss, (uint32_t)options->value, (uint32_t)options->optimiser};
     const float rates[] = {options->rate, options->embedding_rate, options->hits_rate, options->l1, options->l2};
-    thr_checksum_room room;
-    thr_checksum *sum = thr_checksum_start(&room);
+    thr_checksum_room sum_memory;
+    thr_checksum *sum = thr_checksum_start(&sum_memory);
     thr_checksum_add(sum, numbers, sizeof numbers);
     thr_checksum_add(sum, rates, sizeof rates);
     thr_checksum_add(sum, &options->seed, sizeof options->seed);
@@ -58,7 +58,7 @@ static thr_checkpoint describe(thr_dual_trainer *t) {
 thr_status thr_dual_checkpoint_write(thr_dual_trainer *trainer, thr_error *err) {
     thr_model_image *image = NULL;
     THR_TRY(thr_alloc(trainer->context, 1, sizeof *image, &image, "a checkpoint", err));
-    thr_dual_picture(&trainer->model, image);
+    thr_dual_image(&trainer->model, image);
     const thr_checkpoint checkpoint = describe(trainer);
     const thr_status status = thr_training_checkpoint_save(trainer->context, trainer->path, image, &checkpoint, err);
     thr_release(trainer->context, image);

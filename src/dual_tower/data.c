@@ -216,8 +216,8 @@ static thr_status take_ads(thr_context *context, const thr_field *field, const t
 
 /* Equal requests are not on both sides of a validation. */
 static uint64_t hash_request(const thr_field *fields) {
-    thr_checksum_room room;
-    thr_checksum *sum = thr_checksum_start(&room);
+    thr_checksum_room sum_memory;
+    thr_checksum *sum = thr_checksum_start(&sum_memory);
     for (size_t i = 0; i < 2; i++)
         thr_checksum_add(sum, fields[i].text, fields[i].length + 1);
     return thr_checksum_end(sum);

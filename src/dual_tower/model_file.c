@@ -17,7 +17,7 @@ static const thr_config_field fields[] = {
 static const thr_model_kind kind = {THR_DUAL_KIND, "dual tower", 1, fields, sizeof fields / sizeof *fields};
 
 /* All but the sums. */
-static void begin_picture(const thr_dual_model *model, thr_model_image *image) {
+static void begin_image(const thr_dual_model *model, thr_model_image *image) {
     const thr_dual_config *config = &model->config;
     image->n_tensors = image->n_metadata = 0;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
@@ -41,15 +41,15 @@ static void begin_picture(const thr_dual_model *model, thr_model_image *image) {
     thr_training_image_add_config(image, &kind, config);
 }
 
-void thr_dual_picture(const thr_dual_model *model, thr_model_image *image) {
-    begin_picture(model, image);
+void thr_dual_image(const thr_dual_model *model, thr_model_image *image) {
+    begin_image(model, image);
     thr_training_image_add_sums(image, thr_training_image_fingerprint(image));
 }
 
 thr_status thr_dual_save(thr_context *context, const thr_dual_model *model, const char *path, thr_error *err) {
     thr_model_image *image = NULL;
     THR_TRY(thr_alloc(context, 1, sizeof *image, &image, "a model's header", err));
-    thr_dual_picture(model, image);
+    thr_dual_image(model, image);
     const thr_status status = thr_training_image_save(context, image, path, err);
     thr_release(context, image);
     return status;
@@ -90,7 +90,7 @@ static thr_status check_whole(thr_context *context, const thr_dual_model *model,
                               thr_error *err) {
     thr_model_image *image = NULL;
     THR_TRY(thr_alloc(context, 1, sizeof *image, &image, "a model's header", err));
-    begin_picture(model, image);
+    begin_image(model, image);
     const bool whole = thr_training_image_fingerprint(image) == fingerprint;
     thr_release(context, image);
     return whole ? THR_OK

@@ -15,7 +15,7 @@
 #define THR_DUAL_KIND "thresher.dual" /* the key of its metadata that says what it is */
 
 /* Views of the model, which must live as long. */
-void thr_dual_picture(const thr_dual_model *model, thr_model_image *image);
+void thr_dual_image(const thr_dual_model *model, thr_model_image *image);
 
 /* THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_dual_save(thr_context *context, const thr_dual_model *model, const char *path, thr_error *err);

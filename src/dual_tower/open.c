@@ -68,13 +68,13 @@ thr_dual_info thr_dual_get_info(const thr_dual *dual) {
 /* ------------------------------------------------------------------------------------------------ encode */
 
 /* What encoding a piece takes: one of every worker. */
-typedef struct encode_room {
+typedef struct encode_workspace {
     uint32_t *rows;
     float *x;
     size_t rows_capacity, x_capacity;
     thr_dual_bags bags;
     thr_dual_pass pass;
-} encode_room;
+} encode_workspace;
 
 typedef struct encode_job {
     const thr_dual *dual;
@@ -97,7 +97,7 @@ static size_t drop_repeated(uint32_t *rows, size_t n) {
     return n_kept;
 }
 
-static thr_status add_text(const encode_job *job, size_t i, encode_room *room, thr_error *err) {
+static thr_status add_text(const encode_job *job, size_t i, encode_workspace *workspace, thr_error *err) {
     thr_context *context = job->dual->context;
     const thr_dual_vocabulary *vocabulary = &job->dual->model.words[job->side];
     const char *at = job->texts[i], *end = at + (job->lengths != NULL ? job->lengths[i] : strlen(at));
@@ -108,36 +108,37 @@ static thr_status add_text(const encode_job *job, size_t i, encode_room *room, t
         THR_TRY(thr_dual_next_word(&at, end, job->side, &word, &got, err));
         if (!got)
             break;
-        THR_TRY(thr_grow(context, &room->rows, &room->rows_capacity, n + 1, sizeof *room->rows, "words", err));
-        THR_TRY(thr_grow(context, &room->x, &room->x_capacity, n + 1, sizeof *room->x, "words", err));
-        room->rows[n] = thr_dual_find_bytes(&vocabulary->words, word.text, word.length);
-        room->x[n++] = word.x;
+        THR_TRY(thr_grow(context, &workspace->rows, &workspace->rows_capacity, n + 1, sizeof *workspace->rows, "words",
+                         err));
+        THR_TRY(thr_grow(context, &workspace->x, &workspace->x_capacity, n + 1, sizeof *workspace->x, "words", err));
+        workspace->rows[n] = thr_dual_find_bytes(&vocabulary->words, word.text, word.length);
+        workspace->x[n++] = word.x;
     }
     if (job->side == THR_SIDE_ITEM)
-        n = drop_repeated(room->rows, n);
-    return thr_dual_bags_add(context, vocabulary, room->rows, job->side == THR_SIDE_QUERY ? room->x : NULL, n,
-                             &room->bags, err);
+        n = drop_repeated(workspace->rows, n);
+    return thr_dual_bags_add(context, vocabulary, workspace->rows, job->side == THR_SIDE_QUERY ? workspace->x : NULL, n,
+                             &workspace->bags, err);
 }
 
 static thr_status encode_piece(void *user, size_t first, size_t n, void *arg, thr_error *err) {
     const encode_job *job = user;
-    encode_room *room = arg;
+    encode_workspace *workspace = arg;
     const thr_dual_model *model = &job->dual->model;
     const size_t n_vector = thr_dual_n_vector(&model->config);
-    room->bags.n = 0;
+    workspace->bags.n = 0;
     for (size_t i = first; i < first + n; i++)
-        THR_TRY(add_text(job, i, room, err));
-    THR_TRY(thr_dual_forward(job->dual->context, model, job->side, &room->bags, &room->pass, err));
-    memcpy(job->out + first * n_vector, room->pass.vectors, n * n_vector * sizeof *job->out);
+        THR_TRY(add_text(job, i, workspace, err));
+    THR_TRY(thr_dual_forward(job->dual->context, model, job->side, &workspace->bags, &workspace->pass, err));
+    memcpy(job->out + first * n_vector, workspace->pass.vectors, n * n_vector * sizeof *job->out);
     return THR_OK;
 }
 
-static void free_room(thr_context *context, void *arg) {
-    encode_room *room = arg;
-    thr_release(context, room->rows);
-    thr_release(context, room->x);
-    thr_dual_bags_free(context, &room->bags);
-    thr_dual_pass_free(context, &room->pass);
+static void free_workspace(thr_context *context, void *arg) {
+    encode_workspace *workspace = arg;
+    thr_release(context, workspace->rows);
+    thr_release(context, workspace->x);
+    thr_dual_bags_free(context, &workspace->bags);
+    thr_dual_pass_free(context, &workspace->pass);
 }
 
 thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *const *texts, const size_t *lengths,
@@ -145,7 +146,8 @@ thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *cons
     encode_job job = {.dual = dual, .side = side, .texts = texts, .lengths = lengths, .out = out};
     THR_TRY(thr_io_tensors_check(dual->tensors, err));
     return thr_training_encode_pieces_run(
-        dual->context, &(thr_encode_pieces){side, n_texts, sizeof(encode_room), &job, encode_piece, free_room}, err);
+        dual->context,
+        &(thr_encode_pieces){side, n_texts, sizeof(encode_workspace), &job, encode_piece, free_workspace}, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ hits */
@@ -161,8 +163,8 @@ static bool weigh(const thr_dual_model *model, const thr_dual_word *word, float 
     return true;
 }
 
-thr_status thr_dual_hits(const thr_dual *dual, const char *text, size_t length, thr_dual_hit *hits, size_t room,
-                         size_t *n, thr_error *err) {
+thr_status thr_dual_hits(const thr_dual *dual, const char *text, size_t length, thr_dual_hit *hits,
+                         size_t hits_capacity, size_t *n, thr_error *err) {
     const char *at = text, *end = text + length;
     *n = 0;
     THR_TRY(thr_io_tensors_check(dual->tensors, err));
@@ -175,7 +177,7 @@ thr_status thr_dual_hits(const thr_dual *dual, const char *text, size_t length, 
             return THR_OK;
         if (!dual->model.config.hits || word.feature == 0 || !weigh(&dual->model, &word, &weight) || weight == 0)
             continue;
-        if (*n < room)
+        if (*n < hits_capacity)
             hits[*n] = (thr_dual_hit){word.text + word.feature, word.length - word.feature, weight};
         ++*n;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a training begins with: requests, vocabularies, room, and first weights. */
+/* What a training begins with: requests, vocabularies, workspace and first weights. */
 #include <math.h>
 #include <string.h>
 
@@ -24,18 +24,18 @@ static thr_status read_files(thr_dual_trainer *t, const char *requests_path, con
 }
 
 /* Requests with a best ad and others: the rest teaches and tells nothing. */
-static size_t count_telling(const thr_dual_requests *requests, const uint32_t *numbers, size_t n) {
-    size_t n_telling = 0;
+static size_t count_informative(const thr_dual_requests *requests, const uint32_t *numbers, size_t n) {
+    size_t n_informative = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t end = (size_t)requests->ad_offsets[numbers[i] + 1];
-        n_telling += requests->levels[end - 1] != 0;
+        n_informative += requests->levels[end - 1] != 0;
     }
-    return n_telling;
+    return n_informative;
 }
 
 static thr_status check_requests(const thr_dual_trainer *t, const char *requests_path, thr_error *err) {
-    const size_t n_train = count_telling(&t->requests, t->split.train, t->split.n_train);
-    const size_t n_valid = count_telling(thr_dual_trainer_valid(t), t->split.valid, t->split.n_valid);
+    const size_t n_train = count_informative(&t->requests, t->split.train, t->split.n_train);
+    const size_t n_valid = count_informative(thr_dual_trainer_valid(t), t->split.valid, t->split.n_valid);
     if (t->split.n_train >= t->options.batch && n_train > 0 && n_valid > 0)
         return THR_OK;
     return thr_fail(err, THR_EFORMAT,

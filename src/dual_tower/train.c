@@ -61,7 +61,7 @@ static thr_status step(void *user, const uint32_t *numbers, double *loss, thr_er
     return thr_dual_step(user, numbers, loss, err);
 }
 
-static thr_status judge(void *user, thr_tower_epoch *epoch, thr_error *err) {
+static thr_status validate(void *user, thr_tower_epoch *epoch, thr_error *err) {
     return thr_dual_evaluate(user, &epoch->valid_loss, &epoch->valid_auc, err);
 }
 
@@ -76,27 +76,27 @@ static thr_status checkpoint(void *user, thr_error *err) {
 
 static thr_status run(thr_dual_trainer *trainer, thr_error *err) {
     const thr_dual_train_options *options = &trainer->options;
-    const thr_course course = {.context = trainer->context,
-                               .n_epochs = options->n_epochs,
-                               .patience = options->patience,
-                               .batch = options->batch,
-                               .seed = options->seed,
-                               .split = &trainer->split,
-                               .state = &trainer->state,
-                               .on_epoch = options->on_epoch,
-                               .on_epoch_user = options->on_epoch_user,
-                               .user = trainer,
-                               .step = step,
-                               .judge = judge,
-                               .save = save,
-                               .checkpoint = checkpoint};
-    THR_TRY(thr_training_run(&course, err));
+    const thr_training_loop loop = {.context = trainer->context,
+                                    .n_epochs = options->n_epochs,
+                                    .patience = options->patience,
+                                    .batch = options->batch,
+                                    .seed = options->seed,
+                                    .split = &trainer->split,
+                                    .state = &trainer->state,
+                                    .on_epoch = options->on_epoch,
+                                    .on_epoch_user = options->on_epoch_user,
+                                    .user = trainer,
+                                    .step = step,
+                                    .validate = validate,
+                                    .save = save,
+                                    .checkpoint = checkpoint};
+    THR_TRY(thr_training_run(&loop, err));
     thr_training_checkpoint_delete(trainer->context, trainer->path);
     return THR_OK;
 }
 
 static thr_dual_report report_of(const thr_dual_trainer *trainer) {
-    const thr_course_state *state = &trainer->state;
+    const thr_training_state *state = &trainer->state;
     return (thr_dual_report){.n_requests = trainer->split.n_train,
                              .n_valid = trainer->split.n_valid,
                              .n_items = trainer->items.n,
@@ -107,7 +107,7 @@ static thr_dual_report report_of(const thr_dual_trainer *trainer) {
                              .loss = state->best_loss,
                              .valid_loss = state->best_valid_loss,
                              .valid_gauc = state->best_auc,
-                             .requests_per_second = thr_course_speed(state)};
+                             .requests_per_second = thr_training_speed(state)};
 }
 
 thr_status thr_dual_train(thr_context *context, const char *requests_path, const char *items_path, const char *path,

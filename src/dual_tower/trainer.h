@@ -43,7 +43,7 @@ typedef struct thr_dual_trainer {
     thr_weights hits;                              /* of words, then of fields */
     thr_dual_scores scores;
     thr_dual_back back;
-    thr_course_state state;
+    thr_training_state state;
 } thr_dual_trainer;
 
 /* Read the files, choose the words, draw the first weights. *trainer starts zeroed. */

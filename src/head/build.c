@@ -46,8 +46,8 @@ thr_status thr_head_start(thr_context *context, thr_head **out, thr_error *err) 
 static thr_status set_target(thr_head *head, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     head->quantiser = (thr_quantiser){.n_dims = thr_head_coded_dims(c), .item_bits = c->planes.n_planes};
-    memcpy(head->quantiser.ranges, c->planes.how.ranges, sizeof head->quantiser.ranges);
-    THR_TRY(thr_quantiser_rotate(head->context, &head->quantiser, c->planes.how.rotation_seed, err));
+    memcpy(head->quantiser.ranges, c->planes.quantiser.ranges, sizeof head->quantiser.ranges);
+    THR_TRY(thr_quantiser_rotate(head->context, &head->quantiser, c->planes.quantiser.rotation_seed, err));
     head->segment = (thr_segment){.n_items = c->n_words, .codes = c->planes.codes, .factors = c->planes.factors};
     head->target = (thr_scan_target){.segments = &head->segment,
                                      .n_segments = 1,
@@ -67,7 +67,7 @@ thr_status thr_head_complete(thr_head *head, thr_error *err) {
     if (c->planes.n_planes > 0)
         THR_TRY(set_target(head, err));
     THR_TRY(thr_alloc_zero(head->context, 1, sizeof *head->choices, &head->choices, "a head", err));
-    return thr_idle_start(&head->rooms, head->context, err);
+    return thr_idle_start(&head->workspaces, head->context, err);
 }
 
 void thr_head_free(thr_head *head) {
@@ -78,7 +78,7 @@ void thr_head_free(thr_head *head) {
     (void)pthread_mutex_destroy(&head->mutex);
     thr_head_bounds_free(context, head->bounds);
     thr_release(context, head->choices);
-    thr_idle_end(&head->rooms, thr_head_room_free);
+    thr_idle_end(&head->workspaces, thr_head_workspace_free);
     thr_lsh_wta_free(context, &head->wta);
     thr_quantiser_free(context, &head->quantiser);
     thr_lsh_free(context, &head->memory.lsh);

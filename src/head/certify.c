@@ -177,28 +177,28 @@ static double distance_to_code(const thr_query_code *code, const float *part, do
     return sqrt(sum) * UP;
 }
 
-static state_bounds measure_state(const thr_head *head, thr_head_room *room, const thr_head_plan *plan,
+static state_bounds measure_state(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan,
                                   const thr_head_bounds *bounds, size_t state, double logit) {
     const thr_head_contents *c = thr_head_of(head);
     const uint32_t n_dims = thr_head_coded_dims(c);
     const thr_scan_target *target = &head->target;
-    float *part = room->part;
+    float *part = workspace->part;
     thr_query_code code;
-    state_bounds s = {.least = (double)room->estimates[(state + 1) * plan->n_shortlist - 1],
+    state_bounds s = {.least = (double)workspace->estimates[(state + 1) * plan->n_shortlist - 1],
                       .wanted = logit,
                       .rounding = ((double)n_dims / 16 + 128) * 4 * UNIT};
-    memcpy(part, room->states + state * c->n_dims, c->n_dims * sizeof *part);
+    memcpy(part, workspace->states + state * c->n_dims, c->n_dims * sizeof *part);
     if (n_dims > c->n_dims)
         part[c->n_dims] = 1;
     for (uint32_t d = 0; d < n_dims; d++)
         s.wanted -= bounds->mean[d] * (double)part[d];
-    s.length = sqrt(room->context->kernels->sum_squares(part, n_dims));
+    s.length = sqrt(workspace->context->kernels->sum_squares(part, n_dims));
     if (!(s.length > SHORTEST))
         return s;
     if (target->quantiser->rotation != NULL)
         thr_code_rotation_apply(target->quantiser->rotation, part);
     thr_code_query_make_cells(&code, target->quantiser, target->lead, part, s.length, THR_HEAD_CERTIFIED_BITS,
-                              room->cells);
+                              workspace->cells);
     s.error = distance_to_code(&code, part, s.length);
     return s;
 }
@@ -214,25 +214,25 @@ static bool is_out_of_reach(const state_bounds *s, const thr_head_bounds *bounds
     return s->least + (double)w->error * across + bounds->along * s->length + code * s->error < y;
 }
 
-static bool is_certain(const thr_head *head, thr_head_room *room, const thr_head_plan *plan,
+static bool is_certain(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan,
                        const thr_head_bounds *bounds, size_t state, double logit) {
     const uint32_t n_words = thr_head_of(head)->n_words;
-    const state_bounds s = measure_state(head, room, plan, bounds, state, logit);
+    const state_bounds s = measure_state(head, workspace, plan, bounds, state, logit);
     if (!(s.length > SHORTEST)) /* then the scan has taken any words */
         return false;
-    memcpy(room->marks, room->always, thr_head_mark_words(thr_head_of(head)) * sizeof *room->marks);
-    thr_head_mark_shortlists(room, plan, state, 1);
+    memcpy(workspace->marks, workspace->always, thr_head_mark_words(thr_head_of(head)) * sizeof *workspace->marks);
+    thr_head_mark_shortlists(workspace, plan, state, 1);
     bool certain = true;
     for (size_t i = 0; i < thr_head_mark_words(thr_head_of(head)) && certain; i++)
-        for (uint64_t left = ~room->marks[i]; left != 0 && certain; left &= left - 1) {
+        for (uint64_t left = ~workspace->marks[i]; left != 0 && certain; left &= left - 1) {
             const size_t word = i * 64 + (size_t)__builtin_ctzll(left);
             certain = word >= n_words || is_out_of_reach(&s, bounds, (uint32_t)word);
         }
     return certain;
 }
 
-thr_status thr_head_certify(thr_head *head, thr_head_room *room, const thr_head_plan *plan, const float *logits,
-                            uint8_t *certified, thr_error *err) {
+thr_status thr_head_certify(thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan,
+                            const float *logits, uint8_t *certified, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     const thr_head_bounds *bounds = NULL;
     const bool by_planes = plan->options->screen == THR_HEAD_SCREEN_PLANES;
@@ -243,11 +243,12 @@ thr_status thr_head_certify(thr_head *head, thr_head_room *room, const thr_head_
     if (all || !by_planes || unknown)
         return THR_OK;
     const uint32_t n_dims = thr_head_coded_dims(c);
-    THR_TRY(thr_grow(room->context, &room->part, &room->part_capacity, n_dims, sizeof *room->part, "a state", err));
-    THR_TRY(thr_grow(room->context, &room->cells, &room->cells_capacity, thr_code_query_cells_size(n_dims),
-                     sizeof *room->cells, "a state", err));
+    THR_TRY(thr_grow(workspace->context, &workspace->part, &workspace->part_capacity, n_dims, sizeof *workspace->part,
+                     "a state", err));
+    THR_TRY(thr_grow(workspace->context, &workspace->cells, &workspace->cells_capacity,
+                     thr_code_query_cells_size(n_dims), sizeof *workspace->cells, "a state", err));
     THR_TRY(get_bounds(head, &bounds, err));
     for (size_t i = 0; i < plan->n_states; i++)
-        certified[i] = is_certain(head, room, plan, bounds, i, (double)logits[i * plan->k + plan->k - 1]);
+        certified[i] = is_certain(head, workspace, plan, bounds, i, (double)logits[i * plan->k + plan->k - 1]);
     return THR_OK;
 }

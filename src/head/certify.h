@@ -16,7 +16,7 @@ void thr_head_bounds_free(thr_context *context, thr_head_bounds *bounds);
  * shortlist room holds what the scan found (found, estimates). The head's bounds are measured at the first call: a pass
  * over its weights on all threads. THR_ENOMEM.
  */
-thr_status thr_head_certify(thr_head *head, thr_head_room *room, const thr_head_plan *plan, const float *logits,
-                            uint8_t *certified, thr_error *err);
+thr_status thr_head_certify(thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan,
+                            const float *logits, uint8_t *certified, thr_error *err);
 
 #endif

@@ -83,7 +83,7 @@ static thr_status make_room(thr_context *context, answers *a, uint64_t n_states,
     return thr_alloc_zero(context, n_words, sizeof *a->places, &a->places, "places of words", err);
 }
 
-static void free_room(thr_context *context, const answers *a) {
+static void free_workspace(thr_context *context, const answers *a) {
     thr_release(context, a->words);
     thr_release(context, a->true_words);
     thr_release(context, a->log_probs);
@@ -118,6 +118,6 @@ thr_status thr_head_compare(thr_head *head, thr_head *truth, const thr_matrix *s
     for (uint64_t i = 0; given != NULL && i < states->n_rows; i++)
         given[i] = a.n_candidates[i];
 out:
-    free_room(context, &a);
+    free_workspace(context, &a);
     return status;
 }

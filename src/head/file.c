@@ -58,7 +58,7 @@ static thr_status write_all(thr_section_writer *writer, const thr_head_contents 
     if (c->planes.n_planes > 0) {
         const size_t padded = (size_t)thr_head_padded(c->n_words);
         const size_t block_size = thr_block_size(thr_head_coded_dims(c), c->planes.n_planes);
-        THR_TRY(thr_sections_put(writer, THR_HEAD_QUANTISER, &c->planes.how, sizeof c->planes.how, err));
+        THR_TRY(thr_sections_put(writer, THR_HEAD_QUANTISER, &c->planes.quantiser, sizeof c->planes.quantiser, err));
         THR_TRY(thr_sections_put(writer, THR_HEAD_CODES, c->planes.codes, padded / THR_BLOCK_ITEMS * block_size, err));
         THR_TRY(thr_sections_put(writer, THR_HEAD_FACTORS, c->planes.factors, padded * sizeof(float), err));
     }
@@ -172,8 +172,8 @@ static void point(thr_head_view *view, const thr_head_header *h, const thr_head_
                    .codes = thr_section_file_at(file, THR_HEAD_CODES),
                    .factors = thr_section_file_at(file, THR_HEAD_FACTORS)}};
     if (h->n_planes > 0)
-        memcpy(&view->contents.planes.how, thr_section_file_at(file, THR_HEAD_QUANTISER),
-               sizeof view->contents.planes.how);
+        memcpy(&view->contents.planes.quantiser, thr_section_file_at(file, THR_HEAD_QUANTISER),
+               sizeof view->contents.planes.quantiser);
 }
 
 static const char *check_order(thr_context *context, const thr_head_contents *c, thr_status *status, thr_error *err) {

@@ -35,7 +35,7 @@ struct thr_head {
     thr_scan_target target;
     uint32_t longest[THR_HEAD_LONGEST]; /* words that are candidates with every shortlist (planes.h) */
     uint32_t n_longest;
-    thr_idle rooms;
+    thr_idle workspaces;
 
     pthread_mutex_t mutex;            /* of what follows */
     struct thr_head_choices *choices; /* of screens, for AUTO (auto_screen.h) */
@@ -82,7 +82,7 @@ thr_status thr_head_create_gguf(thr_context *context, const char *path, const ch
  * Words of a state: bits, of which word w is bit w % 64 of marks[w / 64], and ids, ascending. A piece of scratch memory
  * grows as it is needed, and stays.
  */
-typedef struct thr_head_room thr_head_room;
-void thr_head_room_free(void *room);
+typedef struct thr_head_workspace thr_head_workspace;
+void thr_head_workspace_free(void *workspace);
 
 #endif

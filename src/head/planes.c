@@ -74,7 +74,7 @@ static thr_status make_room(making *m, thr_error *err) {
     return thr_alloc(m->context, PIECE, sizeof *m->products, &m->products, "products", err);
 }
 
-static void free_room(const making *m) {
+static void free_workspace(const making *m) {
     thr_release(m->context, m->mean);
     thr_release(m->context, m->rows);
     thr_release(m->context, m->norms);
@@ -99,11 +99,11 @@ thr_status thr_head_planes_make(thr_context *context, const thr_head_coded *code
     THR_TRY_OUT(thr_alloc_zero(context, n, sizeof *memory->factors, &memory->factors, "factors of words", err));
     THR_TRY_OUT(encode(&m, &quantiser, memory, err));
     *planes = (thr_head_planes){.n_planes = n_planes, .codes = memory->codes, .factors = memory->factors};
-    memcpy(planes->how.ranges, quantiser.ranges, sizeof planes->how.ranges);
-    planes->how.rotation_seed = quantiser.rotation_seed;
+    memcpy(planes->quantiser.ranges, quantiser.ranges, sizeof planes->quantiser.ranges);
+    planes->quantiser.rotation_seed = quantiser.rotation_seed;
 out:
     thr_quantiser_free(context, &quantiser);
-    free_room(&m);
+    free_workspace(&m);
     return status;
 }
 
@@ -130,7 +130,7 @@ uint32_t thr_head_planes_longest(const thr_head_planes *planes, uint32_t n_words
 
 const char *thr_head_planes_check(const thr_head_planes *planes, uint32_t n_words) {
     for (uint32_t b = 0; b < THR_MAX_BITS; b++)
-        if (!isnormal(planes->how.ranges[b]) || planes->how.ranges[b] < 0)
+        if (!isnormal(planes->quantiser.ranges[b]) || planes->quantiser.ranges[b] < 0)
             return "a range of the codes is not positive";
     for (uint64_t i = 0; i < thr_head_padded(n_words); i++)
         if (!isfinite(planes->factors[i]) || planes->factors[i] < 0)

@@ -23,7 +23,7 @@ _Static_assert(sizeof(thr_head_quantiser) == 40, "no padding");
 /* Codes as in memory or mapped. */
 typedef struct thr_head_planes {
     uint32_t n_planes; /* 0: none */
-    thr_head_quantiser how;
+    thr_head_quantiser quantiser;
     const uint8_t *codes;
     const float *factors; /* a word, whole blocks */
 } thr_head_planes;

@@ -26,11 +26,11 @@ void thr_head_query_options_init(thr_head_query_options *options) {
 
 /* ------------------------------------------------------------------------------------------------ rooms */
 
-thr_status thr_head_room_make(thr_context *context, void **piece, thr_error *err) {
-    thr_head_room *room = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *room, &room, "a query", err));
-    room->context = context;
-    *piece = room;
+thr_status thr_head_workspace_make(thr_context *context, void **piece, thr_error *err) {
+    thr_head_workspace *workspace = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *workspace, &workspace, "a query", err));
+    workspace->context = context;
+    *piece = workspace;
     return THR_OK;
 }
 
@@ -82,7 +82,8 @@ static thr_head_plan plan_of(const thr_head_contents *c, const thr_head_query_op
     return p;
 }
 
-static thr_status take_states(const thr_head *head, thr_head_room *room, const thr_matrix *states, thr_error *err) {
+static thr_status take_states(const thr_head *head, thr_head_workspace *workspace, const thr_matrix *states,
+                              thr_error *err) {
     const uint32_t n_dims = thr_head_of(head)->n_dims;
     size_t n;
     THR_TRY(thr_code_check_rows(states, err));
@@ -91,10 +92,11 @@ static thr_status take_states(const thr_head *head, thr_head_room *room, const t
                         n_dims);
     if (states->n_rows > SIZE_MAX / sizeof(float) || !thr_mul_size((size_t)states->n_rows, n_dims, &n))
         return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu64 " states", states->n_rows);
-    THR_TRY(thr_grow(room->context, &room->states, &room->states_capacity, n, sizeof *room->states, "states", err));
-    THR_TRY(thr_matrix_to_f32(states, 0, states->n_rows, room->states));
+    THR_TRY(thr_grow(workspace->context, &workspace->states, &workspace->states_capacity, n, sizeof *workspace->states,
+                     "states", err));
+    THR_TRY(thr_matrix_to_f32(states, 0, states->n_rows, workspace->states));
     for (size_t i = 0; i < states->n_rows; i++) {
-        const double length = sqrt(room->context->kernels->sum_squares(room->states + i * n_dims, n_dims));
+        const double length = sqrt(workspace->context->kernels->sum_squares(workspace->states + i * n_dims, n_dims));
         if (!(length <= thr_longest_row(false)))
             return thr_fail(err, THR_ERANGE, "state %zu %s", i,
                             isfinite(length) ? "is longer than 2^60" : "holds NaN or infinity");
@@ -112,63 +114,65 @@ static void note_time(double *since, double *part) {
 }
 
 /* All memory that depends on the shape alone, before anything else: a second query of it asks for none. */
-static thr_status make_room(const thr_head *head, thr_head_room *room, const thr_head_plan *p, thr_error *err) {
+static thr_status make_room(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *p,
+                            thr_error *err) {
     const uint32_t n_words = thr_head_of(head)->n_words;
-    THR_TRY(thr_grow(room->context, &room->words, &room->words_capacity, n_words, sizeof *room->words, "words", err));
-    THR_TRY(thr_grow(room->context, &room->normalisers, &room->normalisers_capacity, p->n_states,
-                     sizeof *room->normalisers, "sums", err));
-    THR_TRY(thr_head_score_room(head, room, n_words, p->k, err));
+    THR_TRY(thr_grow(workspace->context, &workspace->words, &workspace->words_capacity, n_words,
+                     sizeof *workspace->words, "words", err));
+    THR_TRY(thr_grow(workspace->context, &workspace->normalisers, &workspace->normalisers_capacity, p->n_states,
+                     sizeof *workspace->normalisers, "sums", err));
+    THR_TRY(thr_head_score_reserve(head, workspace, n_words, p->k, err));
     double since = thr_clock();
-    THR_TRY(thr_head_mark_always(head, room, p->options, p->n_frequent, err));
+    THR_TRY(thr_head_mark_always(head, workspace, p->options, p->n_frequent, err));
     note_time(&since, &p->times->choose);
     if (p->options->screen == THR_HEAD_SCREEN_WTA)
-        THR_TRY(thr_head_hash_states(head, room, p->n_states, err));
+        THR_TRY(thr_head_hash_states(head, workspace, p->n_states, err));
     if (p->options->screen == THR_HEAD_SCREEN_PLANES)
-        THR_TRY(thr_head_scan_states(head, &head->target, room, p, err));
+        THR_TRY(thr_head_scan_states(head, &head->target, workspace, p, err));
     note_time(&since, &p->times->screen);
     return THR_OK;
 }
 
-static thr_status ask_group(const thr_head *head, thr_head_room *room, const thr_head_plan *p, size_t first,
+static thr_status ask_group(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *p, size_t first,
                             thr_error *err) {
     const size_t left = p->n_states - first, n = left < p->group ? left : p->group;
     uint32_t n_words = thr_head_of(head)->n_words;
     double since = thr_clock();
     if (!p->all)
-        n_words = thr_head_choose(head, room, p, first, n);
+        n_words = thr_head_choose(head, workspace, p, first, n);
     note_time(&since, &p->times->choose);
     for (size_t i = 0; p->options->n_candidates != NULL && i < n; i++)
         p->options->n_candidates[first + i] = n_words;
-    const thr_head_words words = {p->all ? NULL : room->words, 0, n_words};
-    const thr_status status = thr_head_score(head, room, p, words, first, n, err);
+    const thr_head_words words = {p->all ? NULL : workspace->words, 0, n_words};
+    const thr_status status = thr_head_score(head, workspace, p, words, first, n, err);
     note_time(&since, &p->times->score);
     return status;
 }
 
-static thr_status ask(const thr_head *head, thr_head_room *room, thr_head_plan *p, thr_error *err) {
+static thr_status ask(const thr_head *head, thr_head_workspace *workspace, thr_head_plan *p, thr_error *err) {
     const bool totals = p->answers.log_probs != NULL;
-    THR_TRY(make_room(head, room, p, err));
+    THR_TRY(make_room(head, workspace, p, err));
     if (totals && p->options->normaliser == THR_HEAD_NORMALISER_EXACT && !p->all) {
         double since = thr_clock();
-        thr_head_normalise(head, room, p->n_states, room->normalisers);
+        thr_head_normalise(head, workspace, p->n_states, workspace->normalisers);
         note_time(&since, &p->times->exact);
-        p->normalisers = room->normalisers;
+        p->normalisers = workspace->normalisers;
     }
     p->sampled = totals && p->options->normaliser == THR_HEAD_NORMALISER_SAMPLED && !p->all;
     if (p->sampled) {
         double since = thr_clock();
-        THR_TRY(thr_head_sample_states(head, room, p->n_states, err));
+        THR_TRY(thr_head_sample_states(head, workspace, p->n_states, err));
         note_time(&since, &p->times->exact);
     }
     for (size_t first = 0; first < p->n_states; first += p->group)
-        THR_TRY(ask_group(head, room, p, first, err));
+        THR_TRY(ask_group(head, workspace, p, first, err));
     return THR_OK;
 }
 
 /* A query whose states room has. */
 typedef struct asking {
     thr_head *head;
-    thr_head_room *room;
+    thr_head_workspace *workspace;
     thr_head_query_options options; /* complete */
     size_t n_states;
     uint32_t k;
@@ -191,9 +195,9 @@ static thr_status ask_screen(void *arg, thr_head_screen screen, thr_error *err) 
     a->times = (thr_head_times){0, 0, 0, 0};
     thr_head_plan p = plan_for(a);
     double since = thr_clock();
-    THR_TRY(thr_head_query_device(a->head, a->room, &p, &done, err));
+    THR_TRY(thr_head_query_device(a->head, a->workspace, &p, &done, err));
     if (!done)
-        return ask(a->head, a->room, &p, err);
+        return ask(a->head, a->workspace, &p, err);
     note_time(&since, &a->times.score);
     return THR_OK;
 }
@@ -211,16 +215,16 @@ static thr_status choose_screen(asking *a, thr_head_screen *screen, thr_error *e
 
 static thr_status certify(asking *a, thr_error *err) {
     const thr_head_plan p = plan_for(a);
-    return thr_head_certify(a->head, a->room, &p, p.answers.logits, a->options.certified, err);
+    return thr_head_certify(a->head, a->workspace, &p, p.answers.logits, a->options.certified, err);
 }
 
 /* Ask as the options say, some of whose fields are places that are written to. */
 static thr_status answer(asking *a, thr_error *err) {
     thr_head_screen screen = a->options.screen;
     if (a->options.certified != NULL && a->answers.logits == NULL) {
-        THR_TRY(thr_grow(a->room->context, &a->room->logits, &a->room->logits_capacity, a->n_states * a->k,
-                         sizeof *a->room->logits, "logits", err));
-        a->answers.logits = a->room->logits;
+        THR_TRY(thr_grow(a->workspace->context, &a->workspace->logits, &a->workspace->logits_capacity,
+                         a->n_states * a->k, sizeof *a->workspace->logits, "logits", err));
+        a->answers.logits = a->workspace->logits;
     }
     if (screen == THR_HEAD_SCREEN_AUTO)
         THR_TRY(choose_screen(a, &screen, err));
@@ -232,7 +236,7 @@ static thr_status answer(asking *a, thr_error *err) {
 
 static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, const thr_head_query_options *o,
                         const thr_head_answers *answers, thr_error *err) {
-    void *room;
+    void *workspace;
     size_t places;
     asking a = {.head = head, .options = *o, .n_states = (size_t)states->n_rows, .k = k, .answers = *answers};
     THR_TRY(check_options(thr_head_of(head), o, k, err));
@@ -241,12 +245,12 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
                         k);
     if (head->path != NULL)
         THR_TRY(thr_map_check(&head->map, head->path, err));
-    THR_TRY(thr_idle_take(&head->rooms, thr_head_room_make, &room, err));
-    thr_status status = take_states(head, room, states, err);
-    a.room = room;
+    THR_TRY(thr_idle_take(&head->workspaces, thr_head_workspace_make, &workspace, err));
+    thr_status status = take_states(head, workspace, states, err);
+    a.workspace = workspace;
     if (status == THR_OK && states->n_rows > 0)
         status = answer(&a, err);
-    thr_idle_put(&head->rooms, room);
+    thr_idle_put(&head->workspaces, workspace);
     if (o->times != NULL)
         *o->times = a.times;
     return status;

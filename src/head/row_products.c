@@ -73,7 +73,7 @@ static size_t piece_of(const thr_head_contents *c) {
     return n < PIECE_ROWS ? PIECE_ROWS : n > MOST_ROWS ? MOST_ROWS : n;
 }
 
-size_t thr_head_pack_room(const thr_head_contents *c, size_t n) {
+size_t thr_head_packed_floats(const thr_head_contents *c, size_t n) {
     return n <= FEW_STATES ? 0 : thr_dots_packed(n, c->n_dims);
 }
 
@@ -83,13 +83,13 @@ thr_head_states thr_head_pack(const thr_head_contents *c, const float *rows, siz
     return (thr_head_states){rows, columns, n};
 }
 
-size_t thr_head_products_room(const thr_head_contents *c) {
+size_t thr_head_products_floats(const thr_head_contents *c) {
     return piece_of(c) * c->n_dims;
 }
 
 /* What a few states take: one of them rows as they are kept, several rows as floats. */
 static void few_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
-                         const thr_head_states *states, float *room, float *out, size_t stride) {
+                         const thr_head_states *states, float *workspace, float *out, size_t stride) {
     const size_t piece = piece_of(c);
     const bool decoded = states->n > 1 && c->dtype != THR_DTYPE_F32;
     for (size_t i = 0, n; i < some.n; i += n) {
@@ -97,13 +97,13 @@ static void few_products(const thr_head_contents *c, const thr_kernels *kernels,
         n = run_of(some, i);
         n = n < piece ? n : piece;
         if (decoded) {
-            decode_rows(c, kernels, word_of(some, i), n, room);
-            rows = room;
+            decode_rows(c, kernels, word_of(some, i), n, workspace);
+            rows = workspace;
         }
         for (size_t j = 0; j < states->n; j++)
-            (decoded ? kernels->dot_f32 : dot_of(c, kernels))(out + j * stride + i, states->rows + j * c->n_dims, rows,
-                                                              decoded ? c->n_dims * sizeof *room : thr_head_row_size(c),
-                                                              n, c->n_dims);
+            (decoded ? kernels->dot_f32 : dot_of(c, kernels))(
+                out + j * stride + i, states->rows + j * c->n_dims, rows,
+                decoded ? c->n_dims * sizeof *workspace : thr_head_row_size(c), n, c->n_dims);
     }
 }
 
@@ -116,9 +116,9 @@ static void fetch_row(const thr_head_contents *c, size_t w) {
         __builtin_prefetch(row + i);
 }
 
-/* Rows that are floats are met where they are, others in room. */
+/* Rows that are floats are met where they are, others in workspace. */
 static void many_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
-                          const thr_head_states *states, float *room, float *out, size_t stride) {
+                          const thr_head_states *states, float *workspace, float *out, size_t stride) {
     const float *rows[MOST_ROWS];
     const size_t piece = piece_of(c);
     for (size_t first = 0; first < some.n; first += piece) {
@@ -127,9 +127,9 @@ static void many_products(const thr_head_contents *c, const thr_kernels *kernels
             const size_t w = word_of(some, first + i);
             if (some.words != NULL && first + i + AHEAD < some.n)
                 fetch_row(c, word_of(some, first + i + AHEAD));
-            rows[i] = c->dtype == THR_DTYPE_F32 ? (const float *)(const void *)row_of(c, w) : room + i * c->n_dims;
+            rows[i] = c->dtype == THR_DTYPE_F32 ? (const float *)(const void *)row_of(c, w) : workspace + i * c->n_dims;
             if (c->dtype != THR_DTYPE_F32)
-                decode_rows(c, kernels, w, 1, room + i * c->n_dims);
+                decode_rows(c, kernels, w, 1, workspace + i * c->n_dims);
         }
         const thr_dots dots = {states->columns, rows, states->n, n, c->n_dims};
         kernels->dots_f32(out + first, stride, &dots);
@@ -137,7 +137,7 @@ static void many_products(const thr_head_contents *c, const thr_kernels *kernels
 }
 
 void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
-                       const thr_head_states *states, float *room, float *out, size_t stride) {
-    (states->n > FEW_STATES ? many_products : few_products)(c, kernels, some, states, room, out, stride);
+                       const thr_head_states *states, float *workspace, float *out, size_t stride) {
+    (states->n > FEW_STATES ? many_products : few_products)(c, kernels, some, states, workspace, out, stride);
     scale(c, some, states->n, out, stride);
 }

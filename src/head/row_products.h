@@ -24,14 +24,14 @@ typedef struct thr_head_states {
 } thr_head_states;
 
 /* Floats that n packed states take, and what packs them. */
-size_t thr_head_pack_room(const thr_head_contents *c, size_t n);
+size_t thr_head_packed_floats(const thr_head_contents *c, size_t n);
 thr_head_states thr_head_pack(const thr_head_contents *c, const float *rows, size_t n, float *columns);
 
 /* Floats of room that products take. */
-size_t thr_head_products_room(const thr_head_contents *c);
+size_t thr_head_products_floats(const thr_head_contents *c);
 
-/* The product of word i and state j to out[j * stride + i]. Rows are read once. room: thr_head_products_room. */
+/* The product of word i and state j to out[j * stride + i]. Rows are read once. room: thr_head_products_floats. */
 void thr_head_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
-                       const thr_head_states *states, float *room, float *out, size_t stride);
+                       const thr_head_states *states, float *workspace, float *out, size_t stride);
 
 #endif

@@ -39,28 +39,28 @@ static uint32_t take_ranks(const thr_head_contents *c, thr_keyed *taken) {
     return n;
 }
 
-static thr_status make_sample(const thr_head *head, thr_head_room *room, thr_error *err) {
+static thr_status make_sample(const thr_head *head, thr_head_workspace *workspace, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     const uint32_t n = take_ranks(c, NULL);
-    thr_head_sample *s = &room->sample;
+    thr_head_sample *s = &workspace->sample;
     thr_keyed *taken = NULL;
     thr_status status = THR_OK;
     if (s->n > 0)
         return THR_OK;
-    THR_TRY_OUT(thr_alloc(room->context, n, sizeof *taken, &taken, "a sample of words", err));
+    THR_TRY_OUT(thr_alloc(workspace->context, n, sizeof *taken, &taken, "a sample of words", err));
     if (s->words == NULL)
-        THR_TRY_OUT(thr_alloc(room->context, n, sizeof *s->words, &s->words, "a sample of words", err));
+        THR_TRY_OUT(thr_alloc(workspace->context, n, sizeof *s->words, &s->words, "a sample of words", err));
     if (s->weights == NULL)
-        THR_TRY_OUT(thr_alloc(room->context, n, sizeof *s->weights, &s->weights, "a sample of words", err));
+        THR_TRY_OUT(thr_alloc(workspace->context, n, sizeof *s->weights, &s->weights, "a sample of words", err));
     (void)take_ranks(c, taken);
-    THR_TRY_OUT(thr_radix_sort(room->context, taken, n, err));
+    THR_TRY_OUT(thr_radix_sort(workspace->context, taken, n, err));
     for (uint32_t i = 0; i < n; i++) {
         s->words[i] = (uint32_t)taken[i].key;
         s->weights[i] = (float)taken[i].row;
     }
     s->n = n;
 out:
-    thr_release(room->context, taken);
+    thr_release(workspace->context, taken);
     return status;
 }
 
@@ -69,13 +69,13 @@ void thr_head_sample_free(thr_context *context, thr_head_sample *sample) {
     thr_release(context, sample->weights);
 }
 
-thr_status thr_head_sample_states(const thr_head *head, thr_head_room *room, size_t n, thr_error *err) {
+thr_status thr_head_sample_states(const thr_head *head, thr_head_workspace *workspace, size_t n, thr_error *err) {
     size_t places;
-    THR_TRY(make_sample(head, room, err));
-    if (!thr_mul_size(n, room->sample.n, &places))
+    THR_TRY(make_sample(head, workspace, err));
+    if (!thr_mul_size(n, workspace->sample.n, &places))
         return thr_fail(err, THR_ENOMEM, "no memory for the samples of %zu states", n);
-    THR_TRY(thr_grow(room->context, &room->sampled, &room->sampled_capacity, places, sizeof *room->sampled,
-                     "samples of words", err));
-    thr_head_logits(head, room, room->sample.words, room->sample.n, n, room->sampled);
+    THR_TRY(thr_grow(workspace->context, &workspace->sampled, &workspace->sampled_capacity, places,
+                     sizeof *workspace->sampled, "samples of words", err));
+    thr_head_logits(head, workspace, workspace->sample.words, workspace->sample.n, n, workspace->sampled);
     return THR_OK;
 }

@@ -16,7 +16,7 @@
 
 typedef struct scoring {
     const thr_head *head;
-    thr_head_room *room;
+    thr_head_workspace *workspace;
     const uint32_t *words; /* NULL: all */
     size_t n_words, n_tiles;
     thr_head_states states; /* THR_HEAD_ROUND at most */
@@ -32,30 +32,32 @@ enum { PIECE = 64 };
 #define MOST_ABOVE 80.0F /* a sampled logit over the candidates' sum: exp(x) stays finite */
 
 /* Logits less the normaliser, of which candidates are left out, n of them from `first` on; then their exponentials. */
-static double add_piece(const thr_head_room *room, const float *logits, double normaliser, uint32_t first, uint32_t n) {
-    const thr_head_sample *s = &room->sample;
+static double add_piece(const thr_head_workspace *workspace, const float *logits, double normaliser, uint32_t first,
+                        uint32_t n) {
+    const thr_head_sample *s = &workspace->sample;
     float shifted[PIECE] = {0}, weights[PIECE];
     uint32_t n_left = 0;
     double sum = 0;
     for (uint32_t i = first; i < first + n; i++) {
         const uint32_t word = s->words[i];
-        if ((room->marks[word / 64] >> word % 64 & 1) != 0)
+        if ((workspace->marks[word / 64] >> word % 64 & 1) != 0)
             continue;
         const float above = (float)((double)logits[i] - normaliser);
         shifted[n_left] = above < MOST_ABOVE ? above : MOST_ABOVE;
         weights[n_left++] = s->weights[i];
     }
-    room->context->kernels->exp_f32(shifted, shifted, n_left);
+    workspace->context->kernels->exp_f32(shifted, shifted, n_left);
     for (uint32_t i = 0; i < n_left; i++)
         sum += (double)weights[i] * (double)shifted[i];
     return sum;
 }
 
-double thr_head_add_sampled(const thr_head_room *room, size_t state, double normaliser) {
-    const uint32_t n = room->sample.n;
+double thr_head_add_sampled(const thr_head_workspace *workspace, size_t state, double normaliser) {
+    const uint32_t n = workspace->sample.n;
     double sum = 1;
     for (uint32_t first = 0; first < n; first += PIECE)
-        sum += add_piece(room, room->sampled + state * n, normaliser, first, n - first < PIECE ? n - first : PIECE);
+        sum += add_piece(workspace, workspace->sampled + state * n, normaliser, first,
+                         n - first < PIECE ? n - first : PIECE);
     return normaliser + thr_logarithm(sum);
 }
 
@@ -110,24 +112,24 @@ static void add_bias(const float *bias, const uint32_t *words, size_t first, siz
 static void score_tile(void *arg, size_t tile, uint32_t worker) {
     const scoring *s = arg;
     const thr_head_contents *c = thr_head_of(s->head);
-    const thr_kernels *kernels = s->room->context->kernels;
+    const thr_kernels *kernels = s->workspace->context->kernels;
     const size_t first = tile * THR_HEAD_TILE, left = s->n_words - first;
     const size_t n = left < THR_HEAD_TILE ? left : THR_HEAD_TILE;
     const uint32_t *words = s->words != NULL ? s->words + first : NULL;
     float products[THR_HEAD_ROUND * THR_HEAD_TILE];
     thr_head_products(c, kernels, (thr_head_words){words, first, n}, &s->states,
-                      s->room->tiles + worker * thr_head_products_room(c), products, THR_HEAD_TILE);
+                      s->workspace->tiles + worker * thr_head_products_floats(c), products, THR_HEAD_TILE);
     for (size_t i = 0; i < s->states.n; i++) {
         float *logits = products + i * THR_HEAD_TILE;
         if (c->bias != NULL)
             add_bias(c->bias, words, first, n, logits);
         const float largest = largest_of(logits, n);
         if (s->sums)
-            s->room->sums[tile * THR_HEAD_ROUND + i] = sum_up(kernels, logits, n, largest);
+            s->workspace->sums[tile * THR_HEAD_ROUND + i] = sum_up(kernels, logits, n, largest);
         if (s->kept != NULL)
             memcpy(s->kept + i * s->n_words + first, logits, n * sizeof *logits);
         if (s->k > 0)
-            collect(&s->room->collectors[worker * THR_HEAD_ROUND + i], words, first, logits, n, largest);
+            collect(&s->workspace->collectors[worker * THR_HEAD_ROUND + i], words, first, logits, n, largest);
     }
 }
 
@@ -135,32 +137,33 @@ static void score_tile(void *arg, size_t tile, uint32_t worker) {
 
 /* ln of the sum over all tiles, in their order. */
 static double normaliser_of(const scoring *s, size_t state) {
-    const thr_head_sum *sums = s->room->sums + state;
+    const thr_head_sum *sums = s->workspace->sums + state;
     float largest = sums[0].largest;
     double sum = 0;
     for (size_t t = 1; t < s->n_tiles; t++)
         largest = sums[t * THR_HEAD_ROUND].largest > largest ? sums[t * THR_HEAD_ROUND].largest : largest;
     for (size_t t = 0; t < s->n_tiles; t++) {
         float share = sums[t * THR_HEAD_ROUND].largest - largest;
-        s->room->context->kernels->exp_f32(&share, &share, 1);
+        s->workspace->context->kernels->exp_f32(&share, &share, 1);
         sum += sums[t * THR_HEAD_ROUND].sum * (double)share;
     }
     return (double)largest + thr_logarithm(sum >= 1 ? sum : 1); /* less than 1 by rounding alone */
 }
 
 static thr_status start_collectors(const scoring *s, thr_error *err) {
-    const size_t n_threads = s->room->context->n_threads;
+    const size_t n_threads = s->workspace->context->n_threads;
     for (size_t i = 0; i < n_threads * THR_HEAD_ROUND; i++)
-        THR_TRY(thr_select_collector_start(&s->room->collectors[i], s->room->context, s->k, 0, -INFINITY, err));
+        THR_TRY(
+            thr_select_collector_start(&s->workspace->collectors[i], s->workspace->context, s->k, 0, -INFINITY, err));
     return THR_OK;
 }
 
 static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr_head_plan *plan, thr_error *err) {
     const thr_head_answers *a = &plan->answers;
     const uint32_t k = plan->k;
-    thr_collector *best = &s->room->collectors[i];
-    for (uint32_t t = 1; t < s->room->context->n_threads; t++)
-        thr_select_collector_merge(best, &s->room->collectors[t * THR_HEAD_ROUND + i]);
+    thr_collector *best = &s->workspace->collectors[i];
+    for (uint32_t t = 1; t < s->workspace->context->n_threads; t++)
+        thr_select_collector_merge(best, &s->workspace->collectors[t * THR_HEAD_ROUND + i]);
     thr_select_collector_finish(best);
     if (best->n < k)
         return thr_fail(err, THR_ERANGE, "state %zu has logits that are no numbers: verify the head's file", state);
@@ -169,7 +172,7 @@ static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr
                         : plan->normalisers != NULL ? plan->normalisers[state]
                                                     : normaliser_of(s, i);
     if (a->log_probs != NULL && plan->sampled)
-        normaliser = thr_head_add_sampled(s->room, state, normaliser);
+        normaliser = thr_head_add_sampled(s->workspace, state, normaliser);
     for (uint32_t j = 0; j < k; j++) {
         a->words[state * k + j] = (uint32_t)best->items[j].row;
         if (a->logits != NULL)
@@ -182,36 +185,38 @@ static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr
 
 static void begin_round(scoring *s, size_t first, size_t n) {
     const thr_head_contents *c = thr_head_of(s->head);
-    s->states = thr_head_pack(c, s->room->states + first * c->n_dims, n < THR_HEAD_ROUND ? n : THR_HEAD_ROUND,
-                              s->room->columns);
+    s->states = thr_head_pack(c, s->workspace->states + first * c->n_dims, n < THR_HEAD_ROUND ? n : THR_HEAD_ROUND,
+                              s->workspace->columns);
 }
 
 /* ------------------------------------------------------------------------------------------------ all rounds */
 
-thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t n_words, uint32_t k, thr_error *err) {
-    const size_t n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE, n_threads = room->context->n_threads;
+thr_status thr_head_score_reserve(const thr_head *head, thr_head_workspace *workspace, size_t n_words, uint32_t k,
+                                  thr_error *err) {
+    const size_t n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE, n_threads = workspace->context->n_threads;
     size_t n_floats;
-    if (!thr_mul_size(thr_head_products_room(thr_head_of(head)), n_threads, &n_floats))
+    if (!thr_mul_size(thr_head_products_floats(thr_head_of(head)), n_threads, &n_floats))
         return thr_fail(err, THR_ENOMEM, "no memory for tiles of weights");
-    THR_TRY(thr_grow(room->context, &room->sums, &room->sums_capacity, n_tiles * THR_HEAD_ROUND, sizeof *room->sums,
-                     "sums", err));
-    THR_TRY(thr_grow(room->context, &room->tiles, &room->tiles_capacity, n_floats, sizeof *room->tiles,
-                     "tiles of weights", err));
-    THR_TRY(thr_grow(room->context, &room->columns, &room->columns_capacity,
-                     thr_head_pack_room(thr_head_of(head), THR_HEAD_ROUND), sizeof *room->columns, "states", err));
-    if (room->n_collectors == 0) {
-        THR_TRY(thr_alloc_zero(room->context, n_threads * THR_HEAD_ROUND, sizeof *room->collectors, &room->collectors,
-                               "the best words", err));
-        room->n_collectors = n_threads * THR_HEAD_ROUND;
+    THR_TRY(thr_grow(workspace->context, &workspace->sums, &workspace->sums_capacity, n_tiles * THR_HEAD_ROUND,
+                     sizeof *workspace->sums, "sums", err));
+    THR_TRY(thr_grow(workspace->context, &workspace->tiles, &workspace->tiles_capacity, n_floats,
+                     sizeof *workspace->tiles, "tiles of weights", err));
+    THR_TRY(thr_grow(workspace->context, &workspace->columns, &workspace->columns_capacity,
+                     thr_head_packed_floats(thr_head_of(head), THR_HEAD_ROUND), sizeof *workspace->columns, "states",
+                     err));
+    if (workspace->n_collectors == 0) {
+        THR_TRY(thr_alloc_zero(workspace->context, n_threads * THR_HEAD_ROUND, sizeof *workspace->collectors,
+                               &workspace->collectors, "the best words", err));
+        workspace->n_collectors = n_threads * THR_HEAD_ROUND;
     }
-    const scoring s = {.room = room, .k = k};
+    const scoring s = {.workspace = workspace, .k = k};
     return k > 0 ? start_collectors(&s, err) : THR_OK;
 }
 
-thr_status thr_head_score(const thr_head *head, thr_head_room *room, const thr_head_plan *plan, thr_head_words words,
-                          size_t first, size_t n, thr_error *err) {
+thr_status thr_head_score(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan,
+                          thr_head_words words, size_t first, size_t n, thr_error *err) {
     scoring s = {.head = head,
-                 .room = room,
+                 .workspace = workspace,
                  .words = words.words,
                  .n_words = words.n,
                  .n_tiles = (words.n + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
@@ -220,38 +225,38 @@ thr_status thr_head_score(const thr_head *head, thr_head_room *room, const thr_h
     for (size_t end = first + n; first < end; first += s.states.n) {
         begin_round(&s, first, end - first);
         THR_TRY(start_collectors(&s, err));
-        thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
+        thr_parallel_for(workspace->context, s.n_tiles, score_tile, &s);
         for (size_t i = 0; i < s.states.n; i++)
             THR_TRY(put_answer(&s, i, first + i, plan, err));
     }
     return THR_OK;
 }
 
-void thr_head_normalise(const thr_head *head, thr_head_room *room, size_t n, double *normalisers) {
+void thr_head_normalise(const thr_head *head, thr_head_workspace *workspace, size_t n, double *normalisers) {
     const uint32_t n_words = thr_head_of(head)->n_words;
     scoring s = {.head = head,
-                 .room = room,
+                 .workspace = workspace,
                  .n_words = n_words,
                  .n_tiles = ((size_t)n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
                  .sums = true};
     for (size_t first = 0; first < n; first += s.states.n) {
         begin_round(&s, first, n - first);
-        thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
+        thr_parallel_for(workspace->context, s.n_tiles, score_tile, &s);
         for (size_t i = 0; i < s.states.n; i++)
             normalisers[first + i] = normaliser_of(&s, i);
     }
 }
 
-void thr_head_logits(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words, size_t n,
-                     float *logits) {
+void thr_head_logits(const thr_head *head, thr_head_workspace *workspace, const uint32_t *words, size_t n_words,
+                     size_t n, float *logits) {
     scoring s = {.head = head,
-                 .room = room,
+                 .workspace = workspace,
                  .words = words,
                  .n_words = n_words,
                  .n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE};
     for (size_t first = 0; first < n; first += s.states.n) {
         begin_round(&s, first, n - first);
         s.kept = logits + first * n_words;
-        thr_parallel_for(room->context, s.n_tiles, score_tile, &s);
+        thr_parallel_for(workspace->context, s.n_tiles, score_tile, &s);
     }
 }

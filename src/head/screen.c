@@ -19,24 +19,26 @@ static uint32_t frequent_word(const thr_head_contents *c, uint32_t i) {
     return c->order != NULL ? c->order[i] : i;
 }
 
-thr_status thr_head_mark_always(const thr_head *head, thr_head_room *room, const thr_head_query_options *o,
+thr_status thr_head_mark_always(const thr_head *head, thr_head_workspace *workspace, const thr_head_query_options *o,
                                 uint32_t n_frequent, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     const size_t n = thr_head_mark_words(c);
-    THR_TRY(thr_grow(room->context, &room->always, &room->always_capacity, n, sizeof *room->always, "words", err));
-    THR_TRY(thr_grow(room->context, &room->marks, &room->marks_capacity, n, sizeof *room->marks, "words", err));
-    memset(room->always, 0, n * sizeof *room->always);
+    THR_TRY(thr_grow(workspace->context, &workspace->always, &workspace->always_capacity, n, sizeof *workspace->always,
+                     "words", err));
+    THR_TRY(thr_grow(workspace->context, &workspace->marks, &workspace->marks_capacity, n, sizeof *workspace->marks,
+                     "words", err));
+    memset(workspace->always, 0, n * sizeof *workspace->always);
     for (uint64_t i = 0; i < o->n_always; i++) {
         if (o->always[i] >= c->n_words)
             return thr_fail(err, THR_EINVAL,
                             "always-in word number %" PRIu64 " is %" PRIu32 ", and the head has %" PRIu32 " words", i,
                             o->always[i], c->n_words);
-        mark(room->always, o->always[i]);
+        mark(workspace->always, o->always[i]);
     }
     for (uint32_t i = 0; i < n_frequent; i++)
-        mark(room->always, frequent_word(c, i));
+        mark(workspace->always, frequent_word(c, i));
     for (uint32_t i = 0; o->screen == THR_HEAD_SCREEN_PLANES && i < head->n_longest; i++)
-        mark(room->always, head->longest[i]);
+        mark(workspace->always, head->longest[i]);
     return THR_OK;
 }
 
@@ -44,72 +46,77 @@ thr_status thr_head_mark_always(const thr_head *head, thr_head_room *room, const
 
 typedef struct hashing {
     const thr_head *head;
-    thr_head_room *room;
+    thr_head_workspace *workspace;
 } hashing;
 
 static void hash_state(void *arg, size_t state, uint32_t worker) {
     const hashing *h = arg;
     (void)worker;
     const thr_head_contents *c = thr_head_of(h->head);
-    thr_lsh_wta_hash(&h->head->wta, h->room->states + state * c->n_dims, h->room->codes + state * c->shape.n_bands);
+    thr_lsh_wta_hash(&h->head->wta, h->workspace->states + state * c->n_dims,
+                     h->workspace->codes + state * c->shape.n_bands);
 }
 
-thr_status thr_head_hash_states(const thr_head *head, thr_head_room *room, size_t n_states, thr_error *err) {
+thr_status thr_head_hash_states(const thr_head *head, thr_head_workspace *workspace, size_t n_states, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     size_t n;
     if (!thr_mul_size(n_states, c->shape.n_bands, &n))
         return thr_fail(err, THR_ENOMEM, "no memory for the hashes of %zu states", n_states);
-    THR_TRY(
-        thr_grow(room->context, &room->codes, &room->codes_capacity, n, sizeof *room->codes, "hashes of states", err));
-    if (room->n_counted != c->n_words) {
-        thr_lsh_counter_free(room->context, &room->counter);
-        room->n_counted = 0;
-        THR_TRY(thr_lsh_counter_make(room->context, c->n_words, &room->counter, err));
-        room->n_counted = c->n_words;
+    THR_TRY(thr_grow(workspace->context, &workspace->codes, &workspace->codes_capacity, n, sizeof *workspace->codes,
+                     "hashes of states", err));
+    if (workspace->n_counted != c->n_words) {
+        thr_lsh_counter_free(workspace->context, &workspace->counter);
+        workspace->n_counted = 0;
+        THR_TRY(thr_lsh_counter_make(workspace->context, c->n_words, &workspace->counter, err));
+        workspace->n_counted = c->n_words;
     }
-    hashing all = {head, room};
-    thr_parallel_for(room->context, n_states, hash_state, &all);
+    hashing all = {head, workspace};
+    thr_parallel_for(workspace->context, n_states, hash_state, &all);
     return THR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ planes */
 
-thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_room *room,
+thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_workspace *workspace,
                                 const thr_head_plan *plan, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     const size_t n_states = plan->n_states, n_shortlist = plan->n_shortlist;
     const bool estimates = plan->options->certified != NULL;
     const uint32_t n_coded = thr_head_coded_dims(c);
-    const float *states = room->states;
+    const float *states = workspace->states;
     thr_search_options options;
     size_t n, n_found;
     if (!thr_mul_size(n_states, n_coded, &n) || !thr_mul_size(n_states, n_shortlist, &n_found))
         return thr_fail(err, THR_ENOMEM, "no memory for the words of %zu states", n_states);
-    if (room->scan == NULL)
-        THR_TRY(thr_scan_create(room->context, &room->scan, err));
-    THR_TRY(thr_grow(room->context, &room->found, &room->found_capacity, n_found, sizeof *room->found, "words", err));
+    if (workspace->scan == NULL)
+        THR_TRY(thr_scan_create(workspace->context, &workspace->scan, err));
+    THR_TRY(thr_grow(workspace->context, &workspace->found, &workspace->found_capacity, n_found,
+                     sizeof *workspace->found, "words", err));
     if (estimates)
-        THR_TRY(thr_grow(room->context, &room->estimates, &room->estimates_capacity, n_found, sizeof *room->estimates,
-                         "estimates", err));
+        THR_TRY(thr_grow(workspace->context, &workspace->estimates, &workspace->estimates_capacity, n_found,
+                         sizeof *workspace->estimates, "estimates", err));
     if (n_coded != c->n_dims) {
-        THR_TRY(thr_grow(room->context, &room->coded, &room->coded_capacity, n, sizeof *room->coded, "states", err));
+        THR_TRY(thr_grow(workspace->context, &workspace->coded, &workspace->coded_capacity, n, sizeof *workspace->coded,
+                         "states", err));
         for (size_t i = 0; i < n_states; i++) {
-            memcpy(room->coded + i * n_coded, room->states + i * c->n_dims, c->n_dims * sizeof *room->coded);
-            room->coded[i * n_coded + c->n_dims] = 1;
+            memcpy(workspace->coded + i * n_coded, workspace->states + i * c->n_dims,
+                   c->n_dims * sizeof *workspace->coded);
+            workspace->coded[i * n_coded + c->n_dims] = 1;
         }
-        states = room->coded;
+        states = workspace->coded;
     }
     const thr_matrix queries = thr_matrix_f32(states, n_states, n_coded);
     thr_search_options_init(&options);
     options.n_survivors = options.n_candidates = n_shortlist;
     options.query_bits = estimates ? THR_HEAD_CERTIFIED_BITS : 0;
-    const thr_answers found = {.k = n_shortlist, .ids = room->found, .scores = estimates ? room->estimates : NULL};
-    return thr_scan_search(room->scan, target, &queries, &options, &found, err);
+    const thr_answers found = {
+        .k = n_shortlist, .ids = workspace->found, .scores = estimates ? workspace->estimates : NULL};
+    return thr_scan_search(workspace->scan, target, &queries, &options, &found, err);
 }
 
-void thr_head_mark_shortlists(thr_head_room *room, const thr_head_plan *plan, size_t first, size_t n) {
+void thr_head_mark_shortlists(thr_head_workspace *workspace, const thr_head_plan *plan, size_t first, size_t n) {
     for (size_t i = first * plan->n_shortlist; i < (first + n) * plan->n_shortlist; i++)
-        mark(room->marks, (uint32_t)room->found[i]);
+        mark(workspace->marks, (uint32_t)workspace->found[i]);
 }
 
 /* ------------------------------------------------------------------------------------------------ choose */
@@ -130,22 +137,23 @@ static uint32_t count(const uint64_t *marks, size_t n) {
     return n_words;
 }
 
-uint32_t thr_head_choose(const thr_head *head, thr_head_room *room, const thr_head_plan *plan, size_t first, size_t n) {
+uint32_t thr_head_choose(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan, size_t first,
+                         size_t n) {
     const thr_head_contents *c = thr_head_of(head);
     const thr_head_query_options *o = plan->options;
     const size_t n_marks = thr_head_mark_words(c);
-    memcpy(room->marks, room->always, n_marks * sizeof *room->marks);
+    memcpy(workspace->marks, workspace->always, n_marks * sizeof *workspace->marks);
     if (o->screen == THR_HEAD_SCREEN_WTA)
-        thr_lsh_mark(&c->lsh, &room->counter, room->codes + first * c->shape.n_bands, n, plan->threshold,
-                     o->combine == THR_HEAD_COMBINE_SUM ? THR_LSH_SUM : THR_LSH_LARGEST, room->marks);
+        thr_lsh_mark(&c->lsh, &workspace->counter, workspace->codes + first * c->shape.n_bands, n, plan->threshold,
+                     o->combine == THR_HEAD_COMBINE_SUM ? THR_LSH_SUM : THR_LSH_LARGEST, workspace->marks);
     if (o->screen == THR_HEAD_SCREEN_PLANES)
-        thr_head_mark_shortlists(room, plan, first, n);
-    uint32_t missing = count(room->marks, n_marks);
+        thr_head_mark_shortlists(workspace, plan, first, n);
+    uint32_t missing = count(workspace->marks, n_marks);
     missing = missing < plan->k ? plan->k - missing : 0;
     for (uint32_t i = 0; missing > 0; i++) {
         const uint32_t word = frequent_word(c, i);
-        missing -= !is_marked(room->marks, word);
-        mark(room->marks, word);
+        missing -= !is_marked(workspace->marks, word);
+        mark(workspace->marks, word);
     }
-    return list(room->marks, n_marks, room->words);
+    return list(workspace->marks, n_marks, workspace->words);
 }

@@ -33,7 +33,7 @@ typedef struct thr_head_sample {
     uint32_t n;
 } thr_head_sample;
 
-struct thr_head_room {
+struct thr_head_workspace {
     thr_context *context;
     float *states; /* n_dims each */
     uint32_t *codes;
@@ -61,7 +61,7 @@ struct thr_head_room {
 };
 
 /* thr_idle_make */
-thr_status thr_head_room_make(thr_context *context, void **piece, thr_error *err);
+thr_status thr_head_workspace_make(thr_context *context, void **piece, thr_error *err);
 
 /* ------------------------------------------------------------------------------------------------ which words */
 
@@ -74,7 +74,7 @@ typedef struct thr_head_plan {
     thr_head_times *times;
     thr_head_answers answers;
     const double *normalisers; /* ln of the sum of exponentials, a state; or NULL: of the words that are scored */
-    bool sampled;              /* and of what room->sampled says of others, which room->marks has not */
+    bool sampled;              /* and of what workspace->sampled says of others, which workspace->marks has not */
 } thr_head_plan;
 
 static inline size_t thr_head_mark_words(const thr_head_contents *c) {
@@ -83,55 +83,59 @@ static inline size_t thr_head_mark_words(const thr_head_contents *c) {
 
 /* What every group has: the most frequent words, with planes the longest, and those that are always in. THR_EINVAL;
  * THR_ENOMEM. */
-thr_status thr_head_mark_always(const thr_head *head, thr_head_room *room, const thr_head_query_options *o,
+thr_status thr_head_mark_always(const thr_head *head, thr_head_workspace *workspace, const thr_head_query_options *o,
                                 uint32_t n_frequent, thr_error *err);
 
 /* The band codes of all states in room. THR_ENOMEM. */
-thr_status thr_head_hash_states(const thr_head *head, thr_head_room *room, size_t n_states, thr_error *err);
+thr_status thr_head_hash_states(const thr_head *head, thr_head_workspace *workspace, size_t n_states, thr_error *err);
 
 /*
- * The n_shortlist words of the best estimates of every state by target, the head's codes, to room->found, best first;
- * their estimates to room->estimates where the plan's options want answers certified. THR_ERANGE, THR_ENOMEM; with a
+ * For every state, scan target, the head's codes, and write the n_shortlist words of the best estimates to
+ * workspace->found, best first;
+ * their estimates to workspace->estimates where the plan's options want answers certified. THR_ERANGE, THR_ENOMEM;
+ * with a
  * store what it returns.
  */
-thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_room *room,
+thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_workspace *workspace,
                                 const thr_head_plan *plan, thr_error *err);
 
 /* Of a state's code, where answers are certified: with the usual 4 its own error is what hides most that is certain. */
 enum { THR_HEAD_CERTIFIED_BITS = 8 };
 
-/* Mark those of the states [first, first + n) in room->marks. */
-void thr_head_mark_shortlists(thr_head_room *room, const thr_head_plan *plan, size_t first, size_t n);
+/* Mark those of the states [first, first + n) in workspace->marks. */
+void thr_head_mark_shortlists(thr_head_workspace *workspace, const thr_head_plan *plan, size_t first, size_t n);
 
 /*
- * The candidates of the states [first, first + n) to room->words, ascending; at least plan->k. Returns how many.
+ * The candidates of the states [first, first + n) to workspace->words, ascending; at least plan->k. Returns how many.
  */
-uint32_t thr_head_choose(const thr_head *head, thr_head_room *room, const thr_head_plan *plan, size_t first, size_t n);
+uint32_t thr_head_choose(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan, size_t first,
+                         size_t n);
 
 /* ------------------------------------------------------------------------------------------------ their logits */
 
 /* Memory for scoring up to n_words words and the best k of them. THR_ENOMEM. */
-thr_status thr_head_score_room(const thr_head *head, thr_head_room *room, size_t n_words, uint32_t k, thr_error *err);
+thr_status thr_head_score_reserve(const thr_head *head, thr_head_workspace *workspace, size_t n_words, uint32_t k,
+                                  thr_error *err);
 
 /*
  * The plan's k best of words (whose first is 0) for states [first, first + n), to its answers. THR_ERANGE where fewer
  * than k of them have a logit that is a number, which the weights of a damaged file may come to.
  */
-thr_status thr_head_score(const thr_head *head, thr_head_room *room, const thr_head_plan *plan, thr_head_words words,
-                          size_t first, size_t n, thr_error *err);
+thr_status thr_head_score(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan,
+                          thr_head_words words, size_t first, size_t n, thr_error *err);
 
 /* Logits of n_words words (ascending) for the first n states, n_words a state, to logits. */
-void thr_head_logits(const thr_head *head, thr_head_room *room, const uint32_t *words, size_t n_words, size_t n,
-                     float *logits);
+void thr_head_logits(const thr_head *head, thr_head_workspace *workspace, const uint32_t *words, size_t n_words,
+                     size_t n, float *logits);
 
-/* room->sample, once, and its logits for the first n states. THR_ENOMEM. */
-thr_status thr_head_sample_states(const thr_head *head, thr_head_room *room, size_t n, thr_error *err);
+/* workspace->sample, once, and its logits for the first n states. THR_ENOMEM. */
+thr_status thr_head_sample_states(const thr_head *head, thr_head_workspace *workspace, size_t n, thr_error *err);
 void thr_head_sample_free(thr_context *context, thr_head_sample *sample);
 
 /* A normaliser of candidates alone, with what the sample's other words add to it for a state. */
-double thr_head_add_sampled(const thr_head_room *room, size_t state, double normaliser);
+double thr_head_add_sampled(const thr_head_workspace *workspace, size_t state, double normaliser);
 
 /* normalisers[i], of the first n states: ln of the sum of the exponentials of all words' logits. */
-void thr_head_normalise(const thr_head *head, thr_head_room *room, size_t n, double *normalisers);
+void thr_head_normalise(const thr_head *head, thr_head_workspace *workspace, size_t n, double *normalisers);
 
 #endif

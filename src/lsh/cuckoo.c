@@ -11,7 +11,7 @@ enum { MOST_MOVES = 500, SLOTS_OF_FOUR = 9, SPARE_SLOTS = 16 };
 
 #define MOST_SLOTS UINT32_C(0x7fffffff)
 
-uint32_t thr_lsh_cuckoo_room(size_t n) {
+uint32_t thr_lsh_cuckoo_n_slots(size_t n) {
     return n > MOST_SLOTS / SLOTS_OF_FOUR * 4 - SPARE_SLOTS ? 0 : (uint32_t)(n * SLOTS_OF_FOUR / 4 + SPARE_SLOTS);
 }
 

@@ -18,7 +18,7 @@ enum { THR_CUCKOO_STASH = 8, THR_CUCKOO_SEEDS = 8 };
 _Static_assert(sizeof(thr_cuckoo_slot) == 16, "as it stands in files");
 
 /* Slots for n spans: nine for four, so that the first seed is good as a rule. 0: more than a table can have. */
-uint32_t thr_lsh_cuckoo_room(size_t n);
+uint32_t thr_lsh_cuckoo_n_slots(size_t n);
 
 /*
  * Build a table of n spans of different keys in table->n_slots slots (1 at least), in memory that the caller frees:

@@ -55,7 +55,7 @@ thr_status thr_lsh_build(thr_context *context, const uint32_t *codes, const thr_
     lsh->words = b.words = memory->words;
     for (uint32_t band = 0; band < b.n_bands; band++)
         THR_TRY_OUT(sort_band(&b, band, err));
-    lsh->table = (thr_cuckoo){.n_slots = thr_lsh_cuckoo_room(b.n_spans), .seed = shape->seed};
+    lsh->table = (thr_cuckoo){.n_slots = thr_lsh_cuckoo_n_slots(b.n_spans), .seed = shape->seed};
     if (lsh->table.n_slots == 0)
         THR_TRY_OUT(
             thr_fail(err, THR_EDIM, "%zu band codes are too many for a hash table: take fewer bands", b.n_spans));

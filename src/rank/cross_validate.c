@@ -40,16 +40,16 @@ static thr_status deal(const thr_rank_problem *problem, uint32_t n_folds, uint64
     return THR_OK;
 }
 
-typedef struct judging {
+typedef struct cross_validation {
     thr_rank_solver solver;
     thr_rank_options options;
     const thr_rank_folds *folds;
     uint32_t *fold_of; /* queries */
     bool *left_out;    /* queries of the fold at hand */
-} judging;
+} cross_validation;
 
 /* What of a fold a model of the others has right, for every C. */
-static thr_status judge_fold(judging *j, uint64_t *n_pairs, thr_error *err) {
+static thr_status score_fold(cross_validation *j, uint64_t *n_pairs, thr_error *err) {
     thr_rank_solver *solver = &j->solver;
     bool converged = false;
     memset(solver->w, 0, solver->n * sizeof(double));
@@ -62,7 +62,7 @@ static thr_status judge_fold(judging *j, uint64_t *n_pairs, thr_error *err) {
     return THR_OK;
 }
 
-static thr_status judge_all(judging *j, thr_error *err) {
+static thr_status score_all(cross_validation *j, thr_error *err) {
     const thr_rank_folds *folds = j->folds;
     uint64_t all = 0;
     for (size_t i = 0; i < folds->n_cs; i++)
@@ -71,7 +71,7 @@ static thr_status judge_all(judging *j, thr_error *err) {
         uint64_t n_pairs = 0;
         for (uint64_t q = 0; q < j->solver.problem->view.n_queries; q++)
             j->left_out[q] = j->fold_of[q] == fold;
-        THR_TRY(judge_fold(j, &n_pairs, err));
+        THR_TRY(score_fold(j, &n_pairs, err));
         all += n_pairs;
     }
     for (size_t i = 0; i < folds->n_cs; i++)
@@ -83,7 +83,7 @@ thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *rank
                                    const thr_rank_folds *folds, thr_error *err) {
     const thr_ranking_view view = thr_ranking_get_view(ranking);
     thr_rank_problem *problem = NULL;
-    judging j = {.solver = {.problem = NULL}, .folds = folds};
+    cross_validation j = {.solver = {.problem = NULL}, .folds = folds};
     THR_TRY(check_costs(folds->cs, folds->n_cs, err));
     for (size_t i = 0; i < folds->n_cs; i++)
         THR_TRY(thr_rank_options_take(given, &folds->cs[i], &view, &j.options, err));
@@ -97,7 +97,7 @@ thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *rank
     THR_TRY_OUT(thr_alloc(context, (size_t)view.n_queries, sizeof *j.fold_of, &j.fold_of, "folds of queries", err));
     THR_TRY_OUT(thr_alloc(context, (size_t)view.n_queries, sizeof *j.left_out, &j.left_out, "folds of queries", err));
     THR_TRY_OUT(deal(problem, folds->n_folds, folds->seed, j.fold_of, err));
-    status = judge_all(&j, err);
+    status = score_all(&j, err);
 out:
     thr_release(context, j.left_out);
     thr_release(context, j.fold_of);

@@ -26,7 +26,7 @@ typedef struct rank_pass {
     void (*query)(const struct rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk);
     const double *v;    /* w or v; NULL: zeros */
     bool sums, squares; /* what is added up by feature */
-    bool judges;        /* queries of which, or all, not those whose pairs cost something */
+    bool counts_right;  /* queries of which, or all, not those whose pairs cost something */
     const bool *which;
 } rank_pass;
 
@@ -210,7 +210,7 @@ static void multiply_query(const rank_pass *pass, uint64_t query, const thr_rank
 }
 
 /* With the least margin there is, pairs are active whose better row has no higher score: they are wrong. */
-static void judge_query(const rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk) {
+static void count_wrong_pairs(const rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk) {
     thr_rank_problem *problem = pass->problem;
     const thr_pair_tree tree = tree_of(problem, query);
     double wrong = 0;
@@ -224,7 +224,7 @@ static void judge_query(const rank_pass *pass, uint64_t query, const thr_rank_sc
 /* ------------------------------------------------------------------------------------------------ of all */
 
 static bool takes(const rank_pass *pass, uint64_t query) {
-    return pass->judges ? pass->which == NULL || pass->which[query] : pass->problem->costs[query] > 0;
+    return pass->counts_right ? pass->which == NULL || pass->which[query] : pass->problem->costs[query] > 0;
 }
 
 static void run_chunk(void *arg, size_t chunk, uint32_t worker) {
@@ -289,10 +289,10 @@ void thr_rank_product(thr_rank_problem *problem, const double *v, double *out) {
 }
 
 uint64_t thr_rank_right_pairs(thr_rank_problem *problem, const double *w, const bool *which, uint64_t *n_pairs) {
-    rank_pass judgement = {.problem = problem, .query = judge_query, .v = w, .judges = true, .which = which};
+    rank_pass counting = {.problem = problem, .query = count_wrong_pairs, .v = w, .counts_right = true, .which = which};
     uint64_t n = 0;
     for (uint64_t q = 0; q < problem->view.n_queries; q++)
         n += which == NULL || which[q] ? problem->n_pairs[q] : 0;
     *n_pairs = n;
-    return n - (uint64_t)run(&judgement);
+    return n - (uint64_t)run(&counting);
 }

@@ -111,8 +111,8 @@ static thr_status check_csr_row(const thr_csr *csr, uint64_t r, thr_error *err) 
 }
 
 /* Copies of labels and queries, as a file would have them. */
-static thr_status copy_judgements(thr_ranking *r, size_t n_rows, const double *labels, const uint64_t *queries,
-                                  thr_error *err) {
+static thr_status copy_labels(thr_ranking *r, size_t n_rows, const double *labels, const uint64_t *queries,
+                              thr_error *err) {
     double *own = NULL;
     uint64_t *own_queries = NULL;
     r->text.n_rows = n_rows;
@@ -186,7 +186,7 @@ static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix,
     THR_TRY(make(context, &r, err));
     thr_status status = matrix != NULL ? copy_matrix(r, matrix, err) : copy_csr(r, csr, err);
     if (status == THR_OK)
-        status = copy_judgements(r, n_rows, labels, queries, err);
+        status = copy_labels(r, n_rows, labels, queries, err);
     if (status == THR_OK)
         status = finish(r, err);
     if (status == THR_OK)

@@ -14,7 +14,7 @@ typedef struct candidates {
 } candidates;
 
 /* Whether a stands behind b. Of one id twice the one that stood first stays there, where places say so. */
-static bool behind(const candidates *c, size_t a, size_t b) {
+static bool ranks_below(const candidates *c, size_t a, size_t b) {
     if (c->scores[a] != c->scores[b])
         return c->scores[a] < c->scores[b];
     if (c->ids[a] != c->ids[b])
@@ -39,9 +39,9 @@ static void swap(const candidates *c, size_t a, size_t b) {
 /* The heap's root is what stands behind all others: it goes to the end. */
 static void sink(const candidates *c, size_t at, size_t n) {
     for (size_t child = 2 * at + 1; child < n; at = child, child = 2 * at + 1) {
-        if (child + 1 < n && behind(c, child + 1, child))
+        if (child + 1 < n && ranks_below(c, child + 1, child))
             child++;
-        if (!behind(c, child, at))
+        if (!ranks_below(c, child, at))
             return;
         swap(c, child, at);
     }

@@ -65,7 +65,7 @@ static thr_status evaluate_first(thr_rank_solver *solver, bool diagonal, thr_err
     return THR_OK;
 }
 
-static void tell_step(const thr_rank_solver *solver) {
+static void report_step(const thr_rank_solver *solver) {
     if (solver->on_step == NULL)
         return;
     const thr_rank_step step = {.objective = solver->value,
@@ -86,7 +86,7 @@ static thr_status go_down(thr_rank_solver *solver, bool searches, thr_error *err
                          : thr_rank_trust_step(solver, &radius, &moved, err));
         solver->n_steps += moved;
         if (moved)
-            tell_step(solver);
+            report_step(solver);
     }
     return THR_OK;
 }
@@ -149,7 +149,7 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
     solver->product_seconds = 0;
     *converged = false;
     THR_TRY(evaluate_first(solver, searches, err));
-    tell_step(solver);
+    report_step(solver);
     if (searches && !warm)
         THR_TRY(begin(solver, err));
     THR_TRY(go_down(solver, searches, err));

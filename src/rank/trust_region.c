@@ -23,9 +23,9 @@ static const double least = 0.25, half = 0.5, most = 4;
 static double to_edge(const thr_rank_solver *solver, double radius) {
     const double sp = thr_rank_inner(solver->step, solver->p, solver->n);
     const double pp = thr_rank_inner(solver->p, solver->p, solver->n);
-    const double room = radius * radius - thr_rank_inner(solver->step, solver->step, solver->n);
-    const double root = sqrt(sp * sp + pp * room);
-    return sp >= 0 ? room / (sp + root) : (root - sp) / pp;
+    const double slack = radius * radius - thr_rank_inner(solver->step, solver->step, solver->n);
+    const double root = sqrt(sp * sp + pp * slack);
+    return sp >= 0 ? slack / (sp + root) : (root - sp) / pp;
 }
 
 static thr_status find_step(thr_rank_solver *solver, double radius, thr_error *err) {

@@ -13,26 +13,26 @@ static size_t floats_a_text(const thr_tower_config *config) {
     return 2 * (size_t)config->n_pooled + config->n_dims;
 }
 
-thr_status thr_text_backward_make_room(thr_context *context, const thr_tower_config *config, size_t n_texts,
-                                       thr_backward_room *room, thr_error *err) {
-    if (n_texts <= room->capacity)
+thr_status thr_text_backward_reserve(thr_context *context, const thr_tower_config *config, size_t n_texts,
+                                     thr_text_backward_workspace *workspace, thr_error *err) {
+    if (n_texts <= workspace->capacity)
         return THR_OK;
-    thr_text_backward_free(context, room);
+    thr_text_backward_free(context, workspace);
     THR_TRY(thr_alloc(context, n_texts * floats_a_text(config) + thr_nn_dense_scratch(config->n_pooled, config->n_dims),
-                      sizeof *room->memory, &room->memory, "a batch", err));
-    room->capacity = n_texts;
+                      sizeof *workspace->memory, &workspace->memory, "a batch", err));
+    workspace->capacity = n_texts;
     return THR_OK;
 }
 
-void thr_text_backward_free(thr_context *context, thr_backward_room *room) {
-    thr_release(context, room->memory);
-    *room = (thr_backward_room){0};
+void thr_text_backward_free(thr_context *context, thr_text_backward_workspace *workspace) {
+    thr_release(context, workspace->memory);
+    *workspace = (thr_text_backward_workspace){0};
 }
 
 /* One way back: what does not change from step to step. */
 typedef struct way_back {
     thr_context *context;
-    const thr_model *model;
+    const thr_text_model *model;
     thr_side side;
     const thr_pass *pass;
     const thr_side_gradients *to;
@@ -72,11 +72,11 @@ static void through_step(const way_back *way, uint32_t t, float *d_sum) {
                   d_sum);
 }
 
-void thr_text_side_backward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
+void thr_text_side_backward(thr_context *context, const thr_text_model *model, thr_side side, const thr_texts *texts,
                             const thr_pass *pass, const thr_side_gradients *to) {
     const thr_tower_config *config = &model->config;
     const thr_slope slope = to->slope;
-    float *memory = to->room->memory;
+    float *memory = to->workspace->memory;
     const size_t n = texts->n_texts, n_pooled = config->n_pooled, n_dims = config->n_dims;
     const way_back way = {.context = context,
                           .model = model,

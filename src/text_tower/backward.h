@@ -12,25 +12,25 @@ typedef struct thr_slope {
 } thr_slope;
 
 /* Memory for the way back of n texts; starts zeroed, grows. */
-typedef struct thr_backward_room {
+typedef struct thr_text_backward_workspace {
     size_t capacity;
     float *memory;
-} thr_backward_room;
-thr_status thr_text_backward_make_room(thr_context *context, const thr_tower_config *config, size_t n_texts,
-                                       thr_backward_room *room, thr_error *err);
-void thr_text_backward_free(thr_context *context, thr_backward_room *room);
+} thr_text_backward_workspace;
+thr_status thr_text_backward_reserve(thr_context *context, const thr_tower_config *config, size_t n_texts,
+                                     thr_text_backward_workspace *workspace, thr_error *err);
+void thr_text_backward_free(thr_context *context, thr_text_backward_workspace *workspace);
 
 /* How gradients go back through a side, and where they go. */
 typedef struct thr_side_gradients {
     thr_slope slope;
-    float *d_embedding;      /* n_texts x n_dims: where they come from; overwritten */
-    float *const *d_parts;   /* shaped like the side's parts; added to */
-    float *d_vectors;        /* like its vectors; added to */
-    thr_backward_room *room; /* for n_texts at least */
+    float *d_embedding;                     /* n_texts x n_dims: where they come from; overwritten */
+    float *const *d_parts;                  /* shaped like the side's parts; added to */
+    float *d_vectors;                       /* like its vectors; added to */
+    thr_text_backward_workspace *workspace; /* for n_texts at least */
 } thr_side_gradients;
 
 /* From the gradient of the embeddings through what forward left in pass. */
-void thr_text_side_backward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
+void thr_text_side_backward(thr_context *context, const thr_text_model *model, thr_side side, const thr_texts *texts,
                             const thr_pass *pass, const thr_side_gradients *to);
 
 #endif

@@ -18,12 +18,12 @@ static void add_pairs(thr_checksum *sum, const thr_pairs *pairs) {
 }
 
 /* Of what must not change between a training and its resumption: options, and the pairs as they were read. */
-static uint64_t identify(const thr_trainer *trainer) {
+static uint64_t identify(const thr_text_trainer *trainer) {
     const thr_tower_train_options *options = &trainer->options;
     const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator, options->n_epochs};
     const float rates[] = {options->gamma, options->rate, options->word_dropout, options->float_share};
-    thr_checksum_room room;
-    thr_checksum *sum = thr_checksum_start(&room);
+    thr_checksum_room sum_memory;
+    thr_checksum *sum = thr_checksum_start(&sum_memory);
     thr_checksum_add(sum, numbers, sizeof numbers);
     thr_checksum_add(sum, rates, sizeof rates);
     thr_checksum_add(sum, &options->seed, sizeof options->seed);
@@ -36,7 +36,7 @@ static uint64_t identify(const thr_trainer *trainer) {
 
 _Static_assert(THR_WEIGHTS_SLOTS *(1 + THR_N_SIDES) <= THR_CHECKPOINT_SLOTS_MAX, "slots of a checkpoint");
 
-static thr_checkpoint describe(thr_trainer *trainer) {
+static thr_checkpoint describe(thr_text_trainer *trainer) {
     thr_checkpoint c = {.state = &trainer->state, .training = identify(trainer), .what = "pairs or options"};
     thr_training_checkpoint_add_slots(&c, "dense", &trainer->dense);
     thr_training_checkpoint_add_slots(&c, "words0", &trainer->tables[0]);
@@ -45,7 +45,7 @@ static thr_checkpoint describe(thr_trainer *trainer) {
     return c;
 }
 
-thr_status thr_text_checkpoint_write(thr_trainer *trainer, thr_error *err) {
+thr_status thr_text_checkpoint_write(thr_text_trainer *trainer, thr_error *err) {
     thr_model_image *image = NULL;
     THR_TRY(thr_alloc(trainer->context, 1, sizeof *image, &image, "a checkpoint", err));
     thr_text_model_image(&trainer->model, image);
@@ -62,7 +62,8 @@ static bool is_same_config(const thr_tower_config *a, const thr_tower_config *b)
            a->plain_weights == b->plain_weights;
 }
 
-static thr_status take_weights(thr_trainer *trainer, const thr_model *model, const char *path, thr_error *err) {
+static thr_status take_weights(thr_text_trainer *trainer, const thr_text_model *model, const char *path,
+                               thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     if (!is_same_config(config, &model->config))
         return thr_training_checkpoint_mismatch(path, "dimensions, bits or switches", err);
@@ -82,8 +83,8 @@ static thr_status take_weights(thr_trainer *trainer, const thr_model *model, con
 }
 
 /* The weights, all of which are read and compared with their fingerprint. */
-static thr_status read_model(thr_trainer *trainer, const thr_tensors *tensors, const char *path, thr_model *model,
-                             thr_error *err) {
+static thr_status read_model(thr_text_trainer *trainer, const thr_tensors *tensors, const char *path,
+                             thr_text_model *model, thr_error *err) {
     thr_model_image *image = NULL;
     uint64_t fingerprint = 0;
     THR_TRY(thr_text_model_read(trainer->context, tensors, path, model, &fingerprint, err));
@@ -93,12 +94,12 @@ static thr_status read_model(thr_trainer *trainer, const thr_tensors *tensors, c
     return whole ? take_weights(trainer, model, path, err) : thr_training_checkpoint_damaged(path, err);
 }
 
-thr_status thr_text_checkpoint_read(thr_trainer *trainer, thr_error *err) {
+thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_checkpoint checkpoint = describe(trainer);
     char *path = NULL;
     thr_tensors *tensors = NULL;
-    thr_model model = {0};
+    thr_text_model model = {0};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_training_checkpoint_open(context, trainer->path, &path, &tensors, err));
     THR_TRY_OUT(read_model(trainer, tensors, path, &model, err));
@@ -111,6 +112,6 @@ out:
     return status;
 }
 
-void thr_text_checkpoint_remove(const thr_trainer *trainer) {
+void thr_text_checkpoint_remove(const thr_text_trainer *trainer) {
     thr_training_checkpoint_delete(trainer->context, trainer->path);
 }

@@ -89,7 +89,7 @@ static thr_status read_all(evaluation *e, thr_pair_rows *rows, thr_error *err) {
     }
 }
 
-static thr_status judge_pairs(evaluation *e, bool labelled, thr_tower_quality *quality, thr_error *err) {
+static thr_status measure_pairs(evaluation *e, bool labelled, thr_tower_quality *quality, thr_error *err) {
     quality->loss = NAN;
     if (labelled)
         e->pairs.good = e->good;
@@ -112,7 +112,7 @@ thr_status thr_tower_eval(const thr_tower *tower, const char *pairs_path, const 
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_text_pair_rows_open(context, pairs_path, &format, &rows, err));
     THR_TRY_OUT(read_all(e, &rows, err));
-    THR_TRY_OUT(judge_pairs(e, format.label_column != 0, quality, err));
+    THR_TRY_OUT(measure_pairs(e, format.label_column != 0, quality, err));
 out:
     thr_text_pair_rows_close(&rows);
     quality->n_refused = rows.n_refused;

@@ -10,7 +10,7 @@ static void add_plane(float *sum, const float *last, const float *before, float 
         sum[i] = last[i] + (before[i] > 0 ? weight : -weight);
 }
 
-void thr_text_side_forward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
+void thr_text_side_forward(thr_context *context, const thr_text_model *model, thr_side side, const thr_texts *texts,
                            const float *vectors, thr_pass *pass) {
     const thr_tower_config *config = &model->config;
     const thr_dense base = thr_side_layer(model, side, THR_PART_BASE_WEIGHT);

@@ -90,11 +90,11 @@ static size_t part_size(const thr_tower_config *config, size_t part) {
 }
 
 /* A part of a side, to be written. */
-static float *part_of(thr_trainer *trainer, thr_side side, size_t part) {
+static float *part_of(thr_text_trainer *trainer, thr_side side, size_t part) {
     return trainer->dense.values + (trainer->model.parts[side][part] - trainer->dense.values);
 }
 
-static thr_status put_side(thr_trainer *trainer, thr_side side, const float *x, size_t n_x, thr_error *err) {
+static thr_status put_side(thr_text_trainer *trainer, thr_side side, const float *x, size_t n_x, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n_weights = part_size(config, THR_PART_BASE_WEIGHT), n_parts = thr_text_model_n_parts(config, side);
     float *weight = part_of(trainer, side, THR_PART_BASE_WEIGHT), *bias = part_of(trainer, side, THR_PART_BASE_BIAS);
@@ -116,7 +116,7 @@ static thr_status put_side(thr_trainer *trainer, thr_side side, const float *x, 
     return THR_OK;
 }
 
-thr_status thr_text_trainer_init_planes(thr_trainer *trainer, thr_error *err) {
+thr_status thr_text_trainer_init_planes(thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n = trainer->options.batch;
     THR_TRY(thr_text_trainer_forward(trainer, &trainer->pairs, trainer->split.train, n, &(thr_batch_mode){0}, err));

@@ -72,8 +72,8 @@ thr_part_shape thr_text_model_part_shape(const thr_tower_config *config, size_t 
     return shape;
 }
 
-thr_status thr_text_pass_make_room(thr_context *context, const thr_tower_config *config, thr_side side, size_t n_texts,
-                                   thr_pass *pass, thr_error *err) {
+thr_status thr_text_pass_reserve(thr_context *context, const thr_tower_config *config, thr_side side, size_t n_texts,
+                                 thr_pass *pass, thr_error *err) {
     if (n_texts <= pass->capacity)
         return THR_OK;
     thr_text_pass_free(context, pass);

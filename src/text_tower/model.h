@@ -31,12 +31,12 @@ typedef enum thr_part {
     THR_PART_RESIDUAL_BIAS = 6
 } thr_part;
 
-typedef struct thr_model {
+typedef struct thr_text_model {
     thr_tower_config config;
     thr_grams grams;
     const float *tables[THR_N_SIDES]; /* of words' trigrams: grams.n x 3 n_pooled; the same one where it is shared */
     const float *parts[THR_N_SIDES][THR_PARTS_MAX];
-} thr_model;
+} thr_text_model;
 
 /* The context an open model was opened in. */
 thr_context *thr_text_tower_context(const thr_tower *tower);
@@ -72,7 +72,7 @@ static inline bool thr_part_is_rebuild(size_t part) {
 }
 
 /* The layer whose weights are this part of a side, and whose bias is the next. */
-static inline thr_dense thr_side_layer(const thr_model *model, thr_side side, size_t weight) {
+static inline thr_dense thr_side_layer(const thr_text_model *model, thr_side side, size_t weight) {
     const uint32_t n_dims = model->config.n_dims, n_pooled = model->config.n_pooled;
     const float *const *parts = model->parts[side];
     return thr_part_is_rebuild(weight) ? (thr_dense){parts[weight], parts[weight + 1], n_dims, n_pooled}
@@ -96,12 +96,12 @@ typedef struct thr_pass {
     float *residual[THR_STEPS_MAX];   /* f - r_t */
 } thr_pass;
 
-thr_status thr_text_pass_make_room(thr_context *context, const thr_tower_config *config, thr_side side, size_t n_texts,
-                                   thr_pass *pass, thr_error *err);
+thr_status thr_text_pass_reserve(thr_context *context, const thr_tower_config *config, thr_side side, size_t n_texts,
+                                 thr_pass *pass, thr_error *err);
 void thr_text_pass_free(thr_context *context, thr_pass *pass);
 
 /* The embeddings of texts, whose words' vectors are given (windows.h). They stand in thr_pass_embedding. */
-void thr_text_side_forward(thr_context *context, const thr_model *model, thr_side side, const thr_texts *texts,
+void thr_text_side_forward(thr_context *context, const thr_text_model *model, thr_side side, const thr_texts *texts,
                            const float *vectors, thr_pass *pass);
 /* Whether all of n_texts' sign arguments are finite: signs would hide what is not. */
 bool thr_text_pass_is_finite(const thr_tower_config *config, thr_side side, const thr_pass *pass, size_t n_texts);

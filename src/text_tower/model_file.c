@@ -22,7 +22,7 @@ static const thr_config_field fields[] = {
 static const thr_model_kind kind = {THR_MODEL_KIND, "model of texts", 1, fields, sizeof fields / sizeof *fields};
 
 /* All but the sums. */
-static void begin_picture(const thr_model *model, thr_model_image *image) {
+static void begin_image(const thr_text_model *model, thr_model_image *image) {
     const thr_tower_config *config = &model->config;
     const size_t n_columns = thr_model_n_columns(config);
     image->n_tensors = image->n_metadata = 0;
@@ -40,17 +40,17 @@ static void begin_picture(const thr_model *model, thr_model_image *image) {
     thr_training_image_add_config(image, &kind, config);
 }
 
-void thr_text_model_image(const thr_model *model, thr_model_image *image) {
-    begin_picture(model, image);
+void thr_text_model_image(const thr_text_model *model, thr_model_image *image) {
+    begin_image(model, image);
     thr_training_image_add_sums(image, thr_training_image_fingerprint(image));
 }
 
-bool thr_text_model_is_whole(const thr_model *model, uint64_t fingerprint, thr_model_image *image) {
-    begin_picture(model, image);
+bool thr_text_model_is_whole(const thr_text_model *model, uint64_t fingerprint, thr_model_image *image) {
+    begin_image(model, image);
     return thr_training_image_fingerprint(image) == fingerprint;
 }
 
-thr_status thr_text_model_save(thr_context *context, const thr_model *model, const char *path, thr_error *err) {
+thr_status thr_text_model_save(thr_context *context, const thr_text_model *model, const char *path, thr_error *err) {
     thr_model_image *image = NULL;
     THR_TRY(thr_alloc(context, 1, sizeof *image, &image, "a model's header", err));
     thr_text_model_image(model, image);
@@ -59,7 +59,7 @@ thr_status thr_text_model_save(thr_context *context, const thr_model *model, con
     return status;
 }
 
-static thr_status read_weights(const thr_tensors *tensors, const char *name, thr_model *model, thr_error *err) {
+static thr_status read_weights(const thr_tensors *tensors, const char *name, thr_text_model *model, thr_error *err) {
     const thr_tower_config *config = &model->config;
     const thr_part_shape words = {"words", model->grams.n, (uint32_t)thr_model_n_columns(config)};
     for (size_t i = 0; i < THR_N_SIDES; i++)
@@ -74,9 +74,9 @@ static thr_status read_weights(const thr_tensors *tensors, const char *name, thr
     return THR_OK;
 }
 
-thr_status thr_text_model_read(thr_context *context, const thr_tensors *tensors, const char *name, thr_model *model,
-                               uint64_t *fingerprint, thr_error *err) {
-    *model = (thr_model){0};
+thr_status thr_text_model_read(thr_context *context, const thr_tensors *tensors, const char *name,
+                               thr_text_model *model, uint64_t *fingerprint, thr_error *err) {
+    *model = (thr_text_model){0};
     thr_tower_config *config = &model->config;
     THR_TRY(thr_training_image_check_kind(tensors, name, &kind, err));
     config->size = sizeof *config;

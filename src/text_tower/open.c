@@ -18,7 +18,7 @@ enum { PIECE_WORDS = 2048 };
 struct thr_tower {
     thr_context *context;
     thr_tensors *tensors;
-    thr_model model;
+    thr_text_model model;
     uint64_t fingerprint;
 };
 
@@ -68,13 +68,13 @@ thr_tower_info thr_tower_get_info(const thr_tower *tower) {
 }
 
 /* What encoding a piece takes: one of every worker. */
-typedef struct encode_room {
+typedef struct encode_workspace {
     thr_lexicon lexicon;
     thr_word_list words;
     float *vectors;
     size_t vectors_capacity;
     thr_pass pass;
-} encode_room;
+} encode_workspace;
 
 typedef struct encode_job {
     const thr_tower *tower;
@@ -85,48 +85,49 @@ typedef struct encode_job {
 } encode_job;
 
 /* Encode texts from first on, at most `most`; *n_done: how many. */
-static thr_status encode_some(const encode_job *job, size_t first, size_t most, encode_room *room, size_t *n_done,
-                              thr_error *err) {
+static thr_status encode_some(const encode_job *job, size_t first, size_t most, encode_workspace *workspace,
+                              size_t *n_done, thr_error *err) {
     thr_context *context = job->tower->context;
-    const thr_model *model = &job->tower->model;
+    const thr_text_model *model = &job->tower->model;
     const thr_tower_config *config = &model->config;
     size_t offsets[THR_PIECE_TEXTS + 1] = {0}, n = 0;
-    thr_words_lexicon_clear(&room->lexicon);
-    room->words.n = 0;
-    while (n < most && room->words.n < PIECE_WORDS) {
+    thr_words_lexicon_clear(&workspace->lexicon);
+    workspace->words.n = 0;
+    while (n < most && workspace->words.n < PIECE_WORDS) {
         const char *text = job->texts[first + n];
         const size_t length = job->lengths != NULL ? job->lengths[first + n] : strlen(text);
-        THR_TRY(thr_words_lexicon_read(context, &room->lexicon, text, length, config->max_words, &room->words, err));
-        offsets[++n] = room->words.n;
+        THR_TRY(thr_words_lexicon_read(context, &workspace->lexicon, text, length, config->max_words, &workspace->words,
+                                       err));
+        offsets[++n] = workspace->words.n;
     }
     *n_done = n;
-    THR_TRY(thr_words_lexicon_spell(context, &room->lexicon, &model->grams, err));
+    THR_TRY(thr_words_lexicon_spell(context, &workspace->lexicon, &model->grams, err));
     const size_t n_columns = thr_model_n_columns(config);
-    THR_TRY(thr_grow(context, &room->vectors, &room->vectors_capacity, room->lexicon.n_words * n_columns,
-                     sizeof *room->vectors, "words' vectors", err));
-    THR_TRY(thr_text_pass_make_room(context, config, job->side, n, &room->pass, err));
-    const thr_bags bags = thr_lexicon_bags(&room->lexicon);
-    thr_nn_bags_forward(context, model->tables[job->side], n_columns, &bags, room->vectors);
-    const thr_texts texts = {.n_texts = n, .offsets = offsets, .words = room->words.items};
-    thr_text_side_forward(context, model, job->side, &texts, room->vectors, &room->pass);
-    memcpy(job->out + first * config->n_dims, thr_pass_embedding(config, job->side, &room->pass),
+    THR_TRY(thr_grow(context, &workspace->vectors, &workspace->vectors_capacity, workspace->lexicon.n_words * n_columns,
+                     sizeof *workspace->vectors, "words' vectors", err));
+    THR_TRY(thr_text_pass_reserve(context, config, job->side, n, &workspace->pass, err));
+    const thr_bags bags = thr_lexicon_bags(&workspace->lexicon);
+    thr_nn_bags_forward(context, model->tables[job->side], n_columns, &bags, workspace->vectors);
+    const thr_texts texts = {.n_texts = n, .offsets = offsets, .words = workspace->words.items};
+    thr_text_side_forward(context, model, job->side, &texts, workspace->vectors, &workspace->pass);
+    memcpy(job->out + first * config->n_dims, thr_pass_embedding(config, job->side, &workspace->pass),
            n * config->n_dims * sizeof *job->out);
     return THR_OK;
 }
 
-static thr_status encode_piece(void *user, size_t first, size_t n, void *room, thr_error *err) {
+static thr_status encode_piece(void *user, size_t first, size_t n, void *workspace, thr_error *err) {
     const encode_job *job = user;
     for (size_t done = 0, some = 0; done < n; done += some)
-        THR_TRY(encode_some(job, first + done, n - done, room, &some, err));
+        THR_TRY(encode_some(job, first + done, n - done, workspace, &some, err));
     return THR_OK;
 }
 
-static void free_room(thr_context *context, void *arg) {
-    encode_room *room = arg;
-    thr_words_lexicon_free(context, &room->lexicon);
-    thr_release(context, room->words.items);
-    thr_release(context, room->vectors);
-    thr_text_pass_free(context, &room->pass);
+static void free_workspace(thr_context *context, void *arg) {
+    encode_workspace *workspace = arg;
+    thr_words_lexicon_free(context, &workspace->lexicon);
+    thr_release(context, workspace->words.items);
+    thr_release(context, workspace->vectors);
+    thr_text_pass_free(context, &workspace->pass);
 }
 
 thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *const *texts, const size_t *lengths,
@@ -134,7 +135,8 @@ thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *c
     encode_job job = {.tower = tower, .side = side, .texts = texts, .lengths = lengths, .out = out};
     THR_TRY(thr_io_tensors_check(tower->tensors, err));
     return thr_training_encode_pieces_run(
-        tower->context, &(thr_encode_pieces){side, n_texts, sizeof(encode_room), &job, encode_piece, free_room}, err);
+        tower->context,
+        &(thr_encode_pieces){side, n_texts, sizeof(encode_workspace), &job, encode_piece, free_workspace}, err);
 }
 
 uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side) {

@@ -38,7 +38,7 @@ static bool take(const thr_pairs_format *format, const thr_field *fields, size_t
     return true;
 }
 
-static thr_status judge_file(thr_pair_rows *rows, thr_error *err) {
+static thr_status check_file(thr_pair_rows *rows, thr_error *err) {
     const thr_pairs_format *format = &rows->format;
     const uint64_t n_refused = rows->n_refused + thr_io_table_n_refused(rows->table);
     if (n_refused * REFUSED_ONE_IN <= rows->n_rows + thr_io_table_n_refused(rows->table))
@@ -71,7 +71,7 @@ thr_status thr_text_pair_rows_next(thr_pair_rows *rows, thr_pair_row *row, bool 
         rows->n_refused++;
     }
     THR_TRY(thr_progress_end(&rows->progress, rows->n_rows, err));
-    return judge_file(rows, err);
+    return check_file(rows, err);
 }
 
 void thr_text_pair_rows_close(thr_pair_rows *rows) {

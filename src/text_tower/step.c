@@ -6,16 +6,16 @@
 #include "base/error.h"
 #include "text_tower/trainer.h"
 
-thr_status thr_text_trainer_diverged(const thr_trainer *trainer, thr_error *err) {
+thr_status thr_text_trainer_diverged(const thr_text_trainer *trainer, thr_error *err) {
     return thr_fail(err, THR_ERANGE, "the loss is no longer finite at step %llu: learn at a lower rate than %g; %s",
                     (unsigned long long)trainer->state.step + 1, (double)trainer->options.rate,
                     trainer->state.best_epoch != 0 ? "the best model so far was kept" : "no model was written");
 }
 
-thr_status thr_text_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,
-                                    const thr_batch_mode *mode, thr_error *err) {
+thr_status thr_text_trainer_forward(thr_text_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers,
+                                    size_t n, const thr_batch_mode *mode, thr_error *err) {
     thr_context *context = trainer->context;
-    const thr_model *model = thr_trainer_model(trainer);
+    const thr_text_model *model = thr_trainer_model(trainer);
     const thr_tower_config *config = &model->config;
     thr_batch *batch = &trainer->scratch.batch;
     const thr_batch_source source = {config, &trainer->lexicon, pairs, numbers, n};
@@ -26,7 +26,7 @@ thr_status thr_text_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs
                             batch->tables[i].vectors);
     }
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        THR_TRY(thr_text_pass_make_room(context, config, side, n, &trainer->scratch.passes[side], err));
+        THR_TRY(thr_text_pass_reserve(context, config, side, n, &trainer->scratch.passes[side], err));
         thr_text_side_forward(context, model, side, &batch->texts[side], thr_batch_table(config, batch, side)->vectors,
                               &trainer->scratch.passes[side]);
         if (!thr_text_pass_is_finite(config, side, &trainer->scratch.passes[side], n))
@@ -35,11 +35,11 @@ thr_status thr_text_trainer_forward(thr_trainer *trainer, const thr_pairs *pairs
     return THR_OK;
 }
 
-thr_batch_mode thr_text_trainer_batch_mode(const thr_trainer *trainer) {
+thr_batch_mode thr_text_trainer_batch_mode(const thr_text_trainer *trainer) {
     return (thr_batch_mode){true, trainer->options.word_dropout, trainer->options.seed ^ (trainer->state.step << 32)};
 }
 
-uint32_t thr_text_trainer_float_epochs(const thr_trainer *trainer) {
+uint32_t thr_text_trainer_float_epochs(const thr_text_trainer *trainer) {
     const thr_tower_config *config = &trainer->model.config;
     if (config->query_bits == THR_FLOAT_BITS && config->item_bits == THR_FLOAT_BITS)
         return 0;
@@ -48,12 +48,12 @@ uint32_t thr_text_trainer_float_epochs(const thr_trainer *trainer) {
     return share < (float)(n_epochs - 1) ? (uint32_t)share : n_epochs - 1; /* one has signs, or there were no model */
 }
 
-thr_match_loss thr_text_trainer_match_loss(const thr_trainer *trainer) {
+thr_match_loss thr_text_trainer_match_loss(const thr_text_trainer *trainer) {
     return (thr_match_loss){.gamma = trainer->options.gamma, .shift = 1, .n_negatives = trainer->options.n_negatives};
 }
 
 /* The annealing tanh's slope is 1 when signs come in, and grows by 1 in every epoch. */
-thr_slope thr_text_trainer_slope(const thr_trainer *trainer) {
+thr_slope thr_text_trainer_slope(const thr_text_trainer *trainer) {
     const size_t n_steps = trainer->split.n_train / trainer->options.batch;
     const double epochs =
         (double)trainer->state.step / (double)n_steps - (double)thr_text_trainer_float_epochs(trainer);
@@ -61,13 +61,13 @@ thr_slope thr_text_trainer_slope(const thr_trainer *trainer) {
 }
 
 /* The rate falls from options.rate to nothing, in a straight line over all steps of all epochs. */
-static float find_rate(const thr_trainer *trainer) {
+static float find_rate(const thr_text_trainer *trainer) {
     const size_t n_steps = trainer->split.n_train / trainer->options.batch;
     const double all = (double)n_steps * (double)trainer->options.n_epochs;
     return (float)((double)trainer->options.rate * (1 - (double)trainer->state.step / all));
 }
 
-thr_optimiser thr_text_trainer_optimiser(const thr_trainer *trainer) {
+thr_optimiser thr_text_trainer_optimiser(const thr_text_trainer *trainer) {
     thr_optimiser adam;
     thr_nn_optimiser_init(&adam, THR_OPTIMISER_ADAM);
     adam.rate = find_rate(trainer);
@@ -78,7 +78,7 @@ thr_optimiser thr_text_trainer_optimiser(const thr_trainer *trainer) {
 /* Planes begin as a good quantiser. Longer steps lose it: the loss falls, and yet fewer items are found. */
 static const float DENSE_SHARE = 0.1f;
 
-thr_optimiser thr_text_trainer_dense_optimiser(const thr_trainer *trainer) {
+thr_optimiser thr_text_trainer_dense_optimiser(const thr_text_trainer *trainer) {
     thr_optimiser adam = thr_text_trainer_optimiser(trainer);
     const uint32_t n_float = thr_text_trainer_float_epochs(trainer);
     if (n_float > 0 && trainer->state.epoch >= n_float) {
@@ -89,7 +89,7 @@ thr_optimiser thr_text_trainer_dense_optimiser(const thr_trainer *trainer) {
 }
 
 /* The optimiser's step on all weights. */
-static thr_status learn(thr_trainer *trainer, thr_error *err) {
+static thr_status learn(thr_text_trainer *trainer, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_config *config = &trainer->model.config;
     const thr_optimiser adam = thr_text_trainer_optimiser(trainer),
@@ -106,9 +106,10 @@ static thr_status learn(thr_trainer *trainer, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_text_trainer_step_on_cpu(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
+thr_status thr_text_trainer_step_on_cpu(thr_text_trainer *trainer, const uint32_t *numbers, double *loss,
+                                        thr_error *err) {
     thr_context *context = trainer->context;
-    const thr_model *model = thr_trainer_model(trainer);
+    const thr_text_model *model = thr_trainer_model(trainer);
     const thr_tower_config *config = &model->config;
     const size_t n = trainer->options.batch;
     const thr_batch_mode mode = thr_text_trainer_batch_mode(trainer);
@@ -130,7 +131,7 @@ thr_status thr_text_trainer_step_on_cpu(thr_trainer *trainer, const uint32_t *nu
                                        .d_embedding = trainer->scratch.d_embeddings[side],
                                        .d_parts = trainer->d_parts[side],
                                        .d_vectors = thr_batch_table(config, &trainer->scratch.batch, side)->d_vectors,
-                                       .room = &trainer->scratch.back};
+                                       .workspace = &trainer->scratch.back};
         thr_text_side_backward(context, model, side, &trainer->scratch.batch.texts[side],
                                &trainer->scratch.passes[side], &to);
     }

@@ -60,8 +60,8 @@ static thr_status fetch(void *user, thr_error *err) {
 }
 
 /* Signs take the floats' place behind the last epoch that has none. */
-static thr_status judge(void *user, thr_tower_epoch *epoch, thr_error *err) {
-    thr_trainer *trainer = user;
+static thr_status validate(void *user, thr_tower_epoch *epoch, thr_error *err) {
+    thr_text_trainer *trainer = user;
     const uint32_t n_float = thr_text_trainer_float_epochs(trainer);
     THR_TRY(thr_text_trainer_validate(trainer, &epoch->valid_loss, &epoch->valid_auc, err));
     if (epoch->epoch == n_float) {
@@ -73,7 +73,7 @@ static thr_status judge(void *user, thr_tower_epoch *epoch, thr_error *err) {
 }
 
 static thr_status save(void *user, thr_error *err) {
-    const thr_trainer *trainer = user;
+    const thr_text_trainer *trainer = user;
     return thr_text_model_save(trainer->context, &trainer->model, trainer->path, err);
 }
 
@@ -81,24 +81,24 @@ static thr_status checkpoint(void *user, thr_error *err) {
     return thr_text_checkpoint_write(user, err);
 }
 
-static thr_status run(thr_trainer *trainer, thr_error *err) {
+static thr_status run(thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_train_options *options = &trainer->options;
-    const thr_course course = {.context = trainer->context,
-                               .n_epochs = options->n_epochs,
-                               .patience = options->patience,
-                               .batch = options->batch,
-                               .seed = options->seed,
-                               .split = &trainer->split,
-                               .state = &trainer->state,
-                               .on_epoch = options->on_epoch,
-                               .on_epoch_user = options->on_epoch_user,
-                               .user = trainer,
-                               .step = step,
-                               .fetch = fetch,
-                               .judge = judge,
-                               .save = save,
-                               .checkpoint = checkpoint};
-    THR_TRY(thr_training_run(&course, err));
+    const thr_training_loop loop = {.context = trainer->context,
+                                    .n_epochs = options->n_epochs,
+                                    .patience = options->patience,
+                                    .batch = options->batch,
+                                    .seed = options->seed,
+                                    .split = &trainer->split,
+                                    .state = &trainer->state,
+                                    .on_epoch = options->on_epoch,
+                                    .on_epoch_user = options->on_epoch_user,
+                                    .user = trainer,
+                                    .step = step,
+                                    .fetch = fetch,
+                                    .validate = validate,
+                                    .save = save,
+                                    .checkpoint = checkpoint};
+    THR_TRY(thr_training_run(&loop, err));
     thr_text_checkpoint_remove(trainer);
     return THR_OK;
 }
@@ -116,7 +116,7 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
     const thr_model_place place = {
         path, THR_MODEL_KIND, "a model of text towers", {pairs_path, options.valid_path}, options.resume};
     THR_TRY(thr_training_checkpoint_check_place(context, &place, err));
-    thr_trainer *trainer = NULL;
+    thr_text_trainer *trainer = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
     thr_status status = thr_text_trainer_start(context, pairs_path, path, &options, trainer, err);
     if (status == THR_OK && options.resume)
@@ -125,7 +125,7 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
         status = thr_text_trainer_choose_device(trainer, err);
     if (status == THR_OK)
         status = run(trainer, err);
-    const thr_course_state *state = &trainer->state;
+    const thr_training_state *state = &trainer->state;
     if (report != NULL)
         *report = (thr_tower_report){.n_pairs = trainer->split.n_train,
                                      .n_valid = trainer->split.n_valid,
@@ -136,7 +136,7 @@ thr_status thr_tower_train(thr_context *context, const char *pairs_path, const c
                                      .loss = state->best_loss,
                                      .valid_loss = state->best_valid_loss,
                                      .valid_auc = state->best_auc,
-                                     .examples_per_second = thr_course_speed(state)};
+                                     .examples_per_second = thr_training_speed(state)};
     thr_text_trainer_free(trainer);
     thr_release(context, trainer);
     return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a training begins with: pairs, a vocabulary, room, and first weights. */
+/* What a training begins with: pairs, a vocabulary, workspace, and first weights. */
 #include "text_tower/trainer.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-static thr_status read_pairs(thr_trainer *trainer, const char *pairs_path, thr_error *err) {
+static thr_status read_pairs(thr_text_trainer *trainer, const char *pairs_path, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_train_options *options = &trainer->options;
     const bool own = options->valid_path == NULL;
@@ -35,7 +35,7 @@ static thr_status read_pairs(thr_trainer *trainer, const char *pairs_path, thr_e
 }
 
 /* Room for weights, gradients and the optimiser's state; the parts are views of it. */
-static thr_status make_weights(thr_trainer *trainer, thr_error *err) {
+static thr_status make_weights(thr_text_trainer *trainer, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_config *config = &trainer->model.config;
     const size_t n_columns = thr_model_n_columns(config);
@@ -68,7 +68,7 @@ static const double REBUILD_SHARE = 0.1;
  * Glorot and Bengio 2010; biases start as 0. The fan-in of windows is all trigrams, though few are there at once: rows
  * of rare trigrams stay near where they start, and must not be noise.
  */
-static void draw_weights(thr_trainer *trainer) {
+static void draw_weights(thr_text_trainer *trainer) {
     const thr_tower_config *config = &trainer->model.config;
     uint64_t rng = trainer->options.seed;
     for (size_t i = 0; i < thr_model_n_tables(config); i++)
@@ -89,7 +89,7 @@ static void draw_weights(thr_trainer *trainer) {
 }
 
 thr_status thr_text_trainer_start(thr_context *context, const char *pairs_path, const char *path,
-                                  const thr_tower_train_options *options, thr_trainer *trainer, thr_error *err) {
+                                  const thr_tower_train_options *options, thr_text_trainer *trainer, thr_error *err) {
     trainer->context = context;
     thr_device_policy_start(&trainer->on_device, context);
     trainer->options = *options;
@@ -105,12 +105,12 @@ thr_status thr_text_trainer_start(thr_context *context, const char *pairs_path, 
     for (size_t side = 0; side < THR_N_SIDES; side++)
         THR_TRY(thr_alloc(context, options->batch, n_dims * sizeof(float), &trainer->scratch.d_embeddings[side],
                           "gradients", err));
-    THR_TRY(thr_text_backward_make_room(context, &options->config, options->batch, &trainer->scratch.back, err));
+    THR_TRY(thr_text_backward_reserve(context, &options->config, options->batch, &trainer->scratch.back, err));
     return thr_alloc(context, thr_nn_match_loss_scratch(&loss, options->batch, n_dims), sizeof(float),
                      &trainer->scratch.loss, "a batch", err);
 }
 
-void thr_text_trainer_free(thr_trainer *trainer) {
+void thr_text_trainer_free(thr_text_trainer *trainer) {
     thr_context *context = trainer->context;
     thr_device_policy_end(&trainer->on_device);
     thr_words_lexicon_free(context, &trainer->lexicon);
@@ -128,5 +128,5 @@ void thr_text_trainer_free(thr_trainer *trainer) {
     thr_nn_bags_transposed_free(context, &trainer->scratch.transposed);
     thr_text_backward_free(context, &trainer->scratch.back);
     thr_release(context, trainer->scratch.loss);
-    *trainer = (thr_trainer){0};
+    *trainer = (thr_text_trainer){0};
 }

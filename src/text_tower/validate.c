@@ -8,7 +8,7 @@
 #include "text_tower/trainer.h"
 
 /* Both sides' embeddings of all pairs for validation. */
-static thr_status embed(thr_trainer *trainer, float *const embeddings[THR_N_SIDES], thr_error *err) {
+static thr_status embed(thr_text_trainer *trainer, float *const embeddings[THR_N_SIDES], thr_error *err) {
     const thr_tower_config *config = &thr_trainer_model(trainer)->config;
     const thr_pairs *pairs = trainer->options.valid_path == NULL ? &trainer->pairs : &trainer->valid_pairs;
     const size_t n_dims = config->n_dims;
@@ -24,14 +24,14 @@ static thr_status embed(thr_trainer *trainer, float *const embeddings[THR_N_SIDE
 }
 
 /* All weights, those of words that the pairs for validation lack, too. */
-static bool has_finite_weights(const thr_trainer *trainer) {
+static bool has_finite_weights(const thr_text_trainer *trainer) {
     for (size_t i = 0; i < thr_model_n_tables(&thr_trainer_model(trainer)->config); i++)
         if (!thr_training_all_finite(trainer->tables[i].values, trainer->tables[0].n))
             return false;
     return thr_training_all_finite(trainer->dense.values, trainer->dense.n);
 }
 
-thr_status thr_text_trainer_validate(thr_trainer *trainer, double *loss, double *auc, thr_error *err) {
+thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, double *auc, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_train_options *options = &trainer->options;
     thr_scored_pairs pairs = {.n = trainer->split.n_valid, .n_dims = trainer->model.config.n_dims};

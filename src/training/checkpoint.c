@@ -14,14 +14,14 @@
 
 static const char ENDING[] = ".checkpoint";
 
-enum { N_STATE = sizeof(thr_course_state) / sizeof(uint64_t), OWN_METADATA = 3, STATE_TEXT = 16 * N_STATE + 1 };
+enum { N_STATE = sizeof(thr_training_state) / sizeof(uint64_t), OWN_METADATA = 3, STATE_TEXT = 16 * N_STATE + 1 };
 
 /* What is written, and what the names in it stand in. */
-typedef struct picture {
+typedef struct checkpoint_image {
     thr_tensor tensors[THR_IMAGE_TENSORS_MAX + THR_CHECKPOINT_SLOTS_MAX];
     const char *metadata[THR_IMAGE_METADATA_MAX + OWN_METADATA][2];
     char state[STATE_TEXT], training[17], checksum[17];
-} picture;
+} checkpoint_image;
 
 static thr_status find_path(thr_context *context, const char *model_path, char **path, thr_error *err) {
     const size_t size = strlen(model_path) + sizeof ENDING;
@@ -47,38 +47,39 @@ out:
 
 /* Of the optimisers' arrays and of where the training stands; what is learned stands under the model's fingerprint. */
 static uint64_t checksum_of(const thr_checkpoint *checkpoint, const char *state) {
-    thr_checksum_room room;
-    thr_checksum *sum = thr_checksum_start(&room);
+    thr_checksum_room sum_memory;
+    thr_checksum *sum = thr_checksum_start(&sum_memory);
     for (size_t i = 0; i < checkpoint->n_slots; i++)
         thr_checksum_add(sum, checkpoint->slots[i].data, checkpoint->slots[i].n * sizeof(float));
     thr_checksum_add(sum, state, STATE_TEXT);
     return thr_checksum_end(sum);
 }
 
-static void paint(const thr_model_image *model, const thr_checkpoint *checkpoint, picture *c,
-                  thr_tensors_image *image) {
-    memcpy(c->tensors, model->tensors, model->n_tensors * sizeof *c->tensors);
+static void fill_image(const thr_model_image *model, const thr_checkpoint *checkpoint, checkpoint_image *own,
+                       thr_tensors_image *image) {
+    memcpy(own->tensors, model->tensors, model->n_tensors * sizeof *own->tensors);
     for (size_t i = 0; i < checkpoint->n_slots; i++) {
         const thr_slot_array *slot = &checkpoint->slots[i];
-        c->tensors[model->n_tensors + i] = (thr_tensor){.name = slot->name,
-                                                        .dtype = THR_DTYPE_F32,
-                                                        .n_axes = 1,
-                                                        .shape = {slot->n},
-                                                        .data = slot->data,
-                                                        .n_bytes = slot->n * sizeof(float)};
+        own->tensors[model->n_tensors + i] = (thr_tensor){.name = slot->name,
+                                                          .dtype = THR_DTYPE_F32,
+                                                          .n_axes = 1,
+                                                          .shape = {slot->n},
+                                                          .data = slot->data,
+                                                          .n_bytes = slot->n * sizeof(float)};
     }
     uint64_t state[N_STATE];
     memcpy(state, checkpoint->state, sizeof state);
     for (size_t i = 0; i < N_STATE; i++)
-        (void)snprintf(c->state + 16 * i, sizeof c->state - 16 * i, "%016" PRIx64, state[i]);
-    (void)snprintf(c->training, sizeof c->training, "%016" PRIx64, checkpoint->training);
-    memcpy(c->metadata, model->metadata, model->n_metadata * sizeof *c->metadata);
-    (void)snprintf(c->checksum, sizeof c->checksum, "%016" PRIx64, checksum_of(checkpoint, c->state));
-    const char *const more[OWN_METADATA][2] = {
-        {"checkpoint.state", c->state}, {"checkpoint.training", c->training}, {"checkpoint.checksum", c->checksum}};
-    memcpy(c->metadata + model->n_metadata, more, sizeof more);
-    *image = (thr_tensors_image){c->tensors, model->n_tensors + checkpoint->n_slots,
-                                 (const char *const(*)[2])c->metadata, model->n_metadata + OWN_METADATA};
+        (void)snprintf(own->state + 16 * i, sizeof own->state - 16 * i, "%016" PRIx64, state[i]);
+    (void)snprintf(own->training, sizeof own->training, "%016" PRIx64, checkpoint->training);
+    memcpy(own->metadata, model->metadata, model->n_metadata * sizeof *own->metadata);
+    (void)snprintf(own->checksum, sizeof own->checksum, "%016" PRIx64, checksum_of(checkpoint, own->state));
+    const char *const more[OWN_METADATA][2] = {{"checkpoint.state", own->state},
+                                               {"checkpoint.training", own->training},
+                                               {"checkpoint.checksum", own->checksum}};
+    memcpy(own->metadata + model->n_metadata, more, sizeof more);
+    *image = (thr_tensors_image){own->tensors, model->n_tensors + checkpoint->n_slots,
+                                 (const char *const(*)[2])own->metadata, model->n_metadata + OWN_METADATA};
 }
 
 void thr_training_checkpoint_add_slots(thr_checkpoint *checkpoint, const char *name, const thr_weights *weights) {
@@ -97,15 +98,15 @@ void thr_training_checkpoint_sum_split(thr_checksum *sum, const thr_split *split
 thr_status thr_training_checkpoint_save(thr_context *context, const char *model_path, const thr_model_image *model,
                                         const thr_checkpoint *checkpoint, thr_error *err) {
     char *path = NULL;
-    picture *c = NULL;
+    checkpoint_image *own = NULL;
     thr_tensors_image image;
     thr_status status = THR_OK;
     THR_TRY_OUT(find_path(context, model_path, &path, err));
-    THR_TRY_OUT(thr_alloc(context, 1, sizeof *c, &c, "a checkpoint", err));
-    paint(model, checkpoint, c, &image);
+    THR_TRY_OUT(thr_alloc(context, 1, sizeof *own, &own, "a checkpoint", err));
+    fill_image(model, checkpoint, own, &image);
     THR_TRY_OUT(thr_io_tensors_write(context, path, &image, err));
 out:
-    thr_release(context, c);
+    thr_release(context, own);
     thr_release(context, path);
     return status;
 }

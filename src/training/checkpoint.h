@@ -25,7 +25,7 @@ typedef struct thr_slot_array {
 typedef struct thr_checkpoint {
     thr_slot_array slots[THR_CHECKPOINT_SLOTS_MAX];
     size_t n_slots;
-    thr_course_state *state;
+    thr_training_state *state;
     uint64_t training; /* a checksum of what must not change: options, and what is learned from */
     const char *what;  /* that is, in words: "pairs or options" */
 } thr_checkpoint;

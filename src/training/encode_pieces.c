@@ -6,15 +6,15 @@
 
 typedef struct job {
     const thr_encode_pieces *pieces;
-    char *rooms;
+    char *workspaces;
 } job;
 
 static thr_status run_piece(void *arg, size_t piece, uint32_t worker, thr_error *err) {
     const job *j = arg;
     const thr_encode_pieces *p = j->pieces;
     const size_t first = piece * THR_PIECE_TEXTS, left = p->n_texts - first;
-    return p->encode(p->user, first, left < THR_PIECE_TEXTS ? left : THR_PIECE_TEXTS, j->rooms + worker * p->room_size,
-                     err);
+    return p->encode(p->user, first, left < THR_PIECE_TEXTS ? left : THR_PIECE_TEXTS,
+                     j->workspaces + worker * p->workspace_size, err);
 }
 
 thr_status thr_training_encode_pieces_run(thr_context *context, const thr_encode_pieces *pieces, thr_error *err) {
@@ -23,11 +23,12 @@ thr_status thr_training_encode_pieces_run(thr_context *context, const thr_encode
     if (pieces->side != THR_SIDE_QUERY && pieces->side != THR_SIDE_ITEM)
         return thr_fail(err, THR_EINVAL, "side %d: a model has a query side, %d, and an item side, %d",
                         (int)pieces->side, (int)THR_SIDE_QUERY, (int)THR_SIDE_ITEM);
-    THR_TRY_OUT(thr_alloc_zero(context, context->n_threads, pieces->room_size, &j.rooms, "rooms to encode in", err));
+    THR_TRY_OUT(
+        thr_alloc_zero(context, context->n_threads, pieces->workspace_size, &j.workspaces, "memory to encode in", err));
     status = thr_parallel_try(context, (pieces->n_texts + THR_PIECE_TEXTS - 1) / THR_PIECE_TEXTS, run_piece, &j, err);
 out:
-    for (uint32_t i = 0; j.rooms != NULL && i < context->n_threads; i++)
-        pieces->free_room(context, j.rooms + i * pieces->room_size);
-    thr_release(context, j.rooms);
+    for (uint32_t i = 0; j.workspaces != NULL && i < context->n_threads; i++)
+        pieces->free_workspace(context, j.workspaces + i * pieces->workspace_size);
+    thr_release(context, j.workspaces);
     return status;
 }

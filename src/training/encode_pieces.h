@@ -15,11 +15,11 @@ enum { THR_PIECE_TEXTS = 128 };
 typedef struct thr_encode_pieces {
     thr_side side;
     size_t n_texts;
-    size_t room_size; /* of what a thread encodes in, which starts zeroed */
+    size_t workspace_size; /* of what a thread encodes in, which starts zeroed */
     void *user;
     /* Texts first to first + n - 1, at most THR_PIECE_TEXTS. */
-    thr_status (*encode)(void *user, size_t first, size_t n, void *room, thr_error *err);
-    void (*free_room)(thr_context *context, void *room);
+    thr_status (*encode)(void *user, size_t first, size_t n, void *workspace, thr_error *err);
+    void (*free_workspace)(thr_context *context, void *workspace);
 } thr_encode_pieces;
 
 /* THR_OK; THR_EINVAL for a side that is none; the status of a piece that failed; THR_ENOMEM. */

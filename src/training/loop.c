@@ -10,30 +10,30 @@
 #include "base/rng.h"
 
 /* The order of an epoch depends on the seed and its number alone: a resumed training goes on as it would have. */
-static void shuffle(const thr_course *course) {
-    uint64_t rng = course->seed ^ (course->state->epoch + 1) * 0x9e3779b97f4a7c15u;
-    memcpy(course->split->order, course->split->train, course->split->n_train * sizeof *course->split->order);
-    for (size_t i = course->split->n_train - 1; i > 0; i--) {
+static void shuffle(const thr_training_loop *loop) {
+    uint64_t rng = loop->seed ^ (loop->state->epoch + 1) * 0x9e3779b97f4a7c15u;
+    memcpy(loop->split->order, loop->split->train, loop->split->n_train * sizeof *loop->split->order);
+    for (size_t i = loop->split->n_train - 1; i > 0; i--) {
         const size_t j = (size_t)thr_rng_below(&rng, i + 1);
-        const uint32_t kept = course->split->order[i];
-        course->split->order[i] = course->split->order[j];
-        course->split->order[j] = kept;
+        const uint32_t kept = loop->split->order[i];
+        loop->split->order[i] = loop->split->order[j];
+        loop->split->order[j] = kept;
     }
 }
 
 /* The steps of the epoch under way that are left. */
-static thr_status run_steps(const thr_course *course, thr_error *err) {
-    thr_course_state *state = course->state;
-    const uint64_t batch = course->batch, n_steps = thr_course_steps(course);
+static thr_status run_steps(const thr_training_loop *loop, thr_error *err) {
+    thr_training_state *state = loop->state;
+    const uint64_t batch = loop->batch, n_steps = thr_training_steps(loop);
     char what[48];
-    (void)snprintf(what, sizeof what, "epoch %llu of %u", (unsigned long long)state->epoch + 1, course->n_epochs);
-    thr_progress progress = thr_progress_start(course->context, what, n_steps * batch);
-    shuffle(course);
+    (void)snprintf(what, sizeof what, "epoch %llu of %u", (unsigned long long)state->epoch + 1, loop->n_epochs);
+    thr_progress progress = thr_progress_start(loop->context, what, n_steps * batch);
+    shuffle(loop);
     for (; state->position < n_steps; state->position++) {
         const double begin = thr_clock();
         double loss = 0;
         THR_TRY(thr_progress_step(&progress, state->position * batch, err));
-        THR_TRY(course->step(course->user, course->split->order + state->position * batch, &loss, err));
+        THR_TRY(loop->step(loop->user, loop->split->order + state->position * batch, &loss, err));
         state->loss += loss;
         state->seconds += thr_clock() - begin;
     }
@@ -41,19 +41,19 @@ static thr_status run_steps(const thr_course *course, thr_error *err) {
 }
 
 /* Judge the model, keep it where it is the best so far, and say so. */
-static thr_status end_epoch(const thr_course *course, thr_error *err) {
-    thr_course_state *state = course->state;
-    const uint64_t n_steps = thr_course_steps(course);
+static thr_status end_epoch(const thr_training_loop *loop, thr_error *err) {
+    thr_training_state *state = loop->state;
+    const uint64_t n_steps = thr_training_steps(loop);
     thr_tower_epoch epoch = {.epoch = (uint32_t)state->epoch + 1,
-                             .n_pairs = n_steps * course->batch,
+                             .n_pairs = n_steps * loop->batch,
                              .seconds = state->seconds,
                              .loss = state->loss / (double)n_steps};
     epoch.examples_per_second = (double)epoch.n_pairs / state->seconds;
-    THR_TRY(course->judge(course->user, &epoch, err));
+    THR_TRY(loop->validate(loop->user, &epoch, err));
     state->epoch++;
     epoch.best = !epoch.as_floats && (state->best_epoch == 0 || epoch.valid_loss < state->best_valid_loss);
     if (epoch.best) {
-        THR_TRY(course->save(course->user, err));
+        THR_TRY(loop->save(loop->user, err));
         state->best_epoch = state->epoch;
         state->best_loss = epoch.loss;
         state->best_valid_loss = epoch.valid_loss;
@@ -63,33 +63,33 @@ static thr_status end_epoch(const thr_course *course, thr_error *err) {
     state->learning_seconds += state->seconds;
     state->position = 0;
     state->loss = state->seconds = 0;
-    if (course->on_epoch != NULL)
-        course->on_epoch(course->on_epoch_user, &epoch);
+    if (loop->on_epoch != NULL)
+        loop->on_epoch(loop->on_epoch_user, &epoch);
     return THR_OK;
 }
 
-static bool is_done(const thr_course *course) {
-    const thr_course_state *state = course->state;
-    return state->epoch >= course->n_epochs ||
-           (course->patience != 0 && state->best_epoch != 0 && state->epoch >= state->best_epoch + course->patience);
+static bool is_done(const thr_training_loop *loop) {
+    const thr_training_state *state = loop->state;
+    return state->epoch >= loop->n_epochs ||
+           (loop->patience != 0 && state->best_epoch != 0 && state->epoch >= state->best_epoch + loop->patience);
 }
 
 /* A training that is stopped can go on: where it stands is written down. */
-thr_status thr_training_run(const thr_course *course, thr_error *err) {
-    while (!is_done(course)) {
-        const thr_status status = run_steps(course, err);
-        if (course->fetch != NULL && (status == THR_OK || status == THR_ECANCELED))
-            THR_TRY(course->fetch(course->user, err));
+thr_status thr_training_run(const thr_training_loop *loop, thr_error *err) {
+    while (!is_done(loop)) {
+        const thr_status status = run_steps(loop, err);
+        if (loop->fetch != NULL && (status == THR_OK || status == THR_ECANCELED))
+            THR_TRY(loop->fetch(loop->user, err));
         if (status == THR_ECANCELED) {
-            THR_TRY(course->checkpoint(course->user, err));
+            THR_TRY(loop->checkpoint(loop->user, err));
             return thr_fail(err, THR_ECANCELED,
                             "stopped in epoch %llu; a checkpoint was written: resume goes on from there",
-                            (unsigned long long)course->state->epoch + 1);
+                            (unsigned long long)loop->state->epoch + 1);
         }
         THR_TRY(status);
-        THR_TRY(end_epoch(course, err));
-        if (!is_done(course))
-            THR_TRY(course->checkpoint(course->user, err));
+        THR_TRY(end_epoch(loop, err));
+        if (!is_done(loop))
+            THR_TRY(loop->checkpoint(loop->user, err));
     }
     return THR_OK;
 }

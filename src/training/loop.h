@@ -12,7 +12,7 @@
 #include "training/split.h"
 
 /* Where a training stands: all that a checkpoint holds besides arrays. Eight bytes each. */
-typedef struct thr_course_state {
+typedef struct thr_training_state {
     uint64_t epoch;                              /* epochs that are complete */
     uint64_t position;                           /* steps that are done in the epoch under way */
     uint64_t step;                               /* steps that are done altogether */
@@ -22,15 +22,15 @@ typedef struct thr_course_state {
     double best_loss, best_valid_loss, best_auc; /* of that epoch */
     uint64_t n_learned;                          /* examples in complete epochs, each time they were met */
     double learning_seconds;                     /* they took */
-} thr_course_state;
+} thr_training_state;
 
 /* Examples have numbers; `user` is handed to all functions. */
-typedef struct thr_course {
+typedef struct thr_training_loop {
     thr_context *context;
     uint32_t n_epochs, patience, batch;
     uint64_t seed;
     const thr_split *split;
-    thr_course_state *state;
+    thr_training_state *state;
     thr_tower_epoch_fn on_epoch; /* NULL: nobody is told */
     void *on_epoch_user;
     void *user;
@@ -39,23 +39,23 @@ typedef struct thr_course {
     /* See that the weights are here, after an epoch's steps or before a stop's checkpoint. NULL: they are. */
     thr_status (*fetch)(void *user, thr_error *err);
     /* Fill in what validation says, and whether such a model may be kept (as_floats says no). */
-    thr_status (*judge)(void *user, thr_tower_epoch *epoch, thr_error *err);
+    thr_status (*validate)(void *user, thr_tower_epoch *epoch, thr_error *err);
     thr_status (*save)(void *user, thr_error *err);
     thr_status (*checkpoint)(void *user, thr_error *err);
-} thr_course;
+} thr_training_loop;
 
-static inline uint64_t thr_course_steps(const thr_course *course) {
-    return course->split->n_train / course->batch; /* of an epoch; the rest of the order is left out */
+static inline uint64_t thr_training_steps(const thr_training_loop *loop) {
+    return loop->split->n_train / loop->batch; /* of an epoch; the rest of the order is left out */
 }
 
 /* Examples learned in a second. */
-static inline double thr_course_speed(const thr_course_state *state) {
+static inline double thr_training_speed(const thr_training_state *state) {
     return state->learning_seconds > 0 ? (double)state->n_learned / state->learning_seconds : 0;
 }
 
 /*
  * From where the state stands to the end. What the functions return, or THR_ECANCELED after a checkpoint was written.
  */
-thr_status thr_training_run(const thr_course *course, thr_error *err);
+thr_status thr_training_run(const thr_training_loop *loop, thr_error *err);
 
 #endif

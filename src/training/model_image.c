@@ -53,8 +53,8 @@ void thr_training_image_add_config(thr_model_image *image, const thr_model_kind 
 }
 
 uint64_t thr_training_image_fingerprint(const thr_model_image *image) {
-    thr_checksum_room room;
-    thr_checksum *sum = thr_checksum_start(&room);
+    thr_checksum_room sum_memory;
+    thr_checksum *sum = thr_checksum_start(&sum_memory);
     for (size_t i = 0; i < image->n_tensors; i++)
         thr_checksum_add(sum, image->tensors[i].data, image->tensors[i].n_bytes);
     for (size_t i = 0; i < image->n_metadata; i++)
@@ -64,8 +64,8 @@ uint64_t thr_training_image_fingerprint(const thr_model_image *image) {
 
 /* Of the metadata before it: what the shapes of tensors do not give away is held fast by it. */
 static uint64_t metadata_checksum(const thr_model_image *image) {
-    thr_checksum_room room;
-    thr_checksum *sum = thr_checksum_start(&room);
+    thr_checksum_room sum_memory;
+    thr_checksum *sum = thr_checksum_start(&sum_memory);
     for (size_t i = 0; i < image->n_metadata; i++)
         for (size_t j = 0; j < 2; j++)
             thr_checksum_add(sum, image->metadata[i][j], strlen(image->metadata[i][j]) + 1);

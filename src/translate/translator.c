@@ -45,7 +45,7 @@ static thr_status check(const thr_translator_options *o, thr_error *err) {
 /* ------------------------------------------------------------------------------------------------ progress */
 
 /* A batch's progress is some of all texts'; what else is done is told as it is. */
-static bool tell_progress(void *user, const char *what, uint64_t done, uint64_t total) {
+static bool report_progress(void *user, const char *what, uint64_t done, uint64_t total) {
     const thr_translator *t = user;
     const thr_context *outer = t->outer;
     if (t->n_texts == 0)
@@ -127,7 +127,7 @@ thr_status thr_translator_open(thr_context *context, const char *path, const thr
     t->outer = thr_context_retain(context);
     t->context = *context;
     if (context->progress != NULL) {
-        t->context.progress = tell_progress;
+        t->context.progress = report_progress;
         t->context.progress_user = t;
     }
     t->work.context = &t->context;

@@ -102,11 +102,11 @@ size_t thr_words_join(const char *words, size_t length, char *out, size_t size) 
         const bool front = has_joiner(word, n);
         word += front ? JOINER_BYTES : 0;
         n -= front ? JOINER_BYTES : 0;
-        const bool behind = n >= JOINER_BYTES && has_joiner(word + n - JOINER_BYTES, JOINER_BYTES);
+        const bool joins_next = n >= JOINER_BYTES && has_joiner(word + n - JOINER_BYTES, JOINER_BYTES);
         if (!front && !joined)
             put(&w, " ", 1);
-        put(&w, word, n - (behind ? JOINER_BYTES : 0));
-        joined = behind || n == 0;
+        put(&w, word, n - (joins_next ? JOINER_BYTES : 0));
+        joined = joins_next || n == 0;
     }
     return finish(&w);
 }

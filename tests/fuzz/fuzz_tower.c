@@ -10,7 +10,7 @@
 
 static void read_model(const uint8_t *data, size_t size) {
     thr_tensors *tensors = NULL;
-    thr_model model = {0};
+    thr_text_model model = {0};
     uint64_t fingerprint = 0;
     thr_error err;
     thr_status status = thr_io_tensors_open_memory(fuzz_context(), "a.safetensors", data, size, &tensors, &err);

@@ -19,7 +19,7 @@ static void every_key_is_found_and_no_other(void **state) {
     uint64_t rng = test_seed();
     for (size_t i = 0; i < sizeof NS / sizeof *NS; i++) {
         thr_cuckoo_slot *spans = draw_spans(&rng, NS[i]), *slots;
-        thr_cuckoo table = {.n_slots = thr_lsh_cuckoo_room(NS[i]), .seed = 3};
+        thr_cuckoo table = {.n_slots = thr_lsh_cuckoo_n_slots(NS[i]), .seed = 3};
         thr_error err;
         assert_ok(thr_lsh_cuckoo_build(*state, spans, NS[i], &slots, &table, &err), &err);
         for (size_t j = 0; j < NS[i]; j++) {
@@ -63,10 +63,10 @@ static void what_has_no_place_goes_to_the_stash_and_then_is_told(void **state) {
 
 static void a_table_has_a_limit(void **state) {
     (void)state;
-    assert_int_equal(thr_lsh_cuckoo_room(0), 16);
-    assert_int_equal(thr_lsh_cuckoo_room(4), 25);
-    assert_true(thr_lsh_cuckoo_room(900000000) > 2000000000);
-    assert_int_equal(thr_lsh_cuckoo_room(1000000000), 0);
+    assert_int_equal(thr_lsh_cuckoo_n_slots(0), 16);
+    assert_int_equal(thr_lsh_cuckoo_n_slots(4), 25);
+    assert_true(thr_lsh_cuckoo_n_slots(900000000) > 2000000000);
+    assert_int_equal(thr_lsh_cuckoo_n_slots(1000000000), 0);
 }
 
 /* Codes of few values, so that many words share each. */

@@ -25,7 +25,7 @@ static char *make_small(thr_context *context, size_t *size) {
 static thr_status read_bytes(thr_context *context, const void *bytes, size_t size, thr_tower_config *config,
                              uint64_t *fingerprint, thr_error *err) {
     thr_tensors *tensors = NULL;
-    thr_model read = {0};
+    thr_text_model read = {0};
     thr_status status = thr_io_tensors_open_memory(context, "m.safetensors", bytes, size, &tensors, err);
     if (status == THR_OK)
         status = thr_text_model_read(context, tensors, "m.safetensors", &read, fingerprint, err);

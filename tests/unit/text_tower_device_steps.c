@@ -44,7 +44,7 @@ static const kind kinds[] = {
     {"words without trigrams", 2, 1, THR_ESTIMATOR_VARIANT, false, false, false, 0, 1},
 };
 
-static void start(thr_context *context, const kind *k, thr_trainer *trainer) {
+static void start(thr_context *context, const kind *k, thr_text_trainer *trainer) {
     thr_tower_train_options options;
     thr_error err;
     tower_small(&options);
@@ -59,12 +59,12 @@ static void start(thr_context *context, const kind *k, thr_trainer *trainer) {
     options.estimator = k->estimator;
     options.float_share = k->floats;
     options.batch = 16;
-    *trainer = (thr_trainer){0};
+    *trainer = (thr_text_trainer){0};
     assert_ok(thr_text_trainer_start(context, pairs, model, &options, trainer, &err), &err);
     assert_ok(thr_text_trainer_choose_device(trainer, &err), &err);
 }
 
-static double step(thr_trainer *trainer) {
+static double step(thr_text_trainer *trainer) {
     thr_error err;
     double loss = 0;
     assert_ok(thr_text_trainer_step(trainer, trainer->split.train + trainer->state.step * trainer->options.batch, &loss,
@@ -100,7 +100,7 @@ static void compare(const kind *k, const char *what, const learned *l, double ra
     }
 }
 
-static void compare_all(const kind *k, const thr_trainer *cpu, const thr_trainer *gpu) {
+static void compare_all(const kind *k, const thr_text_trainer *cpu, const thr_text_trainer *gpu) {
     const thr_tower_config *config = &cpu->model.config;
     const double rate = (double)cpu->options.rate;
     for (size_t t = 0; t < thr_model_n_tables(config); t++) {
@@ -126,7 +126,7 @@ static void steps_have_the_losses_and_gradients_of_the_cpu(void **state) {
     thr_context *const *contexts = *state;
     enum { STEPS = 4 };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        thr_trainer cpu, gpu;
+        thr_text_trainer cpu, gpu;
         thr_error err;
         start(contexts[0], &kinds[i], &cpu);
         start(contexts[1], &kinds[i], &gpu);
@@ -151,7 +151,7 @@ static void steps_have_the_losses_and_gradients_of_the_cpu(void **state) {
 /* What is fetched and put is all there is: another learner goes on with the same bits. */
 static void a_learner_can_take_anothers_place(void **state) {
     thr_context *const *contexts = *state;
-    thr_trainer one, two;
+    thr_text_trainer one, two;
     thr_error err;
     start(contexts[1], &kinds[1], &one);
     start(contexts[1], &kinds[1], &two);

@@ -16,7 +16,7 @@
 enum { N_TEXTS = 5, N_WORDS = 7, POOLED = 6, DIMS = 4 };
 
 typedef struct sample {
-    thr_model model;
+    thr_text_model model;
     float *dense, *vectors;
     size_t n_dense;
     uint32_t words[32];
@@ -136,7 +136,7 @@ static void a_side_computes_what_the_paper_says(void **state) {
         thr_pass pass = {0};
         thr_error err;
         make_sample(&s, shapes[i].bits, shapes[i].shared_steps, shapes[i].plain_weights, &rng);
-        assert_ok(thr_text_pass_make_room(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
+        assert_ok(thr_text_pass_reserve(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
         thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.texts, s.vectors, &pass);
         const float *got = thr_pass_embedding(&s.model.config, THR_SIDE_QUERY, &pass);
         for (size_t text = 0; text < N_TEXTS; text++) {
@@ -191,7 +191,7 @@ static void gradients_are_those_of_differences(void **state) {
             continue; /* seven chained identities: differences of them are of no use */
         sample s;
         thr_pass pass = {0};
-        thr_backward_room room = {0};
+        thr_text_backward_workspace workspace = {0};
         thr_error err;
         float goal[N_TEXTS * DIMS], d_embedding[N_TEXTS * DIMS], *d_parts[THR_PARTS_MAX] = {NULL};
         double points[N_TEXTS][8][DIMS];
@@ -206,14 +206,14 @@ static void gradients_are_those_of_differences(void **state) {
             double e[DIMS] = {0};
             embed(&s, text, NULL, points[text], e);
         }
-        assert_ok(thr_text_pass_make_room(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
-        assert_ok(thr_text_backward_make_room(context, &s.model.config, N_TEXTS, &room, &err), &err);
+        assert_ok(thr_text_pass_reserve(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
+        assert_ok(thr_text_backward_reserve(context, &s.model.config, N_TEXTS, &workspace, &err), &err);
         thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.texts, s.vectors, &pass);
-        const thr_side_gradients to = {{THR_ESTIMATOR_STRAIGHT, 1}, d_embedding, d_parts, d_vectors, &room};
+        const thr_side_gradients to = {{THR_ESTIMATOR_STRAIGHT, 1}, d_embedding, d_parts, d_vectors, &workspace};
         thr_text_side_backward(context, &s.model, THR_SIDE_QUERY, &s.texts, &pass, &to);
         check_gradient(&s, points, goal, s.dense, d_dense, s.n_dense, i, "weight");
         check_gradient(&s, points, goal, s.vectors, d_vectors, (size_t)N_WORDS * 3 * POOLED, i, "word");
-        thr_text_backward_free(context, &room);
+        thr_text_backward_free(context, &workspace);
         thr_text_pass_free(context, &pass);
         free(d_dense);
         free(d_vectors);

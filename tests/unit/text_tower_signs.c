@@ -11,8 +11,8 @@ static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model");
 enum { BATCH = 40 };
 
 /* A training of which the epochs as floats are over, without having learned anything. */
-static thr_trainer *start(thr_context *context, const thr_tower_train_options *options) {
-    thr_trainer *trainer = test_array(1, sizeof *trainer);
+static thr_text_trainer *start(thr_context *context, const thr_tower_train_options *options) {
+    thr_text_trainer *trainer = test_array(1, sizeof *trainer);
     thr_error err;
     assert_ok(thr_text_trainer_start(context, pairs, model, options, trainer, &err), &err);
     assert_true(thr_text_trainer_float_epochs(trainer) == 1);
@@ -33,7 +33,7 @@ static void planes_are_a_quantiser_of_the_floats(void **state) {
             options.config.shared_steps = shared == 1;
             options.batch = BATCH;
             options.n_epochs = 2;
-            thr_trainer *trainer = start(*state, &options);
+            thr_text_trainer *trainer = start(*state, &options);
             const size_t n = (size_t)BATCH * options.config.n_dims;
             float *x = test_array(n, sizeof *x);
             const thr_batch_mode mode = {0};
@@ -71,7 +71,7 @@ static void the_first_step_with_signs_is_as_long_as_the_rate(void **state) {
     tower_small(&options);
     options.batch = BATCH;
     options.n_epochs = 2;
-    thr_trainer *trainer = start(*state, &options);
+    thr_text_trainer *trainer = start(*state, &options);
     const size_t n_steps = trainer->split.n_train / BATCH;
     float *before = test_array(trainer->dense.n, sizeof *before);
     for (size_t i = 0; i < n_steps; i++)

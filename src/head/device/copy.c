@@ -8,22 +8,22 @@
 
 static const size_t USUAL_LIMIT = (size_t)256 << 20;
 
-static bool is_pinned(thr_head_device_room name) {
-    return name >= THR_HEAD_ROOM_HOST_IN;
+static bool is_pinned(thr_head_device_buffer name) {
+    return name >= THR_HEAD_BUFFER_HOST_IN;
 }
 
-thr_status thr_head_device_grow(thr_head_device *d, thr_head_device_room name, size_t size, void *memory_out,
+thr_status thr_head_device_grow(thr_head_device *d, thr_head_device_buffer name, size_t size, void *memory_out,
                                 thr_error *err) {
     const thr_backend *backend = d->backend;
-    thr_head_device_memory *room = &d->rooms[name];
-    if (room->size < size) {
-        (is_pinned(name) ? backend->release_pinned : backend->release)(d->device, room->memory);
-        *room = (thr_head_device_memory){0};
-        THR_TRY(
-            (is_pinned(name) ? backend->alloc_pinned : backend->alloc)(d->device, size, &room->memory, "a query", err));
-        room->size = size;
+    thr_head_device_memory *buffer = &d->buffers[name];
+    if (buffer->size < size) {
+        (is_pinned(name) ? backend->release_pinned : backend->release)(d->device, buffer->memory);
+        *buffer = (thr_head_device_memory){0};
+        THR_TRY((is_pinned(name) ? backend->alloc_pinned : backend->alloc)(d->device, size, &buffer->memory, "a query",
+                                                                           err));
+        buffer->size = size;
     }
-    memcpy(memory_out, &room->memory, sizeof room->memory);
+    memcpy(memory_out, &buffer->memory, sizeof buffer->memory);
     return THR_OK;
 }
 
@@ -108,9 +108,9 @@ void thr_head_device_free(thr_head_device *d) {
     backend->close_stream(d->stream);
     for (uint32_t i = 0; i < d->n_sections; i++)
         backend->release(d->device, d->sections[i]);
-    for (int name = 0; name < THR_HEAD_N_ROOMS; name++)
-        (is_pinned((thr_head_device_room)name) ? backend->release_pinned : backend->release)(d->device,
-                                                                                             d->rooms[name].memory);
+    for (int name = 0; name < THR_HEAD_N_BUFFERS; name++)
+        (is_pinned((thr_head_device_buffer)name) ? backend->release_pinned : backend->release)(d->device,
+                                                                                               d->buffers[name].memory);
     thr_store_free(d->store);
     thr_release(d->head->context, d->best);
     (void)pthread_mutex_destroy(&d->mutex);
@@ -145,8 +145,8 @@ thr_head_device_size thr_head_device_get_size(thr_head_device *d) {
     }
     (void)pthread_mutex_unlock(&d->codes_mutex);
     (void)pthread_mutex_lock(&d->mutex);
-    for (int name = 0; name < THR_HEAD_N_ROOMS; name++)
-        size.workspace_bytes += is_pinned((thr_head_device_room)name) ? 0 : d->rooms[name].size;
+    for (int name = 0; name < THR_HEAD_N_BUFFERS; name++)
+        size.workspace_bytes += is_pinned((thr_head_device_buffer)name) ? 0 : d->buffers[name].size;
     (void)pthread_mutex_unlock(&d->mutex);
     return size;
 }

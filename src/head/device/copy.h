@@ -44,14 +44,14 @@ void thr_head_device_limit(thr_head_device *device, size_t bytes); /* for tests;
  * Answer for the plan's states, which room has. Errors as thr_head_score; THR_EINVAL for an always-in word that is
  * none; THR_ENOMEM, also for memory of the device; THR_EDEVICE.
  */
-thr_status thr_head_device_query(thr_head_device *device, thr_head_room *room, const thr_head_plan *plan,
+thr_status thr_head_device_query(thr_head_device *device, thr_head_workspace *workspace, const thr_head_plan *plan,
                                  thr_error *err);
 
 /*
  * The same on the context's GPU, where the head's policy has it so (device/policy.h); *done says whether there are
  * answers.
  */
-thr_status thr_head_query_device(thr_head *head, thr_head_room *room, const thr_head_plan *plan, bool *done,
+thr_status thr_head_query_device(thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan, bool *done,
                                  thr_error *err);
 
 #endif

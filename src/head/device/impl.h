@@ -14,22 +14,22 @@ typedef struct thr_head_device_memory {
 } thr_head_device_memory;
 
 /* What queries need beside the head. Of the device, but for the last ones, pinned memory of the host. */
-typedef enum thr_head_device_room {
-    THR_HEAD_ROOM_STATES,
-    THR_HEAD_ROOM_ALWAYS,
-    THR_HEAD_ROOM_FOUND, /* by plane codes */
-    THR_HEAD_ROOM_CODES, /* of states */
-    THR_HEAD_ROOM_COUNTS,
-    THR_HEAD_ROOM_MARKS,
-    THR_HEAD_ROOM_WORDS,
-    THR_HEAD_ROOM_LOGITS,
-    THR_HEAD_ROOM_TILES,
-    THR_HEAD_ROOM_REACHED,
-    THR_HEAD_ROOM_ANSWERS,
-    THR_HEAD_ROOM_HOST_IN,
-    THR_HEAD_ROOM_HOST_ANSWERS,
-    THR_HEAD_N_ROOMS
-} thr_head_device_room;
+typedef enum thr_head_device_buffer {
+    THR_HEAD_BUFFER_STATES,
+    THR_HEAD_BUFFER_ALWAYS,
+    THR_HEAD_BUFFER_FOUND, /* by plane codes */
+    THR_HEAD_BUFFER_CODES, /* of states */
+    THR_HEAD_BUFFER_COUNTS,
+    THR_HEAD_BUFFER_MARKS,
+    THR_HEAD_BUFFER_WORDS,
+    THR_HEAD_BUFFER_LOGITS,
+    THR_HEAD_BUFFER_TILES,
+    THR_HEAD_BUFFER_REACHED,
+    THR_HEAD_BUFFER_ANSWERS,
+    THR_HEAD_BUFFER_HOST_IN,
+    THR_HEAD_BUFFER_HOST_ANSWERS,
+    THR_HEAD_N_BUFFERS
+} thr_head_device_buffer;
 
 enum { THR_HEAD_DEVICE_SECTIONS = 7 };
 
@@ -54,13 +54,13 @@ struct thr_head_device {
 
     pthread_mutex_t mutex; /* of what follows; held while the device works for a query */
     size_t limit;
-    thr_head_device_memory rooms[THR_HEAD_N_ROOMS];
+    thr_head_device_memory buffers[THR_HEAD_N_BUFFERS];
     thr_candidate *best; /* of one state */
     size_t best_capacity;
 };
 
 /* Room for at least size bytes; what it held is lost when it has to grow. */
-thr_status thr_head_device_grow(thr_head_device *device, thr_head_device_room name, size_t size, void *memory_out,
+thr_status thr_head_device_grow(thr_head_device *device, thr_head_device_buffer name, size_t size, void *memory_out,
                                 thr_error *err);
 
 /* The head's plane codes with those on the device. */

@@ -29,7 +29,7 @@ static double cpu_seconds(const thr_head *head, const thr_head_plan *plan, bool 
     return words * (double)c->n_dims * (double)plan->n_states / PRODUCT_RATE / (double)head->context->n_threads;
 }
 
-thr_status thr_head_query_device(thr_head *head, thr_head_room *room, const thr_head_plan *plan, bool *done,
+thr_status thr_head_query_device(thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan, bool *done,
                                  thr_error *err) {
     const bool exact = plan->answers.log_probs != NULL && plan->options->normaliser == THR_HEAD_NORMALISER_EXACT;
     const thr_head_contents *c = thr_head_of(head);
@@ -47,6 +47,6 @@ thr_status thr_head_query_device(thr_head *head, thr_head_room *room, const thr_
     THR_TRY(thr_device_enter(&head->on_device, &use, &device, err));
     if (device == NULL)
         return THR_OK;
-    const thr_status status = thr_head_device_query(device, room, plan, &why);
+    const thr_status status = thr_head_device_query(device, workspace, plan, &why);
     return thr_device_leave(&head->on_device, status, &why, done, err);
 }

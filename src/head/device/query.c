@@ -66,12 +66,12 @@ static thr_status get_answers(asking *a, thr_error *err) {
         n > (SIZE_MAX - size) / (sizeof *a->sums + 2 * sizeof(uint32_t)))
         return thr_fail(err, THR_ENOMEM, "no memory for the words of %zu states", n);
     a->answer_bytes = size + n * (sizeof *a->sums + 2 * sizeof(uint32_t));
-    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_ANSWERS, a->answer_bytes, &at, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_ANSWERS, a->answer_bytes, &at, err));
     a->sums = (thr_head_op_sum *)(void *)at;
     a->best = (thr_head_word *)(void *)(a->sums + n);
     a->n_best = (uint32_t *)(void *)(a->best + n_best);
     a->n_listed = a->n_best + n;
-    return thr_head_device_grow(a->d, THR_HEAD_ROOM_HOST_ANSWERS, a->answer_bytes, &a->host_answers, err);
+    return thr_head_device_grow(a->d, THR_HEAD_BUFFER_HOST_ANSWERS, a->answer_bytes, &a->host_answers, err);
 }
 
 /* Bytes of what is sent: states, always-in words, words that were found. */
@@ -86,11 +86,11 @@ static thr_status get_sent(asking *a, sent_sizes *sizes, thr_error *err) {
         (by_planes(a) && !thr_mul_size(n, a->plan->n_shortlist * sizeof(uint32_t), &sizes->found)) ||
         sizes->states > SIZE_MAX - sizes->always || sizes->found > SIZE_MAX - sizes->always - sizes->states)
         return thr_fail(err, THR_ENOMEM, "no memory for %zu states", n);
-    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_STATES, sizes->states, &a->states, err));
-    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_ALWAYS, sizes->always, &a->always, err));
-    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_FOUND, sizes->found, &a->found, err));
-    return thr_head_device_grow(a->d, THR_HEAD_ROOM_HOST_IN, sizes->states + sizes->always + sizes->found, &a->host_in,
-                                err);
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_STATES, sizes->states, &a->states, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_ALWAYS, sizes->always, &a->always, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_FOUND, sizes->found, &a->found, err));
+    return thr_head_device_grow(a->d, THR_HEAD_BUFFER_HOST_IN, sizes->states + sizes->always + sizes->found,
+                                &a->host_in, err);
 }
 
 /* Memory for what lies between; one list at least, and no more than there are groups. */
@@ -100,13 +100,13 @@ static thr_status get_between(asking *a, thr_error *err) {
     size_t n_codes = 0;
     if (by_hashes(a) && !thr_mul_size(a->plan->n_states, a->c->shape.n_bands * sizeof *a->codes, &n_codes))
         return thr_fail(err, THR_ENOMEM, "no memory for the hashes of %zu states", a->plan->n_states);
-    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_CODES, n_codes, &a->codes, err));
-    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_COUNTS, by_hashes(a) ? rows * words : 0, &a->counts, err));
-    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_MARKS, lists * a->n_marks * sizeof *a->marks, &a->marks, err));
-    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_WORDS, lists * words, &a->words, err));
-    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_LOGITS, rows * words, &a->logits, err));
-    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_ROOM_TILES, n_tiles * sizeof *a->tiles, &a->tiles, err));
-    return thr_head_device_grow(a->d, THR_HEAD_ROOM_REACHED, n_tiles * sizeof *a->reached, &a->reached, err);
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_CODES, n_codes, &a->codes, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_COUNTS, by_hashes(a) ? rows * words : 0, &a->counts, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_MARKS, lists * a->n_marks * sizeof *a->marks, &a->marks, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_WORDS, lists * words, &a->words, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_LOGITS, rows * words, &a->logits, err));
+    THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_TILES, n_tiles * sizeof *a->tiles, &a->tiles, err));
+    return thr_head_device_grow(a->d, THR_HEAD_BUFFER_REACHED, n_tiles * sizeof *a->reached, &a->reached, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ what is sent */
@@ -117,13 +117,13 @@ static thr_status upload(const asking *a, void *to, size_t size, char **from, th
     return size == 0 ? THR_OK : a->d->backend->upload(a->d->stream, to, at, size, err);
 }
 
-static thr_status send(asking *a, const thr_head_room *room, const sent_sizes *sizes, thr_error *err) {
+static thr_status send(asking *a, const thr_head_workspace *workspace, const sent_sizes *sizes, thr_error *err) {
     const size_t n_found = sizes->found / sizeof(uint32_t);
     char *at = a->host_in, *found = at + sizes->states + sizes->always;
-    memcpy(at, room->states, sizes->states);
-    memcpy(at + sizes->states, room->always, sizes->always);
+    memcpy(at, workspace->states, sizes->states);
+    memcpy(at + sizes->states, workspace->always, sizes->always);
     for (size_t i = 0; i < n_found; i++) {
-        const uint32_t word = (uint32_t)room->found[i];
+        const uint32_t word = (uint32_t)workspace->found[i];
         memcpy(found + i * sizeof word, &word, sizeof word);
     }
     THR_TRY(upload(a, a->states, sizes->states, &at, err));
@@ -266,13 +266,13 @@ static thr_status ask_groups(const asking *a, size_t first_group, uint32_t n_gro
     return THR_OK;
 }
 
-static thr_status ask_all(asking *a, const thr_head_room *room, thr_error *err) {
+static thr_status ask_all(asking *a, const thr_head_workspace *workspace, thr_error *err) {
     const size_t together = a->n_rows / a->plan->group > 0 ? a->n_rows / a->plan->group : 1;
     sent_sizes sizes;
     THR_TRY(get_sent(a, &sizes, err));
     THR_TRY(get_between(a, err));
     THR_TRY(get_answers(a, err));
-    THR_TRY(send(a, room, &sizes, err));
+    THR_TRY(send(a, workspace, &sizes, err));
     if (by_hashes(a))
         THR_TRY(hash(a, err));
     for (size_t g = 0; g < a->n_groups; g += together)
@@ -288,7 +288,7 @@ static double normaliser_of(const thr_head_op_sum *s) {
     return (double)s->largest + thr_logarithm(s->sum >= 1 ? s->sum : 1);
 }
 
-static void tell_one(const asking *a, const thr_head_word *best, const thr_head_op_sum *sum, size_t state) {
+static void write_answer(const asking *a, const thr_head_word *best, const thr_head_op_sum *sum, size_t state) {
     const thr_head_answers *out = &a->plan->answers;
     const uint32_t k = a->plan->k;
     thr_candidate *sorted = a->d->best;
@@ -307,7 +307,7 @@ static void tell_one(const asking *a, const thr_head_word *best, const thr_head_
     }
 }
 
-static thr_status tell(const asking *a, thr_error *err) {
+static thr_status write_answers(const asking *a, thr_error *err) {
     const size_t n = a->plan->n_states, k = a->plan->k;
     const thr_head_op_sum *sums = (const void *)a->host_answers;
     const thr_head_word *best = (const void *)(sums + n);
@@ -315,7 +315,7 @@ static thr_status tell(const asking *a, thr_error *err) {
     for (size_t i = 0; i < n; i++) {
         if (n_best[i] < k)
             return thr_fail(err, THR_ERANGE, "state %zu has logits that are no numbers: verify the head's file", i);
-        tell_one(a, best + i * k, sums + i, i);
+        write_answer(a, best + i * k, sums + i, i);
         if (a->plan->options->n_candidates != NULL)
             a->plan->options->n_candidates[i] = a->plan->all ? a->c->n_words : n_listed[i / a->plan->group];
     }
@@ -323,13 +323,14 @@ static thr_status tell(const asking *a, thr_error *err) {
 }
 
 /* The best words by plane codes, which the scan brings back. */
-static thr_status scan(thr_head_device *d, thr_head_room *room, const thr_head_plan *plan, thr_error *err) {
+static thr_status scan(thr_head_device *d, thr_head_workspace *workspace, const thr_head_plan *plan, thr_error *err) {
     const thr_scan_target *target;
     THR_TRY(thr_head_device_codes(d, &target, err));
-    return thr_head_scan_states(d->head, target, room, plan, err);
+    return thr_head_scan_states(d->head, target, workspace, plan, err);
 }
 
-thr_status thr_head_device_query(thr_head_device *d, thr_head_room *room, const thr_head_plan *plan, thr_error *err) {
+thr_status thr_head_device_query(thr_head_device *d, thr_head_workspace *workspace, const thr_head_plan *plan,
+                                 thr_error *err) {
     const thr_head_contents *c = thr_head_of(d->head);
     const bool totals = plan->answers.log_probs != NULL;
     asking a = {.d = d,
@@ -340,17 +341,17 @@ thr_status thr_head_device_query(thr_head_device *d, thr_head_room *room, const 
                 .n_groups = (plan->n_states - 1) / plan->group + 1,
                 .n_marks = 2 * (uint32_t)thr_head_mark_words(c),
                 .n_tiles = (c->n_words - 1) / THR_HEAD_TILE + 1};
-    THR_TRY(thr_head_mark_always(d->head, room, plan->options, plan->n_frequent, err));
+    THR_TRY(thr_head_mark_always(d->head, workspace, plan->options, plan->n_frequent, err));
     if (by_planes(&a))
-        THR_TRY(scan(d, room, plan, err));
+        THR_TRY(scan(d, workspace, plan, err));
     (void)pthread_mutex_lock(&d->mutex);
     a.n_rows = rows_at_once(&a);
     thr_status status =
         thr_grow(d->head->context, &d->best, &d->best_capacity, plan->k, sizeof *d->best, "a query", err);
     if (status == THR_OK)
-        status = ask_all(&a, room, err);
+        status = ask_all(&a, workspace, err);
     if (status == THR_OK)
-        status = tell(&a, err);
+        status = write_answers(&a, err);
     else
         (void)d->backend->wait(d->stream, NULL); /* for what was told before the failure */
     (void)pthread_mutex_unlock(&d->mutex);

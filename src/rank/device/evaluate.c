@@ -144,13 +144,13 @@ thr_status thr_rank_device_evaluate(thr_rank_device *d, const double *w, double 
 
 thr_status thr_rank_device_product(thr_rank_device *d, const double *v, double *out, thr_error *err) {
     THR_TRY(find_scores(d, v, false, err));
-    const thr_rank_bend_op bend = {.queries = thr_rank_device_queries(d),
-                                   .pairs = thr_rank_device_pairs(d),
-                                   .counts = d->counts,
-                                   .scores = d->scores,
-                                   .sums = d->sums,
-                                   .force = d->force};
-    THR_TRY(d->backend->rank_bend(d->stream, &bend, err));
+    const thr_rank_hessian_op hessian = {.queries = thr_rank_device_queries(d),
+                                         .pairs = thr_rank_device_pairs(d),
+                                         .counts = d->counts,
+                                         .scores = d->scores,
+                                         .sums = d->sums,
+                                         .force = d->force};
+    THR_TRY(d->backend->rank_hessian(d->stream, &hessian, err));
     return add_rows(d, out, NULL, NULL, err);
 }
 

@@ -32,7 +32,7 @@ struct thr_rank_device {
     bool is_listed;
     uint32_t *sampled; /* n_queries, then n_queries + 1: queries of the sample, and where their rows begin */
     uint32_t n_sampled;
-    void *sample_room; /* of the device; grows */
+    void *sample_memory; /* of the device; grows */
     size_t sample_size;
     double *pinned; /* v, out, the diagonal: n_features each; then values, n_chunks */
 };
@@ -45,6 +45,6 @@ thr_rank_pairs thr_rank_device_pairs(const thr_rank_device *device);
 thr_status thr_rank_device_copy_tree(thr_rank_device *device, thr_error *err);
 
 /* Room for n elements of the device, which is freed with it. */
-thr_status thr_rank_device_room(thr_rank_device *device, size_t n, size_t size, void *memory_out, thr_error *err);
+thr_status thr_rank_device_alloc(thr_rank_device *device, size_t n, size_t size, void *memory_out, thr_error *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "rank/device/impl.h"
 
-thr_status thr_rank_device_room(thr_rank_device *d, size_t n, size_t size, void *memory_out, thr_error *err) {
+thr_status thr_rank_device_alloc(thr_rank_device *d, size_t n, size_t size, void *memory_out, thr_error *err) {
     void *memory = NULL;
     size_t bytes = 0;
     if (!thr_mul_size(n, size, &bytes))

@@ -69,9 +69,9 @@ thr_status thr_rank_solver_f(thr_rank_solver *solver, double *gradient, double *
     return THR_OK;
 }
 
-/* What the device knew of its last evaluation, on the CPU. room: n_features numbers. */
-static void evaluate_again(thr_rank_solver *solver, double *room) {
-    (void)thr_rank_evaluate(solver->problem, solver->device_w, room, NULL);
+/* What the device knew of its last evaluation, on the CPU. gradient: n_features numbers of scratch memory. */
+static void evaluate_again(thr_rank_solver *solver, double *gradient) {
+    (void)thr_rank_evaluate(solver->problem, solver->device_w, gradient, NULL);
 }
 
 thr_status thr_rank_solver_multiply(thr_rank_solver *solver, const double *v, double *out, thr_error *err) {

@@ -8,7 +8,7 @@
 /* Room for n elements, with those of the host in it. */
 static thr_status copy(thr_rank_device *d, const void *from, size_t n, size_t size, void *memory_out, thr_error *err) {
     void *memory = NULL;
-    THR_TRY(thr_rank_device_room(d, n, size, &memory, err));
+    THR_TRY(thr_rank_device_alloc(d, n, size, &memory, err));
     memcpy(memory_out, &memory, sizeof memory);
     return d->backend->upload(d->stream, memory, from, n * size, err);
 }
@@ -30,23 +30,23 @@ static thr_status copy_rows(thr_rank_device *d, thr_error *err) {
 static thr_status make_room(thr_rank_device *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n = (size_t)p->view.n_rows, n_queries = (size_t)p->view.n_queries, n_features = p->view.n_features;
-    THR_TRY(thr_rank_device_room(d, n_queries, sizeof(uint32_t), &d->listed, err));
-    THR_TRY(thr_rank_device_room(d, n_queries, sizeof(uint32_t), &d->all, err));
-    THR_TRY(thr_rank_device_room(d, n_queries, sizeof(double), &d->costs, err));
-    THR_TRY(thr_rank_device_room(d, n_queries, sizeof(double), &d->query_costs, err));
-    THR_TRY(thr_rank_device_room(d, p->n_chunks + 1, sizeof(uint32_t), &d->chunks, err));
-    THR_TRY(thr_rank_device_room(d, p->n_chunks, sizeof(double), &d->values, err));
-    THR_TRY(thr_rank_device_room(d, p->n_chunks * n_features, sizeof(double), &d->partial, err));
-    THR_TRY(thr_rank_device_room(d, n_features, sizeof(double), &d->v, err));
-    THR_TRY(thr_rank_device_room(d, n_features, sizeof(double), &d->out, err));
-    THR_TRY(thr_rank_device_room(d, n_features, sizeof(double), &d->diagonal, err));
-    THR_TRY(thr_rank_device_room(d, n, sizeof(uint8_t), &d->masks, err));
-    THR_TRY(thr_rank_device_room(d, n, sizeof(thr_rank_op_counts), &d->pair_counts, err));
-    THR_TRY(thr_rank_device_room(d, n, 2 * sizeof(uint32_t), &d->spare, err));
-    THR_TRY(thr_rank_device_room(d, n, sizeof(double), &d->scores, err));
-    THR_TRY(thr_rank_device_room(d, n, sizeof(double), &d->force, err));
-    THR_TRY(thr_rank_device_room(d, n, sizeof(double), &d->counts, err));
-    THR_TRY(thr_rank_device_room(d, n, 4 * sizeof(double), &d->sums, err));
+    THR_TRY(thr_rank_device_alloc(d, n_queries, sizeof(uint32_t), &d->listed, err));
+    THR_TRY(thr_rank_device_alloc(d, n_queries, sizeof(uint32_t), &d->all, err));
+    THR_TRY(thr_rank_device_alloc(d, n_queries, sizeof(double), &d->costs, err));
+    THR_TRY(thr_rank_device_alloc(d, n_queries, sizeof(double), &d->query_costs, err));
+    THR_TRY(thr_rank_device_alloc(d, p->n_chunks + 1, sizeof(uint32_t), &d->chunks, err));
+    THR_TRY(thr_rank_device_alloc(d, p->n_chunks, sizeof(double), &d->values, err));
+    THR_TRY(thr_rank_device_alloc(d, p->n_chunks * n_features, sizeof(double), &d->partial, err));
+    THR_TRY(thr_rank_device_alloc(d, n_features, sizeof(double), &d->v, err));
+    THR_TRY(thr_rank_device_alloc(d, n_features, sizeof(double), &d->out, err));
+    THR_TRY(thr_rank_device_alloc(d, n_features, sizeof(double), &d->diagonal, err));
+    THR_TRY(thr_rank_device_alloc(d, n, sizeof(uint8_t), &d->masks, err));
+    THR_TRY(thr_rank_device_alloc(d, n, sizeof(thr_rank_op_counts), &d->pair_counts, err));
+    THR_TRY(thr_rank_device_alloc(d, n, 2 * sizeof(uint32_t), &d->spare, err));
+    THR_TRY(thr_rank_device_alloc(d, n, sizeof(double), &d->scores, err));
+    THR_TRY(thr_rank_device_alloc(d, n, sizeof(double), &d->force, err));
+    THR_TRY(thr_rank_device_alloc(d, n, sizeof(double), &d->counts, err));
+    THR_TRY(thr_rank_device_alloc(d, n, 4 * sizeof(double), &d->sums, err));
     return d->backend->clear(d->stream, d->counts, n * sizeof(double), err); /* of queries that take no part */
 }
 
@@ -100,7 +100,7 @@ void thr_rank_device_free(thr_rank_device *d) {
     d->backend->close_stream(d->stream);
     for (uint32_t i = 0; i < d->n_arrays; i++)
         d->backend->release(d->device, d->arrays[i]);
-    d->backend->release(d->device, d->sample_room);
+    d->backend->release(d->device, d->sample_memory);
     d->backend->release_pinned(d->device, d->pinned);
     thr_release(context, d->sampled);
     thr_release(context, d->listing);

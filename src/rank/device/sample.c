@@ -45,10 +45,10 @@ static bool lay_out(const thr_rank_device *d, uint32_t n_rows, sample_layout *l)
 static thr_status make_sample_room(thr_rank_device *d, size_t size, thr_error *err) {
     if (d->sample_size >= size)
         return THR_OK;
-    d->backend->release(d->device, d->sample_room);
-    d->sample_room = NULL;
+    d->backend->release(d->device, d->sample_memory);
+    d->sample_memory = NULL;
     d->sample_size = 0;
-    THR_TRY(d->backend->alloc(d->device, size, &d->sample_room, "a sample of a ranking", err));
+    THR_TRY(d->backend->alloc(d->device, size, &d->sample_memory, "a sample of a ranking", err));
     d->sample_size = size;
     return THR_OK;
 }
@@ -63,23 +63,23 @@ thr_status thr_rank_device_matrix(thr_rank_device *d, const thr_rank_sample *sam
     if (!lay_out(d, n_rows, &l))
         return thr_fail(err, THR_ENOMEM, "a sample of %u rows of %zu features: too many", n_rows, n);
     THR_TRY(make_sample_room(d, l.size, err));
-    char *room = d->sample_room;
+    char *workspace = d->sample_memory;
     const thr_rank_sample_op op = {.queries = thr_rank_device_queries(d),
                                    .x = d->x,
                                    .n_features = p->view.n_features,
                                    .n_sampled = d->n_sampled,
                                    .row_step = sample->row_step,
                                    .share = (double)(sample->query_step * sample->row_step),
-                                   .sampled = (uint32_t *)(void *)(room + l.sampled),
-                                   .starts = (uint32_t *)(void *)(room + l.starts),
+                                   .sampled = (uint32_t *)(void *)(workspace + l.sampled),
+                                   .starts = (uint32_t *)(void *)(workspace + l.starts),
                                    .counts = d->counts,
-                                   .means = (double *)(void *)(room + l.means),
-                                   .scales = (double *)(void *)(room + l.scales),
-                                   .panel = (float *)(void *)(room + l.panel),
-                                   .matrix = (float *)(void *)(room + l.matrix)};
-    THR_TRY(b->upload(d->stream, room + l.sampled, d->sampled, d->n_sampled * sizeof(uint32_t), err));
-    THR_TRY(b->upload(d->stream, room + l.starts, d->sampled + n_queries, (d->n_sampled + (size_t)1) * sizeof(uint32_t),
-                      err));
+                                   .means = (double *)(void *)(workspace + l.means),
+                                   .scales = (double *)(void *)(workspace + l.scales),
+                                   .panel = (float *)(void *)(workspace + l.panel),
+                                   .matrix = (float *)(void *)(workspace + l.matrix)};
+    THR_TRY(b->upload(d->stream, workspace + l.sampled, d->sampled, d->n_sampled * sizeof(uint32_t), err));
+    THR_TRY(b->upload(d->stream, workspace + l.starts, d->sampled + n_queries,
+                      (d->n_sampled + (size_t)1) * sizeof(uint32_t), err));
     THR_TRY(b->rank_sample(d->stream, &op, err));
     THR_TRY(b->download(d->stream, scales, op.scales, n * sizeof(double), err));
     THR_TRY(b->download(d->stream, matrix, op.matrix, n * n * sizeof(float), err));

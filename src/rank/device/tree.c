@@ -61,11 +61,11 @@ static thr_status copy_depths(thr_rank_device *d, const tree_shape *shape, thr_e
     d->n_depths = shape->n_depths;
     if (!thr_mul_size(n_rows, shape->n_depths, &n))
         return thr_fail(err, THR_ENOMEM, "trees of %u depths over %zu rows: too many", shape->n_depths, n_rows);
-    THR_TRY(thr_rank_device_room(d, n, sizeof(uint32_t), &d->nodes, err));
-    THR_TRY(thr_rank_device_room(d, n > n_rows ? n : n_rows, sizeof(uint32_t), &d->orders, err));
-    THR_TRY(thr_rank_device_room(d, n, sizeof(uint32_t), &d->ranks, err));
-    THR_TRY(thr_rank_device_room(d, n_rows, sizeof(uint32_t), &d->leaves, err));
-    THR_TRY(thr_rank_device_room(d, shape->n_nodes, sizeof(thr_rank_op_node), &d->tree, err));
+    THR_TRY(thr_rank_device_alloc(d, n, sizeof(uint32_t), &d->nodes, err));
+    THR_TRY(thr_rank_device_alloc(d, n > n_rows ? n : n_rows, sizeof(uint32_t), &d->orders, err));
+    THR_TRY(thr_rank_device_alloc(d, n, sizeof(uint32_t), &d->ranks, err));
+    THR_TRY(thr_rank_device_alloc(d, n_rows, sizeof(uint32_t), &d->leaves, err));
+    THR_TRY(thr_rank_device_alloc(d, shape->n_nodes, sizeof(thr_rank_op_node), &d->tree, err));
     THR_TRY(b->upload(d->stream, d->leaves, shape->leaves, row_bytes, err));
     THR_TRY(b->upload(d->stream, d->tree, d->problem->nodes, shape->n_nodes * sizeof(thr_rank_op_node), err));
     for (uint32_t depth = 0; depth < shape->n_depths; depth++) {

@@ -14,7 +14,7 @@ static size_t with_reserve(size_t n) {
     return n + n / 4;
 }
 
-static size_t count_text_words(const thr_trainer *trainer, thr_side side) {
+static size_t count_text_words(const thr_text_trainer *trainer, thr_side side) {
     const thr_texts *texts = &trainer->scratch.batch.texts[side];
     return texts->offsets[texts->n_texts];
 }
@@ -24,7 +24,7 @@ static size_t count_trigrams(const thr_batch_words *words) {
 }
 
 /* At most; how many rows of a table are touched is not known yet. */
-static size_t count_numbers(const thr_trainer *trainer) {
+static size_t count_numbers(const thr_text_trainer *trainer) {
     const thr_tower_config *config = &trainer->model.config;
     size_t n = 0;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
@@ -62,7 +62,7 @@ static thr_status make_numbers(thr_device_learner *learner, size_t n, thr_error 
     return THR_OK;
 }
 
-static thr_status make_vectors(thr_device_learner *learner, const thr_trainer *trainer, thr_error *err) {
+static thr_status make_vectors(thr_device_learner *learner, const thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n_columns = thr_model_n_columns(config);
     size_t n = 0;
@@ -125,7 +125,7 @@ static void find_positions(const uint32_t *words, uint32_t n, uint32_t n_words, 
         positions[first[words[p] + 1]++] = p;
 }
 
-static void write_texts(thr_device_learner *learner, thr_trainer *trainer, thr_side side) {
+static void write_texts(thr_device_learner *learner, thr_text_trainer *trainer, thr_side side) {
     const thr_texts *texts = &trainer->scratch.batch.texts[side];
     const size_t n_words = thr_batch_table(&trainer->model.config, &trainer->scratch.batch, side)->n;
     const size_t n = count_text_words(trainer, side);
@@ -141,7 +141,7 @@ static void write_texts(thr_device_learner *learner, thr_trainer *trainer, thr_s
     find_positions(texts->words, (uint32_t)n, (uint32_t)n_words, first, positions);
 }
 
-static thr_status write_words(thr_device_learner *learner, thr_trainer *trainer, size_t number, thr_error *err) {
+static thr_status write_words(thr_device_learner *learner, thr_text_trainer *trainer, size_t number, thr_error *err) {
     const thr_batch_words *words = &trainer->scratch.batch.tables[number];
     const thr_bags bags = thr_batch_bags(words);
     const thr_bags_transposed *transposed = &trainer->scratch.transposed;
@@ -158,7 +158,7 @@ static thr_status write_words(thr_device_learner *learner, thr_trainer *trainer,
     return THR_OK;
 }
 
-thr_status thr_text_device_batch_put(thr_device_learner *learner, thr_trainer *trainer, const uint32_t *numbers,
+thr_status thr_text_device_batch_put(thr_device_learner *learner, thr_text_trainer *trainer, const uint32_t *numbers,
                                      thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     thr_batch_mode mode = thr_text_trainer_batch_mode(trainer);

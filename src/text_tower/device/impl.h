@@ -41,7 +41,7 @@ struct thr_device_learner {
     float *dense, *d_dense, *dense_slots[THR_WEIGHTS_SLOTS];
 
     /* What a batch takes whatever its words are. */
-    void *room;
+    void *workspace;
     thr_device_side sides[THR_N_SIDES];
     float *d_pooled, *d_rebuilt, *d_before; /* of the side that is on its way back */
     float *match_scratch;
@@ -63,13 +63,13 @@ thr_status thr_text_device_learner_alloc(const thr_device_learner *learner, size
                                          const char *what, thr_error *err);
 
 /* The batch of the pairs of these numbers, filled and on its way to the device, and room for its words. */
-thr_status thr_text_device_batch_put(thr_device_learner *learner, thr_trainer *trainer, const uint32_t *numbers,
+thr_status thr_text_device_batch_put(thr_device_learner *learner, thr_text_trainer *trainer, const uint32_t *numbers,
                                      thr_error *err);
 
 /* What thr_text_side_forward and thr_text_side_backward do, told to the device; the words' vectors are there. */
-thr_status thr_text_device_side_forward(const thr_device_learner *learner, const thr_model *model, thr_side side,
+thr_status thr_text_device_side_forward(const thr_device_learner *learner, const thr_text_model *model, thr_side side,
                                         thr_error *err);
-thr_status thr_text_device_side_backward(const thr_device_learner *learner, const thr_model *model, thr_side side,
+thr_status thr_text_device_side_backward(const thr_device_learner *learner, const thr_text_model *model, thr_side side,
                                          thr_slope slope, thr_error *err);
 
 /* The table that a side's words are in. */

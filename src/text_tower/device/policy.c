@@ -20,7 +20,7 @@ static void free_training(void *copy) {
 /* A GPU rounds sums in another way, so a training that takes the CPU less than half a minute keeps its bits. */
 static const thr_device_copier TRAINING = {.copy = copy_training, .free = free_training, .wake_ups = 60};
 
-thr_status thr_text_trainer_choose_device(thr_trainer *trainer, thr_error *err) {
+thr_status thr_text_trainer_choose_device(thr_text_trainer *trainer, thr_error *err) {
     const double n_pairs = (double)trainer->split.n_train * (double)trainer->options.n_epochs;
     const double n_weights = (double)THR_N_SIDES * (double)trainer->tables[0].n + (double)trainer->dense.n;
     const thr_device_use use = {.copier = &TRAINING,
@@ -32,7 +32,7 @@ thr_status thr_text_trainer_choose_device(thr_trainer *trainer, thr_error *err) 
 }
 
 /* The step on the device, or, where that fails before its weights have moved, on the CPU. */
-static thr_status step_somewhere(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
+static thr_status step_somewhere(thr_text_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
     thr_error why = {.status = THR_OK};
     if (trainer->learner == NULL)
         return thr_text_trainer_step_on_cpu(trainer, numbers, loss, err);
@@ -46,13 +46,13 @@ static thr_status step_somewhere(thr_trainer *trainer, const uint32_t *numbers, 
     return thr_text_trainer_step_on_cpu(trainer, numbers, loss, err);
 }
 
-thr_status thr_text_trainer_step(thr_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
+thr_status thr_text_trainer_step(thr_text_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
     THR_TRY(step_somewhere(trainer, numbers, loss, err));
     trainer->state.step++;
     return THR_OK;
 }
 
-thr_status thr_text_trainer_fetch(thr_trainer *trainer, thr_error *err) {
+thr_status thr_text_trainer_fetch(thr_text_trainer *trainer, thr_error *err) {
     if (!trainer->device_is_ahead)
         return THR_OK;
     THR_TRY(thr_text_device_learner_fetch(trainer->learner, trainer, err));
@@ -60,6 +60,6 @@ thr_status thr_text_trainer_fetch(thr_trainer *trainer, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_text_trainer_put(thr_trainer *trainer, thr_error *err) {
+thr_status thr_text_trainer_put(thr_text_trainer *trainer, thr_error *err) {
     return trainer->learner == NULL ? THR_OK : thr_text_device_learner_put(trainer->learner, trainer, err);
 }

@@ -21,7 +21,7 @@ typedef struct way {
     thr_slope slope; /* backward */
 } way;
 
-static way begin(const thr_device_learner *learner, const thr_model *model, thr_side side) {
+static way begin(const thr_device_learner *learner, const thr_text_model *model, thr_side side) {
     return (way){.learner = learner,
                  .backend = learner->backend,
                  .stream = learner->stream,
@@ -77,7 +77,7 @@ static thr_status add_step(const way *w, uint32_t t, thr_error *err) {
     return add_plane(w, t, err);
 }
 
-thr_status thr_text_device_side_forward(const thr_device_learner *learner, const thr_model *model, thr_side number,
+thr_status thr_text_device_side_forward(const thr_device_learner *learner, const thr_text_model *model, thr_side number,
                                         thr_error *err) {
     const way w = begin(learner, model, number);
     const thr_device_side *side = w.side;
@@ -184,8 +184,8 @@ static thr_status through_windows(const way *w, const thr_device_table *table, t
                                 err);
 }
 
-thr_status thr_text_device_side_backward(const thr_device_learner *learner, const thr_model *model, thr_side number,
-                                         thr_slope slope, thr_error *err) {
+thr_status thr_text_device_side_backward(const thr_device_learner *learner, const thr_text_model *model,
+                                         thr_side number, thr_slope slope, thr_error *err) {
     way w = begin(learner, model, number);
     w.slope = slope;
     THR_TRY(w.backend->clear(w.stream, learner->d_pooled, (size_t)w.n * w.n_pooled * sizeof(float), err));

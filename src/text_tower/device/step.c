@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-static thr_status forward(const thr_device_learner *learner, const thr_model *model, thr_error *err) {
+static thr_status forward(const thr_device_learner *learner, const thr_text_model *model, thr_error *err) {
     const thr_tower_config *config = &model->config;
     const thr_backend *backend = learner->backend;
     THR_TRY(backend->clear(learner->stream, learner->broken, sizeof *learner->broken, err));
@@ -26,7 +26,7 @@ static thr_status forward(const thr_device_learner *learner, const thr_model *mo
     return THR_OK;
 }
 
-static thr_status match(const thr_device_learner *learner, const thr_trainer *trainer, const thr_model *model,
+static thr_status match(const thr_device_learner *learner, const thr_text_trainer *trainer, const thr_text_model *model,
                         thr_error *err) {
     const thr_tower_config *config = &model->config;
     const thr_match_loss loss = thr_text_trainer_match_loss(trainer);
@@ -45,8 +45,8 @@ static thr_status match(const thr_device_learner *learner, const thr_trainer *tr
     return learner->backend->match(learner->stream, &op, err);
 }
 
-static thr_status backward(const thr_device_learner *learner, const thr_trainer *trainer, const thr_model *model,
-                           thr_error *err) {
+static thr_status backward(const thr_device_learner *learner, const thr_text_trainer *trainer,
+                           const thr_text_model *model, thr_error *err) {
     const thr_backend *backend = learner->backend;
     THR_TRY(backend->clear(learner->stream, learner->d_dense, trainer->dense.n * sizeof(float), err));
     THR_TRY(backend->clear(learner->stream, learner->d_vectors, learner->n_vectors * sizeof(float), err));
@@ -55,7 +55,7 @@ static thr_status backward(const thr_device_learner *learner, const thr_trainer 
     return THR_OK;
 }
 
-static thr_device_adam find_adam(const thr_trainer *trainer, const thr_optimiser *optimiser) {
+static thr_device_adam find_adam(const thr_text_trainer *trainer, const thr_optimiser *optimiser) {
     const thr_adam_step adam = thr_nn_optimiser_start(trainer->context->kernels, optimiser).adam;
     return (thr_device_adam){.scale = adam.scale,
                              .beta1 = adam.beta1,
@@ -68,7 +68,7 @@ static thr_device_adam find_adam(const thr_trainer *trainer, const thr_optimiser
                              .decay = adam.decay};
 }
 
-static thr_status learn(const thr_device_learner *learner, const thr_trainer *trainer, thr_error *err) {
+static thr_status learn(const thr_device_learner *learner, const thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     const thr_backend *backend = learner->backend;
     const thr_optimiser of_tables = thr_text_trainer_optimiser(trainer),
@@ -109,9 +109,9 @@ static double mean_loss(const thr_device_learner *learner) {
     return sum / (double)learner->n;
 }
 
-thr_status thr_text_device_learner_step(thr_device_learner *learner, thr_trainer *trainer, const uint32_t *numbers,
+thr_status thr_text_device_learner_step(thr_device_learner *learner, thr_text_trainer *trainer, const uint32_t *numbers,
                                         double *loss, thr_error *err) {
-    const thr_model *model = thr_trainer_model(trainer);
+    const thr_text_model *model = thr_trainer_model(trainer);
     const thr_backend *backend = learner->backend;
     THR_TRY(thr_text_device_batch_put(learner, trainer, numbers, err));
     THR_TRY(forward(learner, model, err));

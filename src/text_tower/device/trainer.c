@@ -41,7 +41,7 @@ static void *place(layout *at, size_t count, size_t size) {
     return here;
 }
 
-static void lay_out_weights(const thr_trainer *trainer, thr_device_learner *learner, layout *at) {
+static void lay_out_weights(const thr_text_trainer *trainer, thr_device_learner *learner, layout *at) {
     for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++) {
         thr_device_table *table = &learner->tables[i];
         table->weights = place(at, trainer->tables[0].n, sizeof(float));
@@ -71,7 +71,7 @@ static void lay_out_side(const thr_tower_config *config, thr_side side, size_t n
 }
 
 /* The model's sides have all the steps that they have as floats, and more. */
-static void lay_out_room(const thr_trainer *trainer, thr_device_learner *learner, layout *at) {
+static void lay_out_room(const thr_text_trainer *trainer, thr_device_learner *learner, layout *at) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n = learner->n, pooled = config->n_pooled * sizeof(float), dims = config->n_dims * sizeof(float);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
@@ -85,10 +85,10 @@ static void lay_out_room(const thr_trainer *trainer, thr_device_learner *learner
     learner->broken = at->memory == NULL ? NULL : (uint32_t *)(learner->losses + n);
 }
 
-typedef void (*lay_out_fn)(const thr_trainer *trainer, thr_device_learner *learner, layout *at);
+typedef void (*lay_out_fn)(const thr_text_trainer *trainer, thr_device_learner *learner, layout *at);
 
-static thr_status make_room(const thr_trainer *trainer, thr_device_learner *learner, lay_out_fn lay_out, void **memory,
-                            const char *what, thr_error *err) {
+static thr_status make_room(const thr_text_trainer *trainer, thr_device_learner *learner, lay_out_fn lay_out,
+                            void **memory, const char *what, thr_error *err) {
     layout at = {0};
     lay_out(trainer, learner, &at);
     if (at.too_large)
@@ -100,7 +100,7 @@ static thr_status make_room(const thr_trainer *trainer, thr_device_learner *lear
 }
 
 /* The device's view of the dense parameters: where the host's stand in their array. */
-static void find_parts(const thr_trainer *trainer, thr_device_learner *learner) {
+static void find_parts(const thr_text_trainer *trainer, thr_device_learner *learner) {
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         for (size_t p = 0; p < thr_text_model_n_parts(&trainer->model.config, side); p++) {
             const ptrdiff_t at = trainer->model.parts[side][p] - trainer->dense.values;
@@ -116,7 +116,8 @@ typedef struct array {
     size_t size; /* bytes */
 } array;
 
-static size_t list_arrays(const thr_device_learner *learner, const thr_trainer *trainer, array arrays[ARRAYS_MAX]) {
+static size_t list_arrays(const thr_device_learner *learner, const thr_text_trainer *trainer,
+                          array arrays[ARRAYS_MAX]) {
     const size_t table_size = trainer->tables[0].n * sizeof(float), dense_size = trainer->dense.n * sizeof(float);
     size_t n = 0;
     for (size_t i = 0; i < thr_model_n_tables(&trainer->model.config); i++) {
@@ -131,7 +132,7 @@ static size_t list_arrays(const thr_device_learner *learner, const thr_trainer *
     return n;
 }
 
-thr_status thr_text_device_learner_put(thr_device_learner *learner, const thr_trainer *trainer, thr_error *err) {
+thr_status thr_text_device_learner_put(thr_device_learner *learner, const thr_text_trainer *trainer, thr_error *err) {
     const thr_backend *backend = learner->backend;
     array arrays[ARRAYS_MAX];
     const size_t n = list_arrays(learner, trainer, arrays);
@@ -140,7 +141,7 @@ thr_status thr_text_device_learner_put(thr_device_learner *learner, const thr_tr
     return backend->wait(learner->stream, err);
 }
 
-thr_status thr_text_device_learner_fetch(const thr_device_learner *learner, thr_trainer *trainer, thr_error *err) {
+thr_status thr_text_device_learner_fetch(const thr_device_learner *learner, thr_text_trainer *trainer, thr_error *err) {
     const thr_backend *backend = learner->backend;
     array arrays[ARRAYS_MAX];
     const size_t n = list_arrays(learner, trainer, arrays);
@@ -152,7 +153,7 @@ thr_status thr_text_device_learner_fetch(const thr_device_learner *learner, thr_
 /* --------------------------------------------------------------------------------------------- open and close */
 
 /* The first product is when cuBLAS is looked for: one of numbers among the gradients, which are zeros still. */
-static thr_status try_product(const thr_device_learner *learner, const thr_trainer *trainer, thr_error *err) {
+static thr_status try_product(const thr_device_learner *learner, const thr_text_trainer *trainer, thr_error *err) {
     const thr_backend *backend = learner->backend;
     float *numbers = learner->d_dense; /* more than three: the bias of pooling is padded */
     const thr_product_op op = {
@@ -162,12 +163,12 @@ static thr_status try_product(const thr_device_learner *learner, const thr_train
     return backend->wait(learner->stream, err);
 }
 
-static thr_status open_learner(const thr_trainer *trainer, thr_device_learner *learner, thr_error *err) {
+static thr_status open_learner(const thr_text_trainer *trainer, thr_device_learner *learner, thr_error *err) {
     const thr_backend *backend = learner->backend;
     void *results = NULL;
     THR_TRY(backend->open_stream(learner->device, &learner->stream, err));
     THR_TRY(make_room(trainer, learner, lay_out_weights, &learner->weights, "weights and their moments", err));
-    THR_TRY(make_room(trainer, learner, lay_out_room, &learner->room, "a batch", err));
+    THR_TRY(make_room(trainer, learner, lay_out_room, &learner->workspace, "a batch", err));
     THR_TRY(backend->alloc_pinned(learner->device, ((size_t)learner->n + 1) * sizeof *learner->results, &results,
                                   "losses", err));
     learner->results = results;
@@ -176,7 +177,7 @@ static thr_status open_learner(const thr_trainer *trainer, thr_device_learner *l
     return thr_text_device_learner_put(learner, trainer, err);
 }
 
-thr_status thr_text_device_learner_open(const thr_trainer *trainer, const thr_devices *devices,
+thr_status thr_text_device_learner_open(const thr_text_trainer *trainer, const thr_devices *devices,
                                         thr_device_learner **learner_out, thr_error *err) {
     thr_device_learner *learner = NULL;
     *learner_out = NULL;
@@ -200,7 +201,7 @@ void thr_text_device_learner_close(thr_device_learner *learner) {
     const thr_backend *backend = learner->backend;
     backend->close_stream(learner->stream);
     backend->release(learner->device, learner->weights);
-    backend->release(learner->device, learner->room);
+    backend->release(learner->device, learner->workspace);
     backend->release(learner->device, learner->vectors);
     backend->release(learner->device, learner->numbers);
     backend->release_pinned(learner->device, learner->pinned);

@@ -18,26 +18,27 @@
 #include "device/choice.h"
 
 typedef struct thr_device_learner thr_device_learner;
-struct thr_trainer;
+struct thr_text_trainer;
 
 /*
  * Room for the trainer's steps on the first of the devices, and its weights there. What is needed to run a step, cuBLAS
  * above all, is tried: a failure is known before anything was learned.
  */
-thr_status thr_text_device_learner_open(const struct thr_trainer *trainer, const thr_devices *devices,
+thr_status thr_text_device_learner_open(const struct thr_text_trainer *trainer, const thr_devices *devices,
                                         thr_device_learner **learner, thr_error *err);
 void thr_text_device_learner_close(thr_device_learner *learner); /* NULL is allowed */
 
 /* The trainer's weights and moments to the device, and back. */
-thr_status thr_text_device_learner_put(thr_device_learner *learner, const struct thr_trainer *trainer, thr_error *err);
-thr_status thr_text_device_learner_fetch(const thr_device_learner *learner, struct thr_trainer *trainer,
+thr_status thr_text_device_learner_put(thr_device_learner *learner, const struct thr_text_trainer *trainer,
+                                       thr_error *err);
+thr_status thr_text_device_learner_fetch(const thr_device_learner *learner, struct thr_text_trainer *trainer,
                                          thr_error *err);
 
 /*
  * The loss of a step, and the device's weights after it; the trainer's own stay. THR_ERANGE when it is not finite: the
  * device's weights are lost then. THR_EUNSUPPORTED for a batch of 2^32 words and trigrams or more.
  */
-thr_status thr_text_device_learner_step(thr_device_learner *learner, struct thr_trainer *trainer,
+thr_status thr_text_device_learner_step(thr_device_learner *learner, struct thr_text_trainer *trainer,
                                         const uint32_t *numbers, double *loss, thr_error *err);
 
 #endif
