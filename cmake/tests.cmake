@@ -2,7 +2,7 @@
 #
 # The tests, found by where they stand:
 #
-#   tests/unit/NAME.c        unit.NAME      cmocka, sees the library's inner names; bench_NAME.c: programs/bench/NAME.c
+#   tests/unit/NAME.c        unit.NAME      cmocka, sees the library's inner names
 #   tests/kcheck/*.c         kcheck.LEVEL   every kernel against the scalar one
 #   tests/gcheck/*.c         gcheck.*       searches on GPUs against those on the CPU; here on the emulator
 #   tests/fuzz/fuzz_NAME.c   fuzz.NAME      a libFuzzer target; here it replays tests/fuzz/corpus/NAME and mutations
@@ -102,10 +102,6 @@ foreach(source IN LISTS unit_sources)
     endif()
     add_executable(unit_${name} ${source})
     target_link_libraries(unit_${name} PRIVATE ${test_libraries})
-    string(REGEX REPLACE "^bench_" "programs/bench/" benched ${name}.c)
-    if(name MATCHES "^bench_" AND EXISTS ${PROJECT_SOURCE_DIR}/${benched}) # a part of a benchmark
-        target_sources(unit_${name} PRIVATE ${benched})
-    endif()
     thr_test(unit.${name} unit_${name})
 endforeach()
 

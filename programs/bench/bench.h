@@ -47,6 +47,11 @@ void bench_unmap(const void *data, size_t size);
 
 /* ---------------------------------------------------------------------------------------------- vectors.c */
 
+/* 64 bits that look like chance (splitmix64): of number i, or the next of a sequence; and as a number of [0, 1). */
+uint64_t bench_mix(uint64_t i);
+uint64_t bench_random(uint64_t *state);
+double bench_share(uint64_t bits);
+
 /* Synthetic rows, the same for the same seed: about normal, independent components. A thr_rows_fn; user is this. */
 typedef struct bench_normal {
     uint64_t seed;
@@ -64,18 +69,24 @@ int bench_save_normal_fbin(const char *path, const bench_normal *normal, uint64_
 
 /* ----------------------------------------------------------------------------------------------- report.c */
 
-/* A table that is readable as text and is Markdown: cells are gathered first, so that columns line up. */
-enum { BENCH_MAX_COLUMNS = 11, BENCH_MAX_ROWS = 64, BENCH_CELL = 96 };
+/*
+ * A table that is readable as text and is Markdown. Columns, and cells of a row, stand between " | "; all rows are
+ * gathered first, so that columns line up.
+ */
+enum { BENCH_MAX_COLUMNS = 11, BENCH_MAX_ROWS = 64, BENCH_ROW = 512 };
 
 typedef struct bench_table {
-    const char *title;
-    const char *const *columns; /* ended by NULL */
-    int n_rows, n_cells;        /* cells of the last row */
-    char cells[BENCH_MAX_ROWS][BENCH_MAX_COLUMNS][BENCH_CELL];
+    const char *title, *columns;
+    int n_rows;
+    char rows[BENCH_MAX_ROWS][BENCH_ROW];
 } bench_table;
 
-void bench_table_row(bench_table *table);
-void bench_table_cell(bench_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void bench_table_begin(bench_table *table, const char *title, const char *columns);
+
+/* Begin a row with these cells; add some to the last row. */
+void bench_row(bench_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void bench_cells(bench_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 void bench_table_print(const bench_table *table, FILE *file);
 
 #endif

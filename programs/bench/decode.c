@@ -32,7 +32,7 @@ static const bench_outcome *full_of(const course *c, uint32_t beam) {
     return NULL;
 }
 
-static void parameters(const bench_way *how, char text[BENCH_CELL]) {
+static void parameters(const bench_way *how, char text[BENCH_ROW]) {
     char *at = text;
     *at = '\0';
     if (how->n_frequent != THR_HEAD_AUTO)
@@ -45,23 +45,15 @@ static void parameters(const bench_way *how, char text[BENCH_CELL]) {
 
 static void report(course *c, const bench_outcome *o) {
     const bench_outcome *full = full_of(c, o->how.beam);
-    char text[BENCH_CELL];
+    char text[BENCH_ROW];
     parameters(&o->how, text);
-    bench_table_row(&c->table);
-    bench_table_cell(&c->table, "%s", o->how.name);
-    bench_table_cell(&c->table, "%s", text);
-    bench_table_cell(&c->table, "%" PRIu32, o->how.beam);
-    bench_table_cell(&c->table, "%.2f", o->head_seconds);
-    bench_table_cell(&c->table, "%.2f", o->seconds);
-    bench_table_cell(&c->table, "%.2f", full->head_seconds / o->head_seconds);
-    bench_table_cell(&c->table, "%.2f", full->seconds / o->seconds);
-    bench_table_cell(&c->table, "%.2f", o->bleu);
-    bench_table_cell(&c->table, "%.2f", full->bleu - o->bleu);
-    bench_table_cell(&c->table, "%.1f", 100 * o->same);
+    bench_row(&c->table, "%s | %s | %" PRIu32 " | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.1f", o->how.name, text,
+              o->how.beam, o->head_seconds, o->seconds, full->head_seconds / o->head_seconds,
+              full->seconds / o->seconds, o->bleu, full->bleu - o->bleu, 100 * o->same);
     if (o->recall > 0)
-        bench_table_cell(&c->table, "%.4f", o->recall);
+        bench_cells(&c->table, "%.4f", o->recall);
     else
-        bench_table_cell(&c->table, "%s", "");
+        bench_cells(&c->table, "%s", "");
 }
 
 static int run_way(course *c, const bench_way *how) {
@@ -247,12 +239,11 @@ static int plot_both(const course *c) {
 /* ------------------------------------------------------------------------------------------------ all */
 
 static int run_all(course *c, bench_scan_run *run, const bench_decode_set *set) {
-    static const char *const columns[] = {"screen",         "parameters",      "beam",      "head, s",
-                                          "all, s",         "head's speed-up", "speed-up",  "BLEU",
-                                          "less than full", "same as full, %", "recall@12", NULL};
     const bench_way full = full_way(BEAM);
     bench_decoding *d = &c->decoding;
-    c->table = (bench_table){.title = "A test set translated", .columns = columns};
+    bench_table_begin(&c->table, "A test set translated",
+                      "screen | parameters | beam | head, s | all, s | head's speed-up | speed-up | BLEU | less than "
+                      "full | same as full, % | recall@12");
     if (bench_decoding_open(d, run, set) != 0 || run_way(c, &full) != 0 || run_screens(c) != 0 || run_beams(c) != 0)
         return -1;
     bench_say(run,

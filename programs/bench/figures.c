@@ -99,7 +99,6 @@ static void print_json(bench_scan_run *run) {
 }
 
 void bench_print_figures(bench_scan_run *run) {
-    static const char *const columns[] = {"figure", "target", "measured", "met", NULL};
     static bench_table table;
     if (run->program->globals.json) {
         print_json(run);
@@ -107,14 +106,11 @@ void bench_print_figures(bench_scan_run *run) {
     }
     if (run->n_figures == 0)
         return;
-    table = (bench_table){.title = "Figures and targets", .columns = columns};
+    bench_table_begin(&table, "Figures and targets", "figure | target | measured | met");
     for (int i = 0; i < run->n_figures; i++) {
         const bench_figure_value *figure = &run->figures[i];
-        bench_table_row(&table);
-        bench_table_cell(&table, "%s", figure->text);
-        bench_table_cell(&table, "%s %.4g", figure->at_least ? ">=" : "<=", figure->target);
-        bench_table_cell(&table, "%.4g", figure->value);
-        bench_table_cell(&table, "%s", met(figure) ? "yes" : "**no**");
+        bench_row(&table, "%s | %s %.4g | %.4g | %s", figure->text, figure->at_least ? ">=" : "<=", figure->target,
+                  figure->value, met(figure) ? "yes" : "**no**");
     }
     bench_table_print(&table, stdout);
 }

@@ -45,10 +45,7 @@ typedef struct filter_bench {
 
 /* Of [0, 1), the same for the same i. */
 static double random_share(uint64_t i) {
-    uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+    return bench_share(bench_mix(i + 1));
 }
 
 static void set_bit(uint64_t *words, uint64_t row) {
@@ -143,30 +140,21 @@ static int measure(filter_bench *b) {
 }
 
 static void print(filter_bench *b) {
-    static const char *const columns[] = {"filter",    "rows that pass", "ms a query", "over none",
-                                          "recall@10", "ms exact",       NULL};
     static bench_table table;
     char title[128];
     (void)snprintf(title, sizeof title, "One query of %.4g M x %" PRIu32 " with filters, k = 10, cosine (synthetic)",
                    (double)b->n_items * 1e-6, b->n_dims);
-    table = (bench_table){.title = title, .columns = columns};
+    bench_table_begin(&table, title, "filter | rows that pass | ms a query | over none | recall@10 | ms exact");
     for (int i = 0; i < N_FILTERS; i++) {
         const filter_case *c = &b->cases[i];
         const double over = c->seconds / b->cases[0].seconds;
-        bench_table_row(&table);
         if (i == 0)
-            bench_table_cell(&table, "none");
+            bench_row(&table, "none");
         else
-            bench_table_cell(&table, "%.4g %%, %s", 100 * FILTERS[i].share,
-                             FILTERS[i].in_runs ? "in runs" : "anywhere");
-        bench_table_cell(&table, "%" PRIu64, c->n_rows);
-        bench_table_cell(&table, "%.3f", c->seconds * 1e3);
-        bench_table_cell(&table, "%.3f", over);
-        if (c->n_rows > 0)
-            bench_table_cell(&table, "%.3f", c->recall);
-        else
-            bench_table_cell(&table, "-");
-        bench_table_cell(&table, "%.3f", c->exact_seconds * 1e3);
+            bench_row(&table, "%.4g %%, %s", 100 * FILTERS[i].share, FILTERS[i].in_runs ? "in runs" : "anywhere");
+        bench_cells(&table, "%" PRIu64 " | %.3f | %.3f", c->n_rows, c->seconds * 1e3, over);
+        bench_cells(&table, c->n_rows > 0 ? "%.3f" : "-", c->recall);
+        bench_cells(&table, "%.3f", c->exact_seconds * 1e3);
         if (FILTERS[i].figure != NULL)
             bench_figure(b->run, FILTERS[i].figure, over, TARGET_ONE_PERCENT, false,
                          "a search that lets %.4g %% of the rows pass, anywhere, over one without a filter",
@@ -217,13 +205,10 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("items", "N", offsetof(bench_scan_values, items),
                        "items of 200 dimensions; a kilobyte of scratch space and memory each"),
      .fallback = "1000000", .least = 1000, .most = 100000000},
-    {PROG_TEXT_OPTION("scratch", "DIR", offsetof(bench_scan_values, scratch),
-                      "where the index is built (default: $TMPDIR or /tmp)"),
-     .names = PROG_NAMES_DIR},
+    {BENCH_SCRATCH_OPTION(offsetof(bench_scan_values, scratch))},
     PROG_OPTIONS_END,
 };
 
-static const prog_argument no_arguments[] = {{.name = NULL}};
 static const char *const examples[] = {"thresher-bench filter", "thresher-bench filter --items 200000", NULL};
 
 const prog_command bench_filter_command = {
@@ -233,7 +218,7 @@ const prog_command bench_filter_command = {
         "Prints the part of thresher-bench scan that is about filters: the time of a query when half of the rows, a "
         "hundredth or a ten-thousandth of them pass, over the time without a filter, with one thread and every "
         "answer checked.",
-    .arguments = no_arguments,
+    .arguments = bench_no_arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(bench_scan_values),
     .examples = examples,

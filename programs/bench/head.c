@@ -124,15 +124,9 @@ static int measure_parts(head_bench *b, const bench_head *head) {
         timed t;
         if (time_screen(b, head, &cases[i], BEAM, &t) != 0 || measure_recall(b, head, &cases[i], &t) != 0)
             return -1;
-        bench_table_row(&b->parts);
-        bench_table_cell(&b->parts, "%s x %" PRIu32, prog_exact(head->n_words).text, head->n_dims);
-        bench_table_cell(&b->parts, "%s", cases[i].name);
-        bench_table_cell(&b->parts, "%.2f", t.times.screen * 1e3);
-        bench_table_cell(&b->parts, "%.2f", t.times.choose * 1e3);
-        bench_table_cell(&b->parts, "%.2f", t.times.score * 1e3);
-        bench_table_cell(&b->parts, "%.2f", fmax(t.total - t.bare, 0) * 1e3);
-        bench_table_cell(&b->parts, "%.2f", t.total * 1e3);
-        bench_table_cell(&b->parts, "%.0f", t.words);
+        bench_row(&b->parts, "%s x %" PRIu32 " | %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f",
+                  prog_exact(head->n_words).text, head->n_dims, cases[i].name, t.times.screen * 1e3,
+                  t.times.choose * 1e3, t.times.score * 1e3, fmax(t.total - t.bare, 0) * 1e3, t.total * 1e3, t.words);
     }
     return 0;
 }
@@ -160,13 +154,8 @@ static int measure_speed(head_bench *b, const bench_head *head) {
             continue;
         if (time_screen(b, head, &c, BEAM, &t) != 0 || measure_recall(b, head, &c, &t) != 0)
             return -1;
-        bench_table_row(&b->speed);
-        bench_table_cell(&b->speed, "%s x %" PRIu32, prog_exact(head->n_words).text, head->n_dims);
-        bench_table_cell(&b->speed, "%s", c.name);
-        bench_table_cell(&b->speed, "%.0f", t.words);
-        bench_table_cell(&b->speed, "%.2f", t.total * 1e3);
-        bench_table_cell(&b->speed, "%.2f", all.total / t.total);
-        bench_table_cell(&b->speed, "%.4f", t.recall);
+        bench_row(&b->speed, "%s x %" PRIu32 " | %s | %.0f | %.2f | %.2f | %.4f", prog_exact(head->n_words).text,
+                  head->n_dims, c.name, t.words, t.total * 1e3, all.total / t.total, t.recall);
         if (c.key != NULL && !b->figured)
             bench_figure(b->run, c.key, all.total / t.total, c.screen == THR_HEAD_SCREEN_PLANES ? PLANES_GAIN : 1, true,
                          "the full head's time over that of %s, recall %.4f", c.name, t.recall);
@@ -199,16 +188,13 @@ static int measure_batch(head_bench *b, const bench_head *head, uint32_t n, doub
         recalls[i] = recalls[i] < 0 ? t[i].recall : recalls[i];
         best = t[i].total < t[best].total ? i : best;
     }
-    bench_table_row(&b->grid);
-    bench_table_cell(&b->grid, "%s x %" PRIu32, prog_exact(head->n_words).text, head->n_dims);
-    bench_table_cell(&b->grid, "%" PRIu32, n);
+    bench_row(&b->grid, "%s x %" PRIu32 " | %" PRIu32, prog_exact(head->n_words).text, head->n_dims, n);
     for (size_t i = 0; i < N_SCREENS; i++)
-        bench_table_cell(&b->grid, "%.2f", t[i].total * 1e3);
+        bench_cells(&b->grid, "%.2f", t[i].total * 1e3);
     for (size_t i = 1; i < N_SCREENS - 1; i++)
-        bench_table_cell(&b->grid, "%.4f", recalls[i]);
-    bench_table_cell(&b->grid, "%s", cases[best].name);
-    bench_table_cell(&b->grid, "%s", t[N_SCREENS - 1].used == THR_HEAD_SCREEN_FULL ? "full" : "planes");
-    bench_table_cell(&b->grid, "%.2f", t[0].total / t[2].total);
+        bench_cells(&b->grid, "%.4f", recalls[i]);
+    bench_cells(&b->grid, "%s | %s | %.2f", cases[best].name,
+                t[N_SCREENS - 1].used == THR_HEAD_SCREEN_FULL ? "full" : "planes", t[0].total / t[2].total);
     return 0;
 }
 
@@ -281,18 +267,15 @@ static int measure_given(head_bench *b) {
 }
 
 static int run_all(head_bench *b) {
-    static const char *const parts[] = {"words x dimensions", "screen",       "hash or scan, ms",
-                                        "look-up, list, ms",  "product, ms",  "normalise, ms",
-                                        "whole, ms",          "words scored", NULL};
-    static const char *const speed[] = {"words x dimensions", "screen", "words scored", "ms", "full over it",
-                                        "recall@12",          NULL};
-    static const char *const grid[] = {"words x dimensions", "states",     "full, ms",      "wta, ms", "planes, ms",
-                                       "auto, ms",           "wta recall", "planes recall", "fastest", "auto takes",
-                                       "full / planes",      NULL};
     const bool given = b->values->weights != NULL;
-    b->parts = (bench_table){.title = "Where the time goes, a beam of 12", .columns = parts};
-    b->speed = (bench_table){.title = "Speed and recall, a beam of 12 that shares its words", .columns = speed};
-    b->grid = (bench_table){.title = "Which screen is the fastest, each state with its own words", .columns = grid};
+    bench_table_begin(&b->parts, "Where the time goes, a beam of 12",
+                      "words x dimensions | screen | hash or scan, ms | look-up, list, ms | product, ms | normalise, "
+                      "ms | whole, ms | words scored");
+    bench_table_begin(&b->speed, "Speed and recall, a beam of 12 that shares its words",
+                      "words x dimensions | screen | words scored | ms | full over it | recall@12");
+    bench_table_begin(&b->grid, "Which screen is the fastest, each state with its own words",
+                      "words x dimensions | states | full, ms | wta, ms | planes, ms | auto, ms | wta recall | planes "
+                      "recall | fastest | auto takes | full / planes");
     bench_say_machine(b->run, "head");
     if (given)
         bench_say(b->run, "The head of %s, states of %s.\n\n", b->values->weights, b->values->states);
@@ -361,7 +344,6 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static const prog_argument no_arguments[] = {{.name = NULL}};
 static const char *const examples[] = {
     "thresher-bench head", "thresher-bench head --share 5",
     "thresher-bench head --weights model.safetensors --states states.npy",
@@ -377,7 +359,7 @@ const prog_command bench_head_command = {
         "words and 1 to 64 states, and which one auto takes: one thread.\n\n"
         "With --model it translates a test set instead, with all words and with screens of several parameters and "
         "beams: seconds in the head and of all, and BLEU (figures 6 and 7, tables 7 and 8).",
-    .arguments = no_arguments,
+    .arguments = bench_no_arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(head_values),
     .examples = examples,

@@ -30,10 +30,7 @@ static uint16_t to_half(float x) {
 
 /* From 0 to below 1, number i of a sequence. */
 static double uniform(uint64_t seed, uint64_t i) {
-    uint64_t z = (seed + i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+    return bench_share(bench_mix(seed + i + 1));
 }
 
 /* Word w's direction to d->own: of length about 1. */

@@ -68,13 +68,12 @@ static int build(hits_bench *b, const char *path, thr_hits_order order, thr_cont
 }
 
 static int build_all(hits_bench *b) {
-    static const char *const columns[] = {"order of items",  "threads",      "build, s",
-                                          "bytes a posting", "over CSR's 4", "in ids, %",
-                                          "runs, %",         "bitmaps, %",   NULL};
     static bench_table table;
     thr_context *two = b->run->program->context; /* of all threads */
     char path[1100];
-    table = (bench_table){.title = "Posting lists", .columns = columns};
+    bench_table_begin(
+        &table, "Posting lists",
+        "order of items | threads | build, s | bytes a posting | over CSR's 4 | in ids, % | runs, % | bitmaps, %");
     (void)snprintf(path, sizeof path, "%s/ads.hits", b->run->scratch);
     for (int order = 1; order >= 0; order--) {
         double seconds = INFINITY;
@@ -92,15 +91,9 @@ static int build_all(hits_bench *b) {
         const double bytes = (double)info.list_bytes / (double)info.n_postings;
         const double ids = 100.0 * (double)info.n_ids / (double)info.n_postings;
         const double bits = 100.0 * (double)info.bitmap_postings / (double)info.n_postings;
-        bench_table_row(&table);
-        bench_table_cell(&table, order == THR_HITS_ORDER_ROWS ? "as given" : "by features");
-        bench_table_cell(&table, "%" PRIu32, thr_context_threads(two));
-        bench_table_cell(&table, "%.2f", seconds);
-        bench_table_cell(&table, "%.3f", bytes);
-        bench_table_cell(&table, "%.3f", bytes / 4);
-        bench_table_cell(&table, "%.1f", ids);
-        bench_table_cell(&table, "%.1f", 100 - ids - bits);
-        bench_table_cell(&table, "%.1f", bits);
+        bench_row(&table, "%s | %" PRIu32 " | %.2f | %.3f | %.3f | %.1f | %.1f | %.1f",
+                  order == THR_HITS_ORDER_ROWS ? "as given" : "by features", thr_context_threads(two), seconds, bytes,
+                  bytes / 4, ids, 100 - ids - bits, bits);
         if (order == THR_HITS_ORDER_FEATURES) {
             bench_figure(b->run, "hits_bytes_over_csr", bytes / 4, 0.6, false,
                          "bytes a posting over binary CSR's, items ordered by features");
@@ -228,30 +221,20 @@ static int run_peers(hits_bench *b) {
 }
 
 static void print_searches(hits_bench *b) {
-    static const char *const columns[] = {"way",        "features",           "postings touched",
-                                          "ms a query", "over posting lists", NULL};
     static bench_table table;
-    table = (bench_table){.title = "One query, one thread; posting lists also choose the best 100, the others leave it "
-                                   "at sums",
-                          .columns = columns};
+    bench_table_begin(&table,
+                      "One query, one thread; posting lists also choose the best 100, the others leave it at sums",
+                      "way | features | postings touched | ms a query | over posting lists");
     for (int size = 0; size < N_SIZES; size++)
         for (int w = -1; w < N_WAYS; w++) {
             const double seconds = w < 0 ? b->ours[size] : b->others[size][w];
-            bench_table_row(&table);
-            bench_table_cell(&table, "%s", w < 0 ? "posting lists, best 100" : WAYS[w].name);
-            bench_table_cell(&table, "%" PRIu32, SIZES[size]);
-            bench_table_cell(&table, "%s", prog_short(b->touched[size]).text);
-            bench_table_cell(&table, "%.2f", seconds * 1e3);
-            bench_table_cell(&table, "%.2f", seconds / b->ours[size]);
+            bench_row(&table, "%s | %" PRIu32 " | %s | %.2f | %.2f", w < 0 ? "posting lists, best 100" : WAYS[w].name,
+                      SIZES[size], prog_short(b->touched[size]).text, seconds * 1e3, seconds / b->ours[size]);
         }
     for (int p = 0; p < b->n_peers; p++) {
         const int size = b->peers[p].size == SIZES[0] ? 0 : 1;
-        bench_table_row(&table);
-        bench_table_cell(&table, "%s", b->peers[p].name);
-        bench_table_cell(&table, "%" PRIu32, b->peers[p].size);
-        bench_table_cell(&table, "%s", prog_short(b->touched[size]).text);
-        bench_table_cell(&table, "%.2f", b->peers[p].seconds * 1e3);
-        bench_table_cell(&table, "%.2f", b->peers[p].seconds / b->ours[size]);
+        bench_row(&table, "%s | %" PRIu32 " | %s | %.2f | %.2f", b->peers[p].name, b->peers[p].size,
+                  prog_short(b->touched[size]).text, b->peers[p].seconds * 1e3, b->peers[p].seconds / b->ours[size]);
     }
     bench_print(b->run, &table);
     for (int w = 0; w < N_WAYS; w++)
@@ -330,13 +313,10 @@ static const prog_option options[] = {
      .fallback = "5000000", .least = 1000, .most = 16000000},
     {PROG_FLAG_OPTION("peers", offsetof(bench_scan_values, peers),
                       "also run SciPy and SuiteSparse:GraphBLAS where Python has them (programs/bench/peers)")},
-    {PROG_TEXT_OPTION("scratch", "DIR", offsetof(bench_scan_values, scratch),
-                      "where the lists are built (default: $TMPDIR or /tmp)"),
-     .names = PROG_NAMES_DIR},
+    {BENCH_SCRATCH_OPTION(offsetof(bench_scan_values, scratch))},
     PROG_OPTIONS_END,
 };
 
-static const prog_argument no_arguments[] = {{.name = NULL}};
 static const char *const examples[] = {"thresher-bench hits", "thresher-bench hits --items 200000", NULL};
 
 const prog_command bench_hits_command = {
@@ -349,7 +329,7 @@ const prog_command bench_hits_command = {
         "are searched in one pass; items are added and removed, a thousand at a time; and 64 threads search while "
         "lists "
         "are built again and swapped.",
-    .arguments = no_arguments,
+    .arguments = bench_no_arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(bench_scan_values),
     .examples = examples,

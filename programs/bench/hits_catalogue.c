@@ -6,13 +6,6 @@
 
 #include "hits.h"
 
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u); /* SplitMix64 */
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* Vose's: a number below n, then itself or its alias. */
 typedef struct alias_table {
     uint32_t n;
@@ -65,7 +58,7 @@ static int make_alias(alias_table *t, uint32_t n) {
 
 /* Popular features get numbers anywhere: n is no multiple of the prime. */
 static uint32_t draw(const alias_table *t, uint64_t *rng) {
-    const uint64_t bits = next_random(rng);
+    const uint64_t bits = bench_random(rng);
     const uint32_t i = (uint32_t)((bits >> 32) * t->n >> 32), rank = (uint32_t)bits < t->keep[i] ? i : t->alias[i];
     return (uint32_t)((uint64_t)rank * 7919 % t->n);
 }
@@ -110,7 +103,7 @@ void bench_catalogue_free(bench_catalogue *c) {
 int bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *features, float *weights, uint32_t n) {
     uint32_t found = 0;
     while (found < n) {
-        const uint64_t item = next_random(rng) % c->n_items;
+        const uint64_t item = bench_random(rng) % c->n_items;
         for (uint32_t f = 0; f < c->per_item && found < n; f++) {
             const uint32_t feature = c->features[item * c->per_item + f];
             if (!stands(features, found, feature))
@@ -120,7 +113,7 @@ int bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t *fea
     for (uint32_t i = 0; i < n; i++) {
         float sum = -6;
         for (int j = 0; j < 12; j++)
-            sum += (float)(next_random(rng) >> 40) * 0x1p-24f;
+            sum += (float)(bench_random(rng) >> 40) * 0x1p-24f;
         weights[i] = sum;
     }
     return 0;

@@ -155,13 +155,10 @@ static int print(fused_bench *b, bench_table *table) {
             for (int w = 0; w < 3; w++)
                 if (measure(b, (asked_for)w, exact != 0, n, &seconds[w]) != 0)
                     return -1;
-            bench_table_row(table);
-            bench_table_cell(table, exact != 0 ? "all vectors, floats" : "codes, recall 0.99");
-            bench_table_cell(table, "%d", (int)n);
+            bench_row(table, "%s | %d", exact != 0 ? "all vectors, floats" : "codes, recall 0.99", (int)n);
             for (int w = 0; w < 3; w++)
-                bench_table_cell(table, "%.2f", seconds[w] * 1e3);
-            bench_table_cell(table, "%.2f", seconds[BOTH] / seconds[VECTORS]);
-            bench_table_cell(table, "%.4f", recall_of(b, ids));
+                bench_cells(table, "%.2f", seconds[w] * 1e3);
+            bench_cells(table, "%.2f | %.4f", seconds[BOTH] / seconds[VECTORS], recall_of(b, ids));
             if (n == 1)
                 bench_figure(b->run, exact != 0 ? "fused_over_vectors" : "fused_over_codes",
                              seconds[BOTH] / seconds[VECTORS], TARGET, false,
@@ -172,16 +169,14 @@ static int print(fused_bench *b, bench_table *table) {
 }
 
 int bench_hits_fused(bench_scan_run *run, const bench_catalogue *c) {
-    static const char *const columns[] = {"vectors by", "queries at once", "vectors alone, ms", "features alone, ms",
-                                          "both, ms",   "over vectors",    "recall@100",        NULL};
     static bench_table table;
     fused_bench *b = calloc(1, sizeof *b);
     int rc = -1;
     if (b == NULL)
         return bench_fail(run, "no memory");
-    table =
-        (bench_table){.title = "Vectors of 64 dimensions and 200 features a query in one pass, best 100, one thread",
-                      .columns = columns};
+    bench_table_begin(
+        &table, "Vectors of 64 dimensions and 200 features a query in one pass, best 100, one thread",
+        "vectors by | queries at once | vectors alone, ms | features alone, ms | both, ms | over vectors | recall@100");
     b->run = run;
     b->catalogue = c;
     b->values = malloc(c->n_items * sizeof *b->values);

@@ -162,19 +162,13 @@ static int run_phase(swap_bench *b, searcher *searchers, bool swapping, double *
 }
 
 static void report(swap_bench *b, const double p50[2], const double p99[2], const size_t n[2]) {
-    static const char *const columns[] = {"while", "searches", "p50, ms", "p99, ms", NULL};
     static bench_table table;
-    table = (bench_table){.title = "64 threads that search half a million items for 200 features, best 100",
-                          .columns = columns};
+    bench_table_begin(&table, "64 threads that search half a million items for 200 features, best 100",
+                      "while | searches | p50, ms | p99, ms");
     for (int phase = 0; phase < 2; phase++) {
-        bench_table_row(&table);
-        if (phase == 0)
-            bench_table_cell(&table, "nothing else happens");
-        else
-            bench_table_cell(&table, "a file is built, %llu swaps", (unsigned long long)b->n_swaps);
-        bench_table_cell(&table, "%zu", n[phase]);
-        bench_table_cell(&table, "%.1f", p50[phase] * 1e3);
-        bench_table_cell(&table, "%.1f", p99[phase] * 1e3);
+        bench_row(&table, phase == 0 ? "nothing else happens" : "a file is built, %llu swaps",
+                  (unsigned long long)b->n_swaps);
+        bench_cells(&table, "%zu | %.1f | %.1f", n[phase], p50[phase] * 1e3, p99[phase] * 1e3);
     }
     bench_print(b->run, &table);
     bench_figure(b->run, "hits_swap_wrong", atomic_load(&b->wrong), 0, false,

@@ -123,10 +123,9 @@ static int measure(updates_bench *b, int size, double *alone, double *changed) {
 }
 
 static int report(updates_bench *b, int n_sizes) {
-    static const char *const columns[] = {"what", "ms", "over the file alone", NULL};
     static bench_table table;
-    table = (bench_table){.title = "Updates: 1,000 items added and 1,000 removed at a time; one thread",
-                          .columns = columns};
+    bench_table_begin(&table, "Updates: 1,000 items added and 1,000 removed at a time; one thread",
+                      "what | ms | over the file alone");
     static const struct {
         const char *what;
         int batch;
@@ -134,21 +133,16 @@ static int report(updates_bench *b, int n_sizes) {
                 {"the second", 1},
                 {"the tenth, 9,000 added and 9,000 removed before it", BATCHES - 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        bench_table_row(&table);
-        bench_table_cell(&table, "%s", rows[i].what);
-        bench_table_cell(&table, "%.2f", b->seconds[rows[i].batch] * 1e3);
-        bench_table_cell(&table, "%s", "");
+        bench_row(&table, "%s | %.2f | ", rows[i].what, b->seconds[rows[i].batch] * 1e3);
     }
     for (int size = 0; size < n_sizes; size++) {
         double alone, changed;
         if (check(b, size) != 0 || measure(b, size, &alone, &changed) != 0)
             return -1;
         for (int side = 0; side < 2; side++) {
-            bench_table_row(&table);
-            bench_table_cell(&table, "a query of %u features, %s", b->queries[size].n,
-                             side == 0 ? "the file alone" : "10,000 added and 10,000 removed");
-            bench_table_cell(&table, "%.2f", (side == 0 ? alone : changed) * 1e3);
-            bench_table_cell(&table, "%.2f", side == 0 ? 1.0 : changed / alone);
+            bench_row(&table, "a query of %u features, %s | %.2f | %.2f", b->queries[size].n,
+                      side == 0 ? "the file alone" : "10,000 added and 10,000 removed",
+                      (side == 0 ? alone : changed) * 1e3, side == 0 ? 1.0 : changed / alone);
         }
     }
     bench_print(b->run, &table);

@@ -117,15 +117,9 @@ static int measure_reading(rank_bench *b, int shape) {
     double parse, load;
     if (time_open(b, false, &parse) != 0 || measure_memory(b, &most) != 0 || time_open(b, true, &load) != 0)
         return -1;
-    bench_table_row(&b->reading);
-    bench_table_cell(&b->reading, "%s", b->shape.name);
-    bench_table_cell(&b->reading, "%s", prog_exact(b->examples.offsets[b->n_written]).text);
-    bench_table_cell(&b->reading, "%s", prog_bytes((double)b->text_bytes).text);
-    bench_table_cell(&b->reading, "%.2f", parse);
-    bench_table_cell(&b->reading, "%.0f", (double)b->text_bytes / parse * 1e-6);
-    bench_table_cell(&b->reading, "%.2f", load);
-    bench_table_cell(&b->reading, "%.1f", matrix / load * 1e-9);
-    bench_table_cell(&b->reading, "%.2f", (double)most / matrix);
+    bench_row(&b->reading, "%s | %s | %s | %.2f | %.0f | %.2f | %.1f | %.2f", b->shape.name,
+              prog_exact(b->examples.offsets[b->n_written]).text, prog_bytes((double)b->text_bytes).text, parse,
+              (double)b->text_bytes / parse * 1e-6, load, matrix / load * 1e-9, (double)most / matrix);
     bench_figure(b->run, shape == 0 ? "rank_parse_list" : "rank_parse_web", (double)b->text_bytes / parse * 1e-6, 400,
                  true, "text read, MB/s, %s", b->shape.name);
     bench_figure(b->run, shape == 0 ? "rank_memory_list" : "rank_memory_web", (double)most / matrix, 1.3, false,
@@ -151,16 +145,11 @@ static int train(rank_bench *b, thr_context *context, const thr_ranking *ranking
 static void report_training(rank_bench *b, const char *device, const thr_rank_report *report) {
     const double matrix = (double)b->shape.n_rows * b->shape.n_features * sizeof(float);
     const double rate = matrix * (double)report->n_products / report->product_seconds;
-    bench_table_row(&b->training);
-    bench_table_cell(&b->training, "%s%s", b->shape.name, device);
-    bench_table_cell(&b->training, "%s x %" PRIu32, prog_exact(b->shape.n_rows).text, b->shape.n_features);
-    bench_table_cell(&b->training, "%" PRIu32, b->shape.n_levels);
-    bench_table_cell(&b->training, "%s", prog_short((double)report->n_pairs).text);
-    bench_table_cell(&b->training, "%.2f", report->seconds);
-    bench_table_cell(&b->training, "%" PRIu32 ", %" PRIu64, report->n_steps, report->n_products);
-    bench_table_cell(&b->training, "%.1f", rate * 1e-9);
-    bench_table_cell(&b->training, "%.2f", rate / b->bandwidth);
-    bench_table_cell(&b->training, "%.2f", 100 * report->pairwise_accuracy);
+    bench_row(&b->training,
+              "%s%s | %s x %" PRIu32 " | %" PRIu32 " | %s | %.2f | %" PRIu32 ", %" PRIu64 " | %.1f | %.2f | %.2f",
+              b->shape.name, device, prog_exact(b->shape.n_rows).text, b->shape.n_features, b->shape.n_levels,
+              prog_short((double)report->n_pairs).text, report->seconds, report->n_steps, report->n_products,
+              rate * 1e-9, rate / b->bandwidth, 100 * report->pairwise_accuracy);
 }
 
 /* The same on a GPU, where there is one: it must come to the same objective. */
@@ -216,17 +205,12 @@ static void report_both(rank_bench *b, const thr_rank_report *ours, const bench_
     const double whole = (theirs->read_s + theirs->solve_s) / (read_s + ours->seconds);
     const char *const names[] = {"Thresher", "classic"};
     for (int i = 0; i < 2; i++) {
-        bench_table_row(&b->classic);
-        bench_table_cell(&b->classic, "%s", b->shape.name);
-        bench_table_cell(&b->classic, "%s", prog_exact(b->examples.offsets[b->n_written]).text);
-        bench_table_cell(&b->classic, "%s", names[i]);
-        bench_table_cell(&b->classic, "%.2f", i == 0 ? read_s : theirs->read_s);
-        bench_table_cell(&b->classic, "%.2f", i == 0 ? ours->seconds : theirs->solve_s);
-        bench_table_cell(&b->classic, "%" PRIu32 ", %" PRIu64, i == 0 ? ours->n_steps : theirs->n_steps,
-                         i == 0 ? ours->n_products : theirs->n_products);
-        bench_table_cell(&b->classic, "%.8g", i == 0 ? ours->objective : theirs->objective);
-        bench_table_cell(&b->classic, "%.1f", i == 0 ? 1.0 : theirs->solve_s / ours->seconds);
-        bench_table_cell(&b->classic, "%.1f", i == 0 ? 1.0 : whole);
+        bench_row(&b->classic, "%s | %s | %s | %.2f | %.2f | %" PRIu32 ", %" PRIu64 " | %.8g | %.1f | %.1f",
+                  b->shape.name, prog_exact(b->examples.offsets[b->n_written]).text, names[i],
+                  i == 0 ? read_s : theirs->read_s, i == 0 ? ours->seconds : theirs->solve_s,
+                  i == 0 ? ours->n_steps : theirs->n_steps, i == 0 ? ours->n_products : theirs->n_products,
+                  i == 0 ? ours->objective : theirs->objective, i == 0 ? 1.0 : theirs->solve_s / ours->seconds,
+                  i == 0 ? 1.0 : whole);
     }
     bench_figure(b->run, shape == 0 ? "rank_solve_list" : "rank_solve_web", theirs->solve_s / ours->seconds, 20, true,
                  "classic solving over ours, %s", b->shape.name);
@@ -284,24 +268,14 @@ static double plain_read(void) {
 }
 
 static int run_all(rank_bench *b) {
-    static const char *const reading[] = {"examples",        "rows",           "text", "read, s", "MB/s", "cache, s",
-                                          "GB/s of float32", "memory over it", NULL};
-    static const char *const training[] = {
-        "examples",        "rows x features",   "levels", "pairs", "s", "Newton steps, products", "GB/s of X",
-        "of a plain read", "pairs in order, %", NULL};
-    static const char *const classic[] = {"examples",
-                                          "rows",
-                                          "way",
-                                          "read, s",
-                                          "solve, s",
-                                          "Newton steps, products",
-                                          "objective",
-                                          "solve over ours",
-                                          "whole over ours",
-                                          NULL};
-    b->reading = (bench_table){.title = "Reading SVMlight text, and the cache beside it", .columns = reading};
-    b->training = (bench_table){.title = "Training from memory", .columns = training};
-    b->classic = (bench_table){.title = "Beside the classic way, from the same file", .columns = classic};
+    bench_table_begin(&b->reading, "Reading SVMlight text, and the cache beside it",
+                      "examples | rows | text | read, s | MB/s | cache, s | GB/s of float32 | memory over it");
+    bench_table_begin(&b->training, "Training from memory",
+                      "examples | rows x features | levels | pairs | s | Newton steps, products | GB/s of X | of a "
+                      "plain read | pairs in order, %");
+    bench_table_begin(&b->classic, "Beside the classic way, from the same file",
+                      "examples | rows | way | read, s | solve, s | Newton steps, products | objective | solve over "
+                      "ours | whole over ours");
     b->bandwidth = plain_read();
     if (!(b->bandwidth > 0))
         return bench_fail(b->run, "no memory to read");
@@ -348,13 +322,10 @@ static const prog_option options[] = {
     {PROG_TEXT_OPTION("data", "DIR", offsetof(bench_scan_values, data),
                       "with --convergence: where letor/mq2007.partial.svm.xz is, which is left out where it is not"),
      .fallback = "../shared/data", .names = PROG_NAMES_DIR},
-    {PROG_TEXT_OPTION("scratch", "DIR", offsetof(bench_scan_values, scratch),
-                      "where files are written (default: $TMPDIR or /tmp)"),
-     .names = PROG_NAMES_DIR},
+    {BENCH_SCRATCH_OPTION(offsetof(bench_scan_values, scratch))},
     PROG_OPTIONS_END,
 };
 
-static const prog_argument no_arguments[] = {{.name = NULL}};
 static const char *const examples[] = {"thresher-bench rank", "thresher-bench rank --share 5",
                                        "thresher-bench rank --convergence curves", NULL};
 
@@ -364,7 +335,7 @@ const prog_command bench_rank_command = {
     .text = "Makes examples of the shapes of MQ2007-list and MSLR-WEB30K, reads them from text and from the cache, and "
             "learns a linear RankSVM of them, beside the classic way to do it: one thread, the same file, and the same "
             "objective at the end.",
-    .arguments = no_arguments,
+    .arguments = bench_no_arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(bench_scan_values),
     .examples = examples,

@@ -116,13 +116,10 @@ static double seconds_to(const course_bench *b, int solver, double level) {
 
 static void add_rows(course_bench *b) {
     for (int solver = 0; solver < N_SOLVERS; solver++) {
-        bench_table_row(&b->table);
-        bench_table_cell(&b->table, "%s", b->name);
-        bench_table_cell(&b->table, "%s", SOLVERS[solver]);
-        bench_table_cell(&b->table, "%d", b->courses[solver].n - 1);
+        bench_row(&b->table, "%s | %s | %d", b->name, SOLVERS[solver], b->courses[solver].n - 1);
         for (int i = 0; i < N_LEVELS; i++) {
             const double seconds = seconds_to(b, solver, LEVELS[i]);
-            bench_table_cell(&b->table, seconds < 0 ? "-" : "%.3f", seconds);
+            bench_cells(&b->table, seconds < 0 ? "-" : "%.3f", seconds);
         }
     }
 }
@@ -241,15 +238,14 @@ static int measure_real(course_bench *b, const char *data) {
 
 int bench_rank_convergence(bench_scan_run *run, const bench_rank_shape *shapes, const double *shares, int n_shapes,
                            double c) {
-    static const char *const columns[] = {"examples", "solver", "steps", "s to 1e-2", "s to 1e-4", "s to 1e-8", NULL};
     course_bench *b = calloc(1, sizeof *b);
     int rc = 0;
     if (b == NULL)
         return bench_fail(run, "no memory");
     b->run = run;
     b->dir = run->values->plot;
-    b->table = (bench_table){.title = "Seconds until the objective is as near to its least, as a share of it",
-                             .columns = columns};
+    bench_table_begin(&b->table, "Seconds until the objective is as near to its least, as a share of it",
+                      "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
     if (mkdir(b->dir, 0777) != 0 && errno != EEXIST)
         rc = bench_fail(run, "%s: no directory can be made there", b->dir);
     if (rc == 0)

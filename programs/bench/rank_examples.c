@@ -7,15 +7,8 @@
 
 static const double NOISE = 0.15, BAD_SCALE = 100;
 
-static uint64_t next(uint64_t *state) {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static double uniform(uint64_t *state) {
-    return (double)(next(state) >> 11) * 0x1p-53;
+    return bench_share(bench_random(state));
 }
 
 /* A row's score while its query is put in order. */

@@ -4,6 +4,8 @@
 #include "scan.h"
 #include "talk.h"
 
+const prog_argument bench_no_arguments[] = {{.name = NULL}};
+
 void bench_say_machine(bench_scan_run *run, const char *command) {
     char machine[256];
     bench_machine(machine, sizeof machine);

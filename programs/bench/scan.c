@@ -28,9 +28,7 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("items", "N", offsetof(bench_scan_values, items),
                        "items of the synthetic scans, at least; their codes are 256 MiB or more in any case"),
      .fallback = "4000000", .least = 1000, .most = 1000000000},
-    {PROG_TEXT_OPTION("scratch", "DIR", offsetof(bench_scan_values, scratch),
-                      "where the indexes are built, 3 GB (default: $TMPDIR or /tmp)"),
-     .names = PROG_NAMES_DIR},
+    {BENCH_SCRATCH_OPTION(offsetof(bench_scan_values, scratch))},
     {PROG_FILE_OPTION("plot", offsetof(bench_scan_values, plot),
                       "write queries a second against recall on the real vectors, as SVG")},
     {PROG_FLAG_OPTION("peers", offsetof(bench_scan_values, peers),
@@ -38,7 +36,6 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static const prog_argument no_arguments[] = {{.name = NULL}};
 static const char *const examples[] = {"thresher-bench scan", "thresher-bench scan --json", NULL};
 
 /* ------------------------------------------------------------------------------------- full-plane scans */
@@ -108,16 +105,10 @@ static int bench_shape(bench_scan_run *run, bench_table *table, int shape) {
     bench_unmap(file, size);
     const thr_index_info info = thr_index_get_info(index);
     const double rate = (double)info.code_bytes / took;
-    bench_table_row(table);
-    bench_table_cell(table, "%u d x %u bits", n_dims, bits);
-    bench_table_cell(table, "%.1f M", (double)info.n_items * 1e-6);
-    bench_table_cell(table, "%.0f", (double)info.code_bytes / (double)info.n_items);
-    bench_table_cell(table, "%.2f", took * 1e3);
-    bench_table_cell(table, "%.0f", (double)info.n_items / took * 1e-6);
-    bench_table_cell(table, "%.1f", rate * 1e-9);
-    bench_table_cell(table, "%.1f", read * 1e-9);
-    bench_table_cell(table, "%.2f", rate / read);
-    bench_table_cell(table, "%.2f", rate / run->anonymous_bandwidth);
+    bench_row(table, "%u d x %u bits | %.1f M | %.0f | %.2f | %.0f | %.1f | %.1f | %.2f | %.2f", n_dims, bits,
+              (double)info.n_items * 1e-6, (double)info.code_bytes / (double)info.n_items, took * 1e3,
+              (double)info.n_items / took * 1e-6, rate * 1e-9, read * 1e-9, rate / read,
+              rate / run->anonymous_bandwidth);
     run->scan_share[shape] = rate / read;
     rc = took > 0 ? 0 : bench_wrong(run, dir);
 out:
@@ -128,12 +119,10 @@ out:
 }
 
 static int bench_shapes(bench_scan_run *run) {
-    static const char *const columns[] = {
-        "codes",         "items",           "bytes an item", "ms a query",    "M items/s",
-        "GB/s of codes", "GB/s plain read", "share",         "of huge pages", NULL};
     static bench_table table;
-    table = (bench_table){.title = "One query over all planes, 4-bit query, k = 10, codes only (synthetic)",
-                          .columns = columns};
+    bench_table_begin(&table, "One query over all planes, 4-bit query, k = 10, codes only (synthetic)",
+                      "codes | items | bytes an item | ms a query | M items/s | GB/s of codes | GB/s plain read | "
+                      "share | of huge pages");
     run->anonymous_bandwidth = bench_anonymous_bandwidth();
     for (int shape = 0; shape < N_SHAPES; shape++)
         if (bench_shape(run, &table, shape) != 0)
@@ -235,17 +224,15 @@ static int bench_exact(bench_scan_run *run, const char *dir) {
 }
 
 static int bench_build(bench_scan_run *run) {
-    static const char *const columns[] = {"kept for refine", "calibrated",      "seconds",   "M items/s",
-                                          "peak memory, MB", "of it codes, MB", "index, MB", NULL};
     /* A calibration maps the files, which counts as memory: time and memory without it, then the time with it. */
     static const struct {
         thr_dtype keep;
         bool calibrated;
     } BUILDS[] = {{THR_DTYPE_NONE, false}, {THR_DTYPE_F16, false}, {THR_DTYPE_F32, false}, {THR_DTYPE_F32, true}};
     static bench_table table;
-    table = (bench_table){
-        .title = "Build 1 M x 200 float32 from a file in the page cache, 3 bits, flushed to disk (synthetic)",
-        .columns = columns};
+    bench_table_begin(
+        &table, "Build 1 M x 200 float32 from a file in the page cache, 3 bits, flushed to disk (synthetic)",
+        "kept for refine | calibrated | seconds | M items/s | peak memory, MB | of it codes, MB | index, MB");
     char file[4096], dir[4096];
     (void)snprintf(file, sizeof file, "%s/build.fbin", run->scratch);
     (void)snprintf(dir, sizeof dir, "%s/build", run->scratch);
@@ -271,14 +258,9 @@ static int bench_build(bench_scan_run *run) {
             return -1;
         const thr_index_info info = thr_index_get_info(index);
         thr_index_free(index);
-        bench_table_row(&table);
-        bench_table_cell(&table, "%s", thr_dtype_name(work.keep));
-        bench_table_cell(&table, "%s", work.calibrated ? "yes" : "no");
-        bench_table_cell(&table, "%.2f", best);
-        bench_table_cell(&table, "%.2f", (double)info.n_items / best * 1e-6);
-        bench_table_cell(&table, "%.0f", (double)peak * 1e-6);
-        bench_table_cell(&table, "%.0f", (double)info.code_bytes * 1e-6);
-        bench_table_cell(&table, "%.0f", (double)info.file_bytes * 1e-6);
+        bench_row(&table, "%s | %s | %.2f | %.2f | %.0f | %.0f | %.0f", thr_dtype_name(work.keep),
+                  work.calibrated ? "yes" : "no", best, (double)info.n_items / best * 1e-6, (double)peak * 1e-6,
+                  (double)info.code_bytes * 1e-6, (double)info.file_bytes * 1e-6);
         if (work.calibrated)
             continue;
         seconds = best;
@@ -323,7 +305,7 @@ const prog_command bench_scan_command = {
             "thread and every answer checked.\n\n"
             "The real vectors are left out, with a word, when they are not there. It takes a few minutes and 3 GB "
             "of scratch space.",
-    .arguments = no_arguments,
+    .arguments = bench_no_arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(bench_scan_values),
     .examples = examples,

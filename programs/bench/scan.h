@@ -6,14 +6,19 @@
 #define THRESHER_BENCH_SCAN_H
 
 #include "bench.h"
-
-struct program;
+#include "program.h"
 
 typedef struct bench_scan_values {
     const char *data, *scratch, *plot;
     uint64_t items;
     bool peers;
 } bench_scan_values;
+
+/* Entries of option tables (options.h), and the arguments of a command that takes none. */
+#define BENCH_SCRATCH_OPTION(place)                                                                                    \
+    PROG_TEXT_OPTION("scratch", "DIR", place, "where files are written (default: $TMPDIR or /tmp)"),                   \
+        .names = PROG_NAMES_DIR
+extern const prog_argument bench_no_arguments[];
 
 /* A figure with the bound it is held to. */
 typedef struct bench_figure_value {

@@ -113,13 +113,8 @@ static int bench_bits(bench_scan_run *run, real_data *data, uint32_t bits, bench
         if (thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &run->err) != THR_OK)
             goto out;
         prog_plot_point(curve, recall, 1 / took);
-        bench_table_row(table);
-        bench_table_cell(table, "%u", bits);
-        bench_table_cell(table, "%llu", (unsigned long long)COUNTS[i]);
-        bench_table_cell(table, "%.4f", recall);
-        bench_table_cell(table, "%.3f", took * 1e3);
-        bench_table_cell(table, "%.0f", 1 / took);
-        bench_table_cell(table, "%.1f", exact / took);
+        bench_row(table, "%u | %llu | %.4f | %.3f | %.0f | %.1f", bits, (unsigned long long)COUNTS[i], recall,
+                  took * 1e3, 1 / took, exact / took);
         if (recall >= 0.99 && took * 1e3 < best->ms)
             *best = (real_best){exact / took, recall, took * 1e3, bits, COUNTS[i]};
     }
@@ -165,11 +160,9 @@ static void bench_peers(bench_scan_run *run, const real_data *data) {
 }
 
 static int measure(bench_scan_run *run, real_data *data) {
-    static const char *const columns[] = {"bits",      "candidates",  "recall@10", "ms a query",
-                                          "queries/s", "times exact", NULL};
     static bench_table table;
-    table = (bench_table){.title = "Search over the exact scan, one query at a time, k = 10, float32 kept",
-                          .columns = columns};
+    bench_table_begin(&table, "Search over the exact scan, one query at a time, k = 10, float32 kept",
+                      "bits | candidates | recall@10 | ms a query | queries/s | times exact");
     double exact = INFINITY, read = 0; /* of the fastest exact scan, and of its file right after it */
     real_best best = {.ms = INFINITY};
     static prog_plot plot;

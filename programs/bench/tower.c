@@ -1,219 +1,320 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tower.c - `bench tower`: learned codes of texts. The tables of RBE section 8 and 9 on pairs of texts, and with
- * --speed how fast training, encoding and searching are.
+ * tower.c - `thresher-bench tower`: examples a second in training, texts a second in encoding, and how long a text
+ * query over a million codes takes. rbe* of the RBE paper, on pairs that ./run bench tower has split and written.
  */
 #include "tower.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "program.h"
 #include "talk.h"
 
-static const char *const trains[] = {"own", "together", NULL};
-static const char *const words[] = {"shared", "apart", NULL};
-
-#define COUNT(NAME, FIELD, LEAST, HELP)                                                                                \
-    {                                                                                                                  \
-        .name = (NAME), .kind = PROG_COUNT, .value = "N", .least = (LEAST), .most = UINT32_MAX, .help = (HELP),        \
-        .offset = offsetof(bench_tower_values, FIELD)                                                                  \
-    }
-#define REAL(NAME, FIELD, HELP)                                                                                        \
-    { .name = (NAME), .kind = PROG_REAL, .value = "X", .help = (HELP), .offset = offsetof(bench_tower_values, FIELD) }
-#define FLAG(NAME, FIELD, HELP)                                                                                        \
-    { .name = (NAME), .kind = PROG_FLAG, .help = (HELP), .offset = offsetof(bench_tower_values, FIELD) }
-
-static const prog_option options[] = {
-    {PROG_TEXT_OPTION("data", "DIR", offsetof(bench_tower_values, data),
-                      "where the data sets are, in pairs/; one that is not there is left out, with a word"),
-     .fallback = "../shared/data", .names = PROG_NAMES_DIR},
-    {PROG_TEXT_OPTION("sets", "NAME,...", offsetof(bench_tower_values, sets), "which of them"),
-     .fallback = "debian,tldr,homedepot"},
-    {PROG_TEXT_OPTION("trends", "NAME,...", offsetof(bench_tower_values, trends),
-                      "and which of those in tables 4, 5 and 6, whose models take most of the time (default: all)")},
-    {PROG_CHOICE_OPTION("train", "own|together", trains, offsetof(bench_tower_values, train),
-                        "on the pairs of the data set that is tested with, or on those of all"),
-     .fallback = "own"},
-    {PROG_TEXT_OPTION("tables", "N,...", offsetof(bench_tower_values, tables),
-                      "which of the paper's tables; codes: learned codes against those made of vectors"),
-     .fallback = "2,4,5,6,codes"},
-    {PROG_COUNT_OPTION("seeds", "N", offsetof(bench_tower_values, seeds),
-                       "trainings of each model: --seed and the numbers behind it"),
-     .least = 1, .most = BENCH_MAX_SEEDS, .fallback = "3"},
-    COUNT("epochs", epochs, 1, "at most; as tower train has it, and so are the next ones (default: what suits a set)"),
-    COUNT("patience", patience, 1, "stop after so many epochs that made nothing better"),
-    COUNT("batch", batch, 2, "pairs a step"),
-    COUNT("negatives", negatives, 1, "items of other pairs that each pair is told from"),
-    REAL("gamma", gamma, "what cosines are multiplied by before the soft-max"),
-    REAL("rate", rate, "of learning"),
-    REAL("word-dropout", word_dropout,
-         "the share of the words of a text that is left out, below 1 (default: what is best for a set)"),
-    REAL("float-share", float_share, "the share of the epochs that learn floats, before signs take their place"),
-    {PROG_CHOICE_OPTION("words", "shared|apart", words, offsetof(bench_tower_values, words),
-                        "one table of letter trigrams for queries and items, or two")},
-    FLAG("speed", speed, "instead of the tables: how fast training, encoding and searching are"),
-    {PROG_COUNT_OPTION(
-         "codes", "N", offsetof(bench_tower_values, codes),
-         "with --speed, codes of the long search (default: 1,000,000,000, or as many as there is room for)"),
-     .least = 1000, .most = UINT32_MAX},
-    FLAG("quick", quick, "one seed, two epochs and a quarter of the queries: to see that it works"),
-    {PROG_TEXT_OPTION("keep", "DIR", offsetof(bench_tower_values, keep),
-                      "where results are kept, so that a run can be cut and taken up again, and vectors for the peers"),
-     .fallback = "build/bench/tower", .names = PROG_NAMES_DIR},
-    FLAG("again", again, "train what is kept already once more"),
-    {PROG_TEXT_OPTION("scratch", "DIR", offsetof(bench_tower_values, scratch),
-                      "where pairs, models and indexes are written (default: $TMPDIR or /tmp)"),
-     .names = PROG_NAMES_DIR},
-    PROG_OPTIONS_END,
+enum {
+    EPOCHS = 3,
+    PASSES = 5,
+    K = 1000,
+    MILLION = 1000000,
+    QUICK_CODES = 100000,
+    MOST_QUERIES = 2000,
+    MOST_PATH = 2048
 };
+enum { RBE_QUERY_BITS = 3, RBE_ITEM_BITS = 2 };
 
-enum { QUICK_EPOCHS = 2 };
+static const double TARGET_ENCODE = 50000, TARGET_QUERY_MS = 3;
 
-/* The library's own choices where nothing else was asked for. */
-static void fill_train(bench_tower *bench, const bench_tower_values *values) {
-    thr_tower_train_options *train = &bench->train;
-    thr_tower_train_options_init(train);
-    if (values->quick)
-        train->n_epochs = QUICK_EPOCHS;
-    if (values->epochs != 0)
-        train->n_epochs = (uint32_t)values->epochs;
-    if (values->patience != 0)
-        train->patience = (uint32_t)values->patience;
-    if (values->batch != 0)
-        train->batch = (uint32_t)values->batch;
-    train->n_negatives = values->negatives != 0 ? (uint32_t)values->negatives : train->batch - 1;
-    if (!isnan(values->gamma))
-        train->gamma = (float)values->gamma;
-    if (!isnan(values->rate))
-        train->rate = (float)values->rate;
-    if (!isnan(values->word_dropout))
-        train->word_dropout = (float)values->word_dropout;
-    if (!isnan(values->float_share))
-        train->float_share = (float)values->float_share;
-    if (values->words != PROG_NO_CHOICE)
-        train->config.shared_words = values->words == 0;
+typedef struct tower_bench {
+    bench_scan_run *run;
+    const bench_tower_values *values;
+    bench_table table;
+    char model[MOST_PATH], dir[MOST_PATH]; /* of the model, and of the index of a million codes */
+    uint32_t batch;
+} tower_bench;
+
+/* ------------------------------------------------------------------------------------------------ training */
+
+static void keep_best(void *user, const thr_tower_epoch *epoch) {
+    double *best = user;
+    *best = epoch->examples_per_second > *best ? epoch->examples_per_second : *best;
 }
 
-static void want(bench_tower *bench, const char *table, const bench_model_number *models, size_t n) {
-    const bool trends = table[0] >= '4' && table[0] <= '6';
-    for (size_t i = 0; i < n && bench_tower_has_table(bench, table); i++)
-        for (int s = 0; s < BENCH_N_SETS; s++)
-            bench->wanted[models[i]][s] |= bench->sets[s].there && (bench->sets[s].trends || !trends);
+/* Examples a second in the best of some epochs. The model stays. */
+static int time_training(tower_bench *b, const char *pairs, double *rate) {
+    thr_tower_train_options options;
+    thr_tower_report report;
+    thr_tower_train_options_init(&options);
+    options.n_negatives = options.batch - 1;
+    options.config.query_bits = RBE_QUERY_BITS;
+    options.config.item_bits = RBE_ITEM_BITS;
+    options.seed = b->run->program->globals.seed;
+    options.n_epochs = EPOCHS;
+    options.patience = 0;
+    options.float_share = 0; /* steps with signs are what is timed */
+    options.format = (thr_pairs_format){.query_column = 1, .item_column = 2, .label_column = 3, .least_label = 2};
+    options.on_epoch = keep_best;
+    options.on_epoch_user = rate;
+    *rate = 0;
+    b->batch = options.batch;
+    return thr_tower_train(b->run->context, pairs, b->model, &options, &report, &b->run->err) == THR_OK ? 0 : -1;
 }
 
-static void choose_models(bench_tower *bench) {
-    static const bench_model_number two[] = {BENCH_M_1, BENCH_M_2, BENCH_M_3, BENCH_RBE, BENCH_M_5},
-                                    four[] = {BENCH_M_1, BENCH_M_2, BENCH_M_3, BENCH_RBE_2, BENCH_RBE, BENCH_RBE_3},
-                                    six[] = {BENCH_M_1,   BENCH_M_3,         BENCH_RBE_2,     BENCH_RBE,
-                                             BENCH_RBE_3, BENCH_RBE_2_PLAIN, BENCH_RBE_PLAIN, BENCH_RBE_3_PLAIN},
-                                    codes[] = {BENCH_M_1, BENCH_RBE, BENCH_M_5};
-    static const bench_model_number five[] = {BENCH_M_2,          BENCH_RBE_2,          BENCH_RBE,
-                                              BENCH_RBE_3,        BENCH_M_2_STRAIGHT,   BENCH_RBE_2_STRAIGHT,
-                                              BENCH_RBE_STRAIGHT, BENCH_RBE_3_STRAIGHT, BENCH_M_2_TANH,
-                                              BENCH_RBE_2_TANH,   BENCH_RBE_TANH,       BENCH_RBE_3_TANH};
-    want(bench, "2", two, sizeof two / sizeof *two);
-    want(bench, "4", four, sizeof four / sizeof *four);
-    want(bench, "5", five, sizeof five / sizeof *five);
-    want(bench, "6", six, sizeof six / sizeof *six);
-    want(bench, "codes", codes, sizeof codes / sizeof *codes);
-}
+/* ------------------------------------------------------------------------------------------------ encoding */
 
-/* A directory and those above it, where they are not there yet. */
-static int make_directories(const char *path) {
-    char part[BENCH_PATH];
-    (void)snprintf(part, sizeof part, "%s", path);
-    for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(part, 0777);
-        *slash = '/';
+typedef struct texts {
+    char **texts;
+    size_t n, room, n_bytes;
+    float *codes;
+} texts;
+
+static int add_text(texts *t, const char *text, size_t length) {
+    if (t->n == t->room) {
+        char **grown = realloc(t->texts, (2 * t->room + 4096) * sizeof *grown);
+        if (grown == NULL)
+            return -1;
+        t->texts = grown;
+        t->room = 2 * t->room + 4096;
     }
-    struct stat st;
-    (void)mkdir(part, 0777);
-    return stat(part, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : -1;
+    t->texts[t->n] = strdup(text);
+    t->n_bytes += length;
+    return t->texts[t->n++] == NULL ? -1 : 0;
 }
 
-static void say_what(bench_tower *bench) {
-    char machine[256];
-    const thr_tower_train_options *o = &bench->train;
-    bench_machine(machine, sizeof machine);
-    bench_say(&bench->run, "## thresher-bench tower\n\nthresher %s, %s, %s, %u %s.\n\n", thr_version(), machine,
-              thr_isa_name(thr_context_isa(bench->run.context)), thr_context_threads(bench->run.context),
-              thr_context_threads(bench->run.context) == 1 ? "thread" : "threads");
-    bench_say(&bench->run,
-              "Trained on %s: a share of %g of the epochs as floats, patience %u, batches of %u, %u negatives, "
-              "gamma %g, rate %g, %s of letter trigrams; seeds from %llu, %llu of "
-              "them. The best epoch by validation loss on %g of the queries that are learned from.\n\n",
-              bench_tower_together(bench) ? "the pairs of all data sets together" : "the pairs of each data set alone",
-              (double)o->float_share, o->patience, o->batch, o->n_negatives, (double)o->gamma, (double)o->rate,
-              o->config.shared_words ? "one table" : "two tables", (unsigned long long)bench->run.program->globals.seed,
-              (unsigned long long)bench->values->seeds, (double)o->valid_share);
+/* A column of a file of pairs, and room for the texts' codes. */
+static int read_texts(tower_bench *b, const char *pairs, int column, uint32_t n_dims, texts *t) {
+    char path[MOST_PATH + 16];
+    thr_reader *reader = NULL;
+    const char *line = "";
+    size_t length;
+    int rc = 0;
+    (void)snprintf(path, sizeof path, "%s:%d", pairs, column);
+    if (thr_reader_open(b->run->context, path, &reader, &b->run->err) != THR_OK)
+        return -1;
+    while (rc == 0 && line != NULL) {
+        if (thr_reader_next_line(reader, &line, &length, &b->run->err) != THR_OK)
+            rc = -1;
+        else if (line != NULL && add_text(t, line, length) != 0)
+            rc = bench_fail(b->run, "%s: no memory for its texts", path);
+    }
+    thr_reader_free(reader);
+    t->codes = malloc((t->n * n_dims + 1) * sizeof *t->codes);
+    return rc != 0 || t->codes != NULL ? rc : bench_fail(b->run, "no memory for codes");
 }
 
-static int work(bench_tower *bench) {
-    if (bench->values->speed)
-        return bench_tower_read(bench) != 0 ? -1 : bench_tower_speed(bench);
-    say_what(bench);
-    if (bench_tower_read(bench) != 0)
-        return -1;
-    choose_models(bench);
-    if (bench_tower_train(bench) != 0)
-        return -1;
-    bench_tower_print(bench);
+static void free_texts(texts *t) {
+    for (size_t i = 0; i < t->n; i++)
+        free(t->texts[i]);
+    free(t->texts);
+    free(t->codes);
+}
+
+/* Texts a second, all in one call, the best of some. */
+static int time_encoding(tower_bench *b, const thr_tower *tower, thr_side side, const texts *t, double *rate) {
+    double best = INFINITY;
+    for (int pass = 0; pass < PASSES; pass++) {
+        const double start = bench_clock();
+        if (thr_tower_encode(tower, side, (const char *const *)t->texts, NULL, t->n, t->codes, &b->run->err) != THR_OK)
+            return -1;
+        best = fmin(best, bench_clock() - start);
+    }
+    *rate = (double)t->n / best;
     return 0;
 }
 
-static int run_tower(program *run, const void *all_values) {
-    bench_tower_values values = *(const bench_tower_values *)all_values;
-    bench_tower *bench = calloc(1, sizeof *bench);
-    thr_context_options o;
-    int rc = -1;
-    if (bench == NULL)
-        return prog_no_memory();
-    values.seeds = values.quick ? 1 : values.seeds;
-    bench->values = &values;
-    bench->run.program = run;
-    thr_context_options_init(&o);
-    o.n_threads = run->globals.threads != 0 ? (uint32_t)run->globals.threads : 1;
-    o.progress = prog_progress;
-    if (thr_context_create(&o, &bench->run.context, &bench->run.err) != THR_OK)
-        goto out;
-    fill_train(bench, &values);
-    if (make_directories(values.keep) != 0)
-        (void)bench_fail(&bench->run, "%s: this directory cannot be made: name another with --keep", values.keep);
-    else if (bench_scratch_make(values.scratch, bench->run.scratch, sizeof bench->run.scratch) != 0)
-        (void)bench_fail(&bench->run, "%s: no directory can be made there: name another with --scratch",
-                         bench->run.scratch);
-    else
-        rc = work(bench);
-    if (rc == 0)
-        bench_print_figures(&bench->run);
-    bench_scratch_remove(bench->run.scratch);
-out:
-    rc = rc == 0 ? PROG_DONE : prog_failed(&bench->run.err);
-    for (int s = 0; s < BENCH_N_SETS; s++)
-        bench_pairs_free(&bench->sets[s].pairs);
-    thr_context_free(bench->run.context);
-    free(bench);
+/* ------------------------------------------------------------------------------------------------ queries */
+
+/* Items' codes, again and again: the first time as they are, then with one sign in eight turned, in either plane. */
+typedef struct more_codes {
+    const float *codes;
+    uint64_t n;
+    uint32_t n_dims;
+} more_codes;
+
+static uint64_t more_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
+    enum { AT_ONCE = 4096 };
+    const more_codes *more = user;
+    const uint64_t n = max_rows < AT_ONCE ? max_rows : AT_ONCE;
+    for (uint64_t r = 0; r < n; r++) {
+        const float *code = more->codes + (first + r) % more->n * more->n_dims;
+        const bool again = first + r >= more->n;
+        for (uint32_t d = 0; d < more->n_dims; d++) {
+            const uint64_t chance = bench_mix((first + r) * more->n_dims + d + 1);
+            const float base = code[d] > 0 ? 1.0f : -1.0f, rest = code[d] - base;
+            out[r * more->n_dims + d] =
+                (again && chance % 8 == 0 ? -base : base) + (again && chance / 8 % 8 == 0 ? -rest : rest);
+        }
+    }
+    return n;
+}
+
+static int build_codes(tower_bench *b, const texts *items, uint32_t n_dims, thr_index **index) {
+    const uint64_t n = b->values->quick ? QUICK_CODES : MILLION;
+    more_codes more = {.codes = items->codes, .n = items->n, .n_dims = n_dims};
+    thr_index_build_options options;
+    thr_reader *reader = NULL;
+    thr_context *context = b->run->context;
+    thr_index_build_options_init(&options);
+    options.model = b->model;
+    thr_status status = thr_reader_from_function(context, n, n_dims, more_rows, &more, &reader, &b->run->err);
+    if (status == THR_OK)
+        status = thr_index_build(context, b->dir, reader, &options, &b->run->err);
+    if (status == THR_OK)
+        status = thr_index_open(context, b->dir, index, &b->run->err);
+    thr_reader_free(reader);
+    return status == THR_OK ? 0 : -1;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Text to the best K, one query after the other; seconds of each call, ascending. The answers must be in order. */
+static int time_queries(tower_bench *b, thr_index *index, const texts *queries, double *seconds, size_t n) {
+    const thr_tower *tower = thr_index_tower(index);
+    const uint32_t n_dims = thr_tower_get_info(tower).config.n_dims;
+    static uint64_t ids[K];
+    static float scores[K];
+    for (size_t q = 0; q < n; q++) {
+        float code[1024];
+        const double start = bench_clock();
+        if (thr_tower_encode(tower, THR_SIDE_QUERY, (const char *const *)queries->texts + q, NULL, 1, code,
+                             &b->run->err) != THR_OK)
+            return -1;
+        const thr_matrix one = thr_matrix_f32(code, 1, n_dims);
+        if (thr_index_search(index, &one, K, NULL, ids, scores, &b->run->err) != THR_OK)
+            return -1;
+        seconds[q] = bench_clock() - start;
+        for (size_t i = 1; i < K; i++)
+            if (!(scores[i] <= scores[i - 1]) || ids[i] == ids[i - 1])
+                return bench_fail(b->run, "an answer is not in order or holds an item twice");
+    }
+    qsort(seconds, n, sizeof *seconds, by_value);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ a data set */
+
+typedef struct speeds {
+    double examples, queries, items; /* a second */
+    double query_length, item_length;
+    double p50_ms, p99_ms;
+} speeds;
+
+static int measure_queries(tower_bench *b, const texts *queries, const texts *items, uint32_t n_dims, speeds *s) {
+    thr_index *index = NULL;
+    const size_t n = queries->n < MOST_QUERIES ? queries->n : MOST_QUERIES;
+    static double seconds[MOST_QUERIES];
+    int rc = build_codes(b, items, n_dims, &index);
+    s->p50_ms = s->p99_ms = INFINITY;
+    for (int pass = 0; rc == 0 && pass < 2; pass++) { /* the first one also warms up */
+        rc = time_queries(b, index, queries, seconds, n);
+        s->p50_ms = fmin(s->p50_ms, seconds[n / 2] * 1e3);
+        s->p99_ms = fmin(s->p99_ms, seconds[n - 1 - n / 100] * 1e3);
+    }
+    thr_index_free(index);
+    bench_scratch_remove(b->dir);
     return rc;
 }
 
-static const prog_argument no_arguments[] = {{.name = NULL}};
-static const char *const examples[] = {"thresher-bench tower --quick", "thresher-bench tower --train together",
-                                       "thresher-bench tower --speed", NULL};
+static int measure_texts(tower_bench *b, const char *pairs, texts *queries, texts *items, speeds *s) {
+    thr_tower *tower = NULL;
+    if (thr_tower_open(b->run->context, b->model, &tower, &b->run->err) != THR_OK)
+        return -1;
+    const uint32_t n_dims = thr_tower_get_info(tower).config.n_dims;
+    int rc = read_texts(b, pairs, 1, n_dims, queries);
+    if (rc == 0)
+        rc = read_texts(b, pairs, 2, n_dims, items);
+    if (rc == 0)
+        rc = time_encoding(b, tower, THR_SIDE_QUERY, queries, &s->queries);
+    if (rc == 0)
+        rc = time_encoding(b, tower, THR_SIDE_ITEM, items, &s->items);
+    if (rc == 0)
+        rc = measure_queries(b, queries, items, n_dims, s);
+    thr_tower_free(tower);
+    return rc;
+}
+
+static int measure_set(tower_bench *b, const char *name) {
+    char path[MOST_PATH];
+    texts queries = {0}, items = {0};
+    speeds s = {0};
+    (void)snprintf(path, sizeof path, "%s/%s.train.tsv", b->values->common.data, name);
+    int rc = time_training(b, path, &s.examples);
+    (void)snprintf(path, sizeof path, "%s/%s.pairs.tsv", b->values->common.data, name);
+    if (rc == 0)
+        rc = measure_texts(b, path, &queries, &items, &s);
+    const double query_length = (double)queries.n_bytes / (double)queries.n;
+    free_texts(&queries);
+    free_texts(&items);
+    if (rc != 0)
+        return rc;
+    bench_row(&b->table, "%s | %.0f | %.0f | %.0f | %.0f | %.0f | %.3f | %.3f", name, s.examples, query_length,
+              s.queries, (double)items.n_bytes / (double)items.n, s.items, s.p50_ms, s.p99_ms);
+    bench_figure(b->run, "encode_texts_per_s", s.queries, TARGET_ENCODE, true,
+                 "queries of %s encoded a second, %.0f bytes each", name, query_length);
+    bench_figure(b->run, "query_p50_ms", s.p50_ms, TARGET_QUERY_MS, false,
+                 "p50 of a text query to the best 1,000 of %s codes, %s, ms",
+                 prog_exact(b->values->quick ? QUICK_CODES : MILLION).text, name);
+    return 0;
+}
+
+static int sections(bench_scan_run *run) {
+    static tower_bench bench;
+    tower_bench *b = &bench;
+    char names[256], *next = NULL;
+    bench = (tower_bench){.run = run, .values = (const bench_tower_values *)(const void *)run->values};
+    bench_table_begin(&b->table, "rbe*: training, encoding, and a text query to the best 1,000 of a million codes",
+                      "data | examples/s learned from | bytes a query | queries/s encoded | bytes an item | "
+                      "items/s encoded | query p50, ms | p99, ms");
+    (void)snprintf(b->model, sizeof b->model, "%s/speed.safetensors", run->scratch);
+    (void)snprintf(b->dir, sizeof b->dir, "%s/million", run->scratch);
+    (void)snprintf(names, sizeof names, "%s", b->values->sets);
+    bench_say_machine(run, "tower");
+    for (const char *name = strtok_r(names, ",", &next); name != NULL; name = strtok_r(NULL, ",", &next))
+        if (measure_set(b, name) != 0)
+            return -1;
+    bench_print(run, &b->table);
+    bench_say(run,
+              "Training: batches of %u, the best of %d epochs. Encoding: all texts of a side in one call, the best of "
+              "%d. Queries: one after the other, encoded and searched; the codes are those of the items and, to fill "
+              "up, the same with one sign in eight turned.\n\n",
+              b->batch, EPOCHS, PASSES);
+    return bench_tower_scan(run, b->values, b->model);
+}
+
+static int run_tower(program *run, const void *values) {
+    return bench_run(run, &((const bench_tower_values *)values)->common, sections);
+}
+
+static const prog_option options[] = {
+    {PROG_TEXT_OPTION("sets", "NAME,...", offsetof(bench_tower_values, sets),
+                      "data sets: DIR has NAME.train.tsv, to learn from, and NAME.pairs.tsv, whose texts are encoded"),
+     .required = true},
+    {PROG_COUNT_OPTION("codes", "N", offsetof(bench_tower_values, codes),
+                       "codes of the long search (default: 1,000,000,000, or as many as there is room for)"),
+     .least = 1000, .most = UINT32_MAX},
+    {PROG_FLAG_OPTION("quick", offsetof(bench_tower_values, quick), "fewer codes: to see that it works")},
+    {BENCH_SCRATCH_OPTION(offsetof(bench_tower_values, common.scratch))},
+    PROG_OPTIONS_END,
+};
+
+static const prog_argument arguments[] = {
+    {PROG_ARGUMENT("DIR", PROG_NAMES_DIR, offsetof(bench_tower_values, common.data),
+                   "files of pairs: query, item and label in three columns"),
+     .required = true},
+    {.name = NULL},
+};
+static const char *const examples[] = {"thresher-bench tower pairs --sets debian,tldr", NULL};
 
 const prog_command bench_tower_command = {
     .noun = "tower",
-    .summary = "measure learned codes of text on this machine",
-    .text = "Trains the models of the RBE paper's tables 2, 4, 5 and 6 on pairs of texts and prints their AUC on pairs "
-            "of queries that were not learned from, mean and standard deviation over seeds; and how learned codes do "
-            "against codes of as many bytes that are made of a float model's vectors. One thread, unless --threads "
-            "asks for more; results are the same. What was measured is kept, so that a run can be stopped and taken "
-            "up again.\n\n"
-            "In the source tree ./run bench tower runs it beside PyTorch and Faiss.",
-    .arguments = no_arguments,
+    .summary = "measure how fast codes of text are learned, made and searched",
+    .text = "Learns rbe* of the RBE paper from pairs of texts, encodes all of them, and searches a million codes, and "
+            "then as many random ones as there is room for. ./run bench tower writes the pairs, and has the paper's "
+            "tables, Faiss and PyTorch beside it.",
+    .arguments = arguments,
     .options = PROG_OPTIONS(options),
     .values_size = sizeof(bench_tower_values),
     .examples = examples,

@@ -23,20 +23,14 @@ enum {
 
 static const double TARGET_SHARE = 0.85, MEMORY_SHARE = 0.8;
 
-static uint64_t mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* Two words of chance a row, its planes. */
 static uint64_t random_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
     enum { AT_ONCE = 16384 };
     static const float values[4] = {-1.5f, 0.5f, -0.5f, 1.5f};
     const uint64_t n = max_rows < AT_ONCE ? max_rows : AT_ONCE, seed = *(const uint64_t *)user;
     for (uint64_t r = 0; r < n; r++) {
-        uint64_t base = mix((2 * (first + r) + seed) * 0x9e3779b97f4a7c15u);
-        uint64_t rest = mix((2 * (first + r) + 1 + seed) * 0x9e3779b97f4a7c15u);
+        uint64_t base = bench_mix(2 * (first + r) + seed);
+        uint64_t rest = bench_mix(2 * (first + r) + 1 + seed);
         for (uint32_t d = 0; d < DIMS; d++, base >>= 1, rest >>= 1)
             out[r * DIMS + d] = values[(base & 1) + 2 * (rest & 1)];
     }
@@ -44,39 +38,38 @@ static uint64_t random_rows(void *user, uint64_t first, uint64_t max_rows, float
 }
 
 /* As many as are asked for, or as there is room for: in memory, so that a scan reads no disk, and on the disk. */
-static uint64_t how_many(const bench_tower *bench) {
-    if (bench->values->codes != 0)
-        return bench->values->codes;
-    if (bench->values->quick)
+static uint64_t how_many(const bench_scan_run *run, const bench_tower_values *values) {
+    if (values->codes != 0)
+        return values->codes;
+    if (values->quick)
         return QUICK_CODES;
     struct statvfs disk;
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) * MEMORY_SHARE;
-    const double room = statvfs(bench->run.scratch, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
+    const double room = statvfs(run->scratch, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
     const double most = fmin((double)MOST_CODES, fmin(memory, room * MEMORY_SHARE) / CODE_BYTES);
     return most < (double)QUICK_CODES ? QUICK_CODES : (uint64_t)most;
 }
 
-static int build(bench_tower *bench, const char *model_path, const char *dir, uint64_t n) {
-    uint64_t seed = bench->run.program->globals.seed;
-    thr_context *context = bench->run.program->context; /* of all CPUs: a build is not what is measured */
+static int build(bench_scan_run *run, const char *model_path, const char *dir, uint64_t n) {
+    uint64_t seed = run->program->globals.seed;
+    thr_context *context = run->program->context; /* of all CPUs: a build is not what is measured */
     thr_index_build_options options;
     thr_reader *reader = NULL;
     thr_index_build_options_init(&options);
     options.model = model_path;
     options.segment_rows = SEGMENT_CODES;
-    thr_status status = thr_reader_from_function(context, n, DIMS, random_rows, &seed, &reader, &bench->run.err);
+    thr_status status = thr_reader_from_function(context, n, DIMS, random_rows, &seed, &reader, &run->err);
     if (status == THR_OK)
-        status = thr_index_build(context, dir, reader, &options, &bench->run.err);
+        status = thr_index_build(context, dir, reader, &options, &run->err);
     thr_reader_free(reader);
     return status == THR_OK ? 0 : -1;
 }
 
 /* In turns, because the memory is shared with who knows whom. */
-static int measure(bench_tower *bench, const char *dir, thr_index *index) {
+static int measure(bench_scan_run *run, const char *dir, thr_index *index) {
     static uint64_t ids[K];
     static float scores[K];
     static const char *const texts[ROUNDS] = {"wireless doorbell", "convert a video", "list files", "kitchen faucet"};
-    bench_scan_run *run = &bench->run;
     float code[DIMS];
     double read = 0, took = INFINITY;
     size_t size = 0;
@@ -108,17 +101,17 @@ static int measure(bench_tower *bench, const char *dir, thr_index *index) {
     return 0;
 }
 
-int bench_tower_scan(bench_tower *bench, const char *model_path) {
-    const uint64_t n = how_many(bench);
-    char dir[BENCH_PATH];
+int bench_tower_scan(bench_scan_run *run, const bench_tower_values *values, const char *model_path) {
+    const uint64_t n = how_many(run, values);
+    char dir[1100];
     thr_index *index = NULL;
-    (void)snprintf(dir, sizeof dir, "%s/scan", bench->run.scratch);
+    (void)snprintf(dir, sizeof dir, "%s/scan", run->scratch);
     prog_note("building an index of %s random codes", prog_exact(n).text);
-    int rc = build(bench, model_path, dir, n);
+    int rc = build(run, model_path, dir, n);
     if (rc == 0)
-        rc = thr_index_open(bench->run.context, dir, &index, &bench->run.err) == THR_OK ? 0 : -1;
+        rc = thr_index_open(run->context, dir, &index, &run->err) == THR_OK ? 0 : -1;
     if (rc == 0)
-        rc = measure(bench, dir, index);
+        rc = measure(run, dir, index);
     thr_index_free(index);
     bench_scratch_remove(dir);
     return rc;

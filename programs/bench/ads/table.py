@@ -19,9 +19,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "peers"))
-import report
+from common import END, DOCUMENT, called, load, publish, save, spread, table  # noqa: E402
 
-BEGIN = "<!-- bench ads -->"
 MODELS = {
     "DT": ["--no-ipnn", "--no-hits"],
     "DT-IPNN": ["--no-hits"],
@@ -40,10 +39,6 @@ PAPER = {
 TABLE_1 = FIGURES[:3]
 
 
-def call(*words):
-    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
-
-
 def make_log(arguments, name):
     out = os.path.join(arguments.keep, name)
     if not os.path.exists(os.path.join(out, "test.tsv")):
@@ -58,8 +53,8 @@ def train(arguments, log, flags, seed):
     model = os.path.join(arguments.keep, "model.safetensors")
     words = ["--model", "dual", "--items", files[1], "--valid", files[2], "-o", model, "--seed", str(seed), *flags]
     program = arguments.thresher
-    trained = json.loads(call(program, "tower", "train", files[0], *words, "--json", "--quiet"))
-    judged = json.loads(call(program, "tower", "eval", model, files[3], "--items", files[1], "--json", "--quiet"))
+    trained = json.loads(called(program, "tower", "train", files[0], *words, "--json", "--quiet"))
+    judged = json.loads(called(program, "tower", "eval", model, files[3], "--items", files[1], "--json", "--quiet"))
     return {**{key: judged[key] for key in FIGURES}, "epochs": trained["best_epoch"], "n": trained["n_requests"]}
 
 
@@ -75,7 +70,7 @@ def without_numbers(arguments, items):
 
 def lists(arguments, items):
     hits = os.path.join(arguments.keep, "items.hits")
-    return json.loads(call(arguments.thresher, "hits", "build", items, "-o", hits, "--force", "--json", "--quiet"))
+    return json.loads(called(arguments.thresher, "hits", "build", items, "-o", hits, "--force", "--json", "--quiet"))
 
 
 def measure(arguments, results):
@@ -90,7 +85,7 @@ def measure(arguments, results):
                 if key in results["measured"] and not arguments.again:
                     continue
                 results["measured"][key] = train(arguments, log, flags, seed)
-                save(arguments, results)
+                save(results_path(arguments), results)
                 print(f"{key}: GAUC {results['measured'][key]['gauc']:.4f}", file=sys.stderr)
 
 
@@ -106,11 +101,6 @@ def mean(runs, figure):
     return statistics.fmean(run[figure] for run in runs)
 
 
-def spread(runs, figure):
-    values = [run[figure] for run in runs]
-    return f"{mean(runs, figure):.4f} ± {statistics.stdev(values) if len(values) > 1 else 0:.4f}"
-
-
 def set_text(results, name):
     rows = []
     for model in MODELS:
@@ -118,11 +108,11 @@ def set_text(results, name):
         if runs:
             epochs = ", ".join(str(run["epochs"]) for run in runs)
             paper = PAPER.get(model)
-            rows.append([model, *(spread(runs, figure) for figure in FIGURES), epochs, paper[0] if paper else "-"])
+            rows.append([model, *(spread([run[figure] for run in runs]) for figure in FIGURES), epochs, paper[0] if paper else "-"])
     columns = ["model", "GAUC", "Recall@5", "Recall@10", "of value, @5", "of value, @10", "best epochs", "GAUC, paper"]
     requests = seeds_of(results, name, "DT")
     about = f"{requests[0]['n']:,} requests to learn from, {len(requests)} seeds" if requests else ""
-    return f"### {name}: {about}\n\n" + report.table(columns, rows)
+    return f"### {name}: {about}\n\n" + table(columns, rows)
 
 
 def order_rows(results, name):
@@ -153,7 +143,7 @@ def text(arguments, results):
     parts += [set_text(results, name) for name in arguments.sets]
     rows = [row for name in arguments.sets for row in order_rows(results, name)]
     columns = ["data", "order", "GAUC", "Recall@5", "Recall@10", "holds"]
-    parts.append("### Orders of the paper, gains in means\n\n" + report.table(columns, rows))
+    parts.append("### Orders of the paper, gains in means\n\n" + table(columns, rows))
     parts.append(lists_text(results))
     return "\n".join(parts)
 
@@ -168,25 +158,14 @@ def lists_text(results):
         for name, l in results["lists"].items()
     ]
     columns = ["data", "items", "features", "postings", "bytes a posting", "over binary CSR"]
-    return LISTS + report.table(columns, rows)
+    return LISTS + table(columns, rows)
 
 
 # ---------------------------------------------------------------------------------------------------- all
 
 
-def save(arguments, results):
-    path = os.path.join(arguments.keep, "results.json")
-    with open(path + ".part", "w") as file:
-        json.dump(results, file, indent=1)
-    os.replace(path + ".part", path)
-
-
-def load(arguments):
-    path = os.path.join(arguments.keep, "results.json")
-    if os.path.exists(path):
-        with open(path) as file:
-            return json.load(file)
-    return {"measured": {}, "lists": {}}
+def results_path(arguments):
+    return os.path.join(arguments.keep, "results.json")
 
 
 def main():
@@ -212,23 +191,18 @@ def main():
             sys.exit(f"bench ads --peers: {missing}: pip install numpy torch")
         dual.run(arguments, arguments.sets[0], make_log(arguments, arguments.sets[0]))
         return
-    results = load(arguments)
+    results = load(results_path(arguments), {"measured": {}, "lists": {}})
     measure(arguments, results)
-    save(arguments, results)
+    save(results_path(arguments), results)
     words = lists_text(results) if arguments.lists else text(arguments, results)
-    if not arguments.docs:
-        print(words)
+    if not (arguments.lists and arguments.docs):
+        publish(words, "bench ads", arguments.docs)
         return
-    with open(report.DOCUMENT) as file:
-        document = file.read()
-    if arguments.lists:
-        before, _, behind = document.partition(LISTS)
-        document = f"{before}{words}\n{report.END}{behind.split(report.END, 1)[1]}"
-    else:
-        document = report.between(document, BEGIN, report.END, words)
-    with open(report.DOCUMENT, "w") as file:
-        file.write(document)
-    print(f"Written: {report.DOCUMENT}")
+    with open(DOCUMENT) as file:
+        before, _, behind = file.read().partition(LISTS)
+    with open(DOCUMENT, "w") as file:
+        file.write(f"{before}{words}\n{END}{behind.split(END, 1)[1]}")
+    print(f"Written: {DOCUMENT}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
+from common import unit
 
 TRUTH_K = 1000
 BLOCK = 50_000  # rows generated or scored at a time
@@ -62,11 +63,6 @@ class Dataset:
 def exact_scores(metric, rows, query):
     rows, query = rows.astype(np.float64), query.astype(np.float64)
     return rows @ query if metric == "cosine" else -np.square(rows - query).sum(axis=1)
-
-
-def unit(rows):
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
 
 
 def read_fvecs_xz(path):

@@ -15,25 +15,20 @@ import sys
 import tempfile
 from dataclasses import asdict
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"  # before anything that starts threads is imported
+from common import load, publish, read_safetensors, save  # first: one thread, and numpy is there
 
 import dual_torch
 import numpy as np
-import report
-import tower_torch
+import way
 from dual_log import Batches, Log
 
 BATCH, EPOCHS = 4000, 3
-WAY_S, QUICK_WAY_S = 20.0, 3.0
 CHECKED = 2000  # requests of the batch that both take
 STILL = 1e-20  # a rate at which weights stay as they were drawn
 LOSS_TOLERANCE = 1e-5  # relative; floats summed in another order
 # Of how far a step went. Adam's first step is each gradient's sign: of what is nothing but rounding it may be either.
 STEP_TOLERANCE = 5e-2
 NO_GRADIENT = ("item.output.bias",)  # adds the same to all ads of a request, so its gradient is rounding alone
-BEGIN = "<!-- bench ads --peers -->"
-TARGET = 2.0  # times PyTorch's requests a second
 LOGS = {
     "tied": "the best of 30 ads, the others as good as one another, as bench ads has them",
     "ranked": "30 ads in an order, 435 pairs a request, as the paper has them",
@@ -96,10 +91,9 @@ def check(arguments, torch, directory, requests, items):
     still = ["--rate", str(STILL), "--embedding-rate", str(STILL), "--hits-rate", str(STILL)]
     train(arguments, some, items, some, paths[0], 1, CHECKED, *still)
     loss = float(train(arguments, some, items, some, paths[1], 1, CHECKED)[0]["loss"])
-    (start, _), (stepped, _) = (tower_torch.read_safetensors(path) for path in paths)
+    (start, _), (stepped, _) = (read_safetensors(path) for path in paths)
     log = Log(some, items, start)
-    way = dual_torch.Way(pairs="square")
-    trainer = dual_torch.define(torch)(start, way, dual_torch.Rates(batch=CHECKED))
+    trainer = dual_torch.define(torch)(start, dual_torch.Way(pairs="square"), dual_torch.Rates(batch=CHECKED))
     theirs = trainer.step(Batches(log).make(np.arange(CHECKED)))
     made = {name: array for name, array in trainer.weights().items() if name not in NO_GRADIENT}
     distances = {name: apart(stepped[name], array, start[name]) for name, array in made.items()}
@@ -126,28 +120,19 @@ def ways_of(kind, quick):
 
 def keep_log(requests, items, model, path):
     """The log as arrays, for all ways: reading it takes longer than timing one."""
-    log = Log(requests, items, tower_torch.read_safetensors(model)[0])
+    log = Log(requests, items, read_safetensors(model)[0])
     with open(path, "wb") as file:
         pickle.dump(log, file, protocol=5)
 
 
-def one_way(log_path, model, way, budget):
+def one_way(log_path, model, words, budget):
     """A process of its own: figures of one way, as JSON."""
-    torch = tower_torch.one_thread()
-    tensors, _ = tower_torch.read_safetensors(model)
+    torch = way.one_thread()
+    tensors, _ = read_safetensors(model)
     with open(log_path, "rb") as file:
         log = pickle.load(file)
-    way, rates = dual_torch.Way(**json.loads(way)), dual_torch.Rates(batch=BATCH)
-    print(json.dumps(dual_torch.time_way(torch, tensors, log, way, rates, float(budget))))
-
-
-def run_way(files, way, budget):
-    command = [sys.executable, __file__, *files, json.dumps(asdict(way)), str(budget)]
-    environment = {**os.environ, **(tower_torch.KEEP_MEMORY if way.keep_memory else {})}
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        return {"failed": (done.stderr.strip().splitlines() or ["no word"])[-1]}
-    return json.loads(done.stdout.splitlines()[-1])
+    chosen, rates = dual_torch.Way(**json.loads(words)), dual_torch.Rates(batch=BATCH)
+    print(json.dumps(dual_torch.time_way(torch, tensors, log, chosen, rates, float(budget))))
 
 
 def measure(arguments, torch, log, kept):
@@ -164,9 +149,10 @@ def measure(arguments, torch, log, kept):
             files = [os.path.join(directory, name) for name in ("log.pickle", "model")]
             keep_log(requests, items, files[1], files[0])
             ways = {}
-            for way in ways_of(kind, arguments.quick):
-                ways[way.name()] = run_way(files, way, QUICK_WAY_S if arguments.quick else WAY_S)
-                print(f"{kind}, PyTorch, {way.name()}: {ways[way.name()]}", file=sys.stderr)
+            for chosen in ways_of(kind, arguments.quick):
+                command = [__file__, *files, json.dumps(asdict(chosen)), str(way.budget(arguments.quick))]
+                ways[chosen.name()] = way.run(command, chosen.keep_memory)
+                print(f"{kind}, PyTorch, {chosen.name()}: {ways[chosen.name()]}", file=sys.stderr)
             rate = max(first, ours(arguments, directory, requests, items))  # before and after the others
         print(f"{kind}, thresher: {rate:.0f} requests/s", file=sys.stderr)
         kept[kind] = {"version": torch.__version__, "ours": rate, "same": same, "ways": ways}
@@ -177,20 +163,7 @@ def measure(arguments, torch, log, kept):
 
 
 def text(name, kept):
-    rows, figures = [], []
-    for kind, about in kept.items():
-        rates = {way: f["requests_per_s"] for way, f in about["ways"].items() if "requests_per_s" in f}
-        rows.append([kind, "Thresher", f"{about['ours']:,.0f}", "", ""])
-        for way, figure in about["ways"].items():
-            row = [kind, f"PyTorch: {way}", f"failed: {figure.get('failed', '')[:80]}", "", ""]
-            if way in rates:
-                share = f"{figure['make_share']:.0%}"
-                row[2:] = [f"{rates[way]:,.0f}", share, f"{about['ours'] / rates[way]:.2f}"]
-            rows.append(row)
-        if rates:
-            ratio = about["ours"] / max(rates.values())
-            what = f"training over the fastest PyTorch, {kind} ({max(rates, key=rates.get)})"
-            figures.append([what, f">= {TARGET:g}", f"{ratio:.3g}", "yes" if ratio >= TARGET else "**no**"])
+    rates, targets = way.tables(kept, "log", "requests_per_s")
     version = next(iter(kept.values()))["version"]
     same = "; ".join(
         f"{kind}: losses {a['same']['loss']:.6f} and {a['same']['theirs']:.6f}, steps {a['same']['apart']:.1e} apart"
@@ -200,39 +173,26 @@ def text(name, kept):
         [
             f"### Training beside PyTorch {version}: {name}, batches of {BATCH}, one thread\n",
             "Logs: " + "; ".join(f"*{kind}*, {LOGS[kind]}" for kind in kept) + ".\n",
-            report.table(["log", "what", "requests/s", "of it making batches", "Thresher over it"], rows),
+            rates,
             f"Both compute the same: from the same weights the loss of {CHECKED:,} requests, and one step's way, apart "
             f"by a share of its length at most in any tensor but {NO_GRADIENT[0]}, which has no gradient. {same}.\n\n"
             f"PyTorch: {' '.join(dual_torch.Way.__doc__.split())}\n",
-            report.table(["figure", "target", "measured", "met"], figures),
+            targets,
         ]
     )
 
 
 def run(arguments, name, log):
     try:
-        torch = tower_torch.one_thread()
+        torch = way.one_thread()
     except ImportError:
         sys.exit("bench ads --peers: torch is not installed: pip install torch")
     path = os.path.join(arguments.keep, f"peers{'-quick' if arguments.quick else ''}.json")
-    results = {}
-    if os.path.exists(path):
-        with open(path) as file:
-            results = json.load(file)
-    kept = results.setdefault(name, {})
-    for _ in measure(arguments, torch, log, kept):
-        with open(path + ".part", "w") as file:
-            json.dump(results, file, indent=1)
-        os.replace(path + ".part", path)
+    results = load(path, {})
+    for _ in measure(arguments, torch, log, results.setdefault(name, {})):
+        save(path, results)
     made = "## ./run bench ads --peers\n\n" + "\n".join(text(*pair) for pair in results.items())
-    if not arguments.docs:
-        print(made)
-        return
-    with open(report.DOCUMENT) as file:
-        document = report.between(file.read(), BEGIN, report.END, made)
-    with open(report.DOCUMENT, "w") as file:
-        file.write(document)
-    print(f"Written: {report.DOCUMENT}")
+    publish(made, "bench ads --peers", arguments.docs)
 
 
 if __name__ == "__main__":

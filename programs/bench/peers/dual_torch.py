@@ -7,11 +7,11 @@ checked to be the same: from the same weights it computes the loss that Thresher
 Several ways to write it are timed, and the fastest is what PyTorch is taken for.
 """
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from dual_log import Batches, discounts
+from way import time_steps
 
 SIDES = ("query", "item")
 PARTS = {  # of a side: tensors of a model's file, and their names here
@@ -21,7 +21,6 @@ PARTS = {  # of a side: tensors of a model's file, and their names here
     "output.bias": "output_bias",
     "product.weight": "product",
 }
-WARM_UP, LEAST_STEPS = 3, 6
 
 
 @dataclass(frozen=True)
@@ -228,23 +227,8 @@ def time_way(torch, tensors, log, way, rates, budget):
     Thresher the fastest epoch.
     """
     trainer = define(torch)(tensors, way, rates)
-    batches = Batches(log, way.ads == "distinct")
-    rng = np.random.default_rng(1)
-    order, at, steps, makes = rng.permutation(len(log.shown)), 0, [], []
-    began = None
-    while len(steps) < WARM_UP + LEAST_STEPS or time.perf_counter() - began < budget:
-        if len(steps) == WARM_UP:
-            began = time.perf_counter()
-        if at + rates.batch > len(order):
-            order, at = rng.permutation(len(order)), 0
-        start = time.perf_counter()
-        batch = batches.make(order[at : at + rates.batch])
-        made = time.perf_counter()
-        trainer.step(batch)
-        steps.append(time.perf_counter() - start)
-        makes.append(made - start)
-        at += rates.batch
-    steps, makes = np.array(steps[WARM_UP:]), np.array(makes[WARM_UP:])
-    n = min(len(steps), len(order) // rates.batch)
-    sums = np.convolve(steps, np.ones(n), "valid")
-    return {"requests_per_s": rates.batch * n / float(sums.min()), "make_share": float(makes.sum() / steps.sum())}
+    batches, n = Batches(log, way.ads == "distinct"), len(log.shown)
+    steps, make_share = time_steps(batches.make, trainer.step, n, rates.batch, budget)
+    of_epoch = min(len(steps), n // rates.batch)
+    seconds = float(np.convolve(steps, np.ones(of_epoch), "valid").min())
+    return {"requests_per_s": rates.batch * of_epoch / seconds, "make_share": make_share}

@@ -6,19 +6,16 @@ usage: exact.py BASE.fbin QUERY.fbin TRUTH.u64 K
 Each peer answers queries one at a time and in batches of 64, the best of five passes; its answers are compared with ours.
 A peer that is not installed is left out, with a word.
 """
+
 import sys
 import time
+from types import SimpleNamespace
 
+from common import read_fbin, table, unit  # first: one thread
+
+import faiss_exact
 import numpy as np
-
-
-def read_fbin(path):
-    n, d = np.fromfile(path, dtype=np.uint32, count=2)
-    return np.fromfile(path, dtype=np.float32, offset=8).reshape(n, d)
-
-
-def unit(rows):
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+import usearch_exact
 
 
 def best_time(search, queries, batch):
@@ -30,43 +27,26 @@ def best_time(search, queries, batch):
     return best, np.concatenate(found)
 
 
-def recall(truth, found):
-    return np.mean([len(set(t) & set(f)) / len(t) for t, f in zip(truth.tolist(), found.tolist())])
-
-
-def faiss_flat(base, k):
-    import faiss
-
-    faiss.omp_set_num_threads(1)
-    index = faiss.IndexFlatIP(base.shape[1])
-    index.add(base)
-    return f"Faiss {faiss.__version__} IndexFlatIP", lambda q: index.search(q, k)[1]
-
-
-def usearch_exact(base, k):
-    import usearch
-    from usearch.index import search
-
-    return f"usearch {usearch.__version__} exact", lambda q: np.atleast_2d(
-        search(base, q, k, "ip", exact=True, threads=1).keys
-    )
+def rows(data, queries, truth, k):
+    for peer in (faiss_exact.Flat(), usearch_exact.Floats()):
+        try:
+            name, index = f"{peer.title} {peer.version()}", peer.build(data)
+        except ImportError as missing:
+            yield [peer.title, f"not installed ({missing.name})", "", ""]
+            continue
+        one, found = best_time(lambda some, index=index: index.search(some, k), queries, 1)
+        many, _ = best_time(lambda some, index=index: index.search(some, k), queries, 64)
+        recall = np.mean([len(set(t) & set(f)) / k for t, f in zip(truth.tolist(), found.tolist())])
+        yield [name, f"{one * 1e3:.3f}", f"{many * 1e3:.3f}", f"{recall:.4f}"]
 
 
 def main():
     base, queries = (unit(read_fbin(path)) for path in sys.argv[1:3])
     k = int(sys.argv[4])
     truth = np.fromfile(sys.argv[3], dtype=np.uint64).reshape(len(queries), k)
-    print("| peer | ms a query, one at a time | ms a query, batches of 64 | recall@10 against our exact scan |")
-    print("|---|---|---|---|")
-    for make in (faiss_flat, usearch_exact):
-        try:
-            name, search = make(base, k)
-        except ImportError as missing:
-            print(f"| {make.__name__} | not installed ({missing.name}) | | |")
-            continue
-        one, found = best_time(search, queries, 1)
-        many, _ = best_time(search, queries, 64)
-        print(f"| {name} | {one * 1e3:.3f} | {many * 1e3:.3f} | {recall(truth, found):.4f} |")
+    columns = ["peer", "ms a query, one at a time", "ms a query, batches of 64", f"recall@{k} against our exact scan"]
+    data = SimpleNamespace(base=base, n_dims=base.shape[1], metric="cosine")
+    print(table(columns, list(rows(data, queries, truth, k))), end="")
 
 
 main()

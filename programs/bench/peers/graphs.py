@@ -61,12 +61,6 @@ class Graph(Peer):
 class HnswLib(Graph):
     name, title, package = "hnswlib", f"hnswlib HNSW M={M}", "hnswlib"
 
-    def version(self):
-        from importlib.metadata import version
-
-        __import__("hnswlib")
-        return version("hnswlib")
-
     def empty(self, data):
         import hnswlib
 
@@ -120,12 +114,6 @@ class FaissHnsw(Graph):
 
 class SymphonyQG(Graph):
     name, title, package = "rabitqlib-graph", f"rabitqlib SymphonyQG, degree {M}", "rabitqlib"
-
-    def version(self):
-        from importlib.metadata import version
-
-        __import__("rabitqlib")
-        return version("rabitqlib")
 
     def make(self, data):
         from rabitqlib import SymqgIndex

@@ -10,30 +10,20 @@ tables, one a model, are written into docs/benchmarks.md.
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+from common import (  # first: one thread
+    left_out, machine, need_thresher, publish, read_safetensors, table, thresher, versions,
+)  # fmt: skip
 
-try:
-    import numpy as np
-except ImportError:
-    sys.exit("bench head --peers: Python has no numpy; pip install numpy torch faiss-cpu")
-try:
-    import thresher
-except ImportError:  # ./run says where it is
-    thresher = None
-
-import report
+import numpy as np
+from faiss_exact import faiss_module
 from measure import TIE
-from rank import machine, write_docs
 
-BEGIN = "<!-- bench head --peers -->"
 PROGRAM = os.path.join("build", "release", "thresher")
 MODEL, SOURCE = os.path.join("data", "translate", "en-de.safetensors"), os.path.join("data", "translate", "test.en")
 K = BEAM = 12
@@ -43,22 +33,6 @@ PASSES, PASS_S = 7, 0.5
 FACTORS = (2, 5, 10, 15, 25, 50, 100)  # so many times the wanted words are multiplied
 OPQ_ROWS, OPQ_ROUNDS = 20_000, 12
 FAR = 3  # what first took so many times the best of the way is not timed again
-DTYPES = {"F16": np.float16, "F32": np.float32}
-
-
-def tensor(path, name):
-    """A tensor of a safetensors file that `translate` has read, or None."""
-    with open(path, "rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        start = file.tell()
-        if name not in header:
-            return None
-        about = header[name]
-        if about["dtype"] not in DTYPES:
-            sys.exit(f"bench head --peers: {path}: {name} is of {about['dtype']}; F16 or F32 is wanted")
-        first, end = about["data_offsets"]
-        file.seek(start + first)
-        return np.frombuffer(file.read(end - first), DTYPES[about["dtype"]]).reshape(about["shape"])
 
 
 def decoder_states(model, source):
@@ -110,8 +84,9 @@ class Problem:
 
 def problem_of(model, source):
     states = decoder_states(model, source)  # first: it checks the model whole
-    weights, bias = tensor(model, "output.weight"), tensor(model, "output.bias")
-    return Problem(weights, np.zeros(len(weights)) if bias is None else bias, states)
+    tensors, _ = read_safetensors(model, ("output.weight", "output.bias"))
+    weights = tensors["output.weight"]
+    return Problem(weights, tensors.get("output.bias", np.zeros(len(weights))), states)
 
 
 # ---------------------------------------------------------------------------------------------------- the ways
@@ -173,15 +148,8 @@ def torch_bfloat16(problem):
     yield "", answer
 
 
-def faiss_one_thread():
-    import faiss
-
-    faiss.omp_set_num_threads(1)
-    return faiss
-
-
 def faiss_flat(problem):
-    faiss = faiss_one_thread()
+    faiss = faiss_module()
     rows, states = problem.with_bias(False)
     index = faiss.IndexFlatIP(rows.shape[1])
     index.add(rows)
@@ -196,7 +164,7 @@ def faiss_flat(problem):
 
 def refined(problem, make):
     """A code index, and exact products for the best by code; make(faiss, n_dims, metric) gives words and indexes."""
-    faiss = faiss_one_thread()
+    faiss = faiss_module()
     for metric in (faiss.METRIC_INNER_PRODUCT, faiss.METRIC_L2):
         rows, states = problem.with_bias(metric == faiss.METRIC_L2)
         flat = faiss.IndexFlat(rows.shape[1], metric)
@@ -240,7 +208,7 @@ def faiss_rabitq(problem):
 
 def faiss_hnsw(problem):
     """By inner product: with rows made one length it finds less."""
-    faiss = faiss_one_thread()
+    faiss = faiss_module()
     rows, states = problem.with_bias(False)
     index = faiss.IndexHNSWFlat(rows.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction = 200
@@ -302,25 +270,19 @@ def measure_way(problem, name, make, exact):
 
 
 def measure(problem):
-    found, left_out = {}, []
+    found, missing = {}, []
     for name, (make, exact) in WAYS.items():
         try:
             found[name] = measure_way(problem, name, make, exact)
-        except ImportError as missing:
-            left_out.append(f"{name}: {missing.name} is not installed")
-    return found, left_out
+        except ImportError as error:
+            missing.append(f"{name}: {error.name} is not installed")
+    return found, missing
 
 
 # ---------------------------------------------------------------------------------------------------- said
 
 
-def versions():
-    names = {"numpy": "NumPy", "torch": "PyTorch", "faiss": "Faiss"}
-    known = [f"{title} {sys.modules[name].__version__}" for name, title in names.items() if name in sys.modules]
-    return ", ".join([f"thresher {thresher.__version__}", *known])
-
-
-def about(problem, model, found, left_out):
+def about(problem, model, found, missing):
     n_words, n_dims = problem.rows.shape
     base = found["Thresher, full, as kept"][1]
     rows = [
@@ -330,8 +292,8 @@ def about(problem, model, found, left_out):
     return "\n".join(
         [
             f"### {n_words:,} words of {n_dims} dimensions, {problem.weights.dtype}, of {os.path.basename(model)}\n",
-            report.table(["way", "setting", "ms", "full head over it", f"recall@{K}"], rows),
-            *(["Left out:\n\n" + "\n".join(f"- {line}" for line in left_out) + "\n"] if left_out else []),
+            table(["way", "setting", "ms", "full head over it", f"recall@{K}"], rows),
+            *left_out(missing),
         ]
     )
 
@@ -340,7 +302,7 @@ def text(parts):
     return "\n".join(
         [
             "## ./run bench head --peers\n",
-            f"{versions()}; {machine()}.\n",
+            f"{versions({'numpy': 'NumPy', 'torch': 'PyTorch', 'faiss': 'Faiss'})}; {machine()}.\n",
             f"Models translate; {N_STATES} states of the decoder, {BEAM} at once, are asked for the best {K} words "
             f"each and their logits. Milliseconds for {BEAM} states; recall against logits in double. What approximates is "
             f"shown at the fastest setting that finds {RECALL:.1%} of the words, or at the one that finds most. To "
@@ -357,8 +319,7 @@ def main():
     parser.add_argument("--model", nargs="+", default=[MODEL], help=f"models of translations; {MODEL}")
     parser.add_argument("--source", nargs="+", default=[SOURCE], metavar="TEXTS", help=f"what each gets; {SOURCE}")
     arguments = parser.parse_args()
-    if thresher is None:
-        sys.exit("bench head --peers: Python has no thresher: call ./run bench head --peers")
+    need_thresher("bench head --peers")
     if len(arguments.model) != len(arguments.source):
         parser.error("--source: as many as there are models are wanted")
     for path in (*arguments.model, *arguments.source):
@@ -368,10 +329,7 @@ def main():
     for model, source in zip(arguments.model, arguments.source):
         problem = problem_of(model, source)
         parts.append(about(problem, model, *measure(problem)))
-    if arguments.docs:
-        write_docs(text(parts), BEGIN)
-    else:
-        print(text(parts))
+    publish(text(parts), "bench head --peers", arguments.docs)
 
 
 if __name__ == "__main__":

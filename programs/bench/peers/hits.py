@@ -13,8 +13,7 @@ import os
 import sys
 import time
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[name] = "1"
+import common  # noqa: F401  # first: one thread
 
 import numpy as np
 

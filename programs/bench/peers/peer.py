@@ -7,6 +7,7 @@ its search, from the least work to the most. The driver measures every setting o
 
 import time
 from dataclasses import dataclass
+from importlib import metadata
 
 import numpy as np
 
@@ -35,7 +36,8 @@ class Peer:
 
     def version(self):
         """Of the package; raises ImportError when it is not installed."""
-        return __import__(self.package.replace("-cpu", "")).__version__
+        module = __import__(self.package.replace("-cpu", ""))
+        return getattr(module, "__version__", None) or metadata.version(self.package)
 
     def variants(self, data):
         """What to build for the data set: a list of dicts, arguments of build."""

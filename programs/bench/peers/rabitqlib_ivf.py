@@ -3,7 +3,6 @@
 
 import os
 import tempfile
-from importlib.metadata import version
 
 import numpy as np
 from peer import CLUSTERS, CODES, REFINE_FACTORS, Index, Peer, Timer, is_large, keep_best, sample
@@ -17,10 +16,6 @@ PROBE_BITS, PROBE_FACTORS = 4, (2, 5, 10)
 
 class Exhaustive(Peer):
     name, title, family, package = "rabitqlib", "rabitqlib IVF, all clusters, + refine", CODES, "rabitqlib"
-
-    def version(self):
-        __import__("rabitqlib")
-        return version("rabitqlib")
 
     def variants(self, data):
         grid = LARGE_GRID if is_large(data) else GRID

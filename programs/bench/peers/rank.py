@@ -14,22 +14,11 @@ import itertools
 import os
 import sys
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"  # one order of sums
+from common import left_out, machine, need_thresher, publish, spread, table, thresher, versions  # first: one thread
 
-try:
-    import numpy as np
-except ImportError:
-    sys.exit("bench rank --accuracy: Python has no numpy; pip install numpy scikit-learn lightgbm")
-try:
-    import thresher
-except ImportError:  # ./run says where it is
-    thresher = None
-
-import report
+import numpy as np
 
 SET, FILE = "MQ2007", os.path.join("letor", "mq2007.partial.svm.xz")
-BEGIN = "<!-- bench rank --accuracy -->"
 CONVENTION, K = "letor", 10
 TEST_SHARE, VALID_SHARE, FOLDS = 0.2, 0.25, 5  # of all queries; of the rest; of the rest
 CS = np.logspace(-6, 1, 15)
@@ -161,7 +150,7 @@ WAYS = {
 
 def measure(rows, n_splits):
     """{way: [(pair accuracy, NDCG, words) a split]}, of the ways that Python has; and those it has not."""
-    found, left_out = {}, []
+    found, missing = {}, []
     for seed in range(1, n_splits + 1):
         test_queries, others = deal(rows.qid, seed)
         n_valid = round(VALID_SHARE * len(others))
@@ -170,25 +159,18 @@ def measure(rows, n_splits):
         for name, learn in WAYS.items():
             try:
                 predict, words = learn(train, parts, seed)
-            except ImportError as missing:
+            except ImportError as error:
                 if seed == 1:
-                    left_out.append(f"{name}: {missing.name} is not installed")
+                    missing.append(f"{name}: {error.name} is not installed")
                 continue
             quality = test.judge(predict(test.x))
             found.setdefault(name, []).append((quality.pair_accuracy, quality.ndcg, words))
             print(f"split {seed}, {name}: {quality.pair_accuracy:.4f}, {quality.ndcg:.4f}; {words}", file=sys.stderr)
-    return found, left_out
+    return found, missing
 
 
-def spread(values, factor, digits):
-    """Mean and standard deviation over splits."""
-    values = factor * np.asarray(values)
-    deviation = values.std(ddof=1) if len(values) > 1 else 0.0
-    return f"{values.mean():.{digits}f} ± {deviation:.{digits}f}"
-
-
-def signed(values, factor, digits):
-    text = spread(values, factor, digits)
+def signed(values, digits):
+    text = spread(values, digits)
     if float(text.split()[0]) == 0:
         return text.lstrip("-")
     return text if text.startswith("-") else f"+{text}"
@@ -199,19 +181,11 @@ def table_rows(found):
     for i, (name, splits) in enumerate(found.items()):
         figures = np.array([measured[:2] for measured in splits])
         less = figures - first
-        beside = [signed(less[:, 0], 100, 2), signed(less[:, 1], 1, 4)] if i > 0 else ["", ""]
-        yield [name, spread(figures[:, 0], 100, 2), spread(figures[:, 1], 1, 4), *beside]
+        beside = [signed(100 * less[:, 0], 2), signed(less[:, 1], 4)] if i > 0 else ["", ""]
+        yield [name, spread(100 * figures[:, 0], 2), spread(figures[:, 1]), *beside]
 
 
-def versions():
-    found = [f"thresher {thresher.__version__}"]
-    for name in ("sklearn", "lightgbm"):
-        if name in sys.modules:
-            found.append(f"{name.replace('sklearn', 'scikit-learn')} {sys.modules[name].__version__}")
-    return ", ".join([*found, f"Python {sys.version.split()[0]}"])
-
-
-def text(rows, found, left_out, n_splits):
+def text(rows, found, missing, n_splits):
     queries = np.unique(rows.qid)
     n_test = round(TEST_SHARE * len(queries))
     pairs = rows.judge(np.zeros(len(rows.y)))
@@ -220,7 +194,8 @@ def text(rows, found, left_out, n_splits):
     return "\n".join(
         [
             "## ./run bench rank --accuracy\n",
-            f"{versions()}; {machine()}. Nothing here is timed.\n",
+            f"{versions({'sklearn': 'scikit-learn', 'lightgbm': 'lightgbm'})}, Python {sys.version.split()[0]}; {machine()}. "
+            "Nothing here is timed.\n",
             f"{SET}, {len(rows.y):,} rows of {rows.x.shape[1]} features, labels 0 to {rows.y.max():g}, "
             f"{len(queries):,} queries, {pairs.n_pairs:,} pairs. Splits by query: {n_splits}; {n_test} queries are the "
             f"test, the others are learned from. Mean ± standard deviation over splits; differences are taken split by "
@@ -231,26 +206,12 @@ def text(rows, found, left_out, n_splits):
             f"from, {FOLDS} folds; LightGBM's leaves, rate and least rows a leaf by NDCG@{K} of a quarter of them, "
             f"where it also stops, and then it learns from all of them. *All pairs* is scikit-learn's LinearSVC, which "
             f"is LIBLINEAR, on the differences of all pairs, in double; its objective is that of ours to {SAME:g}.\n",
-            report.table(columns, list(table_rows(found))),
+            table(columns, list(table_rows(found))),
             "Chosen, split by split:\n",
             "\n".join(chosen) + "\n",
-            *(["Left out:\n\n" + "\n".join(f"- {line}" for line in left_out) + "\n"] if left_out else []),
+            *left_out(missing),
         ]
     )
-
-
-def machine():
-    with open("/proc/cpuinfo") as file:
-        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    return f"{names[0] if names else 'CPU'}, {thresher.info().isa}, one thread"
-
-
-def write_docs(made, begin):
-    with open(report.DOCUMENT, encoding="utf-8") as file:
-        document = report.between(file.read(), begin, report.END, made)
-    with open(report.DOCUMENT, "w", encoding="utf-8") as file:
-        file.write(document)
-    print(f"Written: {report.DOCUMENT}")
 
 
 def main():
@@ -260,18 +221,14 @@ def main():
     parser.add_argument("--splits", type=int, default=5, metavar="N", help="how many; 5")
     arguments = parser.parse_args()
     path = os.path.join(arguments.data, FILE)
-    if thresher is None:
-        sys.exit("bench rank --accuracy: Python has no thresher: call ./run bench rank --accuracy")
+    need_thresher("bench rank --accuracy")
     if arguments.splits < 1:
         parser.error("--splits: 1 or more are wanted")
     if not os.path.exists(path):
         sys.exit(f"bench rank --accuracy: {path} is not there: --data says where the public data is")
     rows = Rows(*thresher.read_ranking(path))
     made = text(rows, *measure(rows, arguments.splits), arguments.splits)
-    if arguments.docs:
-        write_docs(made, BEGIN)
-    else:
-        print(made)
+    publish(made, "bench rank --accuracy", arguments.docs)
 
 
 if __name__ == "__main__":

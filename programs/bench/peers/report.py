@@ -8,10 +8,10 @@ import json
 import sys
 
 import svg
+from common import left_out, publish, table
 from pick import fastest, front, points_of, setting_name
 from targets import all_figures
 
-DOCUMENT, BEGIN, END = "docs/benchmarks.md", "<!-- bench search -->", "<!-- end -->"
 RECALLS = (0.95, 0.99)
 QUIET = 0.95  # share of a CPU
 NOTES = """\
@@ -27,11 +27,6 @@ variance, scaled to length 1.
 
 Graphs and clusters read a small part of the data: where few queries at moderate recall are wanted from many items, they
 win, and the curves show it."""
-
-
-def table(columns, rows):
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines) + "\n"
 
 
 def rate(value):
@@ -86,14 +81,13 @@ def scaling_rows(name, kept):
         yield [name, what, f"{1e3 / row['qps']:.3f}", f"{1e3 / row['qps_batch']:.3f}", recall]
 
 
-def left_out(results):
-    lines = [
-        f"- {name}, {peer}: {kept['left_out']}"
+def without(results):
+    return left_out(
+        f"{name}, {peer}: {kept['left_out']}"
         for name, peers in results["results"].items()
         for peer, kept in peers.items()
         if "left_out" in kept
-    ]
-    return "Left out:\n\n" + "\n".join(lines) + "\n" if lines else ""
+    )
 
 
 def conditions(results):
@@ -143,8 +137,7 @@ def text(results, plots=False):
     if rows:
         parts.append("### Large k, and filters\n")
         parts.append(table(["data", "what", "ms a query", "ms a query in batches of 64", "recall"], rows))
-    parts.append(left_out(results))
-    return "\n".join(part for part in parts if part)
+    return "\n".join(part for part in [*parts, *without(results)] if part)
 
 
 def plots(results):
@@ -171,24 +164,13 @@ def plots(results):
     return out
 
 
-def between(document, begin, end, words):
-    """document with what stands between begin and the next end replaced."""
-    head, found, rest = document.partition(begin)
-    if not found or end not in rest:
-        raise ValueError(f"{DOCUMENT} has no {begin} ... {end}")
-    return f"{head}{begin}\n{words}\n{end}{rest.split(end, 1)[1]}"
-
-
 def write_docs(results):
-    with open(DOCUMENT) as file:
-        document = between(file.read(), BEGIN, END, text(results, plots=True))
-    with open(DOCUMENT, "w") as file:
-        file.write(document)
+    publish(text(results, plots=True), "bench search", True)
     drawn = plots(results)
     for name, picture in drawn.items():
         with open(f"docs/{name}", "w") as file:
             file.write(picture)
-    print(f"Written: {DOCUMENT}, {', '.join(f'docs/{name}' for name in drawn)}")
+    print(f"Written: {', '.join(f'docs/{name}' for name in drawn)}")
 
 
 if __name__ == "__main__":

@@ -7,30 +7,26 @@ Every data set and peer is measured in a process of its own, and kept in FILE; w
 again unless --again asks for it. Then the report is printed, or with --docs written into docs/.
 """
 
-import os
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
-    os.environ[name] = "1"  # before anything that starts threads is imported
-
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from functools import partial
 
-try:
-    import datasets
-    import faiss_codes
-    import faiss_exact
-    import graphs
-    import measure
-    import rabitqlib_ivf
-    import thresher_peer
-    import usearch_exact
-except ImportError as missing:
-    sys.exit(f"bench search: Python has no {missing.name}; pip install numpy faiss-cpu usearch hnswlib rabitqlib")
+from common import cpu, load, names_of, save  # first: one thread, and numpy is there
+
+import datasets
+import faiss_codes
+import faiss_exact
+import graphs
+import measure
+import rabitqlib_ivf
+import report
+import thresher_peer
+import usearch_exact
 
 PEERS = [
     faiss_exact.Flat(),
@@ -151,20 +147,8 @@ def run_one(arguments, name, peer_name):
     return {"peer": {"left_out": f"failed with status {done.returncode}: {last}"}}
 
 
-def load_results(path):
-    """What is kept in the file; nothing when there is none, or it was written with other figures in mind."""
-    results = {"format": FORMAT, "machine": {}, "data": {}, "results": {}}
-    if os.path.exists(path):
-        with open(path) as file:
-            kept = json.load(file)
-        results = kept if kept.get("format") == FORMAT else results
-    return results
-
-
-def save_results(path, results):
-    with open(path + ".part", "w") as file:
-        json.dump(results, file, indent=1)
-    os.replace(path + ".part", path)
+def empty_results():
+    return {"format": FORMAT, "machine": {}, "data": {}, "results": {}}
 
 
 def summary(kept):
@@ -176,15 +160,9 @@ def summary(kept):
     return f"{len(kept['points'])} settings" + (f", {best:.0f} queries/s at recall 0.99" if best else "")
 
 
-def machine():
-    with open("/proc/cpuinfo") as file:
-        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
-    return {"cpu": model, "n_cpus": os.cpu_count(), "python": sys.version.split()[0]}
-
-
 def run(arguments):
-    results = load_results(arguments.out)
-    results["machine"] = machine()
+    results = load(arguments.out, empty_results())
+    results["machine"] = {"cpu": cpu(), "n_cpus": os.cpu_count(), "python": sys.version.split()[0]}
     for name in arguments.data:
         kept = results["results"].setdefault(name, {})
         for peer_name in arguments.peers:
@@ -198,24 +176,16 @@ def run(arguments):
             kept[peer_name] = result["peer"]
             if "data" in result:
                 results["data"][name] = result["data"]
-            save_results(arguments.out, results)
+            save(arguments.out, results)
             took = time.perf_counter() - start
             print(f"{name} {peer_name}: {summary(result['peer'])} ({took:.0f} s)", file=sys.stderr, flush=True)
     return results
 
 
-def names(text, known, what):
-    chosen = text.split(",")
-    for name in chosen:
-        if name not in known:
-            raise argparse.ArgumentTypeError(f"there is no {what} {name}; there are {', '.join(known)}")
-    return chosen
-
-
 def parse():
     parser = argparse.ArgumentParser(prog="./run bench search", description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=lambda t: names(t, datasets.NAMES, "data set"), metavar="NAME,...")
-    parser.add_argument("--peers", type=lambda t: names(t, list(BY_NAME), "peer"), metavar="NAME,...")
+    parser.add_argument("--data", type=names_of(datasets.NAMES, "data set"), metavar="NAME,...")
+    parser.add_argument("--peers", type=names_of(list(BY_NAME), "peer"), metavar="NAME,...")
     parser.add_argument("--quick", action="store_true", help="fewer and smaller data sets, less time for each timing")
     parser.add_argument("--again", action="store_true", help="measure what is kept already once more")
     parser.add_argument(
@@ -241,8 +211,6 @@ def main():
         return
     os.makedirs(os.path.dirname(arguments.out) or ".", exist_ok=True)
     results = run(arguments)
-    import report
-
     for kept in results["results"].values():
         for name in BY_NAME:
             if name not in ON_DEMAND:

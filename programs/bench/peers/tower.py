@@ -1,73 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learned codes of texts: thresher-bench tower, beside Faiss's codes and the same model in PyTorch.
+"""Learned codes of texts: the RBE paper's tables, beside Faiss's codes and the same model in PyTorch.
 
 usage: ./run bench tower [--parts own,together,codes,speed,torch] [--quick] [--again] [--docs] [OPTION...]
-
-OPTIONs it does not know are handed to thresher-bench tower.
 
 Every part is kept as soon as it is measured; what is there already is not measured again unless --again asks for it.
 Then the report is printed, or with --docs written into docs/benchmarks.md.
 """
 
 import argparse
+import csv
 import json
-import lzma
 import os
 import subprocess
 import sys
 import tempfile
 import time
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"  # before anything that starts threads is imported
-
-try:
-    import numpy  # noqa: F401
-except ImportError:
-    sys.exit("bench tower: Python has no numpy; pip install numpy faiss-cpu torch, or call thresher-bench tower")
-
-import csv
 from dataclasses import asdict
 
-import report
+from common import called, load, names_of, need_thresher, publish, save, table  # first: one thread, and numpy is there
+
 import tower_codes
+import tower_sets
+import tower_tables
 import tower_torch
+import way
 
 PARTS = ("own", "together", "codes", "speed", "torch")
-BEGIN = "<!-- bench tower -->"
-FORMAT = 1  # of the results file
-TORCH_SETS = ("debian", "tldr", "homedepot")
+FORMAT = 2  # of the results file
 BATCH, NEGATIVES, EPOCHS, DROPOUT = 512, 511, 3, 0.25
-WAY_S, QUICK_WAY_S = 20.0, 3.0
 TOLERANCE = 1e-4  # relative; of two losses of a batch: sums of floats in another order, and signs of what is near 0
-TARGET = 2.0  # times PyTorch's examples a second
-
-
-# ---------------------------------------------------------------------------------------------------- thresher
-
-
-def thresher(arguments, words, json_too=False):
-    """(text, JSON lines) of one call; what is kept makes the second one short."""
-    command = [arguments.bench, "tower", "--keep", arguments.keep, *words]
-    command += ["--quick"] * arguments.quick + arguments.rest
-    text = subprocess.run(command + ["--again"] * arguments.again, stdout=subprocess.PIPE, text=True, check=True).stdout
-    if not json_too:
-        return text, []
-    lines = subprocess.run([*command, "--json", "--quiet"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return text, [json.loads(line) for line in lines.splitlines()]
-
-
-def without_title(text):
-    """The figures of one training are told from the next ones' by a title of the report's own."""
-    return "\n".join(line for line in text.splitlines() if not line.startswith("## ")).strip() + "\n"
+PARTS_TITLES = {"own": "Trained on each data set alone", "together": "Trained on all data sets together"}
 
 
 # ---------------------------------------------------------------------------------------------------- parts
 
 
+def read_sets(arguments):
+    """The data sets that are asked for and there, their parts written to arguments.scratch."""
+    sets, share = [], tower_sets.QUICK_SHARE if arguments.quick else 1.0
+    for data in tower_sets.all_sets():
+        if data.name not in arguments.sets:
+            continue
+        if not tower_sets.read(data, arguments.data, share):
+            print(f"{data.name} is left out: {data.file} is not in {arguments.data}/pairs", file=sys.stderr)
+            continue
+        data.trends = arguments.trends is None or data.name in arguments.trends
+        tower_sets.write_parts(data, arguments.scratch)
+        sets.append(data)
+    if not sets:
+        names = ", ".join(arguments.sets)
+        sys.exit(f"bench tower: {arguments.data}: none of the data sets {names} are there: name another with --data")
+    return sets
+
+
 def measure_tables(arguments, results, part):
-    text, lines = thresher(arguments, ["--train", part], json_too=True)
-    results[part] = {"text": text, "models": [line for line in lines if "model" in line]}
+    sets = read_sets(arguments)
+    measured = tower_tables.measure(arguments, part, sets)
+    rbe = {data.name: records for (model, name), records in measured.items() for data in sets
+           if model == "rbe*" and name == data.name and all("recall" in record for record in records)}  # fmt: skip
+    results[part] = {"text": tower_tables.text(arguments, part, sets, measured), "rbe": rbe}
+
+
+def measure_speed(arguments, results):
+    sets = read_sets(arguments)
+    words = [arguments.bench, "tower", arguments.scratch, "--sets", ",".join(data.name for data in sets)]
+    words += ["--scratch", arguments.scratch, "--seed", str(arguments.seed)]
+    words += ["--quick"] * arguments.quick + (["--codes", str(arguments.codes)] if arguments.codes else [])
+    lines = [line for line in called(*words).splitlines() if not line.startswith("## ")]
+    split = tower_tables.split_table(arguments, sets, False)
+    results["speed"] = {"text": "\n".join([*split, "\n".join(lines).strip(), ""])}
 
 
 def measure_codes(arguments, results):
@@ -79,40 +80,20 @@ def measure_codes(arguments, results):
     faiss.omp_set_num_threads(1)
     kept = results.setdefault("codes", {"version": faiss.__version__, "measured": {}})["measured"]
     for (train, data, seed), path in tower_codes.found(arguments.keep, arguments.quick).items():
-        stamp = os.path.getmtime(path)
-        vectors = None
-        for codes in tower_codes.CODES:
-            key = f"{train} {data} {seed} {codes.name}"
+        stamp, vectors = os.path.getmtime(path), None
+        for name in tower_codes.CODES:
+            key = f"{train} {data} {seed} {name}"
             if kept.get(key, {}).get("stamp") == stamp and not arguments.again:
                 continue
-            vectors = vectors or tower_codes.Vectors(path)
+            vectors = vectors or tower_codes.Vectors.load(path)
             start = time.perf_counter()
-            kept[key] = {**tower_codes.measure(faiss, codes, vectors, data == "homedepot"), "stamp": stamp}
+            kept[key] = {**tower_codes.measure(faiss, name, vectors, data == "homedepot"), "stamp": stamp}
             save(arguments.out, results)
             words = f"recall {kept[key]['recall']:.4f}, AUC {kept[key]['auc']:.4f}"
             print(f"{key}: {words} ({time.perf_counter() - start:.0f} s)", file=sys.stderr)
 
 
-def read_pairs(directory, name):
-    """Pairs of a data set whose texts have words of ASCII, good ones only; [] when it is not there."""
-    files = {
-        "debian": ("debian_descriptions.tsv.xz", lambda row: (row[3], row[4])),
-        "tldr": ("tldr_pages.en.tsv.xz", lambda row: (row[1], row[2])),
-        "homedepot": ("homedepot.train.csv.xz", lambda row: (row[3], row[2]) if float(row[4]) >= 2 else ("", "")),
-    }
-    file_name, take = files[name]
-    path = os.path.join(directory, "pairs", file_name)
-    if not os.path.exists(path):
-        return []
-    with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
-        if ".csv" in file_name:
-            rows = csv.reader(file)
-        else:
-            rows = (line.rstrip("\n").split("\t") for line in file)
-        if name != "tldr":
-            next(rows)
-        pairs = [take(row) for row in rows]
-    return [p for p in pairs if all(text.isascii() and tower_torch.words_of(text) for text in p)]
+# ---------------------------------------------------------------------------------------------------- PyTorch
 
 
 def write_pairs(path, pairs):
@@ -137,8 +118,7 @@ def same_loss(arguments, torch, directory, model_path, pairs):
     """Our loss of one batch and PyTorch's from the same weights; raises where they are not the same."""
     path = os.path.join(directory, "batch.tsv")
     write_pairs(path, pairs)
-    command = [arguments.thresher, "tower", "eval", model_path, path, "--json", "--quiet"]
-    loss = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)["loss"]
+    loss = json.loads(called(arguments.thresher, "tower", "eval", model_path, path, "--json", "--quiet"))["loss"]
     theirs = tower_torch.loss_of_batch(torch, model_path, pairs)
     if abs(theirs - loss) > TOLERANCE * loss:
         raise ValueError(f"the loss of a batch is {loss} and {theirs} in PyTorch: not the same model")
@@ -146,52 +126,44 @@ def same_loss(arguments, torch, directory, model_path, pairs):
 
 
 def one_way(arguments):
-    """A process of its own, whose environment says how memory is kept: figures of one way, as JSON."""
-    pairs_path, model_path, way, budget = arguments.one_way
-    torch = tower_torch.one_thread()
+    """The process of one way."""
+    pairs_path, model_path, words, budget = arguments.one_way
+    torch = way.one_thread()
     with open(pairs_path, encoding="utf-8") as file:
         pairs = [tuple(line.rstrip("\n").split("\t")) for line in file]
-    texts = tower_torch.Texts(pairs, keys=tower_torch.read_safetensors(model_path)[0]["grams"].tolist())
-    way = tower_torch.Way(**json.loads(way))
-    print(json.dumps(tower_torch.time_way(torch, model_path, texts, way, BATCH, NEGATIVES, DROPOUT, float(budget))))
-
-
-def run_way(pairs_path, model_path, way, budget):
-    command = [sys.executable, __file__, "--one-way", pairs_path, model_path, json.dumps(asdict(way)), str(budget)]
-    environment = {**os.environ, **(tower_torch.KEEP_MEMORY if way.keep_memory else {})}
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        return {"failed": (done.stderr.strip().splitlines() or ["no word"])[-1]}
-    return json.loads(done.stdout.splitlines()[-1])
+    chosen = tower_torch.Way(**json.loads(words))
+    print(json.dumps(tower_torch.time_way(torch, model_path, pairs, chosen, BATCH, NEGATIVES, DROPOUT, float(budget))))
 
 
 def measure_torch(arguments, results):
     try:
-        torch = tower_torch.one_thread()
+        torch = way.one_thread()
     except ImportError:
         print("torch: left out: torch is not installed", file=sys.stderr)
         return
     kept = results.setdefault("torch", {"version": torch.__version__, "sets": {}})["sets"]
-    budget = QUICK_WAY_S if arguments.quick else WAY_S
-    for name in TORCH_SETS[1:2] if arguments.quick else TORCH_SETS:
-        if name in kept and not arguments.again:
+    for data in tower_sets.all_sets():
+        if (data.name in kept and not arguments.again) or (arguments.quick and data.name != "tldr"):
             continue
-        pairs = read_pairs(arguments.data, name)
-        if not pairs:
-            print(f"torch: {name} is left out: not in {arguments.data}", file=sys.stderr)
+        if not tower_sets.read(data, arguments.data):
+            print(f"torch: {data.name} is left out: not in {arguments.data}", file=sys.stderr)
             continue
+        # Good pairs whose texts have words of ASCII: those PyTorch's side finds, too.
+        good = [pair[:2] for pair in data.pairs if pair[2] >= tower_sets.LEAST_LABEL]
+        pairs = [p for p in good if all(text.isascii() and tower_torch.words_of(text) for text in p)]
         with tempfile.TemporaryDirectory(dir=arguments.keep) as directory:
-            pairs_path, model_path = os.path.join(directory, "pairs.tsv"), os.path.join(directory, "model.safetensors")
-            write_pairs(pairs_path, pairs)
-            first = ours(arguments, pairs_path, model_path)
-            losses = same_loss(arguments, torch, directory, model_path, pairs[:BATCH])
+            paths = [os.path.join(directory, name) for name in ("pairs.tsv", "model.safetensors")]
+            write_pairs(paths[0], pairs)
+            first = ours(arguments, *paths)
+            losses = same_loss(arguments, torch, directory, paths[1], pairs[:BATCH])
             ways = {}
-            for way in tower_torch.WAYS[: 3 if arguments.quick else None]:
-                ways[way.name()] = run_way(pairs_path, model_path, way, budget)
-                print(f"{name}, PyTorch, {way.name()}: {ways[way.name()]}", file=sys.stderr)
-            rate = max(first, ours(arguments, pairs_path, model_path))  # before and after the others
-        print(f"{name}, thresher: {rate:.0f} examples/s", file=sys.stderr)
-        kept[name] = {"ours": rate, "losses": losses, "ways": ways, "n_pairs": len(pairs)}
+            for chosen in tower_torch.WAYS[: 3 if arguments.quick else None]:
+                command = [__file__, "--one-way", *paths, json.dumps(asdict(chosen)), str(way.budget(arguments.quick))]
+                ways[chosen.name()] = way.run(command, chosen.keep_memory)
+                print(f"{data.name}, PyTorch, {chosen.name()}: {ways[chosen.name()]}", file=sys.stderr)
+            rate = max(first, ours(arguments, *paths))  # before and after the others
+        print(f"{data.name}, thresher: {rate:.0f} examples/s", file=sys.stderr)
+        kept[data.name] = {"ours": rate, "losses": losses, "ways": ways, "n_pairs": len(pairs)}
         save(arguments.out, results)
 
 
@@ -199,107 +171,77 @@ def measure_torch(arguments, results):
 
 
 def torch_text(measured):
-    rows, figures = [], []
-    for name, about in measured["sets"].items():
-        rates = {way: f["examples_per_s"] for way, f in about["ways"].items() if "examples_per_s" in f}
-        rows.append([name, "Thresher", f"{about['ours']:,.0f}", ""])
-        for way, figure in about["ways"].items():
-            if way in rates:
-                ratio = about["ours"] / rates[way]
-                rows.append([name, f"PyTorch: {way}", f"{rates[way]:,.0f}", f"{ratio:.2f}"])
-            else:
-                rows.append([name, f"PyTorch: {way}", f"failed: {figure['failed'][:80]}", ""])
-        if rates:
-            ratio = about["ours"] / max(rates.values())
-            text = f"training over the fastest PyTorch, {name} ({max(rates, key=rates.get)})"
-            figures.append([text, f">= {TARGET:g}", f"{ratio:.3g}", "yes" if ratio >= TARGET else "**no**"])
     losses = ", ".join(f"{n}: {a['losses'][0]:.6f} and {a['losses'][1]:.6f}" for n, a in measured["sets"].items())
-    what = f"rbe*, batches of {BATCH}, {NEGATIVES} negatives, one thread"
+    rates, targets = way.tables(measured["sets"], "data", "examples_per_s")
     return "\n".join(
         [
-            f"### Training beside PyTorch {measured['version']}: {what}\n",
-            report.table(["data", "what", "examples/s", "Thresher over it"], rows),
+            f"### Training beside PyTorch {measured['version']}: rbe*, batches of {BATCH}, {NEGATIVES} negatives, one "
+            "thread\n",
+            rates,
             f"Both compute the same: the loss of a batch of {BATCH} pairs from the same weights, ours and PyTorch's: "
             f"{losses}.\n\nPyTorch: {' '.join(tower_torch.Way.__doc__.split())}\n",
-            report.table(["figure", "target", "measured", "met"], figures),
+            targets,
         ]
     )
 
 
 def codes_text(results):
-    models = {
-        (line["train"], line["data"], line["model"]): line
-        for part in ("own", "together")
-        for line in results.get(part, {}).get("models", [])
-    }
+    rbe = {(part, name): records for part in PARTS_TITLES for name, records in results.get(part, {}).get("rbe", {}).items()}
     columns = ["data", "trained on", "codes", "bytes an item", "recall@100", "AUC", "rbe* gains in recall", "in AUC"]
-    rows = tower_codes.rows_of(results["codes"]["measured"], models)
-    title = f"### Codes of m_1's vectors by Faiss {results['codes']['version']}\n"
-    return "\n".join([title, report.table(columns, rows)])
+    rows = tower_codes.rows_of(results["codes"]["measured"], rbe)
+    return f"### Codes of m_1's vectors by Faiss {results['codes']['version']}\n\n" + table(columns, rows)
 
 
 def text(results):
-    parts = ["## thresher-bench tower\n"]
-    if "own" in results:
-        parts += ["### Trained on each data set alone\n", without_title(results["own"]["text"])]
-    if "together" in results:
-        parts += ["### Trained on all data sets together\n", without_title(results["together"]["text"])]
+    parts = ["## ./run bench tower\n"]
+    for part, title in PARTS_TITLES.items():
+        if part in results:
+            parts += [f"### {title}\n", results[part]["text"]]
     if results.get("codes", {}).get("measured"):
         parts.append(codes_text(results))
     if "speed" in results:
-        parts += ["### Speed\n", without_title(results["speed"]["text"])]
+        parts += ["### Speed\n", results["speed"]["text"]]
     if results.get("torch", {}).get("sets"):
         parts.append(torch_text(results["torch"]))
     return "\n".join(parts)
 
 
-def write_docs(results):
-    with open(report.DOCUMENT) as file:
-        document = report.between(file.read(), BEGIN, report.END, text(results))
-    with open(report.DOCUMENT, "w") as file:
-        file.write(document)
-    print(f"Written: {report.DOCUMENT}")
-
-
 # ---------------------------------------------------------------------------------------------------- all
 
 
-def load(path):
-    if os.path.exists(path):
-        with open(path) as file:
-            kept = json.load(file)
-        if kept.get("format") == FORMAT:
-            return kept
-    return {"format": FORMAT}
-
-
-def save(path, results):
-    with open(path + ".part", "w") as file:
-        json.dump(results, file, indent=1)
-    os.replace(path + ".part", path)
-
-
-def parts_of(text):
-    chosen = text.split(",")
-    for part in chosen:
-        if part not in PARTS:
-            raise argparse.ArgumentTypeError(f"there is no part {part}; there are {', '.join(PARTS)}")
-    return [part for part in PARTS if part in chosen]
-
-
 def parse():
+    sets = [data.name for data in tower_sets.all_sets()]
     parser = argparse.ArgumentParser(prog="./run bench tower", description=__doc__.split("\n")[0], allow_abbrev=False)
-    parser.add_argument("--parts", type=parts_of, default=list(PARTS), metavar="NAME,...", help=", ".join(PARTS))
-    parser.add_argument("--quick", action="store_true", help="to see that it works, in some minutes")
-    parser.add_argument("--again", action="store_true", help="measure what is kept already once more")
-    parser.add_argument("--docs", action="store_true", help="write the report into docs/ instead of printing it")
-    parser.add_argument("--data", default="../shared/data", metavar="DIR", help="where the data sets are, in pairs/")
-    parser.add_argument("--keep", default="build/bench/tower", metavar="DIR", help="for results and vectors")
-    parser.add_argument("--thresher", default="build/release/thresher", help=argparse.SUPPRESS)
-    parser.add_argument("--bench", default="build/release/thresher-bench", help=argparse.SUPPRESS)
-    parser.add_argument("--one-way", nargs=4, help=argparse.SUPPRESS)
-    arguments, arguments.rest = parser.parse_known_args()
-    arguments.rest += ["--data", arguments.data]
+    add = parser.add_argument
+    add("--parts", type=names_of(PARTS, "part"), default=list(PARTS), metavar="NAME,...", help=", ".join(PARTS))
+    add("--quick", action="store_true", help="one seed, two epochs, a quarter of the queries: to see that it works")
+    add("--again", action="store_true", help="measure what is kept already once more")
+    add("--docs", action="store_true", help="write the report into docs/ instead of printing it")
+    add("--data", default="../shared/data", metavar="DIR", help="where the data sets are, in pairs/")
+    add("--keep", default="build/bench/tower", metavar="DIR", help="for results and vectors")
+    add("--sets", type=names_of(sets, "data set"), default=sets, metavar="NAME,...", help="which of them")
+    add("--trends", type=names_of(sets, "data set"), metavar="NAME,...", help="those in tables 4, 5 and 6; all")
+    tables = tower_tables.TABLES
+    add("--tables", type=names_of(tables, "table"), default=list(tables), metavar="N,...", help=", ".join(tables))
+    add("--seed", type=int, default=1, metavar="N", help="the first one")
+    add("--seeds", type=int, default=3, metavar="N", help="trainings of each model; 3")
+    add("--epochs", type=int, metavar="N", help="at most; what suits a set")
+    add("--patience", type=int, default=10, metavar="N", help="epochs without a better one before it stops; 10")
+    add("--batch", type=int, default=512, metavar="N", help="pairs a step; 512")
+    add("--negatives", type=int, metavar="N", help="items of other pairs that each pair is told from; all")
+    add("--gamma", type=float, default=10.0, metavar="X", help="what cosines are multiplied by before the soft-max; 10")
+    add("--rate", type=float, default=0.002, metavar="X", help="of learning; 0.002")
+    add("--word-dropout", type=float, metavar="X", help="share of a text's words that is left out; what suits a set")
+    add("--float-share", type=float, default=0.5, metavar="X", help="share of the epochs that learn floats; 0.5")
+    add("--valid-share", type=float, default=0.02, metavar="X", help="share of the queries that validate; 0.02")
+    add("--words", choices=["shared", "apart"], default="apart", help="one table of trigrams for both sides, or two")
+    add("--codes", type=int, metavar="N", help="codes of the long search; as many as there is room for, 10^9 at most")
+    add("--threads", type=int, default=1, metavar="N", help="of trainings; results are the same; 1")
+    add("--thresher", default="build/release/thresher", help=argparse.SUPPRESS)
+    add("--bench", default="build/release/thresher-bench", help=argparse.SUPPRESS)
+    add("--one-way", nargs=4, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    arguments.seeds = 1 if arguments.quick else arguments.seeds
     arguments.out = os.path.join(arguments.keep, f"report{'-quick' if arguments.quick else ''}.json")
     return arguments
 
@@ -309,22 +251,21 @@ def main():
     if arguments.one_way:
         one_way(arguments)
         return
+    need_thresher("bench tower")
     os.makedirs(arguments.keep, exist_ok=True)
-    results = load(arguments.out)
+    results = load(arguments.out, {"format": FORMAT})
     for part in arguments.parts:
-        if part in ("own", "together"):
-            measure_tables(arguments, results, part)
-        elif part == "speed" and ("speed" not in results or arguments.again):
-            results["speed"] = {"text": thresher(arguments, ["--speed"])[0]}
-        elif part == "codes":
-            measure_codes(arguments, results)
-        elif part == "torch":
-            measure_torch(arguments, results)
+        with tempfile.TemporaryDirectory(prefix="thresher-bench-") as arguments.scratch:
+            if part in PARTS_TITLES:
+                measure_tables(arguments, results, part)
+            elif part == "speed" and ("speed" not in results or arguments.again):
+                measure_speed(arguments, results)
+            elif part == "codes":
+                measure_codes(arguments, results)
+            elif part == "torch":
+                measure_torch(arguments, results)
         save(arguments.out, results)
-    if arguments.docs:
-        write_docs(results)
-    else:
-        print(text(results))
+    publish(text(results), "bench tower", arguments.docs)
 
 
 if __name__ == "__main__":

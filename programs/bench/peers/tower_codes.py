@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codes that Faiss makes of m_1's item vectors: recall of the clicked item among the best 100, and AUC.
+"""Codes of embeddings: recall of the clicked item among the best 100, and AUC.
 
-`thresher-bench tower` has written the vectors: of all distinct items, of the test part's queries, and for every query
-which item is its own and how good the pair is. Every item's code is scored, so nothing is lost but by the codes.
+All distinct items of a data set are searched, with the queries of its test part. Every item's code is scored, so nothing
+is lost but by the codes. They are those that a model learned to make, or made of m_1's float vectors afterwards: by XFBQ,
+which is our own index, or by Faiss.
 """
 
 import glob
@@ -10,24 +11,131 @@ import os
 import re
 
 import numpy as np
+from common import mean_of, spread, thresher, unit
+from tower_sets import LEAST_LABEL
 
-K, NEGATIVES, LEAST_LABEL = 100, 10, 2.0
-NAME = re.compile(r"(quick-)?(own|together)\.(\w+)\.m_1\.(\d+)\.items\.fbin$")
-
-
-class Codes:
-    """A way to make codes: a trained Faiss index to which items are added."""
-
-    def __init__(self, name, title, make):
-        self.name, self.title, self.make = name, title, make
+K, NEGATIVES, BATCH = 100, 10, 64
+NAME = re.compile(r"(quick-)?(own|together)\.(\w+)\.m_1\.(\d+)\.npz$")
 
 
-def itq(faiss, n_dims):
-    return faiss.index_factory(n_dims, f"ITQ{n_dims},LSH")  # a bit a dimension is the most that ITQ has
+class Vectors:
+    """Embeddings of items and of the test's queries; and of every query its item's row and how good the pair is."""
+
+    def __init__(self, items, queries, item_of, labels):
+        self.items, self.queries, self.item_of, self.labels = items, queries, item_of, labels
+        self.good = labels >= LEAST_LABEL
+
+    @classmethod
+    def of(cls, tower, data):
+        texts = sorted({item for _, item, *_ in data.pairs}, key=lambda text: text.encode(errors="surrogateescape"))
+        row = {text: i for i, text in enumerate(texts)}
+        queries, items, labels, _ = zip(*data.part(True))
+        item_of = np.array([row[item] for item in items])
+        return cls(tower.encode(texts, "item"), tower.encode(list(queries), "query"), item_of, np.float32(labels))
+
+    @classmethod
+    def load(cls, path):
+        kept = np.load(path)
+        return cls(unit(kept["items"]), unit(kept["queries"]), kept["item_of"], kept["labels"])
+
+    def save(self, path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        np.savez(path, items=self.items, queries=self.queries, item_of=self.item_of, labels=self.labels)
 
 
-def signs(faiss, n_dims):
-    return faiss.IndexLSH(n_dims, 2 * n_dims, True, True)
+def vectors_path(keep, quick, train, data, model, seed):
+    return os.path.join(keep, "vectors", f"{'quick-' * quick}{train}.{data}.{model}.{seed}.npz")
+
+
+def found(keep, quick):
+    """{(train, data, seed): path} of m_1's vectors in the directory."""
+    out = {}
+    for path in sorted(glob.glob(os.path.join(keep, "vectors", "*.npz"))):
+        name = NAME.search(os.path.basename(path))
+        if name and bool(name[1]) == quick:
+            out[name[2], name[3], int(name[4])] = path
+    return out
+
+
+# ---------------------------------------------------------------------------------------------------- judged
+
+
+def auc(scores, good):
+    """The probability that a good pair has more than a bad one, ties counted half."""
+    values, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    ranks = (ends - (counts - 1) / 2)[place]
+    n_good = int(good.sum())
+    return float((ranks[good].sum() - n_good * (n_good + 1) / 2) / (n_good * (len(scores) - n_good)))
+
+
+def scored_pairs(n, labelled):
+    """(item's row, whether it is the pair's own) of all query rows, as thr_tower_eval has them."""
+    n_negatives = 0 if labelled else min(NEGATIVES, n - 1)
+    rows = np.arange(n)
+    return [((rows + j * (n // (n_negatives + 1))) % n, j == 0) for j in range(n_negatives + 1)]
+
+
+def recall_of(vectors, search):
+    """The share of the good pairs whose item is among the best K; search(queries) -> ids."""
+    best = np.concatenate([search(part) for part in batches(vectors.queries[vectors.good])])
+    return float((best == vectors.item_of[vectors.good][:, None]).any(axis=1).mean())
+
+
+def auc_of(vectors, labelled, score):
+    """score(queries) -> (ids, scores) of all items that are tested with."""
+    pairs = scored_pairs(len(vectors.queries), labelled)
+    scores, first = np.empty((len(pairs), len(vectors.queries)), np.float32), 0
+    for part in batches(vectors.queries):
+        ids, found_scores = score(part)
+        some, rows = slice(first, first + len(part)), np.arange(len(part))
+        of_item = np.full((len(part), len(vectors.items)), np.nan, np.float32)
+        np.put_along_axis(of_item, ids.astype(np.int64), found_scores, axis=1)
+        for j, (other, _) in enumerate(pairs):
+            scores[j, some] = of_item[rows, vectors.item_of[other[some]]]
+        first += len(part)
+    if np.isnan(scores).any():
+        raise ValueError("a search by codes leaves out items that its filter lets pass")
+    good = vectors.good if labelled else np.repeat([own for _, own in pairs], len(vectors.queries))
+    return auc(scores.ravel(), good)
+
+
+def batches(queries):
+    return [queries[i : i + BATCH] for i in range(0, len(queries), BATCH)]
+
+
+# ---------------------------------------------------------------------------------------------------- ours
+
+
+def code_bytes(index):
+    return index.info.code_bytes / index.info.n_items
+
+
+def learned(vectors, tower, path, threads):
+    with thresher.Index.build(path, vectors.items, model=tower, replace=True, threads=threads) as index:
+        return {"recall": recall_of(vectors, lambda q: index.search(q, K)[0]), "bytes": code_bytes(index)}
+
+
+def of_floats(vectors, labelled, path, threads):
+    """Recall of the floats; and of XFBQ of 1 and 2 bits recall, AUC and bytes, with our queries and those of 3 bits."""
+    options = {"replace": True, "threads": threads, "calibration_queries": 0}
+    with thresher.Index.build(path, vectors.items, **options) as index:
+        out = {"recall": recall_of(vectors, lambda q: index.search(q, K, exact=True)[0])}
+    tested = np.unique(vectors.item_of)
+    for bits in (1, 2):  # all planes are read, so that nothing is lost but by the codes
+        with thresher.Index.build(path, vectors.items, bits=bits, lead_bits=bits, keep=None, **options) as index:
+            n = len(vectors.items)
+            every = {"filter": thresher.Filter(n, tested), "n_candidates": n, "n_survivors": n}
+            out[f"xfbq{bits}_bytes"] = code_bytes(index)
+            for name, query_bits in ((f"xfbq{bits}", None), (f"xfbq{bits}_coarse", 3)):  # as rbe* has them
+                ask = {"query_bits": query_bits}
+                out[f"{name}_recall"] = recall_of(vectors, lambda q, ask=ask: index.search(q, K, **ask)[0])
+                score = lambda q, ask=ask: index.search(q, len(tested), **every, **ask)  # noqa: E731
+                out[f"{name}_auc"] = auc_of(vectors, labelled, score)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------------- Faiss's
 
 
 def rabitq(bits):
@@ -41,120 +149,55 @@ def rabitq(bits):
     return make
 
 
-def product(faiss, n_dims):
-    return faiss.index_factory(n_dims, f"OPQ{n_dims // 4},PQ{n_dims // 4}")
+CODES = {  # name: (title, index of so many dimensions); a bit a dimension is the most that ITQ has
+    "floats": ("m_1, floats (Faiss IndexFlat)", lambda faiss, n: faiss.IndexFlatL2(n)),
+    "itq": ("Faiss ITQ", lambda faiss, n: faiss.index_factory(n, f"ITQ{n},LSH")),
+    "lsh": ("Faiss LSH of 2 bits a dimension, rotated", lambda faiss, n: faiss.IndexLSH(n, 2 * n, True, True)),
+    "rabitq1": ("Faiss RaBitQ of 1 bit", rabitq(1)),
+    "rabitq2": ("Faiss RaBitQ of 2 bits", rabitq(2)),
+    "opq": (
+        "Faiss OPQ + PQ, 8 bits for 4 dimensions",
+        lambda faiss, n: faiss.index_factory(n, f"OPQ{n // 4},PQ{n // 4}"),
+    ),
+}
 
 
-def floats(faiss, n_dims):
-    return faiss.IndexFlatL2(n_dims)
-
-
-CODES = [
-    Codes("floats", "m_1, floats (Faiss IndexFlat)", floats),
-    Codes("itq", "Faiss ITQ", itq),
-    Codes("lsh", "Faiss LSH of 2 bits a dimension, rotated", signs),
-    Codes("rabitq1", "Faiss RaBitQ of 1 bit", rabitq(1)),
-    Codes("rabitq2", "Faiss RaBitQ of 2 bits", rabitq(2)),
-    Codes("opq", "Faiss OPQ + PQ, 8 bits for 4 dimensions", product),
-]
-
-
-def read_fbin(path):
-    n_rows, n_dims = np.fromfile(path, dtype="<u4", count=2)
-    return np.fromfile(path, dtype="<f4", offset=8).reshape(n_rows, n_dims)
-
-
-def unit(rows):
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1)
-
-
-class Vectors:
-    """One file of m_1's vectors, with what belongs to it."""
-
-    def __init__(self, items_path):
-        base = items_path[: -len(".items.fbin")]
-        self.items, self.queries = unit(read_fbin(items_path)), unit(read_fbin(base + ".queries.fbin"))
-        rows = np.loadtxt(base + ".rows.tsv", dtype=np.float64, ndmin=2)
-        self.item_of, self.labels = rows[:, 0].astype(np.int64), rows[:, 1]
-        self.good = self.labels >= LEAST_LABEL
-
-
-def found(keep, quick):
-    """{(train, data, seed): path} of the vectors in the directory."""
-    out = {}
-    for path in sorted(glob.glob(os.path.join(keep, "vectors", "*.items.fbin"))):
-        name = NAME.search(os.path.basename(path))
-        if name and bool(name[1]) == quick:
-            out[name[2], name[3], int(name[4])] = path
-    return out
-
-
-def auc(scores, good):
-    """The probability that a good pair has more than a bad one, ties counted half."""
-    values, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    ranks = (ends - (counts - 1) / 2)[place]
-    n_good = int(good.sum())
-    return float((ranks[good].sum() - n_good * (n_good + 1) / 2) / (n_good * (len(scores) - n_good)))
-
-
-def scored_pairs(n, labelled):
-    """(query row, item's row, whether it is the pair's own) as thr_tower_eval has them."""
-    n_negatives = 0 if labelled else min(NEGATIVES, n - 1)
-    rows = np.arange(n)
-    shifts = [j * (n // (n_negatives + 1)) for j in range(n_negatives + 1)]
-    return [(rows, (rows + shift) % n, shift == 0) for shift in shifts]
-
-
-def measure(faiss, codes, vectors, labelled):
+def measure(faiss, name, vectors, labelled):
     """Recall, AUC and bytes of one kind of codes."""
-    index = codes.make(faiss, vectors.items.shape[1])
+    index = CODES[name][1](faiss, vectors.items.shape[1])
     index.train(vectors.items)
     index.add(vectors.items)
-    best = index.search(vectors.queries[vectors.good], K)[1]
-    recall = float((best == vectors.item_of[vectors.good][:, None]).any(axis=1).mean())
-
-    tested, place = np.unique(vectors.item_of, return_inverse=True)
+    recall = recall_of(vectors, lambda q: index.search(q, K)[1])
+    tested = np.unique(vectors.item_of)
     index.reset()
     index.add(vectors.items[tested])
-    distances, ids = index.search(vectors.queries, len(tested))
-    scores = np.empty_like(distances)
-    np.put_along_axis(scores, ids, -distances, axis=1)
-    pairs = scored_pairs(len(vectors.queries), labelled)
-    all_scores = np.concatenate([scores[q, place[row]] for q, row, _ in pairs])
-    good = vectors.good if labelled else np.concatenate([np.full(len(q), own) for q, _, own in pairs])
+
+    def score(queries):
+        distances, ids = index.search(queries, len(tested))
+        return tested[ids], -distances
+
     n_bytes = index.sa_code_size() if hasattr(index, "sa_code_size") else index.code_size
-    return {"recall": recall, "auc": auc(all_scores, good), "bytes": int(n_bytes)}
+    return {"recall": recall, "auc": auc_of(vectors, labelled, score), "bytes": int(n_bytes)}
 
 
-def spread(values):
-    """(mean, standard deviation over seeds; 0 of one)"""
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-
-
-def rows_of(kept, ours):
-    """Table rows of what was measured: {"train data seed code": figures} beside rbe*'s of thresher's JSON."""
+def rows_of(kept, rbe):
+    """Table rows of {"train data seed code": figures}, beside rbe*'s: {(train, data): its records, one a seed}."""
     groups = {}
     for key, figures in kept.items():
         train, data, _, name = key.split(" ")
         groups.setdefault((train, data), {}).setdefault(name, []).append(figures)
-    rows = []
     for (train, data), by_name in groups.items():
-        rbe = ours.get((train, data, "rbe*"))
-        for codes in CODES:
-            if codes.name not in by_name:
-                continue
-            measured = by_name[codes.name]
-            recall, auc_ = (spread([m[what] for m in measured]) for what in ("recall", "auc"))
-            row = [data, train, codes.title, measured[0]["bytes"], mean_text(*recall), mean_text(*auc_)]
-            gains = [f"{rbe[w] - m[0]:+.4f}" for w, m in (("recall", recall), ("auc", auc_))] if rbe else ["-", "-"]
-            rows.append(row + gains)
-        if rbe:
-            texts = [mean_text(rbe[w], rbe.get(f"{w}_spread") or 0.0) for w in ("recall", "auc")]
-            rows.append([data, train, "rbe*", round(rbe["bytes"]), *texts, "", ""])
-    return rows
-
-
-def mean_text(mean, deviation):
-    return f"{mean:.4f} ± {deviation:.4f}" if deviation else f"{mean:.4f}"
+        ours = rbe.get((train, data))
+        for name in [name for name in CODES if name in by_name]:
+            measured = by_name[name]
+            row = [data, train, CODES[name][0], measured[0]["bytes"]]
+            gains = ["-", "-"]
+            for i, what in enumerate(("recall", "auc")):
+                values = [m[what] for m in measured]
+                row.append(spread(values))
+                if ours:
+                    gains[i] = f"{mean_of([r[what] for r in ours])[0] - mean_of(values)[0]:+.4f}"
+            yield row + gains
+        if ours:
+            texts = [spread([record[what] for record in ours]) for what in ("recall", "auc")]
+            yield [data, train, "rbe*", round(ours[0]["bytes"]), *texts, "", ""]

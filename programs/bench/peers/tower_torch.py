@@ -7,18 +7,16 @@ have. It is checked to be the same: from the weights of a model's file it comput
 does. Several ways to write it are timed, and the fastest is what PyTorch is taken for.
 """
 
-import json
-import os
 import re
-import time
 from dataclasses import dataclass
 
 import numpy as np
+from common import read_safetensors
+from way import time_steps
 
 GRAM_EDGE = ord("#")
 MOST_LETTERS = 64
 WORD = re.compile(r"[^\W_]+")  # for texts of ASCII the words that Thresher finds
-WARM_UP, LEAST_STEPS = 4, 8
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,6 @@ WAYS = [
     Way(pools="padded", keep_memory=True),
     Way(windows="bags", compiled=True, keep_memory=True),
 ]
-KEEP_MEMORY = {  # for the environment: glibc reads it when a process starts
-    "MALLOC_MMAP_THRESHOLD_": "4294967295",
-    "MALLOC_TRIM_THRESHOLD_": "4294967295",
-    "MALLOC_TOP_PAD_": "268435456",
-}
-
 
 # ---------------------------------------------------------------------------------------------------- texts
 
@@ -167,22 +159,7 @@ class Batches:
         return tables, list(zip(places, (lengths for _, lengths in sides)))
 
 
-# ---------------------------------------------------------------------------------------------------- a model's file
-
-
-def read_safetensors(path):
-    """({name: array}, metadata)"""
-    with open(path, "rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(size))
-        data = file.read()
-    kinds = {"F32": "<f4", "U64": "<u8", "U8": "u1"}
-    about = header.pop("__metadata__")
-    tensors = {
-        name: np.frombuffer(data[slice(*t["data_offsets"])], dtype=kinds[t["dtype"]]).reshape(t["shape"])
-        for name, t in header.items()
-    }
-    return tensors, about
+# ---------------------------------------------------------------------------------------------------- the model
 
 
 class Config:
@@ -192,9 +169,6 @@ class Config:
         self.shared_words = about["shared_words"] != "0"
         if about["shared_steps"] != "0" or about["plain_weights"] != "0" or 32 in self.bits:
             raise ValueError("only binary codes with steps of their own are written here")
-
-
-# ---------------------------------------------------------------------------------------------------- the model
 
 
 def define(torch):
@@ -338,14 +312,6 @@ def define(torch):
 # ---------------------------------------------------------------------------------------------------- measuring
 
 
-def one_thread():
-    os.environ["OMP_NUM_THREADS"] = "1"
-    import torch
-
-    torch.set_num_threads(1)
-    return torch
-
-
 def loss_of_batch(torch, model_path, pairs):
     """The loss of the pairs, as one batch, from the weights of a model's file; words are not left out."""
     tensors, about = read_safetensors(model_path)
@@ -357,28 +323,16 @@ def loss_of_batch(torch, model_path, pairs):
         return float(trainer.loss(batch))
 
 
-def time_way(torch, model_path, texts, way, batch_size, negatives, dropout, budget):
+def time_way(torch, model_path, pairs, way, batch_size, negatives, dropout, budget):
     """Examples a second of one way, over steps of `budget` seconds, and the share of it that making batches took.
 
     Weights start where the model's file is: the time does not depend on them.
     """
     tensors, about = read_safetensors(model_path)
-    config = Config(about)
+    config, texts = Config(about), Texts(pairs, keys=tensors["grams"].tolist())
     trainer = define(torch)(tensors, config, way, negatives=negatives)
     batches = Batches(texts, config.shared_words)
-    rng = np.random.default_rng(1)
-    n = len(texts.sides[0].offsets) - 1
-    order, at, steps, makes = rng.permutation(n), 0, [], []
-    began = time.perf_counter()
-    while len(steps) < WARM_UP + LEAST_STEPS or time.perf_counter() - began < budget:
-        if at + batch_size > n:
-            order, at = rng.permutation(n), 0
-        start = time.perf_counter()
-        batch = batches.make(order[at : at + batch_size], dropout)
-        made = time.perf_counter()
-        trainer.step(batch)
-        steps.append(time.perf_counter() - start)
-        makes.append(made - start)
-        at += batch_size
-    steps, makes = np.array(steps[WARM_UP:]), np.array(makes[WARM_UP:])
-    return {"examples_per_s": batch_size / float(steps.mean()), "make_share": float(makes.sum() / steps.sum())}
+    steps, make_share = time_steps(
+        lambda numbers: batches.make(numbers, dropout), trainer.step, len(pairs), batch_size, budget
+    )
+    return {"examples_per_s": batch_size / float(steps.mean()), "make_share": make_share}

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison's own arithmetic, on small made-up data: python3 -m unittest programs/bench/peers/test_peers.py"""
+"""The comparisons' own arithmetic, on small made-up data: tools/with-python tests/bench/test_peers.py"""
 
 import argparse
+import lzma
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as xml
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "programs", "bench", "peers")
+sys.path.insert(0, PEERS)
 
+import common
 import datasets
 import dual
 import dual_log
@@ -26,6 +30,7 @@ import svg
 import targets
 import tower
 import tower_codes
+import tower_sets
 import tower_torch
 
 
@@ -177,7 +182,7 @@ class Report(unittest.TestCase):
         self.assertIn("| books100d | 3 | 0.99 | 0.9940 | 0.0000 | 200 |", words)
 
     def test_an_empty_file_of_results_is_reported(self):
-        self.assertIn("./run bench search", report.text(search.load_results("there/is/none.json")))
+        self.assertIn("./run bench search", report.text(common.load("there/is/none.json", search.empty_results())))
 
     def test_plots_are_well_formed(self):
         drawn = report.plots(made_up_results())
@@ -191,11 +196,11 @@ class Report(unittest.TestCase):
         self.assertEqual((places[0], places[-1]), (0, 1))
 
     def test_only_what_stands_between_the_marks_is_replaced(self):
-        document = f"before\n<!-- a -->\nx\n<!-- end -->\n{report.BEGIN}\nold\n{report.END}\nafter\n"
-        made = report.between(document, report.BEGIN, report.END, "new")
+        document = f"before\n<!-- a -->\nx\n<!-- end -->\n<!-- b -->\nold\n{common.END}\nafter\n"
+        made = common.between(document, "<!-- b -->", "new")
         self.assertEqual(made, document.replace("old", "new"))
         with self.assertRaises(ValueError):
-            report.between("nothing", report.BEGIN, report.END, "new")
+            common.between("nothing", "<!-- b -->", "new")
 
 
 class TowerCodes(unittest.TestCase):
@@ -208,36 +213,118 @@ class TowerCodes(unittest.TestCase):
     def test_negatives_are_ten_other_rows(self):
         pairs = tower_codes.scored_pairs(120, labelled=False)
         self.assertEqual(len(pairs), 11)
-        self.assertEqual([own for _, _, own in pairs], [True] + [False] * 10)
-        rows = np.stack([row for _, row, _ in pairs])
+        self.assertEqual([own for _, own in pairs], [True] + [False] * 10)
+        rows = np.stack([row for row, _ in pairs])
         self.assertTrue((rows[0] == np.arange(120)).all())
         self.assertTrue(all(len(set(column)) == 11 for column in rows.T))
         self.assertEqual(len(tower_codes.scored_pairs(120, labelled=True)), 1)
 
     def test_vectors_are_found_by_name_and_read(self):
+        made = tower_codes.Vectors(np.eye(3, 2), np.ones((2, 2)), np.array([2, 0]), np.array([3, 1.33]))
         with tempfile.TemporaryDirectory() as keep:
-            os.mkdir(f"{keep}/vectors")
-            for name in ("own.tldr.m_1.7", "quick-own.tldr.m_1.1", "other"):
-                base = f"{keep}/vectors/{name}"
-                for side, n in (("items", 3), ("queries", 2)):
-                    with open(f"{base}.{side}.fbin", "wb") as file:
-                        np.array([n, 2], dtype="<u4").tofile(file)
-                        np.arange(2 * n, dtype="<f4").tofile(file)
-                with open(f"{base}.rows.tsv", "w") as file:
-                    file.write("2\t3\n0\t1.33\n")
+            for quick, model in ((False, "m_1"), (True, "m_1"), (False, "rbe*")):
+                made.save(tower_codes.vectors_path(keep, quick, "own", "tldr", model, 7))
             found = tower_codes.found(keep, quick=False)
             self.assertEqual(list(found), [("own", "tldr", 7)])
-            vectors = tower_codes.Vectors(found["own", "tldr", 7])
+            vectors = tower_codes.Vectors.load(found["own", "tldr", 7])
         self.assertEqual(vectors.items.shape, (3, 2))
         self.assertEqual(vectors.item_of.tolist(), [2, 0])
         self.assertEqual(vectors.good.tolist(), [True, False])
 
     def test_rows_have_the_gain_of_learned_codes(self):
         measured = {f"own tldr {seed} itq": {"recall": 0.5 + seed / 100, "auc": 0.8, "bytes": 8} for seed in (1, 3)}
-        ours = {("own", "tldr", "rbe*"): {"recall": 0.6, "auc": 0.85, "bytes": 16.1}}
-        rows = tower_codes.rows_of(measured, ours)
-        self.assertEqual(rows[0], ["tldr", "own", "Faiss ITQ", 8, "0.5200 ± 0.0141", "0.8000", "+0.0800", "+0.0500"])
+        ours = {("own", "tldr"): [{"recall": 0.6, "auc": 0.85, "bytes": 16.1}]}
+        rows = list(tower_codes.rows_of(measured, ours))
+        cells = ["0.5200 ± 0.0141", "0.8000 ± 0.0000", "+0.0800", "+0.0500"]
+        self.assertEqual(rows[0], ["tldr", "own", "Faiss ITQ", 8, *cells])
         self.assertEqual(rows[1][2:4], ["rbe*", 16])
+
+
+class TowerSets(unittest.TestCase):
+    def test_a_query_has_one_place_however_it_is_written(self):
+        for one, other in (("l bracket", "  L,Bracket!"), ("8 ft. ladder", "8 FT LADDER"), ("a", "a.")):
+            self.assertEqual(tower_sets.place(one), tower_sets.place(other))
+        self.assertNotEqual(tower_sets.place("l bracket"), tower_sets.place("lbracket"))
+        self.assertNotEqual(tower_sets.place("ä"), tower_sets.place("ö"))
+        self.assertEqual(tower_sets.place("x"), tower_sets.place("x "))
+
+    def test_places_are_spread_evenly(self):
+        places = [tower_sets.place(f"query {i}") for i in range(20000)]
+        counts, _ = np.histogram(places, 10, (0, 1))
+        self.assertLess(abs(counts - 2000).max(), 212)  # five standard deviations
+
+    def read(self, lines, columns, share=1.0, name="made.tsv.xz"):
+        with tempfile.TemporaryDirectory() as directory:
+            os.mkdir(f"{directory}/pairs")
+            with lzma.open(f"{directory}/pairs/{name}", "wt") as file:
+                file.write(lines)
+            data = tower_sets.DataSet("made", name, columns, 1, 0.1)
+            self.assertTrue(tower_sets.read(data, directory, share))
+            return data
+
+    def test_no_query_is_in_both_parts(self):
+        lines = "".join(f"{'Query' if i % 2 else 'query,'} {i % 600}\titem {i}\n" for i in range(3000)) + "?\titem\n"
+        data = self.read(lines, (0, 1))
+        self.assertEqual(len(data.pairs), 3000)
+        numbers = [{pair[0].split()[1] for pair in data.part(test)} for test in (False, True)]
+        self.assertEqual(len(numbers[0]) + len(numbers[1]), 600)
+        self.assertTrue(40 < len(numbers[1]) < 80)
+        self.assertTrue(1200 < len(self.read(lines, (0, 1), 0.5).pairs) < 1800)
+
+    def test_labels_say_what_is_bad(self):
+        lines = 'id,item,query,relevance\n1,"a, b\nc",q one,1.67\n2,b,q two,3\n'
+        data = self.read(lines, ("query", "item", "relevance"), name="made.csv.xz")
+        self.assertEqual([pair[:3] for pair in data.pairs], [("q one", "a, b c", 1.67), ("q two", "b", 3.0)])
+        both = data.part(False, tower_sets.LEAST_LABEL) + data.part(True, tower_sets.LEAST_LABEL)
+        self.assertEqual([pair[0] for pair in both], ["q two"])
+
+
+@unittest.skipIf(common.thresher is None, "without the package")
+class TowerTables(unittest.TestCase):
+    """The program on a few made-up pairs."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.at = directory.name
+        os.makedirs(f"{self.at}/data/pairs")
+        with lzma.open(f"{self.at}/data/pairs/tldr_pages.en.tsv.xz", "wt") as file:
+            for i in range(900):
+                words = f"{('red', 'green', 'blue', 'white')[i % 4]} {('lamp', 'chair', 'table')[i % 3]}"
+                file.write(f"p{i}\t{words} number {i}\tsell --{words} {i}\n")
+
+    def run_bench(self, *words, part="own", tables="2,codes", seeds=2):
+        command = [sys.executable, os.path.join(PEERS, "tower.py"), "--parts", part, "--tables", tables]
+        command += ["--data", f"{self.at}/data", "--keep", f"{self.at}/kept", "--epochs", "2", "--batch", "64"]
+        return subprocess.run([*command, "--seeds", str(seeds), *words], capture_output=True, text=True)
+
+    def test_tables_are_printed_and_a_run_that_was_cut_is_taken_up(self):
+        first = self.run_bench()
+        self.assertEqual(first.returncode, 0, first.stderr)
+        for words in ("### Table 2, tldr", "| rbe* | 64 | 3 | 2 |", " ± ", "| tldr | m_5, queries of floats |"):
+            self.assertIn(words, first.stdout)
+        self.assertIn("AUC lift of rbe* from m_3 toward m_1, tldr", first.stdout)
+        self.assertIn("homedepot is left out", first.stderr)
+        self.assertEqual(len(os.listdir(f"{self.at}/kept/vectors")), 2)
+        path = f"{self.at}/kept/results.json"
+        kept = common.load(path, {"format": 3})
+        self.assertEqual(len(kept["measured"]), 10)
+        del kept["measured"][next(iter(kept["measured"]))]
+        common.save(path, kept)
+        again = self.run_bench()
+        self.assertEqual(again.stdout, first.stdout)
+        self.assertEqual(again.stderr.count("AUC"), 1)
+        self.assertEqual(self.run_bench("--trends", "debian", tables="2,6").stderr.count("AUC"), 0)
+
+    def test_trends_of_all_data_sets_together(self):
+        made = self.run_bench(part="together", tables="4,5,6", seeds=1)
+        for words in ("### Table 4: ", "### Table 5: ", "### Table 6: ", "| 6 | rbe_3 | rbe_3 plain |"):
+            self.assertIn(words, made.stdout)
+
+    def test_no_data(self):
+        made = self.run_bench("--data", self.at)
+        self.assertIn("none of the data sets", made.stderr)
+        self.assertEqual(made.returncode, 1)
 
 
 class DualLog(unittest.TestCase):
@@ -369,19 +456,19 @@ class TowerTexts(unittest.TestCase):
         self.assertEqual(set(items.tolist()), {1})
 
     def test_parts_are_known_by_name_and_kept_in_order(self):
-        self.assertEqual(tower.parts_of("torch,own"), ["own", "torch"])
+        parts_of = common.names_of(tower.PARTS, "part")
+        self.assertEqual(parts_of("torch,own"), ["own", "torch"])
         with self.assertRaisesRegex(argparse.ArgumentTypeError, "there is no part all"):
-            tower.parts_of("all")
+            parts_of("all")
 
     def test_a_report_without_all_parts(self):
         way = {"examples_per_s": 10.0, "make_share": 0.1}
         about = {"ours": 25.0, "losses": [1.0, 1.0], "ways": {"rows": way, "compiled": {"failed": "no compiler"}}}
-        results = {"torch": {"version": "2", "sets": {"tldr": about}}, "speed": {"text": "## title\n\n| a |\n"}}
+        results = {"torch": {"version": "2", "sets": {"tldr": about}}, "speed": {"text": "| a |\n"}}
         words = tower.text(results)
-        self.assertIn("| tldr | PyTorch: rows | 10 | 2.50 |", words)
+        self.assertIn("| tldr | PyTorch: rows | 10 | 10% | 2.50 |", words)
         self.assertIn("failed: no compiler", words)
         self.assertIn("| >= 2 | 2.5 | yes |", words)
-        self.assertNotIn("## title", words)
 
 
 def again_number(words, word):
@@ -422,7 +509,7 @@ class Rank(unittest.TestCase):
         first, second = rank.table_rows(found)
         self.assertEqual(first, ["one", "65.00 ± 7.07", "0.4500 ± 0.0707", "", ""])
         self.assertEqual(second[3:], ["+1.00 ± 0.00", "0.0000 ± 0.0000"])
-        self.assertEqual(rank.signed([-1e-9], 1, 2), "0.00 ± 0.00")
+        self.assertEqual(rank.signed([-1e-9], 2), "0.00 ± 0.00")
 
 
 class Heads(unittest.TestCase):

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways to write a training in PyTorch: each is timed in a process of its own, and the fastest is what PyTorch is taken
+for. A Way is a dataclass of settings with a name() and a docstring that explains them.
+"""
+
+import time
+
+import numpy as np
+from common import child, figure, figures, table
+
+WARM_UP = 4
+WAY_S, QUICK_WAY_S = 20.0, 3.0
+TARGET = 2.0  # times PyTorch's rate
+KEEP_MEMORY = {  # for the environment: glibc, which reads it when a process starts, gives no memory back after a step
+    "MALLOC_MMAP_THRESHOLD_": "4294967295",
+    "MALLOC_TRIM_THRESHOLD_": "4294967295",
+    "MALLOC_TOP_PAD_": "268435456",
+}
+
+
+def one_thread():
+    import torch
+
+    torch.set_num_threads(1)
+    return torch
+
+
+def budget(quick):
+    return QUICK_WAY_S if quick else WAY_S
+
+
+def run(words, keep_memory):
+    """Figures of one way, or why it failed: words call this program again for it."""
+    return child(words, **(KEEP_MEMORY if keep_memory else {}))
+
+
+def time_steps(make, step, n, batch, seconds, least=8):
+    """Seconds of steps, after some to warm up, and the share of them that making batches took.
+
+    make(numbers) -> batch of those examples, which are drawn anew after every epoch; step(batch).
+    """
+    rng = np.random.default_rng(1)
+    order, at, steps, makes = rng.permutation(n), 0, [], []
+    began = time.perf_counter()
+    while len(steps) < WARM_UP + least or time.perf_counter() - began < seconds:
+        if len(steps) == WARM_UP:
+            began = time.perf_counter()
+        if at + batch > n:
+            order, at = rng.permutation(n), 0
+        start = time.perf_counter()
+        made = make(order[at : at + batch])
+        makes.append(time.perf_counter() - start)
+        step(made)
+        steps.append(time.perf_counter() - start)
+        at += batch
+    steps = np.array(steps[WARM_UP:])
+    return steps, float(sum(makes[WARM_UP:]) / steps.sum())
+
+
+def tables(kinds, first, rate):
+    """The rates of Thresher and of all ways, and the figures; kinds: {name: {"ours": rate, "ways": {name: figures}}}."""
+    rows, targets = [], []
+    for kind, about in kinds.items():
+        rates = {name: found[rate] for name, found in about["ways"].items() if rate in found}
+        rows.append([kind, "Thresher", f"{about['ours']:,.0f}", "", ""])
+        for name, found in about["ways"].items():
+            row = [kind, f"PyTorch: {name}", f"failed: {found.get('failed', '')[:80]}", "", ""]
+            if name in rates:
+                row[2:] = [f"{rates[name]:,.0f}", f"{found['make_share']:.0%}", f"{about['ours'] / rates[name]:.2f}"]
+            rows.append(row)
+        if rates:
+            fastest = max(rates, key=rates.get)
+            words = f"training over the fastest PyTorch, {kind} ({fastest})"
+            targets.append(figure(words, about["ours"] / rates[fastest], TARGET))
+    columns = [first, "what", rate.replace("_per_", "/"), "of it making batches", "Thresher over it"]
+    return table(columns, rows), figures(targets)
