@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * added_scores.h - what a search adds to the scores of vectors (HitMatch (9): dense + wide), and what items are ranked
- * by.
+ * added_scores.h - callbacks by which a search adds sums of feature weights to vector scores (HitMatch (9): dense +
+ * wide).
  *
- * The sums come from whoever searches, a window of rows at a time: room hits stands beside this one. An item's value is
- * multiplier s + offset, or multiplier / (1 + exp(-s)) + offset, where s = score + sum x unit, in floats, every
- * operation rounded by itself. So a value has the same bits whoever finds it: the screen by estimated scores, the
- * others by exact ones.
+ * The caller supplies the sums, one window of rows at a time (index/feature_scores.c). Items are ranked by their value,
+ * which is multiplier s + offset, or multiplier / (1 + exp(-s)) + offset, where s = score + sum x unit. Every float
+ * operation is rounded separately, so a value has the same bits on a CPU and on a GPU. The screen computes values from
+ * estimated scores, the rescore and the refine from better ones.
  *
- * Threads: begin and window are called for different lanes at once.
+ * Threads: begin and window are called concurrently for different lanes.
  */
 #ifndef THR_SCAN_ADDED_SCORES_H
 #define THR_SCAN_ADDED_SCORES_H
@@ -20,33 +20,37 @@
 
 enum { THR_HITS_WINDOW_ROWS = 65536 };
 
-/* A screen on a device: what it makes scores of, and where what it lets through goes. Queries are told by number. */
+/* A screen on a device: supplies codes and queries, and receives the rows that pass. Queries are given by number. */
 typedef struct thr_scan_screen {
     void *arg;
-    /* The codes and the query as thr_hit_dense_op has them; they stay where they are until all is found. */
+    /*
+     * Fill in *scan, *gain and *bias as thr_hit_dense_op needs them. The device memory stays valid until collect
+     * returns.
+     */
     void (*scan)(void *arg, uint64_t query, thr_device_scan *scan, float *gain, float *bias);
     /*
-     * In any order: rows with their values and the distances of their codes, and their sums, which are multiples of
-     * unit. Called once a query.
+     * Receive the rows of one query, in any order: rows holds their values and code distances, sums[i] x unit is the
+     * sum of row i. Called once per query.
      */
     void (*found)(void *arg, uint64_t query, const thr_candidate *rows, const int32_t *sums, size_t n, float unit);
 } thr_scan_screen;
 
 typedef struct thr_scan_hits {
     void *arg;
-    /* Lane number `lane` turns to a query; *unit is what its sums are multiples of. THR_ENOMEM. */
+    /* Select the query that lane number `lane` works on. *unit receives the unit of its sums. THR_ENOMEM. */
     thr_status (*begin)(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err);
     /*
-     * The lane's sums of the THR_HITS_WINDOW_ROWS rows of a window, until it asks again; rows beyond the last:
-     * anything.
+     * Return the sums of the THR_HITS_WINDOW_ROWS rows of a window, valid until the lane's next call. Elements beyond
+     * the last row are undefined.
      */
     const int32_t *(*window)(void *arg, size_t lane, uint32_t window);
-    const float *multipliers; /* by row, finite, padded to whole blocks of 64; NULL: 1 */
-    const float *offsets;     /* the same; NULL: 0 */
+    const float *multipliers; /* by row, finite, padded to whole blocks of 64; NULL: all 1 */
+    const float *offsets;     /* likewise; NULL: all 0 */
     bool sigmoid;
     /*
-     * On the device of a store (store.h): the best `wanted` rows of n queries from `first` on. THR_ERANGE where a value
-     * of a row is not finite, whether it would be in an answer or not; THR_ENOMEM; THR_EDEVICE. NULL: there is no way.
+     * Find the best `wanted` rows of n queries from `first` on, on the device of a store (store.h). THR_ERANGE where
+     * any row's value is not finite, even of a row that no answer would contain; THR_ENOMEM; THR_EDEVICE. NULL: not
+     * supported.
      */
     thr_status (*collect)(void *arg, const thr_scan_screen *screen, uint64_t first, size_t n, size_t wanted,
                           thr_error *err);

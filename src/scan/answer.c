@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the survivors of a screen to an answer: the steps between which rows are rescored and refined, by whomever. */
+/*
+ * answer.c - the steps from the survivors of a screen to an answer. The caller rescores and refines the rows between
+ * these steps, on CPU or GPU.
+ */
 #include "base/error.h"
 #include "scan/worker.h"
 
@@ -11,7 +14,7 @@ void thr_scan_answer_screened(const thr_job *job, const thr_scan_query *query, t
         thr_scan_left_out_note_screened(job, lane->collector.items, lane->collector.n, &lane->left_out);
 }
 
-/* What goes on from the screen: the best by all planes, or with a margin all within it of the k-th best. */
+/* Keep the candidates: the best `wanted` by all planes, or with a margin all rows within it of the k-th best. */
 static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t n) {
     if (n <= job->wanted)
         return n;

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bound of what an estimate falls short of the score by. segment.h has the estimates; here are their errors.
+ * bounds.c - upper bounds of how much a true score exceeds its estimate. segment.h defines the estimates.
  *
- * Let r be an item's residual (rotated, where codes are), p the coded part of the query, and x = factor * b the vector
- * an item's code stands for. The factor is |r| / <r / |r|, b>, so that <x, r> = |r|^2: x - r is orthogonal to r, and
- * |x| is at least |r|. p~ stands for p in the product with planes in blocks. With m = 2 for L2, else 1, the true score
- * is t = m <r, p> - offset weight + bias and the estimate has <x, p~> for <r, p>:
+ * Let r be an item's residual (rotated if codes are), p the coded part of the query, and x = factor * b the vector that
+ * an item's code represents. The factor is |r| / <r / |r|, b>, so that <x, r> = |r|^2: x - r is orthogonal to r, and
+ * |x| is at least |r|. p~ replaces p in the product with planes in blocks. With m = 2 for L2, else 1, the true score is
+ * t = m <r, p> - offset weight + bias, and the estimate has <x, p~> in place of <r, p>:
  *
  *   <r, p> - <x, p~> = <r - x, p> + <x, p - p~> <= |x - r| |p| sine + |x| |p - p~|
  *
- * where sine is that of the angle between p and r, since r - x has no part along r. After rescoring, x = x1 + x2 of the
- * leading and the other planes, and p^ stands for p in the product with the others:
+ * where sine is that of the angle between p and r, since r - x has no component along r. After rescoring, x = x1 + x2
+ * of the leading and the other planes, and p^ replaces p in the product with the others:
  *
  *   <r, p> - (<x1, p~> + <x2, p^>) = <r - x, p> + <x1, p - p~> + <x2, p - p^>
  *                                 <= |x - r| |p| sine + |x1| |p - p~| + |x2| |p - p^|
  *
- * With B planes of which l lead and m' do not: b = 2^m' b1 + b2, no integer of b1 beyond 2^l - 1 and none of b2 beyond
- * 2^m' - 1, so |x2| <= factor (2^m' - 1) sqrt(n) and |x1| <= factor 2^m' (2^l - 1) sqrt(n); also |x1| <= |x| + |x2|.
+ * Of B planes l lead and m' do not: b = 2^m' b1 + b2, with integers |b1| <= 2^l - 1 and |b2| <= 2^m' - 1 in every
+ * dimension, so |x2| <= factor (2^m' - 1) sqrt(n) and |x1| <= factor 2^m' (2^l - 1) sqrt(n); also |x1| <= |x| + |x2|.
  *
- * The sine. For L2, an item within d of the query has |r - p| <= d, so r is seen from the origin within an angle of
- * sine d / |p| of p. Otherwise an item with a score of at least t has <r, p> >= h = t - bias - |weight| max|r|, without
- * a centre h = t, so that its cosine is at least h / (|p| max|r|).
+ * The sine. For L2, an item within d of the query has |r - p| <= d, so the angle between r and p has a sine of at most
+ * d / |p|. For the other metrics, an item with a score of at least t has <r, p> >= h = t - bias - |weight| max|r|,
+ * without a centre h = t, so the cosine of the angle is at least h / (|p| max|r|).
  *
- * Rounding. Factors and offsets are bfloat16 in leads and narrow records, off by a share e of at most 2^-8 each. The
- * target's errors are those of codes with the factors as stored, (1 + e) x, with
+ * Rounding. Factors and offsets are bfloat16 in leads and narrow records, each with a relative error e of at most 2^-8.
+ * The target's errors are those of codes with the factors as stored, (1 + e) x, with
  *
  *   |(1 + e) x - r|^2 = (1 + 2 e) |x - r|^2 + e^2 |x|^2,
  *
- * so |x - r| and |x| are hardly larger than these (STORED). Float32 arithmetic adds a unit of rounding (2^-24) for each
- * addition of a lane of n / 16 terms, for each of the rotation's 74 steps, and for what follows: arithmetic() times the
- * sizes of all terms is a few times that. It also leaves x - r not quite orthogonal to r: the measured |x|^2 - |r|^2
- * may be off by that share of |x|^2 (off_by).
+ * so |x - r| and |x| exceed them by at most the factor STORED. Float32 arithmetic adds a unit of rounding (2^-24) for
+ * each addition of a lane of n / 16 terms, for each of the rotation's 74 steps, and for the operations after them;
+ * arithmetic() times the sizes of all terms is a few times that. Rounding also leaves x - r not quite orthogonal to r:
+ * the measured |x|^2 - |r|^2 may be off by that share of |x|^2 (off_by).
  */
 #include "scan/bounds.h"
 
@@ -42,19 +42,19 @@ static const double SHORTEST = 0x1p-99; /* vectors shorter than half of this hav
 static const double BFLOAT16 = 0x1p-8;
 static const double STORED = 1 + 0x1p-7;
 static const double UNIT = 0x1p-24;
-static const double SMALLEST = 0x1p-140; /* of products that are lost below float32's range, a dimension */
+static const double SMALLEST = 0x1p-140; /* products underflow float32 below this, per dimension */
 static const double ROTATING = 96;
 
 static double dims(const thr_scan_target *target) {
     return (double)target->quantiser->n_dims;
 }
 
-/* Relative rounding of a sum of n_dims products. */
+/* Relative rounding error of a sum of n_dims products. */
 static double summing(const thr_scan_target *target) {
     return (dims(target) / 16 + 16) * UNIT;
 }
 
-/* Relative rounding of all that is done to a query, a row and their product. */
+/* Relative rounding error of all operations on a query, a row and their product. */
 static double arithmetic(const thr_scan_target *target) {
     return (dims(target) / 16 + 128) * 4 * UNIT;
 }
@@ -77,7 +77,7 @@ static double centre_length(const thr_scan_target *target, const thr_kernels *ke
 
 /* ------------------------------------------------------------------------------------------------ kept vectors */
 
-/* Of all rows that have a direction. */
+/* The largest stored inverse norm; rows of norm 0 have 0. */
 static double largest_inverse_norm(const thr_scan_target *target) {
     float largest = 0;
     for (size_t s = 0; s < target->n_segments; s++)
@@ -87,8 +87,9 @@ static double largest_inverse_norm(const thr_scan_target *target) {
 }
 
 /*
- * float16: half a unit of 2^-10 of every value, or of 2^-24 below its normal range. int8: half a step of a 127th of the
- * largest value. For cosine: directions differ by at most twice the distance over the length of either.
+ * float16 rounds every value by half a unit of 2^-10, or of 2^-24 below its normal range; int8 by half a step of a
+ * 127th of the largest value. Cosine: two directions differ by at most twice the distance over the length of either
+ * vector.
  */
 double thr_scan_kept_error(const thr_scan_target *target, const thr_kernels *kernels) {
     const double root = sqrt(dims(target));
@@ -112,7 +113,7 @@ double thr_scan_kept_error(const thr_scan_target *target, const thr_kernels *ker
 
 /* ------------------------------------------------------------------------------------------------ a query */
 
-/* The integers of a query's codes. */
+/* The integer of one dimension of a query's code. */
 typedef int integer_at(const thr_scan_query *query, uint32_t dim);
 
 static int code_at(const thr_scan_query *query, uint32_t dim) {
@@ -123,7 +124,7 @@ static int rest_at(const thr_scan_query *query, uint32_t dim) {
     return query->rest.digits[dim];
 }
 
-/* |p - length b / |b||. */
+/* |p - length b / |b||: the distance of p from its code b, scaled to the given length. */
 static double distance_to_code(const thr_scan_query *query, const float *part, double length, integer_at *at) {
     const uint32_t n_dims = query->target->quantiser->n_dims;
     double square = 0, sum = 0;
@@ -164,7 +165,10 @@ double thr_scan_true_score(const thr_scan_query *query, double score, double kep
     }
 }
 
-/* Sizes of the terms of a score and its estimate; code_length: of what stands for p's product. */
+/*
+ * The sum of the sizes of all terms of a score and its estimate. code_length: length of the vector that codes
+ * represent.
+ */
 static double sizes(const thr_scan_query *query, double code_length) {
     const thr_query_errors *e = &query->errors;
     const double residual = thr_scan_longest_residual(query->target);
@@ -181,10 +185,10 @@ double thr_scan_largest_offset(const thr_scan_query *query) {
 }
 
 /*
- * The least <r, p> / |r| for cosine with a centre c. An item's direction u = a c / |c| + v, v orthogonal to the centre,
- * has <r, p> = <v, p> >= score - a w (w: the query's weight) and |r|^2 = 1 - 2 a |c| + |c|^2. Its angle to the centre
- * is within acos(score) of the query's, phi. Over those a the quotient has its least at an end, or where its derivative
- * is 0. Rows without direction have score 0. slack: the rounding of u - c.
+ * The minimum of <r, p> / |r| for cosine with a centre c. An item's direction u = a c / |c| + v, v orthogonal to the
+ * centre, has <r, p> = <v, p> >= score - a w (w: the query's weight) and |r|^2 = 1 - 2 a |c| + |c|^2. Its angle to the
+ * centre is within acos(score) of the query's, phi. Over these a the quotient is least at an end of the interval or
+ * where its derivative is 0. Rows without direction have score 0. slack: the rounding error of u - c.
  */
 static double least_centred_quotient(const thr_scan_query *query, double score, double slack) {
     const double w = (double)query->weight, c = query->errors.centre;
@@ -220,20 +224,21 @@ double thr_scan_to_collector(const thr_scan_query *query, double score) {
     return (score - (double)query->bias) / (has_factors(query->target) ? 1 : (double)query->code.gain);
 }
 
-/* How far codes are from what they stand for, the rounding of what was measured included. */
+/* An upper bound of |x - r|, including the rounding errors of the measured error and length. */
 static double off_by(const thr_scan_target *target, double error, double length) {
     const double rounding = summing(target) + (target->quantiser->rotation != NULL ? ROTATING * UNIT : 0);
     return STORED * sqrt(error * error + 8 * rounding * length * length) + SHORTEST;
 }
 
 /*
- * From the true score to the estimate. length, error: of x and x - r; code_length, code_error: of all that stands for
- * x, and what it has to do with p - p~; relative: rounding of factors and offsets.
+ * A lower bound of the estimate of an item with this true score, in the collector's units. length, error: of x and x -
+ * r. code_length: length of the vector that all codes represent. code_error: bound of the terms with p - p~ and p - p^.
+ * relative: relative rounding error of factors and offsets.
  */
 static double least_estimate(const thr_scan_query *query, double score, double length, double error, double code_length,
                              double code_error, double relative) {
     const thr_scan_target *target = query->target;
-    /* Flat codes for cosine say nothing of rows without direction, whose score is 0. */
+    /* Flat cosine codes give no estimate for rows without direction, whose score is 0. */
     if (!(length > 0) || !isfinite(score) || (!has_factors(target) && score <= 0))
         return (double)-INFINITY;
     const double times = target->metric == THR_METRIC_L2 ? 2 : 1, p = query->errors.length;
@@ -241,7 +246,7 @@ static double least_estimate(const thr_scan_query *query, double score, double l
                            relative * (length * p + code_error);
     const double slack = arithmetic(target) * (sizes(query, code_length) + fabs(score));
     const double least = score - times * product - relative * thr_scan_largest_offset(query) - slack;
-    /* Those codes are divided by their own length, that of x / factor; |x| is at least |r|, which is 1. */
+    /* Codes without factors are divided by their own length |b| = |x| / factor; |x| is at least |r|, which is 1. */
     const double divisor = !has_factors(target) && least > 0 ? length * (1 + arithmetic(target)) : 1;
     return thr_scan_to_collector(query, least / divisor);
 }
@@ -267,7 +272,7 @@ double thr_scan_largest_factor(const thr_scan_target *target, const thr_candidat
                                   &offset);
         largest = fmaxf(largest, factor);
     }
-    return (double)largest * (1 + 2 * BFLOAT16); /* as it was before it was rounded */
+    return (double)largest * (1 + 2 * BFLOAT16); /* undo the rounding to bfloat16, upwards */
 }
 
 double thr_scan_least_rescored(const thr_scan_query *query, float score, double kept_error, double largest_factor) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether an answer is certainly the exact one.
+ * certify.c - whether an answer is certainly exact.
  *
- * All rows with a larger estimate than those left out were refined, so the answer is exact when none of these can have
- * the k-th score. A row with that score would have estimates of at least so much (bounds.h): where the ones left out
- * have less, none of them has it, nor a score as good as it.
+ * Every row with a larger estimate than the rows left out was refined. So the answer is exact if no row left out can
+ * have the k-th score or a better one. A row with that score has estimates of at least a bound (bounds.h); if all rows
+ * left out have smaller estimates, none of them has that score.
  */
 #include "scan/bounds.h"
 
@@ -19,7 +19,7 @@ static double least_of(const thr_candidate *items, size_t n) {
 
 void thr_scan_left_out_note_screened(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out) {
     const double none = (double)-INFINITY;
-    /* Buckets as published leave out rows of any estimate. */
+    /* Buckets as published drop rows whatever their estimates. */
     const bool unknown = job->target->store != NULL && job->context->selection == THR_SELECTION_PAPER;
     *out = (thr_left_out){.screened = n == job->n_allowed ? none
                                       : unknown           ? (double)INFINITY

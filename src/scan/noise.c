@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * With the names of bounds.c: r is an item's residual, x = factor * b what its code stands for, p the query's coded
- * part and p~ what its code stands for; m = 2 for L2, else 1. An estimate has <x, p~> for <r, p>, so the score is off
- * by
+ * noise.c - measures the standard errors of a query's estimates on a sample of rows.
+ *
+ * Names as in bounds.c: r is an item's residual, x = factor * b the vector that its code represents, p the query's
+ * coded part and p~ the vector that its code represents; m = 2 for L2, else 1. An estimate has <x, p~> in place of <r,
+ * p>, so the error of the score is
  *
  *   m (<r, p> - <x, p~>) = m (<r - x, p> + <x, p - p~>)                                                          (1)
  *
- * Three facts turn that into a margin.
+ * Three facts turn that error into a margin.
  *
- * A bias. p~ is as long as p, at an angle t from it, so it has only cos t of p along p: estimates are too small by
- * that. Products are divided by it. p~ / cos t = p + q, where q is orthogonal to p and has the length |p| tan t.
+ * Bias. p~ is as long as p and at an angle t from it, so its component along p has only cos t of p's length: estimates
+ * are too small by that factor. Products are divided by it. p~ / cos t = p + q, where q is orthogonal to p and has the
+ * length |p| tan t.
  *
- * Noise. In n dimensions the product of a vector of length a with one of length b in a direction that has nothing to do
- * with it is about normal, with the standard deviation a b / sqrt(n). So the first product of (1) has |r - x| |p| /
- * sqrt(n) and the second |x| |q| / sqrt(n - 1). |x| is factor * |b|; |b| hardly differs between codes, and |r - x| is a
- * share of |x| that hardly differs either. Both are in proportion to the factor: error / factor is measured over rows
- * of the index.
+ * Noise. In n dimensions the product of a vector of length a and a vector of length b in an unrelated direction is
+ * about normal, with standard deviation a b / sqrt(n). So the first product of (1) has |r - x| |p| / sqrt(n) and the
+ * second |x| |q| / sqrt(n - 1). |x| is factor * |b|; |b| hardly differs between codes, and |r - x| is a nearly constant
+ * share of |x|. Both are proportional to the factor, so error / factor is measured over rows of the index.
  *
- * Near rows. The sample's rows have nothing to do with the query, those within a radius have: r and p are at a small
- * angle s. Since x - r is orthogonal to r, only p's part orthogonal to r counts in the first product, which is sin s of
- * it. The second product stays. So the margin is sqrt((noise^2 - query^2) sin^2 s + query^2), where query = m |p| tan t
- * |b| / sqrt(n - 1) is the second's share of the noise measured. radius_plan.c has a bound of the sine, and takes z
- * such margins, where a normal error exceeds z with the probability that a row may be missed with.
+ * Near rows. The sample's rows are unrelated to the query; the rows within a radius are not: r and p are at a small
+ * angle s. Since x - r is orthogonal to r, only p's component orthogonal to r enters the first product, a share sin s
+ * of it. The second product is unchanged. So the margin is sqrt((noise^2 - query^2) sin^2 s + query^2), where query = m
+ * |p| tan t |b| / sqrt(n - 1) is the second product's share of the measured noise. radius_plan.c bounds the sine and
+ * takes z such margins, where a normal error exceeds z with the probability of missing a row.
  */
 #include "scan/noise.h"
 
@@ -32,9 +34,10 @@
 
 enum { TAIL = 3, LEAST_ROWS = 64 };
 
-static const double TAIL_Z = 2.5;       /* exceeded, up or down, by 3 of 256 normal numbers */
-static const double UNCERTAINTY = 1.1;  /* a standard deviation of 256 numbers is off by 4 %, seldom by 10 % */
-static const double LEAST_COSINE = 0.1; /* of a query and its code; one bit has 0.8 */
+static const double TAIL_Z = 2.5; /* 3 of 256 normal numbers exceed it in absolute value */
+/* the measured standard deviation of 256 numbers is off by 4 %, seldom by 10 % */
+static const double UNCERTAINTY = 1.1;
+static const double LEAST_COSINE = 0.1; /* of the angle between a query and its code; one bit reaches 0.8 */
 
 double thr_scan_normal_quantile(double probability) {
     double low = 0, high = 40;
@@ -48,7 +51,7 @@ double thr_scan_normal_quantile(double probability) {
     return high;
 }
 
-/* Of two vectors of that length and distance. */
+/* Cosine of the angle between two vectors of equal length at this distance. */
 static double cosine_of(double length, double distance) {
     return length > 0x1p-100 ? 1 - distance * distance / (2 * length * length) : 0;
 }
@@ -67,7 +70,7 @@ bool thr_scan_unbias_rescoring(thr_scan_query *query) {
     return lead >= LEAST_COSINE && rest >= LEAST_COSINE;
 }
 
-/* As the screen sees it. */
+/* The factor by which the screen multiplies. */
 static double screen_factor(const thr_scan_target *target, uint64_t row) {
     const thr_segment *segment = thr_scan_segment_of(target, row);
     const uint64_t item = row - segment->first_row;
@@ -88,7 +91,7 @@ double thr_scan_record_factor(const thr_scan_target *target, uint64_t row) {
 
 /* ------------------------------------------------------------------------------------------------ sample */
 
-/* Rows of blocks spread over the index, with the screen's scores, in the lane's collector: how many. */
+/* Fill the lane's collector with the rows of blocks spread over the index and their screen scores; return how many. */
 static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_lane *lane) {
     thr_scan_query query = *screen;
     thr_candidate *items = lane->collector.items;
@@ -108,7 +111,7 @@ static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_
     return kept;
 }
 
-/* The mean |b|^2 of the planes in blocks, over the first block. */
+/* The mean |b|^2 over the codes of the first block. */
 static double mean_square(const thr_scan_query *query) {
     const thr_segment *segment = query->target->segments;
     const uint32_t n = segment->n_items < THR_BLOCK_ITEMS ? segment->n_items : THR_BLOCK_ITEMS;
@@ -120,7 +123,7 @@ static double mean_square(const thr_scan_query *query) {
     return sum / n;
 }
 
-/* Standard error of the noise that the query's code adds, a unit of factor. */
+/* Standard error added by the query's own code, per unit of factor. */
 static double query_noise(const thr_scan_query *screen) {
     const thr_query_errors *e = &screen->errors;
     const double cosine = cosine_of(e->length, e->code), tangent = sqrt(fmax(1 - cosine * cosine, 0)) / cosine;
@@ -128,7 +131,7 @@ static double query_noise(const thr_scan_query *screen) {
     return times * e->length * tangent * sqrt(mean_square(screen) / fmax((double)screen->code.n_dims - 1, 1));
 }
 
-/* Of errors: their root mean square, or what their tail says, whichever is more. */
+/* The standard error of n errors: their root mean square, or the estimate from their tail if that is larger. */
 static double standard_error(const float *errors, size_t n) {
     double sum = 0, tail[TAIL] = {0};
     for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pass over all blocks: a first threshold from a sample, then every block once, by one query on all threads or by a
- * group of queries on one. Either way the answer is decided by (score, row) alone.
+ * pass.c - the pass over all blocks: a first threshold from a sample of blocks, then every block once, by one query on
+ * all threads or by a group of queries on one thread. Either way the order by (score, row) alone decides the answer.
  */
 #include "base/error.h"
 #include "parallel/pool.h"
@@ -12,8 +12,9 @@
 #include <math.h>
 
 /*
- * A first threshold for each query, by the scores of evenly spaced blocks, collected without one and copied out. With
- * hits there is none: the blocks are in so many windows, and a window's sums are found at once.
+ * Compute a first threshold for each query from the scores of evenly spaced blocks, which are collected without a
+ * threshold and copied out. With hits there is no sample: the blocks would lie in as many windows, and the sums of a
+ * whole window are computed at once.
  */
 static void first_thresholds(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *margins,
                              float *thresholds) {
@@ -36,7 +37,7 @@ static void first_thresholds(const thr_job *job, const thr_scan_group *group, th
             thr_select_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->survivors) - margins[q];
 }
 
-/* Queries and as many lanes; or one query and the lanes of all threads. */
+/* A group of queries with a lane each, or one query with the lanes of all threads. */
 typedef struct block_pass {
     const thr_job *job;
     const thr_scan_group *group;
@@ -65,7 +66,7 @@ static void run_piece(void *arg, size_t piece, uint32_t worker) {
     pass_blocks(p->job, p->group, &p->lanes[worker], blocks);
 }
 
-/* A group of one over all blocks into the first lane's collector, which is finished then. */
+/* Run a group of one query over all blocks; the merged and finished result is in the first lane's collector. */
 static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
                            float margin, float threshold, thr_error *err) {
     for (uint32_t i = 0; i < n_lanes; i++)
@@ -85,9 +86,9 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
 }
 
 /*
- * A sampled threshold was too high when fewer than the wanted reach it, margin added. Written as the collector computes
- * it, score - margin: the wanted-th best score less the margin is then surely not below the threshold, rounding
- * included.
+ * Whether enough rows reach a sampled threshold, margin added; if not, the threshold was too high. The expression is
+ * the collector's own, score - margin, so that rounding cannot put the wanted-th best score less the margin below the
+ * threshold.
  */
 static bool enough(const thr_collector *collector, float margin, float threshold) {
     if (threshold == -INFINITY)
@@ -126,13 +127,11 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
     const thr_way way =
         thr_scan_plan_choose(job->context, job->target->quantiser->n_dims, job->target->lead, job->query_bits, n);
     thr_code_query_group_make(&group.codes, way, codes, n, lanes->group_memory);
-    group.codes.codes = NULL; /* screens that do not take all distances at once go by the queries themselves */
+    group.codes.codes = NULL; /* the other kernels read the codes from `queries` */
     return group;
 }
 
-/*
- * What a group's pass has left in one of its lanes; where its threshold was too high, the query goes again by itself.
- */
+/* Finish the collector of one query of a group. If its threshold was too high, repeat the pass for this query alone. */
 static thr_status finish(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float margin, float threshold,
                          thr_error *err) {
     thr_select_collector_finish(&lane->collector);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The probe: every way computes the distances of a few random blocks for a few random queries, as often as it takes to
- * be timed; the best of some rounds counts, in which the ways take turns so that a disturbance does not meet one alone.
+ * plan.c - the probe that finds the fastest way to compute distances on this processor.
+ *
+ * Every way computes the distances between a few random blocks and a few random queries, repeated until the time can be
+ * measured. The fastest of several rounds counts. Ways alternate within a round, so that a disturbance hits all of
+ * them.
  */
 #include "scan/plan.h"
 
@@ -16,18 +19,18 @@
 #include <string.h>
 
 enum {
-    PROBE_QUERIES = 16,     /* rates of more are as those of so many */
-    PROBE_BYTES = 12288,    /* of codes, as a scan reads at once; a block at least */
-    PROBE_MEMORY = 1 << 20, /* of different query codes; of long ones there are fewer, which come round again */
+    PROBE_QUERIES = 16,     /* larger groups have about the rates of this many */
+    PROBE_BYTES = 12288,    /* of codes, as many as a scan reads at once; at least a block */
+    PROBE_MEMORY = 1 << 20, /* of distinct query codes; if they are long there are fewer, used repeatedly */
     PROBE_ROUNDS = 5
 };
 
-#define PROBE_RUN  4e-6 /* seconds a run takes at least: a hundred times what reading the clock takes */
-#define PROBE_TIME 1e-3 /* seconds after which there is no further round */
+#define PROBE_RUN  4e-6 /* least seconds of a run: a hundred times the cost of reading the clock */
+#define PROBE_TIME 1e-3 /* seconds after which no further round starts */
 
 /* --------------------------------------------------------------------------------------------- the probe */
 
-/* Groups are cut into fours (group.c), so few numbers of queries differ in their rates. */
+/* Groups are cut into fours (group.c), so rates depend on few numbers of queries. */
 static uint32_t probed_queries(uint32_t n_queries) {
     return n_queries < 4 ? n_queries : n_queries < PROBE_QUERIES ? n_queries / 4 * 4 : PROBE_QUERIES;
 }
@@ -73,11 +76,11 @@ static void time_ways(probe *p, thr_plan *plan, void *group_memory) {
     double spent = 0;
     for (int round = 0; round < PROBE_ROUNDS && spent < PROBE_TIME; round++)
         for (int way = 0; way < THR_N_WAYS; way++) {
-            /* By XOR every query goes by itself, and slowly where there are many bits: one is enough. */
+            /* XOR takes each query separately, and is slow with many bits: one query is enough. */
             const uint32_t n_queries = way == THR_WAY_XOR ? 1 : plan->n_queries;
             thr_code_query_group_make(&p->group, (thr_way)way, p->pointers, n_queries, group_memory);
             double took = 0;
-            if (round == 0) /* warms up, too */
+            if (round == 0) /* also a warm-up */
                 for (n_calls[way] = 1; (took = time_calls(p, n_calls[way])) < PROBE_RUN; n_calls[way] *= 2)
                     spent += took;
             else
@@ -125,7 +128,7 @@ static thr_status measure(thr_context *context, thr_plan *plan, thr_error *err) 
 
 /* -------------------------------------------------------------------------------------------- the choice */
 
-/* Rates of a shape that is known to be valid, and the way. */
+/* Measure the rates of a valid shape and choose the way. */
 static thr_status make(thr_context *context, thr_plan *plan, thr_error *err) {
     thr_plan probed = *plan;
     probed.n_queries = probed_queries(plan->n_queries);

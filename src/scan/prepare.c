@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A query row made ready: its vector, its codes, and what estimates need of it beside them. */
+/* prepare.c - prepares a query: its vector, its codes, and the gain, weight and bias of its estimates. */
 #include "code/fixed.h"
 #include "code/rotate.h"
 #include "scan/bounds.h"
@@ -7,16 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Coded part of a query, its length, and the query's weight and bias (segment.h says what they are for). */
+/* The coded part of a query, its length, and the query's weight and bias (segment.h defines them). */
 typedef struct coded_part {
     const float *vector;
     double length, weight, bias;
 } coded_part;
 
 /*
- * With u = c / |c|: <x, q> = <x - c, q - <q, u> u> + <q, u> <x - c, u> + <c, q>. Only the first needs codes; the second
- * is the item's offset times this query's weight, the last is the query's bias. For L2 it is the squared distance of x
- * - c and q - c that is wanted.
+ * With u = c / |c|: <x, q> = <x - c, q - <q, u> u> + <q, u> <x - c, u> + <c, q>. Only the first product needs codes;
+ * the second is the item's offset times this query's weight, the last is the query's bias. L2 is the squared distance
+ * of x - c and q - c.
  */
 static coded_part take_centre_off(const thr_scan_target *target, const thr_kernels *kernels, const float *vector,
                                   float *residual) {
@@ -59,11 +59,11 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
     const thr_scan_target *target = job->target;
     const thr_kernels *kernels = job->context->kernels;
     const uint32_t n_dims = target->quantiser->n_dims;
-    const bool fixed = target->quantiser->fixed; /* then no vectors are kept that want a query of length 1 */
+    const bool fixed = target->quantiser->fixed; /* then no vectors are kept, which alone need a query of length 1 */
     (void)thr_matrix_to_f32(queries, row, 1, lane->vector);
     double norm = sqrt(kernels->sum_squares(lane->vector, n_dims));
     if (norm < 0x1p-100) {
-        norm = 0; /* counts as zero everywhere: refine must say 0 too, as the screen does */
+        norm = 0; /* treated as zero throughout: refine must return 0, as the screen does */
         memset(lane->vector, 0, n_dims * sizeof *lane->vector);
     }
     *query = (thr_scan_query){.target = target,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows within a radius. The screen's threshold is fixed beforehand, so survivors go on to be rescored and refined as
- * they come, some thousands at once: nothing but the answer grows.
+ * radius.c - finds all rows within a radius. The screen's threshold is fixed beforehand, so survivors are rescored and
+ * refined in batches of some thousands as they come: only the answer's memory grows.
  */
 #include "scan/radius.h"
 
@@ -20,11 +20,11 @@ typedef struct radius_search {
     const thr_matrix *queries;
     thr_radius radius;
     size_t group;
-    thr_found *found; /* a query */
-    thr_found *parts; /* a lane: what it has found so far */
+    thr_found *found; /* one per query */
+    thr_found *parts; /* one per lane: the rows it has found so far */
 } radius_search;
 
-/* Queries that go over the codes together, each with a lane and a part; or one, with those of all threads. */
+/* Queries that scan the codes together, each with a lane and a part; or one query, with those of all threads. */
 typedef struct radius_group {
     const radius_search *search;
     thr_scan_group screen;
@@ -66,7 +66,10 @@ static size_t keep_from(thr_candidate *items, size_t n, double least) {
     return kept;
 }
 
-/* By all planes: those that may have the least score; without vectors all, since they are judged by these estimates. */
+/*
+ * Rescore n items by all planes. Keep those that may reach the least score; without vectors keep all, since these
+ * estimates decide (accept_survivors).
+ */
 static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_candidate *items, size_t n) {
     const thr_scan_target *target = s->job->target;
     size_t kept = 0;
@@ -83,7 +86,7 @@ static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_c
     return kept;
 }
 
-/* What stands in the lane's collector is rescored, refined, and added to the part of the answer if it is in it. */
+/* Rescore and refine the rows in the lane's collector, and append those within the radius to the part. */
 static thr_status judge(const radius_search *s, const thr_radius_plan *plan, thr_lane *lane, thr_found *part,
                         thr_error *err) {
     const thr_scan_target *target = s->job->target;
@@ -111,7 +114,7 @@ static thr_status find_all(const radius_search *s, thr_found *part, thr_error *e
     return THR_OK;
 }
 
-/* The parts of n_parts lanes are one query's answer. */
+/* Merge the parts of n_parts lanes into one query's answer. */
 static thr_status finish(const radius_search *s, uint64_t row, thr_found *parts, size_t n_parts, thr_error *err) {
     thr_found *found = &s->found[row];
     size_t n = 0;
@@ -128,7 +131,7 @@ static thr_status finish(const radius_search *s, uint64_t row, thr_found *parts,
 
 /* ------------------------------------------------------------------------------------------------ the pass */
 
-/* Some blocks, with a lane and a part a query. */
+/* Scan some blocks; each query of the group has a lane and a part. */
 static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_found *parts, thr_block_range blocks,
                               thr_error *err) {
     const thr_scan_target *target = g->search->job->target;
@@ -164,7 +167,7 @@ static thr_status run_piece(void *arg, size_t piece, uint32_t worker, thr_error 
     return pass_blocks(g, &g->lanes[worker], &g->parts[worker], blocks, err);
 }
 
-/* Between two looks at it a collector gets up to THR_RADIUS_ROWS rows, and it wants room for a block beyond them. */
+/* Between two checks a collector receives up to THR_RADIUS_ROWS rows, and it needs capacity for one more block. */
 static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n, float threshold, thr_error *err) {
     for (size_t i = 0; i < n; i++)
         THR_TRY(thr_select_collector_start(&lanes[i].collector, s->scan->context, THR_RADIUS_ROWS + THR_BLOCK_ITEMS, 0,
@@ -172,7 +175,7 @@ static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n,
     return THR_OK;
 }
 
-/* Make a query and its plan ready; rows that need no pass are in part. */
+/* Prepare a query and its plan. Rows that need no pass go to `part`. */
 static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *lane, thr_found *part,
                               thr_scan_query *query, thr_radius_plan *plan, thr_error *err) {
     const thr_job *job = s->job;
@@ -191,7 +194,7 @@ static thr_status start_query(const radius_search *s, uint64_t row, thr_lane *la
     return THR_OK;
 }
 
-/* n queries from row on, on as many lanes, or one on all n_lanes. */
+/* Search n queries from row on, with a lane each, or one query on all n_lanes. */
 static thr_status search_group(const radius_search *s, uint64_t row, uint32_t n, thr_lane *lanes, thr_found *parts,
                                uint32_t n_lanes, thr_error *err) {
     thr_scan_query queries[THR_GROUP] = {{.target = NULL}};

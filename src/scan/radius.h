@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * radius.h - all rows whose score is at least so much.
- */
+/* radius.h - search for all rows whose score is at least a given one. */
 #ifndef THR_SCAN_RADIUS_H
 #define THR_SCAN_RADIUS_H
 
 #include "scan/scan.h"
 #include "select/candidates.h"
 
-/* One query's answer, sorted. */
+/* The rows found for one query, sorted by (score, row). */
 typedef struct thr_found {
     thr_candidate *items;
     size_t n, capacity;
@@ -17,15 +15,15 @@ typedef struct thr_found {
 void thr_scan_found_free(thr_context *context, thr_found *found);
 
 /*
- * Find for every query all rows of at least least_score, in the units that users see; not NaN. Of the options
- * query_bits, exact, filter, recall and certified count, checked by the caller. found has a zeroed place for each query
- * and is the caller's to free, after an error, too.
+ * Find for every query all rows with a score of at least least_score, in the user's units, not NaN. Uses the options
+ * query_bits, exact, filter, recall and certified, which the caller has checked. found has a zeroed element per query;
+ * the caller frees them, after an error too.
  *
- * A row with just that score is missed with a probability of 1 - recall, one with a better score less (noise.h); with
- * recall 1 none is. Rows are judged by their exact scores, or, of an index of codes only, by the estimates of all
- * planes.
+ * A row that just reaches least_score is missed with a probability of 1 - recall, a row with a better score with a
+ * smaller one (noise.h); with recall 1 no row is missed. Exact scores decide, or in an index of codes only the
+ * estimates by all planes.
  *
- * THR_ERANGE names the query; THR_ENOMEM.
+ * THR_ERANGE: a query is not finite or too long (err names it); THR_ENOMEM.
  */
 thr_status thr_scan_radius(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, float least_score,
                            const thr_search_options *options, thr_found *found, thr_error *err);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row may be missed at the screen and at the rescoring, with probabilities that add up to 1 - recall. The second has
- * the smaller share, since estimates by all planes are so near that its margin is small in any case.
+ * radius_plan.c - chooses thresholds and margins for one query of a radius search.
+ *
+ * A row may be missed at the screen and at the rescoring; the two probabilities add up to 1 - recall. The rescoring
+ * gets the smaller share, since estimates by all planes are so accurate that its margin is small in any case.
  */
 #include "scan/radius_plan.h"
 
@@ -10,13 +12,13 @@
 
 #include <math.h>
 
-enum { LEAST_ITEMS = 4096 }; /* fewer are scored before the noise of estimates is measured */
+enum { LEAST_ITEMS = 4096 }; /* with fewer, all are scored; measuring the noise would cost more */
 _Static_assert((int)THR_NOISE_BLOCKS <= (int)THR_RADIUS_BLOCKS, "a sample must fit the collector");
 
 static const double SCREEN_SHARE = 0.75;
-static const double MOST_SURVIVORS = 0.2; /* of all rows: with more, reading all vectors in order is faster */
-static const double ROUNDING = 0x1p-20;   /* of the terms of an estimate */
-static const double SMALLEST = 0x1p-120;  /* of products that are lost below float32's range */
+static const double MOST_SURVIVORS = 0.2; /* of all rows: beyond it, reading all vectors in order is faster */
+static const double ROUNDING = 0x1p-20;   /* relative, of the terms of an estimate */
+static const double SMALLEST = 0x1p-120;  /* products underflow float32 below this */
 
 thr_radius thr_scan_radius_make(float least_score, double recall) {
     const double miss = 1 - recall;
@@ -32,13 +34,13 @@ static float round_down(double x) {
     return (double)nearest > x ? nextafterf(nearest, -INFINITY) : nearest;
 }
 
-/* A finite least score in the collector's units, a little less for what estimates round. */
+/* Convert a finite least score to the collector's units, less the rounding error of estimates. */
 static double to_collector(const thr_scan_query *query, float least) {
     const double slack = (fabs((double)least) + fabs((double)query->bias)) * ROUNDING + SMALLEST;
     return thr_scan_to_collector(query, (double)least - slack);
 }
 
-/* Whether more than MOST_SURVIVORS of the allowed rows of some blocks, spread evenly, reach the threshold. */
+/* Whether more than MOST_SURVIVORS of the allowed rows reach the threshold, by a sample of evenly spaced blocks. */
 static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_lane *lane, float threshold) {
     const thr_scan_group alone = thr_scan_group_make(job, query, 1, lane);
     const uint64_t n_sampled = thr_sample_blocks(job->n_blocks);
@@ -57,9 +59,9 @@ static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_la
 }
 
 /*
- * With margins for the noise of this query's estimates. The screen's is z * noise * factor, and its estimate
- * (total - 2 D) * gain * factor - offset * weight: so a larger total adds it, and query becomes one that overestimates.
- * false: nothing is known of the noise, and nothing has changed.
+ * Plan with margins for the noise of this query's estimates. The screen's margin is z * noise * factor, and its
+ * estimate (total - 2 D) * gain * factor - offset * weight, so a larger total adds the margin: *query becomes the query
+ * that overestimates. Return false, with nothing changed, if the noise is unknown.
  */
 static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
                           thr_radius_plan *plan) {
@@ -68,7 +70,7 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
     const bool scaled = thr_is_nested(target) || target->segments->factors != NULL;
     if (target->n_items < LEAST_ITEMS || !scaled || !thr_scan_unbias_screen(&screen))
         return false;
-    /* Without vectors the estimates decide as they are. */
+    /* Without vectors the biased estimates themselves decide. */
     if (thr_is_nested(target) && target->keep != THR_DTYPE_NONE && !thr_scan_unbias_rescoring(&rescoring))
         return false;
     const thr_noise noise = thr_scan_noise_measure(job, &screen, &rescoring, lane);
@@ -86,7 +88,10 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
     return true;
 }
 
-/* Estimates decide: those of flat codes are the screen's own, those of nested codes are known after rescoring. */
+/*
+ * Plan for an index of codes only, where estimates decide: those of flat codes at the screen, those of nested codes
+ * after rescoring.
+ */
 static void plan_estimates(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
                            thr_radius_plan *plan) {
     if (!thr_is_nested(job->target))

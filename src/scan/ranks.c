@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where given rows stand in the screen's order: what calibration learns from. Ranks are counted without sorting: every
- * survivor is put behind those of the given rows that come before it.
+ * ranks.c - the ranks of given rows in the screen's order, which calibration uses. Ranks are counted without sorting:
+ * every survivor is counted in the gap between the given rows into which it falls.
  */
 #include "base/error.h"
 #include "scan/worker.h"
@@ -14,13 +14,13 @@ enum { BINS = 4096 };
 typedef struct ranking {
     const uint64_t *rows;
     size_t n_rows;
-    uint32_t *hash;       /* of row numbers: places in rows, from 1; 0: free */
+    uint32_t *hash;       /* hash table of row numbers: index in rows, from 1; 0: free */
     size_t hash_size;     /* a power of two */
-    thr_candidate *found; /* those among the survivors; .distance: places in rows */
+    thr_candidate *found; /* the given rows among the survivors; .distance: index in rows */
     size_t n_found;
-    float top, scale;    /* of bins of scores, from the best down */
-    uint32_t ends[BINS]; /* so many of found are in a bin and those before */
-    uint64_t *behind;    /* n_rows + 1: survivors that come right behind so many of found */
+    float top, scale;    /* of score bins, from the best down */
+    uint32_t ends[BINS]; /* rows of `found` in a bin and all bins before it */
+    uint64_t *behind;    /* n_rows + 1 counts: survivors directly after that many rows of `found` */
 } ranking;
 
 static uint32_t *slot_of(const ranking *r, uint64_t row) {
@@ -35,7 +35,7 @@ static size_t bin_of(const ranking *r, float score) {
     return !(bin > 0) ? 0 : bin < BINS - 1 ? (size_t)bin : BINS - 1;
 }
 
-/* Bins of equal width, in which hardly more than one row is found each, so that there is little to search. */
+/* Make bins of equal width, so many that a bin rarely holds more than one found row: little is left to search. */
 static void make_bins(ranking *r) {
     const float spread = r->n_found > 0 ? r->found[0].score - r->found[r->n_found - 1].score : 0;
     r->top = r->n_found > 0 ? r->found[0].score : 0;
@@ -49,7 +49,7 @@ static void make_bins(ranking *r) {
         r->ends[bin] += r->ends[bin - 1];
 }
 
-/* How many of those that were found come before x. */
+/* How many found rows come before x. */
 static size_t count_before(const ranking *r, thr_candidate x) {
     const size_t bin = bin_of(r, x.score);
     size_t low = bin > 0 ? r->ends[bin - 1] : 0, high = r->ends[bin];
@@ -79,7 +79,7 @@ static void count_ranks(ranking *r, const thr_candidate *items, size_t n, uint32
         ranks[j] = UINT32_MAX;
     uint64_t before = 0;
     for (size_t j = 0; j < r->n_found; j++) {
-        before += r->behind[j]; /* it counts itself */
+        before += r->behind[j]; /* including the row itself */
         ranks[r->found[j].distance] = (uint32_t)(before - 1);
     }
 }
@@ -104,7 +104,7 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
     options.n_candidates = options.n_survivors = n_survivors;
     const thr_answers answers = {.k = 1};
     thr_job job = thr_scan_job_make(context, target, &options, &answers);
-    /* All survivors are wanted, whatever is kept to refine them. */
+    /* Collect all survivors, whether or not vectors are kept to refine them. */
     job.survivors = job.wanted = (size_t)(n_survivors < target->n_items ? n_survivors : target->n_items);
     ranking r = {.rows = standing->rows, .n_rows = standing->n_rows};
     thr_scan_query prepared;

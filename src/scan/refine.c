@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exact scores from the kept vectors: of a few candidates (refine), or of every row (the exact scan).
+ * refine.c - exact scores from the kept vectors: of a few candidates (refine), or of every row (the exact scan).
  *
  * Both use the same kernels on the same values, so a row's score has the same bits either way.
  */
 #include "scan/values.h"
 
 enum {
-    AHEAD = 6,         /* candidates whose vectors are being fetched while one is scored */
-    LINE = 64,         /* bytes fetched at once */
-    FETCH_BYTES = 256, /* of a vector; the processor sees the stream by then, and fetches the others itself */
+    AHEAD = 6,         /* vectors being fetched while one is scored */
+    LINE = 64,         /* bytes per fetch */
+    FETCH_BYTES = 256, /* of each vector; the processor then recognises the stream and fetches the rest itself */
     WAITING = 256,
-    SPARSE = 24, /* a block of fewer allowed rows is not scored whole */
+    SPARSE = 24, /* a block with fewer allowed rows is scored row by row */
 };
 
 static const double ROW_NS = 20, ROW_BYTES_A_NS = 14, BLOCK_NS = 40, BLOCK_BYTES_A_NS = 16;
 
-/* Raw kernel values of n rows from one on, before item factors. */
+/* Raw kernel values of n consecutive rows from `first` on, before item factors. */
 static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
                        size_t n, float *scores) {
     const thr_scan_target *target = query->target;
@@ -39,7 +39,7 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
                 scores[i] *= segment->scales[first + i];
             break;
         }
-        /* (q - scale x)^2 wants the row's own values. */
+        /* (q - scale x)^2 needs the row's own values. */
         for (size_t i = 0; i < n; i++) {
             float *row = lane->vector + n_dims;
             for (uint32_t d = 0; d < n_dims; d++)
@@ -52,7 +52,7 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
             scores[i] *= segment->inverse_norms[first + i];
     if (l2)
         for (size_t i = 0; i < n; i++)
-            scores[i] = 0.0f - scores[i]; /* not -0 for the item itself */
+            scores[i] = 0.0f - scores[i]; /* not -0 for the query itself */
 }
 
 static void fetch(const thr_scan_target *target, uint64_t row) {
@@ -78,7 +78,7 @@ void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate 
     }
 }
 
-/* Rows of sparse blocks wait here until there are enough of them to fetch one while another is scored. */
+/* Rows of sparse blocks, queued until there are enough to fetch one while another is scored. */
 typedef struct waiting {
     thr_candidate items[WAITING];
     size_t n;

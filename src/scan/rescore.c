@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other planes of nested codes, read for the screen's survivors only. */
+/* rescore.c - estimates by all planes, from the records of nested codes, for the screen's survivors only. */
 #include "scan/values.h"
 
 enum { AHEAD = 12, LINE = 64 }; /* records being fetched while one is scored */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A search: queries are spread over the threads in groups, which read every tile of codes together, or one by one over
- * all threads; what their screens collect is rescored by the other planes, refined, and sorted.
+ * scan.c - a search for the best k. Queries are spread over the threads in groups that read every tile of codes
+ * together, or each query in turn takes all threads. Survivors are rescored by the other planes, refined, and sorted.
  */
 #include "scan/scan.h"
 
@@ -85,7 +85,7 @@ thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, ui
     }
     for (size_t i = 0; i < n_lanes; i++) {
         thr_lane *lane = &scan->lanes[i];
-        const uint32_t wanted = i % group == 0 ? group : 1; /* a query of a group may have to go again by itself */
+        const uint32_t wanted = i % group == 0 ? group : 1; /* a query of a group may have to repeat its pass alone */
         if (lane->sample == NULL) {
             free_lane(scan->context, lane);
             THR_TRY(alloc_lane(scan->context, lane, scan->n_dims, err));
@@ -97,7 +97,7 @@ thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, ui
     return THR_OK;
 }
 
-/* All queries of a search. */
+/* A search over all queries. */
 typedef struct query_search {
     thr_scan *scan;
     const thr_job *job;
@@ -105,7 +105,7 @@ typedef struct query_search {
     size_t group;
 } query_search;
 
-/* From the survivors in the lane to the answer in its place. */
+/* Turn the survivors in the lane into the answer of query `row`. */
 static thr_status answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t row,
                          thr_error *err) {
     thr_scan_answer_screened(s->job, query, lane);
@@ -117,7 +117,7 @@ static thr_status answer(const query_search *s, const thr_scan_query *query, thr
     return thr_scan_answer_put(s->job, query, lane, row, err);
 }
 
-/* n queries from row on, on the first of the lanes, or one on all n_lanes. */
+/* Search n queries from row on, with a lane each, or one query on all n_lanes. */
 static thr_status search_group(const query_search *s, uint64_t row, size_t n, thr_lane *lanes, uint32_t n_lanes,
                                thr_error *err) {
     thr_scan_query queries[THR_GROUP];
@@ -168,7 +168,7 @@ thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, c
     job.n_blocks = (target->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     job.n_allowed = thr_scan_count_allowed(target, options->filter);
     job.exact = options->exact || thr_scan_rows_are_cheaper(target, options->filter, job.n_allowed);
-    /* A margin is counted from the k-th best; without vectors there is nothing to refine more for. */
+    /* A margin is measured from the k-th best; without vectors more candidates are of no use. */
     uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
     if (job.exact || options->extra >= 0 || target->keep == THR_DTYPE_NONE)
         wanted = k;
@@ -184,9 +184,7 @@ thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, c
     return job;
 }
 
-/*
- * Fewer queries than threads: one after the other, each on all threads. Else groups of equal size for every thread.
- */
+/* Fewer queries than threads run one after the other, each on all threads; else groups of equal size per thread. */
 static bool one_by_one_is_best(const thr_context *context, uint64_t n_queries) {
     return n_queries < context->n_threads || n_queries == 1;
 }

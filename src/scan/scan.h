@@ -2,7 +2,7 @@
 /*
  * scan.h - the exhaustive search: screen every code, keep the best, refine them exactly (XFBQ section 4).
  *
- * Threads: a thr_scan is used by one search at a time; make one for each concurrent search.
+ * Threads: one search at a time may use a thr_scan; create one for each concurrent search.
  */
 #ifndef THR_SCAN_SCAN_H
 #define THR_SCAN_SCAN_H
@@ -15,8 +15,8 @@
 #include <thresher/codes.h>
 
 /*
- * How far codes are from what they stand for. With x = factor * b, the vector that a code is: the largest |r - x| and
- * |x| of any item, for the leading planes alone and for all planes, with factors as they are stored. 0 where not known.
+ * The largest errors of an index's codes. With x = factor * b the vector that a code represents and factors as stored:
+ * the largest |r - x| and |x| of any item, for the leading planes alone and for all planes. 0: unknown.
  */
 typedef struct thr_code_errors {
     float lead_error, lead_length, full_error, full_length;
@@ -24,7 +24,10 @@ typedef struct thr_code_errors {
 
 enum { THR_QUERY_BITS = 4 };
 
-/* What is searched. Pointers are borrowed. A fixed quantiser is for cosine, flat codes and no vectors only. */
+/*
+ * The data that a search goes over. Pointers are borrowed. A fixed quantiser is for cosine with flat codes and no
+ * vectors only.
+ */
 typedef struct thr_scan_target {
     const thr_segment *segments; /* in row order */
     size_t n_segments;
@@ -32,53 +35,58 @@ typedef struct thr_scan_target {
     const thr_quantiser *quantiser;
     thr_metric metric;
     thr_dtype keep;      /* F32, F16, I8 or NONE */
-    uint32_t lead;       /* planes in the segments' blocks; below the quantiser's item_bits for nested codes */
-    uint32_t query_bits; /* where a search's options leave them open; 0: THR_QUERY_BITS */
+    uint32_t lead;       /* planes in the segments' blocks; fewer than the quantiser's item_bits for nested codes */
+    uint32_t query_bits; /* default where the search options leave it open; 0: THR_QUERY_BITS */
     thr_code_errors errors;
-    const thr_scan_hits *hits; /* NULL: items are ranked by their scores alone. With them at most 2^32 items */
-    struct thr_store *store;   /* the codes once more, on GPUs, which screen them then; or NULL. With hits one that can
-                                  add them */
+    const thr_scan_hits *hits; /* NULL: rank items by score alone. With hits at most 2^32 items */
+    /* a copy of the codes on GPUs, which then screen; or NULL. With hits it must be able to add them */
+    struct thr_store *store;
 } thr_scan_target;
 
-typedef struct thr_scan thr_scan; /* scratch memory, kept from search to search */
+typedef struct thr_scan thr_scan; /* workspace, reused by later searches */
 
 thr_status thr_scan_create(thr_context *context, thr_scan **scan, thr_error *err);
 void thr_scan_free(thr_scan *scan);
 
 /*
- * Search all queries (any dtype, checked by the caller to have the target's dimensions). Options are checked by the
- * caller too: query_bits in 0..8, k >= 1, filter of n_items bits, exact only with vectors. Its recall is not looked at:
- * n_survivors and n_candidates say how many rows go on, at least k in any case.
- * ids are row numbers of the index; places for what options ask (certified) are those of answers alone.
- * THR_ERANGE names the query row; THR_ENOMEM; what hits' functions return. Of several failures the first query's is
- * told.
+ * Search for all queries (any dtype; the caller checks that they have the target's dimensions). The caller also checks
+ * the options: query_bits in 0..8, k >= 1, a filter of n_items bits, exact only with vectors. options->recall is
+ * ignored: n_survivors and n_candidates give the numbers of rows that go on, at least k in any case.
+ *
+ * The ids written to answers are row numbers of the index; options->certified has an element per query of answers.
+ *
+ * THR_ERANGE: a query is not finite or too long (err names its row); THR_ENOMEM; and what the hits callbacks return. Of
+ * several errors the first query's is returned.
  */
 thr_status thr_scan_search(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
                            const thr_search_options *options, const thr_answers *answers, thr_error *err);
 
-/* THR_ERANGE naming the first query that holds NaN or infinity or is too long; thr_scan_search asks it itself. */
+/*
+ * Check all queries, as thr_scan_search does itself. THR_ERANGE names the first that holds NaN or infinity or is too
+ * long.
+ */
 thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries,
                                   thr_error *err);
 
-/* How many lanes, 0 and up, a search of so many queries uses where no store does its work (added_scores.h). */
+/* The number of lanes, numbered from 0, that a search of n_queries uses if no store does its work (added_scores.h). */
 size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries);
 
-/* Rows that pass a filter (NULL: all). */
+/* The number of rows that pass a filter (NULL: all). */
 uint64_t thr_scan_count_allowed(const thr_scan_target *target, const uint64_t *filter);
 
 /*
- * Where given rows stand, in the order of the leading planes' estimates and in that of all planes, both among the best
- * n_survivors by the leading planes: how many come before, UINT32_MAX for rows that are not among them. Of flat codes
- * both are the same.
+ * A request for the ranks of given rows by the leading planes' estimates and by the estimates of all planes, both among
+ * the best n_survivors by the leading planes. A rank is the number of rows before; UINT32_MAX for rows that did not
+ * survive. For flat codes both ranks are equal.
  */
 typedef struct thr_scan_standing {
     const uint64_t *rows;
     size_t n_rows;
     uint64_t n_survivors;
-    uint32_t *lead_ranks, *full_ranks; /* a place a row */
+    uint32_t *lead_ranks, *full_ranks; /* a rank per row */
 } thr_scan_standing;
 
-/* For one of the queries. THR_ENOMEM. */
+/* Compute the ranks for one of the queries. THR_ENOMEM. */
 thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const thr_matrix *queries, uint64_t query,
                           const thr_scan_standing *standing, thr_error *err);
 

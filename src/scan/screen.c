@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cheap pass: distances of a tile of blocks, then only what can reach the threshold is looked at closer.
+ * screen.c - the cheap pass: integer distances of a tile of blocks, then scores only where the threshold can be
+ * reached.
  *
- * For cosine the item's code length is needed too, and costs popcounts between its own planes. It is computed only for
- * blocks in which a distance reaches the bound that the block's shortest code allows; with a threshold that few items
- * reach, that is a small part of them.
+ * Cosine without factors also needs the length of the item's code, which costs popcounts between its own planes. It is
+ * computed only for blocks in which a distance reaches the bound that the block's shortest code allows; a threshold
+ * that few items reach leaves few such blocks.
  */
 #include "code/encode.h"
 #include "scan/values.h"
 
 #include <math.h>
 
-/* Queries of a tile that are looked up together: what the kernels do at once, and little of the cache for distances. */
+/*
+ * Queries looked up together on a tile: as many as the kernels take at once; their distances take little of the cache.
+ */
 enum { LOOKED_UP = 4 };
 
 const thr_segment *thr_scan_segment_of(const thr_scan_target *target, uint64_t row) {
@@ -26,7 +29,10 @@ const thr_segment *thr_scan_segment_of(const thr_scan_target *target, uint64_t r
     return &target->segments[low];
 }
 
-/* What block b of a run of blocks must reach: its largest distance. Any, while the threshold is not positive. */
+/*
+ * The largest distance in each block of a run at which a score can reach the threshold; no limit while the threshold is
+ * not positive.
+ */
 static void find_bounds(const thr_scan_query *query, const thr_lane *lane, const thr_segment *segment, uint64_t first,
                         size_t n_blocks, int32_t *bounds) {
     const float threshold = lane->collector.threshold;
@@ -115,7 +121,7 @@ static void estimate_block(const thr_scan_query *query, const uint32_t *distance
     }
 }
 
-/* What an item is ranked by depends on more than its code, so every item's is found. */
+/* Values depend on more than the code, so the value of every item is computed. */
 static void screen_values(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
                           const thr_segment *segment, uint64_t first, size_t n_blocks) {
     const float gain = thr_values_gain(query);
@@ -158,7 +164,10 @@ static void screen_tile(const thr_scan_query *query, thr_lane *lane, const uint3
     }
 }
 
-/* A tile's distances of query q and as many behind it as are looked up together, each to its lane; returns how many. */
+/*
+ * Compute a tile's distances for query q and the queries looked up together with it, into their lanes. Return how many
+ * queries that were.
+ */
 static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane *lanes, const uint8_t *codes,
                                size_t n) {
     const thr_query_code *code = &group->queries[q].code;
@@ -180,7 +189,10 @@ static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane
     return found;
 }
 
-/* A few queries in turn while the tile is in the cache; or, where bytes are multiplied, all distances at once. */
+/*
+ * Look up a few queries at a time while the tile is in the cache; or compute all distances at once by products of
+ * bytes.
+ */
 static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr_segment *segment, uint64_t first,
                          size_t n) {
     const thr_scan_query *queries = group->queries;
@@ -197,14 +209,14 @@ static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr
                             segment, first, n);
 }
 
-/* Blocks [first, first + n) of a segment, a tile at a time; n is at most THR_RUN_BLOCKS. */
+/* Screen blocks [first, first + n) of a segment, a tile at a time; n is at most THR_RUN_BLOCKS. */
 static void screen_run(const thr_scan_group *group, thr_lane *lanes, const thr_segment *segment, uint64_t first,
                        size_t n) {
     size_t most = THR_TILE_BYTES / thr_block_size(group->queries->code.n_dims, group->queries->code.item_bits);
     most = most < 1 ? 1 : most < THR_TILE_BLOCKS ? most : THR_TILE_BLOCKS;
     const size_t n_tiles = (n + most - 1) / most;
     if (n_tiles > 1)
-        most = (n + n_tiles - 1) / n_tiles; /* tiles of about equal size */
+        most = (n + n_tiles - 1) / n_tiles;
     for (size_t done = 0, tile; done < n; done += tile) {
         tile = n - done < most ? n - done : most;
         if (any_row(group->queries, segment, first + done, tile))

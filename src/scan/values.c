@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A candidate keeps its sum, so that nobody looks it up again: in the place of its distance, and where that is needed,
- * too, until it is rescored, below its row. Rows are below 2^32 then, and stay in their order.
+ * values.c - scores and sums of hits become values. A candidate carries its sum, so that it is looked up only once: in
+ * the field of its distance, or, until a nested code is rescored, in the low 32 bits of its row. With hits rows are
+ * below 2^32, so the shifted row keeps the order.
  */
 #include "scan/values.h"
 
@@ -25,7 +26,7 @@ void thr_scan_values_turn_to(const thr_scan_query *query, thr_lane *lane, uint64
     lane->window = window;
 }
 
-/* 1 / (1 + exp(-s)), n of them. */
+/* Replace n values s by 1 / (1 + exp(-s)). */
 static void sigmoids(const thr_kernels *kernels, float *s, size_t n) {
     for (size_t i = 0; i < n; i++)
         s[i] = -s[i];

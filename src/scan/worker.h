@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * worker.h - what one thread needs to work on a query, and what all threads share of it.
- */
+/* worker.h - the types and steps shared by the files of this room: job, query, group and lane. */
 #ifndef THR_SCAN_WORKER_H
 #define THR_SCAN_WORKER_H
 
@@ -13,18 +11,18 @@
 #include "select/sampled_threshold.h"
 
 enum {
-    THR_TILE_BLOCKS = 16, /* blocks screened in one go, at most */
-    THR_TILE_BYTES =
-        12288,           /* and about so many bytes of codes: more, and the stream of codes is interrupted too long */
-    THR_RUN_BLOCKS = 16, /* blocks whose bounds are computed in one go: a register's worth */
+    THR_TILE_BLOCKS = 16,         /* most blocks screened at once */
+    THR_TILE_BYTES = 12288,       /* most bytes of codes of these, about: more would stall the stream of codes */
+    THR_RUN_BLOCKS = 16,          /* blocks whose bounds are computed at once: one register */
     THR_PIECE_BLOCKS = 1024,      /* blocks a thread takes at once */
     THR_GROUP = 16,               /* queries that read every tile together */
-    THR_SHARED_BYTES = 256 << 10, /* of vectors that they score one after the other: these stay in the cache */
+    THR_SHARED_BYTES = 256 << 10, /* of vectors that the queries of a group score in turn: they stay in the cache */
 };
 
 /*
- * How many blocks are sampled for the first threshold: one in 32, at most 256 (their 16,384 scores tell a threshold of
- * a hundredth of a percent well enough), and none where less than 8 would be: those of thr_select_sample_place.
+ * How many blocks are sampled for the first threshold, at the positions of thr_select_sample_place: one in 32, at most
+ * 256 (whose 16,384 scores estimate a threshold of a hundredth of a percent well enough), and none where that is less
+ * than 8.
  */
 enum { THR_SAMPLE_BLOCKS = 256, THR_SAMPLE_LEAST = 8, THR_SAMPLE_ONE_IN = 32 };
 
@@ -33,7 +31,7 @@ static inline uint64_t thr_sample_blocks(uint64_t n_blocks) {
     return n < THR_SAMPLE_LEAST ? 0 : n < THR_SAMPLE_BLOCKS ? n : THR_SAMPLE_BLOCKS;
 }
 
-/* A search as all its parts see it. */
+/* A search, as all its steps read it. */
 typedef struct thr_job {
     thr_context *context;
     const thr_scan_target *target;
@@ -41,100 +39,100 @@ typedef struct thr_job {
     uint32_t query_bits;
     const thr_answers *answers;
     uint64_t n_blocks, n_allowed; /* rows that pass the filter */
-    size_t survivors;             /* rows the screen lets through: of nested codes those whose other planes are read */
-    size_t wanted;                /* candidates, at most survivors */
+    size_t survivors;             /* rows that pass the screen; of nested codes those whose records are read */
+    size_t wanted;                /* candidates to refine, at most survivors */
     bool exact;                   /* score rows from their vectors, without a screen */
-    bool bounded;                 /* queries' errors are measured */
+    bool bounded;                 /* the queries' errors are measured */
     double kept_error;            /* thr_scan_kept_error, where bounded */
 } thr_job;
 
 /*
- * What bounds of a query's estimates are made of (bounds.h). p is its coded part; the vectors that its codes stand for,
- * p~ for the planes in blocks and p^ for those in records, have p's length.
+ * The lengths and distances from which the bounds of a query's estimates are computed (bounds.h). p is the coded part;
+ * p~ and p^ are the vectors that its codes represent, for the planes in blocks and for those in records, scaled to p's
+ * length.
  */
 typedef struct thr_query_errors {
     double size;   /* the query's length, 1 for cosine */
-    double centre; /* the centre's */
+    double centre; /* length of the centre */
     double length; /* |p| */
     double code;   /* |p - p~| */
     double rest;   /* |p - p^| */
 } thr_query_errors;
 
-/* One query, as every thread reads it. */
+/* One query, read by all threads. */
 typedef struct thr_scan_query {
     const thr_scan_target *target;
     const thr_kernels *kernels;
     const uint64_t *filter; /* NULL: all rows */
-    const float *vector;    /* n_dims; for cosine of length 1, but where the quantiser is fixed */
+    const float *vector;    /* n_dims; of length 1 for cosine, unless the quantiser is fixed */
     float norm;             /* the query's length as given */
     thr_query_code code;
-    float gain;   /* with factors: what (total - 2 D) * factor is multiplied by */
-    float weight; /* what offsets are multiplied by */
-    float bias;   /* what an estimate in the collector's units lacks to be the user's score */
+    float gain;   /* with factors: multiplies (total - 2 D) * factor */
+    float weight; /* multiplies offsets */
+    float bias;   /* added to an estimate in the collector's units, gives the user's score */
     /* Nested codes: estimate = (s_lead * lead_gain + s_rest * rest_gain) * factor - offset * weight. */
     thr_rest_query rest;
     float lead_gain, rest_gain;
     thr_query_errors errors; /* where job->bounded */
-    float unit;              /* with hits: what sums are multiples of */
-    bool collected;          /* its collector is complete: the pass leaves it out */
+    float unit;              /* with hits: the unit of sums */
+    bool collected;          /* its collector is complete: the pass skips it */
 } thr_scan_query;
 
-/* Queries whose codes meet every tile together; one alone is a group, too. */
+/* Queries that read every tile together; may be a single one. */
 typedef struct thr_scan_group {
     const thr_scan_query *queries;
     uint32_t n;
-    thr_query_group codes; /* which way their distances are found; not made for exact searches */
+    thr_query_group codes; /* includes the way to compute distances; not set for exact searches */
 } thr_scan_group;
 
 /*
- * What is known of the rows that a screen leaves out: none had an estimate, in the collector's units, larger than
- * these. -INFINITY: none was left out.
+ * Upper bounds of the estimates, in the collector's units, of the rows left out by the screen and after the rescore.
+ * -INFINITY: no row was left out.
  */
 typedef struct thr_left_out {
     double screened, rescored;
-    double factor; /* the largest in the records of all that were rescored */
+    double factor; /* the largest in the records of all rescored rows */
 } thr_left_out;
 
-/* One query's, or one thread's, scratch. */
+/* The workspace of one query or one thread. */
 typedef struct thr_lane {
     thr_collector collector;
-    float *vector;     /* n_dims floats, the query; then n_dims more for a row or the query less the centre */
+    float *vector;     /* n_dims floats: the query; then n_dims more: a row, or the query less the centre */
     void *code_memory; /* thr_code_query_size */
     void *rest_memory; /* thr_rest_query_size */
-    uint32_t *distances, *more_distances; /* a tile's */
-    void *group_memory;                   /* a group's first lane: thr_code_query_group_size, */
-    uint32_t *group_distances;            /* and a tile's of all its queries */
-    uint32_t group;                       /* that there is room for */
+    uint32_t *distances, *more_distances; /* of a tile */
+    void *group_memory;                   /* first lane of a group only: thr_code_query_group_size bytes */
+    uint32_t *group_distances;            /* first lane only: a tile's distances for all queries of the group */
+    uint32_t group;                       /* queries that these two have capacity for */
     float *sample;                        /* scores of the sampled blocks */
-    thr_left_out left_out;                /* by a query on its way to an answer */
-    size_t number;                        /* of the lane, in its search */
-    const int32_t *sums;                  /* with hits: of a window; NULL: of none */
+    thr_left_out left_out;                /* of the query in progress */
+    size_t number;                        /* of the lane, within its search */
+    const int32_t *sums;                  /* with hits: sums of the current window; NULL: none */
     uint32_t window;
 } thr_lane;
 
-/* Queries that devices take at once, a lane each, however few threads there are. */
+/* Queries that devices take at once, with a lane each, whatever the number of threads. */
 enum { THR_DEVICE_QUERIES = 256 };
 
 struct thr_scan {
     thr_context *context;
-    uint32_t n_dims; /* that lanes have room for */
-    size_t n_lanes;  /* a group's for each thread */
+    uint32_t n_dims; /* capacity of the lanes */
+    size_t n_lanes;  /* a group of lanes per thread */
     thr_lane lanes[];
 };
 
 /*
- * The first lanes, groups of `group` of them, get all the memory a search can ask for, so that a second one of the same
- * shape asks for none.
+ * Allocate all the memory that a search can need in the first n_lanes lanes, in groups of `group`. A second search of
+ * the same shape allocates nothing. THR_ENOMEM.
  */
 thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, uint32_t n_dims, size_t survivors,
                               thr_error *err);
 
-/* Global block numbers: row / 64. All segments begin at a multiple of 64. */
+/* Global block numbers: row / 64. Every segment begins at a multiple of 64. */
 typedef struct thr_block_range {
     uint64_t first, end;
 } thr_block_range;
 
-/* Whether codes are nested. */
 static inline bool thr_is_nested(const thr_scan_target *target) {
     return target->lead < target->quantiser->item_bits;
 }
@@ -144,72 +142,77 @@ static inline size_t thr_row_size(const thr_scan_target *target) {
     return target->quantiser->n_dims * thr_dtype_size(target->keep);
 }
 
-/* Blocks of so many bytes of vectors, which there must be. */
+/* The number of blocks whose vectors take about THR_SHARED_BYTES. Needs kept vectors. */
 static inline uint64_t thr_shared_blocks(const thr_scan_target *target) {
     return THR_SHARED_BYTES / (THR_BLOCK_ITEMS * thr_row_size(target)) + 1;
 }
 
-/* What a search with these options has to do, which borrows all it is given. */
+/* Make the job of a search with these options. It borrows all arguments. */
 thr_job thr_scan_job_make(thr_context *context, const thr_scan_target *target, const thr_search_options *options,
                           const thr_answers *answers);
 
-/* How a query is coded and what else of it an estimate needs: row of queries, with lane's memory, which it borrows. */
+/* Prepare query number `row` of queries in lane's memory, which *query borrows: its codes, gains, weight and bias. */
 void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t row, thr_lane *lane,
                             thr_scan_query *query);
 
 /*
- * Queries as a group, in the way to distances that is fastest for so many; with job->exact only their number. It
- * borrows queries and the first lane's memory, of which there must be enough for n.
+ * Make a group of n queries with the fastest way to compute distances for that many; with job->exact it only counts
+ * them. The group borrows queries and the first lane's memory, which must have capacity for n.
  */
 thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *queries, uint32_t n, thr_lane *lanes);
 
 /*
- * Collect each of n queries' survivors in its lane, or with n_lanes > 1 one query's, on all threads, in the first lane;
- * with job->exact their exact scores.
+ * Collect the survivors of each of n queries in its lane; or with n_lanes > 1 those of one query, on all threads, in
+ * the first lane. With job->exact the scores are exact.
  */
 thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
                             thr_error *err);
 
-/* A query without direction has cosine and inner product 0 with all rows: the first allowed ones are its answer. */
+/*
+ * The answer of a query without direction, whose cosine and inner product are 0 with all rows: the first allowed rows.
+ */
 thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err);
 
 /*
- * The margin of a query in the collector's units. Without vectors there is nothing to refine, so a margin would only
- * collect rows to be dropped: 0.
+ * The margin of a query in the collector's units. 0 without vectors: there is nothing to refine, so rows within a
+ * margin would be collected only to be dropped.
  */
 float thr_scan_margin_of(const thr_job *job, const thr_scan_query *query);
 
-/* Offer to each query's lane all rows of the blocks whose estimated score reaches its collector's threshold. */
+/* Offer all rows of the blocks to each query's lane; its collector keeps those whose estimate reaches the threshold. */
 void thr_scan_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks);
 
-/* The same with exact scores from the kept vectors. */
+/* The same for one query, with exact scores from the kept vectors. */
 void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks);
 
 /* Nested codes: replace the leading planes' estimates by those of all planes. */
 void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t n);
 
-/* Replace estimated scores by exact ones. lane: for rows whose values must be unpacked. */
+/* Replace estimated scores by exact ones. lane provides memory for rows whose values must be unpacked. */
 void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n);
 
 /*
- * With few rows allowed it is cheaper to score their vectors than to screen the blocks they are spread over. The costs
- * are in nanoseconds on a processor of 2023; a wrong one costs time, not truth.
+ * Whether scoring the vectors of the allowed rows is cheaper than screening the blocks that hold them, as with few
+ * allowed rows. The costs are in nanoseconds on a processor of 2023; a wrong cost changes the time, not the answer.
  */
 bool thr_scan_rows_are_cheaper(const thr_scan_target *target, const uint64_t *filter, uint64_t n_allowed);
 
-/* items are those that the screen let through, by their estimates; then, when these are rescored, their records. */
+/*
+ * Record the bounds of the rows that the screen leaves out: items are those that pass it; if they will be rescored,
+ * also the largest factor of their records.
+ */
 void thr_scan_left_out_note_screened(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out);
 void thr_scan_left_out_note_factors(const thr_job *job, const thr_candidate *items, size_t n, thr_left_out *out);
 
-/* items, n of n_rescored ones, are those that will be refined. */
+/* Record the bounds after the rescore: n of the n_rescored items will be refined. */
 void thr_scan_left_out_note_refined(const thr_candidate *items, size_t n, size_t n_rescored, thr_left_out *out);
 
-/* Whether no row that was left out can have score, the k-th in the answer, or a better one. */
+/* Whether certainly no row that was left out has `score`, the k-th of the answer, or a better one. */
 bool thr_scan_certify(const thr_job *job, const thr_scan_query *query, const thr_left_out *out, float score);
 
 /*
- * The way of what a lane's collector holds to an answer: _screened; thr_scan_rescore, where thr_answer_rescores;
- * _rescored, which keeps the candidates; thr_scan_refine, where thr_answer_refines; and _put in its place.
+ * The steps from a lane's survivors to an answer: thr_scan_answer_screened; thr_scan_rescore, if thr_answer_rescores;
+ * thr_scan_answer_rescored, which keeps the candidates; thr_scan_refine, if thr_answer_refines; thr_scan_answer_put.
  */
 static inline bool thr_answer_rescores(const thr_job *job, const thr_scan_query *query) {
     return !job->exact && !query->collected && thr_is_nested(job->target);
@@ -219,7 +222,7 @@ static inline bool thr_answer_refines(const thr_job *job) {
     return !job->exact && job->target->keep != THR_DTYPE_NONE;
 }
 
-/* Whether what is left out has to be bounded, for the answer to be certified. */
+/* Whether bounds of the rows left out must be recorded to certify the answer. */
 static inline bool thr_answer_is_bounded(const thr_job *job, const thr_scan_query *query) {
     return job->answers->certified != NULL && thr_answer_refines(job) && !query->collected && job->target->hits == NULL;
 }
@@ -227,17 +230,17 @@ static inline bool thr_answer_is_bounded(const thr_job *job, const thr_scan_quer
 void thr_scan_answer_screened(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 void thr_scan_answer_rescored(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 
-/* As query number row's answer. THR_ERANGE: a value in it is not finite (err names the row). */
+/* Write the answer of query number `row`. THR_ERANGE: a value in it is not finite (err names the row). */
 thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t row,
                                thr_error *err);
 
-/* The score the user sees of an estimate in the collector's units. */
+/* The user's score of an estimate in the collector's units. */
 float thr_scan_estimate_score(const thr_scan_query *query, float score);
 
-/* The segment a row is in. */
+/* The segment that holds a row. */
 const thr_segment *thr_scan_segment_of(const thr_scan_target *target, uint64_t row);
 
-/* Rows of block b of a segment that exist and pass the filter. */
+/* A bit for each row of block b of a segment that exists and passes the filter. */
 static inline uint64_t thr_block_rows(const thr_scan_query *query, const thr_segment *segment, uint64_t block) {
     const uint64_t left = segment->n_items - block * THR_BLOCK_ITEMS;
     const uint64_t there = left >= THR_BLOCK_ITEMS ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1;
