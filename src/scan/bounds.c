@@ -197,10 +197,10 @@ static double least_centred_quotient(const thr_scan_query *query, double score, 
     const double theta = acos(fmin(1, score)), phi = acos(fmin(1, fmax(-1, w)));
     const double low = cos(fmin(acos(-1), phi + theta)), high = cos(fmax(0, phi - theta));
     const double turn = w != 0 ? (w * (1 + c * c) - c * score) / (w * c) : low;
-    const double places[] = {low, high, fmin(high, fmax(low, turn))};
+    const double extremes[] = {low, high, fmin(high, fmax(low, turn))};
     double least = INFINITY;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        least = fmin(least, (score - places[i] * w) / sqrt(fmax(1 - 2 * places[i] * c + c * c, SMALLEST)));
+    for (size_t i = 0; i < sizeof extremes / sizeof *extremes; i++)
+        least = fmin(least, (score - extremes[i] * w) / sqrt(fmax(1 - 2 * extremes[i] * c + c * c, SMALLEST)));
     const double shortest = sqrt(fmax(1 - 2 * high * c + c * c, 0));
     return least * shortest / (shortest + slack);
 }

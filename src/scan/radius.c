@@ -40,7 +40,7 @@ void thr_scan_found_free(thr_context *context, thr_found *found) {
     *found = (thr_found){0};
 }
 
-static thr_status make_room(thr_context *context, thr_found *found, size_t wanted, thr_error *err) {
+static thr_status reserve(thr_context *context, thr_found *found, size_t wanted, thr_error *err) {
     if (thr_grow(context, &found->items, &found->capacity, wanted, sizeof *found->items, "rows", NULL) == THR_OK)
         return THR_OK;
     return thr_fail(err, THR_ENOMEM,
@@ -52,7 +52,7 @@ static thr_status append(thr_context *context, thr_found *found, const thr_candi
     if (n == 0)
         return THR_OK;
     if (found->n + n > found->capacity)
-        THR_TRY(make_room(context, found, n > found->n ? found->n + n : 2 * found->n, err));
+        THR_TRY(reserve(context, found, n > found->n ? found->n + n : 2 * found->n, err));
     memcpy(found->items + found->n, items, n * sizeof *items);
     found->n += n;
     return THR_OK;
@@ -87,8 +87,8 @@ static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_c
 }
 
 /* Rescore and refine the rows in the lane's collector, and append those within the radius to the part. */
-static thr_status judge(const radius_search *s, const thr_radius_plan *plan, thr_lane *lane, thr_found *part,
-                        thr_error *err) {
+static thr_status accept_survivors(const radius_search *s, const thr_radius_plan *plan, thr_lane *lane, thr_found *part,
+                                   thr_error *err) {
     const thr_scan_target *target = s->job->target;
     const bool vectors = target->keep != THR_DTYPE_NONE;
     thr_candidate *items = lane->collector.items;
@@ -120,7 +120,7 @@ static thr_status finish(const radius_search *s, uint64_t row, thr_found *parts,
     size_t n = 0;
     for (size_t i = 0; i < n_parts; i++)
         n += parts[i].n;
-    THR_TRY(make_room(s->scan->context, found, n, err));
+    THR_TRY(reserve(s->scan->context, found, n, err));
     for (size_t i = 0; i < n_parts; i++) {
         THR_TRY(append(s->scan->context, found, parts[i].items, parts[i].n, err));
         parts[i].n = 0;
@@ -153,7 +153,7 @@ static thr_status pass_blocks(const radius_group *g, thr_lane *lanes, thr_found 
             if (g->plans[q].exact)
                 thr_scan_exact_blocks(&g->screen.queries[q], &lanes[q], range);
             if (lanes[q].collector.n > THR_RADIUS_ROWS || end == blocks.end)
-                THR_TRY(judge(g->search, &g->plans[q], &lanes[q], &parts[q], err));
+                THR_TRY(accept_survivors(g->search, &g->plans[q], &lanes[q], &parts[q], err));
         }
     }
     return THR_OK;

@@ -20,7 +20,7 @@ typedef struct ranking {
     size_t n_found;
     float top, scale;    /* of score bins, from the best down */
     uint32_t ends[BINS]; /* rows of `found` in a bin and all bins before it */
-    uint64_t *behind;    /* n_rows + 1 counts: survivors directly after that many rows of `found` */
+    uint64_t *in_gap;    /* n_rows + 1 counts: survivors directly after that many rows of `found` */
 } ranking;
 
 static uint32_t *slot_of(const ranking *r, uint64_t row) {
@@ -66,20 +66,20 @@ static size_t count_before(const ranking *r, thr_candidate x) {
 static void count_ranks(ranking *r, const thr_candidate *items, size_t n, uint32_t *ranks) {
     r->n_found = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t place = *slot_of(r, items[i].row);
-        if (place != 0)
-            r->found[r->n_found++] = (thr_candidate){items[i].row, items[i].score, place - 1};
+        const uint32_t one_based = *slot_of(r, items[i].row);
+        if (one_based != 0)
+            r->found[r->n_found++] = (thr_candidate){items[i].row, items[i].score, one_based - 1};
     }
     thr_select_candidates_sort(r->found, r->n_found);
     make_bins(r);
-    memset(r->behind, 0, (r->n_found + 1) * sizeof *r->behind);
+    memset(r->in_gap, 0, (r->n_found + 1) * sizeof *r->in_gap);
     for (size_t i = 0; i < n; i++)
-        r->behind[count_before(r, items[i])]++;
+        r->in_gap[count_before(r, items[i])]++;
     for (size_t j = 0; j < r->n_rows; j++)
         ranks[j] = UINT32_MAX;
     uint64_t before = 0;
     for (size_t j = 0; j < r->n_found; j++) {
-        before += r->behind[j]; /* including the row itself */
+        before += r->in_gap[j]; /* including the row itself */
         ranks[r->found[j].distance] = (uint32_t)(before - 1);
     }
 }
@@ -89,7 +89,7 @@ static thr_status open_ranking(thr_context *context, ranking *r, thr_error *err)
         ;
     THR_TRY(thr_alloc_zero(context, r->hash_size, sizeof *r->hash, &r->hash, "ranks", err));
     THR_TRY(thr_alloc(context, r->n_rows, sizeof *r->found, &r->found, "ranks", err));
-    THR_TRY(thr_alloc(context, r->n_rows + 1, sizeof *r->behind, &r->behind, "ranks", err));
+    THR_TRY(thr_alloc(context, r->n_rows + 1, sizeof *r->in_gap, &r->in_gap, "ranks", err));
     for (size_t j = 0; j < r->n_rows; j++)
         *slot_of(r, r->rows[j]) = (uint32_t)j + 1;
     return THR_OK;
@@ -121,6 +121,6 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_target *target, const t
 out:
     thr_release(context, r.hash);
     thr_release(context, r.found);
-    thr_release(context, r.behind);
+    thr_release(context, r.in_gap);
     return status;
 }

@@ -12,7 +12,7 @@
 
 enum {
     THR_TILE_BLOCKS = 16,         /* most blocks screened at once */
-    THR_TILE_BYTES = 12288,       /* most bytes of codes of these, about: more would stall the stream of codes */
+    THR_TILE_BYTES = 12288,       /* and about so many bytes of codes; more would interrupt their stream */
     THR_RUN_BLOCKS = 16,          /* blocks whose bounds are computed at once: one register */
     THR_PIECE_BLOCKS = 1024,      /* blocks a thread takes at once */
     THR_GROUP = 16,               /* queries that read every tile together */
