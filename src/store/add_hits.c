@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The screen on a device where hits count: whoever has the posting lists there goes over codes and lists in one pass,
- * and asks here for the codes. Values are the CPU's, bit for bit, so what is let through is the same.
+ * add_hits.c - the screen on a device in searches with hits. The owner of the posting lists runs one pass over codes
+ * and lists, and calls back for the codes. Values have the CPU's bits, so the same rows pass.
  */
 #include "base/error.h"
 #include "store/chunks.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 
 typedef struct hits_screen {
-    thr_collecting c; /* without a filter: that is of the lists' pass */
+    thr_collecting c; /* has no filter: the pass over lists applies it */
     const thr_store_part *part;
     thr_device_codes codes;
     thr_scan_query *queries;
@@ -31,7 +31,7 @@ static void make_scan(void *arg, uint64_t query, thr_device_scan *scan, float *g
     *bias = s->queries[i].bias;
 }
 
-/* As thr_scan_values_push offers them. */
+/* Offer rows in the layout of thr_scan_values_push. */
 static void push_found(void *arg, uint64_t query, const thr_candidate *rows, const int32_t *sums, size_t n,
                        float unit) {
     const hits_screen *s = arg;
@@ -50,17 +50,17 @@ static void push_found(void *arg, uint64_t query, const thr_candidate *rows, con
     thr_select_collector_finish(collector);
 }
 
-/* With the store to itself. */
+/* Runs with the store locked. */
 static thr_status collect(hits_screen *s, size_t n, thr_error *err) {
     thr_store *store = s->c.store;
     thr_store_part *part = &store->parts[0];
     const thr_scan_hits *hits = s->c.job->target->hits;
     const thr_scan_screen screen = {s, make_scan, push_found};
-    if (!thr_store_can_add_hits(store)) /* others have made room meanwhile */
+    if (!thr_store_can_add_hits(store)) /* another search may have turned resident codes into chunks */
         return thr_fail(err, THR_ENOMEM, "codes and posting lists are more than a GPU has memory for");
     s->codes = thr_store_run(part, part->resident, part->n_tiles, 0, part->n_tiles, 0);
     THR_TRY(thr_store_send_queries(&s->c, part, err));
-    THR_TRY(store->backend->wait(part->stream, err)); /* the pass has a stream of its own */
+    THR_TRY(store->backend->wait(part->stream, err)); /* the lists' pass runs on another stream */
     return hits->collect(hits->arg, &screen, s->first, n, s->c.job->survivors, err);
 }
 

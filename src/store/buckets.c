@@ -6,18 +6,20 @@
 #include "store/workspace.h"
 
 enum {
-    /* As the paper has it; a bucket costs 24 bytes of memory and a place among those that are selected from. */
+    /* As in the paper; a bucket costs 24 bytes of memory and adds an item to the selection. */
     BUCKET_ITEMS = 256,
-    /* Of N wanted rows (N - 1) / 2 L are missed by L buckets: 5,000 for each leave a recall of 0.9999. */
+    /* L buckets miss a share of (N - 1) / 2 L of N wanted rows: 5,000 buckets per row give a recall of 0.9999. */
     BUCKETS_A_ROW = 5000,
-    /* A warp has 128 buckets: 4,096 warps, below which a large GPU would idle. */
+    /* A warp has 128 buckets: 4,096 warps; with fewer a large GPU would idle. */
     BUCKETS_LEAST = 1 << 19,
-    /* Buckets of single items would be an array of all scores. */
+    /* Buckets of single items would make an array of all scores. */
     BUCKET_ITEMS_LEAST = 2,
-    /* What a query may take for its buckets, whatever it wants. */
+    /* Most memory for the buckets of a query. */
     BUCKET_BYTES = 256 << 20,
-    /* One block of threads selects from a slice of so many winners or wanted rows, whichever is more; all at once from
-     * all slices, then from what these have chosen. */
+    /*
+     * One block of threads selects from a slice of SLICE_LEAST winners or SLICE_ROWS for each wanted row, whichever is
+     * more; all slices at once, then again from the items that these chose.
+     */
     SLICE_LEAST = 4096,
     SLICE_ROWS = 16
 };
@@ -38,7 +40,7 @@ uint32_t thr_store_count_buckets(uint64_t n_items, uint32_t wanted, uint32_t buc
 
 /* ---------------------------------------------------------------------------------------------- selecting */
 
-/* n items in slices, of which only the last may be smaller. */
+/* n items in slices; only the last slice may be smaller. */
 typedef struct level {
     uint32_t n, slice, n_slices;
 } level;
@@ -54,21 +56,24 @@ static uint32_t last_slice(const level *l) {
     return l->n - (l->n_slices - 1) * l->slice;
 }
 
-/* What is chosen from all slices stands in one piece: the last alone may have less than is wanted of each. */
+/*
+ * The number of items chosen from all slices. They are contiguous, since only the last slice may yield fewer than
+ * wanted.
+ */
 static uint32_t count_chosen(const level *l, uint32_t wanted) {
     const uint32_t last = last_slice(l);
     return (l->n_slices - 1) * wanted + (last < wanted ? last : wanted);
 }
 
-/* What a query needs beside its places. */
+/* The device memory of a query, beside its thr_bucket_places. */
 typedef struct bucket_memory {
     uint32_t n_buckets;
     thr_device_item *winners, *slices;
     uint64_t *rejected;
-    uint32_t *counts, *scrap; /* of the slices of all levels; of what is chosen from them */
+    uint32_t *counts, *scrap; /* items in the slices of all levels; items chosen from them */
 } bucket_memory;
 
-/* The numbers of items in all slices, the same for all queries, to the device. */
+/* Upload the numbers of items in all slices, which are the same for all queries. */
 static thr_status send_counts(const thr_collecting *c, thr_store_part *part, uint32_t wanted, bucket_memory *m,
                               thr_error *err) {
     uint32_t n_counts = 0, *host;
@@ -106,7 +111,7 @@ static thr_status get_memory(const thr_collecting *c, thr_store_part *part, uint
     return send_counts(c, part, wanted, m, err);
 }
 
-/* The wanted best of all winners to chosen, and how many there are. The winners are overwritten. */
+/* Select the wanted best of all winners into chosen, and their number into n_chosen. Overwrites the winners. */
 static thr_status choose_winners(const thr_collecting *c, thr_store_part *part, const bucket_memory *m, uint32_t wanted,
                                  thr_device_item *chosen, uint32_t *n_chosen, thr_error *err) {
     const uint32_t *counts = m->counts;
@@ -131,7 +136,10 @@ static thr_status choose_winners(const thr_collecting *c, thr_store_part *part, 
 
 /* ------------------------------------------------------------------------------------------------ a batch */
 
-/* Query q: with the certificate its winners are the first of its items, what is found behind them is selected too. */
+/*
+ * Enqueue query q. With the certificate, its winners are the first of its items, and the rows that the rescan finds
+ * after them are selected from too.
+ */
 static thr_status start_query(const thr_collecting *c, thr_store_part *part, const thr_bucket_places *places,
                               const bucket_memory *m, uint32_t q, thr_error *err) {
     const thr_backend *backend = c->store->backend;

@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-static const size_t CHUNK_BYTES = (size_t)64 << 20; /* a copy of a ms or two, long beside what a launch takes */
+static const size_t CHUNK_BYTES = (size_t)64 << 20; /* a copy takes a ms or two, long compared with a launch */
 static const uint64_t SPARE_BYTES = UINT64_C(1) << 30;
 
 enum {
-    SPARE_PART = 4,     /* of what is free, where that is little */
-    CHUNK_PART = 8,     /* of what codes may take: both buffers take a quarter, at most */
-    SAMPLE_ONE_IN = 32, /* tiles; below 8 sampled ones there is no sample, and every row is let through */
+    SPARE_PART = 4,     /* of free memory, if that is smaller */
+    CHUNK_PART = 8,     /* of the memory for codes: the two buffers take at most a quarter */
+    SAMPLE_ONE_IN = 32, /* tiles; with fewer than 8 there is no sample, and every row passes */
     SAMPLE_LEAST = 8,
     SAMPLE_MOST = 1024
 };
@@ -25,7 +25,7 @@ thr_device_codes thr_store_run(const thr_store_part *part, const void *memory, u
     const uint64_t before = (uint64_t)first_tile * THR_DEVICE_TILE, most = (uint64_t)n * THR_DEVICE_TILE;
     thr_device_codes codes = part->codes;
     codes.first_tile = first_tile;
-    codes.n_items = most; /* sampled tiles, which are numbered behind all others, are full */
+    codes.n_items = most; /* sampled tiles, which have the last numbers, are full */
     if (first_tile < part->n_tiles && part->codes.n_items - before < most)
         codes.n_items = part->codes.n_items - before;
     codes.tiles = (const char *)memory + at * tile.codes;
@@ -51,7 +51,7 @@ thr_device_codes thr_store_sampled(const thr_store_part *part) {
     return thr_store_run(part, part->chunks.sampled, part->n_samples, 0, part->n_samples, part->n_tiles);
 }
 
-/* Tiles of a chunk. */
+/* The number of tiles in chunk i. */
 static uint32_t chunk_tiles(const thr_store_part *part, uint32_t i) {
     const uint32_t left = part->n_tiles - part->n_resident - i * part->chunks.n_tiles;
     return left < part->chunks.n_tiles ? left : part->chunks.n_tiles;
@@ -69,7 +69,7 @@ thr_device_codes thr_store_chunk(const thr_store_part *part, uint32_t i) {
 
 /* ---------------------------------------------------------------------------------------------- memory */
 
-/* Memory for n tiles on the device. */
+/* Allocate n tiles on the device. */
 static thr_status alloc_tiles(thr_store *store, thr_store_part *part, uint32_t n, void **memory, const char *what,
                               thr_error *err) {
     THR_TRY(store->backend->alloc(part->device, n * part->tile.all, memory, what, err));
@@ -77,7 +77,9 @@ static thr_status alloc_tiles(thr_store *store, thr_store_part *part, uint32_t n
     return THR_OK;
 }
 
-/* As many resident tiles as can be had of so many. Memory that is free may be in pieces, or somebody else's by now. */
+/*
+ * Allocate up to n resident tiles, halving n while allocation fails: free memory may be fragmented, or taken meanwhile.
+ */
 static thr_status alloc_resident(thr_store *store, thr_store_part *part, uint64_t n, thr_error *err) {
     for (; n > 0; n /= 2) {
         const thr_status status = alloc_tiles(store, part, (uint32_t)n, &part->resident, "codes", err);
@@ -89,7 +91,10 @@ static thr_status alloc_resident(thr_store *store, thr_store_part *part, uint64_
     return THR_OK;
 }
 
-/* Not all tiles are resident: what a pass then needs, and for resident ones what that leaves of `room` bytes. */
+/*
+ * Allocate for codes that are not all resident: buffers, samples and pinned memory, and resident tiles in the rest of
+ * `room` bytes.
+ */
 static thr_status place_chunks(thr_store *store, thr_store_part *part, uint64_t room, thr_error *err) {
     const size_t tile = part->tile.all;
     const uint64_t chunk = room / CHUNK_PART < CHUNK_BYTES ? room / CHUNK_PART : CHUNK_BYTES;
@@ -173,9 +178,9 @@ static thr_status copy_chunk(thr_store *store, thr_store_part *part, uint32_t i,
 }
 
 /*
- * Chunk i + 1 is told to be copied before chunk i is scored, so it waits, by way of the part's stream, for chunk i - 1,
- * whose buffer it takes, and for the slice that was scored with it, but not for chunk i. Where copies take longer than
- * scores, they follow each other without a gap.
+ * The copy of chunk i + 1 is enqueued before the scoring of chunk i. So it waits, through the part's stream, for chunk
+ * i - 1, whose buffer it reuses, and for the slice scored with that, but not for chunk i. If copies take longer than
+ * scoring, they follow each other without a gap.
  */
 thr_status thr_store_step(thr_store *store, thr_store_part *part, uint32_t step, thr_store_visit visit, void *arg,
                           thr_error *err) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chunks.h - where the codes of a part are, and how searches get to all of them.
+ * chunks.h - where the codes of a part are, and how searches reach all of them.
  *
- * The first tiles of a part are resident, as many as its device has room for. The others are in pinned memory of the
- * host, packed as the device wants them, cut into chunks of tiles; a search copies these in turn to two buffers, one on
- * its way while the other is scored. The link to the host is so much slower than a device's memory that a pass takes as
- * long as its copies, if these never wait: so all queries of a batch are scored on a chunk that is there, and a slice
- * of the resident tiles beside each chunk. How far copies and scores do overlap is not yet measured.
+ * The first tiles of a part are resident, as many as the device's memory holds. The others are in pinned memory of the
+ * host, in the device's layout, cut into chunks of tiles. A search copies the chunks in turn into two buffers: one is
+ * copied while the other is scored. The link to the host is so much slower than the device's memory that a pass takes
+ * as long as its copies, provided that these never wait. So each step scores, for all queries of a batch, the chunk
+ * that has arrived and a slice of the resident tiles. How far copies and scoring overlap is not yet measured.
  *
- * The sample that gives thresholds is spread over all tiles, as if all were resident: where they are not, the sampled
- * ones, 1024 at most, are resident once more.
+ * The sample from which thresholds are computed is spread over all tiles. If some tiles are not resident, the device
+ * also holds a copy of the sampled ones, 1024 at most.
  *
- * Memory that is laid out for some tiles has all their codes first, then all their numbers, then all their offsets. So
- * a chunk is one copy.
+ * An array of tiles holds all their codes first, then all their numbers, then all their offsets, so that a chunk is one
+ * copy.
  */
 #ifndef THR_STORE_CHUNKS_H
 #define THR_STORE_CHUNKS_H
@@ -21,39 +21,44 @@
 #include "select/sampled_threshold.h"
 
 /*
- * The n tiles from place `at` on in memory laid out for n_places, numbered in the part from first_tile on. No pointer
- * is followed: memory may be the host's.
+ * A view of the n tiles from index `at` on, in memory laid out for n_places tiles; the first has number first_tile in
+ * the part. No pointer is dereferenced: memory may be the host's.
  */
 thr_device_codes thr_store_run(const thr_store_part *part, const void *memory, uint32_t n_places, uint32_t at,
                                uint32_t n, uint32_t first_tile);
 
 /*
- * Decide what is resident, and ask for memory for it and for chunks; the part's codes and tile sizes are known. At
- * least spare_bytes stay free, as long as there are as many; then it says how many there are. Nothing is copied yet.
- * THR_ENOMEM where not even two buffers can be had, or no pinned memory for what is not resident; what was had
- * already is left to thr_store_free_codes.
+ * Decide how many tiles are resident, and allocate memory for them and for chunks; copies nothing. The part's codes and
+ * tile sizes must be set. Leaves part->spare_bytes free where the device has as many, and sets it to the bytes left
+ * free.
+ *
+ * THR_ENOMEM where two buffers cannot be allocated, or pinned memory for the tiles that are not resident;
+ * thr_store_free_codes frees the rest.
  */
 thr_status thr_store_place_codes(thr_store *store, thr_store_part *part, thr_error *err);
 void thr_store_free_codes(thr_store *store, thr_store_part *part);
 
-/* The sampled tiles; as they are numbered behind those of the part, so are their bits of a filter. */
+/* The sampled tiles. They are numbered after the part's own tiles, and so are their words of a filter. */
 thr_device_codes thr_store_sampled(const thr_store_part *part);
 
-/* The tile that is the i-th sampled one. */
+/* The number of the i-th sampled tile. */
 static inline uint32_t thr_store_sampled_tile(const thr_store_part *part, uint32_t i) {
     return (uint32_t)thr_select_sample_place(i, part->n_samples, part->n_tiles);
 }
 
-/* Chunk i on the host, and its size; the tiles in it, as they lie in one of the buffers. */
+/*
+ * The memory of chunk i on the host, and its size in bytes; the tiles of chunk i in the device buffer that receives
+ * them.
+ */
 void *thr_store_chunk_host(const thr_store_part *part, uint32_t i, size_t *size);
 thr_device_codes thr_store_chunk(const thr_store_part *part, uint32_t i);
 
-/* What is done with a run of codes, on the part's stream. */
+/* Enqueues work on a run of codes, on the part's stream. */
 typedef thr_status (*thr_store_visit)(void *arg, thr_store_part *part, const thr_device_codes *codes, thr_error *err);
 
 /*
- * A pass over all codes of a part is so many steps, told one after the other from 0 on, each a slice of the resident
- * tiles and a chunk. Nothing is waited for: a visit only tells the part's stream what to do.
+ * A pass over all codes of a part has thr_store_n_steps steps, which the caller enqueues in order from 0. Each visits a
+ * slice of the resident tiles and a chunk. Nothing waits for the device: visit only enqueues work on the part's stream.
  */
 uint32_t thr_store_n_steps(const thr_store_part *part);
 thr_status thr_store_step(thr_store *store, thr_store_part *part, uint32_t step, thr_store_visit visit, void *arg,

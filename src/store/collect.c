@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The screen on devices: a sample of tiles gives every query a threshold, one pass over all codes lets through what
- * reaches it, and the best of that come back. Where the sample misjudged, histograms of the keys find the threshold
- * that just the wanted rows reach. A margin takes another pass (margin.h). Without a sample it can be done by
- * buckets (buckets.h).
+ * collect.c - the screen on devices. A sample of tiles gives every query a threshold; one pass over all codes emits the
+ * rows that reach it; the best of them return to the host. If the sampled threshold was wrong, histograms of the keys
+ * yield the threshold that exactly the wanted rows reach. A margin needs another pass (margin.h). Instead of a sample,
+ * selection may use buckets (buckets.h).
  *
- * Each of several devices gives the best of its part; the best of these are the best of all. Parts whose codes come in
- * chunks take their passes step by step, in turns, so that no device waits for another's queue to have room.
+ * Each device returns the best rows of its part; merging them gives the overall best. The steps of parts whose codes
+ * come in chunks are enqueued in turn over all parts, so that no device waits while another's queue is full.
  */
 #include "store/impl.h"
 
@@ -24,14 +24,14 @@
 #include <string.h>
 
 enum {
-    SPARE_ITEMS = 4096,      /* places beyond what is expected */
-    BATCH_BYTES = 256 << 20, /* of places for what a batch of queries lets through */
-    SPARE_PART = 4           /* of what a part left free for searches, where that is less */
+    SPARE_ITEMS = 4096,      /* capacity beyond the expected number of rows */
+    BATCH_BYTES = 256 << 20, /* of memory for the rows that pass, over a batch of queries */
+    SPARE_PART = 4           /* of the memory that a part left free for searches, if that is less */
 };
 
 /* ----------------------------------------------------------------------------------------------- plans */
 
-/* Rows of a part that pass the filter; of all rows the search has counted them already. */
+/* The number of a part's rows that pass the filter. The search has already counted those of all rows. */
 static uint64_t count_allowed(const thr_job *job, const thr_store_part *part) {
     const uint64_t first = part->first_block * THR_BLOCK_ITEMS, n = part->codes.n_items;
     if (n == job->target->n_items)
@@ -39,7 +39,7 @@ static uint64_t count_allowed(const thr_job *job, const thr_store_part *part) {
     return job->options->filter == NULL ? n : thr_select_bitmap_count_range(job->options->filter, first, first + n);
 }
 
-/* Whether a part's rows are selected by buckets. Codes that come in chunks are not: buckets go over all of them. */
+/* Whether a part selects by buckets. They need all codes at once, so codes in chunks cannot. */
 static bool takes_buckets(const thr_job *job, const thr_store_part *part) {
     return job->context->selection != THR_SELECTION_THRESHOLD && part->chunks.n == 0;
 }
@@ -49,13 +49,16 @@ static thr_part_plan plan_part(const thr_job *job, const thr_store_part *part) {
     const uint64_t n = part->codes.n_items;
     plan.wanted = (uint32_t)(job->survivors < plan.n_allowed ? job->survivors : plan.n_allowed);
     plan.n_samples = part->n_samples;
-    /* The threshold's rank in the sample, as the device will find it, stands for so many rows; twice as many fit. */
+    /*
+     * The expected number of rows above the threshold's rank in the sample, as the device computes it; capacity is
+     * twice that.
+     */
     const double seen = (double)plan.n_samples * THR_DEVICE_TILE * ((double)plan.n_allowed / (double)n);
     const double rank = thr_select_sample_rank(seen, plan.n_allowed == 0 ? 1 : plan.n_allowed, plan.wanted);
     double capacity = rank < seen ? 2 * rank * (double)plan.n_allowed / seen + SPARE_ITEMS : (double)plan.n_allowed;
     capacity = capacity < (double)plan.n_allowed ? capacity : (double)plan.n_allowed;
     if (takes_buckets(job, part))
-        capacity += (double)plan.wanted; /* winners, some of empty buckets, stand in front of what is found then */
+        capacity += (double)plan.wanted; /* winners, some of empty buckets, precede the rows found after them */
     plan.capacity = (uint32_t)(capacity < 4294967295.0 ? capacity : 4294967295.0);
     plan.capacity = plan.capacity < plan.wanted ? plan.wanted : plan.capacity == 0 ? 1 : plan.capacity;
     return plan;
@@ -63,7 +66,7 @@ static thr_part_plan plan_part(const thr_job *job, const thr_store_part *part) {
 
 /* --------------------------------------------------------------------------------------------- starting */
 
-/* Thresholds, pass and choice of a part's rows by buckets. */
+/* Enqueue the whole selection of a part's rows by buckets. */
 static thr_status start_buckets(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                                 const thr_part_memory *m, thr_error *err) {
     const thr_bucket_places places = {.wanted = plan->wanted,
@@ -77,7 +80,7 @@ static thr_status start_buckets(const thr_collecting *c, thr_store_part *part, c
     return thr_store_bring(c, part, plan, m, (thr_query_run){0, c->n}, err);
 }
 
-/* Thresholds of a batch, and memory for what they let through. Nothing here or in a pass is waited for. */
+/* Allocate a batch's memory on a part and enqueue the computation of its thresholds; does not wait. */
 static thr_status start_part(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                              thr_part_memory *m, thr_error *err) {
     const thr_backend *backend = c->store->backend;
@@ -103,7 +106,7 @@ static thr_status start_part(const thr_collecting *c, thr_store_part *part, cons
 
 /* ------------------------------------------------------------------------------- where the sample misjudged */
 
-/* A histogram of keys, of one run of codes after the other. */
+/* A histogram of keys, accumulated over runs of codes. */
 typedef struct counting {
     const thr_collecting *c;
     uint32_t q;
@@ -117,8 +120,8 @@ static thr_status count_run(void *arg, thr_store_part *part, const thr_device_co
 }
 
 /*
- * The key that just the wanted rows of a query reach, or a smaller one that no more rows reach than fit: bit by bit
- * from the first, always into the bin in which the wanted-th is.
+ * Find the key that exactly the wanted rows of a query reach, or a smaller key that at most capacity rows reach. Each
+ * pass fixes the next bits of the key, from the most significant on, to the bin that holds the wanted-th row.
  */
 static thr_status find_threshold(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan, uint32_t q,
                                  uint64_t *threshold, thr_error *err) {
@@ -164,7 +167,7 @@ static thr_status collect_again(const thr_collecting *c, thr_store_part *part, c
 
 static thr_status finish_part(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                               const thr_part_memory *m, thr_error *err) {
-    if (m->host_counts == NULL) /* nothing is wanted of it */
+    if (m->host_counts == NULL) /* no row of it is wanted */
         return THR_OK;
     const bool exact = c->job->context->selection != THR_SELECTION_PAPER || !takes_buckets(c->job, part);
     THR_TRY(c->store->backend->wait(part->stream, err));
@@ -177,12 +180,12 @@ static thr_status finish_part(const thr_collecting *c, thr_store_part *part, con
     return THR_OK;
 }
 
-/* Whether a batch goes over a part's codes in steps, a part of which something is wanted. */
+/* Whether a batch passes over a part in steps: rows of it are wanted, and not by buckets. */
 static bool takes_steps(const thr_collecting *c, const thr_store_part *part, const thr_part_plan *plan) {
     return plan->wanted > 0 && !takes_buckets(c->job, part);
 }
 
-/* The pass of a batch on all parts: a step of each, then the next. */
+/* Enqueue the pass of a batch on all parts, step by step. */
 static thr_status pass_all(const thr_collecting *c, const thr_part_plan *plans, const thr_part_memory *memories,
                            thr_error *err) {
     const thr_query_run all = {0, c->n};
@@ -218,7 +221,7 @@ static thr_status collect_batch(const thr_collecting *c, const thr_part_plan *pl
     return THR_OK;
 }
 
-/* So many queries at once that what they let through has room on every part. */
+/* The number of queries whose passing rows fit the memory of every part. */
 static uint32_t batch_size(const thr_store *store, const thr_part_plan *plans) {
     uint64_t size = THR_DEVICE_QUERIES;
     for (uint32_t i = 0; i < store->n_parts; i++) {
@@ -230,7 +233,7 @@ static uint32_t batch_size(const thr_store *store, const thr_part_plan *plans) {
     return size < 1 ? 1 : (uint32_t)size;
 }
 
-/* All queries, with so many of a batch at a time. */
+/* Collect all queries, in batches. Runs with the store locked. */
 static thr_status collect(void *arg, thr_error *err) {
     thr_collecting c = *(const thr_collecting *)arg;
     thr_store *store = c.store;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Codes to a device: runs of a part's blocks are copied in pieces through pinned memory, and packed into tiles, which
- * stay there or go back to the host's pinned memory.
+ * copy_codes.c - copies a part's codes to its device. Runs of blocks go in pieces through pinned memory and are packed
+ * into tiles on the device, which stay there or return to the host's pinned memory.
  */
 #include "store/impl.h"
 
@@ -13,18 +13,18 @@
 #include <string.h>
 
 enum {
-    STAGING_BYTES = 8 << 20, /* of codes on their way, twice: one piece is copied while another is packed */
+    STAGING_BYTES = 8 << 20, /* of codes in transfer, twice: one piece is copied while another is packed */
     N_STAGES = 2
 };
 
-/* Blocks of a part that go somewhere in one go. */
+/* Blocks of a part that are copied to contiguous tiles. */
 typedef struct run {
     uint32_t first, n;
-    thr_device_codes to; /* laid out for so many blocks, or one more */
-    bool shown;          /* as progress */
+    thr_device_codes to; /* has room for n blocks, rounded up to whole tiles */
+    bool shown;          /* report progress */
 } run;
 
-/* A run's blocks of one segment. */
+/* The blocks of a run that one segment holds. */
 typedef struct piece {
     const thr_segment *segment;
     uint64_t first; /* block of the segment */
@@ -41,7 +41,10 @@ static piece next_piece(const thr_scan_target *target, const thr_store_part *par
     return (piece){segment, first, at, there < left ? (uint32_t)there : left};
 }
 
-/* Copy a piece of an array of so many bytes a tile; from is the segment's. */
+/*
+ * Copy a piece of an array with tile_bytes bytes per tile; `from` is the segment's array. Does nothing where `to` is
+ * NULL.
+ */
 static thr_status copy_array(const thr_store *store, const thr_store_part *part, const piece *p, const void *to,
                              const void *from, size_t tile_bytes, thr_error *err) {
     const size_t block_bytes = tile_bytes / THR_BLOCKS_A_TILE;
@@ -61,7 +64,7 @@ static thr_status copy_numbers(const thr_store *store, const thr_store_part *par
     return copy_array(store, part, p, r->to.offsets, from->offsets, part->tile.offsets, err);
 }
 
-/* Where codes wait on their way: in pinned memory of the host, then as blocks on the device. */
+/* Staging memory for codes: pinned memory of the host, then blocks on the device. */
 typedef struct stage {
     thr_stream *stream;
     void *host, *device;
@@ -103,7 +106,7 @@ static thr_status copy_codes(const thr_store *store, const thr_store_part *part,
     return THR_OK;
 }
 
-/* Zeros behind the run's last block, where that is half a tile; the run's last tile is laid out there in any case. */
+/* Clear the run's last tile if its second half has no block; the run's layout includes it. */
 static thr_status clear_rest(const thr_store *store, const thr_store_part *part, const run *r, thr_error *err) {
     const thr_tile_size tile = part->tile;
     const void *arrays[] = {r->to.tiles, r->to.leads, r->to.block_norms, r->to.factors, r->to.offsets};
@@ -115,7 +118,7 @@ static thr_status clear_rest(const thr_store *store, const thr_store_part *part,
     return store->backend->wait(part->stream, err); /* before other streams write beside it */
 }
 
-/* Copy and pack a run; it is there when this returns. */
+/* Copy and pack a run, and wait for it. */
 static thr_status copy_run(const thr_store *store, const thr_scan_target *target, const thr_store_part *part,
                            const run *r, const stage *stages, thr_error *err) {
     THR_TRY(clear_rest(store, part, r, err));
@@ -128,7 +131,7 @@ static thr_status copy_run(const thr_store *store, const thr_scan_target *target
     return store->backend->wait(part->stream, err);
 }
 
-/* The run of so many tiles that codes have room for. */
+/* The run of the part's blocks from first_tile on that `codes` has room for. */
 static run run_of(const thr_store_part *part, const thr_device_codes *codes, uint32_t first_tile) {
     const uint32_t first = first_tile * THR_BLOCKS_A_TILE, left = part->n_blocks - first;
     const uint32_t n = (uint32_t)((codes->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
@@ -146,7 +149,7 @@ static thr_status copy_sampled(const thr_store *store, const thr_scan_target *ta
     return THR_OK;
 }
 
-/* Chunks are packed on the device, too, and go back from there: one while the next is packed. */
+/* Chunks are packed on the device too, and copied back: one while the next is packed. */
 static thr_status copy_chunks(const thr_store *store, const thr_scan_target *target, const thr_store_part *part,
                               const stage *stages, thr_error *err) {
     for (uint32_t i = 0; i < part->chunks.n; i++) {

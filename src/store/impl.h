@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - what a store is made of, for the files that fill it and search it. */
+/* impl.h - the structures of a store, for the files of this room. */
 #ifndef THR_STORE_IMPL_H
 #define THR_STORE_IMPL_H
 
@@ -9,18 +9,18 @@
 
 enum { THR_BLOCKS_A_TILE = THR_DEVICE_TILE / THR_BLOCK_ITEMS };
 
-/* Memory that grows with what searches ask for, and stays. */
+/* A buffer that grows as searches need it, and is kept. */
 typedef struct thr_room {
     void *memory;
     size_t size;
 } thr_room;
 
-/* What a part's searches need beside the codes. Of the device, but for the last ones, pinned memory of the host. */
+/* The buffers of a part's searches: device memory up to THR_ROOM_SLICE_COUNTS, then pinned memory of the host. */
 typedef enum thr_room_name {
     THR_ROOM_SAMPLES,
     THR_ROOM_THRESHOLDS,
     THR_ROOM_ITEMS,
-    THR_ROOM_COUNTS, /* of items and chosen ones */
+    THR_ROOM_COUNTS, /* of items and chosen items */
     THR_ROOM_CHOSEN,
     THR_ROOM_FILTER,
     THR_ROOM_WORDS,
@@ -49,28 +49,28 @@ typedef enum thr_room_name {
     THR_N_ROOMS
 } thr_room_name;
 
-/* What is kept of rows beside their codes, as in the segments, where it fits; NULL: the host has it alone. */
+/* Copies of the segments' arrays per row, as far as they fit; NULL: only the host has it. */
 typedef struct thr_store_rows {
     uint8_t *records;
     void *vectors;
     float *scales, *inverse_norms;
 } thr_store_rows;
 
-/* What codes have beside them: leads of nested codes, norms of blocks, or factors. */
+/* The numbers stored with codes: leads of nested codes, norms of blocks, or factors. */
 typedef enum thr_number_kind { THR_NUMBERS_LEADS, THR_NUMBERS_NORMS, THR_NUMBERS_FACTORS } thr_number_kind;
 
-/* Bytes that a tile takes: codes, numbers, offsets, and all these. */
+/* Bytes per tile: of codes, numbers and offsets, and their sum. */
 typedef struct thr_tile_size {
     size_t codes, numbers, offsets, all;
 } thr_tile_size;
 
-/* What is not resident of a part (chunks.h). */
+/* The codes of a part that are not resident (chunks.h). */
 typedef struct thr_store_chunks {
-    uint32_t n, n_tiles; /* chunks, and tiles of each but the last */
-    uint8_t *host;       /* pinned: one behind the other */
-    void *buffers[2];    /* chunk i is in buffer i % 2 when it is scored */
-    void *sampled;       /* the sampled tiles */
-    thr_stream *copies;  /* chunks on their way */
+    uint32_t n, n_tiles; /* chunks, and tiles in each but the last */
+    uint8_t *host;       /* pinned: chunk after chunk */
+    void *buffers[2];    /* chunk i is scored in buffer i % 2 */
+    void *sampled;       /* copies of the sampled tiles */
+    thr_stream *copies;  /* copies chunks to the buffers */
 } thr_store_chunks;
 
 /* A run of blocks on one device. */
@@ -79,15 +79,15 @@ typedef struct thr_store_part {
     thr_stream *stream;
     uint64_t first_block;
     uint32_t n_blocks, n_tiles;
-    thr_device_codes codes; /* what they are; where they are, chunks.h tells */
+    thr_device_codes codes; /* their shape; thr_store_run adds the addresses */
     thr_number_kind number_kind;
     thr_tile_size tile;
-    uint32_t n_resident, n_samples; /* tiles; no samples where there are too few tiles */
+    uint32_t n_resident, n_samples; /* tiles; 0 samples where there are too few tiles */
     void *resident;
     thr_store_chunks chunks;
     thr_store_rows rows;
-    size_t spare_bytes; /* that were left free for searches */
-    size_t lacks;       /* bytes that a search has asked for in vain; 0: nothing (workspace.h) */
+    size_t spare_bytes; /* left free for searches */
+    size_t lacks;       /* bytes that a search failed to allocate; 0: none (workspace.h) */
     thr_room rooms[THR_N_ROOMS];
 } thr_store_part;
 
@@ -101,13 +101,13 @@ struct thr_store {
 };
 
 /*
- * Copy what a target keeps of a part's rows, records first and then vectors, as long as an eighth of the device's
- * memory stays free for searches; what does not fit is left out.
+ * Copy the target's records, then its vectors, of a part's rows to the device, while an eighth of its memory stays free
+ * for searches. Arrays that do not fit are left out, which is no error. THR_EDEVICE.
  */
 thr_status thr_store_copy_rows(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err);
 void thr_store_free_rows(const thr_backend *backend, thr_store_part *part);
 
-/* Copy a part's codes to where they have been placed (chunks.h). */
+/* Copy a part's codes into the memory that thr_store_place_codes allocated (chunks.h). */
 thr_status thr_store_copy_codes(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err);
 
 #endif

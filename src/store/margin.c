@@ -7,9 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { MARGIN_ITEMS = 1 << 16 }; /* places at first, where nobody knows how many rows a margin takes */
+enum { MARGIN_ITEMS = 1 << 16 }; /* initial capacity: the number of rows within a margin is unknown */
 
-/* All rows of a part within the margin of the survivors' last score, to the query's collector. */
+/*
+ * Collect all rows of a part whose score is at least `least`, into the query's collector. Repeats with the counted
+ * capacity where the first was too small.
+ */
 static thr_status collect_margin(const thr_collecting *c, thr_store_part *part, float least, uint64_t n_allowed,
                                  thr_error *err) {
     const thr_backend *backend = c->store->backend;
@@ -41,7 +44,7 @@ thr_status thr_store_widen(const thr_collecting *c, const thr_part_plan *plans, 
     for (size_t i = 0; i < collector->n; i++)
         worst = collector->items[i].score < worst ? collector->items[i].score : worst;
     if (collector->n < c->job->survivors)
-        return THR_OK; /* these are all that may be found */
+        return THR_OK; /* all allowed rows are collected already */
     THR_TRY(thr_select_collector_start(collector, c->job->context, c->job->survivors, margin, -INFINITY, err));
     for (uint32_t i = 0; i < c->store->n_parts; i++)
         THR_TRY(collect_margin(c, &c->store->parts[i], worst - margin, plans[i].n_allowed, err));

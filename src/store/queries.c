@@ -12,14 +12,14 @@
 enum {
     WORD_DIMS = 32,
     COLUMN = 8,     /* queries (ops.h) */
-    BATCH_LEAST = 5 /* queries that tensor cores are taken for; not yet measured */
+    BATCH_LEAST = 5 /* fewest queries for which tensor cores are used; not yet measured */
 };
 
 static uint32_t count_words(const thr_query_code *code) {
     return (code->n_dims + WORD_DIMS - 1) / WORD_DIMS * code->query_bits;
 }
 
-/* Bits of the cells, a plane's 32 dimensions a word, the most significant plane first. */
+/* Pack the bits of the cells: 32 dimensions of a plane per word, the most significant plane first. */
 static void fill_words(const thr_query_code *code, uint32_t *words) {
     memset(words, 0, count_words(code) * sizeof *words);
     for (uint32_t d = 0; d < code->n_dims; d++)
@@ -28,9 +28,9 @@ static void fill_words(const thr_query_code *code, uint32_t *words) {
                                                            << d % WORD_DIMS;
 }
 
-enum { TILE_WORDS = THR_DEVICE_TILE / 64 }; /* of a filter */
+enum { TILE_WORDS = THR_DEVICE_TILE / 64 }; /* words of a filter per tile */
 
-/* The words of the sampled tiles, which are all full, behind the others. */
+/* Copy the filter's words of the sampled tiles, which are all full, after those of the part. */
 static thr_status send_sampled_filter(const thr_collecting *c, thr_store_part *part, uint64_t *to, thr_error *err) {
     const uint64_t *words = c->job->options->filter + part->first_block;
     const size_t tile = TILE_WORDS * sizeof *words, size = part->n_samples * tile;
@@ -41,13 +41,12 @@ static thr_status send_sampled_filter(const thr_collecting *c, thr_store_part *p
     return c->store->backend->upload(part->stream, to, host, size, err);
 }
 
-/* The bits of a run's items. */
+/* The filter's words of a run's items. */
 static const uint64_t *filter_of(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes) {
     const uint64_t *words = part->rooms[THR_ROOM_FILTER].memory;
     return c->job->options->filter == NULL ? NULL : words + (size_t)codes->first_tile * TILE_WORDS;
 }
 
-/* The filter's words of this part, once a search. */
 thr_status thr_store_send_filter(const thr_collecting *c, thr_store_part *part, thr_error *err) {
     uint64_t *memory;
     const uint32_t n_sampled = part->chunks.n > 0 ? part->n_samples : 0;
@@ -62,13 +61,13 @@ thr_status thr_store_send_filter(const thr_collecting *c, thr_store_part *part, 
     return n_sampled == 0 ? THR_OK : send_sampled_filter(c, part, memory + n_words, err);
 }
 
-/* Whether codes are too long to travel with the operations. */
+/* Whether query codes are too long to be passed inside an operation. */
 static bool is_far(const thr_collecting *c) {
     const uint32_t most = c->n < THR_SCREEN_QUERIES ? c->n : THR_SCREEN_QUERIES;
     return (size_t)most * count_words(&c->queries[0]->code) > THR_SCREEN_WORDS;
 }
 
-/* The words of a batch's queries, where they are too long. */
+/* Upload the code words of a batch's queries, if they are too long for the operations. */
 static thr_status send_words(const thr_collecting *c, thr_store_part *part, thr_error *err) {
     const size_t n_words = count_words(&c->queries[0]->code), size = c->n * n_words * sizeof(uint32_t);
     uint32_t *host;
@@ -90,7 +89,6 @@ static thr_device_query device_query(const thr_scan_query *query) {
     return (thr_device_query){code->total, sum, query->gain, query->weight};
 }
 
-/* Queries [first, first + n) of the batch against a run of the part's codes. */
 void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes,
                          uint32_t first, uint32_t n, thr_device_scan *scan) {
     const size_t n_words = count_words(&c->queries[first]->code);
@@ -116,12 +114,12 @@ uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_part *par
     return c->n < limit ? c->n : limit;
 }
 
-/* Words of a batch of at most `size` queries in the order of ops.h. */
+/* The number of words of a batch of at most `size` queries, in the layout of ops.h. */
 static size_t digits_size(const thr_store_part *part, uint32_t size) {
     return (size_t)(part->codes.n_dims + WORD_DIMS - 1) / WORD_DIMS * thr_batch_columns(size) * WORD_DIMS * 2;
 }
 
-/* Query q of a batch of so many columns to its places. */
+/* Write the digits of query q into a batch of n_columns columns. */
 static void fill_digits(const thr_query_code *code, uint32_t q, uint32_t n_columns, int8_t *digits) {
     for (uint32_t d = 0; d < code->n_dims; d++) {
         const uint32_t step = d / 32, i = d % 32 / 8, h = d % 8 / 4, t = d % 4;

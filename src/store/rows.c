@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a target keeps of rows beside their codes, on devices: records for the rescore, vectors for the refine. */
+/*
+ * rows.c - copies of the target's rows on devices, beside the codes: records for the rescore, vectors for the refine.
+ */
 #include "store/impl.h"
 
 #include "base/error.h"
@@ -7,7 +9,7 @@
 
 #include <string.h>
 
-enum { KEEP_FREE = 8 }; /* one part in so many of a device's memory */
+enum { KEEP_FREE = 8 }; /* 1 / KEEP_FREE of a device's memory */
 
 void thr_store_free_rows(const thr_backend *backend, thr_store_part *part) {
     backend->release(part->device, part->rows.records);
@@ -17,7 +19,7 @@ void thr_store_free_rows(const thr_backend *backend, thr_store_part *part) {
     part->rows = (thr_store_rows){0};
 }
 
-/* An array of size bytes a row, or NULL where it does not fit. */
+/* Allocate an array of `size` bytes per row; NULL where it does not fit. */
 static thr_status alloc_rows(thr_store *store, thr_store_part *part, size_t size, void *array_out, thr_error *err) {
     uint64_t free_bytes, all_bytes;
     void *array = NULL;
@@ -33,7 +35,7 @@ static thr_status alloc_rows(thr_store *store, thr_store_part *part, size_t size
     return THR_OK;
 }
 
-/* One array of a segment, as a function, since it stands in fields of different types. */
+/* An array of a segment, through a function since the fields have different types. */
 typedef const void *(*array_of)(const thr_segment *segment);
 
 static const void *records_of(const thr_segment *segment) {
@@ -49,7 +51,7 @@ static const void *inverse_norms_of(const thr_segment *segment) {
     return segment->inverse_norms;
 }
 
-/* The rows of a part, from all segments that have some of them. */
+/* Copy the part's rows from all segments that hold some of them. */
 static thr_status copy_array(const thr_store *store, const thr_scan_target *target, const thr_store_part *part,
                              array_of get, size_t size, void *array, thr_error *err) {
     const uint64_t first = part->first_block * THR_BLOCK_ITEMS, end = first + part->codes.n_items;
@@ -64,7 +66,7 @@ static thr_status copy_array(const thr_store *store, const thr_scan_target *targ
     return THR_OK;
 }
 
-/* An array where it fits. */
+/* Allocate and copy an array, if it fits. */
 static thr_status keep_array(thr_store *store, const thr_scan_target *target, thr_store_part *part, array_of get,
                              size_t size, void *array_out, thr_error *err) {
     void *array;
@@ -83,7 +85,7 @@ thr_status thr_store_copy_rows(thr_store *store, const thr_scan_target *target, 
     }
     if (target->keep == THR_DTYPE_NONE)
         return THR_OK;
-    /* Vectors last: without what they are multiplied by they are of no use. */
+    /* Vectors come last: without their scales and inverse norms they are of no use. */
     if (kind->scales != NULL)
         THR_TRY(keep_array(store, target, part, scales_of, sizeof(float), &rows->scales, err));
     if (kind->inverse_norms != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rescore and refine on devices: the rows that queries have left are sent to the devices that hold them, and come back
- * as scores. All queries of a batch go together, since a few hundred rows keep no GPU busy.
+ * score_rows.c - rescore and refine on devices: rows are sent to the devices that hold them, and their scores return.
+ * All queries of a batch go together, since a few hundred rows do not keep a GPU busy.
  */
 #include "store/impl.h"
 
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { MOST_ROWS = 1 << 22 }; /* on their way at once */
+enum { MOST_ROWS = 1 << 22 }; /* most rows sent at once */
 
 typedef struct scoring {
     thr_store *store;
@@ -19,23 +19,23 @@ typedef struct scoring {
     const thr_scan_query *queries;
     thr_lane *lanes;
     size_t n;
-    bool rescoring; /* which passes over queries that had no screen */
+    bool rescoring; /* rescore, which skips queries without a screen; else refine */
 } scoring;
 
-/* Whether a row of a query is to be scored on a part's device. */
+/* Whether a row of a query must be scored on a part's device. */
 static bool holds(const scoring *s, const thr_store_part *part, size_t query, uint64_t row) {
     const uint64_t first = part->first_block * THR_BLOCK_ITEMS;
     return row >= first && row - first < part->codes.n_items && !(s->rescoring && s->queries[query].collected);
 }
 
-/* A candidate's row. Until it is rescored, its sum of hits is below that (values.c). */
+/* A candidate's row. Until it is rescored, the low half of its row field holds its sum of hits (values.c). */
 static uint64_t row_of(const scoring *s, const thr_candidate *item) {
     return s->rescoring && s->job->target->hits != NULL ? item->row >> 32 : item->row;
 }
 
 /*
- * What thr_scan_rescore and thr_scan_refine make of a score. Nothing begins again after the first: there is one part
- * with hits.
+ * Store a score as thr_scan_rescore and thr_scan_refine do. With hits this changes the candidate's row, so a restart of
+ * the search could not repeat it; none can happen, since with hits there is one part.
  */
 static void put_score(const scoring *s, size_t q, thr_candidate *item, float score) {
     const thr_scan_query *query = &s->queries[q];
@@ -47,12 +47,12 @@ static void put_score(const scoring *s, size_t q, thr_candidate *item, float sco
     item->score = thr_scan_value(query, item, s->rescoring ? score + query->bias : score);
 }
 
-/* Where the next rows of a part are looked for. */
+/* Position in the rows of all queries. */
 typedef struct cursor {
     size_t query, item;
 } cursor;
 
-/* The next rows of a part, at most `most`, which the caller goes through once more in the same order. */
+/* Copy the next rows of a part, at most `most`, to rows. put_scores later visits the same rows in the same order. */
 static uint32_t take_rows(const scoring *s, const thr_store_part *part, cursor *at, thr_device_row *rows,
                           uint32_t most) {
     const uint64_t first = part->first_block * THR_BLOCK_ITEMS;
@@ -81,7 +81,7 @@ static void put_scores(const scoring *s, const thr_store_part *part, cursor at, 
     }
 }
 
-/* Enqueue the scoring of rows of a part. */
+/* Enqueues the scoring of n rows of a part. */
 typedef thr_status (*score_fn)(const scoring *s, const thr_store_part *part, const thr_device_row *rows, uint32_t n,
                                float *scores, thr_error *err);
 
@@ -109,7 +109,7 @@ static thr_status score_part(const scoring *s, thr_store_part *part, score_fn sc
     }
 }
 
-/* Rows of all queries, so many as are sent at once at most. */
+/* The number of rows of all queries, at most MOST_ROWS. */
 static uint32_t count_rows(const scoring *s) {
     size_t n = 0;
     for (size_t q = 0; q < s->n; q++)

@@ -22,7 +22,7 @@ thr_status thr_store_get_memory(const thr_collecting *c, thr_store_part *part, c
     return thr_store_grow(store, part, THR_ROOM_HOST_COUNTS, 2 * n * sizeof(uint32_t), &m->host_counts, err);
 }
 
-/* A pass that lets through what reaches the thresholds that are in memory. */
+/* A pass that emits the rows that reach the thresholds in device memory. */
 typedef struct emission {
     const thr_collecting *c;
     const thr_part_plan *plan;
@@ -30,7 +30,7 @@ typedef struct emission {
     thr_query_run queries;
 } emission;
 
-/* All queries on one run of codes, which may have to make room for another. */
+/* Enqueue all queries on one run of codes, as one operation each: the next run may reuse the run's memory. */
 static thr_status emit_run(void *arg, thr_store_part *part, const thr_device_codes *codes, thr_error *err) {
     const emission *e = arg;
     const thr_collecting *c = e->c;
@@ -101,7 +101,7 @@ void thr_store_push(const thr_store_part *part, thr_collector *collector, const 
         if (i % THR_BLOCK_ITEMS == 0)
             thr_select_collector_reserve(collector);
         if (thr_device_key_order(items[i].key) == 0)
-            continue; /* an empty bucket's */
+            continue; /* of an empty bucket */
         thr_collector_push(collector, part->first_block * THR_BLOCK_ITEMS + thr_device_key_item(items[i].key), score,
                            items[i].distance);
     }

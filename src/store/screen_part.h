@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * screen_part.h - a pass over a part's codes: what reaches the thresholds of some queries, and the best of that.
+ * screen_part.h - a pass over a part's codes: emits the rows that reach the queries' thresholds, and selects the best.
  *
- * Nothing is waited for: the part's stream is told what to do.
+ * The functions enqueue work on the part's stream and do not wait for it.
  */
 #ifndef THR_STORE_SCREEN_PART_H
 #define THR_STORE_SCREEN_PART_H
 
 #include "store/queries.h"
 
-/* What is wanted of a part, the same for all queries of a search. */
+/* The numbers of rows to find on a part, the same for all queries of a search. */
 typedef struct thr_part_plan {
     uint64_t n_allowed;
-    uint32_t wanted;    /* rows it has to find: the survivors, or all allowed ones */
-    uint32_t n_samples; /* tiles; 0: none */
-    uint32_t capacity;  /* places a query */
+    uint32_t wanted;    /* rows to find: the survivors, or all allowed rows if fewer */
+    uint32_t n_samples; /* sampled tiles; 0: no sample */
+    uint32_t capacity;  /* most rows that may pass, per query */
 } thr_part_plan;
 
-/* What a batch has on a part's device. */
+/* A batch's memory on a part's device, and on the host. */
 typedef struct thr_part_memory {
     uint32_t *samples;
     uint64_t *thresholds;
     thr_device_item *items, *chosen, *host_chosen;
-    uint32_t *counts, *host_counts; /* of items, then of chosen ones */
+    uint32_t *counts, *host_counts; /* of items, then of chosen items */
 } thr_part_memory;
 
 /* Queries [first, first + n) of a batch. */
@@ -30,27 +30,30 @@ typedef struct thr_query_run {
     uint32_t first, n;
 } thr_query_run;
 
-/* Room for a batch; THR_ENOMEM. */
+/* Allocate the memory of a batch. THR_ENOMEM. */
 thr_status thr_store_get_memory(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                                 thr_part_memory *m, thr_error *err);
 
-/* Step by step (chunks.h), queries whose counts are 0 before: to their items. */
+/*
+ * Enqueue one step (chunks.h) of the pass: rows that reach the thresholds are appended to the queries' items and
+ * counted. The caller clears the counts before the first step.
+ */
 thr_status thr_store_emit_step(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                                const thr_part_memory *m, thr_query_run queries, uint32_t step, thr_error *err);
 
-/* A whole pass, whatever the counts are before. */
+/* Clear the counts and enqueue all steps of the pass. */
 thr_status thr_store_emit(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                           const thr_part_memory *m, thr_query_run queries, thr_error *err);
 
-/* The best of what was let through, chosen and brought to the host, with the counts of all queries. */
+/* Enqueue the selection of the best emitted rows, and thr_store_bring. */
 thr_status thr_store_choose(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                             const thr_part_memory *m, thr_query_run queries, thr_error *err);
 
-/* Only brought: something else has chosen. */
+/* Enqueue the copy of chosen items to the host, with the counts of all queries. */
 thr_status thr_store_bring(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                            const thr_part_memory *m, thr_query_run queries, thr_error *err);
 
-/* Items that have come to a collector; those of empty buckets are left out. */
+/* Offer n items to a collector, without those of empty buckets. */
 void thr_store_push(const thr_store_part *part, thr_collector *collector, const thr_device_item *items, size_t n);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A search whose screen runs on devices: batches of queries, a lane each; threads do what the devices lack memory for.
+ * search.c - a search whose screen runs on devices: batches of queries with a lane each. Threads of the host do the
+ * steps for which the devices lack memory.
  */
 #include "store/store.h"
 
@@ -47,7 +48,7 @@ static thr_status put_one(void *arg, size_t i, uint32_t worker, thr_error *err) 
     return thr_scan_answer_put(b->job, &b->prepared[i], &b->lanes[i], b->row + i, err);
 }
 
-/* n queries from b->row on: steps on devices alternate with steps on threads, which take a query each. */
+/* Search n queries from b->row on. Steps on devices alternate with steps on threads, which take one query each. */
 static thr_status run_batch(search_batch *b, size_t n, thr_error *err) {
     thr_context *context = b->job->context;
     thr_store *store = b->job->target->store;

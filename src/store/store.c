@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creating a store: a target's blocks are cut into a part a device, whose codes (copy_codes.c) and rows (rows.c) are
- * copied there.
+ * store.c - creates and frees a store: cuts a target's blocks into a part for each device, and copies its codes
+ * (copy_codes.c) and rows (rows.c).
  */
 #include "store/impl.h"
 
@@ -40,7 +40,7 @@ thr_store_size thr_store_get_size(thr_store *store) {
     return size;
 }
 
-/* What there is of a tile, as the segments have it. */
+/* Compute the part's tile sizes from a segment; all segments are of one kind. */
 static void measure_tile(thr_store_part *part, const thr_segment *kind) {
     thr_tile_size *tile = &part->tile;
     tile->codes = THR_BLOCKS_A_TILE * thr_block_size(part->codes.n_dims, part->codes.n_planes);
@@ -96,7 +96,7 @@ thr_status thr_store_create(thr_context *context, const thr_devices *devices, co
         part->n_blocks = (uint32_t)((end < n_blocks ? end : n_blocks) - part->first_block);
         const thr_status status = open_part(store, target, part, err);
         if (status != THR_OK) {
-            store->n_parts = i + 1; /* the others have no devices yet */
+            store->n_parts = i + 1; /* the remaining parts have no devices yet */
             thr_store_free(store);
             return status;
         }

@@ -45,8 +45,8 @@ thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_room_name 
 }
 
 /*
- * Place a part's codes anew, leaving twice as much free as before, so that a search that lacks several things does not
- * have them copied for each. Where this fails the part still lacks room, so that the next search begins here.
+ * Place a part's codes again, leaving twice as much memory free as before, so that a search that lacks several buffers
+ * does not cause a copy for each. If this fails part->lacks stays set, and the next search begins here.
  */
 static thr_status make_room(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
     const size_t least = part->spare_bytes > part->lacks ? part->spare_bytes : part->lacks;
@@ -62,7 +62,7 @@ static thr_status make_all_room(thr_store *store, const thr_scan_target *target,
     bool any = false;
     for (uint32_t i = 0; i < store->n_parts; i++)
         any = any || store->parts[i].lacks > 0;
-    /* All devices: the search that goes on anew writes what copies of the last one may still read. */
+    /* Wait for all devices: the repeated search overwrites memory that copies of the last attempt may still read. */
     for (uint32_t i = 0; i < store->n_parts && any; i++)
         THR_TRY(store->backend->wait(store->parts[i].stream, err));
     for (uint32_t i = 0; i < store->n_parts; i++)
@@ -71,13 +71,13 @@ static thr_status make_all_room(thr_store *store, const thr_scan_target *target,
     return THR_OK;
 }
 
-/* Whether a part lacks room that its codes could make. */
+/* Whether a part lacks memory that moving its resident codes could free. */
 static bool can_make_room(thr_store *store) {
     bool any = false;
     for (uint32_t i = 0; i < store->n_parts; i++) {
         thr_store_part *part = &store->parts[i];
         if (part->n_resident == 0)
-            part->lacks = 0; /* they have made all of it */
+            part->lacks = 0; /* no resident codes are left to move */
         any = any || part->lacks > 0;
     }
     return any;

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace.h - the memory of searches on a part's device, and what happens where there is too little of it.
+ * workspace.h - the memory of searches on a part's device.
  *
- * Codes are placed before it is known what searches will ask for, and leave some memory free. Where that does not do,
- * resident codes make room: they are placed anew, fewer of them, and the search begins again. It then is as slow as
- * codes that come in chunks are, but it is not refused.
+ * Codes are placed before searches ask for memory, and leave some free. If a search needs more, fewer codes stay
+ * resident: they are placed again, and the search repeats from its beginning. It is then as slow as with codes in
+ * chunks, but it does not fail.
  */
 #ifndef THR_STORE_WORKSPACE_H
 #define THR_STORE_WORKSPACE_H
 
 #include "store/impl.h"
 
-/* Room for at least size bytes; what it held is lost when it has to grow. */
+/* Make a buffer at least `size` bytes long. If it grows, its contents are lost. THR_ENOMEM; THR_EDEVICE. */
 thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_room_name name, size_t size, void *memory_out,
                           thr_error *err);
 
 void thr_store_free_rooms(const thr_backend *backend, thr_store_part *part);
 
-/* Of the device. */
+/* Bytes of device memory in a part's buffers. */
 uint64_t thr_store_room_bytes(const thr_store_part *part);
 
-/* What devices do for a search, or for a step of it; done once more, from its beginning, where room has been made. */
+/* The work of a search, or of a step of it, on devices. It is repeated from its beginning after codes were moved. */
 typedef thr_status (*thr_store_work)(void *arg, thr_error *err);
 
-/* Work while no other search does. target: whose codes the store has. THR_ENOMEM where no codes can make more room. */
+/*
+ * Run work while no other search uses the store, and move codes for as long as it fails for lack of memory. target: the
+ * one whose codes the store holds. THR_ENOMEM where no resident codes are left to move; and the statuses of work.
+ */
 thr_status thr_store_with_room(thr_store *store, const thr_scan_target *target, thr_store_work work, void *arg,
                                thr_error *err);
 
