@@ -81,9 +81,9 @@ static thr_status send_counts(const thr_collecting *c, thr_store_part *part, uin
     for (; l.n_slices > 1; l = make_level(count_chosen(&l, wanted), wanted))
         n_counts += l.n_slices;
     n_counts++;
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_SLICES, n_counts * sizeof *host, &host, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_HOST_SLICES, n_counts * sizeof *host, &host, err));
     THR_TRY(
-        thr_store_grow(c->store, part, THR_ROOM_SLICE_COUNTS, 2 * (size_t)n_counts * sizeof *host, &m->counts, err));
+        thr_store_grow(c->store, part, THR_BUFFER_SLICE_COUNTS, 2 * (size_t)n_counts * sizeof *host, &m->counts, err));
     m->scrap = m->counts + n_counts;
     uint32_t at = 0;
     for (l = make_level(m->n_buckets, wanted);; l = make_level(count_chosen(&l, wanted), wanted)) {
@@ -103,11 +103,11 @@ static thr_status get_memory(const thr_collecting *c, thr_store_part *part, uint
     m->n_buckets = thr_store_count_buckets(part->codes.n_items, wanted, c->job->context->bucket_items);
     const level l = make_level(m->n_buckets, wanted);
     const size_t n = m->n_buckets, n_chosen = l.n_slices == 1 ? 0 : count_chosen(&l, wanted);
-    THR_TRY(thr_store_grow(store, part, THR_ROOM_WINNERS, n * sizeof *m->winners, &m->winners, err));
-    THR_TRY(thr_store_grow(store, part, THR_ROOM_SLICES, n_chosen * sizeof *m->slices, &m->slices, err));
+    THR_TRY(thr_store_grow(store, part, THR_BUFFER_WINNERS, n * sizeof *m->winners, &m->winners, err));
+    THR_TRY(thr_store_grow(store, part, THR_BUFFER_SLICES, n_chosen * sizeof *m->slices, &m->slices, err));
     m->rejected = NULL;
     if (certain)
-        THR_TRY(thr_store_grow(store, part, THR_ROOM_REJECTED, n * sizeof *m->rejected, &m->rejected, err));
+        THR_TRY(thr_store_grow(store, part, THR_BUFFER_REJECTED, n * sizeof *m->rejected, &m->rejected, err));
     return send_counts(c, part, wanted, m, err);
 }
 

@@ -129,7 +129,7 @@ static thr_status find_threshold(const thr_collecting *c, thr_store_part *part, 
     uint64_t bins[THR_COUNT_BINS], above = 0; /* rows in larger bins */
     counting k = {.c = c, .q = q};
     thr_count_op *op = &k.op;
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_BINS, sizeof bins, &op->bins, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_BINS, sizeof bins, &op->bins, err));
     for (;;) {
         THR_TRY(backend->clear(part->stream, op->bins, sizeof bins, err));
         for (uint32_t step = 0; step < thr_store_n_steps(part); step++)
@@ -277,5 +277,5 @@ thr_status thr_store_collect(thr_store *store, const thr_job *job, thr_scan_quer
     if (m == 0)
         return THR_OK;
     thr_collecting c = {store, job, with_direction, their_lanes, m};
-    return thr_store_with_room(store, job->target, collect, &c, err);
+    return thr_store_run_locked(store, job->target, collect, &c, err);
 }

@@ -10,44 +10,44 @@
 enum { THR_BLOCKS_A_TILE = THR_DEVICE_TILE / THR_BLOCK_ITEMS };
 
 /* A buffer that grows as searches need it, and is kept. */
-typedef struct thr_room {
+typedef struct thr_store_buffer {
     void *memory;
     size_t size;
-} thr_room;
+} thr_store_buffer;
 
-/* The buffers of a part's searches: device memory up to THR_ROOM_SLICE_COUNTS, then pinned memory of the host. */
-typedef enum thr_room_name {
-    THR_ROOM_SAMPLES,
-    THR_ROOM_THRESHOLDS,
-    THR_ROOM_ITEMS,
-    THR_ROOM_COUNTS, /* of items and chosen items */
-    THR_ROOM_CHOSEN,
-    THR_ROOM_FILTER,
-    THR_ROOM_WORDS,
-    THR_ROOM_BINS,
-    THR_ROOM_DIGITS,
-    THR_ROOM_QUERIES,
-    THR_ROOM_ROWS,
-    THR_ROOM_ROW_QUERIES,
-    THR_ROOM_ROW_VECTORS,
-    THR_ROOM_SCORES,
-    THR_ROOM_WINNERS, /* of buckets */
-    THR_ROOM_REJECTED,
-    THR_ROOM_SLICES,
-    THR_ROOM_SLICE_COUNTS,
-    THR_ROOM_HOST_WORDS,
-    THR_ROOM_HOST_DIGITS,
-    THR_ROOM_HOST_QUERIES,
-    THR_ROOM_HOST_ROWS,
-    THR_ROOM_HOST_ROW_QUERIES,
-    THR_ROOM_HOST_ROW_VECTORS,
-    THR_ROOM_HOST_SCORES,
-    THR_ROOM_HOST_FILTER,
-    THR_ROOM_HOST_COUNTS,
-    THR_ROOM_HOST_CHOSEN,
-    THR_ROOM_HOST_SLICES,
-    THR_N_ROOMS
-} thr_room_name;
+/* The buffers of a part's searches: device memory up to THR_BUFFER_SLICE_COUNTS, then pinned memory of the host. */
+typedef enum thr_buffer_name {
+    THR_BUFFER_SAMPLES,
+    THR_BUFFER_THRESHOLDS,
+    THR_BUFFER_ITEMS,
+    THR_BUFFER_COUNTS, /* of items and chosen items */
+    THR_BUFFER_CHOSEN,
+    THR_BUFFER_FILTER,
+    THR_BUFFER_WORDS,
+    THR_BUFFER_BINS,
+    THR_BUFFER_DIGITS,
+    THR_BUFFER_QUERIES,
+    THR_BUFFER_ROWS,
+    THR_BUFFER_ROW_QUERIES,
+    THR_BUFFER_ROW_VECTORS,
+    THR_BUFFER_SCORES,
+    THR_BUFFER_WINNERS, /* of buckets */
+    THR_BUFFER_REJECTED,
+    THR_BUFFER_SLICES,
+    THR_BUFFER_SLICE_COUNTS,
+    THR_BUFFER_HOST_WORDS,
+    THR_BUFFER_HOST_DIGITS,
+    THR_BUFFER_HOST_QUERIES,
+    THR_BUFFER_HOST_ROWS,
+    THR_BUFFER_HOST_ROW_QUERIES,
+    THR_BUFFER_HOST_ROW_VECTORS,
+    THR_BUFFER_HOST_SCORES,
+    THR_BUFFER_HOST_FILTER,
+    THR_BUFFER_HOST_COUNTS,
+    THR_BUFFER_HOST_CHOSEN,
+    THR_BUFFER_HOST_SLICES,
+    THR_N_BUFFERS
+} thr_buffer_name;
 
 /* Copies of the segments' arrays per row, as far as they fit; NULL: only the host has it. */
 typedef struct thr_store_rows {
@@ -88,7 +88,7 @@ typedef struct thr_store_part {
     thr_store_rows rows;
     size_t spare_bytes; /* left free for searches */
     size_t lacks;       /* bytes that a search failed to allocate; 0: none (workspace.h) */
-    thr_room rooms[THR_N_ROOMS];
+    thr_store_buffer buffers[THR_N_BUFFERS];
 } thr_store_part;
 
 struct thr_store {

@@ -35,7 +35,7 @@ static thr_status send_sampled_filter(const thr_collecting *c, thr_store_part *p
     const uint64_t *words = c->job->options->filter + part->first_block;
     const size_t tile = TILE_WORDS * sizeof *words, size = part->n_samples * tile;
     uint64_t *host;
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_FILTER, size, &host, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_HOST_FILTER, size, &host, err));
     for (uint32_t i = 0; i < part->n_samples; i++)
         memcpy(host + (size_t)i * TILE_WORDS, words + (size_t)thr_store_sampled_tile(part, i) * TILE_WORDS, tile);
     return c->store->backend->upload(part->stream, to, host, size, err);
@@ -43,7 +43,7 @@ static thr_status send_sampled_filter(const thr_collecting *c, thr_store_part *p
 
 /* The filter's words of a run's items. */
 static const uint64_t *filter_of(const thr_collecting *c, const thr_store_part *part, const thr_device_codes *codes) {
-    const uint64_t *words = part->rooms[THR_ROOM_FILTER].memory;
+    const uint64_t *words = part->buffers[THR_BUFFER_FILTER].memory;
     return c->job->options->filter == NULL ? NULL : words + (size_t)codes->first_tile * TILE_WORDS;
 }
 
@@ -54,7 +54,7 @@ thr_status thr_store_send_filter(const thr_collecting *c, thr_store_part *part, 
     const size_t size = n_words * sizeof *memory, used = part->n_blocks * sizeof *memory;
     if (c->job->options->filter == NULL)
         return THR_OK;
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_FILTER, n_all * sizeof *memory, &memory, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_FILTER, n_all * sizeof *memory, &memory, err));
     THR_TRY(c->store->backend->upload(part->stream, memory, c->job->options->filter + part->first_block, used, err));
     if (size > used)
         THR_TRY(c->store->backend->clear(part->stream, memory + part->n_blocks, size - used, err));
@@ -74,8 +74,8 @@ static thr_status send_words(const thr_collecting *c, thr_store_part *part, thr_
     void *memory;
     if (!is_far(c))
         return THR_OK;
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_WORDS, size, &memory, err));
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_WORDS, size, &host, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_WORDS, size, &memory, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_HOST_WORDS, size, &host, err));
     for (uint32_t q = 0; q < c->n; q++)
         fill_words(&c->queries[q]->code, host + q * n_words);
     return c->store->backend->upload(part->stream, memory, host, size, err);
@@ -96,7 +96,7 @@ void thr_store_make_scan(const thr_collecting *c, const thr_store_part *part, co
     scan->filter = filter_of(c, part, codes);
     scan->n_queries = n;
     scan->query_bits = c->job->query_bits;
-    scan->far_words = is_far(c) ? (const uint32_t *)part->rooms[THR_ROOM_WORDS].memory + first * n_words : NULL;
+    scan->far_words = is_far(c) ? (const uint32_t *)part->buffers[THR_BUFFER_WORDS].memory + first * n_words : NULL;
     for (uint32_t i = 0; i < n; i++) {
         const thr_scan_query *query = c->queries[first + i];
         scan->queries[i] = device_query(query);
@@ -134,16 +134,16 @@ static thr_status send_digits(const thr_collecting *c, thr_store_part *part, uin
     void *memory;
     int8_t *digits;
     thr_device_query *queries;
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_DIGITS, n_groups * group, &digits, err));
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_HOST_QUERIES, c->n * sizeof *queries, &queries, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_HOST_DIGITS, n_groups * group, &digits, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_HOST_QUERIES, c->n * sizeof *queries, &queries, err));
     memset(digits, 0, n_groups * group);
     for (uint32_t q = 0; q < c->n; q++) {
         fill_digits(&c->queries[q]->code, q % size, thr_batch_columns(size), digits + q / size * group);
         queries[q] = device_query(c->queries[q]);
     }
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_DIGITS, n_groups * group, &memory, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_DIGITS, n_groups * group, &memory, err));
     THR_TRY(backend->upload(part->stream, memory, digits, n_groups * group, err));
-    THR_TRY(thr_store_grow(c->store, part, THR_ROOM_QUERIES, c->n * sizeof *queries, &memory, err));
+    THR_TRY(thr_store_grow(c->store, part, THR_BUFFER_QUERIES, c->n * sizeof *queries, &memory, err));
     return backend->upload(part->stream, memory, queries, c->n * sizeof *queries, err);
 }
 
@@ -159,6 +159,6 @@ void thr_store_make_batch(const thr_collecting *c, const thr_store_part *part, c
     op->filter = filter_of(c, part, codes);
     op->n_queries = c->n - first < size ? c->n - first : size;
     op->n_columns = thr_batch_columns(size);
-    op->digits = (const uint32_t *)part->rooms[THR_ROOM_DIGITS].memory + first / size * digits_size(part, size);
-    op->queries = (const thr_device_query *)part->rooms[THR_ROOM_QUERIES].memory + first;
+    op->digits = (const uint32_t *)part->buffers[THR_BUFFER_DIGITS].memory + first / size * digits_size(part, size);
+    op->queries = (const thr_device_query *)part->buffers[THR_BUFFER_QUERIES].memory + first;
 }

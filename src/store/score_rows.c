@@ -92,10 +92,10 @@ static thr_status score_part(const scoring *s, thr_store_part *part, score_fn sc
     cursor at = {0, 0};
     if (most == 0)
         return THR_OK;
-    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_ROWS, most * sizeof *rows, &rows, err));
-    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_HOST_ROWS, most * sizeof *rows, &host_rows, err));
-    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_SCORES, most * sizeof *scores, &scores, err));
-    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_HOST_SCORES, most * sizeof *scores, &host_scores, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_ROWS, most * sizeof *rows, &rows, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_HOST_ROWS, most * sizeof *rows, &host_rows, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_SCORES, most * sizeof *scores, &scores, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_HOST_SCORES, most * sizeof *scores, &host_scores, err));
     for (;;) {
         const cursor from = at;
         const uint32_t n = take_rows(s, part, &at, host_rows, most);
@@ -125,17 +125,17 @@ static thr_status send_rest_queries(const scoring *s, thr_store_part *part, thr_
     thr_rescore_query *queries;
     int8_t *digits;
     void *memory;
-    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_HOST_ROW_QUERIES, s->n * sizeof *queries, &queries, err));
-    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_HOST_ROW_VECTORS, s->n * size, &digits, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_HOST_ROW_QUERIES, s->n * sizeof *queries, &queries, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_HOST_ROW_VECTORS, s->n * size, &digits, err));
     for (size_t q = 0; q < s->n; q++) {
         const thr_scan_query *query = &s->queries[q];
         queries[q] = (thr_rescore_query){query->code.total, query->rest.digit_sum, query->lead_gain, query->rest_gain,
                                          query->weight};
         memcpy(digits + q * size, query->rest.digits, size);
     }
-    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_ROW_QUERIES, s->n * sizeof *queries, &memory, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_ROW_QUERIES, s->n * sizeof *queries, &memory, err));
     THR_TRY(backend->upload(part->stream, memory, queries, s->n * sizeof *queries, err));
-    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_ROW_VECTORS, s->n * size, &memory, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
     return backend->upload(part->stream, memory, digits, s->n * size, err);
 }
 
@@ -151,9 +151,9 @@ static thr_status rescore_rows(const scoring *s, const thr_store_part *part, con
                                .n_planes = shape.n_planes,
                                .has_offset = shape.has_offset,
                                .wide = shape.wide,
-                               .digits = part->rooms[THR_ROOM_ROW_VECTORS].memory,
+                               .digits = part->buffers[THR_BUFFER_ROW_VECTORS].memory,
                                .digits_size = (uint32_t)thr_rest_query_size(shape.n_rows * 8),
-                               .queries = part->rooms[THR_ROOM_ROW_QUERIES].memory,
+                               .queries = part->buffers[THR_BUFFER_ROW_QUERIES].memory,
                                .rows = rows,
                                .n_scored = n,
                                .scores = scores};
@@ -176,10 +176,10 @@ static thr_status send_vectors(const scoring *s, thr_store_part *part, thr_error
     const size_t size = part->codes.n_dims * sizeof(float);
     char *host;
     void *memory;
-    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_HOST_ROW_VECTORS, s->n * size, &host, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_HOST_ROW_VECTORS, s->n * size, &host, err));
     for (size_t q = 0; q < s->n; q++)
         memcpy(host + q * size, s->queries[q].vector, size);
-    THR_TRY(thr_store_grow(s->store, part, THR_ROOM_ROW_VECTORS, s->n * size, &memory, err));
+    THR_TRY(thr_store_grow(s->store, part, THR_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
     return s->store->backend->upload(part->stream, memory, host, s->n * size, err);
 }
 
@@ -191,7 +191,7 @@ static thr_status refine_rows(const scoring *s, const thr_store_part *part, cons
                               .n_dims = part->codes.n_dims,
                               .scales = part->rows.scales,
                               .inverse_norms = part->rows.inverse_norms,
-                              .queries = part->rooms[THR_ROOM_ROW_VECTORS].memory,
+                              .queries = part->buffers[THR_BUFFER_ROW_VECTORS].memory,
                               .rows = rows,
                               .n_scored = n,
                               .scores = scores};
@@ -211,11 +211,11 @@ static thr_status refine(void *arg, thr_error *err) {
 thr_status thr_store_rescore(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
                              thr_lane *lanes, thr_error *err) {
     scoring s = {store, job, queries, lanes, n, true};
-    return thr_store_with_room(store, job->target, rescore, &s, err);
+    return thr_store_run_locked(store, job->target, rescore, &s, err);
 }
 
 thr_status thr_store_refine(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
                             thr_lane *lanes, thr_error *err) {
     scoring s = {store, job, queries, lanes, n, false};
-    return thr_store_with_room(store, job->target, refine, &s, err);
+    return thr_store_run_locked(store, job->target, refine, &s, err);
 }

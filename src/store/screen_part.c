@@ -12,14 +12,14 @@ thr_status thr_store_get_memory(const thr_collecting *c, thr_store_part *part, c
                                 thr_part_memory *m, thr_error *err) {
     thr_store *store = c->store;
     const size_t n = c->n, item = sizeof(thr_device_item);
-    THR_TRY(thr_store_grow(store, part, THR_ROOM_SAMPLES, n * plan->n_samples * THR_DEVICE_TILE * sizeof(uint32_t),
+    THR_TRY(thr_store_grow(store, part, THR_BUFFER_SAMPLES, n * plan->n_samples * THR_DEVICE_TILE * sizeof(uint32_t),
                            &m->samples, err));
-    THR_TRY(thr_store_grow(store, part, THR_ROOM_THRESHOLDS, n * sizeof(uint64_t), &m->thresholds, err));
-    THR_TRY(thr_store_grow(store, part, THR_ROOM_ITEMS, n * plan->capacity * item, &m->items, err));
-    THR_TRY(thr_store_grow(store, part, THR_ROOM_CHOSEN, n * plan->wanted * item, &m->chosen, err));
-    THR_TRY(thr_store_grow(store, part, THR_ROOM_HOST_CHOSEN, n * plan->wanted * item, &m->host_chosen, err));
-    THR_TRY(thr_store_grow(store, part, THR_ROOM_COUNTS, 2 * n * sizeof(uint32_t), &m->counts, err));
-    return thr_store_grow(store, part, THR_ROOM_HOST_COUNTS, 2 * n * sizeof(uint32_t), &m->host_counts, err);
+    THR_TRY(thr_store_grow(store, part, THR_BUFFER_THRESHOLDS, n * sizeof(uint64_t), &m->thresholds, err));
+    THR_TRY(thr_store_grow(store, part, THR_BUFFER_ITEMS, n * plan->capacity * item, &m->items, err));
+    THR_TRY(thr_store_grow(store, part, THR_BUFFER_CHOSEN, n * plan->wanted * item, &m->chosen, err));
+    THR_TRY(thr_store_grow(store, part, THR_BUFFER_HOST_CHOSEN, n * plan->wanted * item, &m->host_chosen, err));
+    THR_TRY(thr_store_grow(store, part, THR_BUFFER_COUNTS, 2 * n * sizeof(uint32_t), &m->counts, err));
+    return thr_store_grow(store, part, THR_BUFFER_HOST_COUNTS, 2 * n * sizeof(uint32_t), &m->host_counts, err);
 }
 
 /* A pass that emits the rows that reach the thresholds in device memory. */

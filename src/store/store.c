@@ -18,7 +18,7 @@ static void free_part(thr_store *store, thr_store_part *part) {
     backend->close_stream(part->stream);
     thr_store_free_rows(backend, part);
     thr_store_free_codes(store, part);
-    thr_store_free_rooms(backend, part);
+    thr_store_free_buffers(backend, part);
 }
 
 void thr_store_free(thr_store *store) {
@@ -35,7 +35,7 @@ thr_store_size thr_store_get_size(thr_store *store) {
     thr_store_size size = {
         .code_bytes = store->code_bytes, .streamed_bytes = store->streamed_bytes, .row_bytes = store->row_bytes};
     for (uint32_t i = 0; i < store->n_parts; i++)
-        size.workspace_bytes += thr_store_room_bytes(&store->parts[i]);
+        size.workspace_bytes += thr_store_buffer_bytes(&store->parts[i]);
     (void)pthread_mutex_unlock(&store->mutex);
     return size;
 }

@@ -6,41 +6,41 @@
 
 #include <string.h>
 
-static bool is_pinned(thr_room_name name) {
-    return name >= THR_ROOM_HOST_WORDS;
+static bool is_pinned(thr_buffer_name name) {
+    return name >= THR_BUFFER_HOST_WORDS;
 }
 
-static void release_room(const thr_backend *backend, thr_store_part *part, thr_room_name name) {
-    (is_pinned(name) ? backend->release_pinned : backend->release)(part->device, part->rooms[name].memory);
-    part->rooms[name] = (thr_room){0};
+static void release_buffer(const thr_backend *backend, thr_store_part *part, thr_buffer_name name) {
+    (is_pinned(name) ? backend->release_pinned : backend->release)(part->device, part->buffers[name].memory);
+    part->buffers[name] = (thr_store_buffer){0};
 }
 
-void thr_store_free_rooms(const thr_backend *backend, thr_store_part *part) {
-    for (int name = 0; name < THR_N_ROOMS; name++)
-        release_room(backend, part, (thr_room_name)name);
+void thr_store_free_buffers(const thr_backend *backend, thr_store_part *part) {
+    for (int name = 0; name < THR_N_BUFFERS; name++)
+        release_buffer(backend, part, (thr_buffer_name)name);
 }
 
-uint64_t thr_store_room_bytes(const thr_store_part *part) {
+uint64_t thr_store_buffer_bytes(const thr_store_part *part) {
     uint64_t bytes = 0;
-    for (int name = 0; name < THR_N_ROOMS; name++)
-        bytes += is_pinned((thr_room_name)name) ? 0 : part->rooms[name].size;
+    for (int name = 0; name < THR_N_BUFFERS; name++)
+        bytes += is_pinned((thr_buffer_name)name) ? 0 : part->buffers[name].size;
     return bytes;
 }
 
-thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_room_name name, size_t size, void *memory_out,
+thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_buffer_name name, size_t size, void *memory_out,
                           thr_error *err) {
     static const char what[] = "a search";
-    thr_room *room = &part->rooms[name];
-    if (room->size < size) {
-        release_room(store->backend, part, name);
+    thr_store_buffer *buffer = &part->buffers[name];
+    if (buffer->size < size) {
+        release_buffer(store->backend, part, name);
         const thr_status status = (is_pinned(name) ? store->backend->alloc_pinned : store->backend->alloc)(
-            part->device, size, &room->memory, what, err);
+            part->device, size, &buffer->memory, what, err);
         part->lacks = status == THR_ENOMEM && !is_pinned(name) ? size : 0;
         if (status != THR_OK)
             return status;
-        room->size = size;
+        buffer->size = size;
     }
-    memcpy(memory_out, &room->memory, sizeof room->memory);
+    memcpy(memory_out, &buffer->memory, sizeof buffer->memory);
     return THR_OK;
 }
 
@@ -48,7 +48,7 @@ thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_room_name 
  * Place a part's codes again, leaving twice as much memory free as before, so that a search that lacks several buffers
  * does not cause a copy for each. If this fails part->lacks stays set, and the next search begins here.
  */
-static thr_status make_room(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
+static thr_status move_codes(thr_store *store, const thr_scan_target *target, thr_store_part *part, thr_error *err) {
     const size_t least = part->spare_bytes > part->lacks ? part->spare_bytes : part->lacks;
     thr_store_free_codes(store, part);
     part->spare_bytes = least <= SIZE_MAX / 2 ? 2 * least : SIZE_MAX;
@@ -58,7 +58,7 @@ static thr_status make_room(thr_store *store, const thr_scan_target *target, thr
     return THR_OK;
 }
 
-static thr_status make_all_room(thr_store *store, const thr_scan_target *target, thr_error *err) {
+static thr_status move_all_codes(thr_store *store, const thr_scan_target *target, thr_error *err) {
     bool any = false;
     for (uint32_t i = 0; i < store->n_parts; i++)
         any = any || store->parts[i].lacks > 0;
@@ -67,12 +67,12 @@ static thr_status make_all_room(thr_store *store, const thr_scan_target *target,
         THR_TRY(store->backend->wait(store->parts[i].stream, err));
     for (uint32_t i = 0; i < store->n_parts; i++)
         if (store->parts[i].lacks > 0)
-            THR_TRY(make_room(store, target, &store->parts[i], err));
+            THR_TRY(move_codes(store, target, &store->parts[i], err));
     return THR_OK;
 }
 
 /* Whether a part lacks memory that moving its resident codes could free. */
-static bool can_make_room(thr_store *store) {
+static bool can_move_codes(thr_store *store) {
     bool any = false;
     for (uint32_t i = 0; i < store->n_parts; i++) {
         thr_store_part *part = &store->parts[i];
@@ -83,16 +83,16 @@ static bool can_make_room(thr_store *store) {
     return any;
 }
 
-thr_status thr_store_with_room(thr_store *store, const thr_scan_target *target, thr_store_work work, void *arg,
-                               thr_error *err) {
+thr_status thr_store_run_locked(thr_store *store, const thr_scan_target *target, thr_store_work work, void *arg,
+                                thr_error *err) {
     thr_status status;
     (void)pthread_mutex_lock(&store->mutex);
     do {
-        status = make_all_room(store, target, err);
+        status = move_all_codes(store, target, err);
         if (status != THR_OK)
             break;
         status = work(arg, err);
-    } while (status == THR_ENOMEM && can_make_room(store));
+    } while (status == THR_ENOMEM && can_move_codes(store));
     (void)pthread_mutex_unlock(&store->mutex);
     return status;
 }

@@ -12,13 +12,13 @@
 #include "store/impl.h"
 
 /* Make a buffer at least `size` bytes long. If it grows, its contents are lost. THR_ENOMEM; THR_EDEVICE. */
-thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_room_name name, size_t size, void *memory_out,
+thr_status thr_store_grow(thr_store *store, thr_store_part *part, thr_buffer_name name, size_t size, void *memory_out,
                           thr_error *err);
 
-void thr_store_free_rooms(const thr_backend *backend, thr_store_part *part);
+void thr_store_free_buffers(const thr_backend *backend, thr_store_part *part);
 
 /* Bytes of device memory in a part's buffers. */
-uint64_t thr_store_room_bytes(const thr_store_part *part);
+uint64_t thr_store_buffer_bytes(const thr_store_part *part);
 
 /* The work of a search, or of a step of it, on devices. It is repeated from its beginning after codes were moved. */
 typedef thr_status (*thr_store_work)(void *arg, thr_error *err);
@@ -27,7 +27,7 @@ typedef thr_status (*thr_store_work)(void *arg, thr_error *err);
  * Run work while no other search uses the store, and move codes for as long as it fails for lack of memory. target: the
  * one whose codes the store holds. THR_ENOMEM where no resident codes are left to move; and the statuses of work.
  */
-thr_status thr_store_with_room(thr_store *store, const thr_scan_target *target, thr_store_work work, void *arg,
-                               thr_error *err);
+thr_status thr_store_run_locked(thr_store *store, const thr_scan_target *target, thr_store_work work, void *arg,
+                                thr_error *err);
 
 #endif

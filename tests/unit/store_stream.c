@@ -125,7 +125,7 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
         thr_store_part *part = store->parts;
         size = part->n_samples * THR_DEVICE_TILE;
         samples[i] = test_array(size, sizeof **samples);
-        assert_ok(store->backend->download(part->stream, samples[i], part->rooms[THR_ROOM_SAMPLES].memory,
+        assert_ok(store->backend->download(part->stream, samples[i], part->buffers[THR_BUFFER_SAMPLES].memory,
                                            size * sizeof **samples, NULL),
                   NULL);
         assert_ok(store->backend->wait(part->stream, NULL), NULL);
