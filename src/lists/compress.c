@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Building: what items have is turned round (lists/transpose), then every feature's items are cut into blocks, each of
- * which chooses its form, and written down.
+ * compress.c - builds posting lists: transposes the items' features (lists/transpose), cuts every feature's items into
+ * blocks, chooses a form for each block, and writes them.
  *
- * Features are dealt with in pieces that a thread takes whole. A first pass counts what every piece will write, sums of
- * these say where, and a second pass, the same code, writes: nothing depends on which thread was when.
+ * Each thread takes whole pieces of features. A first pass counts the elements of every piece; prefix sums of the
+ * counts give the positions; a second pass, the same code, writes. So the result does not depend on the threads.
  */
 #include <string.h>
 
@@ -16,20 +16,20 @@
 
 enum {
     PIECE_POSTINGS = 1 << 16,
-    BITMAP_LEAST = 24, /* items of a block from which a bitmap is faster than ids; a bitmap is shorter from 17 on */
-    MOST_RUNS = 4,     /* of a block, ... */
-    RUN_LEAST = 4      /* ... if they are that long on average */
+    BITMAP_LEAST = 24, /* from this many items of a block a bitmap is read faster than ids; it is smaller from 17 on */
+    MOST_RUNS = 4,     /* of a block in runs, ... */
+    RUN_LEAST = 4      /* ... if they have this many items on average */
 };
 
 /* ------------------------------------------------------------------------------------------------ blocks */
 
-/* One block of a feature: the places of its items, without those that repeat. */
+/* One block of a feature: the places of its items, without repetitions. */
 typedef struct block {
     uint32_t number, n, n_runs;
     uint8_t places[THR_LISTS_BLOCK];
 } block;
 
-/* The block that begins at items[*at], which moves to the next; how many items repeated the one before them. */
+/* Read the block that begins at items[*at], and advance *at behind it. Return how many items repeat the one before. */
 static uint64_t take_block(const uint32_t *items, uint64_t n, uint64_t *at, block *b) {
     const uint64_t first = *at;
     b->number = items[first] / THR_LISTS_BLOCK;
@@ -52,7 +52,7 @@ static thr_lists_form choose_form(const block *b) {
 
 /* ------------------------------------------------------------------------------------------------ pieces */
 
-/* How many there are, or where the next ones go. */
+/* Counts in the first pass, positions in the second. */
 typedef struct tally {
     uint64_t elements[THR_LISTS_N_FORMS];
     uint64_t lists, entries, parts, postings, repeated;
@@ -69,22 +69,22 @@ typedef struct build {
     piece *pieces;
     size_t n_pieces;
     bool writing;
-    /* The view's arrays, to be written. */
+    /* The arrays of the view, writable. */
     uint32_t *features, *refs, *sizes, *first_entries, *entry_begins, *entry_parts;
     uint16_t *part_sizes, *ids, *runs;
     uint8_t *entry_forms, *part_windows, *bitmap_blocks, *bitmaps;
 } build;
 
-/* Parts of one feature in one form, while its blocks go by. */
+/* The parts of one feature in one form, while its blocks are processed. */
 typedef struct open_entry {
     uint64_t begin, n; /* elements */
     uint32_t n_parts;
-    uint32_t last_end; /* of runs: the place behind the last one in its window */
+    uint32_t last_end; /* of the last run: the place after its end, in its window */
     uint8_t windows[THR_LISTS_MAX_WINDOWS];
     uint16_t sizes[THR_LISTS_MAX_WINDOWS];
 } open_entry;
 
-/* An element of a window; says where it goes. */
+/* Append an element in a window; return its position. */
 static uint64_t add_element(open_entry *e, uint32_t window) {
     if (e->n_parts == 0 || e->windows[e->n_parts - 1] != window) {
         e->windows[e->n_parts] = (uint8_t)window;
@@ -104,7 +104,7 @@ static void put_ids(const build *w, const block *b, uint32_t first, open_entry *
     }
 }
 
-/* A run that begins where the last one ended makes that one longer. */
+/* A run that begins where the last one ended extends that one. */
 static void put_runs(const build *w, const block *b, uint32_t first, open_entry *e) {
     const uint32_t window = b->number / THR_LISTS_BLOCKS;
     for (uint32_t i = 0, end; i < b->n; i = end) {
@@ -133,7 +133,7 @@ static void put_bitmap(const build *w, const block *b, open_entry *e) {
     w->bitmap_blocks[at] = (uint8_t)(b->number % THR_LISTS_BLOCKS);
 }
 
-/* What is open becomes an entry. */
+/* Write the parts as an entry, if there are any. */
 static void close_entry(const build *w, tally *t, thr_lists_form form, const open_entry *e) {
     if (e->n == 0)
         return;
@@ -150,7 +150,7 @@ static void close_entry(const build *w, tally *t, thr_lists_form form, const ope
     t->elements[form] += e->n;
 }
 
-/* A feature whose items, n of them, are all the same one. */
+/* Write a feature that has one distinct item, given n times. */
 static void put_one(const build *w, uint32_t f, tally *t, uint32_t item, uint64_t n) {
     if (w->writing)
         w->refs[f] = item | THR_LISTS_ONE;
@@ -158,7 +158,7 @@ static void put_one(const build *w, uint32_t f, tally *t, uint32_t item, uint64_
     t->repeated += n - 1;
 }
 
-/* Any other. */
+/* Write a feature that has several items. */
 static void put_list(const build *w, uint32_t f, tally *t, open_entry open[THR_LISTS_N_FORMS]) {
     const uint32_t *items = w->sorted.items + w->sorted.starts[f];
     const uint64_t n = w->sorted.starts[f + 1] - w->sorted.starts[f];
@@ -198,7 +198,7 @@ static void run_piece(void *arg, size_t number, uint32_t worker) {
     open_entry open[THR_LISTS_N_FORMS];
     for (uint32_t f = p->begin; f < p->end; f++) {
         const uint64_t first = w->sorted.starts[f], last = w->sorted.starts[f + 1] - 1;
-        if (w->sorted.items[first] == w->sorted.items[last]) /* they are in order */
+        if (w->sorted.items[first] == w->sorted.items[last]) /* items are sorted */
             put_one(w, f, &p->tally, w->sorted.items[first], last - first + 1);
         else
             put_list(w, f, &p->tally, open);
@@ -223,14 +223,14 @@ static thr_status cut(thr_context *context, build *w, thr_error *err) {
     return THR_OK;
 }
 
-/* *sum grows by *n, which becomes what it was. */
+/* Replace *n by *sum, and add the old *n to *sum. */
 static void accumulate(uint64_t *n, uint64_t *sum) {
     const uint64_t had = *n;
     *n = *sum;
     *sum += had;
 }
 
-/* From what pieces have to where they write. */
+/* Turn the counts of pieces into positions. */
 static thr_status add_up(build *w, tally *all, thr_error *err) {
     thr_lists *lists = w->lists;
     *all = (tally){.entries = 0};
@@ -258,19 +258,19 @@ static thr_status add_up(build *w, tally *all, thr_error *err) {
     return THR_OK;
 }
 
-/* Whether features are 0, 1, 2, ... */
+/* Whether the features are 0, 1, 2, ... */
 static bool are_all_there(const thr_postings *sorted) {
     return sorted->n_features == 0 || sorted->features[sorted->n_features - 1] == sorted->n_features - 1;
 }
 
-/* One piece of memory for all arrays, those of wide numbers first. */
+/* Allocate one block of memory for all arrays, and place the arrays of wide numbers first. */
 static thr_status lay_out(thr_context *context, build *w, void **memory, thr_error *err) {
     thr_lists *l = w->lists;
     const size_t n_features = l->n_features, n_lists = l->n_lists, n_entries = l->n_entries;
     const size_t n_bitmaps = l->n_elements[THR_LISTS_BITMAPS];
     const bool told = !are_all_there(&w->sorted), several = l->n_parts > l->n_entries;
     const uint32_t none = 0;
-    l->features = told ? &none : NULL; /* for their size */
+    l->features = told ? &none : NULL; /* thr_lists_bytes only tests them for NULL */
     l->entry_parts = several ? &none : NULL;
     THR_TRY(thr_alloc(context, (size_t)thr_lists_bytes(l), 1, memory, "posting lists", err));
     l->bitmaps = w->bitmaps = *memory;

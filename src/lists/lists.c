@@ -21,7 +21,7 @@ static void set_bit(uint64_t *words, uint32_t place) {
     words[place / 64] |= UINT64_C(1) << place % 64;
 }
 
-/* n elements from `at` on; words are the window's. */
+/* Set the bits of n elements from `at` on in the words of one window. */
 static void mark_part(const thr_lists *lists, uint32_t form, uint32_t at, uint32_t n, uint64_t *words) {
     for (uint32_t i = at; i < at + n; i++) {
         if (form == THR_LISTS_IDS) {

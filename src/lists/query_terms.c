@@ -48,7 +48,7 @@ static thr_status push_single(thr_context *context, uint32_t place, int32_t weig
     return THR_OK;
 }
 
-/* Singles by window. */
+/* Sort the singles by window. */
 static void sort_singles(thr_lists_query *query) {
     const size_t n = query->n_singles;
     uint32_t *ends = query->window_ends, sum = 0;
@@ -59,7 +59,8 @@ static void sort_singles(thr_lists_query *query) {
     memcpy(copy, query->singles, n * sizeof *copy);
     for (size_t i = 0; i < n; i++)
         ends[copy[i].place / THR_LISTS_WINDOW]++;
-    for (uint32_t window = 0; window < THR_LISTS_MAX_WINDOWS; window++) { /* to where each begins */
+    /* from counts to begins; the loop below advances them to the ends */
+    for (uint32_t window = 0; window < THR_LISTS_MAX_WINDOWS; window++) {
         sum += ends[window];
         ends[window] = sum - ends[window];
     }
@@ -127,7 +128,10 @@ void thr_lists_query_free(thr_context *context, thr_lists_query *query) {
 
 /* ------------------------------------------------------------------------------------------------ adding up */
 
-/* The elements that a stream has in a window, from *first on; the cursor moves behind them. */
+/*
+ * Return the number of elements that a stream has in a window, the first of them in *first, and advance the cursor past
+ * them.
+ */
 static inline uint32_t take_part(const thr_hit_stream *s, thr_hit_cursor *c, uint32_t window, uint32_t *first) {
     if (c->part == s->n_parts || s->windows[c->part] != window)
         return 0;
@@ -143,7 +147,7 @@ static inline void add_id(uint16_t id, int32_t weight, int32_t *sums) {
 
 static void add_ids(const uint16_t *ids, uint32_t n, int32_t weight, int32_t *sums) {
     uint32_t i = 0;
-    for (; i + 4 <= n; i += 4) { /* ids differ, but no compiler can know it: loads need not wait for stores */
+    for (; i + 4 <= n; i += 4) { /* ids differ, which compilers cannot prove: loads need not wait for stores */
         add_id(ids[i], weight, sums);
         add_id(ids[i + 1], weight, sums);
         add_id(ids[i + 2], weight, sums);
@@ -159,7 +163,8 @@ static void add_all_ids(const thr_lists_query *query, thr_hit_cursor *cursors, u
         uint32_t first = 0;
         const uint32_t n = take_part(s, &cursors[i], window, &first);
         __builtin_prefetch(query->lists->ids +
-                           cursors[i].element); /* of the next window: no hardware follows them all */
+                           /* prefetch the next window: hardware prefetchers do not follow so many streams */
+                           cursors[i].element);
         add_ids(query->lists->ids + first, n, s->weight, sums);
     }
 }
@@ -176,19 +181,20 @@ static void add_all_runs(const thr_kernels *kernels, const thr_lists_query *quer
     }
 }
 
-/* Some streams' bitmaps of a window. */
+/* Elements handled at once; blocks prefetched ahead; the block number after a stream's last. */
 enum { AT_ONCE = 64, AHEAD = 8, NO_BLOCK = THR_LISTS_BLOCKS };
 
 typedef struct bitmap_parts {
-    const uint8_t *blocks[AT_ONCE], *ends[AT_ONCE], *bitmaps[AT_ONCE]; /* of the next ones */
-    uint32_t next[AT_ONCE];                                            /* *blocks, or NO_BLOCK at the end */
+    const uint8_t *blocks[AT_ONCE], *ends[AT_ONCE], *bitmaps[AT_ONCE]; /* of the next block of each stream */
+    /* number of that block, or NO_BLOCK at the end */
+    uint32_t next[AT_ONCE];
     int32_t weights[AT_ONCE];
     size_t n;
 } bitmap_parts;
 
 /*
- * Block by block, so that its sums stay in registers while the bitmaps of all features go by. Whether a feature has one
- * in a block cannot be guessed, so there is no branch on it.
+ * Add block by block, so that the sums of a block stay in registers while the bitmaps of all features are added.
+ * Whether a feature has a bitmap in a block is unpredictable, so there is no branch on it.
  */
 static void add_bitmap_parts(const thr_kernels *kernels, bitmap_parts *p, int32_t *sums) {
     for (uint32_t block = 0; block < THR_LISTS_BLOCKS; block++) {
@@ -203,7 +209,8 @@ static void add_bitmap_parts(const thr_kernels *kernels, bitmap_parts *p, int32_
             p->blocks[i] += has;
             p->bitmaps[i] += has * THR_LISTS_BITMAP;
             p->next[i] = p->blocks[i] < p->ends[i] ? *p->blocks[i] : NO_BLOCK;
-            __builtin_prefetch(p->bitmaps[i] + AHEAD * THR_LISTS_BITMAP); /* no hardware follows so many streams */
+            /* hardware prefetchers do not follow so many streams */
+            __builtin_prefetch(p->bitmaps[i] + AHEAD * THR_LISTS_BITMAP);
         }
         if (n > 0)
             kernels->add_bitmaps(sums + (size_t)block * THR_LISTS_BLOCK, bitmaps, weights, n);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Features get ranks, the most frequent one the first, and an item's key is its first DEPTH ranks in order. Sorting by
- * keys, from the last rank to the first, each time stably, makes runs of the most frequent features, within them runs
- * of the next, and so on: what a catalogue's categories look like, of which the large contain the small. It costs
- * DEPTH passes over the items.
+ * renumber.c - orders items by their most frequent features. Features have ranks, the most frequent one the first; an
+ * item's key is its first DEPTH ranks in ascending order. Stable sorts by the key's ranks, from the last to the first,
+ * make runs of the most frequent features, within these runs of the next, and so on. Catalogues have this shape: large
+ * categories contain small ones. Cost: DEPTH passes over the items.
  */
 #include "lists/renumber.h"
 
@@ -17,7 +17,7 @@
 
 enum { DEPTH = 8, NO_RANK = UINT16_MAX, PIECE = 1 << 16 };
 
-/* A feature and how many times it stands. */
+/* A feature and its number of occurrences. */
 typedef struct counted {
     uint64_t count;
     uint32_t feature;
@@ -32,8 +32,8 @@ static int by_count(const void *a, const void *b) {
 
 typedef struct keys {
     const thr_item_features *items;
-    const uint16_t *ranks; /* of numbers */
-    uint16_t *of_items;    /* DEPTH each, NO_RANK behind the last */
+    const uint16_t *ranks; /* by feature number */
+    uint16_t *of_items;    /* DEPTH per item, padded with NO_RANK */
 } keys;
 
 static thr_status find_ranks(thr_context *context, const thr_item_features *items, uint16_t **ranks, thr_error *err) {
@@ -61,7 +61,7 @@ out:
     return status;
 }
 
-/* The least DEPTH ranks of an item, ascending. */
+/* Write the DEPTH least ranks of an item to key, ascending. */
 static void make_key(const keys *k, uint64_t row, uint16_t *key) {
     uint32_t n = 0;
     for (uint64_t e = k->items->offsets[row]; e < k->items->offsets[row + 1]; e++) {
@@ -85,7 +85,7 @@ static void make_keys(void *arg, size_t piece, uint32_t worker) {
         make_key(k, row, k->of_items + row * DEPTH);
 }
 
-/* A stable counting sort of rows by one rank of their keys. next has a place a rank, and one. */
+/* Stable counting sort of rows by one rank of their keys. next has an element per rank, and one more. */
 static void sort_by(const keys *k, uint32_t depth, const uint32_t *rows, uint32_t *sorted, uint32_t *next) {
     const size_t n = (size_t)k->items->n_items;
     memset(next, 0, (NO_RANK + 2u) * sizeof *next);
@@ -111,7 +111,7 @@ thr_status thr_lists_renumber(thr_context *context, const thr_item_features *ite
     for (size_t i = 0; i < n; i++)
         rows[i] = (uint32_t)i;
     to = other;
-    for (uint32_t depth = DEPTH; depth-- > 0;) { /* an even number of times, so that the last one writes rows */
+    for (uint32_t depth = DEPTH; depth-- > 0;) { /* an even number of sorts, so that the last one writes to rows */
         sort_by(&k, depth, from, to, next);
         uint32_t *kept = from;
         from = to;

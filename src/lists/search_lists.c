@@ -9,13 +9,13 @@
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
 
-/* Windows a thread takes at once; items whose values are found together; items offered together. */
+/* Windows a thread takes at once; items whose values are computed together; items offered together. */
 enum { PIECE_WINDOWS = 4, VALUES = 1024, OFFERED = 64 };
 
-/* One thread's. */
+/* State of one thread. */
 typedef struct worker {
     thr_collector collector;
-    uint64_t bad_row; /* the smallest whose value is not finite, or UINT64_MAX */
+    uint64_t bad_row; /* smallest row with a value that is not finite, or UINT64_MAX */
     thr_lists_pass pass;
     float values[VALUES];
 } worker;
@@ -60,10 +60,10 @@ typedef struct run {
     thr_lists_search *search;
     const thr_hit_target *target;
     uint32_t n_windows;
-    bool plain; /* an item's value is its sum alone, and finite */
+    bool plain; /* values are sums alone, and finite */
 } run;
 
-/* From sums of n items, the first of them `first`, to values. */
+/* Compute the values of n items, the first of which is `first`, from their sums. */
 static void find_values(const run *r, const int32_t *sums, uint32_t first, uint32_t n, float *values) {
     const thr_hit_target *target = r->target;
     const bool sigmoid = target->value == THR_HITS_VALUE_SIGMOID;
@@ -83,7 +83,7 @@ static void find_values(const run *r, const int32_t *sums, uint32_t first, uint3
             values[i] += target->offsets[first + i];
 }
 
-/* Bits of a group of OFFERED items or fewer that may be found; the first of them is a multiple of OFFERED. */
+/* A bit for each of a group of at most OFFERED items that the filter lets through. first is a multiple of OFFERED. */
 static uint64_t may_be_found(const run *r, uint32_t first, uint32_t n) {
     const uint64_t there = n == OFFERED ? UINT64_MAX : (UINT64_C(1) << n) - 1;
     return r->target->filter == NULL ? there : there & r->target->filter[first / OFFERED];
@@ -112,13 +112,13 @@ static void offer(const run *r, worker *w, uint32_t first, uint32_t n, const flo
         collect(r, w, first, mask, values);
 }
 
-/* A bound of the sums whose values reach the threshold: values are sums x unit, rounded to a float. */
+/* A lower bound of the sums whose values reach the threshold: values are sums x unit, rounded to a float. */
 static int32_t least_sum(const run *r, float threshold) {
     const double sum = (double)threshold / r->search->query.unit, bound = floor(sum - fabs(sum) * 0x1p-23 - 1);
     return bound > (double)INT32_MIN ? (int32_t)fmin(bound, (double)INT32_MAX) : INT32_MIN;
 }
 
-/* Values that are sums need not be found but of the few that are large enough. */
+/* Where values are sums, only those of the few sums that are large enough are computed. */
 static void offer_sums(const run *r, worker *w, const int32_t *sums, uint32_t first, uint32_t n) {
     const thr_kernels *kernels = r->search->context->kernels;
     float threshold = w->collector.threshold;
@@ -185,7 +185,7 @@ thr_status thr_lists_search_not_finite(uint64_t row, thr_error *err) {
                     (unsigned long long)row);
 }
 
-/* All that the workers found, in the first one's collector. */
+/* Merge what all workers found into the first one's collector. */
 static thr_status gather(thr_lists_search *search, thr_error *err) {
     thr_collector *all = &search->workers[0].collector;
     uint64_t bad_row = UINT64_MAX;

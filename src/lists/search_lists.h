@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search_lists.h - the best items for a query by the features they have, in one pass: windows of items are summed up in
- * cache, made into values and offered to a collector, so nothing is as long as the catalogue.
+ * search_lists.h - the best items for a query by the features they have, in one pass. Windows of items are summed up in
+ * cache, turned into values and offered to a collector; no allocation grows with the number of items.
  *
  * With s an item's sum, its value is
  *
  *   THR_HITS_VALUE_SUM       multiplier s + offset
  *   THR_HITS_VALUE_SIGMOID   multiplier / (1 + exp(-s)) + offset
  *
- * in floats, operation by operation: a bid is a multiplier, pacing an offset (HitMatch 3.1). Items without a hit have a
- * sum, too: 0. Items are searched in the order of the lists and told by row; equal values go to the smaller row.
+ * in floats, rounded after each operation: a bid is a multiplier, pacing an offset (HitMatch 3.1). An item without a
+ * hit has the sum 0. Items are searched by place and returned by row; ties go to the smaller row.
  */
 #ifndef THR_LISTS_SEARCH_LISTS_H
 #define THR_LISTS_SEARCH_LISTS_H
@@ -17,25 +17,26 @@
 #include "lists/query_terms.h"
 #include "select/candidates.h"
 
-/* What is searched and how. Pointers are borrowed. */
+/* The lists to search, and the values and filter of their items. Pointers are borrowed. */
 typedef struct thr_hit_target {
     const thr_lists *lists;
-    const uint32_t *rows; /* of items, to tell them by; NULL: items are rows */
+    const uint32_t *rows; /* per place: the row to return; NULL: places are rows */
     thr_hits_value value;
-    const float *multipliers; /* one an item, finite; NULL: 1 */
-    const float *offsets;     /* one an item, finite; NULL: 0 */
-    uint64_t values_number;   /* of these two, another one for others; 0: there are none */
-    const uint64_t *filter;   /* bit i % 64 of word i / 64: item i may be found; NULL: all may */
+    const float *multipliers; /* per place, finite; NULL: all 1 */
+    const float *offsets;     /* per place, finite; NULL: all 0 */
+    uint64_t values_number;   /* identifies the contents of these two; 0: both are NULL */
+    const uint64_t *filter;   /* bit i % 64 of word i / 64: the item in place i may be found; NULL: all may */
 } thr_hit_target;
 
-typedef struct thr_lists_search thr_lists_search; /* scratch memory, kept from search to search; one search at a time */
+/* Workspace of one search at a time, reused by later searches. */
+typedef struct thr_lists_search thr_lists_search;
 
 thr_status thr_lists_search_create(thr_context *context, thr_lists_search **search, thr_error *err);
 void thr_lists_search_free(thr_lists_search *search);
 
 /*
- * What a query's search has found: the best items, best first. On a device where values were made of scores, too, they
- * are in any order; sums has those of the items then, in units, and an item's distance is that of its code.
+ * The result of one query: the best items, best first. On a device, if values also include scores, items are in any
+ * order; then sums has their sums, in units, and an item's distance is that of its code.
  */
 typedef struct thr_hit_found {
     const thr_candidate *items;
@@ -46,15 +47,15 @@ typedef struct thr_hit_found {
 } thr_hit_found;
 
 /*
- * The best k of the items that the filter lets through, for query q, k >= 1; fewer where there are no more. *found
- * borrows the search's memory, until it is run again.
+ * Find the best k of the items that the filter lets through, for query q, k >= 1; fewer if there are not as many.
+ * *found borrows the search's memory until the next call.
  *
- * THR_OK, and what thr_lists_query_of returns; THR_ERANGE for a value that is not finite (err names the row).
+ * THR_OK; what thr_lists_query_of returns; THR_ERANGE for a value that is not finite (err names the row).
  */
 thr_status thr_lists_search_run(thr_lists_search *search, const thr_hit_target *target, const thr_hits_queries *queries,
                                 uint64_t q, size_t k, thr_hit_found *found, thr_error *err);
 
-/* THR_ERANGE: the value of a row is not finite. */
+/* Return THR_ERANGE: the value of a row is not finite. */
 thr_status thr_lists_search_not_finite(uint64_t row, thr_error *err);
 
 #endif

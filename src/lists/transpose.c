@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sorting by feature in two steps, each of which writes to few places at once: postings go to some hundred buckets of
- * features that have about as many each, then within a bucket, which the cache holds, to their feature.
+ * transpose.c - sorts postings by feature in two steps, each of which writes to few places of memory at once. First
+ * they are distributed to some hundred buckets of features, which hold about as many postings each; then, within a
+ * bucket, which fits the cache, to their feature.
  *
- * Items are dealt with in pieces. A piece's part of a bucket follows the part of the piece before it, so that within a
- * feature items ascend whichever thread was when.
+ * Threads take pieces of items. A piece's part of a bucket follows that of the piece before, so that items ascend
+ * within a feature whatever the order of the threads.
  */
 #include "lists/transpose.h"
 
@@ -12,7 +13,7 @@
 #include "base/memory.h"
 #include "parallel/pool.h"
 
-enum { MAX_BUCKETS = 256, MAX_PIECES = 64, AHEAD = 8 /* items: of rows in any order, what is read soon is fetched */ };
+enum { MAX_BUCKETS = 256, MAX_PIECES = 64, AHEAD = 8 /* items to prefetch: rows come in any order */ };
 
 /* ------------------------------------------------------------------------------------------------ counting */
 
@@ -54,24 +55,24 @@ thr_status thr_lists_postings_count(thr_context *context, const thr_item_feature
 /* ------------------------------------------------------------------------------------------------ sorting */
 
 typedef struct posting {
-    uint32_t feature, item; /* feature: its place in postings->features */
+    uint32_t feature, item; /* feature: its index in postings->features */
 } posting;
 
 typedef struct sorter {
     const thr_item_features *items;
     const uint32_t *rows;
     thr_postings *postings;
-    uint64_t *counts; /* of numbers */
-    uint32_t *places; /* of a number: its feature's place, ... */
+    uint64_t *counts; /* per feature number */
+    uint32_t *places; /* per feature number: the feature's index, ... */
     uint8_t *buckets; /* ... and its bucket */
     posting *bucketed;
-    uint64_t *next;                       /* of each feature, where its next item goes */
-    uint64_t begins[MAX_BUCKETS + 1];     /* of buckets, in bucketed */
-    uint64_t at[MAX_PIECES][MAX_BUCKETS]; /* first how many, then where the next one goes */
+    uint64_t *next;                       /* per feature: where its next item goes */
+    uint64_t begins[MAX_BUCKETS + 1];     /* first posting of each bucket, in bucketed */
+    uint64_t at[MAX_PIECES][MAX_BUCKETS]; /* first the number of postings, then where the next one goes */
     uint32_t n_pieces, n_buckets;
 } sorter;
 
-/* From counts of numbers to features, their starts, and buckets. */
+/* From counts per number compute the features, their starts, and the buckets. */
 static thr_status lay_out(thr_context *context, sorter *s, uint64_t n_numbers, thr_error *err) {
     thr_postings *p = s->postings;
     const uint64_t n = s->items->offsets[s->items->n_items], bucket = n / MAX_BUCKETS + 1;
@@ -104,7 +105,7 @@ static thr_status lay_out(thr_context *context, sorter *s, uint64_t n_numbers, t
     return THR_OK;
 }
 
-/* Where the features of an item stand. */
+/* The range of an item's features, in s->items->features. */
 static void features_of(const sorter *s, uint64_t item, uint64_t *begin, uint64_t *end) {
     const uint64_t *offsets = s->items->offsets;
     const uint64_t row = s->rows == NULL ? item : s->rows[item];
@@ -116,7 +117,7 @@ static void features_of(const sorter *s, uint64_t item, uint64_t *begin, uint64_
     }
 }
 
-/* Items begin to end - 1 are the piece's. */
+/* The range of a piece's items: begin to end - 1. */
 static void piece_of(const sorter *s, size_t piece, uint64_t *begin, uint64_t *end) {
     *begin = s->items->n_items * piece / s->n_pieces;
     *end = s->items->n_items * (piece + 1) / s->n_pieces;
@@ -157,7 +158,7 @@ static void sort_bucket(void *arg, size_t bucket, uint32_t worker) {
         s->postings->items[s->next[s->bucketed[e].feature]++] = s->bucketed[e].item;
 }
 
-/* Where each piece's part of each bucket begins. */
+/* Compute where each piece's part of each bucket begins. */
 static void place_pieces(sorter *s) {
     for (uint32_t bucket = 0; bucket < s->n_buckets; bucket++) {
         uint64_t sum = s->begins[bucket];

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transpose.h - what items have, turned round: the items of every feature, before they are compressed. */
+/* transpose.h - transposes the features of items into the items of features, before they are compressed. */
 #ifndef THR_LISTS_TRANSPOSE_H
 #define THR_LISTS_TRANSPOSE_H
 
 #include <thresher/hits.h>
 
-/* Zeroed before they are sorted. */
+/* The items of every feature. Initialise with zeros. */
 typedef struct thr_postings {
-    uint32_t n_features; /* that an item has */
-    uint32_t *features;  /* their numbers, ascending */
-    uint64_t *starts;    /* of feature f: items[starts[f]] to items[starts[f + 1] - 1], ascending */
+    uint32_t n_features; /* features that at least one item has */
+    uint32_t *features;  /* feature numbers, ascending */
+    uint64_t *starts;    /* feature at index f: items[starts[f]] to items[starts[f + 1] - 1], ascending */
     uint32_t *items;
 } thr_postings;
 
 /*
- * rows[p] is the row of what is to be item p; NULL: rows are items. What does not fit is told by row. All threads sort;
- * the result does not depend on how many there are.
+ * Sort on all threads; the result does not depend on their number. rows[p] is the row, in items, of the item that gets
+ * place p; NULL: places are rows. Errors name rows. Free with thr_lists_postings_free, after an error too.
  *
  * THR_OK; THR_EINVAL for offsets that do not ascend from 0; THR_ERANGE for a feature beyond THR_HITS_MAX_FEATURE (err
  * names the item); THR_ENOMEM.
@@ -24,7 +24,10 @@ thr_status thr_lists_postings_sort(thr_context *context, const thr_item_features
                                    thr_postings *postings, thr_error *err);
 void thr_lists_postings_free(thr_context *context, thr_postings *postings);
 
-/* How often each number stands, of *n_numbers up to the largest, for the caller to release. Checks items as above. */
+/*
+ * Count the occurrences of each feature number below *n_numbers, the largest plus one. The caller releases *counts.
+ * Checks items as thr_lists_postings_sort does, with the same statuses.
+ */
 thr_status thr_lists_postings_count(thr_context *context, const thr_item_features *items, uint64_t **counts,
                                     uint64_t *n_numbers, thr_error *err);
 

@@ -3,7 +3,7 @@
 
 /* ------------------------------------------------------------------------------------------------ bounds */
 
-/* A run must not leave its window. Ids and blocks cannot. */
+/* A run must not leave its window. Ids and bitmaps cannot. */
 static bool runs_stay(const uint16_t *runs, uint32_t n) {
     bool stay = true;
     for (uint32_t i = 0; i < n; i++)
@@ -11,7 +11,7 @@ static bool runs_stay(const uint16_t *runs, uint32_t n) {
     return stay;
 }
 
-/* Blocks of a part ascend, since each is looked for behind the one before it. */
+/* The blocks of a part must ascend, since a pass reads them in order. */
 static bool blocks_ascend(const uint8_t *blocks, uint32_t n) {
     bool ascend = true;
     for (uint32_t i = 1; i < n; i++)
@@ -80,9 +80,9 @@ const char *thr_lists_check(const thr_lists *lists) {
 
 /* ------------------------------------------------------------------------------------------------ contents */
 
-/* Items of one part, or 0 where its places do not ascend or go beyond the last item. room: items of its window. */
+/* The number of items of one part; 0 if its places do not ascend or exceed the last item. room: items of its window. */
 static uint32_t count_items(const thr_lists *lists, uint32_t form, uint64_t at, uint32_t n, uint32_t room) {
-    uint32_t n_items = 0, next = 0; /* the least place that may come */
+    uint32_t n_items = 0, next = 0; /* the least place that may follow */
     for (uint64_t i = at; i < at + n; i++) {
         if (form == THR_LISTS_IDS) {
             if (lists->ids[i] < next || lists->ids[i] >= room)
@@ -111,7 +111,7 @@ static uint32_t count_items(const thr_lists *lists, uint32_t form, uint64_t at, 
     return n_items;
 }
 
-/* taken: how many elements of each form the lists before have. */
+/* taken: elements of each form in the lists before. */
 static bool check_items(const thr_lists *lists, uint32_t list, uint64_t taken[THR_LISTS_N_FORMS]) {
     uint64_t n_items = 0;
     for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {

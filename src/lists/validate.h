@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate.h - whether lists that come from outside are what lists.h says. Answers are NULL, or what is wrong. */
+/* validate.h - checks of posting lists from untrusted files. Return NULL, or a sentence that names the fault. */
 #ifndef THR_LISTS_VALIDATE_H
 #define THR_LISTS_VALIDATE_H
 
 #include "lists/lists.h"
 
-/* All that a search believes: it will read within the groups, and add up within the blocks of n_items items. */
+/*
+ * Check all that memory safety needs: with lists that pass, a search reads within the arrays and adds within n_items
+ * items.
+ */
 const char *thr_lists_check(const thr_lists *lists);
 
-/* What is left: places ascend, items are there and as many as is said, and every block stands in an entry. */
+/* Check the rest, after thr_lists_check: places ascend, sizes are right, and every element belongs to an entry. */
 const char *thr_lists_check_contents(const thr_lists *lists);
 
 #endif
