@@ -64,7 +64,7 @@ thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_
                                   .multipliers = options->multipliers,
                                   .offsets = options->offsets};
     if (items->n_items == 0 || items->n_items > THR_HITS_MAX_ITEMS)
-        return thr_fail(err, THR_EDIM, "%" PRIu64 " items: posting lists can have 1 to %" PRIu64, items->n_items,
+        return thr_fail(err, THR_EDIM, "%" PRIu64 " items: posting lists hold 1 to %" PRIu64, items->n_items,
                         THR_HITS_MAX_ITEMS);
     if ((options->multipliers != NULL || options->offsets != NULL) && options->n_values != items->n_items)
         return thr_fail(err, THR_EDIM, "values of %" PRIu64 " items, but there are %" PRIu64, options->n_values,

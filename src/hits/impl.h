@@ -133,7 +133,7 @@ thr_status thr_hits_name_query(thr_status status, uint64_t q, thr_error *err);
  * What all queries of a search find, on a GPU: *done is false where the CPU is to be used instead, as for hits with
  * changes beside their file. Errors as thr_hit_store_search has them, with the query's number.
  */
-thr_status thr_hits_search_device(thr_hits *hits, const thr_hit_target *target, const thr_hits_queries *queries,
+thr_status thr_hits_search_device(thr_hits *hits, const thr_lists_catalogue *catalogue, const thr_hits_queries *queries,
                                   size_t k, const thr_hit_caller *caller, bool *done, thr_error *err);
 
 /* The lists on the first GPU for a search of others, to be returned; NULL: the CPU has them. */

@@ -70,7 +70,7 @@ static thr_status check_queries(const thr_hits_queries *queries, uint64_t k, thr
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " queries with %" PRIu64 " results each are too many",
                         queries->n_queries, k);
     if (queries->n_queries > 0 && queries->offsets[0] != 0)
-        return thr_fail(err, THR_EINVAL, "the features of query 0 begin at %" PRIu64 ": the first offset is 0",
+        return thr_fail(err, THR_EINVAL, "the features of query 0 begin at %" PRIu64 ": the first offset must be 0",
                         queries->offsets[0]);
     for (uint64_t q = 0; q < queries->n_queries; q++)
         if (queries->offsets[q + 1] < queries->offsets[q])
@@ -134,7 +134,7 @@ static thr_status join_filters(thr_hits *hits, thr_hit_room *room, const thr_hit
 typedef struct both {
     thr_hits *hits;
     thr_hit_room *room;
-    thr_hit_target file, added;
+    thr_lists_catalogue file, added;
     size_t most_file, most_added; /* items that can be found */
     const thr_answers *answers;
 } both;
@@ -191,12 +191,12 @@ static thr_status search_device(both *b, const thr_hits_queries *queries, bool *
     return thr_hits_search_device(b->hits, &b->file, queries, b->most_file, &caller, done, err);
 }
 
-static void point_at_values(const thr_hit_values *values, thr_hit_target *target) {
+static void point_at_values(const thr_hit_values *values, thr_lists_catalogue *catalogue) {
     if (values == NULL)
         return;
-    target->multipliers = values->multipliers;
-    target->offsets = values->offsets;
-    target->values_number = values->number;
+    catalogue->multipliers = values->multipliers;
+    catalogue->offsets = values->offsets;
+    catalogue->values_number = values->number;
 }
 
 static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_set *set,
@@ -211,7 +211,8 @@ static thr_status search_all(thr_hits *hits, thr_hit_room *room, const thr_hit_s
               .most_added = answers->k < n_added ? (size_t)answers->k : n_added,
               .answers = answers};
     if (n_added > 0) {
-        b.added = (thr_hit_target){.lists = &hits->delta->built.lists, .rows = hits->delta->rows, .value = o->value};
+        b.added =
+            (thr_lists_catalogue){.lists = &hits->delta->built.lists, .rows = hits->delta->rows, .value = o->value};
         THR_TRY(thr_grow(hits->context, &room->items, &room->items_capacity, b.most_file, sizeof *room->items,
                          "a search", err));
     }

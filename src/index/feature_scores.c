@@ -89,7 +89,7 @@ thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path
         return thr_fail(err, THR_EDIM, "features of %" PRIu64 " queries for %" PRIu64 " vectors: give one for each",
                         o->features->n_queries, n_queries);
     if (n_queries > 0 && o->features->offsets[0] != 0)
-        return thr_fail(err, THR_EINVAL, "the features of query 0 begin at %" PRIu64 ": the first offset is 0",
+        return thr_fail(err, THR_EINVAL, "the features of query 0 begin at %" PRIu64 ": the first offset must be 0",
                         o->features->offsets[0]);
     for (uint64_t q = 0; q < n_queries; q++)
         THR_TRY(check_query(o->features, q, err));
@@ -138,19 +138,19 @@ static thr_status collect_on_device(void *arg, const thr_scan_screen *screen, ui
                                     thr_error *err) {
     thr_hits_room *room = arg;
     const thr_hit_values *values = room->values.of_file;
-    const thr_hit_target target = {.lists = &room->hits->view.contents.lists,
-                                   .value = room->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
-                                   .multipliers = values == NULL ? NULL : values->multipliers,
-                                   .offsets = values == NULL ? NULL : values->offsets,
-                                   .values_number = values == NULL ? 0 : values->number,
-                                   .filter = room->allowed};
+    const thr_lists_catalogue catalogue = {.lists = &room->hits->view.contents.lists,
+                                           .value = room->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
+                                           .multipliers = values == NULL ? NULL : values->multipliers,
+                                           .offsets = values == NULL ? NULL : values->offsets,
+                                           .values_number = values == NULL ? 0 : values->number,
+                                           .filter = room->allowed};
     device_batch batch = {room, screen, first};
     const thr_hit_caller caller = {.arg = &batch, .answer = hand_over, .scan = scan_codes};
     thr_hits_queries queries = *room->queries;
     uint64_t failed;
     queries.offsets += first;
     queries.n_queries = n;
-    return thr_hit_store_search(room->store, &target, &queries, wanted, &caller, &failed, err);
+    return thr_hit_store_search(room->store, &catalogue, &queries, wanted, &caller, &failed, err);
 }
 
 void thr_index_feature_scores_use(thr_scan_hits *scan_hits, thr_hit_store *store) {

@@ -29,7 +29,7 @@ typedef struct block {
     uint8_t places[THR_LISTS_BLOCK];
 } block;
 
-/* Read the block that begins at items[*at], and advance *at behind it. Return how many items repeat the one before. */
+/* Read the block that begins at items[*at], and advance *at past it. Return how many items repeat the one before. */
 static uint64_t take_block(const uint32_t *items, uint64_t n, uint64_t *at, block *b) {
     const uint64_t first = *at;
     b->number = items[first] / THR_LISTS_BLOCK;
@@ -111,10 +111,10 @@ static void put_runs(const build *w, const block *b, uint32_t first, open_entry 
         for (end = i + 1; end < b->n && b->places[end] == b->places[end - 1] + 1;)
             end++;
         const uint32_t start = first + b->places[i];
-        const bool goes_on =
+        const bool extends =
             e->n_parts > 0 && e->windows[e->n_parts - 1] == window && e->last_end == start && start > 0;
-        const uint64_t at = goes_on ? e->begin + e->n - 1 : add_element(e, window);
-        if (w->writing && !goes_on)
+        const uint64_t at = extends ? e->begin + e->n - 1 : add_element(e, window);
+        if (w->writing && !extends)
             w->runs[2 * at] = (uint16_t)start;
         if (w->writing)
             w->runs[2 * at + 1] = (uint16_t)(start + (end - i) - 1 - w->runs[2 * at]);
@@ -231,7 +231,7 @@ static void accumulate(uint64_t *n, uint64_t *sum) {
 }
 
 /* Turn the counts of pieces into positions. */
-static thr_status add_up(build *w, tally *all, thr_error *err) {
+static thr_status position_pieces(build *w, tally *all, thr_error *err) {
     thr_lists *lists = w->lists;
     *all = (tally){.entries = 0};
     for (size_t i = 0; i < w->n_pieces; i++) {
@@ -259,7 +259,7 @@ static thr_status add_up(build *w, tally *all, thr_error *err) {
 }
 
 /* Whether the features are 0, 1, 2, ... */
-static bool are_all_there(const thr_postings *sorted) {
+static bool are_consecutive(const thr_postings *sorted) {
     return sorted->n_features == 0 || sorted->features[sorted->n_features - 1] == sorted->n_features - 1;
 }
 
@@ -268,16 +268,16 @@ static thr_status lay_out(thr_context *context, build *w, void **memory, thr_err
     thr_lists *l = w->lists;
     const size_t n_features = l->n_features, n_lists = l->n_lists, n_entries = l->n_entries;
     const size_t n_bitmaps = l->n_elements[THR_LISTS_BITMAPS];
-    const bool told = !are_all_there(&w->sorted), several = l->n_parts > l->n_entries;
+    const bool numbered = !are_consecutive(&w->sorted), several = l->n_parts > l->n_entries;
     const uint32_t none = 0;
-    l->features = told ? &none : NULL; /* thr_lists_bytes only tests them for NULL */
+    l->features = numbered ? &none : NULL; /* thr_lists_bytes only tests them for NULL */
     l->entry_parts = several ? &none : NULL;
     THR_TRY(thr_alloc(context, (size_t)thr_lists_bytes(l), 1, memory, "posting lists", err));
     l->bitmaps = w->bitmaps = *memory;
     w->features = (uint32_t *)(void *)(w->bitmaps + n_bitmaps * THR_LISTS_BITMAP);
-    if (told)
+    if (numbered)
         l->features = memcpy(w->features, w->sorted.features, n_features * sizeof *w->features);
-    l->refs = w->refs = w->features + (told ? n_features : 0);
+    l->refs = w->refs = w->features + (numbered ? n_features : 0);
     l->sizes = w->sizes = w->refs + n_features;
     l->first_entries = w->first_entries = w->sizes + n_lists;
     l->entry_begins = w->entry_begins = w->first_entries + n_lists + 1;
@@ -298,14 +298,14 @@ thr_status thr_lists_build(thr_context *context, const thr_item_features *items,
     build w = {.lists = &built->lists};
     tally all;
     if (items->n_items == 0 || items->n_items > THR_HITS_MAX_ITEMS)
-        return thr_fail(err, THR_EDIM, "%llu items: posting lists can have 1 to %llu",
-                        (unsigned long long)items->n_items, (unsigned long long)THR_HITS_MAX_ITEMS);
+        return thr_fail(err, THR_EDIM, "%llu items: posting lists hold 1 to %llu", (unsigned long long)items->n_items,
+                        (unsigned long long)THR_HITS_MAX_ITEMS);
     THR_TRY_OUT(thr_lists_postings_sort(context, items, rows, &w.sorted, err));
     built->lists.n_items = (uint32_t)items->n_items;
     built->lists.n_features = w.sorted.n_features;
     THR_TRY_OUT(cut(context, &w, err));
     thr_parallel_for(context, w.n_pieces, run_piece, &w);
-    THR_TRY_OUT(add_up(&w, &all, err));
+    THR_TRY_OUT(position_pieces(&w, &all, err));
     THR_TRY_OUT(lay_out(context, &w, &built->memory, err));
     w.writing = true;
     thr_parallel_for(context, w.n_pieces, run_piece, &w);

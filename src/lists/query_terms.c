@@ -15,7 +15,7 @@ thr_status thr_lists_query_unit(const uint32_t *features, const float *weights, 
     enum { SUM_BITS = 30 };
     double total = 0;
     if (n > THR_HITS_MAX_FEATURES)
-        return thr_fail(err, THR_EINVAL, "a query of %zu features: it can have up to %u", n, THR_HITS_MAX_FEATURES);
+        return thr_fail(err, THR_EINVAL, "a query has %zu features: the limit is %u", n, THR_HITS_MAX_FEATURES);
     for (size_t i = 0; i < n; i++) {
         const double weight = weights == NULL ? 1 : (double)weights[i];
         if (!isfinite(weight))

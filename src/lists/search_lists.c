@@ -58,15 +58,15 @@ void thr_lists_search_free(thr_lists_search *search) {
 
 typedef struct run {
     thr_lists_search *search;
-    const thr_hit_target *target;
+    const thr_lists_catalogue *catalogue;
     uint32_t n_windows;
     bool plain; /* values are sums alone, and finite */
 } run;
 
 /* Compute the values of n items, the first of which is `first`, from their sums. */
 static void find_values(const run *r, const int32_t *sums, uint32_t first, uint32_t n, float *values) {
-    const thr_hit_target *target = r->target;
-    const bool sigmoid = target->value == THR_HITS_VALUE_SIGMOID;
+    const thr_lists_catalogue *catalogue = r->catalogue;
+    const bool sigmoid = catalogue->value == THR_HITS_VALUE_SIGMOID;
     const double unit = sigmoid ? -r->search->query.unit : r->search->query.unit;
     for (uint32_t i = 0; i < n; i++)
         values[i] = (float)((double)sums[i] * unit);
@@ -75,22 +75,22 @@ static void find_values(const run *r, const int32_t *sums, uint32_t first, uint3
         for (uint32_t i = 0; i < n; i++)
             values[i] = 1 / (1 + values[i]);
     }
-    if (target->multipliers != NULL)
+    if (catalogue->multipliers != NULL)
         for (uint32_t i = 0; i < n; i++)
-            values[i] *= target->multipliers[first + i];
-    if (target->offsets != NULL)
+            values[i] *= catalogue->multipliers[first + i];
+    if (catalogue->offsets != NULL)
         for (uint32_t i = 0; i < n; i++)
-            values[i] += target->offsets[first + i];
+            values[i] += catalogue->offsets[first + i];
 }
 
 /* A bit for each of a group of at most OFFERED items that the filter lets through. first is a multiple of OFFERED. */
 static uint64_t may_be_found(const run *r, uint32_t first, uint32_t n) {
     const uint64_t there = n == OFFERED ? UINT64_MAX : (UINT64_C(1) << n) - 1;
-    return r->target->filter == NULL ? there : there & r->target->filter[first / OFFERED];
+    return r->catalogue->filter == NULL ? there : there & r->catalogue->filter[first / OFFERED];
 }
 
 static void collect(const run *r, worker *w, uint32_t first, uint64_t mask, const float *values) {
-    const uint32_t *rows = r->target->rows;
+    const uint32_t *rows = r->catalogue->rows;
     thr_select_collector_reserve(&w->collector);
     for (; mask != 0; mask &= mask - 1) {
         const uint32_t i = (uint32_t)__builtin_ctzll(mask);
@@ -104,7 +104,7 @@ static void offer(const run *r, worker *w, uint32_t first, uint32_t n, const flo
         finite |= (uint64_t)(fabsf(values[i]) <= FLT_MAX) << i;
     for (uint64_t bad = mask & ~finite; bad != 0; bad &= bad - 1) {
         const uint32_t item = first + (uint32_t)__builtin_ctzll(bad);
-        const uint64_t row = r->target->rows == NULL ? item : r->target->rows[item];
+        const uint64_t row = r->catalogue->rows == NULL ? item : r->catalogue->rows[item];
         w->bad_row = row < w->bad_row ? row : w->bad_row;
     }
     mask &= finite & r->search->context->kernels->screen_scores(values, w->collector.threshold);
@@ -150,7 +150,7 @@ static void offer_values(const run *r, worker *w, const int32_t *sums, uint32_t 
 }
 
 static void run_window(const run *r, worker *w, uint32_t window) {
-    const uint32_t first = window * THR_LISTS_WINDOW, left = r->target->lists->n_items - first;
+    const uint32_t first = window * THR_LISTS_WINDOW, left = r->catalogue->lists->n_items - first;
     const uint32_t n = left < THR_LISTS_WINDOW ? left : THR_LISTS_WINDOW;
     const int32_t *sums = thr_lists_pass_window(r->search->context->kernels, &w->pass, window);
     if (r->plain)
@@ -201,12 +201,14 @@ static thr_status gather(thr_lists_search *search, thr_error *err) {
     return all->status == THR_OK ? THR_OK : thr_fail(err, all->status, "no memory for the best items");
 }
 
-thr_status thr_lists_search_run(thr_lists_search *search, const thr_hit_target *target, const thr_hits_queries *queries,
-                                uint64_t q, size_t k, thr_hit_found *found, thr_error *err) {
-    THR_TRY(thr_lists_query_of(search->context, target->lists, queries, q, &search->query, err));
+thr_status thr_lists_search_run(thr_lists_search *search, const thr_lists_catalogue *catalogue,
+                                const thr_hits_queries *queries, uint64_t q, size_t k, thr_hit_found *found,
+                                thr_error *err) {
+    THR_TRY(thr_lists_query_of(search->context, catalogue->lists, queries, q, &search->query, err));
     THR_TRY(start(search, k, err));
-    const bool sums = target->value == THR_HITS_VALUE_SUM && target->multipliers == NULL && target->offsets == NULL;
-    run r = {search, target, thr_lists_n_windows(target->lists),
+    const bool sums =
+        catalogue->value == THR_HITS_VALUE_SUM && catalogue->multipliers == NULL && catalogue->offsets == NULL;
+    run r = {search, catalogue, thr_lists_n_windows(catalogue->lists),
              sums && search->query.unit * 0x1p31 <= (double)FLT_MAX};
     thr_parallel_for(search->context, (r.n_windows + PIECE_WINDOWS - 1) / PIECE_WINDOWS, run_piece, &r);
     THR_TRY(gather(search, err));

@@ -18,7 +18,7 @@
 #include "select/candidates.h"
 
 /* The lists to search, and the values and filter of their items. Pointers are borrowed. */
-typedef struct thr_hit_target {
+typedef struct thr_lists_catalogue {
     const thr_lists *lists;
     const uint32_t *rows; /* per place: the row to return; NULL: places are rows */
     thr_hits_value value;
@@ -26,7 +26,7 @@ typedef struct thr_hit_target {
     const float *offsets;     /* per place, finite; NULL: all 0 */
     uint64_t values_number;   /* identifies the contents of these two; 0: both are NULL */
     const uint64_t *filter;   /* bit i % 64 of word i / 64: the item in place i may be found; NULL: all may */
-} thr_hit_target;
+} thr_lists_catalogue;
 
 /* Workspace of one search at a time, reused by later searches. */
 typedef struct thr_lists_search thr_lists_search;
@@ -52,8 +52,9 @@ typedef struct thr_hit_found {
  *
  * THR_OK; what thr_lists_query_of returns; THR_ERANGE for a value that is not finite (err names the row).
  */
-thr_status thr_lists_search_run(thr_lists_search *search, const thr_hit_target *target, const thr_hits_queries *queries,
-                                uint64_t q, size_t k, thr_hit_found *found, thr_error *err);
+thr_status thr_lists_search_run(thr_lists_search *search, const thr_lists_catalogue *catalogue,
+                                const thr_hits_queries *queries, uint64_t q, size_t k, thr_hit_found *found,
+                                thr_error *err);
 
 /* Return THR_ERANGE: the value of a row is not finite. */
 thr_status thr_lists_search_not_finite(uint64_t row, thr_error *err);

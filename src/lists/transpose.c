@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transpose.c - sorts postings by feature in two steps, each of which writes to few places of memory at once. First
+ * transpose.c - sorts postings by feature in two steps, each of which writes to few positions of memory at once. First
  * they are distributed to some hundred buckets of features, which hold about as many postings each; then, within a
  * bucket, which fits the cache, to their feature.
  *
@@ -30,7 +30,7 @@ static thr_status bad_feature(const thr_item_features *items, thr_error *err) {
 static thr_status check(const thr_item_features *items, uint32_t *largest, thr_error *err) {
     *largest = 0;
     if (items->offsets[0] != 0)
-        return thr_fail(err, THR_EINVAL, "the features of item 0 begin at %llu: the first offset is 0",
+        return thr_fail(err, THR_EINVAL, "the features of item 0 begin at %llu: the first offset must be 0",
                         (unsigned long long)items->offsets[0]);
     for (uint64_t i = 0; i < items->n_items; i++)
         if (items->offsets[i + 1] < items->offsets[i])
@@ -62,9 +62,9 @@ typedef struct sorter {
     const thr_item_features *items;
     const uint32_t *rows;
     thr_postings *postings;
-    uint64_t *counts; /* per feature number */
-    uint32_t *places; /* per feature number: the feature's index, ... */
-    uint8_t *buckets; /* ... and its bucket */
+    uint64_t *counts;  /* per feature number */
+    uint32_t *indices; /* per feature number: the feature's index, ... */
+    uint8_t *buckets;  /* ... and its bucket */
     posting *bucketed;
     uint64_t *next;                       /* per feature: where its next item goes */
     uint64_t begins[MAX_BUCKETS + 1];     /* first posting of each bucket, in bucketed */
@@ -80,7 +80,7 @@ static thr_status lay_out(thr_context *context, sorter *s, uint64_t n_numbers, t
     for (uint64_t number = 0; number < n_numbers; number++)
         n_features += s->counts[number] > 0;
     p->n_features = (uint32_t)n_features;
-    THR_TRY(thr_alloc(context, n_numbers, sizeof *s->places, &s->places, "features", err));
+    THR_TRY(thr_alloc(context, n_numbers, sizeof *s->indices, &s->indices, "features", err));
     THR_TRY(thr_alloc(context, n_numbers, sizeof *s->buckets, &s->buckets, "features", err));
     THR_TRY(thr_alloc(context, n_features, sizeof *p->features, &p->features, "features", err));
     THR_TRY(thr_alloc(context, n_features + 1, sizeof *p->starts, &p->starts, "features", err));
@@ -94,7 +94,7 @@ static thr_status lay_out(thr_context *context, sorter *s, uint64_t n_numbers, t
             continue;
         if (s->n_buckets == 0 || sum - s->begins[s->n_buckets - 1] >= bucket)
             s->begins[s->n_buckets++] = sum;
-        s->places[number] = f;
+        s->indices[number] = f;
         s->buckets[number] = (uint8_t)(s->n_buckets - 1);
         p->features[f] = (uint32_t)number;
         s->next[f] = p->starts[f] = sum;
@@ -146,7 +146,7 @@ static void fill_buckets(void *arg, size_t piece, uint32_t worker) {
         features_of(s, i, &first, &last);
         for (uint64_t e = first; e < last; e++) {
             const uint32_t number = s->items->features[e];
-            s->bucketed[s->at[piece][s->buckets[number]]++] = (posting){s->places[number], (uint32_t)i};
+            s->bucketed[s->at[piece][s->buckets[number]]++] = (posting){s->indices[number], (uint32_t)i};
         }
     }
 }
@@ -159,7 +159,7 @@ static void sort_bucket(void *arg, size_t bucket, uint32_t worker) {
 }
 
 /* Compute where each piece's part of each bucket begins. */
-static void place_pieces(sorter *s) {
+static void position_pieces(sorter *s) {
     for (uint32_t bucket = 0; bucket < s->n_buckets; bucket++) {
         uint64_t sum = s->begins[bucket];
         for (uint32_t piece = 0; piece < s->n_pieces; piece++) {
@@ -183,12 +183,12 @@ thr_status thr_lists_postings_sort(thr_context *context, const thr_item_features
     THR_TRY_OUT(thr_lists_postings_count(context, items, &s->counts, &n_numbers, err));
     THR_TRY_OUT(lay_out(context, s, n_numbers, err));
     thr_parallel_for(context, s->n_pieces, count_piece, s);
-    place_pieces(s);
+    position_pieces(s);
     thr_parallel_for(context, s->n_pieces, fill_buckets, s);
     thr_parallel_for(context, s->n_buckets, sort_bucket, s);
 out:
     thr_release(context, s->counts);
-    thr_release(context, s->places);
+    thr_release(context, s->indices);
     thr_release(context, s->buckets);
     thr_release(context, s->bucketed);
     thr_release(context, s->next);

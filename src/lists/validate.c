@@ -22,7 +22,7 @@ static bool blocks_ascend(const uint8_t *blocks, uint32_t n) {
 static const char *check_entry(const thr_lists *lists, uint32_t entry) {
     const uint32_t form = lists->entry_forms[entry];
     if (form >= THR_LISTS_N_FORMS)
-        return "there is no such form of a list";
+        return "a list has an unknown form";
     if (thr_lists_first_part(lists, entry + 1) <= thr_lists_first_part(lists, entry) ||
         thr_lists_first_part(lists, entry + 1) > lists->n_parts)
         return "a list's parts do not ascend";
@@ -31,9 +31,9 @@ static const char *check_entry(const thr_lists *lists, uint32_t entry) {
         const uint32_t n = lists->part_sizes[p] + 1u;
         if (lists->part_windows[p] >= thr_lists_n_windows(lists) ||
             (p > thr_lists_first_part(lists, entry) && lists->part_windows[p] <= lists->part_windows[p - 1]))
-            return "the windows of a list do not ascend to the last one";
+            return "the windows of a list do not ascend, or exceed the last one";
         if (at + n > lists->n_elements[form])
-            return "a list leaves its form";
+            return "a list exceeds the elements of its form";
         if (form == THR_LISTS_RUNS && !runs_stay(lists->runs + 2 * at, n))
             return "a run leaves its window";
         if (form == THR_LISTS_BITMAPS && !blocks_ascend(lists->bitmap_blocks + at, n))
@@ -62,7 +62,7 @@ const char *thr_lists_check(const thr_lists *lists) {
     const char *wrong = NULL;
     if (lists->first_entries[0] != 0 || lists->first_entries[lists->n_lists] != lists->n_entries ||
         thr_lists_first_part(lists, 0) != 0 || thr_lists_first_part(lists, lists->n_entries) != lists->n_parts)
-        return "the features' lists are not all there are";
+        return "the lists do not cover all entries and parts";
     for (uint32_t f = 0; f < lists->n_features && wrong == NULL; f++) {
         uint32_t item;
         if (f > 0 && thr_lists_feature(lists, f) <= thr_lists_feature(lists, f - 1))
@@ -70,12 +70,12 @@ const char *thr_lists_check(const thr_lists *lists) {
         if (thr_lists_feature(lists, f) > THR_HITS_MAX_FEATURE)
             return "a feature's number is too large";
         if (thr_lists_only(lists, f, &item))
-            wrong = item < lists->n_items ? NULL : "a feature's item is none of the items";
+            wrong = item < lists->n_items ? NULL : "a feature's item exceeds the number of items";
         else
             wrong = item == n_lists && n_lists < lists->n_lists ? check_list(lists, n_lists++)
                                                                 : "a feature's list is not the next one";
     }
-    return wrong != NULL || n_lists == lists->n_lists ? wrong : "there are lists of no feature";
+    return wrong != NULL || n_lists == lists->n_lists ? wrong : "a list belongs to no feature";
 }
 
 /* ------------------------------------------------------------------------------------------------ contents */
@@ -136,11 +136,11 @@ const char *thr_lists_check_contents(const thr_lists *lists) {
     uint64_t taken[THR_LISTS_N_FORMS] = {0}, n_postings = lists->n_features - lists->n_lists;
     for (uint32_t list = 0; list < lists->n_lists; list++) {
         if (!check_items(lists, list, taken))
-            return "the items of a feature are not as many as is said, or not in order";
+            return "the items of a feature are out of order, or their number is wrong";
         n_postings += lists->sizes[list];
     }
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
         if (taken[form] != lists->n_elements[form])
-            return "there are postings of no feature";
-    return n_postings == lists->n_postings ? NULL : "there are not as many postings as is said";
+            return "elements belong to no feature";
+    return n_postings == lists->n_postings ? NULL : "the number of postings is wrong";
 }

@@ -179,13 +179,13 @@ static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane
         return 1;
     }
     const thr_query_part *parts[LOOKED_UP];
-    uint32_t *places[LOOKED_UP];
+    uint32_t *to[LOOKED_UP];
     const uint32_t found = group->n - q < LOOKED_UP ? group->n - q : LOOKED_UP;
     for (uint32_t i = 0; i < found; i++) {
         parts[i] = &group->queries[q + i].code.parts[0];
-        places[i] = lanes[q + i].distances;
+        to[i] = lanes[q + i].distances;
     }
-    kernels->distance_tables(places, codes, n, parts, found);
+    kernels->distance_tables(to, codes, n, parts, found);
     return found;
 }
 

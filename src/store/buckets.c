@@ -65,7 +65,7 @@ static uint32_t count_chosen(const level *l, uint32_t wanted) {
     return (l->n_slices - 1) * wanted + (last < wanted ? last : wanted);
 }
 
-/* The device memory of a query, beside its thr_bucket_places. */
+/* The device memory of a query, beside its thr_bucket_results. */
 typedef struct bucket_memory {
     uint32_t n_buckets;
     thr_device_item *winners, *slices;
@@ -140,44 +140,44 @@ static thr_status choose_winners(const thr_collecting *c, thr_store_part *part, 
  * Enqueue query q. With the certificate, its winners are the first of its items, and the rows that the rescan finds
  * after them are selected from too.
  */
-static thr_status start_query(const thr_collecting *c, thr_store_part *part, const thr_bucket_places *places,
+static thr_status start_query(const thr_collecting *c, thr_store_part *part, const thr_bucket_results *results,
                               const bucket_memory *m, uint32_t q, thr_error *err) {
     const thr_backend *backend = c->store->backend;
-    thr_device_item *chosen = places->chosen + (size_t)q * places->wanted;
-    uint32_t *n_chosen = places->n_chosen + q;
+    thr_device_item *chosen = results->chosen + (size_t)q * results->wanted;
+    uint32_t *n_chosen = results->n_chosen + q;
     thr_bucket_op bucket = {.n_buckets = m->n_buckets, .winners = m->winners, .rejected = m->rejected};
     const thr_device_codes codes = thr_store_run(part, part->resident, part->n_tiles, 0, part->n_tiles, 0);
     thr_store_make_scan(c, part, &codes, q, 1, &bucket.scan);
     THR_TRY(backend->bucket(part->stream, &bucket, err));
     if (m->rejected == NULL)
-        return choose_winners(c, part, m, places->wanted, chosen, n_chosen, err);
+        return choose_winners(c, part, m, results->wanted, chosen, n_chosen, err);
 
     thr_rescan_op rescan = {.n_buckets = m->n_buckets,
                             .rejected = m->rejected,
                             .n_winners = n_chosen,
-                            .wanted = places->wanted,
-                            .capacity = places->capacity,
-                            .items = places->items + (size_t)q * places->capacity,
-                            .least = places->thresholds + q,
-                            .count = places->counts + q};
+                            .wanted = results->wanted,
+                            .capacity = results->capacity,
+                            .items = results->items + (size_t)q * results->capacity,
+                            .least = results->thresholds + q,
+                            .count = results->counts + q};
     const thr_select_op select = {.items = rescan.items,
                                   .counts = rescan.count,
-                                  .capacity = places->capacity,
+                                  .capacity = results->capacity,
                                   .n_queries = 1,
-                                  .wanted = places->wanted,
+                                  .wanted = results->wanted,
                                   .chosen = chosen,
                                   .n_chosen = n_chosen};
     rescan.scan = bucket.scan;
-    THR_TRY(choose_winners(c, part, m, places->wanted, rescan.items, n_chosen, err));
+    THR_TRY(choose_winners(c, part, m, results->wanted, rescan.items, n_chosen, err));
     THR_TRY(backend->rescan(part->stream, &rescan, err));
     return backend->select(part->stream, &select, err);
 }
 
-thr_status thr_store_start_buckets(const thr_collecting *c, thr_store_part *part, const thr_bucket_places *places,
+thr_status thr_store_start_buckets(const thr_collecting *c, thr_store_part *part, const thr_bucket_results *results,
                                    thr_error *err) {
     bucket_memory m;
-    THR_TRY(get_memory(c, part, places->wanted, &m, err));
+    THR_TRY(get_memory(c, part, results->wanted, &m, err));
     for (uint32_t q = 0; q < c->n; q++)
-        THR_TRY(start_query(c, part, places, &m, q, err));
+        THR_TRY(start_query(c, part, results, &m, q, err));
     return THR_OK;
 }

@@ -9,13 +9,13 @@
 #include "store/queries.h"
 
 /* Device memory for a batch's results, with this many elements per query. */
-typedef struct thr_bucket_places {
+typedef struct thr_bucket_results {
     uint32_t wanted;                 /* rows per query, at least 1 */
     uint32_t capacity;               /* items per query, at least wanted */
     thr_device_item *items, *chosen; /* capacity and wanted elements per query */
     uint64_t *thresholds;
     uint32_t *counts, *n_chosen;
-} thr_bucket_places;
+} thr_bucket_results;
 
 /*
  * The number of buckets for n_items items of which `wanted` are selected: a multiple of THR_DEVICE_TILE. bucket_items
@@ -28,7 +28,7 @@ uint32_t thr_store_count_buckets(uint64_t n_items, uint32_t wanted, uint32_t buc
  * have no upper half come from empty buckets. With the context's THR_SELECTION_BUCKETS the chosen items are exactly the
  * best, unless counts exceeds capacity; with THR_SELECTION_PAPER counts is left as it was.
  */
-thr_status thr_store_start_buckets(const thr_collecting *c, thr_store_part *part, const thr_bucket_places *places,
+thr_status thr_store_start_buckets(const thr_collecting *c, thr_store_part *part, const thr_bucket_results *results,
                                    thr_error *err);
 
 #endif

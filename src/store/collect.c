@@ -69,14 +69,14 @@ static thr_part_plan plan_part(const thr_job *job, const thr_store_part *part) {
 /* Enqueue the whole selection of a part's rows by buckets. */
 static thr_status start_buckets(const thr_collecting *c, thr_store_part *part, const thr_part_plan *plan,
                                 const thr_part_memory *m, thr_error *err) {
-    const thr_bucket_places places = {.wanted = plan->wanted,
-                                      .capacity = plan->capacity,
-                                      .items = m->items,
-                                      .chosen = m->chosen,
-                                      .thresholds = m->thresholds,
-                                      .counts = m->counts,
-                                      .n_chosen = m->counts + c->n};
-    THR_TRY(thr_store_start_buckets(c, part, &places, err));
+    const thr_bucket_results results = {.wanted = plan->wanted,
+                                        .capacity = plan->capacity,
+                                        .items = m->items,
+                                        .chosen = m->chosen,
+                                        .thresholds = m->thresholds,
+                                        .counts = m->counts,
+                                        .n_chosen = m->counts + c->n};
+    THR_TRY(thr_store_start_buckets(c, part, &results, err));
     return thr_store_bring(c, part, plan, m, (thr_query_run){0, c->n}, err);
 }
 

@@ -74,7 +74,7 @@ static answers start_answers(size_t k) {
 }
 
 /* One query against the naive model's answer, all of it. */
-static void check(thr_hit_store *store, const hits_problem *p, const thr_hit_target *target, size_t k,
+static void check(thr_hit_store *store, const hits_problem *p, const thr_lists_catalogue *target, size_t k,
                   const thr_candidate *all, size_t n_all, const char *what) {
     const uint64_t offsets[] = {0, p->n};
     const thr_hits_queries queries = {1, offsets, p->features, p->weights};
@@ -111,12 +111,12 @@ static void both_ways_find_what_the_naive_model_finds(void **state) {
         thr_hit_store *store = make_store(w, &p.built.lists, NULL);
         thr_candidate *all = test_array(SHAPES[s].n_items, sizeof *all);
         for (uint64_t kind = 0; kind < 16; kind += s < 3 ? 1 : 5) {
-            const thr_hit_target target = {.lists = &p.built.lists,
-                                           .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
-                                           .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
-                                           .offsets = (kind & 4) != 0 ? x.offsets : NULL,
-                                           .values_number = (kind & 6) == 0 ? 0 : kind,
-                                           .filter = (kind & 8) != 0 ? x.filter : NULL};
+            const thr_lists_catalogue target = {.lists = &p.built.lists,
+                                                .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
+                                                .multipliers = (kind & 2) != 0 ? x.multipliers : NULL,
+                                                .offsets = (kind & 4) != 0 ? x.offsets : NULL,
+                                                .values_number = (kind & 6) == 0 ? 0 : kind,
+                                                .filter = (kind & 8) != 0 ? x.filter : NULL};
             const size_t n_all = hits_naive_search(w->context, &p, &target, all);
             for (size_t i = 0; i < (s < 4 ? 4 : 2); i++)
                 for (int way = 0; way < N_WAYS; way++) {
@@ -182,7 +182,7 @@ static uint32_t sampled_ones(uint64_t item) {
 
 static void check_plain(const world *w, uint64_t n_items, uint32_t (*f)(uint64_t item), size_t k) {
     hits_problem p = make_plain(w->context, n_items, f, 4);
-    const thr_hit_target target = {.lists = &p.built.lists};
+    const thr_lists_catalogue target = {.lists = &p.built.lists};
     thr_hit_store *store = make_store(w, &p.built.lists, NULL);
     thr_candidate *all = test_array(n_items, sizeof *all);
     const size_t n_all = hits_naive_search(w->context, &p, &target, all);
@@ -221,7 +221,7 @@ static void rows_are_told_for_places(void **state) {
     thr_candidate *all = test_array(9000, sizeof *all);
     for (uint32_t i = 0; i < 9000; i++)
         rows[i] = i / 3 * 3 + (2 - i % 3); /* equal values: not the smaller place, the smaller row */
-    const thr_hit_target target = {.lists = &p.built.lists, .rows = rows}, places = {.lists = &p.built.lists};
+    const thr_lists_catalogue target = {.lists = &p.built.lists, .rows = rows}, places = {.lists = &p.built.lists};
     const size_t n_all = hits_naive_search(w->context, &p, &places, all);
     for (size_t i = 0; i < n_all; i++)
         all[i].row = rows[all[i].row];
@@ -271,8 +271,8 @@ static void free_three(const world *w, three *t) {
 }
 
 /* What the CPU finds for query q. */
-static size_t on_cpu(const world *w, const three *t, const thr_hit_target *target, uint64_t q, size_t k, uint64_t *rows,
-                     float *values, uint32_t *n_unknown) {
+static size_t on_cpu(const world *w, const three *t, const thr_lists_catalogue *target, uint64_t q, size_t k,
+                     uint64_t *rows, float *values, uint32_t *n_unknown) {
     thr_lists_search *search = NULL;
     thr_hit_found found = {.n = 0};
     thr_error err;
@@ -292,7 +292,7 @@ static void queries_of_a_batch_are_answered_each_for_itself(void **state) {
     const world *w = *state;
     uint64_t rng = test_seed() + 6;
     three *t = make_three(w, 20000, &rng);
-    const thr_hit_target target = {.lists = &t->p.built.lists};
+    const thr_lists_catalogue target = {.lists = &t->p.built.lists};
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
     for (int way = 0; way < N_WAYS; way++) {
         answers a = start_answers(K);
@@ -322,7 +322,7 @@ static void an_error_names_its_query_and_those_before_are_answered(void **state)
     uint64_t rng = test_seed() + 7, failed = 0;
     three *t = make_three(w, 3000, &rng);
     hits_numbers x = hits_draw_numbers(3000, &rng);
-    thr_hit_target target = {.lists = &t->p.built.lists};
+    thr_lists_catalogue target = {.lists = &t->p.built.lists};
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
     thr_error err;
     for (int way = 0; way < 2; way++) {
@@ -355,7 +355,7 @@ static void a_filter_that_lets_nothing_through_finds_nothing(void **state) {
     uint64_t rng = test_seed() + 8, failed = 0;
     three *t = make_three(w, 3000, &rng);
     uint64_t *filter = test_array(3000 / 64 + 1, sizeof *filter);
-    const thr_hit_target target = {.lists = &t->p.built.lists, .filter = filter};
+    const thr_lists_catalogue target = {.lists = &t->p.built.lists, .filter = filter};
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
     answers a = start_answers(3);
     thr_error err;
@@ -389,7 +389,7 @@ static void lists_in_no_order_stay_within_their_sums(void **state) {
     }
     lists.ids = ids;
     lists.runs = runs;
-    const thr_hit_target target = {.lists = &lists};
+    const thr_lists_catalogue target = {.lists = &lists};
     thr_hit_store *store = make_store(w, &lists, NULL);
     for (int way = 0; way < 2; way++) {
         answers a = start_answers(10);
@@ -411,11 +411,11 @@ static void every_failure_of_the_device_is_told_and_forgotten(void **state) {
     uint64_t rng = test_seed() + 10;
     three *t = make_three(w, 3000, &rng);
     hits_numbers x = hits_draw_numbers(3000, &rng);
-    const thr_hit_target target = {.lists = &t->p.built.lists,
-                                   .multipliers = x.multipliers,
-                                   .offsets = x.offsets,
-                                   .values_number = 1,
-                                   .filter = x.filter};
+    const thr_lists_catalogue target = {.lists = &t->p.built.lists,
+                                        .multipliers = x.multipliers,
+                                        .offsets = x.offsets,
+                                        .values_number = 1,
+                                        .filter = x.filter};
     thr_error err;
     for (int kind = 0; kind < 3; kind++) {
         unsigned n_failed = 0;
@@ -459,7 +459,7 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     three *t = make_three(w, 20000, &rng);
-    const thr_hit_target target = {.lists = &t->p.built.lists};
+    const thr_lists_catalogue target = {.lists = &t->p.built.lists};
     thr_hit_store *store = NULL;
     thr_error err;
     assert_ok(thr_hit_store_create(context, w->devices, &t->p.built.lists, NULL, &store, &err), &err);

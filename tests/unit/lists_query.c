@@ -157,7 +157,7 @@ static void what_is_no_weight_is_told(void **state) {
                  &err, "weighs -inf");
     assert_error(
         thr_lists_query_make(*state, &p.built.lists, p.features, NULL, THR_HITS_MAX_FEATURES + 1, &query, &err),
-        THR_EINVAL, &err, "a query of 1048577 features");
+        THR_EINVAL, &err, "a query has 1048577 features");
     hits_free_problem(*state, &p);
 }
 

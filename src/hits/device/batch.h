@@ -8,7 +8,7 @@
 /* Of a search, and of the batch that it is at. */
 typedef struct thr_hit_batch {
     thr_hit_store *store;
-    const thr_hit_target *target;
+    const thr_lists_catalogue *catalogue;
     const thr_hit_caller *caller;
     uint32_t wanted;    /* of every query, at least 1 */
     uint64_t n_allowed; /* items that may be found */

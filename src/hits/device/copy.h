@@ -53,13 +53,14 @@ typedef struct thr_hit_caller {
 } thr_hit_caller;
 
 /*
- * The best k of the items that the target's filter lets through, of every query; k >= 1. The target's lists are the
- * store's; its multipliers and offsets are copied when values_number is not that of the search before.
+ * Find the best k of the items that the catalogue's filter lets through, for every query; k >= 1. The catalogue has the
+ * store's lists; its multipliers and offsets are copied if values_number differs from the last search's.
  *
- * THR_OK, and what thr_lists_search_run returns, for the first query of which that is so: *failed is its number, and
- * those before have been answered. Else *failed is UINT64_MAX. THR_ENOMEM, also for memory of the device; THR_EDEVICE.
+ * THR_OK; what thr_lists_search_run returns, for the first query that fails: *failed is its number, and the queries
+ * before it have been answered. Else *failed is UINT64_MAX. THR_ENOMEM, also for memory of the device; THR_EDEVICE.
  */
-thr_status thr_hit_store_search(thr_hit_store *store, const thr_hit_target *target, const thr_hits_queries *queries,
-                                size_t k, const thr_hit_caller *caller, uint64_t *failed, thr_error *err);
+thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_catalogue *catalogue,
+                                const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
+                                uint64_t *failed, thr_error *err);
 
 #endif

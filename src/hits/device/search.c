@@ -238,22 +238,23 @@ static thr_status tell(const thr_hit_batch *b, uint64_t *failed, thr_error *err)
     return THR_OK;
 }
 
-/* Multipliers and offsets, where others are there than the target's; and its filter. */
+/* Multipliers and offsets, where others are there than the catalogue's; and its filter. */
 static thr_status send_target(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_error *err) {
     thr_hit_store *store = b->store;
-    const thr_hit_target *target = b->target;
+    const thr_lists_catalogue *catalogue = b->catalogue;
     const size_t n = store->lists->n_items;
     op->hits = store->hits;
-    op->sigmoid = target->value == THR_HITS_VALUE_SIGMOID;
-    if (target->values_number != store->values_number) {
+    op->sigmoid = catalogue->value == THR_HITS_VALUE_SIGMOID;
+    if (catalogue->values_number != store->values_number) {
         store->values_number = 0;
-        THR_TRY(send(store, THR_HIT_ROOM_MULTIPLIERS, target->multipliers, n * sizeof(float), &op->multipliers, err));
-        THR_TRY(send(store, THR_HIT_ROOM_OFFSETS, target->offsets, n * sizeof(float), &op->offsets, err));
-        store->values_number = target->values_number;
+        THR_TRY(
+            send(store, THR_HIT_ROOM_MULTIPLIERS, catalogue->multipliers, n * sizeof(float), &op->multipliers, err));
+        THR_TRY(send(store, THR_HIT_ROOM_OFFSETS, catalogue->offsets, n * sizeof(float), &op->offsets, err));
+        store->values_number = catalogue->values_number;
     }
-    op->multipliers = target->multipliers == NULL ? NULL : store->rooms[THR_HIT_ROOM_MULTIPLIERS].memory;
-    op->offsets = target->offsets == NULL ? NULL : store->rooms[THR_HIT_ROOM_OFFSETS].memory;
-    return send(store, THR_HIT_ROOM_FILTER, target->filter, (n + 63) / 64 * sizeof(uint64_t), &op->filter, err);
+    op->multipliers = catalogue->multipliers == NULL ? NULL : store->rooms[THR_HIT_ROOM_MULTIPLIERS].memory;
+    op->offsets = catalogue->offsets == NULL ? NULL : store->rooms[THR_HIT_ROOM_OFFSETS].memory;
+    return send(store, THR_HIT_ROOM_FILTER, catalogue->filter, (n + 63) / 64 * sizeof(uint64_t), &op->filter, err);
 }
 
 static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t *failed, thr_error *err) {
@@ -276,11 +277,12 @@ static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, 
     return THR_OK;
 }
 
-thr_status thr_hit_store_search(thr_hit_store *store, const thr_hit_target *target, const thr_hits_queries *queries,
-                                size_t k, const thr_hit_caller *caller, uint64_t *failed, thr_error *err) {
+thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_catalogue *catalogue,
+                                const thr_hits_queries *queries, size_t k, const thr_hit_caller *caller,
+                                uint64_t *failed, thr_error *err) {
     const uint32_t n_items = store->lists->n_items, n_tiles = thr_device_hit_tiles_of(n_items);
-    thr_hit_batch b = {.store = store, .target = target, .caller = caller, .n_tiles = n_tiles};
-    b.n_allowed = target->filter == NULL ? n_items : thr_bitmap_count(target->filter, n_items);
+    thr_hit_batch b = {.store = store, .catalogue = catalogue, .caller = caller, .n_tiles = n_tiles};
+    b.n_allowed = catalogue->filter == NULL ? n_items : thr_bitmap_count(catalogue->filter, n_items);
     b.wanted = k < b.n_allowed ? (uint32_t)k : b.n_allowed == 0 ? 1 : (uint32_t)b.n_allowed;
     b.capacity = n_tiles * (b.wanted < THR_HIT_TILE ? b.wanted : (uint32_t)THR_HIT_TILE);
     b.n_sums = (size_t)thr_lists_n_windows(store->lists) * THR_LISTS_WINDOW;
