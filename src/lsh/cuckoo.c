@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cuckoo.c - building the hash table of cuckoo.h by cuckoo insertion. */
 #include "lsh/cuckoo.h"
 
 #include <inttypes.h>
@@ -16,8 +17,8 @@ uint32_t thr_lsh_cuckoo_n_slots(size_t n) {
 }
 
 /*
- * Give a span a place, whoever is there has to move to its other one, and so on. false: after many moves one is still
- * without, which is left in *span.
+ * Insert a span, evicting the occupant of its slot to the occupant's other slot, and so on. Returns false after
+ * MOST_MOVES evictions; *span is then the span that has no slot.
  */
 static bool insert(const thr_cuckoo *table, thr_cuckoo_slot *slots, thr_cuckoo_slot *span) {
     uint32_t at = thr_lsh_cuckoo_where(table, span->band, span->code).at[0];

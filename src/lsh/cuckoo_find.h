@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuckoo_find.h - a look-up in the hash table of cuckoo.h, for kernels of GPUs as well. */
+/* cuckoo_find.h - look-up in the hash table of cuckoo.h; compiles for the CPU and for GPU kernels. */
 #ifndef THR_LSH_CUCKOO_FIND_H
 #define THR_LSH_CUCKOO_FIND_H
 
@@ -8,18 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A span of words: words[first] to words[first + n - 1] have this code in this band. n 0: the slot is free. */
+/* A span of words: words[first] to words[first + n - 1] have this code in this band. n is 0 in a free slot. */
 typedef struct thr_cuckoo_slot {
     uint32_t band, code, first, n;
 } thr_cuckoo_slot;
 
 typedef struct thr_cuckoo {
-    const thr_cuckoo_slot *slots; /* n_slots, and behind them the stash */
+    const thr_cuckoo_slot *slots; /* n_slots, then n_stash of the stash */
     uint32_t n_slots, n_stash;
     uint64_t seed;
 } thr_cuckoo;
 
-/* The two places of a key, which may be the same. */
+/* The two slots of a key; they may be equal. */
 typedef struct thr_cuckoo_places {
     uint32_t at[2];
 } thr_cuckoo_places;
@@ -35,7 +35,7 @@ THR_ANYWHERE thr_cuckoo_places thr_lsh_cuckoo_where(const thr_cuckoo *table, uin
     return places;
 }
 
-/* The span of a key; NULL when no word has it. */
+/* The span of a key, or NULL if no word has that code in that band. */
 THR_ANYWHERE const thr_cuckoo_slot *thr_lsh_cuckoo_find(const thr_cuckoo *table, uint32_t band, uint32_t code) {
     const thr_cuckoo_places places = thr_lsh_cuckoo_where(table, band, code);
     for (int i = 0; i < 2; i++) {

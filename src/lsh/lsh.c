@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* lsh.c - building the word lists of lsh.h, and counting the words that a group of states hits. */
 #include "lsh/lsh.h"
 
 #include <inttypes.h>
@@ -6,7 +7,7 @@
 #include "base/error.h"
 #include "base/radix.h"
 
-enum { AHEAD = 8 }; /* bands whose slots are being fetched while one's words are counted */
+enum { AHEAD = 8 }; /* slots are prefetched this many bands ahead */
 
 /* ------------------------------------------------------------------------------------------------ build */
 
@@ -14,13 +15,13 @@ typedef struct building {
     thr_context *context;
     const uint32_t *codes;
     uint32_t n_words, n_bands;
-    uint32_t *words; /* of all bands */
+    uint32_t *words; /* of all bands, n_words each */
     thr_keyed *keyed;
-    thr_cuckoo_slot *spans; /* so far */
+    thr_cuckoo_slot *spans; /* those found so far */
     size_t n_spans, spans_capacity;
 } building;
 
-/* A band's words in order of their codes, and a span for each of these. */
+/* Sort a band's words by their code and add one span for each distinct code. */
 static thr_status sort_band(building *b, uint32_t band, thr_error *err) {
     const uint32_t n_words = b->n_words;
     for (uint32_t w = 0; w < n_words; w++)
@@ -106,7 +107,10 @@ static void fetch(const thr_lsh *lsh, uint32_t band, uint32_t code) {
     __builtin_prefetch(&lsh->table.slots[places.at[1]]);
 }
 
-/* A word is marked at the hit that brings it to the threshold, noted at its first; touched has one place to spare. */
+/*
+ * Count one state's hits. A word's bit is set when its count reaches the threshold; its number is appended to touched
+ * at its first hit. The append is unconditional to avoid a branch, so touched has one spare entry.
+ */
 static void count_state(const thr_lsh *lsh, thr_lsh_counter *counter, const uint32_t *codes, uint32_t threshold,
                         uint64_t *marks) {
     uint32_t n_touched = counter->n_touched;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hashes of 16 permutations at a time: their j-th components are fetched together, and compared with the best so far
- * without a branch. 16 x K fetches a block, P K in all, of a vector that is in cache.
+ * wta.c - hashes of 16 permutations at a time.
+ *
+ * The j-th components of 16 permutations are gathered together and compared with the largest so far without a branch:
+ * 16 K gathers for each 16 permutations, P K in all, from a vector that is in cache.
  */
 #include "lsh/wta.h"
 
@@ -54,7 +56,10 @@ static uint32_t *place_of(const thr_wta *wta, uint32_t permutation, uint32_t j) 
     return &wta->places[((size_t)(permutation / LANES) * wta->shape.n_places + j) * LANES + permutation % LANES];
 }
 
-/* The first K of each by Fisher and Yates. Dimensions may stand in any order before, so they are not put back. */
+/*
+ * The first K dimensions of each permutation by Fisher and Yates. A permutation can be drawn from any previous order of
+ * the dimensions, so the array is not reset in between.
+ */
 static thr_status draw(thr_context *context, const thr_wta *wta, thr_error *err) {
     uint32_t *dims = NULL;
     uint64_t rng = wta->shape.seed;

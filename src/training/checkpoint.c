@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint.c - writing, checking and reading a checkpoint's file. */
 #include "training/checkpoint.h"
 
 #include <inttypes.h>
@@ -16,7 +17,7 @@ static const char ENDING[] = ".checkpoint";
 
 enum { N_STATE = sizeof(thr_training_state) / sizeof(uint64_t), OWN_METADATA = 3, STATE_TEXT = 16 * N_STATE + 1 };
 
-/* What is written, and what the names in it stand in. */
+/* The tensors and metadata that a checkpoint's file is written from, with the strings the metadata points to. */
 typedef struct checkpoint_image {
     thr_tensor tensors[THR_IMAGE_TENSORS_MAX + THR_CHECKPOINT_SLOTS_MAX];
     const char *metadata[THR_IMAGE_METADATA_MAX + OWN_METADATA][2];
@@ -45,7 +46,7 @@ out:
     return status;
 }
 
-/* Of the optimisers' arrays and of where the training stands; what is learned stands under the model's fingerprint. */
+/* Checksum of the optimiser's arrays and the training state. The model's fingerprint covers the weights. */
 static uint64_t checksum_of(const thr_checkpoint *checkpoint, const char *state) {
     thr_checksum_room sum_memory;
     thr_checksum *sum = thr_checksum_start(&sum_memory);

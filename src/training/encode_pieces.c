@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* encode_pieces.c - running a model's encoder over pieces of texts on all threads. */
 #include "training/encode_pieces.h"
 
 #include "base/error.h"

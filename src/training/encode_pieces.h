@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * encode_pieces.h - texts in pieces over all threads, each of which has a room of its own to encode in: what the
- * encoding of all models shares.
- */
+/* encode_pieces.h - encode texts in pieces over all threads, with a workspace for each thread; shared by all models. */
 #ifndef THR_TRAINING_ENCODE_PIECES_H
 #define THR_TRAINING_ENCODE_PIECES_H
 
@@ -15,14 +12,14 @@ enum { THR_PIECE_TEXTS = 128 };
 typedef struct thr_encode_pieces {
     thr_side side;
     size_t n_texts;
-    size_t workspace_size; /* of what a thread encodes in, which starts zeroed */
+    size_t workspace_size; /* bytes of a thread's workspace, which starts zeroed */
     void *user;
-    /* Texts first to first + n - 1, at most THR_PIECE_TEXTS. */
+    /* Encode texts first to first + n - 1; n is at most THR_PIECE_TEXTS. */
     thr_status (*encode)(void *user, size_t first, size_t n, void *workspace, thr_error *err);
     void (*free_workspace)(thr_context *context, void *workspace);
 } thr_encode_pieces;
 
-/* THR_OK; THR_EINVAL for a side that is none; the status of a piece that failed; THR_ENOMEM. */
+/* THR_OK; THR_EINVAL for an invalid side; the status of a piece that failed; THR_ENOMEM. */
 thr_status thr_training_encode_pieces_run(thr_context *context, const thr_encode_pieces *pieces, thr_error *err);
 
 #endif

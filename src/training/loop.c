@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* loop.c - the epochs of a training: shuffle, steps, validation, checkpoints. */
 #include "training/loop.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "base/progress.h"
 #include "base/rng.h"
 
-/* The order of an epoch depends on the seed and its number alone: a resumed training goes on as it would have. */
+/* The order depends only on the seed and the epoch's number, so a resumed training sees the same batches. */
 static void shuffle(const thr_training_loop *loop) {
     uint64_t rng = loop->seed ^ (loop->state->epoch + 1) * 0x9e3779b97f4a7c15u;
     memcpy(loop->split->order, loop->split->train, loop->split->n_train * sizeof *loop->split->order);
@@ -21,7 +22,7 @@ static void shuffle(const thr_training_loop *loop) {
     }
 }
 
-/* The steps of the epoch under way that are left. */
+/* Run the remaining steps of the current epoch. */
 static thr_status run_steps(const thr_training_loop *loop, thr_error *err) {
     thr_training_state *state = loop->state;
     const uint64_t batch = loop->batch, n_steps = thr_training_steps(loop);
@@ -40,7 +41,7 @@ static thr_status run_steps(const thr_training_loop *loop, thr_error *err) {
     return thr_progress_end(&progress, n_steps * batch, err);
 }
 
-/* Judge the model, keep it where it is the best so far, and say so. */
+/* Validate the model, save it if it is the best so far, and report the epoch. */
 static thr_status end_epoch(const thr_training_loop *loop, thr_error *err) {
     thr_training_state *state = loop->state;
     const uint64_t n_steps = thr_training_steps(loop);
@@ -74,7 +75,7 @@ static bool is_done(const thr_training_loop *loop) {
            (loop->patience != 0 && state->best_epoch != 0 && state->epoch >= state->best_epoch + loop->patience);
 }
 
-/* A training that is stopped can go on: where it stands is written down. */
+/* Cancellation writes a checkpoint first, so that the training can resume. */
 thr_status thr_training_run(const thr_training_loop *loop, thr_error *err) {
     while (!is_done(loop)) {
         const thr_status status = run_steps(loop, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop.h - the course of a training, whatever is learned: epochs of steps in a shuffled order, after each a
- * validation, the best model kept, checkpoints; and its end.
+ * loop.h - the training loop, for every kind of model: epochs of steps in shuffled order, with validation, the best
+ * model saved and a checkpoint written after each epoch, and early stopping.
  */
 #ifndef THR_TRAINING_LOOP_H
 #define THR_TRAINING_LOOP_H
@@ -11,50 +11,54 @@
 #include "base/memory.h"
 #include "training/split.h"
 
-/* Where a training stands: all that a checkpoint holds besides arrays. Eight bytes each. */
+/* The state of a training: what a checkpoint holds besides arrays. Every member has eight bytes. */
 typedef struct thr_training_state {
-    uint64_t epoch;                              /* epochs that are complete */
-    uint64_t position;                           /* steps that are done in the epoch under way */
-    uint64_t step;                               /* steps that are done altogether */
-    double loss;                                 /* summed over the steps of the epoch under way */
-    double seconds;                              /* they took */
+    uint64_t epoch;                              /* completed epochs */
+    uint64_t position;                           /* completed steps of the current epoch */
+    uint64_t step;                               /* completed steps of all epochs */
+    double loss;                                 /* sum over the steps of the current epoch */
+    double seconds;                              /* time those steps took */
     uint64_t best_epoch;                         /* 0: none yet */
-    double best_loss, best_valid_loss, best_auc; /* of that epoch */
-    uint64_t n_learned;                          /* examples in complete epochs, each time they were met */
-    double learning_seconds;                     /* they took */
+    double best_loss, best_valid_loss, best_auc; /* of best_epoch */
+    uint64_t n_learned;                          /* examples learned in completed epochs, with repetitions */
+    double learning_seconds;                     /* time those took */
 } thr_training_state;
 
-/* Examples have numbers; `user` is handed to all functions. */
+/* A training. Examples are numbered; every function gets `user`. */
 typedef struct thr_training_loop {
     thr_context *context;
     uint32_t n_epochs, patience, batch;
     uint64_t seed;
     const thr_split *split;
     thr_training_state *state;
-    thr_tower_epoch_fn on_epoch; /* NULL: nobody is told */
+    thr_tower_epoch_fn on_epoch; /* called after every epoch, or NULL */
     void *on_epoch_user;
     void *user;
-    /* One step on `batch` examples; counts state->step. */
+    /* Run one step on `batch` examples and increment state->step. */
     thr_status (*step)(void *user, const uint32_t *numbers, double *loss, thr_error *err);
-    /* See that the weights are here, after an epoch's steps or before a stop's checkpoint. NULL: they are. */
+    /*
+     * Copy the weights to the host, after an epoch's steps or before a checkpoint on cancellation. NULL: they are
+     * there.
+     */
     thr_status (*fetch)(void *user, thr_error *err);
-    /* Fill in what validation says, and whether such a model may be kept (as_floats says no). */
+    /* Fill in the validation's results, and in epoch->as_floats whether the model must not be saved yet. */
     thr_status (*validate)(void *user, thr_tower_epoch *epoch, thr_error *err);
     thr_status (*save)(void *user, thr_error *err);
     thr_status (*checkpoint)(void *user, thr_error *err);
 } thr_training_loop;
 
 static inline uint64_t thr_training_steps(const thr_training_loop *loop) {
-    return loop->split->n_train / loop->batch; /* of an epoch; the rest of the order is left out */
+    return loop->split->n_train / loop->batch; /* of an epoch; an incomplete last batch is dropped */
 }
 
-/* Examples learned in a second. */
+/* Examples learned a second. */
 static inline double thr_training_speed(const thr_training_state *state) {
     return state->learning_seconds > 0 ? (double)state->n_learned / state->learning_seconds : 0;
 }
 
 /*
- * From where the state stands to the end. What the functions return, or THR_ECANCELED after a checkpoint was written.
+ * Train from *loop->state to the end. Returns THR_OK; the status of a function that failed; THR_ECANCELED after writing
+ * a checkpoint.
  */
 thr_status thr_training_run(const thr_training_loop *loop, thr_error *err);
 

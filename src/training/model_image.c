@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* model_image.c - building and checking the metadata that all models' files share. */
 #include "training/model_image.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@ static uint32_t get_field(const void *config, const thr_config_field *field) {
     const char *place = (const char *)config + field->offset;
     uint32_t value = 0;
     if (field->is_flag)
-        return *place != 0; /* any byte but 0 is true */
+        return *place != 0; /* a bool may be any byte in a damaged file; all but 0 are true */
     memcpy(&value, place, sizeof value);
     return value;
 }
@@ -62,7 +63,7 @@ uint64_t thr_training_image_fingerprint(const thr_model_image *image) {
     return thr_checksum_end(sum);
 }
 
-/* Of the metadata before it: what the shapes of tensors do not give away is held fast by it. */
+/* Checksum of the metadata before it: it protects numbers that the shapes of tensors do not determine. */
 static uint64_t metadata_checksum(const thr_model_image *image) {
     thr_checksum_room sum_memory;
     thr_checksum *sum = thr_checksum_start(&sum_memory);
@@ -86,7 +87,7 @@ thr_status thr_training_image_save(thr_context *context, const thr_model_image *
 
 /* ------------------------------------------------------------------------------------------------ back */
 
-/* A number of the metadata. */
+/* Parse a number of the metadata. */
 static thr_status read_number(const thr_tensors *tensors, const char *name, const char *key, int base, uint64_t *value,
                               thr_error *err) {
     const char *text = thr_io_tensors_metadata(tensors, key);

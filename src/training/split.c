@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* split.c - dividing examples into a training and a validation part by their hashes. */
 #include "training/split.h"
 
 #include "base/error.h"

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.h - which examples are learned from, and which are kept for validation. */
+/* split.h - the split of examples into training and validation. */
 #ifndef THR_TRAINING_SPLIT_H
 #define THR_TRAINING_SPLIT_H
 
 #include "base/memory.h"
 
-/* The numbers of examples, in order. Starts zeroed. */
+/* Example numbers, ascending. Starts zeroed. */
 typedef struct thr_split {
     uint32_t *train, *valid;
-    uint32_t *order; /* train, shuffled for the epoch */
+    uint32_t *order; /* train, shuffled for the current epoch */
     size_t n_train, n_valid;
 } thr_split;
 
 /*
- * Split n examples by their hashes, so that equal ones go to the same part: about share of them validate, the others
- * train. If n_separate is not 0, all n train, and the n_separate examples of a validation file validate.
+ * Split n examples by their hashes, so that examples of equal hash go to the same part: about `share` of them validate,
+ * the others train. If n_separate is not 0, all n train, and the n_separate examples of a validation file validate.
  * THR_OK or THR_ENOMEM.
  */
 thr_status thr_training_split_make(thr_context *context, const uint64_t *hashes, size_t n, float share,

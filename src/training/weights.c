@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* weights.c - memory of trained weights, and their random initialisation. */
 #include "training/weights.h"
 
 #include "base/error.h"
 #include "base/rng.h"
 #include "kernel/elementwise.h"
 
-/* Parts begin at multiples of so many floats. */
+/* Floats that a part's start is aligned to. */
 enum { PART_ALIGN = 16 };
 
 thr_status thr_training_weights_make(thr_context *context, size_t n, bool gradients, thr_weights *weights,

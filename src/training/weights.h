@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.h - an array of weights that is learned: its gradient and the optimiser's state beside it. */
+/* weights.h - an array of trained weights with its gradient and the optimiser's state. */
 #ifndef THR_TRAINING_WEIGHTS_H
 #define THR_TRAINING_WEIGHTS_H
 
@@ -7,7 +7,7 @@
 
 enum { THR_WEIGHTS_SLOTS = 2 };
 
-/* Towers: thr_side counts from 0. */
+/* A model has two towers; thr_side counts them from 0. */
 enum { THR_N_SIDES = 2 };
 
 typedef struct thr_part_shape {
@@ -19,16 +19,16 @@ typedef struct thr_part_shape {
 typedef struct thr_weights {
     size_t n;
     float *values;
-    float *gradients; /* NULL: of tables, whose rows' gradients are used as they are made (bags.h) */
+    float *gradients; /* NULL for tables: their rows' gradients are applied as soon as they are summed (bags.h) */
     float *slots[THR_WEIGHTS_SLOTS];
 } thr_weights;
 
-/* n weights and their slots, zeroed, and gradients where they are wanted. THR_OK or THR_ENOMEM. */
+/* Allocate n zeroed weights and slots, and gradients if requested. THR_OK or THR_ENOMEM. */
 thr_status thr_training_weights_make(thr_context *context, size_t n, bool gradients, thr_weights *weights,
                                      thr_error *err);
 void thr_training_weights_free(thr_context *context, thr_weights *weights);
 
-/* The floats that a part takes where parts stand one behind the other. */
+/* Floats that a part takes in an array of parts, with its padding. */
 size_t thr_training_part_floats(thr_part_shape shape);
 
 bool thr_training_all_finite(const float *x, size_t n);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Unicode says of letters, as far as words are concerned: runs of code points, found by bisection. Small letters
- * are the simple case folding of Unicode for Latin, Greek, Cyrillic, Armenian and full-width letters.
+ * fold_case.c - which code points are letters, and their lower case.
+ *
+ * Both are tables of code point ranges searched by bisection. Lower case is Unicode's simple case folding for Latin,
+ * Greek, Cyrillic, Armenian and full-width letters.
  */
 #include "words/letters.h"
 
 #include <stdlib.h>
 
-/* Every stride-th code point from first to last is a capital whose small letter stands add further on. */
+/* Every stride-th code point from first to last is a capital; its lower case is `add` code points further on. */
 typedef struct capitals {
-    uint32_t first, last; /* as a gap has them: compare */
+    uint32_t first, last; /* the same leading members as a gap: compare() reads both */
     int32_t add;
     uint32_t stride;
 } capitals;
 
-/* Ascending, apart from each other. */
+/* Ascending, disjoint. */
 static const capitals runs[] = {
     {0x41, 0x5A, 32, 1},     {0xC0, 0xD6, 32, 1},    {0xD8, 0xDE, 32, 1},     {0x100, 0x12E, 1, 2},
     {0x130, 0x130, -199, 1}, {0x132, 0x136, 1, 2},   {0x139, 0x147, 1, 2},    {0x14A, 0x176, 1, 2},
@@ -26,7 +28,7 @@ static const capitals runs[] = {
     {0x1E00, 0x1E94, 1, 2},  {0x1EA0, 0x1EFE, 1, 2}, {0xFF21, 0xFF3A, 32, 1},
 };
 
-/* bsearch's order of a letter and of a run that begins with its first and last code point. */
+/* bsearch order of a letter against a range, whose first two members are its first and last code point. */
 static int compare(const void *letter, const void *run) {
     const uint32_t *at = letter, *ends = run;
     return *at < ends[0] ? -1 : *at > ends[1];
@@ -39,7 +41,7 @@ uint32_t thr_words_fold_case(uint32_t letter) {
     return run == NULL || (letter - run->first) % run->stride != 0 ? letter : (uint32_t)((int32_t)letter + run->add);
 }
 
-/* Beyond ASCII: what parts words. Ascending, apart from each other. */
+/* Separators beyond ASCII. Ascending, disjoint. */
 static const struct {
     uint32_t first, last;
 } gaps[] = {

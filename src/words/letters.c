@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* letters.c - decoding UTF-8 and splitting a text into words. */
 #include "words/letters.h"
 
 #include "base/utf8.h"

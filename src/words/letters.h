@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * letters.h - from bytes to words: UTF-8 decoded, case folded, parted at all that is no letter or digit.
+ * letters.h - from bytes to words: UTF-8 decoded, case folded, split at everything but letters and digits.
  *
- * Bytes that are not UTF-8 part words like punctuation does. Of a word longer than THR_WORD_LETTERS the first ones
- * count.
+ * Bytes that are not UTF-8 separate words like punctuation. A word longer than THR_WORD_LETTERS is truncated.
  */
 #ifndef THR_WORDS_LETTERS_H
 #define THR_WORDS_LETTERS_H
@@ -19,17 +18,17 @@ typedef struct thr_letters {
 } thr_letters;
 
 /*
- * The code point at text->next, which moves behind it; not at the end. What is no UTF-8 (a stray or missing
- * continuation, a longer form than needed, a surrogate, more than 0x10FFFF) is U+FFFD and one byte long.
+ * Decode the code point at text->next and advance past it; text->next must be before the end. A byte that is not part
+ * of valid UTF-8 (a stray or missing continuation, an overlong form, a surrogate, more than 0x10FFFF) yields U+FFFD.
  */
 uint32_t thr_words_letters_next(thr_letters *text);
 
-/* The next word of the text, its folded code points in word; its length, 0 at the end of the text. */
+/* Write the folded code points of the next word to `word` and return their number, 0 at the end of the text. */
 size_t thr_words_letters_next_word(thr_letters *text, uint32_t word[THR_WORD_LETTERS]);
 
 /*
- * The trigram of three neighbouring code points (21 bits each) as one number; THR_WORD_EDGE stands before the first
- * letter and behind the last, so a word of n letters has n of them: #word# (Huang et al. 2013).
+ * A trigram of three adjacent code points, 21 bits each, packed into one number. THR_WORD_EDGE pads a word on both
+ * sides, so a word of n letters has n trigrams: #word# (Huang et al. 2013).
  */
 enum { THR_WORD_EDGE = '#' };
 static inline uint64_t thr_gram(uint32_t left, uint32_t middle, uint32_t right) {
@@ -41,10 +40,13 @@ static inline uint64_t thr_word_gram(const uint32_t *word, size_t n, size_t i) {
                     i + 1 == n ? (uint32_t)THR_WORD_EDGE : word[i + 1]);
 }
 
-/* The small letter of a code point that has one, else itself: simple folding of the scripts that have case. */
+/* The lower case of a code point, or the code point itself: simple folding, for scripts that have case. */
 uint32_t thr_words_fold_case(uint32_t letter);
 
-/* Is it part of words? Letters, digits and marks are; spaces, punctuation and symbols part them. */
+/*
+ * Whether a code point is part of a word: letters, digits and marks are; spaces, punctuation and symbols separate
+ * words.
+ */
 bool thr_words_is_letter(uint32_t letter);
 
 #endif

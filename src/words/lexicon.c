@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* lexicon.c - a hash table of words, their letters and counts, all in growing arrays. */
 #include "words/lexicon.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ static uint64_t hash_word(const uint32_t *word, size_t n_letters) {
     return hash;
 }
 
-/* A place for one more word of n_letters, everywhere. */
+/* Reserve memory for one more word of n_letters in every array. */
 static thr_status make_room(thr_context *context, thr_lexicon *lexicon, size_t n_letters, thr_error *err) {
     const size_t n = lexicon->n_words;
     THR_TRY(thr_slots_make_room(context, &lexicon->slots, n, "a lexicon", err));
@@ -40,7 +41,7 @@ static bool is_word(const thr_lexicon *lexicon, size_t w, const uint32_t *word, 
            memcmp(lexicon->letters + start, word, n_letters * sizeof *word) == 0;
 }
 
-/* *slot: a free one where the word is not there. */
+/* Look a word up. If it is absent *slot is a free slot for it. */
 static bool find(const thr_lexicon *lexicon, const uint32_t *word, size_t n_letters, uint64_t hash, size_t *slot,
                  uint32_t *number) {
     *slot = (size_t)hash;

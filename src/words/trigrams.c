@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* trigrams.c - a hash table from trigrams to rows, and the choice of the most frequent trigrams. */
 #include "words/trigrams.h"
 
 #include <stdlib.h>
