@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross-validation: queries are dealt to folds, and a fold costs nothing while the others are learned from. */
+/*
+ * cross_validate.c - cross-validation: queries are divided into folds; while a model trains on the other folds, the
+ * queries of one fold have cost 0.
+ */
 #include <string.h>
 
 #include "base/error.h"
@@ -15,7 +18,7 @@ static thr_status check_costs(const double *cs, size_t n_cs, thr_error *err) {
     return THR_OK;
 }
 
-/* Queries with pairs, shuffled, go to folds in turns: every fold gets one at least. */
+/* Shuffle the queries that have pairs and deal them to the folds in turn, so that no fold is empty. */
 static thr_status deal(const thr_rank_problem *problem, uint32_t n_folds, uint64_t seed, uint32_t *fold_of,
                        thr_error *err) {
     uint64_t *queries = NULL, n = 0;
@@ -44,11 +47,11 @@ typedef struct cross_validation {
     thr_rank_solver solver;
     thr_rank_options options;
     const thr_rank_folds *folds;
-    uint32_t *fold_of; /* queries */
-    bool *left_out;    /* queries of the fold at hand */
+    uint32_t *fold_of; /* of every query */
+    bool *left_out;    /* of every query: whether it is in the current fold */
 } cross_validation;
 
-/* What of a fold a model of the others has right, for every C. */
+/* For every C, train on the other folds and count this fold's correctly ordered pairs. */
 static thr_status score_fold(cross_validation *j, uint64_t *n_pairs, thr_error *err) {
     thr_rank_solver *solver = &j->solver;
     bool converged = false;

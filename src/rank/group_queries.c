@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group_queries.c - rows to their queries, run by run: a run is rows of one query that stand behind each other. Files
- * have hardly more runs than queries, so what is sorted is small, and mostly nothing has to be moved.
+ * group_queries.c - reorder rows by query, run by run; a run is a sequence of adjacent rows of one query.
+ *
+ * Most files have hardly more runs than queries, so the sort is small and rarely any row has to move.
  */
 #include "rank/group_queries.h"
 
@@ -10,13 +11,13 @@
 #include "base/error.h"
 #include "base/radix.h"
 
-/* Runs in the file's order, then sorted by query: of one query, in the file's order. */
+/* The runs, in file order and sorted by query; the runs of one query stay in file order. */
 typedef struct query_runs {
     size_t n;
-    uint64_t *starts;  /* n + 1, rows */
+    uint64_t *starts;  /* n + 1: first row of each run */
     thr_keyed *sorted; /* key: the query; row: the run */
     size_t n_groups;
-    thr_keyed *groups; /* key: the first run; row: where in sorted it is; by key */
+    thr_keyed *groups; /* one for each query, sorted by key; key: its first run; row: that run's index in sorted */
 } query_runs;
 
 static void drop_runs(thr_context *context, query_runs *runs) {
@@ -61,7 +62,7 @@ static thr_status find_runs(thr_context *context, const uint64_t *queries, size_
     return thr_radix_sort(context, runs->groups, runs->n_groups, err);
 }
 
-/* Offsets, and the numbers the queries were given; with rows, what stands where. */
+/* Fill in offsets and query numbers and, if r->rows is allocated, the permutation of rows. */
 static void write_groups(const query_runs *runs, thr_ranking *r) {
     uint64_t place = 0;
     for (size_t g = 0; g < runs->n_groups; g++) {
@@ -80,7 +81,7 @@ static void write_groups(const query_runs *runs, thr_ranking *r) {
 
 /* ------------------------------------------------------------------------------------------------ moving */
 
-/* In place, cycle by cycle: row i becomes what row rows[i] was. moved has a zero byte a row. */
+/* Permute in place, cycle by cycle: row i becomes the former row rows[i]. moved: n_rows zero bytes. */
 static void move_dense_in_place(float *dense, size_t n_rows, size_t width, const uint64_t *rows, float *kept,
                                 uint8_t *moved) {
     const size_t bytes = width * sizeof *dense;
@@ -98,7 +99,7 @@ static void move_dense_in_place(float *dense, size_t n_rows, size_t width, const
     }
 }
 
-/* A cache's rows cannot be written: they are copied; others are moved where they are. */
+/* Rows of a mapped cache are read-only, so they are copied; others are permuted in place. */
 static thr_status move_dense(thr_ranking *r, thr_error *err) {
     const size_t n_rows = (size_t)r->view.n_rows, width = r->view.n_features;
     if (width == 0)
@@ -149,7 +150,7 @@ static void drop(thr_ranking *r, const void *array) {
         thr_release(r->context, (void *)(uintptr_t)array);
 }
 
-/* What was moved elsewhere is not wanted where it was. */
+/* Free the original arrays that were copied. */
 static void drop_moved(thr_ranking *r) {
     thr_svmlight *text = &r->text;
     drop(r, text->labels);

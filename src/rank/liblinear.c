@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * liblinear.c - models as LIBLINEAR writes them: lines of a word and a value, then "w" and a weight a line.
+ * liblinear.c - models in LIBLINEAR's format: lines of a keyword and a value, then "w" and one weight a line.
  *
- *   solver_type L2R_L2LOSS_RANKSVM
- *   nr_class 2
- *   nr_feature 46
- *   bias -1
- *   w
- *   0.25
- *   ...
+ *     solver_type L2R_L2LOSS_RANKSVM
+ *     nr_class 2
+ *     nr_feature 46
+ *     bias -1
+ *     w
+ *     0.25
+ *     ...
  *
- * Models of its other solvers are such texts, too. Those of classes have a line of labels and score the first one high,
- * whichever it is: no order of rows, and refused.
+ * Models of LIBLINEAR's other solvers have the same format. Classification models have a line of labels and score the
+ * first label high, whichever it is: that does not order rows, so they are rejected.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 
 enum { WEIGHT_TEXT = 32, HEAD_TEXT = 128 };
 
-/* What is left of a text, and the line that was taken last, without blanks at its end. */
+/* The rest of a text, and the line read last without its trailing blanks. */
 typedef struct lines {
     const char *name, *at, *end;
     const char *line;
@@ -46,13 +46,13 @@ static bool next_line(lines *l) {
     return true;
 }
 
-/* The value behind this word, where the line begins with it. */
+/* The value after a keyword, or NULL if the line does not begin with it. */
 static const char *value_of(const lines *l, const char *word) {
     const size_t n = strlen(word);
     return l->length > n && memcmp(l->line, word, n) == 0 && l->line[n] == ' ' ? l->line + n + 1 : NULL;
 }
 
-/* All of the line from `from` on is a number. */
+/* Parse the line from `from` to its end as one number. */
 static bool number_at(const lines *l, const char *from, double *value) {
     thr_numeral numeral;
     const char *end = l->line + l->length;
@@ -71,7 +71,7 @@ typedef struct head {
     double n_classes, n_features, bias;
 } head;
 
-/* Up to the line "w". */
+/* Read the lines up to "w". */
 static thr_status read_head(lines *l, head *h, thr_error *err) {
     *h = (head){.n_classes = 2, .bias = -1};
     bool any = false;
@@ -111,7 +111,7 @@ static thr_status check_head(const lines *l, const head *h, thr_error *err) {
         h->n_features != (double)(uint32_t)h->n_features)
         return thr_fail(err, THR_EFORMAT, "%s: a model of %g features: there may be 1 to %u", l->name, h->n_features,
                         THR_RANKING_MAX_FEATURES);
-    if ((double)(l->end - l->at) < h->n_features) /* a byte each: no memory for what cannot be there */
+    if ((double)(l->end - l->at) < h->n_features) /* every weight takes a byte at least: check before allocating */
         return thr_fail(err, THR_ECORRUPT, "%s: cut short: there are not the weights of %g features", l->name,
                         h->n_features);
     return THR_OK;
@@ -147,7 +147,7 @@ thr_status thr_rank_text_read(thr_context *context, const char *name, const char
     return status;
 }
 
-/* 17 digits: every bit. */
+/* 17 digits preserve every bit. */
 static size_t put_weight(double weight, char *to) {
     const size_t n = thr_number_text(to, WEIGHT_TEXT, "%.17g", weight);
     to[n] = '\n';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models: weights and their scores. */
+/* model.c - creating a model, scoring rows with it, and freeing it. */
 #include "rank/model.h"
 
 #include <inttypes.h>

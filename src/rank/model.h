@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.h - what a thr_rank_model is, and its two kinds of files. */
+/* model.h - the weights of a ranking model, and the readers and writers of its two file formats. */
 #ifndef THR_RANK_MODEL_H
 #define THR_RANK_MODEL_H
 
@@ -9,21 +9,24 @@
 
 struct thr_rank_model {
     thr_context *context;
-    double *weights; /* finite */
+    double *weights; /* n_features of them, finite */
     uint32_t n_features;
 };
 
-/* Memory for a model; its weights are 0. THR_EDIM for no features; THR_ENOMEM. */
+/* Allocate a model with weights 0. THR_OK; THR_EDIM without features; THR_ENOMEM. */
 thr_status thr_rank_model_make(thr_context *context, uint64_t n_features, thr_rank_model **model, thr_error *err);
 
-/* THR_OK, or THR_ERANGE naming the feature. name: of a file, or NULL. */
+/*
+ * Check that all weights are finite. name: the file's, for messages, or NULL. THR_OK; THR_ERANGE (err names the
+ * feature).
+ */
 thr_status thr_rank_model_check(const thr_rank_model *model, const char *name, thr_error *err);
 
-/* tensors.c: .safetensors. */
+/* tensors.c: safetensors. */
 thr_status thr_rank_tensors_read(thr_context *context, const char *path, thr_rank_model **model, thr_error *err);
 thr_status thr_rank_tensors_write(const thr_rank_model *model, const char *path, thr_error *err);
 
-/* liblinear.c: LIBLINEAR's text; size bytes of it, name for messages. */
+/* liblinear.c: LIBLINEAR's text of `size` bytes; name is for messages. */
 thr_status thr_rank_text_read(thr_context *context, const char *name, const char *text, size_t size,
                               thr_rank_model **model, thr_error *err);
 thr_status thr_rank_text_write(const thr_rank_model *model, const char *path, thr_error *err);

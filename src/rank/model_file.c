@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models to files and back: a name or the first bytes decide between tensors (tensors.c) and text (liblinear.c). */
+/*
+ * model_file.c - saving and opening models. The path's ending or the file's first bytes select tensors (tensors.c) or
+ * text (liblinear.c).
+ */
 #include "rank/model.h"
 
 #include <string.h>
@@ -32,7 +35,7 @@ thr_status thr_rank_model_save(const thr_rank_model *model, const char *path, th
                                            : thr_rank_text_write(model, path, err);
 }
 
-/* Tensors begin with the length of a header, below 2^32 for any that is not a mistake; texts have no zero bytes. */
+/* Safetensors begin with the header's length, eight bytes of which the upper four are 0; texts have no zero bytes. */
 static bool is_text(const thr_map *map) {
     enum { LEAD = 8 };
     return map->size < LEAD || memchr(map->data, '\0', LEAD) == NULL;

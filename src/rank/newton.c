@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * newton.c - a Newton step by preconditioned conjugate gradients, and the search along it.
+ * newton.c - a Newton step by preconditioned conjugate gradients, and the line search along it.
  *
- * H step = -gradient is solved until the residual, measured by the preconditioner, is a share of the gradient's: a
- * tenth at first, less as the gradient falls, so that the last steps are as exact as they must be, but no more, and the
- * first ones cheap. A trial of a step is an evaluation there: the first one is mostly taken, and is the next step's.
+ * H step = -gradient is solved until the residual, in the preconditioner's norm, is a share of the gradient's: a tenth
+ * at first, less as the gradient shrinks. So the first steps are cheap, and the last ones as exact as needed and no
+ * more. Each trial of the line search is an evaluation of f and its gradient. Usually the first trial is accepted, and
+ * its evaluation serves the next step.
  */
 #include <math.h>
 #include <string.h>
@@ -13,10 +14,10 @@
 #include "rank/solver.h"
 
 enum { MOST_PRODUCTS = 1000, MOST_TRIALS = 40 };
-static const double loosest = 0.1;     /* share of the residual */
-static const double goal_share = 0.25; /* of where to stop, which a residual need not be below */
-static const double sufficient = 0.01; /* share of the slope that f must fall by */
-static const double rounding = 1e-13;  /* of f: falls below that are not seen */
+static const double loosest = 0.1;     /* largest share of the gradient left as residual */
+static const double goal_share = 0.25; /* the residual need not be below this share of the final gradient */
+static const double sufficient = 0.01; /* Armijo's constant: f must fall by this share of its slope */
+static const double rounding = 1e-13;  /* relative to f: smaller changes are rounding errors */
 
 static double residual_share(const thr_rank_solver *solver) {
     const double progress = fmin(sqrt(solver->norm / solver->first_norm), loosest);
@@ -35,7 +36,8 @@ static thr_status find_step(thr_rank_solver *solver, thr_error *err) {
     memcpy(solver->p, solver->z, n * sizeof(double));
     for (uint32_t i = 0; i < MOST_PRODUCTS && rz > enough; i++) {
         THR_TRY(thr_rank_solver_product(solver, solver->p, solver->hp, err));
-        const double length = rz / thr_rank_inner(solver->p, solver->hp, n); /* H is 1 at least: above 0 */
+        /* every eigenvalue of H is 1 at least, so the divisor is positive */
+        const double length = rz / thr_rank_inner(solver->p, solver->hp, n);
         for (uint32_t d = 0; d < n; d++) {
             solver->step[d] += length * solver->p[d];
             solver->r[d] -= length * solver->hp[d];
@@ -67,7 +69,7 @@ thr_status thr_rank_newton_step(thr_rank_solver *solver, bool *moved, thr_error 
     *moved = falls && (solver->value < value || solver->norm < norm);
     if (status == THR_OK && *moved)
         return THR_OK;
-    memcpy(solver->w, solver->p, n * sizeof(double)); /* the best one stays */
+    memcpy(solver->w, solver->p, n * sizeof(double)); /* no trial was accepted: back to the best w */
     solver->value = value;
     solver->norm = norm;
     return status;

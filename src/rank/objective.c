@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A solver's readings of the data: the objective with its gradient at w, and products with its Hessian. */
+/* objective.c - counted and timed evaluations: the objective with its gradient at w, and products with its Hessian. */
 #include <math.h>
 
 #include "base/clock.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orders by counting in short runs, then by merging: nobody could foretell who is before whom, so nothing branches. */
+/*
+ * pair_order.c - sorting rows by score: short runs by counting, then merges. Comparisons of scores are unpredictable,
+ * so neither part branches on them.
+ */
 #include "rank/pair_order.h"
 
 #include <stdbool.h>
@@ -7,7 +10,7 @@
 
 enum { RUN = 8 };
 
-/* A row's place is how many are before it. */
+/* A row's position is the number of rows before it. */
 static void sort_run(thr_scored_row *rows, uint32_t n) {
     thr_scored_row copy[RUN];
     uint32_t places[RUN] = {0};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pair_order.h - the order of a query's rows by their scores, and which of its pairs are active.
+ * pair_order.h - sorting the rows of a query by their scores.
  *
- * A pair is two rows of a query with different labels; it is active while the better one's score is not 1 above the
- * other's, s_i - s_j < 1: then it costs something (RankSVM (4)). Seen from a row, active worse ones stand from a place
- * of the order on, active better ones before one. Rounding is monotone, so both are true of computed differences, too,
- * and either row of a pair sees it alike.
+ * A pair is two rows of a query with different labels. It is active, and has a cost, while the score of the better row
+ * exceeds the other's by less than 1: s_i - s_j < 1 (RankSVM (4)). In the order of scores, a row's active worse rows
+ * are those from some position on, and its active better rows those before some position. Rounding is monotone, so this
+ * holds for computed differences as well, and both rows of a pair agree on whether it is active.
  */
 #ifndef THR_RANK_PAIR_ORDER_H
 #define THR_RANK_PAIR_ORDER_H
@@ -19,8 +19,8 @@ typedef struct thr_scored_row {
 } thr_scored_row;
 
 /*
- * Sort n rows by score; equal ones stay as they stood. spare has room for n, too; the sorted ones are in the one that
- * is returned. Scores are numbers.
+ * Sort n rows by score, stably. spare has n elements. Returns the array, rows or spare, that holds the sorted rows.
+ * Scores must not be NaN.
  */
 thr_scored_row *thr_rank_sort_scored_rows(thr_scored_row *rows, thr_scored_row *spare, uint32_t n);
 

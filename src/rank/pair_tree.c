@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of a node stand its rows, worse ones first, both in the order of scores, then their ranks: 16 bits each, or 32. */
+/*
+ * pair_tree.c - building the tree of pair_tree.h over labels, ordering its nodes by score, and summing over active
+ * pairs.
+ *
+ * A node stores its row numbers, worse rows first, each part in the order of scores, followed by their ranks; 16 bits a
+ * number in small nodes, else 32.
+ */
 #include "rank/pair_tree.h"
 
 #include <string.h>
@@ -10,7 +16,7 @@ enum { BLOCK = 8, HALF = BLOCK / 2, NARROW_ROWS = 65536 };
 
 /* ------------------------------------------------------------------------------------------------ shape */
 
-/* The first row from begin on whose level is not below this one. */
+/* The first row from begin on whose level is at least `level`. */
 static uint32_t first_of(const uint32_t *levels, uint32_t begin, uint32_t end, uint32_t level) {
     while (begin < end) {
         const uint32_t middle = begin + (end - begin) / 2;
@@ -22,7 +28,7 @@ static uint32_t first_of(const uint32_t *levels, uint32_t begin, uint32_t end, u
     return begin;
 }
 
-/* Where a level ends or begins, nearest to the middle; there are two levels at least. */
+/* The boundary between two levels that is nearest to the middle; the range has two levels at least. */
 static uint32_t part(const uint32_t *levels, uint32_t begin, uint32_t end) {
     const uint32_t middle = begin + (end - begin) / 2, level = levels[middle];
     const uint32_t from = first_of(levels, begin, middle + 1, level);
@@ -34,7 +40,7 @@ static bool is_wide(const thr_pair_node *node) {
     return node->end - node->begin > NARROW_ROWS;
 }
 
-/* A level whose rows must be put in order for the nodes around it. */
+/* Whether all rows of a node have one level; they are sorted for the nodes above. */
 static bool is_level(const thr_pair_node *node) {
     return node->middle == node->begin;
 }
@@ -47,7 +53,10 @@ static size_t ranks_of(const thr_pair_node *node) {
     return is_level(node) || is_block(node) ? 0 : (is_wide(node) ? 4 : 2) * (size_t)(node->end - node->begin);
 }
 
-/* Nodes and ranks of a range. A part has about half the rows, or all but one level is left: it is not deep. */
+/*
+ * Append the nodes of a range. Each part has about half the rows, or one part is a single level, so the tree is
+ * shallow.
+ */
 static void shape(const uint32_t *levels, uint32_t begin, uint32_t end, thr_pair_node *nodes, size_t *n_nodes,
                   size_t *n_ranks) {
     thr_pair_node node = {.begin = begin, .middle = begin, .end = end};
@@ -87,7 +96,7 @@ ALWAYS uint32_t get(const void *ranks, size_t at, bool wide) {
     return wide ? ((const uint32_t *)ranks)[at] : ((const uint16_t *)ranks)[at];
 }
 
-/* The lesser of two, without a branch that nobody could foretell. */
+/* Append the smaller of two heads, without a branch: the comparison is unpredictable. */
 ALWAYS void merge_one(const thr_scored_row *rows, thr_scored_row *spare, uint32_t n_worse, uint32_t *left,
                       uint32_t *right) {
     const uint32_t from_right = rows[n_worse + *right].score < rows[*left].score;
@@ -97,9 +106,10 @@ ALWAYS void merge_one(const thr_scored_row *rows, thr_scored_row *spare, uint32_
 }
 
 /*
- * Both parts are in the order of scores; so is the node, then. A better row's rank is how many worse ones are a margin
- * below it, and a worse one's how many better ones are not a margin above it: of two places that only go up, the one
- * says where the other one stood. They go up side by side with those of the merge, as both wait for comparisons.
+ * Merge the two parts of a node, each sorted by score, and compute the ranks: for a better row the number of worse rows
+ * that are a margin or more below it, for a worse row the number of better rows that are less than a margin above it.
+ * Both positions only increase, so one walk finds both. It is interleaved with the merge, because each waits for its
+ * own comparisons.
  */
 ALWAYS void order_node(const thr_pair_node *node, void *ranks, thr_scored_row *rows, thr_scored_row *spare,
                        double margin, bool wide) {
@@ -136,13 +146,16 @@ ALWAYS void count_node(const thr_pair_node *node, const void *ranks, thr_pair_co
         counts[get(ranks, i, wide)].low += n_worse - get(ranks, (size_t)n + i, wide);
 }
 
-/* Bits of the rows of lower levels that are less than a margin below, and of higher ones that are less above. */
+/*
+ * Set the masks of a block: for each row, the rows of lower levels less than a margin below it and the rows of higher
+ * levels less than a margin above it.
+ */
 static void order_block(const thr_pair_node *node, const uint32_t *levels, uint8_t *masks, const thr_scored_row *rows,
                         double margin, thr_pair_counts *counts) {
     static const uint8_t ones[1 << HALF] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     const uint32_t n = node->end - node->begin;
     uint32_t before[BLOCK + 1], below[BLOCK],
-        upto[BLOCK]; /* bits of places before; of lower levels; those and its own */
+        upto[BLOCK]; /* bit masks: rows at earlier positions; rows of lower levels; rows of lower or the same level */
     uint32_t low = 0, high = 0;
     before[0] = 0;
     for (uint32_t k = 0; k < n; k++)
@@ -154,7 +167,8 @@ static void order_block(const thr_pair_node *node, const uint32_t *levels, uint8
         upto[i] =
             i + 1 < n && levels[node->begin + i] == levels[node->begin + i + 1] ? upto[i + 1] : (UINT32_C(2) << i) - 1;
     for (uint32_t k = 0; k < n; k++) {
-        while (low < k && !(rows[k].score - rows[low].score < margin)) /* of infinite scores none is near another */
+        /* "not <": infinite scores are near no other score */
+        while (low < k && !(rows[k].score - rows[low].score < margin))
             low++;
         while (high < n && rows[high].score - rows[k].score < margin)
             high++;
@@ -173,7 +187,7 @@ static void order_level(const thr_pair_node *node, thr_scored_row *rows, thr_sco
         memcpy(rows + node->begin, spare, n * sizeof *spare);
 }
 
-/* From the last node to the first: parts before what they are parts of. The first one's order nobody asks for. */
+/* From the last node to the first, so that parts precede the nodes they belong to. The root's order is not used. */
 void thr_rank_pair_tree_order(const thr_pair_tree *tree, thr_scored_row *rows, thr_scored_row *spare, double margin,
                               thr_pair_counts *counts) {
     uint16_t *ranks = tree->ranks;
@@ -231,7 +245,7 @@ static void sum_all(const thr_pair_tree *tree, const double *values, double *low
     }
 }
 
-/* Both parts' prefix sums side by side: additions wait for each other. */
+/* The prefix sums of both parts are interleaved, because each addition waits for the one before. */
 ALWAYS void sum_node(const thr_pair_node *node, const void *ranks, const double *values, double *low, double *high,
                      double *prefixes, bool wide) {
     const uint32_t n = node->end - node->begin, n_worse = node->middle - node->begin, n_better = n - n_worse;
@@ -263,12 +277,12 @@ ALWAYS void sum_node(const thr_pair_node *node, const void *ranks, const double 
         low[get(ranks, i, wide)] += of_worse - worse[get(ranks, (size_t)n + i, wide)];
 }
 
-/* 0 and 1 by the bits of 4. */
+/* 0 or 1 for each of 4 bits. */
 static const double of_bits[1 << HALF][HALF] = {
     {0, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 1, 0}, {1, 0, 1, 0}, {0, 1, 1, 0}, {1, 1, 1, 0},
     {0, 0, 0, 1}, {1, 0, 0, 1}, {0, 1, 0, 1}, {1, 1, 0, 1}, {0, 0, 1, 1}, {1, 0, 1, 1}, {0, 1, 1, 1}, {1, 1, 1, 1}};
 
-/* A bit is a pair either way: what has row j adds t_j to those of its bits. */
+/* Pairs are symmetric: row j's mask is the set of rows that t_j is added to. */
 static void sum_block(const thr_pair_node *node, const uint8_t *masks, const double *values, double *low,
                       double *high) {
     const uint32_t n = node->end - node->begin;

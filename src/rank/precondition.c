@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample's rows, centred and scaled, become panels of floats, whose products are added up band by band. */
+/*
+ * precondition.c - building and factorising the preconditioner: sampled rows, centred and scaled, fill panels of
+ * floats, whose products are summed band by band.
+ */
 #include "rank/precondition.h"
 
 #include <math.h>
@@ -9,15 +12,18 @@
 #include "parallel/pool.h"
 
 enum {
-    ROWS_A_FEATURE = 128, /* of the sample */
-    MOST_PRODUCTS = 4,    /* with the Hessian, that a matrix may cost, about */
-    LEAST_A_FEATURE = 8,  /* rows of a sample that is worth a matrix */
-    MOST_FEATURES = 1024, /* of a matrix */
-    LEAST_QUERIES = 32,   /* of a sample: rather not all rows of fewer */
+    ROWS_A_FEATURE = 128, /* rows of the sample */
+    MOST_PRODUCTS = 4,    /* the matrix may cost about as much as this many products with the Hessian */
+    LEAST_A_FEATURE = 8,  /* with fewer sampled rows the matrix is too inaccurate */
+    MOST_FEATURES = 1024, /* with more, only the diagonal is used */
+    LEAST_QUERIES = 32,   /* of the sample; rather than take fewer queries, take some rows of each */
     PANEL = 256,
     BAND = 16 /* rows */
 };
-/* Added to a diagonal of 1: a few times what floats are off by; a hundred times more where that was not enough. */
+/*
+ * Added to the diagonal, which is 1: a few times the rounding error of floats; 100 times more after each failed
+ * factorisation.
+ */
 static const double ridge = 1e-5, next_ridge = 100, most_ridge = 1;
 
 /* ------------------------------------------------------------------------------------------------ the sample */
@@ -53,7 +59,7 @@ static void take_row(const thr_rank_problem *problem, uint64_t query, uint64_t u
         out[view->sparse.columns[e]] = (double)view->sparse.values[e];
 }
 
-/* The mean of a query's rows in the sample by their counts; false where these are 0. */
+/* The mean of a query's sampled rows weighted by counts. Returns false if all counts are 0. */
 static bool find_mean(thr_rank_preconditioner *p, uint64_t query, uint64_t row_step) {
     const thr_rank_problem *problem = p->problem;
     const size_t n = problem->view.n_features;
@@ -72,7 +78,7 @@ static bool find_mean(thr_rank_preconditioner *p, uint64_t query, uint64_t row_s
 
 /* ------------------------------------------------------------------------------------------------ the matrix */
 
-/* All sampled rows with what they weigh. Without panels: the diagonal into scales; with them: into sums. */
+/* The rows of a panel, whose products are added to the matrix in bands. */
 typedef struct panel_bands {
     thr_rank_preconditioner *p;
     size_t n_rows;
@@ -111,7 +117,9 @@ static void add_diagonal(thr_rank_preconditioner *p, uint64_t query, uint64_t ro
     }
 }
 
-/* The query's rows behind those in the panel, which is added up whenever it is full. */
+/*
+ * Append the query's sampled rows to the panel; add each full panel to the matrix. Returns the rows left in the panel.
+ */
 static size_t add_rows(thr_rank_preconditioner *p, uint64_t query, uint64_t row_step, double weight, size_t in_panel) {
     const thr_rank_problem *problem = p->problem;
     const size_t n = problem->view.n_features;
@@ -129,7 +137,7 @@ static size_t add_rows(thr_rank_preconditioner *p, uint64_t query, uint64_t row_
     return in_panel;
 }
 
-/* Once over the sample for the diagonal, then for what is beside it. */
+/* Two passes over the sample: the first for the diagonal, the second for the matrix scaled by it. */
 static void sum_up(thr_rank_preconditioner *p) {
     const thr_rank_problem *problem = p->problem;
     const size_t n = problem->view.n_features;
@@ -153,7 +161,10 @@ static void sum_up(thr_rank_preconditioner *p) {
     }
 }
 
-/* Row by row: L L' is the matrix, whose diagonal is 1 and what is added to it; false where it is not positive. */
+/*
+ * Cholesky factorisation, row by row: L L' is the matrix with a diagonal of 1 + added. Returns false if it is not
+ * positive.
+ */
 static bool factorise(thr_rank_preconditioner *p, double added) {
     const size_t n = p->problem->view.n_features;
     for (size_t i = 0; i < n; i++) {
@@ -173,7 +184,7 @@ static bool factorise(thr_rank_preconditioner *p, double added) {
 
 /* ------------------------------------------------------------------------------------------------ use */
 
-/* Whether a matrix costs no more than some products: rows of the sample times features, squared and halved. */
+/* Whether the matrix costs no more than MOST_PRODUCTS products: sampled rows times half the square of the features. */
 static bool is_worth_it(const thr_ranking_view *view) {
     return view->n_features > 0 && view->n_features <= MOST_FEATURES &&
            4 * MOST_PRODUCTS * view->n_rows >= (uint64_t)LEAST_A_FEATURE * view->n_features * view->n_features;

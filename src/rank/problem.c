@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes over the queries of all chunks: evaluations, products, judgements. */
+/* problem.c - parallel passes over all queries: evaluation, Hessian products, counting correctly ordered pairs. */
 #include "rank/problem.h"
 
 #include <float.h>
@@ -20,13 +20,13 @@ static thr_pair_tree tree_of(const thr_rank_problem *problem, uint64_t query) {
                            .all = problem->all + query};
 }
 
-/* A pass over all queries; of a chunk, numbers go to the chunk's own. */
+/* A pass over all queries. A chunk's sums go to the chunk's own arrays. */
 typedef struct rank_pass {
     thr_rank_problem *problem;
     void (*query)(const struct rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk);
     const double *v;    /* w or v; NULL: zeros */
-    bool sums, squares; /* what is added up by feature */
-    bool counts_right;  /* queries of which, or all, not those whose pairs cost something */
+    bool sums, squares; /* which sums by feature the pass computes */
+    bool counts_right;  /* visit the queries of `which` (NULL: all) instead of those of positive cost */
     const bool *which;
 } rank_pass;
 
@@ -39,7 +39,7 @@ static void take_mean_off(double *values, uint32_t n) {
         values[i] -= mean;
 }
 
-/* X v of a query's rows, less its mean, in the order of labels in scratch->sorted. */
+/* scratch->sorted = X v of a query's rows less their mean, in the order of labels. */
 static void multiply_rows(const rank_pass *pass, uint64_t query, uint32_t n, const thr_rank_scratch *scratch) {
     const thr_rank_problem *problem = pass->problem;
     const uint64_t first = problem->view.offsets[query];
@@ -55,7 +55,10 @@ static void multiply_rows(const rank_pass *pass, uint64_t query, uint32_t n, con
         scratch->sorted[u] = values[rows[u]];
 }
 
-/* Find the active pairs by scratch->sorted. Where no row is a margin above another one, all are; no order is needed. */
+/*
+ * Find the active pairs of the scores in scratch->sorted. If no two scores differ by the margin all pairs are active,
+ * and no order is needed.
+ */
 static void find_pairs(const thr_pair_tree *tree, double margin, const thr_rank_scratch *scratch) {
     double least = scratch->sorted[0], most = least;
     for (uint32_t u = 0; u < tree->n; u++) {
@@ -70,7 +73,7 @@ static void find_pairs(const thr_pair_tree *tree, double margin, const thr_rank_
         thr_rank_pair_tree_order(tree, scratch->rows, scratch->spare, margin, scratch->counts);
 }
 
-/* scratch->sorted by rows' weights. */
+/* Multiply scratch->sorted by the rows' weights. */
 static void weigh(const double *weights, uint32_t n, const thr_rank_scratch *scratch) {
     for (uint32_t u = 0; u < n && weights != NULL; u++)
         scratch->sorted[u] *= weights[u];
@@ -78,7 +81,7 @@ static void weigh(const double *weights, uint32_t n, const thr_rank_scratch *scr
 
 /* ------------------------------------------------------------------------------------------------ costs */
 
-/* b apart, in scratch->low and ->high: counts without weights. */
+/* b^- and b^+ to scratch->low and ->high; without weights they are the counts. */
 static void set_counts(const thr_pair_tree *tree, const double *weights, const thr_rank_scratch *scratch) {
     if (weights != NULL)
         thr_rank_pair_tree_sums(tree, weights, scratch->low, scratch->high, scratch->prefixes);
@@ -89,8 +92,8 @@ static void set_counts(const thr_pair_tree *tree, const double *weights, const t
 }
 
 /*
- * The costs of a query's pairs at the scores in scratch->sorted, and r by row in scratch->values. Leaves active pairs
- * and their counts behind.
+ * Returns the costs of a query's pairs at the scores in scratch->sorted, and writes r by row to scratch->values. The
+ * active pairs and their counts remain for products.
  */
 static double costs_of(thr_rank_problem *problem, uint64_t query, const thr_rank_scratch *scratch) {
     const thr_pair_tree tree = tree_of(problem, query);
@@ -99,7 +102,7 @@ static double costs_of(thr_rank_problem *problem, uint64_t query, const thr_rank
     const double *weights = problem->weights != NULL ? problem->weights + first : NULL;
     double *counts = problem->counts + first, *force = scratch->values;
     const double cost = problem->costs[query];
-    double slack = 0, product = 0; /* sum of 1 - (s_i - s_j) over active pairs, and r s / 2 c_q */
+    double slack = 0, product = 0; /* sum of 1 - (s_i - s_j) over active pairs; r s / 2 c_q */
     find_pairs(&tree, 1.0, scratch);
     set_counts(&tree, weights, scratch);
     for (uint32_t u = 0; u < tree.n; u++) {
@@ -121,7 +124,7 @@ static double costs_of(thr_rank_problem *problem, uint64_t query, const thr_rank
 
 /* ------------------------------------------------------------------------------------------------ the diagonal */
 
-/* What a query adds: sum of b x^2 - (sum of b x)^2 / sum of b, which is sum of b (x - m)^2. */
+/* A query's term: sum of b x^2 - (sum of b x)^2 / sum of b, which equals sum of b (x - m)^2. */
 static void close_feature(double *sum, double *square, double all, double twice, double *total) {
     const double rest = *square - *sum * *sum / all;
     *total += rest > 0 ? twice * rest : 0;
@@ -209,7 +212,9 @@ static void multiply_query(const rank_pass *pass, uint64_t query, const thr_rank
                       problem->partial_sums + chunk * view->n_features);
 }
 
-/* With the least margin there is, pairs are active whose better row has no higher score: they are wrong. */
+/*
+ * With the smallest positive margin, the active pairs are those whose better row has no higher score: the wrong ones.
+ */
 static void count_wrong_pairs(const rank_pass *pass, uint64_t query, const thr_rank_scratch *scratch, size_t chunk) {
     thr_rank_problem *problem = pass->problem;
     const thr_pair_tree tree = tree_of(problem, query);

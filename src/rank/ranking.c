@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranking.c - from files and arrays, in any order, to rows by query. */
+/* ranking.c - creating rankings from files and arrays: rows in any order become rows grouped by query. */
 #include "rank/ranking.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static thr_status make(thr_context *context, thr_ranking **ranking, thr_error *e
     return THR_OK;
 }
 
-/* What was read or copied becomes the view, by query. */
+/* Point the view to what was read or copied, grouped by query. */
 static thr_status finish(thr_ranking *r, thr_error *err) {
     const thr_svmlight *text = &r->text;
     r->view = (thr_ranking_view){.n_rows = text->n_rows,
@@ -110,7 +110,7 @@ static thr_status check_csr_row(const thr_csr *csr, uint64_t r, thr_error *err) 
     return check_finite(csr->values + first, (size_t)(end - first), r, err);
 }
 
-/* Copies of labels and queries, as a file would have them. */
+/* Copy labels and query numbers into the same arrays that a file's reader fills. */
 static thr_status copy_labels(thr_ranking *r, size_t n_rows, const double *labels, const uint64_t *queries,
                               thr_error *err) {
     double *own = NULL;
@@ -175,7 +175,7 @@ static thr_status copy_csr(thr_ranking *r, const thr_csr *features, thr_error *e
     return THR_OK;
 }
 
-/* One of matrix and csr, the other NULL. */
+/* Exactly one of matrix and csr is not NULL. */
 static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix, const thr_csr *csr,
                                  const double *labels, const uint64_t *queries, thr_ranking **ranking, thr_error *err) {
     thr_ranking *r = NULL;

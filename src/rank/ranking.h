@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ranking.h - what a thr_ranking is made of.
+ * ranking.h - the inside of a thr_ranking: feature rows with labels, grouped by query.
  *
- * Invariants: view.offsets ascends strictly from 0 to n_rows; labels and values are finite; columns ascend within a
- * row, below n_features. Rows that were given by query are where they were read, those of a cached file within its map;
- * others were moved, dense ones in place where they could be.
+ * Invariants: view.offsets ascends strictly from 0 to n_rows; labels and values are finite; columns ascend within a row
+ * and are below n_features. Rows that were grouped by query already stay where they were read, for a cached file within
+ * its map. Otherwise rows are moved, dense ones in place if the memory is writable.
  */
 #ifndef THR_RANK_RANKING_H
 #define THR_RANK_RANKING_H
@@ -15,11 +15,11 @@
 
 struct thr_ranking {
     thr_context *context;
-    thr_ranking_view view; /* points into text and what is owned */
-    thr_svmlight text;     /* the file's arrays; those of arrays given, copied, too. In the order they were given */
-    uint64_t *offsets, *queries, *rows; /* rows: NULL where none was moved */
-    double *labels;                     /* NULL: text's */
-    float *dense;                       /* NULL: text's, moved in place or not */
+    thr_ranking_view view;              /* points into text and the arrays below */
+    thr_svmlight text;                  /* arrays of the file, or copies of the caller's, in their original order */
+    uint64_t *offsets, *queries, *rows; /* rows: the permutation, or NULL if no row moved */
+    double *labels;                     /* NULL: text's are used */
+    float *dense;                       /* NULL: text's are used, permuted in place or not at all */
     uint64_t *starts;
     uint32_t *columns;
     float *values;

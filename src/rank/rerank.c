@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Candidates in the order of a model: scores as predictions have them, and a heap sort, which needs no memory. */
+/* rerank.c - sorting candidates by a model's scores, with a heap sort, which needs no memory. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -13,7 +13,7 @@ typedef struct candidates {
     size_t *places; /* or NULL */
 } candidates;
 
-/* Whether a stands behind b. Of one id twice the one that stood first stays there, where places say so. */
+/* Whether a ranks below b: by score, then by id. A repeated id keeps its first position if places are given. */
 static bool ranks_below(const candidates *c, size_t a, size_t b) {
     if (c->scores[a] != c->scores[b])
         return c->scores[a] < c->scores[b];
@@ -36,7 +36,7 @@ static void swap(const candidates *c, size_t a, size_t b) {
     }
 }
 
-/* The heap's root is what stands behind all others: it goes to the end. */
+/* Restore the heap below `at`; its root is the candidate that ranks lowest, which the sort moves to the end. */
 static void sink(const candidates *c, size_t at, size_t n) {
     for (size_t child = 2 * at + 1; child < n; at = child, child = 2 * at + 1) {
         if (child + 1 < n && ranks_below(c, child + 1, child))
@@ -56,7 +56,7 @@ static void sort(const candidates *c, size_t n) {
     }
 }
 
-/* Kernels may let a number that is not finite into another row's score: features first. */
+/* Check the features before scoring: in the kernels a non-finite number could spread to another row's score. */
 static thr_status check_features(const float *features, uint32_t n_features, size_t n, const uint64_t *ids,
                                  thr_error *err) {
     for (size_t i = 0; i < n; i++)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* row_products.c - the loops of row_products.h, dense and sparse. */
 #include "rank/row_products.h"
 
 void thr_rank_rows_times(const thr_kernels *kernels, const thr_ranking_view *view, uint64_t first, uint32_t n,

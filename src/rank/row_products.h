@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_products.h - products of the features of some rows, dense or sparse, with a vector from either side, in double.
+ * row_products.h - products of feature rows, dense or sparse, with a vector from the left or the right, in double.
  *
- * Dense rows are the kernels' (kernel/wide.h); a sparse row's product is added in the order of columns, and what rows
- * add to features in the order of rows: the same bits everywhere.
+ * Dense rows use the kernels (kernel/wide.h). A sparse row's product adds in the order of columns, and sums by feature
+ * add in the order of rows: the same bits on every machine.
  */
 #ifndef THR_RANK_ROW_PRODUCTS_H
 #define THR_RANK_ROW_PRODUCTS_H
@@ -20,7 +20,7 @@ void thr_rank_rows_times(const thr_kernels *kernels, const thr_ranking_view *vie
 void thr_rank_rows_add(const thr_kernels *kernels, const thr_ranking_view *view, uint64_t first, uint32_t n,
                        const double *s, double *sums);
 
-/* Numbers that are stored of n rows. */
+/* Stored numbers of n rows. */
 uint64_t thr_rank_rows_values(const thr_ranking_view *view, uint64_t first, uint64_t n);
 
 #endif

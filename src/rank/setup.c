@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A problem's memory, its levels, its pairs and its chunks. */
+/* setup.c - creating a problem: memory, the levels of labels, pair trees and chunks. */
 #include <string.h>
 
 #include "base/error.h"
 #include "rank/workspace.h"
 
-/* Levels of a query's labels, and how many pairs it has: those of different labels. */
+/* Rank the query's distinct labels and count its pairs, which are the pairs of rows with different labels. */
 static void set_levels(thr_rank_problem *problem, uint64_t query, thr_scored_row *rows, thr_scored_row *spare) {
     const uint64_t first = problem->view.offsets[query];
     const uint32_t n = (uint32_t)(problem->view.offsets[query + 1] - first);
@@ -19,7 +19,7 @@ static void set_levels(thr_rank_problem *problem, uint64_t query, thr_scored_row
             level++;
             of_level = 0;
         }
-        pairs += i - of_level; /* all rows of lower levels */
+        pairs += i - of_level; /* pairs with the rows of lower levels */
         problem->rows[first + i] = sorted[i].row;
         problem->levels[first + i] = level;
     }
@@ -43,8 +43,8 @@ static thr_status check_pairs(const thr_rank_problem *problem, thr_error *err) {
 }
 
 /*
- * Chunks of about the same work: numbers of X, and what a row costs beside them. Their number depends on the data
- * alone, and their vectors by feature are short beside X.
+ * Chunks of about equal work, counted as numbers of X plus a constant for each row. Their number depends on the data
+ * alone, and their vectors are small compared with X.
  */
 enum { MOST_CHUNKS = 256, VALUES_A_SUM = 32, ROW_WORK = 32 };
 
@@ -85,7 +85,7 @@ static thr_status make_rows(thr_rank_problem *problem, thr_error *err) {
     return thr_alloc(context, n, sizeof(double), &problem->counts, "counts of pairs", err);
 }
 
-/* All queries' trees; without pairs they have no nodes. */
+/* Build every query's tree; a query without pairs has no nodes. */
 static thr_status make_trees(thr_rank_problem *problem, thr_error *err) {
     const thr_ranking_view *view = &problem->view;
     size_t n_nodes = 0, n_ranks = 0;
@@ -135,7 +135,7 @@ static thr_status make_chunks(thr_rank_problem *problem, thr_error *err) {
     return THR_OK;
 }
 
-/* Sizes are of memory that was had: they cannot overflow. */
+/* Sizes are sums over memory that is already allocated, so they cannot overflow. */
 static thr_status make_scratch(thr_rank_problem *problem, thr_error *err) {
     const size_t n_workers = problem->context->n_threads;
     problem->scratch_size =

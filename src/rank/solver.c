@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both methods share: memory, evaluations, and when to stop. */
+/* solver.c - what both methods share: memory, evaluations, the starting point, and when to stop. */
 #include "rank/solver.h"
 
 #include <string.h>
@@ -44,7 +44,10 @@ void thr_rank_solver_end(thr_rank_solver *solver) {
     *solver = (thr_rank_solver){.problem = NULL};
 }
 
-/* |gradient| at 0, which epsilon is a share of wherever the solver starts; then f at w. */
+/*
+ * Evaluate at 0 for the norm of the gradient there, which epsilon refers to whatever w the solver starts from; then at
+ * w.
+ */
 static thr_status evaluate_first(thr_rank_solver *solver, bool diagonal, thr_error *err) {
     const bool warm = thr_rank_inner(solver->w, solver->w, solver->n) > 0;
     if (warm) {
@@ -77,7 +80,7 @@ static void report_step(const thr_rank_solver *solver) {
     solver->on_step(solver->on_step_user, &step);
 }
 
-/* Steps until the gradient is epsilon of the first one, or none leads on. */
+/* Take steps until the gradient is epsilon times the first one, or no step makes progress. */
 static thr_status go_down(thr_rank_solver *solver, bool searches, thr_error *err) {
     double radius = 0;
     bool moved = true;
@@ -94,10 +97,11 @@ static thr_status go_down(thr_rank_solver *solver, bool searches, thr_error *err
 /* ------------------------------------------------------------------------------------------------ a beginning */
 
 /*
- * Of many queries a part says about where the least is, for that part of the work: from 0 two or three steps of all
- * queries are saved. Which part depends on the data alone; its pairs cost as much more as it is less.
+ * With many queries, first solve for a part of them: its minimum is close to that of all, at a fraction of the work,
+ * and saves two or three steps over all queries. The data alone determines the part. Its costs are scaled up by PART to
+ * keep the balance with |w|^2.
  */
-enum { PART = 16, LEAST_QUERIES = 16 /* of the part */ };
+enum { PART = 16, LEAST_QUERIES = 16 /* queries of the part */ };
 static const double part_epsilon = 0.02;
 
 static bool take_part(thr_rank_problem *problem, double *costs) {
@@ -114,7 +118,7 @@ static bool take_part(thr_rank_problem *problem, double *costs) {
     return true;
 }
 
-/* From w = 0 to the least of a part; its steps and products are not counted, nor told. */
+/* From w = 0 to the minimum of a part. Its steps and products are neither counted nor reported. */
 static thr_status begin(thr_rank_solver *solver, thr_error *err) {
     thr_rank_problem *problem = solver->problem;
     const double epsilon = solver->epsilon, first_norm = solver->first_norm, product_seconds = solver->product_seconds;
@@ -154,6 +158,7 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
         THR_TRY(begin(solver, err));
     THR_TRY(go_down(solver, searches, err));
     *converged = solver->norm <= solver->epsilon * solver->first_norm;
-    (void)thr_progress_end(&solver->progress, solver->n_readings, err); /* it is done, whatever the answer */
+    /* training is complete: a request to cancel comes too late */
+    (void)thr_progress_end(&solver->progress, solver->n_readings, err);
     return THR_OK;
 }

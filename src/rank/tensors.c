@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models as tensors: one, "weights", F64 with an axis, and metadata that says what it is (docs/format.md). */
+/*
+ * tensors.c - models as safetensors: one tensor "weights", F64 with one axis, and metadata with the kind
+ * (docs/format.md).
+ */
 #include <stdio.h>
 #include <string.h>
 

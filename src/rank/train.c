@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training, from options to a report. */
+/* train.c - training a ranking model: options, costs, solver, report. */
 #include "rank/train.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 /*
  * trust_region.c - a step of the trust region method (RankSVM, algorithm 1; Lin, Weng and Keerthi 2008).
  *
- * Conjugate gradients end where the residual is a tenth of the gradient, or at the region's edge. The radius then
- * follows how much f fell beside what its parabola said.
+ * Conjugate gradients stop when the residual is a tenth of the gradient, or at the region's boundary. The radius is
+ * then adjusted by the ratio of f's decrease to the quadratic model's.
  */
 #include <math.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #include "rank/solver.h"
 
 enum { MOST_PRODUCTS = 1000 };
-static const double rounding = 1e-13; /* of f: falls below that are not seen */
+static const double rounding = 1e-13; /* relative to f: smaller changes are rounding errors */
 static const double residual_share = 0.1;
-/* What f fell by as a share of the parabola's: too little to move, little, much. */
+/* Thresholds of actual over predicted decrease: reject the step, shrink the radius, keep it, grow it. */
 static const double hardly = 1e-4, little = 0.25, much = 0.75;
-/* What a radius may become, as a share. */
+/* Factors by which a radius may change. */
 static const double least = 0.25, half = 0.5, most = 4;
 
-/* The length along p from the step to the edge. */
+/* The length along p from the step to the boundary. */
 static double to_edge(const thr_rank_solver *solver, double radius) {
     const double sp = thr_rank_inner(solver->step, solver->p, solver->n);
     const double pp = thr_rank_inner(solver->p, solver->p, solver->n);
@@ -53,7 +53,7 @@ static thr_status find_step(thr_rank_solver *solver, double radius, thr_error *e
     return THR_OK;
 }
 
-/* fall and wanted: what f fell by, and what its parabola did; scale: about the best length along the step. */
+/* fall: f's decrease; wanted: the quadratic model's; scale: about the best length along the step, relative to it. */
 static double next_radius(double radius, double length, double fall, double wanted, double scale) {
     if (fall < hardly * wanted)
         return fmin(fmax(scale, least) * length, half * radius);
@@ -89,5 +89,6 @@ thr_status thr_rank_trust_step(thr_rank_solver *solver, double *radius, bool *mo
     solver->value = before;
     solver->norm = norm;
     *moved = wanted > rounding * before;
-    return status == THR_OK ? thr_rank_solver_evaluate(solver, false, err) : status; /* what products need, again */
+    /* products need an evaluation at this w */
+    return status == THR_OK ? thr_rank_solver_evaluate(solver, false, err) : status;
 }

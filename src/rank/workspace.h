@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace.h - what a worker has of its own while it is at a query. */
+/* workspace.h - a thread's scratch memory while it processes a query. */
 #ifndef THR_RANK_WORKSPACE_H
 #define THR_RANK_WORKSPACE_H
 
 #include "rank/problem.h"
 
-/* A worker's vectors, each as long as the longest query. */
+/* A thread's vectors, each as long as the longest query. */
 typedef struct thr_rank_scratch {
     double *values;               /* in the order of rows */
     double *sorted, *low, *high;  /* in the order of labels */
     thr_scored_row *rows, *spare; /* in the order of scores */
     thr_pair_counts *counts;      /* in the order of labels */
     double *prefixes;             /* n + 2 */
-    double *features;             /* 2 x n_features, zeros between uses */
+    double *features;             /* 2 x n_features, 0 between uses */
 } thr_rank_scratch;
 
-/* In doubles: of a row, and beside that. */
+/* Sizes in doubles: for each row, and constant. */
 enum {
     THR_RANK_VECTORS = 4,
     THR_RANK_KEYS = 2 * sizeof(thr_scored_row) / sizeof(double),

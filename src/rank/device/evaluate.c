@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* evaluate.c - evaluations and products as streams of operations. */
+/* evaluate.c - evaluations and Hessian products as sequences of operations on a device's stream. */
 #include <string.h>
 
 #include "base/error.h"
@@ -30,7 +30,7 @@ thr_rank_pairs thr_rank_device_pairs(const thr_rank_device *d) {
                             .counts = d->pair_counts};
 }
 
-/* Which queries take part, chunk by chunk, where costs are not those of the last evaluation. */
+/* Upload the list of queries of positive cost, chunk by chunk, if costs changed since the last evaluation. */
 static thr_status list_queries(thr_rank_device *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n_queries = (size_t)p->view.n_queries, cost_bytes = n_queries * sizeof(double);
@@ -55,7 +55,7 @@ static thr_status list_queries(thr_rank_device *d, thr_error *err) {
     return THR_OK;
 }
 
-/* v to the device, and X v, or zeros where it is 0. */
+/* Upload v and compute X v; zeros: v is 0, so X v is. */
 static thr_status find_scores(thr_rank_device *d, const double *v, bool zeros, thr_error *err) {
     const thr_ranking_view *view = &d->problem->view;
     const thr_rank_scores_op op = {.queries = thr_rank_device_queries(d),
@@ -69,7 +69,7 @@ static thr_status find_scores(thr_rank_device *d, const double *v, bool zeros, t
     return d->backend->rank_scores(d->stream, &op, err);
 }
 
-/* v + X' force to out of the host; of costs, if there are any, their sum. Waits. */
+/* Download v + X' force to out, and the sum of costs if there are any. Synchronises. */
 static thr_status add_rows(thr_rank_device *d, double *out, const double *costs, double *sum, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n = p->view.n_features;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - what a problem on a device is made of, for the files that fill it and use it. */
+/* impl.h - the members of a problem on a device, for the files of this folder. */
 #ifndef THR_RANK_DEVICE_IMPL_H
 #define THR_RANK_DEVICE_IMPL_H
 
@@ -12,9 +12,9 @@ struct thr_rank_device {
     const thr_backend *backend;
     thr_device *device;
     thr_stream *stream;
-    void *arrays[THR_RANK_DEVICE_ARRAYS]; /* all memory of the device */
+    void *arrays[THR_RANK_DEVICE_ARRAYS]; /* every allocation on the device, for freeing */
     uint32_t n_arrays;
-    /* Of the device. */
+    /* Device memory. */
     float *x;
     uint64_t *offsets;
     uint32_t *rows, *levels, *leaves, *nodes, *listed, *chunks, *orders, *ranks, *spare, *all;
@@ -24,27 +24,27 @@ struct thr_rank_device {
     double *weights; /* or NULL */
     double *costs, *query_costs, *scores, *sums, *force, *counts, *v, *out, *diagonal, *partial, *values;
     uint32_t n_depths;
-    bool sweep, swept; /* from the next evaluation on; in the last one */
-    /* Of the host. */
-    double *known_costs; /* n_queries: what was listed by; n_listed tells how many take part */
+    bool sweep, swept; /* setting for the next evaluation; setting of the last one */
+    /* Host memory. */
+    double *known_costs; /* n_queries: costs when the list was made; n_listed of them are positive */
     uint32_t *listing;   /* n_queries, then n_chunks + 1 */
     uint32_t n_listed;
     bool is_listed;
-    uint32_t *sampled; /* n_queries, then n_queries + 1: queries of the sample, and where their rows begin */
+    uint32_t *sampled; /* n_queries, then n_queries + 1: the sample's queries, and the panel rows where they begin */
     uint32_t n_sampled;
-    void *sample_memory; /* of the device; grows */
+    void *sample_memory; /* device memory; grows */
     size_t sample_size;
-    double *pinned; /* v, out, the diagonal: n_features each; then values, n_chunks */
+    double *pinned; /* v, out and the diagonal, n_features each; then values, n_chunks */
 };
 
-/* What operations have in common. */
+/* Arguments that operations share. */
 thr_rank_queries thr_rank_device_queries(const thr_rank_device *device);
 thr_rank_pairs thr_rank_device_pairs(const thr_rank_device *device);
 
-/* The tree's nodes by row and depth to the device. THR_ENOMEM; THR_EDEVICE. */
+/* Upload the trees' nodes by row and depth. THR_OK; THR_ENOMEM; THR_EDEVICE. */
 thr_status thr_rank_device_copy_tree(thr_rank_device *device, thr_error *err);
 
-/* Room for n elements of the device, which is freed with it. */
+/* Allocate n elements on the device; thr_rank_device_free frees them. THR_OK; THR_ENOMEM; THR_EDEVICE. */
 thr_status thr_rank_device_alloc(thr_rank_device *device, size_t n, size_t size, void *memory_out, thr_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - memory on the device that lives as long as the problem's copy. */
+/* memory.c - device memory with the lifetime of the problem's copy. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.c - a solver's evaluations and products, on a GPU where the solver's policy (device/policy.h) has it
- * so. Either has the other's bits: the CPU goes on where a GPU was.
+ * policy.c - evaluations and products of a solver on a GPU if its policy selects one (device/policy.h), else on the
+ * CPU. Both compute the same bits, so the CPU can continue where a GPU failed.
  */
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "rank/solver.h"
 
 /*
- * Readings of X that a training takes, about; numbers of X a second and thread on the CPU; and seconds that a row of
- * the longest query takes on a GPU, as its sums are one thread's.
+ * Estimates for the policy: readings of X in a training; numbers of X a second and thread on the CPU; seconds on a GPU
+ * for each row of the longest query, whose sums are sequential.
  */
 static const double READINGS = 40, CPU_RATE = 1e9, ROW_SECONDS = 2e-8;
 
@@ -49,7 +49,7 @@ thr_status thr_rank_solver_choose_device(thr_rank_solver *solver, thr_error *err
                : thr_alloc_zero(context, solver->n, sizeof(double), &solver->device_w, "weights", err);
 }
 
-/* After a failure of the GPU: the CPU's from now on, or the failure. */
+/* After a failure of the GPU: continue on the CPU, or return the failure if the policy requires the GPU. */
 static thr_status leave_device(thr_rank_solver *solver, thr_status status, const thr_error *why, thr_error *err) {
     solver->device = NULL;
     return thr_device_leave(&solver->on_device, status, why, NULL, err);
@@ -69,7 +69,7 @@ thr_status thr_rank_solver_f(thr_rank_solver *solver, double *gradient, double *
     return THR_OK;
 }
 
-/* What the device knew of its last evaluation, on the CPU. gradient: n_features numbers of scratch memory. */
+/* Repeat the device's last evaluation on the CPU. gradient: n_features numbers, overwritten. */
 static void evaluate_again(thr_rank_solver *solver, double *gradient) {
     (void)thr_rank_evaluate(solver->problem, solver->device_w, gradient, NULL);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* problem.c - a problem's copy on a device. */
+/* problem.c - creating a problem's copy on a device. */
 #include <string.h>
 
 #include "base/error.h"
 #include "rank/device/impl.h"
 
-/* Room for n elements, with those of the host in it. */
+/* Allocate n elements on the device and upload them. */
 static thr_status copy(thr_rank_device *d, const void *from, size_t n, size_t size, void *memory_out, thr_error *err) {
     void *memory = NULL;
     THR_TRY(thr_rank_device_alloc(d, n, size, &memory, err));
@@ -26,7 +26,7 @@ static thr_status copy_rows(thr_rank_device *d, thr_error *err) {
     return p->weights == NULL ? THR_OK : copy(d, p->weights, n, sizeof(double), &d->weights, err);
 }
 
-/* What passes leave behind, and what they need meanwhile. */
+/* Allocate the results of passes and their scratch memory. */
 static thr_status make_room(thr_rank_device *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n = (size_t)p->view.n_rows, n_queries = (size_t)p->view.n_queries, n_features = p->view.n_features;
@@ -47,7 +47,8 @@ static thr_status make_room(thr_rank_device *d, thr_error *err) {
     THR_TRY(thr_rank_device_alloc(d, n, sizeof(double), &d->force, err));
     THR_TRY(thr_rank_device_alloc(d, n, sizeof(double), &d->counts, err));
     THR_TRY(thr_rank_device_alloc(d, n, 4 * sizeof(double), &d->sums, err));
-    return d->backend->clear(d->stream, d->counts, n * sizeof(double), err); /* of queries that take no part */
+    /* queries that take no part never set theirs */
+    return d->backend->clear(d->stream, d->counts, n * sizeof(double), err);
 }
 
 static thr_status make_host(thr_rank_device *d, thr_error *err) {
@@ -68,7 +69,7 @@ static thr_status fill(thr_rank_device *d, thr_error *err) {
     THR_TRY(make_host(d, err));
     THR_TRY(copy_rows(d, err));
     THR_TRY(make_room(d, err));
-    return thr_rank_device_copy_tree(d, err); /* and waits */
+    return thr_rank_device_copy_tree(d, err); /* it also synchronises */
 }
 
 thr_status thr_rank_device_create(thr_rank_problem *problem, const thr_devices *devices, thr_rank_device **device,

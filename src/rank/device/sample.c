@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample.c - the preconditioner's matrix by a device: which rows are in the sample is the CPU's to say. */
+/* sample.c - computing the preconditioner's matrix on a device; the CPU chooses the sampled rows. */
 #include <string.h>
 
 #include "base/error.h"
 #include "rank/device/impl.h"
 
-/* The sample's queries, and where in the panel their rows begin; how many rows there are. */
+/* List the sample's queries and the panel rows where they begin. Returns the number of rows. */
 static uint32_t list_sample(thr_rank_device *d, const thr_rank_sample *sample) {
     const thr_rank_problem *p = d->problem;
     uint32_t *starts = d->sampled + p->view.n_queries, n_rows = 0;
@@ -22,7 +22,7 @@ static uint32_t list_sample(thr_rank_device *d, const thr_rank_sample *sample) {
     return n_rows;
 }
 
-/* Of one allocation: means, doubles, then scales, the panel, the matrix, the list and the starts. */
+/* Offsets within one allocation: means (doubles), scales, the panel, the matrix, the list and the starts. */
 typedef struct sample_layout {
     size_t means, scales, panel, matrix, sampled, starts, size;
 } sample_layout;

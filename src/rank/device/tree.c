@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree.c - trees over levels by row: a thread that has a row asks which node it is in at a depth. */
+/* tree.c - the pair trees by row and depth, so that the GPU thread of a row finds the row's node at each depth. */
 #include <string.h>
 
 #include "base/error.h"
@@ -12,13 +12,16 @@ static bool has_parts(const thr_pair_node *node) {
     return node->middle > node->begin && node->middle < node->end;
 }
 
-/* Of all trees. depths: of a node, how many nodes it is in; of_rows is scratch memory, a number a row. */
+/*
+ * All queries' trees together. depths: for each node the number of nodes that contain it; of_rows: scratch memory, one
+ * number a row.
+ */
 typedef struct tree_shape {
     uint32_t n_nodes, n_depths;
     uint32_t *depths, *of_rows, *leaves;
 } tree_shape;
 
-/* A node stands behind those it is in, so each of its rows has seen as many nodes as it is deep. */
+/* Nodes are in preorder, so a node's depth is the number of nodes that have visited its rows before. */
 static void find_depths(const thr_rank_problem *problem, tree_shape *shape) {
     const size_t n_rows = (size_t)problem->view.n_rows;
     memset(shape->of_rows, 0, n_rows * sizeof *shape->of_rows);
@@ -39,7 +42,7 @@ static void find_depths(const thr_rank_problem *problem, tree_shape *shape) {
         }
 }
 
-/* A depth's nodes by row. */
+/* The node of every row at a depth. */
 static void fill_depth(const thr_rank_problem *problem, const tree_shape *shape, uint32_t depth, uint32_t *by_row) {
     const size_t n_rows = (size_t)problem->view.n_rows;
     for (size_t i = 0; i < n_rows; i++)
@@ -71,7 +74,7 @@ static thr_status copy_depths(thr_rank_device *d, const tree_shape *shape, thr_e
     for (uint32_t depth = 0; depth < shape->n_depths; depth++) {
         fill_depth(d->problem, shape, depth, shape->of_rows);
         THR_TRY(b->upload(d->stream, d->nodes + depth * n_rows, shape->of_rows, row_bytes, err));
-        THR_TRY(b->wait(d->stream, err)); /* of_rows is filled anew */
+        THR_TRY(b->wait(d->stream, err)); /* before of_rows is overwritten */
     }
     return b->wait(d->stream, err);
 }
