@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* backward.c - backpropagation through a side: dense layers, planes and pooled windows, on the CPU. */
 #include "text_tower/backward.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 #include "nn/dense.h"
 
 /*
- * What a text takes: gradients of f, of r_t, and of a sign's argument; and beside them thr_nn_dense_backward's scratch.
+ * Floats for each text: the gradients of f, of r_t and of a sign's argument, and the scratch memory of
+ * thr_nn_dense_backward.
  */
 static size_t floats_a_text(const thr_tower_config *config) {
     return 2 * (size_t)config->n_pooled + config->n_dims;
@@ -29,7 +31,7 @@ void thr_text_backward_free(thr_context *context, thr_text_backward_workspace *w
     *workspace = (thr_text_backward_workspace){0};
 }
 
-/* One way back: what does not change from step to step. */
+/* The arguments of a backward pass that all steps share. */
 typedef struct way_back {
     thr_context *context;
     const thr_text_model *model;
@@ -40,7 +42,7 @@ typedef struct way_back {
     float *d_pooled, *d_rebuilt, *d_before, *scratch;
 } way_back;
 
-/* Through the layer y = x W + b of parts weight and weight + 1. */
+/* Backward through the layer y = x W + b, whose parts are `weight` and weight + 1. */
 static void through_layer(const way_back *way, size_t weight, const float *x, const float *d_y, bool add, float *d_x) {
     const thr_dense layer = thr_side_layer(way->model, way->side, weight);
     const thr_dense_gradients to = {.d_x = d_x,
@@ -51,7 +53,10 @@ static void through_layer(const way_back *way, size_t weight, const float *x, co
     thr_nn_dense_backward(way->context, &layer, x, d_y, way->n, &to);
 }
 
-/* Step t: p_t's gradient is the embedding's, weighted; f gets its share, and so does e_(t-1), which is d_sum too. */
+/*
+ * Backward through step t: the gradient of p_t is that of the embedding times the plane's weight. It adds to the
+ * gradients of f and of e_(t-1); the latter shares d_sum.
+ */
 static void through_step(const way_back *way, uint32_t t, float *d_sum) {
     const thr_tower_config *config = &way->model->config;
     const thr_slope slope = way->to->slope;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* batch.c - assembling a batch: word dropout, distinct words, their trigrams. */
 #include "text_tower/batch.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 
-/* The batch's number of a word, new or not. */
+/* The number of a word within the batch; a new word is added. */
 static thr_status number_word(thr_context *context, uint32_t word, thr_batch_words *words, uint32_t *number,
                               thr_error *err) {
     if (words->local[word] == 0) {
@@ -50,7 +51,7 @@ static thr_status fill_texts(thr_context *context, const thr_batch_source *sourc
     return THR_OK;
 }
 
-/* Forget which words were in the batch before. */
+/* Remove the previous batch's words. */
 static thr_status start_words(thr_context *context, const thr_lexicon *lexicon, thr_batch_words *words,
                               thr_error *err) {
     if (words->local == NULL)
@@ -61,7 +62,7 @@ static thr_status start_words(thr_context *context, const thr_lexicon *lexicon, 
     return THR_OK;
 }
 
-/* The trigrams of the words, and room for what is made of them. */
+/* Look up the words' trigrams and reserve memory for their vectors. */
 static thr_status spell(thr_context *context, const thr_lexicon *lexicon, size_t n_columns, bool learn,
                         thr_batch_words *words, thr_error *err) {
     THR_TRY(thr_grow(context, &words->offsets, &words->offsets_capacity, words->n + 1, sizeof *words->offsets,
@@ -75,7 +76,7 @@ static thr_status spell(thr_context *context, const thr_lexicon *lexicon, size_t
     THR_TRY(thr_grow(context, &words->rows, &words->rows_capacity, n_rows + 1, sizeof *words->rows, "a batch", err));
     for (size_t i = 0; i < words->n; i++) {
         const size_t n = words->offsets[i + 1] - words->offsets[i];
-        if (n != 0) /* there may be no known trigram at all */
+        if (n != 0) /* 0 if no trigram is known */
             memcpy(words->rows + words->offsets[i], lexicon->rows + lexicon->offsets[words->numbers[i]],
                    n * sizeof *words->rows);
     }

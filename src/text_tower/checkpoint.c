@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.c - what a training of pairs has in its checkpoint (training/checkpoint.h). */
+/* checkpoint.c - writing and reading the checkpoint of a text tower's training (training/checkpoint.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void add_pairs(thr_checksum *sum, const thr_pairs *pairs) {
     }
 }
 
-/* Of what must not change between a training and its resumption: options, and the pairs as they were read. */
+/* Checksum of what must be the same on resumption: options, and the pairs as they were read. */
 static uint64_t identify(const thr_text_trainer *trainer) {
     const thr_tower_train_options *options = &trainer->options;
     const uint32_t numbers[] = {options->batch, options->n_negatives, (uint32_t)options->estimator, options->n_epochs};
@@ -82,7 +82,7 @@ static thr_status take_weights(thr_text_trainer *trainer, const thr_text_model *
     return THR_OK;
 }
 
-/* The weights, all of which are read and compared with their fingerprint. */
+/* Read the weights and compare them with their fingerprint. */
 static thr_status read_model(thr_text_trainer *trainer, const thr_tensors *tensors, const char *path,
                              thr_text_model *model, thr_error *err) {
     thr_model_image *image = NULL;

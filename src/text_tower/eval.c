@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Evaluation: both sides of a file's pairs embedded, and told apart. */
+/* eval.c - evaluating a model on a file of pairs: embed both sides, then AUC and log loss. */
 #include <math.h>
 #include <string.h>
 
@@ -8,11 +8,11 @@
 #include "text_tower/read_pairs.h"
 #include "text_tower/pair_auc.h"
 
-/* Pairs that are encoded at once; those the loss of an evaluation is over. */
+/* Pairs encoded at once; pairs of a block of the loss. */
 enum { PAIRS_AT_ONCE = 2048, LOSS_BLOCK = 1024 };
 static const thr_match_loss eval_loss = {.gamma = 10, .shift = 1, .n_negatives = 10};
 
-/* Texts that wait to be encoded, one behind the other. */
+/* Texts to be encoded, concatenated. */
 typedef struct text_queue {
     char *text;
     size_t used, capacity;
@@ -45,7 +45,7 @@ static thr_status wait_in(thr_context *context, text_queue *queue, size_t place,
     return THR_OK;
 }
 
-/* Encode all that wait. */
+/* Encode the queued texts. */
 static thr_status encode(evaluation *e, thr_error *err) {
     thr_scored_pairs *pairs = &e->pairs;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {

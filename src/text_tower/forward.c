@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From words' vectors to embeddings: model.h has the equations. */
+/* forward.c - the forward pass of a side, from words' vectors to embeddings (equations in model.h). */
 #include "kernel/elementwise.h"
 #include "nn/dense.h"
 #include "text_tower/model.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From floats to signs: a model that was learned as floats for some epochs goes on as one of planes.
+ * init_planes.c - turning a model learned as floats into one of planes that continues from it.
  *
- * Planes that are learned from nothing get lost on some ten thousand pairs. But with x = f W + b learned as floats, RBE
- * (8) to (11) can be made a uniform quantiser of x: x is scaled to the range of the planes' sum e; the residual of step
- * t is to be x - e_(t-1), so R_t = W, and B_t is what W turns back into e, (W' W)^-1 W' (tanh is near the identity
- * where it is used). From there all of it is learned on.
+ * Planes learned from random weights fail on some ten thousand pairs. But if x = f W + b was learned as floats, the
+ * parameters of RBE (8) to (11) can be set to make a uniform quantiser of x: x is scaled to the range of the planes'
+ * sum e; the residual of step t should be x - e_(t-1), so R_t = W, and B_t inverts W, B_t = (W' W)^-1 W' (tanh is near
+ * the identity in the range used). From there training continues on all parameters.
  *
- * e has as much along directions that W hardly knows as along the others, and what B needs to write it down there is
- * too large for tanh. Without them the quantiser is as good: RIDGE of its mean diagonal is added to W' W, which is
- * singular, too, where there are more dimensions than pooled ones.
+ * e has as much variance along directions in which W is small as along others, and the weights B needs to reproduce it
+ * there are too large for tanh. The quantiser is as good without these directions: RIDGE times the mean diagonal is
+ * added to W' W. That also handles a singular W' W, which occurs if n_dims exceeds n_pooled.
  */
 #include <math.h>
 #include <string.h>
@@ -18,9 +18,9 @@
 #include "text_tower/trainer.h"
 
 /*
- * The range of a uniform quantiser of so many bits that errs least on normal numbers of deviation 1 (Max 1960), as the
- * weight of its first plane; and the share of it that is taken, since texts with large numbers, beyond the range, keep
- * their direction.
+ * By number of bits, the range of the uniform quantiser with the least error on standard normal numbers (Max 1960), as
+ * the weight of its first plane. RANGE_SHARE of it is used: texts with large numbers, beyond the range, keep their
+ * direction.
  */
 static const double ranges[] = {1.0, 1.0, 1.17, 1.34, 1.50, 1.67, 1.82, 1.97};
 static const double RANGE_SHARE = 0.8;
@@ -35,7 +35,7 @@ static void add_ridge(double *a, size_t n) {
         a[i * n + i] += RIDGE * trace / (double)n;
 }
 
-/* a = L L', in place, for n x n numbers; what is left of a diagonal that is not positive counts as a little. */
+/* a = L L', in place, n x n. A diagonal entry that is not positive is replaced by a small one. */
 static void cholesky(double *a, size_t n) {
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++) {
@@ -61,7 +61,7 @@ static void solve(const double *l, size_t n, double *x) {
     }
 }
 
-/* back (n_out x n_in) = (W' W)^-1 W', but for the ridge, for W (n_in x n_out): x W back is what of x W can tell. */
+/* back (n_out x n_in) = (W' W + ridge)^-1 W' for W (n_in x n_out): x W back is the best estimate of x from x W. */
 static thr_status invert(thr_context *context, const float *weight, size_t n_in, size_t n_out, float *back,
                          thr_error *err) {
     double *square = NULL;
@@ -89,7 +89,7 @@ static size_t part_size(const thr_tower_config *config, size_t part) {
     return (size_t)shape.n_rows * shape.n_columns;
 }
 
-/* A part of a side, to be written. */
+/* A writable part of a side. */
 static float *part_of(thr_text_trainer *trainer, thr_side side, size_t part) {
     return trainer->dense.values + (trainer->model.parts[side][part] - trainer->dense.values);
 }
@@ -123,9 +123,9 @@ thr_status thr_text_trainer_init_planes(thr_text_trainer *trainer, thr_error *er
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         if (thr_side_bits(config, side) != THR_FLOAT_BITS)
             THR_TRY(put_side(trainer, side, trainer->scratch.passes[side].before[0], n * config->n_dims, err));
-        thr_text_pass_free(trainer->context, &trainer->scratch.passes[side]); /* it had room for floats only */
+        thr_text_pass_free(trainer->context, &trainer->scratch.passes[side]); /* it has memory for float sides only */
     }
-    for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++) /* the moments were of other weights */
+    for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++) /* the moments belong to other weights */
         memset(trainer->dense.slots[s], 0, trainer->dense.n * sizeof *trainer->dense.slots[s]);
     return THR_OK;
 }

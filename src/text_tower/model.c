@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - shapes of a text tower's parameters, and memory of a pass. */
 #include "text_tower/model.h"
 
 #include <stdio.h>

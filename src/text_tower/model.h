@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - the parameters of two towers, and what a side computes with them (RBE (8) to (11), biases kept).
+ * model.h - the parameters of two text towers, and the function that a side computes (RBE (8) to (11), with biases).
  *
- *   f = tanh(pool over windows)                       n_pooled
- *   p_0 = sign(f W + b),  e_0 = p_0                   n_dims
- *   r_t = tanh(e_(t-1) B_t + b'_t)                    n_pooled: f, as e_(t-1) knows it
- *   p_t = sign((f - r_t) R_t + b''_t),  e_t = e_(t-1) + 2^-t p_t
- * A side that is not binary has e = tanh(f W + b). In the code B is "rebuild", R "residual".
+ *     f = tanh(pool over windows)                       n_pooled
+ *     p_0 = sign(f W + b),  e_0 = p_0                   n_dims
+ *     r_t = tanh(e_(t-1) B_t + b'_t)                    n_pooled: f as reconstructed from e_(t-1)
+ *     p_t = sign((f - r_t) R_t + b''_t),  e_t = e_(t-1) + 2^-t p_t
+ *
+ * A float side has e = tanh(f W + b). In the code B is "rebuild", R "residual".
  */
 #ifndef THR_TEXT_TOWER_MODEL_H
 #define THR_TEXT_TOWER_MODEL_H
@@ -20,7 +21,7 @@
 
 enum { THR_STEPS_MAX = 7, THR_PARTS_MAX = 3 + 4 * THR_STEPS_MAX };
 
-/* The dense parameters of a side, by number. Of step t, from 1: thr_step_part(t, PART_...). */
+/* The dense parameters of a side, by number. Those of step t >= 1 are thr_step_part(config, t, THR_PART_...). */
 typedef enum thr_part {
     THR_PART_POOL_BIAS = 0,
     THR_PART_BASE_WEIGHT = 1,
@@ -34,14 +35,14 @@ typedef enum thr_part {
 typedef struct thr_text_model {
     thr_tower_config config;
     thr_grams grams;
-    const float *tables[THR_N_SIDES]; /* of words' trigrams: grams.n x 3 n_pooled; the same one where it is shared */
+    const float *tables[THR_N_SIDES]; /* of trigrams: grams.n x 3 n_pooled; equal pointers if shared */
     const float *parts[THR_N_SIDES][THR_PARTS_MAX];
 } thr_text_model;
 
-/* The context an open model was opened in. */
+/* The context of an open model. */
 thr_context *thr_text_tower_context(const thr_tower *tower);
 
-/* THR_OK, or THR_EINVAL with the first number that is out of range. */
+/* Validate a configuration. THR_OK; THR_EINVAL for the first number out of range. */
 thr_status thr_text_model_check(const thr_tower_config *config, thr_error *err);
 
 static inline uint32_t thr_side_bits(const thr_tower_config *config, thr_side side) {
@@ -57,7 +58,7 @@ static inline size_t thr_model_n_columns(const thr_tower_config *config) {
     return (size_t)THR_WINDOW_WORDS * config->n_pooled;
 }
 
-/* How many parts a side has; their shapes. */
+/* The number of parts of a side, and the shape of a part. */
 size_t thr_text_model_n_parts(const thr_tower_config *config, thr_side side);
 thr_part_shape thr_text_model_part_shape(const thr_tower_config *config, size_t part);
 
@@ -66,12 +67,12 @@ static inline size_t thr_step_part(const thr_tower_config *config, uint32_t t, t
     return (size_t)part + 4 * (size_t)(config->shared_steps ? 0 : t - 1);
 }
 
-/* Is it a matrix B, of any step? */
+/* Whether a part is a matrix B of some step. */
 static inline bool thr_part_is_rebuild(size_t part) {
     return part >= THR_PART_REBUILD_WEIGHT && (part - THR_PART_REBUILD_WEIGHT) % 4 == 0;
 }
 
-/* The layer whose weights are this part of a side, and whose bias is the next. */
+/* The layer whose weights are part `weight` of a side; its bias is the next part. */
 static inline thr_dense thr_side_layer(const thr_text_model *model, thr_side side, size_t weight) {
     const uint32_t n_dims = model->config.n_dims, n_pooled = model->config.n_pooled;
     const float *const *parts = model->parts[side];
@@ -84,13 +85,13 @@ static inline float thr_step_weight(const thr_tower_config *config, uint32_t t) 
     return config->plain_weights ? 1.0f : 1.0f / (float)(1u << t);
 }
 
-/* What a side computed of some texts, kept for the way back. Grows as needed; starts zeroed. */
+/* The activations of a side for some texts, kept for the backward pass. Grows as needed; starts zeroed. */
 typedef struct thr_pass {
     size_t capacity; /* texts */
     float *memory;
-    uint16_t *where;                  /* the windows that won: n x n_pooled */
+    uint16_t *where;                  /* the windows that won the pooling: n x n_pooled */
     float *pooled;                    /* f: n x n_pooled */
-    float *before[1 + THR_STEPS_MAX]; /* the sign's arguments of every plane, of a float side tanh's: n x n_dims */
+    float *before[1 + THR_STEPS_MAX]; /* arguments of every plane's signs, or of a float side's tanh: n x n_dims */
     float *sums[1 + THR_STEPS_MAX];   /* e_t */
     float *rebuilt[THR_STEPS_MAX];    /* r_t, by t - 1: n x n_pooled */
     float *residual[THR_STEPS_MAX];   /* f - r_t */
@@ -100,10 +101,10 @@ thr_status thr_text_pass_reserve(thr_context *context, const thr_tower_config *c
                                  thr_pass *pass, thr_error *err);
 void thr_text_pass_free(thr_context *context, thr_pass *pass);
 
-/* The embeddings of texts, whose words' vectors are given (windows.h). They stand in thr_pass_embedding. */
+/* Compute the embeddings of texts from their words' vectors (windows.h); thr_pass_embedding returns them. */
 void thr_text_side_forward(thr_context *context, const thr_text_model *model, thr_side side, const thr_texts *texts,
                            const float *vectors, thr_pass *pass);
-/* Whether all of n_texts' sign arguments are finite: signs would hide what is not. */
+/* Whether the sign arguments of all n_texts are finite: the signs themselves would hide a NaN. */
 bool thr_text_pass_is_finite(const thr_tower_config *config, thr_side side, const thr_pass *pass, size_t n_texts);
 static inline float *thr_pass_embedding(const thr_tower_config *config, thr_side side, const thr_pass *pass) {
     return pass->sums[thr_side_steps(config, side)];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* model_file.c - a text tower's tensors and configuration, written to and read from a safetensors file. */
 #include "text_tower/model_file.h"
 
 #include <stddef.h>
@@ -7,7 +8,7 @@
 
 static const char *const sides[THR_N_SIDES] = {"query", "item"};
 
-/* The configuration's numbers, by name, and where they stand. */
+/* The configuration's numbers: names and offsets. */
 static const thr_config_field fields[] = {
     {"n_dims", offsetof(thr_tower_config, n_dims), false},
     {"n_pooled", offsetof(thr_tower_config, n_pooled), false},
@@ -21,7 +22,7 @@ static const thr_config_field fields[] = {
 };
 static const thr_model_kind kind = {THR_MODEL_KIND, "model of texts", 1, fields, sizeof fields / sizeof *fields};
 
-/* All but the sums. */
+/* Fill in everything but the fingerprint and the checksum. */
 static void begin_image(const thr_text_model *model, thr_model_image *image) {
     const thr_tower_config *config = &model->config;
     const size_t n_columns = thr_model_n_columns(config);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An open model, and texts through it. */
+/* open.c - opening a text tower, encoding texts with it, and packing embeddings into bits. */
 #include <thresher/tower.h>
 
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "text_tower/model_file.h"
 
 /*
- * Texts at once: enough that words recur, little enough that their vectors stay in cache. Of long texts there are
- * fewer: no text is begun behind so many words.
+ * Texts encoded at once: enough that words recur, few enough that their vectors stay in cache. A piece of long texts
+ * ends early, after this many words.
  */
 enum { PIECE_WORDS = 2048 };
 
@@ -67,7 +67,7 @@ thr_tower_info thr_tower_get_info(const thr_tower *tower) {
     return info;
 }
 
-/* What encoding a piece takes: one of every worker. */
+/* A thread's scratch memory for encoding. */
 typedef struct encode_workspace {
     thr_lexicon lexicon;
     thr_word_list words;
@@ -84,7 +84,7 @@ typedef struct encode_job {
     float *out;
 } encode_job;
 
-/* Encode texts from first on, at most `most`; *n_done: how many. */
+/* Encode texts from `first` on, at most `most`; *n_done is their number. */
 static thr_status encode_some(const encode_job *job, size_t first, size_t most, encode_workspace *workspace,
                               size_t *n_done, thr_error *err) {
     thr_context *context = job->tower->context;
@@ -148,8 +148,8 @@ uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side) {
 }
 
 /*
- * With u the number whose digits the planes are, the embedding is (2u + 1 - 2^bits) / 2^(bits - 1). What is none gets
- * the nearest below, so that the conversion is defined for any float.
+ * If u is the number whose binary digits are the planes, the embedding is (2u + 1 - 2^bits) / 2^(bits - 1). Any other
+ * float is rounded down to such a value, so that the conversion is defined for all floats.
  */
 static uint32_t find_digits(float embedding, uint32_t bits) {
     const float most = (float)((1u << bits) - 1);

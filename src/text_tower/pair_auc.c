@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pair_auc.c - AUC of cosines and log loss over embedded pairs. */
 #include "text_tower/pair_auc.h"
 
 #include <thresher/metric.h>
@@ -7,7 +8,7 @@
 
 #include "base/error.h"
 
-/* Where no labels say what is bad: of every query so many items of other pairs, evenly spread over all. */
+/* Without labels: negatives for each query, items of other pairs spread evenly over all. */
 enum { SAMPLED_NEGATIVES = 10 };
 
 static float cosine(const float *a, const float *b, size_t n) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pairs.c - reading the pairs to learn from. */
 #include "text_tower/pairs.h"
 
 #include "base/checksum.h"
@@ -12,7 +13,7 @@ static thr_status append(thr_context *context, const thr_field *field, uint32_t 
         list->offsets[0] = 0;
     }
     THR_TRY(thr_grow(context, &list->offsets, &list->offsets_capacity, n + 2, sizeof *list->offsets, "pairs", err));
-    list->words.n = list->offsets[n]; /* those of a row that was refused are overwritten */
+    list->words.n = list->offsets[n]; /* overwrite the words of a rejected row */
     THR_TRY(thr_words_lexicon_read(context, lexicon, field->text, field->length, max_words, &list->words, err));
     list->offsets[n + 1] = list->words.n;
     return THR_OK;
@@ -22,7 +23,7 @@ static bool is_empty(const thr_text_list *list, size_t i) {
     return list->offsets[i] == list->offsets[i + 1];
 }
 
-/* One row, which counts unless a text of it has no words. */
+/* Add one row; it is rejected if a text of it has no words. */
 static thr_status take(thr_context *context, const thr_pair_row *row, uint32_t max_words, thr_lexicon *lexicon,
                        thr_pairs *pairs, thr_pair_rows *rows, thr_error *err) {
     const size_t n = pairs->n;

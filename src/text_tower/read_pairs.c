@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* read_pairs.c - parsing rows of pairs: columns and labels. */
 #include "text_tower/read_pairs.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include "base/error.h"
 #include "base/number_text.h"
 
-/* A file with more than one bad row in so many is not what it is taken for. */
+/* With more bad rows the file probably has another format. */
 enum { REFUSED_ONE_IN = 20, PROGRESS_ROWS = 1024 };
 
 thr_status thr_text_pair_rows_open(thr_context *context, const char *path, const thr_pairs_format *format,
@@ -19,7 +20,7 @@ thr_status thr_text_pair_rows_open(thr_context *context, const char *path, const
     return thr_io_table_open(context, path, &rows->table, err);
 }
 
-/* The label's number; false when it is none. */
+/* Parse a label. Returns false if it is not a number. */
 static bool read_label(const thr_field *field, float *label) {
     char *end = NULL;
     *label = thr_text_float(field->text, &end);

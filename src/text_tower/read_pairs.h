@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read_pairs.h - the rows of a file of pairs, one by one; bad ones are counted, and too many of them are an error. */
+/* read_pairs.h - reading a file of pairs row by row; bad rows are counted, and too many of them are an error. */
 #ifndef THR_TEXT_TOWER_READ_PAIRS_H
 #define THR_TEXT_TOWER_READ_PAIRS_H
 
@@ -22,17 +22,17 @@ typedef struct thr_pair_row {
     bool good;
 } thr_pair_row;
 
-/* THR_OK; THR_EINVAL for columns of 0; what thr_io_table_open returns. */
+/* Open a file. THR_OK; THR_EINVAL for a column of 0; what thr_io_table_open returns. */
 thr_status thr_text_pair_rows_open(thr_context *context, const char *path, const thr_pairs_format *format,
                                    thr_pair_rows *rows, thr_error *err);
 
 /*
- * The next row that has its columns and a label; *got false at the end. THR_OK; at the end THR_EFORMAT when more than
- * one row in 20 was refused; THR_ECANCELED; what thr_io_table_next returns.
+ * Read the next row that has all columns and a valid label; *got is false at the end. THR_OK; at the end THR_EFORMAT
+ * when more than one row in 20 was rejected; THR_ECANCELED; what thr_io_table_next returns.
  */
 thr_status thr_text_pair_rows_next(thr_pair_rows *rows, thr_pair_row *row, bool *got, thr_error *err);
 
-/* The row that was given last has no words. */
+/* Reject the row read last, for example because a text has no words. */
 static inline void thr_pair_rows_refuse(thr_pair_rows *rows) {
     rows->n_refused++;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step on the CPU: forward, loss, backward, and the optimiser. */
+/* step.c - one training step on the CPU: forward, loss, backward, optimiser. */
 #include <math.h>
 #include <string.h>
 
@@ -45,14 +45,15 @@ uint32_t thr_text_trainer_float_epochs(const thr_text_trainer *trainer) {
         return 0;
     const uint32_t n_epochs = trainer->options.n_epochs;
     const float share = (float)n_epochs * trainer->options.float_share;
-    return share < (float)(n_epochs - 1) ? (uint32_t)share : n_epochs - 1; /* one has signs, or there were no model */
+    /* one epoch at least has signs, or no model could be saved */
+    return share < (float)(n_epochs - 1) ? (uint32_t)share : n_epochs - 1;
 }
 
 thr_match_loss thr_text_trainer_match_loss(const thr_text_trainer *trainer) {
     return (thr_match_loss){.gamma = trainer->options.gamma, .shift = 1, .n_negatives = trainer->options.n_negatives};
 }
 
-/* The annealing tanh's slope is 1 when signs come in, and grows by 1 in every epoch. */
+/* The annealing tanh's slope is 1 in the first epoch with signs and grows by 1 in every epoch. */
 thr_slope thr_text_trainer_slope(const thr_text_trainer *trainer) {
     const size_t n_steps = trainer->split.n_train / trainer->options.batch;
     const double epochs =
@@ -60,7 +61,7 @@ thr_slope thr_text_trainer_slope(const thr_text_trainer *trainer) {
     return (thr_slope){trainer->options.estimator, (float)(1 + epochs)};
 }
 
-/* The rate falls from options.rate to nothing, in a straight line over all steps of all epochs. */
+/* The learning rate decays linearly from options.rate to 0 over the steps of all epochs. */
 static float find_rate(const thr_text_trainer *trainer) {
     const size_t n_steps = trainer->split.n_train / trainer->options.batch;
     const double all = (double)n_steps * (double)trainer->options.n_epochs;
@@ -75,7 +76,7 @@ thr_optimiser thr_text_trainer_optimiser(const thr_text_trainer *trainer) {
     return adam;
 }
 
-/* Planes begin as a good quantiser. Longer steps lose it: the loss falls, and yet fewer items are found. */
+/* Planes start as a good quantiser. A larger rate destroys it: the loss falls, but fewer items are found. */
 static const float DENSE_SHARE = 0.1f;
 
 thr_optimiser thr_text_trainer_dense_optimiser(const thr_text_trainer *trainer) {
@@ -88,7 +89,7 @@ thr_optimiser thr_text_trainer_dense_optimiser(const thr_text_trainer *trainer) 
     return adam;
 }
 
-/* The optimiser's step on all weights. */
+/* Apply the optimiser to all weights. */
 static thr_status learn(thr_text_trainer *trainer, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_config *config = &trainer->model.config;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reader of lines, made a reader of their embeddings. */
+/* text_reader.c - a reader of text lines that returns their embeddings, as rows of vectors. */
 #include <thresher/dual.h>
 #include <thresher/tower.h>
 
@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "io/reader.h"
 
-/* Lines are gathered until there are so many, or so many bytes of them. */
+/* A batch of lines ends at this many lines or bytes. */
 enum { ROWS_AT_ONCE = 4096, TEXT_BYTES = 4 << 20 };
 
-/* What encodes n lines. */
+/* Encodes n lines. */
 typedef thr_status encoder(const void *model, thr_side side, const char *const *lines, const size_t *lengths, size_t n,
                            float *rows, thr_error *err);
 
@@ -20,14 +20,14 @@ typedef struct text_rows {
     encoder *encode;
     thr_side side;
     thr_reader *texts;
-    char *text; /* the lines, NUL behind each */
+    char *text; /* the lines, each with a NUL after it */
     size_t text_capacity;
     const char **lines;
     size_t *lengths;
     float *rows;
 } text_rows;
 
-/* The next lines, at most n; *n_lines of them. Their places are known once all stand in text. */
+/* Read the next lines, n at most. Pointers are set when all lines are in text, which may move while it grows. */
 static thr_status gather(thr_reader *reader, size_t n, size_t *n_lines, thr_error *err) {
     text_rows *s = reader->state;
     size_t used = 0, i = 0;

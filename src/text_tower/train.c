@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training from its options to its report. */
+/* train.c - training a text tower: options, training loop, report. */
 #include <math.h>
 
 #include "base/error.h"
@@ -59,7 +59,7 @@ static thr_status fetch(void *user, thr_error *err) {
     return thr_text_trainer_fetch(user, err);
 }
 
-/* Signs take the floats' place behind the last epoch that has none. */
+/* After the last epoch of floats, initialise the planes; then validate. */
 static thr_status validate(void *user, thr_tower_epoch *epoch, thr_error *err) {
     thr_text_trainer *trainer = user;
     const uint32_t n_float = thr_text_trainer_float_epochs(trainer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a training begins with: pairs, a vocabulary, workspace, and first weights. */
+/* trainer.c - the start of a training: reading pairs, the vocabulary, memory, and initial weights. */
 #include "text_tower/trainer.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static thr_status read_pairs(thr_text_trainer *trainer, const char *pairs_path, 
                                 &trainer->pairs, err));
     thr_gram_count *counts = NULL;
     size_t n_counts = 0;
-    /* The vocabulary is of what is learned from; words that are validated with only come after. */
+    /* Count trigrams before reading the validation file: its words must not enter the vocabulary. */
     THR_TRY(thr_words_lexicon_count(context, &trainer->lexicon, &counts, &n_counts, err));
     const thr_status status =
         thr_words_grams_choose(context, counts, n_counts, options->config.max_grams, &trainer->model.grams, err);
@@ -34,7 +34,7 @@ static thr_status read_pairs(thr_text_trainer *trainer, const char *pairs_path, 
     return thr_words_lexicon_spell(context, &trainer->lexicon, &trainer->model.grams, err);
 }
 
-/* Room for weights, gradients and the optimiser's state; the parts are views of it. */
+/* Allocate weights, gradients and the optimiser's state; the model's parts are views of them. */
 static thr_status make_weights(thr_text_trainer *trainer, thr_error *err) {
     thr_context *context = trainer->context;
     const thr_tower_config *config = &trainer->model.config;
@@ -59,14 +59,14 @@ static thr_status make_weights(thr_text_trainer *trainer, thr_error *err) {
 }
 
 /*
- * What is rebuilt of f begins as a tenth of what Glorot would have: while the rebuilt vector is noise, the residual is
- * too, and planes after the first learn late.
+ * Matrices B start at a tenth of Glorot's limit: while the reconstruction is noise, so is the residual, and the planes
+ * after the first would learn late.
  */
 static const double REBUILD_SHARE = 0.1;
 
 /*
- * Glorot and Bengio 2010; biases start as 0. The fan-in of windows is all trigrams, though few are there at once: rows
- * of rare trigrams stay near where they start, and must not be noise.
+ * Initial weights after Glorot and Bengio (2010); biases are 0. The fan-in of windows counts all trigrams, although few
+ * occur at once: rows of rare trigrams stay near their initial values, which must not be noise.
  */
 static void draw_weights(thr_text_trainer *trainer) {
     const thr_tower_config *config = &trainer->model.config;

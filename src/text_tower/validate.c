@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How good a model is on pairs it did not learn from. */
+/* validate.c - validation: log loss and AUC on pairs that were not trained on. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "text_tower/pair_auc.h"
 #include "text_tower/trainer.h"
 
-/* Both sides' embeddings of all pairs for validation. */
+/* Embed both sides of all validation pairs. */
 static thr_status embed(thr_text_trainer *trainer, float *const embeddings[THR_N_SIDES], thr_error *err) {
     const thr_tower_config *config = &thr_trainer_model(trainer)->config;
     const thr_pairs *pairs = trainer->options.valid_path == NULL ? &trainer->pairs : &trainer->valid_pairs;
@@ -23,7 +23,7 @@ static thr_status embed(thr_text_trainer *trainer, float *const embeddings[THR_N
     return THR_OK;
 }
 
-/* All weights, those of words that the pairs for validation lack, too. */
+/* Check all weights, including those of words that the validation pairs lack. */
 static bool has_finite_weights(const thr_text_trainer *trainer) {
     for (size_t i = 0; i < thr_model_n_tables(&thr_trainer_model(trainer)->config); i++)
         if (!thr_training_all_finite(trainer->tables[i].values, trainer->tables[0].n))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The batch of a step on its way to the device: the numbers of texts, bags and their transposes are written to pinned
- * memory one behind the other, and one copy brings them to the same places there.
+ * batch.c - uploading a step's batch: texts, bags and their transposes are written to pinned memory one after the
+ * other, in the layout of the device's array, and uploaded in one copy.
  */
 #include "text_tower/device/impl.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* Room for so many numbers that it need not grow in the next steps, whose batches are a little larger or smaller. */
+/* A capacity with a reserve, so that slightly larger batches of the next steps need no reallocation. */
 static size_t with_reserve(size_t n) {
     return n + n / 4;
 }
@@ -23,7 +23,7 @@ static size_t count_trigrams(const thr_batch_words *words) {
     return words->offsets[words->n];
 }
 
-/* At most; how many rows of a table are touched is not known yet. */
+/* An upper bound: the number of touched rows is not known yet. */
 static size_t count_numbers(const thr_text_trainer *trainer) {
     const thr_tower_config *config = &trainer->model.config;
     size_t n = 0;
@@ -87,7 +87,7 @@ static thr_status make_vectors(thr_device_learner *learner, const thr_text_train
     return THR_OK;
 }
 
-/* The next n numbers: where the host writes them; *on_device is where they will be. */
+/* Reserve n numbers. Returns where the host writes them; *on_device is where they will be on the device. */
 static uint32_t *take(thr_device_learner *learner, size_t n, const uint32_t **on_device) {
     uint32_t *here = learner->pinned + learner->n_numbers;
     *on_device = learner->numbers + learner->n_numbers;
@@ -108,8 +108,8 @@ static void write_numbers(thr_device_learner *learner, const uint32_t *from, siz
 }
 
 /*
- * Counting sort of positions by their words: first[w + 1] is where w's next position goes, its list's start at first,
- * and its end, which is the next one's start, when all are there.
+ * Counting sort of positions by their words. While filling, first[w + 1] is where w's next position goes; at the end it
+ * is the end of w's list, which is the start of the next.
  */
 static void find_positions(const uint32_t *words, uint32_t n, uint32_t n_words, uint32_t *first, uint32_t *positions) {
     uint32_t start = 0;
@@ -162,7 +162,7 @@ thr_status thr_text_device_batch_put(thr_device_learner *learner, thr_text_train
                                      thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     thr_batch_mode mode = thr_text_trainer_batch_mode(trainer);
-    mode.learn = false; /* gradients are the device's */
+    mode.learn = false; /* the device has its own gradients */
     const thr_batch_source source = {config, &trainer->lexicon, &trainer->pairs, numbers, learner->n};
     THR_TRY(thr_text_batch_fill(trainer->context, &source, &mode, &trainer->scratch.batch, err));
     THR_TRY(make_numbers(learner, count_numbers(trainer), err));

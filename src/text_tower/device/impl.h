@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - what a device learner is made of. Pointers are to device memory unless they say otherwise. */
+/* impl.h - the members of a device learner. Pointers are to device memory unless stated otherwise. */
 #ifndef THR_TEXT_TOWER_DEVICE_IMPL_H
 #define THR_TEXT_TOWER_DEVICE_IMPL_H
 
 #include "text_tower/device/trainer.h"
 #include "text_tower/trainer.h"
 
-/* A table of letter trigrams, and the distinct words of the batch that it makes vectors of. */
+/* A table of letter trigrams, and the distinct words of the batch that it embeds. */
 typedef struct thr_device_table {
     float *weights, *slots[THR_WEIGHTS_SLOTS];
     uint32_t n_words, n_touched;
-    const uint32_t *offsets, *rows;                           /* the words' trigrams: bags */
-    const uint32_t *touched, *touched_offsets, *touched_bags; /* the same, seen from the table's rows */
+    const uint32_t *offsets, *rows;                           /* bags: the trigrams of each word */
+    const uint32_t *touched, *touched_offsets, *touched_bags; /* the bags transposed: the words of each touched row */
     float *vectors, *d_vectors;
 } thr_device_table;
 
-/* A side: its dense parameters, the texts of the batch, and what it computed of them (thr_pass). */
+/* A side: its dense parameters, the texts of the batch, and their activations (thr_pass). */
 typedef struct thr_device_side {
     const float *parts[THR_PARTS_MAX];
     float *d_parts[THR_PARTS_MAX];
@@ -33,46 +33,46 @@ struct thr_device_learner {
     thr_device *device;
     thr_stream *stream;
     thr_context *context;
-    uint32_t n; /* pairs of a batch */
+    uint32_t n; /* pairs in a batch */
 
-    /* Weights, moments and gradients; they stay. */
+    /* Weights, moments and gradients, allocated once. */
     void *weights;
     thr_device_table tables[THR_N_SIDES];
     float *dense, *d_dense, *dense_slots[THR_WEIGHTS_SLOTS];
 
-    /* What a batch takes whatever its words are. */
+    /* Memory of a batch whose size does not depend on its words. */
     void *workspace;
     thr_device_side sides[THR_N_SIDES];
-    float *d_pooled, *d_rebuilt, *d_before; /* of the side that is on its way back */
+    float *d_pooled, *d_rebuilt, *d_before; /* of the side in its backward pass */
     float *match_scratch;
-    double *losses; /* n, and behind them in 8 bytes `broken`: they come back together */
+    double *losses; /* n, followed by the 8 bytes of `broken`: one download brings both */
     uint32_t *broken;
-    double *results; /* the same in pinned memory of the host */
+    double *results; /* their copy in pinned host memory */
 
-    /* What it takes by its words: grows, and is filled anew in every step. */
+    /* Memory that depends on the words of the batch: grows, and is filled in every step. */
     float *vectors, *d_vectors; /* of all tables, in one allocation */
     size_t vectors_capacity;    /* floats of both */
-    size_t n_vectors;           /* floats of each in use */
-    uint32_t *numbers;          /* texts, bags and their transposes, one behind the other */
-    uint32_t *pinned;           /* the same in pinned memory of the host: one copy brings all of it */
+    size_t n_vectors;           /* floats in use, of each */
+    uint32_t *numbers;          /* texts, bags and their transposes, concatenated */
+    uint32_t *pinned;           /* their copy in pinned host memory, uploaded at once */
     size_t numbers_capacity, n_numbers;
 };
 
-/* Device memory that may be too little: an error tells what a user can do. */
+/* Allocate device memory; the message of THR_ENOMEM suggests what a user can do. */
 thr_status thr_text_device_learner_alloc(const thr_device_learner *learner, size_t size, void *memory_out,
                                          const char *what, thr_error *err);
 
-/* The batch of the pairs of these numbers, filled and on its way to the device, and room for its words. */
+/* Assemble the batch of these pairs, enqueue its upload, and reserve device memory for its words. */
 thr_status thr_text_device_batch_put(thr_device_learner *learner, thr_text_trainer *trainer, const uint32_t *numbers,
                                      thr_error *err);
 
-/* What thr_text_side_forward and thr_text_side_backward do, told to the device; the words' vectors are there. */
+/* Enqueue what thr_text_side_forward and thr_text_side_backward compute; the words' vectors are on the device. */
 thr_status thr_text_device_side_forward(const thr_device_learner *learner, const thr_text_model *model, thr_side side,
                                         thr_error *err);
 thr_status thr_text_device_side_backward(const thr_device_learner *learner, const thr_text_model *model, thr_side side,
                                          thr_slope slope, thr_error *err);
 
-/* The table that a side's words are in. */
+/* The table that embeds a side's words. */
 static inline const thr_device_table *thr_device_side_table(const thr_device_learner *learner,
                                                             const thr_tower_config *config, thr_side side) {
     return &learner->tables[config->shared_words ? 0 : side];

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A training's steps, on a GPU where the training's policy (device/policy.h) has it so. */
+/*
+ * policy.c - the steps of a training on a GPU if the training's policy selects one (device/policy.h), else on the CPU.
+ */
 #include "base/error.h"
 #include "text_tower/trainer.h"
 
-/* Pairs a second that a CPU is expected to learn from. */
+/* Estimate of the CPU's speed. */
 static const double PAIRS_A_SECOND = 20e3;
 
 static thr_status copy_training(void *object, const thr_devices *devices, void **copy, thr_error *err) {
@@ -17,7 +19,7 @@ static void free_training(void *copy) {
     thr_text_device_learner_close(copy);
 }
 
-/* A GPU rounds sums in another way, so a training that takes the CPU less than half a minute keeps its bits. */
+/* A GPU rounds sums differently. A training of less than half a minute on the CPU stays there and keeps its bits. */
 static const thr_device_copier TRAINING = {.copy = copy_training, .free = free_training, .wake_ups = 60};
 
 thr_status thr_text_trainer_choose_device(thr_text_trainer *trainer, thr_error *err) {
@@ -31,7 +33,7 @@ thr_status thr_text_trainer_choose_device(thr_text_trainer *trainer, thr_error *
     return thr_device_enter(&trainer->on_device, &use, &trainer->learner, err);
 }
 
-/* The step on the device, or, where that fails before its weights have moved, on the CPU. */
+/* Run the step on the device; if that fails before the weights have changed, run it on the CPU. */
 static thr_status step_somewhere(thr_text_trainer *trainer, const uint32_t *numbers, double *loss, thr_error *err) {
     thr_error why = {.status = THR_OK};
     if (trainer->learner == NULL)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A side's layers on a device, as forward.c and backward.c have them: model.h has the equations. */
+/*
+ * side.c - forward and backward pass of a side on a device; the same layers as forward.c and backward.c (equations in
+ * model.h).
+ */
 #include "text_tower/device/impl.h"
 
 #include "base/error.h"
@@ -9,7 +12,7 @@ _Static_assert((int)THR_DEVICE_VARIANT == (int)THR_ESTIMATOR_VARIANT &&
                    (int)THR_DEVICE_ANNEALED == (int)THR_ESTIMATOR_TANH,
                "estimators have one number each");
 
-/* A side on its way: what does not change from layer to layer. */
+/* The arguments of a pass that all layers share. */
 typedef struct way {
     const thr_device_learner *learner;
     const thr_backend *backend;
@@ -18,7 +21,7 @@ typedef struct way {
     const thr_tower_config *config;
     uint32_t n, n_pooled, n_dims;
     bool as_float;
-    thr_slope slope; /* backward */
+    thr_slope slope; /* of the backward pass */
 } way;
 
 static way begin(const thr_device_learner *learner, const thr_text_model *model, thr_side side) {
@@ -35,7 +38,7 @@ static way begin(const thr_device_learner *learner, const thr_text_model *model,
 
 /* --------------------------------------------------------------------------------------------- forward */
 
-/* y = x W + b of parts weight and weight + 1. */
+/* y = x W + b; the layer's parts are `weight` and weight + 1. */
 static thr_status layer(const way *w, size_t weight, const float *x, uint32_t n_in, uint32_t n_out, float *y,
                         thr_error *err) {
     const float *const *parts = w->side->parts;
@@ -48,7 +51,7 @@ static thr_status layer(const way *w, size_t weight, const float *x, uint32_t n_
         err);
 }
 
-/* e_t from the arguments of its plane's signs and e_(t-1); or tanh of them. */
+/* e_t from e_(t-1) and the arguments of plane t's signs; of a float side, tanh of the arguments. */
 static thr_status add_plane(const way *w, uint32_t t, thr_error *err) {
     const thr_device_side *side = w->side;
     return w->backend->plane(w->stream,
@@ -98,7 +101,10 @@ thr_status thr_text_device_side_forward(const thr_device_learner *learner, const
 
 /* --------------------------------------------------------------------------------------------- backward */
 
-/* Through layer y = x W + b of parts weight and weight + 1; with add, d_x is added to what is there. */
+/*
+ * Backward through the layer y = x W + b, whose parts are `weight` and weight + 1. With add, d_x is added to the
+ * memory.
+ */
 static thr_status through_layer(const way *w, size_t weight, const float *x, const float *d_y, bool add, float *d_x,
                                 thr_error *err) {
     const thr_device_side *side = w->side;
@@ -129,7 +135,7 @@ static thr_status through_layer(const way *w, size_t weight, const float *x, con
         err);
 }
 
-/* From the gradient of e_t to that of its plane's arguments. */
+/* The gradient of the sign's arguments from the gradient of e_t. */
 static thr_status through_plane(const way *w, uint32_t t, thr_error *err) {
     const thr_device_side *side = w->side;
     return w->backend->plane_back(
@@ -145,7 +151,7 @@ static thr_status through_plane(const way *w, uint32_t t, thr_error *err) {
         err);
 }
 
-/* Step t: f gets its share, and so does e_(t-1), whose gradient is e_t's, too. */
+/* Backward through step t: adds to the gradients of f and of e_(t-1); the latter shares the array of e_t's. */
 static thr_status through_step(const way *w, uint32_t t, thr_error *err) {
     const thr_device_side *side = w->side;
     const thr_device_learner *learner = w->learner;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step on a device: a batch goes there, all of the step is told to one stream, the rows' losses come back. */
+/* step.c - one step on a device: upload the batch, enqueue the whole step on one stream, download the rows' losses. */
 #include "text_tower/device/impl.h"
 
 #include <math.h>
@@ -97,7 +97,7 @@ static thr_status learn(const thr_device_learner *learner, const thr_text_traine
     return THR_OK;
 }
 
-/* The mean of the rows' losses, added up in their order; NaN where a sign's argument was not finite. */
+/* The mean of the rows' losses, added in order; NaN if a sign's argument was not finite. */
 static double mean_loss(const thr_device_learner *learner) {
     uint32_t broken = 0;
     double sum = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device learner's memory, and the weights that go there and come back. */
+/* trainer.c - a device learner's memory, and uploading and downloading the weights. */
 #include "text_tower/device/impl.h"
 
 #include "base/error.h"
 
-/* Weights and moments of two tables, and of the dense parameters. */
+/* Weights and two moments of two tables and of the dense parameters. */
 enum { ARRAYS_MAX = (1 + THR_WEIGHTS_SLOTS) * (THR_N_SIDES + 1) };
 
 thr_status thr_text_device_learner_alloc(const thr_device_learner *learner, size_t size, void *memory_out,
@@ -23,7 +23,7 @@ thr_status thr_text_device_learner_alloc(const thr_device_learner *learner, size
 
 /* --------------------------------------------------------------------------------------------- layout */
 
-/* Places in one allocation, one behind the other: only counted while there is no memory. */
+/* A layout of arrays within one allocation; while there is no memory it only adds up the size. */
 typedef struct layout {
     char *memory;
     size_t used;
@@ -70,7 +70,7 @@ static void lay_out_side(const thr_tower_config *config, thr_side side, size_t n
     to->d_embedding = place(at, n, dims);
 }
 
-/* The model's sides have all the steps that they have as floats, and more. */
+/* The binary model has all the parts of the model of floats, and more, so its shapes determine the memory. */
 static void lay_out_room(const thr_text_trainer *trainer, thr_device_learner *learner, layout *at) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n = learner->n, pooled = config->n_pooled * sizeof(float), dims = config->n_dims * sizeof(float);
@@ -99,7 +99,7 @@ static thr_status make_room(const thr_text_trainer *trainer, thr_device_learner 
     return THR_OK;
 }
 
-/* The device's view of the dense parameters: where the host's stand in their array. */
+/* Point to the dense parameters on the device, at the same offsets as in the host's array. */
 static void find_parts(const thr_text_trainer *trainer, thr_device_learner *learner) {
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         for (size_t p = 0; p < thr_text_model_n_parts(&trainer->model.config, side); p++) {
@@ -152,10 +152,10 @@ thr_status thr_text_device_learner_fetch(const thr_device_learner *learner, thr_
 
 /* --------------------------------------------------------------------------------------------- open and close */
 
-/* The first product is when cuBLAS is looked for: one of numbers among the gradients, which are zeros still. */
+/* The first product loads cuBLAS: multiply some of the gradients, which are still 0, to find a failure early. */
 static thr_status try_product(const thr_device_learner *learner, const thr_text_trainer *trainer, thr_error *err) {
     const thr_backend *backend = learner->backend;
-    float *numbers = learner->d_dense; /* more than three: the bias of pooling is padded */
+    float *numbers = learner->d_dense; /* holds three floats at least: the pooling bias is padded */
     const thr_product_op op = {
         .c = numbers, .a = numbers + 1, .b = numbers + 2, .n_rows = 1, .n_columns = 1, .n_inner = 1};
     THR_TRY(backend->clear(learner->stream, numbers, trainer->dense.n * sizeof *numbers, err));

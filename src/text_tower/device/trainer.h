@@ -2,15 +2,15 @@
 /*
  * trainer.h - the steps of a training on a GPU.
  *
- * Weights, the optimiser's moments and all that a step takes live on one device. The host fills a batch and transposes
- * it as it does for itself, sends some hundred kB of numbers, and gets the losses of the rows back; layers, gradients
- * and Adam are the device's. Judging, changing to signs, models and checkpoints stay the host's, which fetches the
- * weights for them.
+ * Weights, the optimiser's moments and all memory of a step live on one device. The host assembles and transposes a
+ * batch as for the CPU, uploads some hundred kB of numbers, and downloads the losses of the rows. Layers, gradients and
+ * Adam run on the device. Validation, the change from floats to signs, models and checkpoints run on the host, which
+ * fetches the weights for them.
  *
- * All is the CPU's, bit for bit, but for products of matrices and the loss, whose sums the device adds up in an order
- * of its own. One device gives the same bits every time.
+ * The results have the same bits as the CPU's, except for matrix products and the loss, whose sums the device adds in
+ * another order. One device gives the same bits in every run.
  *
- * Errors: THR_ENOMEM for memory of the host or the device, THR_EDEVICE for everything else that happens to the device.
+ * Errors: THR_ENOMEM for memory of the host or the device; THR_EDEVICE for every other failure of the device.
  */
 #ifndef THR_TEXT_TOWER_DEVICE_TRAINER_H
 #define THR_TEXT_TOWER_DEVICE_TRAINER_H
@@ -21,22 +21,22 @@ typedef struct thr_device_learner thr_device_learner;
 struct thr_text_trainer;
 
 /*
- * Room for the trainer's steps on the first of the devices, and its weights there. What is needed to run a step, cuBLAS
- * above all, is tried: a failure is known before anything was learned.
+ * Allocate what the trainer's steps need on the first device and upload the weights. A trial product loads cuBLAS, so
+ * that a missing library is found before anything is learned.
  */
 thr_status thr_text_device_learner_open(const struct thr_text_trainer *trainer, const thr_devices *devices,
                                         thr_device_learner **learner, thr_error *err);
-void thr_text_device_learner_close(thr_device_learner *learner); /* NULL is allowed */
+void thr_text_device_learner_close(thr_device_learner *learner); /* learner may be NULL */
 
-/* The trainer's weights and moments to the device, and back. */
+/* Upload or download the trainer's weights and moments. */
 thr_status thr_text_device_learner_put(thr_device_learner *learner, const struct thr_text_trainer *trainer,
                                        thr_error *err);
 thr_status thr_text_device_learner_fetch(const thr_device_learner *learner, struct thr_text_trainer *trainer,
                                          thr_error *err);
 
 /*
- * The loss of a step, and the device's weights after it; the trainer's own stay. THR_ERANGE when it is not finite: the
- * device's weights are lost then. THR_EUNSUPPORTED for a batch of 2^32 words and trigrams or more.
+ * Run a step, which changes the device's weights but not the trainer's. THR_OK; THR_ERANGE when the loss is not finite,
+ * in which case the device's weights are lost; THR_EUNSUPPORTED for a batch of 2^32 words and trigrams or more.
  */
 thr_status thr_text_device_learner_step(thr_device_learner *learner, struct thr_text_trainer *trainer,
                                         const uint32_t *numbers, double *loss, thr_error *err);
