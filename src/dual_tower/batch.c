@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* batch.c - assembling a batch of requests: words of users and ads as bags, distinct ads, histories. */
 #include "dual_tower/batch.h"
 
 #include "base/error.h"
 
-/* The words of an example; users' have numbers, else x is NULL. */
+/* The words of an example; x has the numbers of a user's words, else it is NULL. */
 typedef struct example {
     const uint32_t *words;
     const float *x;
@@ -20,7 +21,7 @@ static thr_status add_example(thr_context *context, const thr_dual_data *data, t
                              err);
 }
 
-/* A history's words count where their field was learned, whether or not they were themselves. */
+/* A word of a history counts if its field was learned, whether or not the word itself was. */
 static thr_status add_history(thr_context *context, const thr_dual_data *data, example user, size_t *n,
                               thr_dual_batch *batch, thr_error *err) {
     THR_TRY(thr_grow(context, &batch->history, &batch->history_capacity, *n + user.n, sizeof *batch->history, "a batch",
@@ -35,7 +36,7 @@ static thr_status add_history(thr_context *context, const thr_dual_data *data, e
     return THR_OK;
 }
 
-/* The batch's number of an item, new or not. */
+/* The number of an item within the batch; a new item is added. */
 static thr_status number_item(thr_context *context, const thr_dual_data *data, uint32_t item, thr_dual_batch *batch,
                               uint32_t *number, thr_error *err) {
     const thr_dual_items *items = data->items;
@@ -52,7 +53,7 @@ static thr_status number_item(thr_context *context, const thr_dual_data *data, u
     return THR_OK;
 }
 
-/* Forget which items were in the batch before. */
+/* Remove the previous batch's items. */
 static thr_status start(thr_context *context, const thr_dual_data *data, size_t n, thr_dual_batch *batch,
                         thr_error *err) {
     if (batch->local == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.c - what a training of requests has in its checkpoint (training/checkpoint.h). */
+/* checkpoint.c - writing and reading the checkpoint of a dual tower's training (training/checkpoint.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void add_requests(thr_checksum *sum, const thr_dual_requests *requests) {
     thr_checksum_add(sum, requests->values, (size_t)requests->ad_offsets[n] * sizeof *requests->values);
 }
 
-/* Of what must not change between a training and its resumption: options, and the files as they were read. */
+/* Checksum of what must be the same on resumption: options, and the files as they were read. */
 static uint64_t identify(const thr_dual_trainer *t) {
     const thr_dual_train_options *options = &t->options;
     const uint32_t numbers[] = {options->min_count,      options->n_epochs,        options->batch,

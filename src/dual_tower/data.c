@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* data.c - parsing ITEMS and REQUESTS files into word numbers. */
 #include "dual_tower/data.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@ enum { SHOWN = 80 };
 
 /* ------------------------------------------------------------------------------------------------ rows of a file */
 
-/* An error's sentence, with the file and the line before it. */
+/* Prefix an error's message with the file and the line. */
 static thr_status at_row(const thr_table *table, thr_status status, const thr_error *why, thr_error *err) {
     return thr_fail(err, status, "%s: line %" PRIu64 ": %s", thr_io_table_name(table), thr_io_table_row(table),
                     why->text);
@@ -20,7 +21,7 @@ static thr_status at_row(const thr_table *table, thr_status status, const thr_er
 
 /* ------------------------------------------------------------------------------------------------ words */
 
-/* A user's word for the first time: what it hits, which is an item's word from now on. */
+/* For a user's new word, add the feature it hits to the items' words. */
 static thr_status note_hit(thr_context *context, thr_dual_lexicon *lexicon, const thr_dual_word *word, uint32_t number,
                            thr_error *err) {
     THR_TRY(thr_grow(context, &lexicon->hits, &lexicon->hits_capacity, (size_t)number + 1, sizeof *lexicon->hits,
@@ -35,7 +36,7 @@ static thr_status note_hit(thr_context *context, thr_dual_lexicon *lexicon, cons
                               word->length - word->feature, &lexicon->hits[number], err);
 }
 
-/* A word's number: new or not. */
+/* The number of a word; a new word is added. */
 static thr_status number_word(thr_context *context, thr_dual_lexicon *lexicon, thr_side side, const thr_dual_word *word,
                               uint32_t *number, thr_error *err) {
     const size_t n_words = lexicon->words[side].n_words;
@@ -69,7 +70,7 @@ static thr_status take_words(thr_context *context, const thr_field *field, thr_d
         THR_TRY(number_word(context, lexicon, THR_SIDE_ITEM, &word, &number, err));
         THR_TRY(thr_grow(context, &items->words, &items->words_capacity, first + n + 1, sizeof *items->words,
                          "items' words", err));
-        if (is_known(items->words, first, n, number)) /* an item has a feature or has it not */
+        if (is_known(items->words, first, n, number)) /* features are binary: a repeated one counts once */
             continue;
         if (n == THR_DUAL_ITEM_WORDS_MAX)
             return thr_fail(err, THR_EFORMAT, "more than %d words", THR_DUAL_ITEM_WORDS_MAX);
@@ -154,7 +155,7 @@ static thr_status take_user(thr_context *context, const thr_field *field, thr_du
     return THR_OK;
 }
 
-/* ID or ID:VALUE; an ID may have a colon itself. */
+/* Parse ID or ID:VALUE; an ID may contain a colon. */
 static thr_status find_ad(const thr_dual_items *items, const char *text, size_t length, uint32_t *item, float *value,
                           thr_error *err) {
     const size_t all = length;
@@ -214,7 +215,7 @@ static thr_status take_ads(thr_context *context, const thr_field *field, const t
     return THR_OK;
 }
 
-/* Equal requests are not on both sides of a validation. */
+/* Equal requests have equal hashes, so all of them train or all validate. */
 static uint64_t hash_request(const thr_field *fields) {
     thr_checksum_room sum_memory;
     thr_checksum *sum = thr_checksum_start(&sum_memory);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Evaluation: the ads of a file's requests, ranked. */
+/* eval.c - evaluating a dual tower on a file: ranks the ads of its requests. */
 #include <thresher/metric.h>
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - an open dual tower, as the room sees it. */
+/* impl.h - the members of an open dual tower. */
 #ifndef THR_DUAL_TOWER_IMPL_H
 #define THR_DUAL_TOWER_IMPL_H
 

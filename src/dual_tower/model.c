@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - shapes of a dual tower's parameters, bags of words by field, and the forward pass. */
 #include "dual_tower/model.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ thr_part_shape thr_dual_part_shape(const thr_dual_model *model, thr_side side, s
 
 /* ------------------------------------------------------------------------------------------------ examples */
 
-/* Numbers of a field's words become shares of all that the field has. */
+/* Divide the weights of a field's words by the field's sum of absolute weights. */
 static void share(float *weights, size_t n) {
     float all = 0;
     for (size_t i = 0; i < n; i++)
@@ -68,7 +69,7 @@ static void share(float *weights, size_t n) {
         weights[i] /= all;
 }
 
-/* Counting sort by field: offsets[f + 1] is where field f's next word goes, and its end when all are there. */
+/* Counting sort by field. While filling, offsets[f + 1] is where field f's next word goes; at the end it is f's end. */
 thr_status thr_dual_bags_add(thr_context *context, const thr_dual_vocabulary *vocabulary, const uint32_t *rows,
                              const float *x, size_t n, thr_dual_bags *bags, thr_error *err) {
     const size_t n_fields = thr_dual_n_fields(vocabulary), first = bags->n * n_fields;
@@ -77,7 +78,7 @@ thr_status thr_dual_bags_add(thr_context *context, const thr_dual_vocabulary *vo
     bags->offsets[0] = 0;
     size_t *offsets = bags->offsets + first;
     const size_t used = offsets[0];
-    /* Room for one more, so that bags without a word have addresses, too. */
+    /* One spare element, so that empty bags have a valid address. */
     THR_TRY(thr_grow(context, &bags->rows, &bags->rows_capacity, used + n + 1, sizeof *bags->rows, "a batch", err));
     THR_TRY(thr_grow(context, &bags->weights, &bags->weights_capacity, used + n + 1, sizeof *bags->weights, "a batch",
                      err));

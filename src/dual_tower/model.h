@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - the parameters of a dual tower with IPNN and HitMatch, and what a side computes with them (HitMatch
- * (1), (7), (8), errata 7).
+ * model.h - the parameters of a dual tower with IPNN and HitMatch, and the function that a side computes (HitMatch (1),
+ * (7), (8), errata 7).
  *
- *   c_f = sum of x_t e_t / sum of |x_t|          field f's words t: n_embedding numbers, 0 where there is none
- *   c = (c_1, c_2, ...)                          all of a side's fields
- *   h = tanh(c W + b) W' + b'                    n_dims
- *   p = sum over fields of c_f P_f = c P         n_products; P holds the fields' matrices, one below the other
- *   v = (h, p)
- * and s(u, a) = <v_u, v_a> + hits.
+ *     c_f = sum of x_t e_t / sum of |x_t|          over field f's words t: n_embedding numbers, 0 without words
+ *     c = (c_1, c_2, ...)                          all of a side's fields
+ *     h = tanh(c W + b) W' + b'                    n_dims
+ *     p = sum over fields of c_f P_f = c P         n_products; P stacks the fields' matrices
+ *     v = (h, p)
+ *
+ * The score is s(u, a) = <v_u, v_a> + hits.
  */
 #ifndef THR_DUAL_TOWER_MODEL_H
 #define THR_DUAL_TOWER_MODEL_H
@@ -23,19 +24,19 @@ typedef enum thr_dual_part {
     THR_DUAL_HIDDEN_BIAS,
     THR_DUAL_OUTPUT_WEIGHT, /* W': n_hidden x n_dims */
     THR_DUAL_OUTPUT_BIAS,
-    THR_DUAL_PRODUCT_WEIGHT, /* P: fields * n_embedding x n_products; last, for models without IPNN lack it */
+    THR_DUAL_PRODUCT_WEIGHT, /* P: fields * n_embedding x n_products; last, because models without IPNN lack it */
     THR_DUAL_N_PARTS
 } thr_dual_part;
 
 typedef struct thr_dual_model {
     thr_dual_config config;
-    thr_dual_vocabulary words[THR_N_SIDES]; /* whoever made them frees them */
+    thr_dual_vocabulary words[THR_N_SIDES]; /* owned by the trainer or by the open model */
     const float *embeddings[THR_N_SIDES];   /* words x n_embedding */
     const float *parts[THR_N_SIDES][THR_DUAL_N_PARTS];
-    const float *hit_words, *hit_fields; /* weights of users' words, and of their fields; NULL without hits */
+    const float *hit_words, *hit_fields; /* weights of users' words and of their fields; NULL without hits */
 } thr_dual_model;
 
-/* THR_OK, or THR_EINVAL with the first number that is out of range. */
+/* Validate a configuration. THR_OK; THR_EINVAL for the first number out of range. */
 thr_status thr_dual_check(const thr_dual_config *config, thr_error *err);
 
 static inline uint32_t thr_dual_n_vector(const thr_dual_config *config) {
@@ -44,7 +45,7 @@ static inline uint32_t thr_dual_n_vector(const thr_dual_config *config) {
 static inline size_t thr_dual_n_parts(const thr_dual_config *config) {
     return config->n_products != 0 ? THR_DUAL_N_PARTS : THR_DUAL_PRODUCT_WEIGHT;
 }
-/* What a side's fields are together: the length of c. */
+/* The length of c: all of a side's fields. */
 static inline size_t thr_dual_n_inputs(const thr_dual_model *model, thr_side side) {
     return (size_t)thr_dual_n_fields(&model->words[side]) * model->config.n_embedding;
 }
@@ -58,7 +59,7 @@ thr_part_shape thr_dual_part_shape(const thr_dual_model *model, thr_side side, s
 
 /* ------------------------------------------------------------------------------------------------ examples */
 
-/* Users' or items' words as bags of rows, one for every field of every example. Starts zeroed. */
+/* The words of users or items as bags of embedding rows, one bag for each field of each example. Starts zeroed. */
 typedef struct thr_dual_bags {
     size_t n; /* examples */
     size_t *offsets;
@@ -67,7 +68,9 @@ typedef struct thr_dual_bags {
     size_t offsets_capacity, rows_capacity, weights_capacity;
 } thr_dual_bags;
 
-/* Add an example of n words: rows (THR_DUAL_NONE counts for nothing) and numbers x, NULL: 1 each. */
+/*
+ * Add an example of n words: their rows (THR_DUAL_NONE is skipped) and numbers x; x NULL: 1 each. THR_OK or THR_ENOMEM.
+ */
 thr_status thr_dual_bags_add(thr_context *context, const thr_dual_vocabulary *vocabulary, const uint32_t *rows,
                              const float *x, size_t n, thr_dual_bags *bags, thr_error *err);
 void thr_dual_bags_free(thr_context *context, thr_dual_bags *bags);
@@ -76,7 +79,7 @@ static inline thr_bags thr_dual_bags_view(const thr_dual_bags *bags, size_t n_fi
         .n_bags = bags->n * n_fields, .offsets = bags->offsets, .rows = bags->rows, .weights = bags->weights};
 }
 
-/* What a side computed of some examples, kept for the way back. Grows as needed; starts zeroed. */
+/* The activations of a side for some examples, kept for the backward pass. Grows as needed; starts zeroed. */
 typedef struct thr_dual_pass {
     float *inputs;             /* c */
     float *hidden;             /* tanh(c W + b) */
@@ -85,7 +88,7 @@ typedef struct thr_dual_pass {
     size_t inputs_capacity, hidden_capacity, outputs_capacity, products_capacity, vectors_capacity;
 } thr_dual_pass;
 
-/* The vectors of the examples. THR_OK or THR_ENOMEM. */
+/* Compute the vectors of the examples. THR_OK or THR_ENOMEM. */
 thr_status thr_dual_forward(thr_context *context, const thr_dual_model *model, thr_side side, const thr_dual_bags *bags,
                             thr_dual_pass *pass, thr_error *err);
 void thr_dual_pass_free(thr_context *context, thr_dual_pass *pass);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* model_file.c - a dual tower's tensors and configuration, written to and read from a safetensors file. */
 #include "dual_tower/model_file.h"
 
 #include <stddef.h>
@@ -16,7 +17,7 @@ static const thr_config_field fields[] = {
 };
 static const thr_model_kind kind = {THR_DUAL_KIND, "dual tower", 1, fields, sizeof fields / sizeof *fields};
 
-/* All but the sums. */
+/* Fill in everything but the fingerprint and the checksum. */
 static void begin_image(const thr_dual_model *model, thr_model_image *image) {
     const thr_dual_config *config = &model->config;
     image->n_tensors = image->n_metadata = 0;

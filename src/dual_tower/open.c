@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An open model, and texts of features through it. */
+/* open.c - opening a dual tower, encoding texts of features with it, and the weights of hits. */
 #include "dual_tower/model_file.h"
 #include "dual_tower/impl.h"
 
@@ -67,7 +67,7 @@ thr_dual_info thr_dual_get_info(const thr_dual *dual) {
 
 /* ------------------------------------------------------------------------------------------------ encode */
 
-/* What encoding a piece takes: one of every worker. */
+/* A thread's scratch memory for encoding. */
 typedef struct encode_workspace {
     uint32_t *rows;
     float *x;
@@ -84,7 +84,7 @@ typedef struct encode_job {
     float *out;
 } encode_job;
 
-/* An item has a feature or has it not: words that stand twice count once, as in a training. */
+/* Features are binary: a repeated word counts once, as in training. */
 static size_t drop_repeated(uint32_t *rows, size_t n) {
     size_t n_kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -152,7 +152,7 @@ thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *cons
 
 /* ------------------------------------------------------------------------------------------------ hits */
 
-/* (w of the word + w of its sequence's field) x; false where the field was not learned. */
+/* weight = (w of the word + w of its sequence's field) x. Returns false if the field was not learned. */
 static bool weigh(const thr_dual_model *model, const thr_dual_word *word, float *weight) {
     const thr_dual_vocabulary *users = &model->words[THR_SIDE_QUERY];
     const uint32_t field = thr_dual_find_bytes(&users->field_names, word->text, word->field_length);

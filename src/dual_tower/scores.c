@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* scores.c - scores of a batch's ads, request by request on all threads, and the loss's gradients. */
 #include "dual_tower/scores.h"
 
 #include "base/error.h"
@@ -16,7 +17,7 @@ typedef struct job {
     thr_dual_scores *all;
 } job;
 
-/* A request has no more slots than its history has words, and slot 0. */
+/* A request needs a slot for each word of its history at most, and slot 0. */
 static size_t most_slots(const thr_dual_batch *batch) {
     size_t most = 0;
     for (size_t r = 0; r < batch->n; r++) {
@@ -53,7 +54,7 @@ static float weigh(const thr_dual_model *model, const thr_dual_history *word) {
     return (model->hit_fields[word->field] + own) * word->x;
 }
 
-/* The words of the batch's item `local`: [*words, *words + the number that is returned). */
+/* The words of the batch's item `local`. Returns their number. */
 static size_t get_words(const job *j, uint32_t local, const uint32_t **words) {
     const thr_dual_items *items = j->data->items;
     const uint32_t item = j->all->batch.items[local];
@@ -62,8 +63,9 @@ static size_t get_words(const job *j, uint32_t local, const uint32_t **words) {
 }
 
 /*
- * What the history's words weigh, those of one feature together, in the order of the history. Slot 0 is of all other
- * words and weighs nothing: which words are hit is not to be foreseen, so no branch asks.
+ * Assign a slot to each feature that the history hits, and add up the weights of its words in the order of the history.
+ * All other features have slot 0 with weight 0: which features are hit is unpredictable, so adding a 0 is cheaper than
+ * a branch.
  */
 static void open_slots(const job *j, size_t r, uint32_t *slots, float *weights) {
     const thr_dual_batch *batch = &j->all->batch;
@@ -85,7 +87,7 @@ static void close_slots(const job *j, size_t r, uint32_t *slots) {
         slots[batch->history[h].feature] = 0;
 }
 
-/* Vectors of the batch's items lie anywhere: a few are on their way while one is multiplied. */
+/* Prefetch the vector of an item some ads ahead: a request's items are scattered in memory. */
 static void fetch_vector(const float *vector, size_t n) {
     enum { LINE_FLOATS = 16 };
     for (size_t i = 0; i < n; i += LINE_FLOATS)
@@ -112,7 +114,9 @@ static void score_request(const job *j, size_t r, const uint32_t *slots, const f
     }
 }
 
-/* The gradient by the weight of a history's word: x times the gradients of the ads that have its feature. */
+/*
+ * The gradient by the weight of each word of the history: x times the sum of the gradients of the ads with its feature.
+ */
 static void spread_to_history(const job *j, size_t r, const uint32_t *slots, float *sums) {
     const thr_dual_batch *batch = &j->all->batch;
     sums[0] = 0;
@@ -128,7 +132,7 @@ static void spread_to_history(const job *j, size_t r, const uint32_t *slots, flo
         j->all->d_history[h] = batch->history[h].x * sums[slots[batch->history[h].feature]];
 }
 
-/* d_v of the user is the sum of the gradients times its ads' vectors, which are in cache. */
+/* d_v of the user is the sum over its ads of the score's gradient times the ad's vector, which is still in cache. */
 static void spread_to_user(const job *j, size_t r) {
     thr_dual_scores *s = j->all;
     const size_t first = s->batch.ad_offsets[r];

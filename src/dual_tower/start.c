@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a training begins with: requests, vocabularies, workspace and first weights. */
+/* start.c - the start of a training: reading the files, vocabularies, memory and initial weights. */
 #include <math.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static thr_status read_files(thr_dual_trainer *t, const char *requests_path, con
                                    t->valid_requests.n, &t->split, err);
 }
 
-/* Requests with a best ad and others: the rest teaches and tells nothing. */
+/* Count the requests with ads both best and not best; the others have no influence on the loss or on GAUC. */
 static size_t count_informative(const thr_dual_requests *requests, const uint32_t *numbers, size_t n) {
     size_t n_informative = 0;
     for (size_t i = 0; i < n; i++) {
@@ -44,12 +44,12 @@ static thr_status check_requests(const thr_dual_trainer *t, const char *requests
                     requests_path, t->split.n_train, t->split.n_valid, n_train, n_valid, t->options.batch);
 }
 
-/* In how many of the requests to learn from every word is: of a user, or of any of the ads. */
+/* For every word, count the training requests whose user, or any of whose ads, has it. */
 static thr_status count_words(const thr_dual_trainer *t, thr_side side, uint32_t **counts, thr_error *err) {
     const thr_dual_requests *requests = &t->requests;
     const thr_dual_items *items = &t->items;
     const size_t n_words = t->lexicon.words[side].n_words;
-    uint32_t *seen = NULL; /* of every word the request it was met in last, + 1 */
+    uint32_t *seen = NULL; /* for every word the last request that had it, + 1 */
     THR_TRY(thr_alloc_zero(t->context, n_words, sizeof **counts, counts, "counts of words", err));
     THR_TRY(thr_alloc_zero(t->context, n_words, sizeof *seen, &seen, "counts of words", err));
     for (size_t i = 0; i < t->split.n_train; i++) {
@@ -88,7 +88,7 @@ static thr_status choose_words(thr_dual_trainer *t, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ weights */
 
-/* Room for weights, gradients and the optimisers' state; the model's are views of it. */
+/* Allocate weights, gradients and the optimisers' state; the model's parts are views of them. */
 static thr_status make_weights(thr_dual_trainer *t, thr_error *err) {
     thr_dual_model *model = &t->model;
     size_t n_dense = 0, at = 0;
@@ -116,16 +116,19 @@ static thr_status make_weights(thr_dual_trainer *t, thr_error *err) {
     return THR_OK;
 }
 
-/* FTRL-Proximal knows weights by z alone: where w stands, z = -w (beta / alpha + l2) - sign(w) l1 has put it. */
+/*
+ * Initialise FTRL-Proximal's state, which represents a weight by z alone: w corresponds to z = -w (beta / alpha + l2) -
+ * sign(w) l1.
+ */
 static void place(const thr_optimiser *ftrl, const float *weights, float *z, size_t n) {
     for (size_t i = 0; i < n; i++)
         z[i] = -weights[i] * (ftrl->beta1 / ftrl->rate + ftrl->l2) - copysignf(ftrl->l1, weights[i]);
 }
 
-/* Words begin near 0, so that rare ones say little. */
+/* Embeddings start near 0, so that rare words have little influence. */
 static const double EMBEDDING_LIMIT = 0.05;
 
-/* Dense parts as Glorot and Bengio 2010; biases and hits' weights start as 0. */
+/* Initial dense weights after Glorot and Bengio (2010); biases and hit weights start at 0. */
 static void draw_weights(thr_dual_trainer *t) {
     const thr_optimiser optimiser = thr_dual_table_optimiser(t);
     uint64_t rng = t->options.seed;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One step: scores, loss, backward, and the optimisers.
+ * step.c - one training step: scores, loss, backward pass, and the optimisers.
  *
- * With g_ra the gradient by the score of request r's ad a, d_v of a user is the sum of g_ra v_a over the ads
- * (scores.c), d_v of an item the sum of g_ra v_u over the requests that had it: bags with weights, transposed.
+ * Let g_ra be the gradient by the score of request r's ad a. d_v of a user is the sum of g_ra v_a over its ads
+ * (scores.c). d_v of an item is the sum of g_ra v_u over the requests that show it: the requests' ads are bags with
+ * weights g, transposed to bags of requests by item.
  */
 #include <math.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 /* ------------------------------------------------------------------------------------------------ optimisers */
 
-/* Rates of Adam fall to nothing, in a straight line over all steps of all epochs. */
+/* Adam's rate decays linearly to 0 over the steps of all epochs. */
 static thr_optimiser make_adam(const thr_dual_trainer *t, float rate) {
     const size_t n_steps = t->split.n_train / t->options.batch;
     const double all = (double)n_steps * (double)t->options.n_epochs;
@@ -25,7 +26,9 @@ static thr_optimiser make_adam(const thr_dual_trainer *t, float rate) {
     return adam;
 }
 
-/* FTRL takes gradients of the sum over a batch: its beta is measured against those of single requests. */
+/*
+ * FTRL gets the gradient of the sum over a batch, not of the mean: beta is meant for gradients of single requests.
+ */
 static thr_optimiser make_ftrl(const thr_dual_trainer *t, float rate) {
     thr_optimiser ftrl;
     thr_nn_optimiser_init(&ftrl, THR_OPTIMISER_FTRL);
@@ -62,7 +65,7 @@ static size_t most_scratch(const thr_dual_trainer *t) {
     return most;
 }
 
-/* The way back has room for both sides' inputs, which are looked at when rows take their steps. */
+/* Reserve memory of the backward pass. Both sides' d_inputs are kept until the tables' optimisers have used them. */
 static thr_status make_room(thr_dual_trainer *t, thr_error *err) {
     thr_context *context = t->context;
     thr_dual_back *b = &t->back;
@@ -84,7 +87,7 @@ static thr_status make_room(thr_dual_trainer *t, thr_error *err) {
                               : thr_alloc(context, most_scratch(t), sizeof(float), &b->scratch, "a batch", err);
 }
 
-/* From d_vectors through the layers of a side to d_inputs. */
+/* Backpropagate d_vectors through the layers of a side to d_inputs. */
 static void side_backward(thr_dual_trainer *t, thr_side side, size_t n, const float *d_vectors, float *d_inputs) {
     thr_context *context = t->context;
     const thr_dual_config *config = &t->model.config;
@@ -116,7 +119,7 @@ static void side_backward(thr_dual_trainer *t, thr_side side, size_t n, const fl
         thr_nn_dense_backward(context, &layers.product, pass->inputs, b->d_products, n, &of_products);
 }
 
-/* Users' d_inputs stand first, then items'. */
+/* d_inputs of a side: the users' come first, then the items'. */
 static float *inputs_of(thr_dual_trainer *t, thr_side side) {
     return t->back.d_inputs +
            (side == THR_SIDE_QUERY ? 0 : t->scores.batch.n * thr_dual_n_inputs(&t->model, THR_SIDE_QUERY));
@@ -142,7 +145,7 @@ thr_status thr_dual_gradient(thr_dual_trainer *trainer, const uint32_t *numbers,
         .n_bags = n, .offsets = scores->batch.ad_offsets, .rows = scores->batch.ads, .weights = scores->d_scores};
     side_backward(trainer, THR_SIDE_QUERY, n, scores->d_users, inputs_of(trainer, THR_SIDE_QUERY));
     THR_TRY(thr_nn_bags_transpose(context, &ads, scores->batch.n_items, &back->ads, err));
-    const thr_bags requests = thr_bags_of_rows(&back->ads); /* of every item of the batch: each is some request's ad */
+    const thr_bags requests = thr_bags_of_rows(&back->ads); /* every item of the batch is an ad of some request */
     thr_nn_bags_forward(context, scores->passes[THR_SIDE_QUERY].vectors, n_vector, &requests, back->d_vectors);
     side_backward(trainer, THR_SIDE_ITEM, scores->batch.n_items, back->d_vectors, inputs_of(trainer, THR_SIDE_ITEM));
     return THR_OK;
@@ -162,7 +165,7 @@ static thr_status step_tables(thr_dual_trainer *t, thr_error *err) {
     return THR_OK;
 }
 
-/* Every history's word moves its own weight and its field's, by the same gradient: an entry each in a request's bag. */
+/* A history's word updates its own weight and its field's by the same gradient: two entries in its request's bag. */
 static thr_status list_hits(thr_dual_trainer *t, thr_bags *bags, thr_error *err) {
     thr_context *context = t->context;
     const thr_dual_batch *batch = &t->scores.batch;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training a dual tower, from its options to its report. */
+/* train.c - training a dual tower: options, training loop, report. */
 #include <math.h>
 #include <stddef.h>
 

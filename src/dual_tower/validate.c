@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How good a dual tower is on requests it did not learn from. */
+/* validate.c - scoring requests for metrics, and validation: loss and GAUC on requests that were not trained on. */
 #include <thresher/metric.h>
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { REQUESTS_AT_ONCE = 1024 };
 
-/* What is right of the requests (metric.h). */
+/* Fill in what metrics compare with (metric.h): offsets, the number of best ads, and values. */
 static thr_status list_truth(thr_context *context, const thr_dual_some *some, thr_dual_evaluation *j, thr_error *err) {
     const thr_dual_requests *requests = some->requests;
     THR_TRY(thr_alloc(context, some->n + 1, sizeof *j->offsets, &j->offsets, "requests", err));
@@ -64,7 +64,7 @@ void thr_dual_evaluation_free(thr_context *context, thr_dual_evaluation *evaluat
     *evaluation = (thr_dual_evaluation){0};
 }
 
-/* All weights, those of words that the requests for validation lack, too. */
+/* Check all weights, including those of words that the validation requests lack. */
 static bool has_finite_weights(const thr_dual_trainer *t) {
     return thr_training_all_finite(t->tables[THR_SIDE_QUERY].values, t->tables[THR_SIDE_QUERY].n) &&
            thr_training_all_finite(t->tables[THR_SIDE_ITEM].values, t->tables[THR_SIDE_ITEM].n) &&

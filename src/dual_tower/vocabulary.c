@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* vocabulary.c - choosing a vocabulary's words, parsing it from a file, and mapping words to rows. */
 #include "dual_tower/vocabulary.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ static thr_status damaged(const char *name, thr_side side, thr_error *err) {
                     side == THR_SIDE_QUERY ? "users'" : "items'");
 }
 
-/* The next word of the text, and its field; false: it is not as vocabularies write them. */
+/* Add the next word of the text and its field. *right is false if it is malformed or out of order. */
 static thr_status add(thr_context *context, const char *bytes, size_t n, thr_side side, thr_dual_vocabulary *v,
                       bool *right, thr_error *err) {
     const char *at = bytes;
@@ -82,7 +83,7 @@ static int compare_entries(const void *a, const void *b) {
     return (x->n > y->n) - (x->n < y->n);
 }
 
-/* The chosen words in order, and the bytes that they take in a text. */
+/* List the words with a large enough count in ascending order. *n_text: the bytes of their text. */
 static size_t list_entries(const thr_lexicon *lexicon, const uint32_t *counts, uint32_t least, entry *entries,
                            size_t *n_text) {
     size_t n = 0;
@@ -132,7 +133,7 @@ void thr_dual_vocabulary_free(thr_context *context, thr_dual_vocabulary *vocabul
 
 /* ------------------------------------------------------------------------------------------------ map */
 
-/* A word's first bytes in a vocabulary's words or fields; letters are bytes in all of them. */
+/* Look up the first n_letters bytes of a word; lexicons of features hold bytes as letters. */
 static uint32_t find(const thr_lexicon *known, const thr_lexicon *lexicon, size_t word, size_t n_letters) {
     uint32_t number = 0;
     return thr_words_lexicon_find(known, lexicon->letters + lexicon->starts[word], n_letters, &number) ? number

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vocabulary.h - the words of a side that a model knows, in ascending order of their bytes: a word's place is its
- * row in the tables. Fields are numbered in the order of their first words.
+ * vocabulary.h - the words of a side that a model has, in ascending order of their bytes: a word's position is its row
+ * in the tables. Fields are numbered in the order of their first words.
  */
 #ifndef THR_DUAL_TOWER_VOCABULARY_H
 #define THR_DUAL_TOWER_VOCABULARY_H
 
 #include "dual_tower/data.h"
 
-enum { THR_DUAL_FIELDS_MAX = 4096 }; /* of a side: each has its own columns in a tower's first layer */
+enum { THR_DUAL_FIELDS_MAX = 4096 }; /* of a side: each adds columns to a tower's first layer */
 
 typedef struct thr_dual_vocabulary {
     thr_lexicon words;       /* word n is row n */
     thr_lexicon field_names; /* field n */
     uint32_t *fields;        /* of every word */
-    char *text;              /* the words, a line end behind each: what stands in a model's file */
+    char *text;              /* the words, each with a line feed after it, as stored in a model's file */
     size_t n_text;
 } thr_dual_vocabulary;
 
@@ -26,24 +26,24 @@ static inline uint32_t thr_dual_n_fields(const thr_dual_vocabulary *vocabulary) 
 }
 
 /*
- * Of the words as they stand in a file; name is for messages. *vocabulary starts zeroed. THR_OK; THR_ECORRUPT where
- * they do not ascend or are no words of the side; THR_EFORMAT for too many fields; THR_ENOMEM.
+ * Parse the text of a model's file; name is for messages. *vocabulary starts zeroed. THR_OK; THR_ECORRUPT when the
+ * words do not ascend or are not words of the side; THR_EFORMAT for too many fields; THR_ENOMEM.
  */
 thr_status thr_dual_vocabulary_make(thr_context *context, const char *text, size_t n_text, thr_side side,
                                     const char *name, thr_dual_vocabulary *vocabulary, thr_error *err);
 
 /*
- * Of the words of a lexicon that have a count of least at least. counts: one a word. The same statuses, and THR_EFORMAT
- * where there is none.
+ * Choose the words of a lexicon whose count is at least `least`. counts: one for each word. Returns the same statuses,
+ * and THR_EFORMAT when no word qualifies.
  */
 thr_status thr_dual_vocabulary_choose(thr_context *context, const thr_lexicon *lexicon, const uint32_t *counts,
                                       uint32_t least, thr_side side, thr_dual_vocabulary *vocabulary, thr_error *err);
 void thr_dual_vocabulary_free(thr_context *context, thr_dual_vocabulary *vocabulary);
 
-/* From the words of files to rows and fields; THR_DUAL_NONE where a model does not know them. */
+/* Maps the words of files to rows and fields of a model; THR_DUAL_NONE for those the model lacks. */
 typedef struct thr_dual_map {
     uint32_t *rows[THR_N_SIDES];
-    uint32_t *fields; /* of users' words: known ones may have words that are not */
+    uint32_t *fields; /* of users' words; a word without a row may have a field */
 } thr_dual_map;
 
 /* *map starts zeroed. THR_OK or THR_ENOMEM. */

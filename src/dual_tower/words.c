@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* words.c - parsing the words of users and items. */
 #include "dual_tower/words.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 #include "base/error.h"
 #include "io/numeral.h"
 
-enum { NUMBER_MAX = 63 }; /* characters of a number */
+enum { NUMBER_MAX = 63 }; /* most characters of a number */
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -25,7 +26,7 @@ const char *thr_dual_skip_word(const char *at, const char *end) {
     return at;
 }
 
-/* Only what begins as a decimal number may be one: "nan" and "infinity" are words. */
+/* Only text that begins like a decimal number is one: "nan" and "infinity" are words. */
 bool thr_dual_cut_number(const char *text, size_t *length, float *x) {
     thr_numeral number;
     size_t colon = *length;
