@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The best of a few rounds counts, in which both ways take turns so that a disturbance does not meet one alone; the
- * first warms up caches, memory and the scan's own choice of kernels.
+ * auto_screen.c - timing both screens on the current query. The best of a few rounds counts. Both screens take turns,
+ * so that a disturbance does not affect one alone. The first round warms up caches, memory and the scan's choice of
+ * kernels.
  */
 #include "head/auto_screen.h"
 

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auto_screen.h - THR_HEAD_SCREEN_AUTO: which of all words and a shortlist answers sooner, measured where it is asked.
+ * auto_screen.h - THR_HEAD_SCREEN_AUTO: choose between scoring all words and a shortlist by timing both on this
+ * machine.
  */
 #ifndef THR_HEAD_AUTO_SCREEN_H
 #define THR_HEAD_AUTO_SCREEN_H
 
 #include "head/workspace.h"
 
-/* Numbers from 2^(i - 1) + 1 to 2^i are of class i. */
+/* Class i has the numbers from 2^(i - 1) + 1 to 2^i. */
 enum { THR_HEAD_STATE_CLASSES = 65, THR_HEAD_SHORTLIST_CLASSES = 33 };
 
-/* What was found, by classes of numbers of states and of words on the shortlist; all zeros: nothing yet. */
+/*
+ * The choices made so far, by the class of the number of states and the class of the shortlist's length. Starts zeroed.
+ */
 typedef struct thr_head_choices {
-    uint8_t ways[THR_HEAD_STATE_CLASSES][THR_HEAD_SHORTLIST_CLASSES]; /* 1: all words are faster; 2: a shortlist */
+    /* 0: not measured; 1: all words are faster; 2: a shortlist is */
+    uint8_t ways[THR_HEAD_STATE_CLASSES][THR_HEAD_SHORTLIST_CLASSES];
 } thr_head_choices;
 
-/* Answer the query at hand with a screen, whatever its options say. */
+/* Answers the current query with the given screen, whatever its options. */
 typedef thr_status thr_head_ask_fn(void *query, thr_head_screen screen, thr_error *err);
 
 /*
- * The faster of THR_HEAD_SCREEN_FULL and THR_HEAD_SCREEN_PLANES for a query of n_states states with a shortlist of
- * n_shortlist words; only the first one of its classes calls ask. Of two threads that do so at once both believe the
- * first. What ask returns.
+ * Choose the faster of THR_HEAD_SCREEN_FULL and THR_HEAD_SCREEN_PLANES for a query of n_states states with a shortlist
+ * of n_shortlist words. Only the first query of its classes measures, by calling `ask`. If two threads measure at once,
+ * both use the choice stored first. Returns THR_OK or what ask returns.
  */
 thr_status thr_head_choose_screen(thr_head *head, size_t n_states, uint32_t n_shortlist, thr_head_ask_fn *ask,
                                   void *query, thr_head_screen *screen, thr_error *err);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * build.c - a head of weights in memory: what is given is checked and copied, words are put in order and hashed.
+ * build.c - building a head from weights in memory: validate and copy them, order words by frequency, hash them, code
+ * them.
  *
- * What is hashed are the weights as they are kept, so that a word and a state that is equal to it have the same codes
- * however they were rounded.
+ * Hashes are computed from the stored, rounded weights. A word and a state equal to the stored row then have the same
+ * codes.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -42,7 +43,7 @@ thr_status thr_head_start(thr_context *context, thr_head **out, thr_error *err) 
     return THR_OK;
 }
 
-/* One segment of flat codes without a centre, ranked by inner products. */
+/* Describe the plane codes as a scan target: one segment of flat codes, no centre, inner product. */
 static thr_status set_target(thr_head *head, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     head->quantiser = (thr_quantiser){.n_dims = thr_head_coded_dims(c), .item_bits = c->planes.n_planes};
@@ -138,7 +139,7 @@ static thr_status check(const thr_head_source *weights, const thr_head_build_opt
     return THR_OK;
 }
 
-/* Names the row: of a NaN or an infinity the sum of squares is not finite. What is shorter than 2^60 fits into bf16. */
+/* Check that a row is finite, as its sum of squares then is, and shorter than 2^60, so that its numbers fit bf16. */
 static thr_status check_row(const thr_kernels *kernels, const float *row, uint32_t n_dims, thr_dtype dtype,
                             uint64_t number, thr_error *err) {
     const double length = sqrt(kernels->sum_squares(row, n_dims));
@@ -194,7 +195,7 @@ static thr_status copy_bias(thr_head *head, const float *bias, thr_error *err) {
     return THR_OK;
 }
 
-/* The words that are given, then the others. */
+/* The order of frequency: the words given, then all others. */
 static thr_status put_in_order(thr_head *head, const thr_head_build_options *o, thr_error *err) {
     thr_context *context = head->context;
     thr_head_contents *c = &head->view.contents;
@@ -228,7 +229,7 @@ typedef struct hashing {
     const thr_head_contents *contents;
     const thr_kernels *kernels;
     const thr_wta *wta;
-    float *rows; /* one a worker */
+    float *rows; /* scratch memory, one row a thread */
     uint32_t *codes;
 } hashing;
 
@@ -274,7 +275,7 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ planes */
 
-/* Planes that give a code of n_dims dimensions so many bits. */
+/* The default number of planes: enough for CODE_BITS bits in a code of n_dims dimensions. */
 static uint32_t usual_planes(uint32_t n_dims) {
     const uint32_t n = (CODE_BITS + n_dims - 1) / n_dims;
     return n < THR_MAX_BITS ? n : THR_MAX_BITS;
@@ -290,7 +291,10 @@ static thr_status code(thr_head *head, uint32_t wanted, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ create */
 
-/* Of the usual number of components where there are as many, else of all; one alone is not the largest of any. */
+/*
+ * The hash shape; by default the usual number of components, or all if there are fewer. One component would always be
+ * the largest.
+ */
 static thr_wta_shape hash_shape(uint32_t n_dims, const thr_head_build_options *o) {
     const bool fits = n_dims >= PLACES || o->n_places != PLACES;
     return (thr_wta_shape){n_dims, fits ? o->n_places : n_dims, fits || n_dims > 1 ? o->n_bands : 0, o->n_hashes,
@@ -305,7 +309,7 @@ static thr_status fill(thr_head *head, const thr_head_source *weights, const thr
     c->dtype = o->dtype != THR_DTYPE_NONE ? o->dtype : thr_head_usual_kind(weights->dtype);
     c->shape = hash_shape(c->n_dims, o);
     if (c->shape.n_bands > 0)
-        THR_TRY(thr_lsh_wta_complete(&c->shape, err)); /* before the weights are copied */
+        THR_TRY(thr_lsh_wta_complete(&c->shape, err)); /* find bad options before the weights are copied */
     THR_TRY(copy_weights(head, weights, err));
     THR_TRY(copy_bias(head, o->bias, err));
     THR_TRY(put_in_order(head, o, err));
@@ -330,7 +334,7 @@ thr_status thr_head_make(thr_context *context, const thr_head_source *source, co
 }
 
 static void matrix_row(const void *user, uint32_t w, float *out) {
-    (void)thr_matrix_to_f32(user, w, 1, out); /* the row is there, and of a known type */
+    (void)thr_matrix_to_f32(user, w, 1, out); /* cannot fail: the row exists and its type was checked */
 }
 
 thr_status thr_head_create(thr_context *context, const thr_matrix *weights, const thr_head_build_options *options,

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bound of the logits of words that a shortlist leaves out, by the inequality of Cauchy and Schwarz (scan/bounds.c).
+ * certify.c - bounds on the logits of words outside a shortlist, by the Cauchy-Schwarz inequality (scan/bounds.c).
  *
- * Let p be a state with the bias's 1, rotated where codes are, r a word's row less the mean m of all rows, x = factor *
- * b the vector that its code stands for, and p~ = |p| c / |c| the one of the state's code c. The word's logit is <r, p>
- * + <m, p>, its estimate <x, p~>, and
+ * Let p be a state extended by 1 for the bias, and rotated as the codes are; r a word's row less the mean m of all
+ * rows; x = factor * b the vector its code represents; and p~ = |p| c / |c| the vector that the state's code c
+ * represents. The word's logit is <r, p> + <m, p>, its estimate <x, p~>, and
  *
- *   <r, p> - <x, p~> = <r - x, p> + <x, p - p~>.
+ *     <r, p> - <x, p~> = <r - x, p> + <x, p - p~>.
  *
- * Suppose that a word's logit is at least t, the k-th of an answer: then y = t - <m, p> is no more than |r| |p|, and
- * p's part across r no longer than sqrt(|p|^2 - (y / |r|)^2) for y > 0, |p| else. x was made so that x - r is
- * orthogonal to r; what is left of that is measured, the largest part of any word along r (along). So its estimate is
- * at least
+ * Suppose that a word's logit is at least t, the k-th of an answer. Then y = t - <m, p> is at most |r| |p|, and the
+ * component of p orthogonal to r, `across`, is at most sqrt(|p|^2 - (y / |r|)^2) for y > 0, else |p|. x was chosen so
+ * that x - r is orthogonal to r; the remainder along r is measured, and `along` is the largest of any word. So the
+ * word's estimate is at least
  *
- *   y - |x - r| |across| - along |p| - |x| |p - p~|,
+ *     y - |x - r| |across| - along |p| - |x| |p - p~|.
  *
- * and a word whose estimate is no more than the last one on the shortlist, but less than that, has no such logit. If
- * that holds of every word that is no candidate, the answer is certain, ties included.
+ * Every word outside the shortlist has an estimate of at most the shortlist's last one. If that is below the bound, the
+ * word's logit is below t. If this holds for every word that is not a candidate, the answer is certain, ties included.
  *
- * Rounding. Lengths are measured in double of the floats that were coded. Rotation, the scan's float32 products and
- * those of logits add a unit of rounding (2^-24) for each addition of a lane of n / 16 terms, for each of the
- * rotation's 74 steps, and for what follows: `rounding` times the sizes of all terms is a few times that.
+ * Rounding. Lengths are measured in double from the floats that were coded. The rotation, the scan's float32 products
+ * and the logits' products add one unit of rounding (2^-24) for each addition of a lane of n / 16 terms, for each of
+ * the rotation's 74 steps, and for what follows. `rounding` times the sizes of all terms is a few times that sum.
  */
 #include "head/certify.h"
 
@@ -32,11 +32,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { PIECE = 64 }; /* words, a block */
+enum { PIECE = 64 }; /* words of a piece: one block */
 
 static const double UNIT = 0x1p-24, UP = 1 + 0x1p-20, SMALLEST = 0x1p-126, SHORTEST = 0x1p-100;
 
-/* |r|, |x| and |x - r|. */
+/* |r|, |x| and |x - r| of a word. */
 typedef struct word_bounds {
     float row, code, error;
 } word_bounds;
@@ -61,11 +61,11 @@ typedef struct measuring {
     const thr_head *head;
     thr_head_coded coded;
     thr_head_bounds *bounds;
-    float *rows;    /* one a worker */
-    double *alongs; /* the largest of each worker's */
+    float *rows;    /* scratch memory, one row a thread */
+    double *alongs; /* the largest found by each thread */
 } measuring;
 
-/* The integer of dimension d in the code of word w, odd and at most 2^n_planes - 1. */
+/* The integer of dimension d in word w's code; odd, at most 2^n_planes - 1 in size. */
 static int integer_at(const thr_head_contents *c, uint32_t w, uint32_t d) {
     const uint32_t n_planes = c->planes.n_planes;
     const uint8_t *bytes = c->planes.codes + w / THR_BLOCK_ITEMS * thr_block_size(thr_head_coded_dims(c), n_planes) +
@@ -80,7 +80,7 @@ static float round_up(double x) {
     return (float)(x * UP + SMALLEST);
 }
 
-/* Returns the length of x - r along r. */
+/* Measure a word's lengths. Returns the length of x - r along r. */
 static double measure_word(const measuring *m, uint32_t w, float *row) {
     const thr_head_contents *c = thr_head_of(m->head);
     const uint32_t n_dims = thr_head_coded_dims(c);
@@ -132,7 +132,7 @@ out:
     return status;
 }
 
-/* The head's, measured by the first who asks while others wait. */
+/* The head's bounds; the first thread that needs them measures them while others wait. */
 static thr_status get_bounds(thr_head *head, const thr_head_bounds **out, thr_error *err) {
     thr_head_bounds *bounds = NULL;
     thr_status status = THR_OK;
@@ -153,13 +153,13 @@ static thr_status get_bounds(thr_head *head, const thr_head_bounds **out, thr_er
 
 /* ------------------------------------------------------------------------------------------------ states */
 
-/* A state as the scan has it. */
+/* A state as it is scanned, and the limits its answer sets. */
 typedef struct state_bounds {
     double length;   /* |p| */
     double error;    /* |p - p~| */
-    double least;    /* the last estimate on the shortlist */
-    double wanted;   /* the k-th logit, less <m, p> */
-    double rounding; /* of a product, relative */
+    double least;    /* the shortlist's last estimate */
+    double wanted;   /* y: the k-th logit less <m, p> */
+    double rounding; /* relative error of a product */
 } state_bounds;
 
 static double distance_to_code(const thr_query_code *code, const float *part, double length) {
@@ -203,7 +203,7 @@ static state_bounds measure_state(const thr_head *head, thr_head_workspace *work
     return s;
 }
 
-/* Whether a word that the shortlist has not cannot reach the k-th logit. */
+/* Whether a word outside the shortlist cannot reach the k-th logit. */
 static bool is_out_of_reach(const state_bounds *s, const thr_head_bounds *bounds, uint32_t word) {
     const word_bounds *w = &bounds->words[word];
     const double row = (double)w->row, code = (double)w->code;
@@ -218,7 +218,7 @@ static bool is_certain(const thr_head *head, thr_head_workspace *workspace, cons
                        const thr_head_bounds *bounds, size_t state, double logit) {
     const uint32_t n_words = thr_head_of(head)->n_words;
     const state_bounds s = measure_state(head, workspace, plan, bounds, state, logit);
-    if (!(s.length > SHORTEST)) /* then the scan has taken any words */
+    if (!(s.length > SHORTEST)) /* such a short state's shortlist is arbitrary */
         return false;
     memcpy(workspace->marks, workspace->always, thr_head_mark_words(thr_head_of(head)) * sizeof *workspace->marks);
     thr_head_mark_shortlists(workspace, plan, state, 1);
@@ -236,7 +236,7 @@ thr_status thr_head_certify(thr_head *head, thr_head_workspace *workspace, const
     const thr_head_contents *c = thr_head_of(head);
     const thr_head_bounds *bounds = NULL;
     const bool by_planes = plan->options->screen == THR_HEAD_SCREEN_PLANES;
-    /* A device that selects as was published may leave out words of any estimate (scan/certify.c). */
+    /* A device that selects by the published method may drop words of any estimate (scan/certify.c). */
     const bool unknown = head->context->gpus != NULL && head->context->selection == THR_SELECTION_PAPER;
     const bool all = plan->all || (by_planes && plan->n_shortlist == c->n_words);
     memset(certified, all ? 1 : 0, plan->n_states);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of a head as they are coded: the weights, and the bias as one dimension more. */
+/* coded_rows.c - the rows that plane codes are made of: a word's weights, with its bias as one more dimension. */
 #include "head/impl.h"
 #include "head/planes.h"
 #include "head/weight_formats.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.c - what a head loses of another one's answers: of the same weights kept in more bytes, as a rule.
+ * compare.c - comparing the answers of two heads, usually the same weights stored in fewer and in more bytes.
  *
- * Logits of two heads differ in bits, so words are compared by their numbers: one that ties with the k-th of the other
- * head and stands behind it counts as missed.
+ * The logits of two heads differ in bits, so words are compared by number: a word that ties with the other head's k-th
+ * word, but ranks after it, counts as missed.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,17 +11,17 @@
 #include "base/error.h"
 #include "head/impl.h"
 
-/* What both answer, k words a state, best first. */
+/* The answers of both heads, k words a state, best first. */
 typedef struct answers {
     uint32_t *words, *true_words, *n_candidates;
     float *log_probs, *true_log_probs;
-    uint32_t *places; /* of a word among a state's true ones, from 1; 0: it is none */
+    uint32_t *places; /* of every word its rank among a state's true words, from 1; 0: not among them */
 } answers;
 
 typedef struct sums {
     uint64_t n_found, n_first, n_candidates;
     uint32_t worst;
-    double errors; /* of log-probabilities of words that both have */
+    double errors; /* of log-probabilities, over words in both answers */
 } sums;
 
 static void add_state(sums *s, const answers *a, size_t state, uint32_t k) {

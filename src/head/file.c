@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* file.c - a head's sections: sizes, order, writing and parsing. */
 #include "head/file.h"
 
 #include <thresher/head.h>
@@ -89,13 +90,13 @@ static thr_status check_header(const thr_section_file *file, const thr_head_head
     return THR_OK;
 }
 
-/* What decides which sections there are and how large they are. */
+/* The parts of a head that determine which sections a file has, and their sizes. */
 typedef struct shape {
     const thr_head_header *header;
     const thr_head_hashes *hashes;
 } shape;
 
-/* None of the sizes overflows. */
+/* The sizes cannot overflow. */
 static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size) {
     const thr_head_header *h = ((const shape *)user)->header;
     const thr_head_hashes *how = ((const shape *)user)->hashes;
@@ -138,7 +139,7 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
     return THR_SECTION_ABSENT;
 }
 
-/* The first section says how large others are, so its place is checked before the table is. */
+/* The first section determines other sections' sizes, so its position is checked before the table. */
 static bool read_hashes(const thr_section_file *file, const thr_head_header *h, thr_head_hashes *how) {
     thr_wta_shape complete;
     if ((h->has & THR_HEAD_HAS_HASHES) == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.h - a head's file (docs/format.md): written from what is in memory, and read as it lies mapped.
+ * file.h - a head's file (docs/format.md): written from memory, and read as it is mapped.
  *
- * Invariant: every offset follows from the header and the section of hashes, so thr_head_parse compares the table with
- * what it must be. After it, whatever bytes the file holds, a query stays within them.
+ * Invariant: header and hashes section determine every offset, and thr_head_parse compares the table with them. After
+ * it succeeds, queries stay in bounds whatever bytes the file holds.
  */
 #ifndef THR_HEAD_FILE_H
 #define THR_HEAD_FILE_H
@@ -15,14 +15,14 @@
 
 #include <thresher/matrix.h>
 
-/* The newest; files of weights that format 1 has are written as such. */
+/* The newest format. Files that need only format 1 are written as format 1. */
 enum { THR_HEAD_FORMAT = 2 };
 
 typedef enum thr_head_section {
     THR_HEAD_HASHES = 1,    /* thr_head_hashes */
     THR_HEAD_BIAS = 2,      /* f32 a word, finite */
     THR_HEAD_ORDER = 3,     /* u32, every word once, the most frequent first */
-    THR_HEAD_SLOTS = 4,     /* thr_cuckoo_slot, the stash behind the others */
+    THR_HEAD_SLOTS = 4,     /* thr_cuckoo_slot, the stash last */
     THR_HEAD_LISTS = 5,     /* u32 a word and band */
     THR_HEAD_QUANTISER = 6, /* thr_head_quantiser */
     THR_HEAD_CODES = 7,     /* blocks of 64 words (codes.h) */
@@ -32,7 +32,7 @@ typedef enum thr_head_section {
     THR_HEAD_LAST = THR_HEAD_SCALES
 } thr_head_section;
 
-/* How words were hashed, and into what. */
+/* The hash shape, and the size of its table. */
 typedef struct thr_head_hashes {
     uint32_t n_places, n_bands, n_hashes, n_slots, n_stash, reserved;
     uint64_t seed, table_seed, n_codes;
@@ -48,22 +48,22 @@ typedef struct thr_head_header {
 
 _Static_assert(sizeof(thr_head_header) == THR_SECTIONS_HEADER, "no padding");
 
-/* Bits of has. */
+/* Bits of `has`. */
 enum { THR_HEAD_HAS_BIAS = 1, THR_HEAD_HAS_ORDER = 2, THR_HEAD_HAS_HASHES = 4, THR_HEAD_HAS_ALL = 7 };
 
 extern const thr_file_kind thr_head_kind;
 
 #define THR_HEAD_REMEDY "the file is damaged; restore it or build it again"
 
-/* All that a head is, in memory or mapped. */
+/* The contents of a head, in memory or mapped. */
 typedef struct thr_head_contents {
     uint32_t n_words, n_dims;
     thr_dtype dtype;       /* F32, F16, BF16 or I8 */
     const void *weights;   /* n_words rows, dense */
-    const float *scales;   /* of I8: what a word's integers are multiplied by; else NULL */
+    const float *scales;   /* of I8: factor of each word's integers; else NULL */
     const float *bias;     /* or NULL */
-    const uint32_t *order; /* words by frequency, or NULL: as they are numbered */
-    thr_wta_shape shape;   /* n_bands 0: no hashes */
+    const uint32_t *order; /* words by descending frequency; NULL: by number */
+    thr_wta_shape shape;   /* n_bands is 0 without hashes */
     thr_lsh lsh;
     uint64_t n_codes;
     thr_head_planes planes;
@@ -74,23 +74,23 @@ static inline size_t thr_head_row_size(const thr_head_contents *c) {
     return c->n_dims * thr_dtype_size(c->dtype);
 }
 
-/* Dimensions of what is coded: a bias is one more. */
+/* Dimensions of the coded rows: a bias adds one. */
 static inline uint32_t thr_head_coded_dims(const thr_head_contents *c) {
     return c->n_dims + (c->bias != NULL);
 }
 
-/* Write all of it; path appears when it is complete. THR_ENOSPACE, THR_EIO, THR_ENOMEM. */
+/* Write a file, which appears when it is complete. THR_OK; THR_ENOSPACE; THR_EIO; THR_ENOMEM. */
 thr_status thr_head_write(thr_context *context, const char *path, const thr_head_contents *contents, thr_error *err);
 
-/* A file as it lies in memory. */
+/* A mapped file and its sections. */
 typedef struct thr_head_view {
     thr_section_file file;
     thr_head_contents contents;
 } thr_head_view;
 
 /*
- * Find the sections of a file of any bytes, and check what a query believes of them; of weights nothing. data is
- * 64-byte aligned. THR_EFORMAT; THR_EVERSION; THR_ECORRUPT; THR_ENOMEM.
+ * Find the sections of a file of arbitrary bytes, and check what queries rely on; weights are not checked. data is
+ * 64-byte aligned. THR_OK; THR_EFORMAT; THR_EVERSION; THR_ECORRUPT; THR_ENOMEM.
  */
 thr_status thr_head_parse(thr_context *context, const char *path, const void *data, uint64_t size, thr_head_view *view,
                           thr_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gguf_source.c - weights and bias from models in GGUF, a row at a time. */
+/* gguf_source.c - reading weights and bias from GGUF models, row by row. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 
 enum { NAME_MOST = 256, LISTED = 8, LISTED_NAME = 40 };
 
-/* The output layer, then the embeddings that it is tied to. */
+/* The output layer's names, then those of the embeddings it may be tied to. */
 static const char *const USUAL_NAMES[] = {"output.weight", "token_embd.weight"};
 
-/* The first names of a file, for a message. */
+/* List a file's first tensor names, for a message. */
 static void list_names(const thr_gguf *file, char *text, size_t size) {
     size_t n = 0;
     for (size_t i = 0; i < thr_io_gguf_count(file) && i < LISTED && n < size; i++) {
@@ -51,7 +51,7 @@ static thr_status check(const thr_gguf_tensor *tensor, const char *path, const c
                     path, length, tensor->name, thr_io_gguf_type_name(tensor->type), tensor->type, what);
 }
 
-/* The tensor beside "X.weight" that is "X.bias"; *bias NULL where there is none. */
+/* Find and widen the tensor "X.bias" beside "X.weight"; *bias is NULL without one. */
 static thr_status read_bias(thr_context *context, const thr_gguf *file, const char *path,
                             const thr_gguf_tensor *weights, float **bias, uint64_t *n, thr_error *err) {
     static const char ending[] = "weight";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open.c - a head to a file, and from one by mmap. */
+/* open.c - saving a head to a file, and opening one by mmap. */
 #include <string.h>
 #include <unistd.h>
 

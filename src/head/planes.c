@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* planes.c - coding the rows of a head, and choosing the words whose codes are longest. */
 #include "head/planes.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 
 #include "base/error.h"
 
-enum { SAMPLE = 4096, PIECE = 1024 }; /* rows; a piece is whole blocks */
+enum { SAMPLE = 4096, PIECE = 1024 }; /* rows; a piece has whole blocks */
 
 typedef struct making {
     thr_context *context;
@@ -35,7 +36,7 @@ void thr_head_planes_row(const thr_head_coded *coded, uint32_t w, const double *
         out[d] = (float)((double)out[d] - mean[d]);
 }
 
-/* Rows spread over the vocabulary, which is in order of frequency as a rule. */
+/* Train the quantiser on rows spread over the vocabulary, which is usually ordered by frequency. */
 static thr_status train(const making *m, uint32_t n_planes, thr_quantiser *quantiser, thr_error *err) {
     const uint32_t n = m->coded->n_words < SAMPLE ? m->coded->n_words : SAMPLE;
     for (uint32_t i = 0; i < n; i++)
@@ -44,7 +45,7 @@ static thr_status train(const making *m, uint32_t n_planes, thr_quantiser *quant
     const thr_matrix sample = thr_matrix_f32(m->rows, n, m->coded->n_dims);
     const thr_status status =
         thr_quantiser_train(m->context, &sample, n_planes, THR_QUANTISER_UNIT | THR_QUANTISER_ROTATE, quantiser, err);
-    quantiser->unit = false; /* ranges are of directions, and lengths count */
+    quantiser->unit = false; /* rows are not normalised: their lengths matter */
     return status;
 }
 
@@ -118,7 +119,7 @@ uint32_t thr_head_planes_longest(const thr_head_planes *planes, uint32_t n_words
                    most = share < THR_HEAD_LONGEST ? share : THR_HEAD_LONGEST;
     uint32_t n = 0;
     for (uint32_t w = 0; w < n_words && most > 0; w++) {
-        uint32_t at = n < most ? n++ : most; /* words[0..n) by descending factors; the last gives way */
+        uint32_t at = n < most ? n++ : most; /* words[0..n) by descending factor; when full, the last is replaced */
         for (; at > 0 && planes->factors[words[at - 1]] < planes->factors[w]; at--)
             if (at < most)
                 words[at] = words[at - 1];

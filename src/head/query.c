@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query.c - options and states checked, scratch memory borrowed, then group by group: which words, their logits.
+ * query.c - a query on the CPU: check options and states, borrow a workspace, then for each group choose words and
+ * score them.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,7 +14,7 @@
 #include "head/auto_screen.h"
 #include "head/device/copy.h"
 
-/* A shortlist is of so many words, and so many for each of the k. */
+/* Defaults. A shortlist has SHORTLIST words, and SHORTLIST_K more for each of the k. */
 enum { USUAL_FREQUENT = 1000, USUAL_THRESHOLD = 2, SHORTLIST = 100, SHORTLIST_K = 16 };
 
 void thr_head_query_options_init(thr_head_query_options *options) {
@@ -77,7 +78,8 @@ static thr_head_plan plan_of(const thr_head_contents *c, const thr_head_query_op
     p.n_shortlist = o->n_shortlist != THR_HEAD_AUTO ? o->n_shortlist
                     : shortlist < c->n_words        ? (uint32_t)shortlist
                                                     : c->n_words;
-    const bool shared = p.all || o->screen == THR_HEAD_SCREEN_FREQUENT; /* by all states, whatever their groups */
+    /* one group of all states: its words do not depend on states */
+    const bool shared = p.all || o->screen == THR_HEAD_SCREEN_FREQUENT;
     p.group = shared || o->group == 0 || o->group > n_states ? n_states : (size_t)o->group;
     return p;
 }
@@ -106,14 +108,17 @@ static thr_status take_states(const thr_head *head, thr_head_workspace *workspac
 
 /* ------------------------------------------------------------------------------------------------ query */
 
-/* Add what has passed since *since; the next part begins now. */
+/* Add the time since *since to *part, and start the next part. */
 static void note_time(double *since, double *part) {
     const double now = thr_clock();
     *part += now - *since;
     *since = now;
 }
 
-/* All memory that depends on the shape alone, before anything else: a second query of it asks for none. */
+/*
+ * Reserve everything whose size depends on the query's shape alone, so that a second query of that shape allocates
+ * nothing; then screen.
+ */
 static thr_status make_room(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *p,
                             thr_error *err) {
     const uint32_t n_words = thr_head_of(head)->n_words;
@@ -169,7 +174,7 @@ static thr_status ask(const thr_head *head, thr_head_workspace *workspace, thr_h
     return THR_OK;
 }
 
-/* A query whose states room has. */
+/* A query in progress; the workspace has its states. */
 typedef struct asking {
     thr_head *head;
     thr_head_workspace *workspace;
@@ -187,7 +192,7 @@ static thr_head_plan plan_for(asking *a) {
     return p;
 }
 
-/* thr_head_ask_fn: on a GPU, or here. */
+/* A thr_head_ask_fn: answers on a GPU or on the CPU. */
 static thr_status ask_screen(void *arg, thr_head_screen screen, thr_error *err) {
     asking *a = arg;
     bool done = false;
@@ -202,7 +207,7 @@ static thr_status ask_screen(void *arg, thr_head_screen screen, thr_error *err) 
     return THR_OK;
 }
 
-/* Which screen AUTO comes to. */
+/* The screen that AUTO chooses. */
 static thr_status choose_screen(asking *a, thr_head_screen *screen, thr_error *err) {
     const thr_head_contents *c = thr_head_of(a->head);
     const bool exact = a->answers.log_probs != NULL && a->options.normaliser == THR_HEAD_NORMALISER_EXACT;
@@ -218,7 +223,7 @@ static thr_status certify(asking *a, thr_error *err) {
     return thr_head_certify(a->head, a->workspace, &p, p.answers.logits, a->options.certified, err);
 }
 
-/* Ask as the options say, some of whose fields are places that are written to. */
+/* Answer as the options request; n_candidates, certified and used are outputs. */
 static thr_status answer(asking *a, thr_error *err) {
     thr_head_screen screen = a->options.screen;
     if (a->options.certified != NULL && a->answers.logits == NULL) {
@@ -268,13 +273,15 @@ thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k, 
 
 /* ------------------------------------------------------------------------------------------------ measure */
 
-/* What both queries answer. */
+/* The answers of the full and of the screened query. */
 typedef struct answers_of_both {
     uint32_t *words, *n_candidates;
     float *full, *screened; /* logits, best first */
 } answers_of_both;
 
-/* A word of the screen's is one of the best k where its logit reaches the k-th of all: bits are the same. */
+/*
+ * A screened word counts as one of the best k if its logit is at least the full query's k-th: both have the same bits.
+ */
 static thr_head_recall compare(const answers_of_both *a, size_t n_states, uint32_t k) {
     uint64_t n_found = 0, n_candidates = 0;
     uint32_t worst = k;

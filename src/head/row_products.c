@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A single state's products are bound by memory: its rows are read as they are kept. Several states meet rows that were
- * floats, made so once for all of them; dots_f32 multiplies many states with them nearly as fast as the processor can.
+ * row_products.c - two ways to multiply rows with states. For one state memory bandwidth is the limit, so rows are read
+ * as stored. For several states rows are decoded to floats once; with many states dots_f32 then runs at nearly peak
+ * speed.
  */
 #include "head/row_products.h"
 
@@ -17,7 +18,7 @@ static size_t word_of(thr_head_words some, size_t i) {
     return some.words != NULL ? some.words[i] : some.first + i;
 }
 
-/* How many words from the i-th on follow each other. */
+/* The number of consecutive words from the i-th on. */
 static size_t run_of(thr_head_words some, size_t i) {
     size_t n = 1;
     if (some.words == NULL || some.words[some.n - 1] - some.words[i] == some.n - 1 - i)
@@ -29,7 +30,7 @@ static size_t run_of(thr_head_words some, size_t i) {
 
 /* ------------------------------------------------------------------------------------------------ kinds of weights */
 
-/* n rows that follow each other, from word w on. */
+/* Decode n consecutive rows from word w on. */
 static void decode_rows(const thr_head_contents *c, const thr_kernels *kernels, size_t w, size_t n, float *out) {
     const uint16_t *halves = (const uint16_t *)(const void *)row_of(c, w);
     const int8_t *bytes = (const int8_t *)row_of(c, w);
@@ -45,7 +46,7 @@ static void decode_rows(const thr_head_contents *c, const thr_kernels *kernels, 
         memcpy(out, row_of(c, w), n * thr_head_row_size(c));
 }
 
-/* The kernel that takes rows as they are kept. */
+/* The kernel for rows as stored. */
 static thr_rows_kernel dot_of(const thr_head_contents *c, const thr_kernels *kernels) {
     return c->dtype == THR_DTYPE_F16    ? kernels->dot_f16
            : c->dtype == THR_DTYPE_BF16 ? kernels->dot_bf16
@@ -53,7 +54,7 @@ static thr_rows_kernel dot_of(const thr_head_contents *c, const thr_kernels *ker
                                         : kernels->dot_f32;
 }
 
-/* What is left to do for products of integers. */
+/* Multiply products of integers by their words' scales. */
 static void scale(const thr_head_contents *c, thr_head_words some, size_t n_states, float *out, size_t stride) {
     for (size_t i = 0; c->scales != NULL && i < some.n; i++)
         for (size_t j = 0; j < n_states; j++)
@@ -62,10 +63,10 @@ static void scale(const thr_head_contents *c, thr_head_words some, size_t n_stat
 
 /* ------------------------------------------------------------------------------------------------ products */
 
-/* So few states are multiplied one after the other: packed, most of the columns that they meet rows in were zeros. */
+/* Up to this many states are multiplied one by one: packed, most columns would be zeros. */
 enum { FEW_STATES = 4 };
 
-/* Rows made floats at a time: so many bytes that they stay in the second level cache, and whole blocks of dots_f32. */
+/* Rows decoded at a time: they fit the second-level cache, and are whole blocks of dots_f32. */
 enum { PIECE_FLOATS = 32768, PIECE_ROWS = 12, MOST_ROWS = 60, CACHE_LINE = 64 };
 
 static size_t piece_of(const thr_head_contents *c) {
@@ -87,7 +88,7 @@ size_t thr_head_products_floats(const thr_head_contents *c) {
     return piece_of(c) * c->n_dims;
 }
 
-/* What a few states take: one of them rows as they are kept, several rows as floats. */
+/* Products for a few states: one uses rows as stored, several use decoded rows. */
 static void few_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
                          const thr_head_states *states, float *workspace, float *out, size_t stride) {
     const size_t piece = piece_of(c);
@@ -107,7 +108,7 @@ static void few_products(const thr_head_contents *c, const thr_kernels *kernels,
     }
 }
 
-enum { AHEAD = 4 }; /* rows of a shortlist, which lie anywhere, are asked for so many before they are read */
+enum { AHEAD = 4 }; /* a shortlist's rows are scattered: prefetch this many ahead */
 
 static void fetch_row(const thr_head_contents *c, size_t w) {
     const char *row = row_of(c, w);
@@ -116,7 +117,7 @@ static void fetch_row(const thr_head_contents *c, size_t w) {
         __builtin_prefetch(row + i);
 }
 
-/* Rows that are floats are met where they are, others in workspace. */
+/* Rows that are floats are read in place, others are decoded into the workspace. */
 static void many_products(const thr_head_contents *c, const thr_kernels *kernels, thr_head_words some,
                           const thr_head_states *states, float *workspace, float *out, size_t stride) {
     const float *rows[MOST_ROWS];

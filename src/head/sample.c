@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample.c - a sample of the words, whose logits estimate the normaliser of all words; score.c adds them.
+ * sample.c - a sample of words, whose logits estimate the softmax normaliser over all words; score.c adds them.
  *
- * Words are taken by rank of frequency, for frequent words have most of the probability: all of the first 2 RANKS, and
- * RANKS of each doubling of the rank from there. From rank RANKS 2^j on every 2^j-th word is in the sample, the middle
- * of those it stands for. With C the candidates and S the others of the sample,
+ * Words are sampled by rank of frequency, because frequent words have most of the probability: all of the first 2
+ * RANKS, and RANKS of each doubling of the rank from there. From rank RANKS 2^j on every 2^j-th word is sampled, the
+ * middle one of those it represents. With C the candidates and S the sampled words that are not candidates,
  *
  *     ln sum exp  ~  ln (sum over C of exp(x) + sum over S of weight exp(x))
  *
- * Candidates are exact, and leave little to be estimated: the words that have much are among them.
+ * Candidates are exact and include the words with most of the probability, so little is left to estimate.
  */
 #include <math.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static uint32_t step_of(uint32_t rank) {
     return step;
 }
 
-/* The sample's words, each with how many it stands for; NULL: only how many there are. */
+/* List the sampled words, each with the number of words it represents; taken NULL: only count them. */
 static uint32_t take_ranks(const thr_head_contents *c, thr_keyed *taken) {
     uint32_t n = 0;
     for (uint32_t first = 0, step; first < c->n_words; first += step, n++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * score.c - exact logits of words, the best of them, and what they add up to.
+ * score.c - exact logits of words, the best words, and the sums of exponentials.
  *
- * Words go by in tiles of 64 rows of weights, which all states of a round meet while they are in cache. A logit is a
- * product of row_products.h, then the bias added: so its bits depend on the state and the word alone. No array has as
- * many places as there are words and states.
+ * Words are processed in tiles of 64 rows of weights, which all states of a round use while they are in cache. A logit
+ * is a product of row_products.h plus the bias, so its bits depend only on the state and the word. No array has a place
+ * for each pair of word and state.
  */
 #include <math.h>
 #include <string.h>
@@ -19,19 +19,19 @@ typedef struct scoring {
     thr_head_workspace *workspace;
     const uint32_t *words; /* NULL: all */
     size_t n_words, n_tiles;
-    thr_head_states states; /* THR_HEAD_ROUND at most */
-    bool sums;              /* of exponentials are wanted */
-    uint32_t k;             /* 0: no best ones */
-    float *kept;            /* or NULL: where all logits go, n_words a state of the round */
+    thr_head_states states; /* at most THR_HEAD_ROUND */
+    bool sums;              /* compute sums of exponentials */
+    uint32_t k;             /* 0: collect no best words */
+    float *kept;            /* all logits, n_words a state of the round; or NULL */
 } scoring;
 
 /* ------------------------------------------------------------------------------------------------ a sample */
 
 enum { PIECE = 64 };
 
-#define MOST_ABOVE 80.0F /* a sampled logit over the candidates' sum: exp(x) stays finite */
+#define MOST_ABOVE 80.0F /* a sampled logit is clamped to this above the candidates' sum, so that exp(x) stays finite */
 
-/* Logits less the normaliser, of which candidates are left out, n of them from `first` on; then their exponentials. */
+/* The weighted sum of exponentials of n sampled logits from `first` on, less the normaliser; candidates are skipped. */
 static double add_piece(const thr_head_workspace *workspace, const float *logits, double normaliser, uint32_t first,
                         uint32_t n) {
     const thr_head_sample *s = &workspace->sample;
@@ -63,7 +63,7 @@ double thr_head_add_sampled(const thr_head_workspace *workspace, size_t state, d
 
 /* ------------------------------------------------------------------------------------------------ a tile */
 
-/* Of those that are numbers; in lanes, so that no comparison waits for the one before. */
+/* The largest logit that is not NaN; in lanes, so that comparisons do not wait for one another. */
 static float largest_of(const float *x, size_t n) {
     enum { LANES = 8 };
     float most[LANES];
@@ -93,7 +93,7 @@ static thr_head_sum sum_up(const thr_kernels *kernels, const float *logits, size
 static void collect(thr_collector *best, const uint32_t *words, size_t first, const float *logits, size_t n,
                     float largest) {
     if (largest < best->threshold)
-        return; /* as most tiles, once some have been */
+        return; /* the usual case once the collector is full */
     thr_select_collector_reserve(best);
     for (size_t i = 0; i < n; i++)
         if (logits[i] >= best->threshold)
@@ -135,7 +135,7 @@ static void score_tile(void *arg, size_t tile, uint32_t worker) {
 
 /* ------------------------------------------------------------------------------------------------ a round */
 
-/* ln of the sum over all tiles, in their order. */
+/* ln of the sum over all tiles, added in their order. */
 static double normaliser_of(const scoring *s, size_t state) {
     const thr_head_sum *sums = s->workspace->sums + state;
     float largest = sums[0].largest;
@@ -147,7 +147,7 @@ static double normaliser_of(const scoring *s, size_t state) {
         s->workspace->context->kernels->exp_f32(&share, &share, 1);
         sum += sums[t * THR_HEAD_ROUND].sum * (double)share;
     }
-    return (double)largest + thr_logarithm(sum >= 1 ? sum : 1); /* less than 1 by rounding alone */
+    return (double)largest + thr_logarithm(sum >= 1 ? sum : 1); /* the sum is below 1 only by rounding */
 }
 
 static thr_status start_collectors(const scoring *s, thr_error *err) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* screen.c - which words a group of states is given: marks of those by hashes beside those that always are. */
+/* screen.c - choosing the words of a group of states: marks those found by hashes or codes, and the always-in words. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -121,7 +121,7 @@ void thr_head_mark_shortlists(thr_head_workspace *workspace, const thr_head_plan
 
 /* ------------------------------------------------------------------------------------------------ choose */
 
-/* Marks as words, ascending. */
+/* Convert marks to a list of words, ascending. Returns their number. */
 static uint32_t list(const uint64_t *marks, size_t n, uint32_t *words) {
     uint32_t n_words = 0;
     for (size_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source.c - weights and bias from files: rows of numbers, or tensors by name. */
+/* source.c - reading weights and bias from files: rows of numbers, or tensors by name. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { NAME_MOST = 256, LISTED = 8 };
 
-/* Where heads are, then the embeddings that they are tied to. */
+/* The usual names of output layers, then those of the embeddings they may be tied to. */
 static const char *const USUAL_NAMES[] = {
     "lm_head.weight",
     "output.weight",
@@ -28,7 +28,7 @@ static const char *const USUAL_NAMES[] = {
 
 /* ------------------------------------------------------------------------------------------------ tensors */
 
-/* The first names of a file, for a message. */
+/* List a file's first tensor names, for a message. */
 static void list_names(const thr_tensors *tensors, char *text, size_t size) {
     size_t n = 0;
     for (size_t i = 0; i < thr_io_tensors_count(tensors) && i < LISTED && n < size; i++) {
@@ -57,7 +57,7 @@ static bool has_numbers(const thr_tensor *tensor, uint32_t n_axes) {
            tensor->n_axes == n_axes;
 }
 
-/* The tensor beside "X.weight" that is "X.bias", widened; *bias NULL where there is none. */
+/* Find and widen the tensor "X.bias" beside "X.weight"; *bias is NULL without one. */
 static thr_status read_bias(thr_context *context, const thr_tensors *tensors, const char *path, const char *weight,
                             float **bias, uint64_t *n, thr_error *err) {
     static const char ending[] = "weight", other[] = "bias";
@@ -109,7 +109,7 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ rows */
 
-/* All rows of a reader, dense. */
+/* Read all rows of a reader into one dense matrix. */
 static thr_status read_rows(thr_context *context, thr_reader *reader, void **rows, thr_matrix *all, thr_error *err) {
     const thr_reader_shape shape = thr_reader_get_shape(reader);
     const size_t size = shape.n_dims * thr_dtype_size(shape.dtype);

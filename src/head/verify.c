@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verify.c - compare every byte of a head with its checksums, then recompute derived values: what differs under
- * right checksums was written by a faulty writer. No allocation grows with the number of words.
+ * verify.c - verifying a head: compare every byte with its checksums, then recompute derived values. Derived values
+ * that differ under correct checksums come from a faulty writer. No allocation grows with the number of words.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -10,9 +10,9 @@
 #include "head/impl.h"
 #include "head/weight_formats.h"
 
-enum { STEP_WORDS = 1024 }; /* between two looks at whether to go on */
+enum { STEP_WORDS = 1024 }; /* words between checks for cancellation */
 
-/* words ascend. */
+/* Binary search; words ascend. */
 static bool is_in(const uint32_t *words, uint32_t n, uint32_t word) {
     uint32_t low = 0, high = n;
     while (low < high) {
@@ -25,7 +25,7 @@ static bool is_in(const uint32_t *words, uint32_t n, uint32_t word) {
     return low < n && words[low] == word;
 }
 
-/* Words of a code ascend; all lists together have every word once a band, as far as numbers say it. */
+/* The words of a code ascend, and all lists together have n_words words for each band. */
 static const char *check_lists(const thr_head_contents *c) {
     const thr_cuckoo *table = &c->lsh.table;
     uint64_t n_words = 0, n_codes = 0;
@@ -43,7 +43,7 @@ static const char *check_lists(const thr_head_contents *c) {
     return n_codes == c->n_codes ? NULL : "section hashes: there are not as many codes as is said";
 }
 
-/* The word stands under its own codes, made of its weights as they are kept. */
+/* Whether the word is listed under its own codes, computed from its stored weights. */
 static bool is_found(const thr_head *head, const float *row, uint32_t w, uint32_t *codes) {
     const thr_head_contents *c = thr_head_of(head);
     thr_lsh_wta_hash(&head->wta, row, codes);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* weight_formats.c - rounding a row of floats to a storage format, and widening it again. */
 #include "head/weight_formats.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* workspace.c - freeing a query's scratch memory. */
 #include "head/workspace.h"
 
 void thr_head_workspace_free(void *piece) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace.h - the scratch memory of a query, and the two halves of one: which words, and their logits.
+ * workspace.h - the scratch memory of a query, and its two halves: choosing words, and scoring them.
  *
- * Candidates are marks first, bit w % 64 of marks[w / 64] for word w, then words in ascending order.
+ * Candidates are first marks, bit w % 64 of marks[w / 64] for word w, then a list of words in ascending order.
  */
 #ifndef THR_HEAD_WORKSPACE_H
 #define THR_HEAD_WORKSPACE_H
@@ -12,8 +12,8 @@
 #include "select/candidates.h"
 
 /*
- * Rows of a tile, which is scored for all states of a round while it is in cache, and whose sum of exponentials is one
- * number: so sums do not depend on threads, nor on how many states there are.
+ * Rows of a tile. A tile is scored for all states of a round while it is in cache, and its sum of exponentials is one
+ * number, so that sums do not depend on the number of threads or states.
  */
 enum { THR_HEAD_TILE = 64, THR_HEAD_ROUND = 32 };
 
@@ -24,8 +24,8 @@ typedef struct thr_head_sum {
 } thr_head_sum;
 
 /*
- * Words spread over the order of frequency: all of the first ranks, then one of every 2^j; ascending. words[i] stands
- * for weights[i] words.
+ * Words sampled in the order of frequency: all of the first ranks, then one of every 2^j. words ascend; words[i]
+ * represents weights[i] words.
  */
 typedef struct thr_head_sample {
     uint32_t *words;
@@ -37,105 +37,109 @@ struct thr_head_workspace {
     thr_context *context;
     float *states; /* n_dims each */
     uint32_t *codes;
-    uint64_t *always, *marks; /* of the whole query; of the group at hand */
+    uint64_t *always, *marks; /* of the whole query; of the current group */
     uint32_t *words;
     thr_lsh_counter counter;
-    thr_collector *collectors; /* THR_HEAD_ROUND a thread */
-    thr_head_sum *sums;        /* a tile and state of the round */
-    float *columns;            /* states of a round, packed */
-    float *tiles;              /* for the products of a tile, one a thread */
-    double *normalisers;       /* of states */
-    thr_head_sample sample;    /* words whose logits stand for those of others */
-    float *sampled;            /* logits of the sample, sample.n a state */
-    thr_scan *scan;            /* with planes: what it takes, states with the bias's 1, and the words it finds */
+    thr_collector *collectors; /* THR_HEAD_ROUND for each thread */
+    thr_head_sum *sums;        /* for each tile and state of the round */
+    float *columns;            /* the round's states, packed */
+    float *tiles;              /* products of a tile, one a thread */
+    double *normalisers;       /* softmax normaliser (ln) of every state */
+    thr_head_sample sample;    /* words whose logits represent others' */
+    float *sampled;            /* sample.n logits a state */
+    thr_scan *scan;            /* for planes: scan scratch, states extended by 1, words found */
     float *coded;
     uint64_t *found;
-    float *estimates; /* of found, where answers are certified, and then */
-    float *logits;    /* those of the answer, if nobody else keeps them, */
-    float *part;      /* a state as it is coded, */
-    uint8_t *cells;   /* and its code */
+    float *estimates; /* of found; this and the next three for certified answers */
+    float *logits;    /* of the answer, if the caller does not take them */
+    float *part;      /* a state as it is coded */
+    uint8_t *cells;   /* its code */
     size_t states_capacity, codes_capacity, always_capacity, marks_capacity, words_capacity, n_collectors,
         sums_capacity, columns_capacity, tiles_capacity, normalisers_capacity, coded_capacity, found_capacity,
         estimates_capacity, logits_capacity, part_capacity, cells_capacity, sampled_capacity;
-    uint32_t n_counted; /* words that counter is made for */
+    uint32_t n_counted; /* number of words that counter was made for */
 };
 
-/* thr_idle_make */
+/* A thr_idle_make function. */
 thr_status thr_head_workspace_make(thr_context *context, void **piece, thr_error *err);
 
 /* ------------------------------------------------------------------------------------------------ which words */
 
-/* What a query's options come to for a head, and where its answers go. */
+/* The plan of a query: its options with defaults resolved for the head, and where its answers go. */
 typedef struct thr_head_plan {
     const thr_head_query_options *options;
     uint32_t n_frequent, threshold, n_shortlist, k;
     size_t n_states, group;
-    bool all; /* words are candidates */
+    bool all; /* all words are candidates */
     thr_head_times *times;
     thr_head_answers answers;
-    const double *normalisers; /* ln of the sum of exponentials, a state; or NULL: of the words that are scored */
-    bool sampled;              /* and of what workspace->sampled says of others, which workspace->marks has not */
+    const double *normalisers; /* ln of the sum of exponentials of each state; NULL: sum over the scored words */
+    bool sampled;              /* add workspace->sampled for words that workspace->marks lacks */
 } thr_head_plan;
 
 static inline size_t thr_head_mark_words(const thr_head_contents *c) {
     return ((size_t)c->n_words + 63) / 64;
 }
 
-/* What every group has: the most frequent words, with planes the longest, and those that are always in. THR_EINVAL;
- * THR_ENOMEM. */
+/*
+ * Mark the words of every group in workspace->always: the most frequent words, with planes the longest ones, and the
+ * always-in words. THR_OK; THR_EINVAL; THR_ENOMEM.
+ */
 thr_status thr_head_mark_always(const thr_head *head, thr_head_workspace *workspace, const thr_head_query_options *o,
                                 uint32_t n_frequent, thr_error *err);
 
-/* The band codes of all states in room. THR_ENOMEM. */
+/* Compute the band codes of all states in the workspace. THR_OK or THR_ENOMEM. */
 thr_status thr_head_hash_states(const thr_head *head, thr_head_workspace *workspace, size_t n_states, thr_error *err);
 
 /*
  * For every state, scan target, the head's codes, and write the n_shortlist words of the best estimates to
- * workspace->found, best first;
- * their estimates to workspace->estimates where the plan's options want answers certified. THR_ERANGE, THR_ENOMEM;
- * with a
- * store what it returns.
+ * workspace->found, best first, and their estimates to workspace->estimates if the options request certified answers.
+ * THR_OK; THR_ERANGE; THR_ENOMEM; with a store its errors.
  */
 thr_status thr_head_scan_states(const thr_head *head, const thr_scan_target *target, thr_head_workspace *workspace,
                                 const thr_head_plan *plan, thr_error *err);
 
-/* Of a state's code, where answers are certified: with the usual 4 its own error is what hides most that is certain. */
+/*
+ * Bits a dimension of a state's code for certified answers: with the usual 4 the code's own error would leave most
+ * answers uncertain.
+ */
 enum { THR_HEAD_CERTIFIED_BITS = 8 };
 
-/* Mark those of the states [first, first + n) in workspace->marks. */
+/* Mark the words found for the states [first, first + n) in workspace->marks. */
 void thr_head_mark_shortlists(thr_head_workspace *workspace, const thr_head_plan *plan, size_t first, size_t n);
 
 /*
- * The candidates of the states [first, first + n) to workspace->words, ascending; at least plan->k. Returns how many.
+ * List the candidates of the states [first, first + n) in workspace->words, ascending. Returns their number, plan->k at
+ * least.
  */
 uint32_t thr_head_choose(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan, size_t first,
                          size_t n);
 
 /* ------------------------------------------------------------------------------------------------ their logits */
 
-/* Memory for scoring up to n_words words and the best k of them. THR_ENOMEM. */
+/* Reserve memory for scoring up to n_words words and collecting the best k. THR_OK or THR_ENOMEM. */
 thr_status thr_head_score_reserve(const thr_head *head, thr_head_workspace *workspace, size_t n_words, uint32_t k,
                                   thr_error *err);
 
 /*
- * The plan's k best of words (whose first is 0) for states [first, first + n), to its answers. THR_ERANGE where fewer
- * than k of them have a logit that is a number, which the weights of a damaged file may come to.
+ * Write the plan's k best of `words` (words.first is 0) for states [first, first + n) to its answers. THR_OK;
+ * THR_ERANGE when fewer than k words have a logit that is not NaN, as a damaged file's weights can cause.
  */
 thr_status thr_head_score(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan,
                           thr_head_words words, size_t first, size_t n, thr_error *err);
 
-/* Logits of n_words words (ascending) for the first n states, n_words a state, to logits. */
+/* Logits of n_words words (ascending) for the first n states, n_words a state. */
 void thr_head_logits(const thr_head *head, thr_head_workspace *workspace, const uint32_t *words, size_t n_words,
                      size_t n, float *logits);
 
-/* workspace->sample, once, and its logits for the first n states. THR_ENOMEM. */
+/* Choose workspace->sample on the first call, and compute its logits for the first n states. THR_OK or THR_ENOMEM. */
 thr_status thr_head_sample_states(const thr_head *head, thr_head_workspace *workspace, size_t n, thr_error *err);
 void thr_head_sample_free(thr_context *context, thr_head_sample *sample);
 
-/* A normaliser of candidates alone, with what the sample's other words add to it for a state. */
+/* Add the sampled words that are not candidates to a state's normaliser over the candidates. */
 double thr_head_add_sampled(const thr_head_workspace *workspace, size_t state, double normaliser);
 
-/* normalisers[i], of the first n states: ln of the sum of the exponentials of all words' logits. */
+/* normalisers[i] for the first n states: ln of the sum of exponentials over all words' logits. */
 void thr_head_normalise(const thr_head *head, thr_head_workspace *workspace, size_t n, double *normalisers);
 
 #endif

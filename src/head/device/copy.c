@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* copy.c - uploading a head to a GPU, its plane codes on first use, and its growing buffers. */
 #include "head/device/impl.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ thr_status thr_head_device_grow(thr_head_device *d, thr_head_device_buffer name,
 
 /* ------------------------------------------------------------------------------------------------ the head */
 
-/* A part of the head to the device; where there is none, NULL. */
+/* Upload a part of the head; NULL if the head lacks it. */
 static thr_status copy(thr_head_device *d, const void *from, size_t size, void *memory_out, thr_error *err) {
     void *memory = NULL;
     if (from != NULL) {
@@ -42,7 +43,10 @@ static thr_status copy(thr_head_device *d, const void *from, size_t size, void *
     return THR_OK;
 }
 
-/* Dimension by dimension, so that threads that have permutations side by side read side by side. */
+/*
+ * Permutations are stored by dimension, so that adjacent threads, which have adjacent permutations, read adjacent
+ * memory.
+ */
 static thr_status copy_permutations(thr_head_device *d, thr_error *err) {
     const thr_wta *wta = &d->head->wta;
     const uint32_t n_places = wta->shape.n_places, n = wta->shape.n_bands * wta->shape.n_hashes;
@@ -130,7 +134,7 @@ thr_status thr_head_device_codes(thr_head_device *d, const thr_scan_target **tar
         d->target.store = d->store;
     }
     (void)pthread_mutex_unlock(&d->codes_mutex);
-    *target = &d->target; /* which stays as it is from then on */
+    *target = &d->target; /* immutable from here on */
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - what a head on a device is made of, for the files that fill it and ask it. */
+/* impl.h - the members of a head on a device, for the files of this folder. */
 #ifndef THR_HEAD_DEVICE_IMPL_H
 #define THR_HEAD_DEVICE_IMPL_H
 
@@ -7,17 +7,17 @@
 
 #include <pthread.h>
 
-/* Memory that grows with what queries ask for, and stays. */
+/* A buffer that grows to the largest query so far. */
 typedef struct thr_head_device_memory {
     void *memory;
     size_t size;
 } thr_head_device_memory;
 
-/* What queries need beside the head. Of the device, but for the last ones, pinned memory of the host. */
+/* The buffers of queries: device memory, then pinned host memory from HOST_IN on. */
 typedef enum thr_head_device_buffer {
     THR_HEAD_BUFFER_STATES,
     THR_HEAD_BUFFER_ALWAYS,
-    THR_HEAD_BUFFER_FOUND, /* by plane codes */
+    THR_HEAD_BUFFER_FOUND, /* words found by plane codes */
     THR_HEAD_BUFFER_CODES, /* of states */
     THR_HEAD_BUFFER_COUNTS,
     THR_HEAD_BUFFER_MARKS,
@@ -39,7 +39,7 @@ struct thr_head_device {
     const thr_backend *backend;
     thr_device *device;
     thr_stream *stream;
-    void *sections[THR_HEAD_DEVICE_SECTIONS]; /* the head; NULL for what it has not, as it stands here */
+    void *sections[THR_HEAD_DEVICE_SECTIONS]; /* the head's uploaded parts; NULL for parts it lacks */
     const void *weights;
     const float *scales, *bias;
     const uint32_t *order, *places, *listed;
@@ -47,23 +47,22 @@ struct thr_head_device {
     uint32_t n_sections;
     uint64_t head_bytes;
 
-    pthread_mutex_t
-        codes_mutex; /* of what follows: plane codes on the device, from the first query on that wants them */
+    pthread_mutex_t codes_mutex; /* guards store and target: plane codes, uploaded by the first query that needs them */
     struct thr_store *store;
     thr_scan_target target;
 
-    pthread_mutex_t mutex; /* of what follows; held while the device works for a query */
+    pthread_mutex_t mutex; /* guards the members below; held while the device runs a query */
     size_t limit;
     thr_head_device_memory buffers[THR_HEAD_N_BUFFERS];
-    thr_candidate *best; /* of one state */
+    thr_candidate *best; /* scratch memory, one state's best words */
     size_t best_capacity;
 };
 
-/* Room for at least size bytes; what it held is lost when it has to grow. */
+/* Grow a buffer to `size` bytes or more; growing loses its contents. THR_OK; THR_ENOMEM; THR_EDEVICE. */
 thr_status thr_head_device_grow(thr_head_device *device, thr_head_device_buffer name, size_t size, void *memory_out,
                                 thr_error *err);
 
-/* The head's plane codes with those on the device. */
+/* The scan target of the head's plane codes on the device; uploads them on first use. */
 thr_status thr_head_device_codes(thr_head_device *device, const thr_scan_target **target, thr_error *err);
 
 #endif

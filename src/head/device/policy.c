@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.c - what a head's policy (device/policy.h) is told of its queries. */
+/* policy.c - queries of a head on a GPU if the head's policy selects one (device/policy.h), else on the CPU. */
 #include "base/error.h"
 #include "head/device/copy.h"
 
-static const double PRODUCT_RATE = 4e9; /* products a second that the CPU makes, a thread */
+static const double PRODUCT_RATE = 4e9; /* estimate: products a second and thread on the CPU */
 
-enum { SCREENED_PART = 16 }; /* of all words that screens are expected to leave, with what they cost themselves */
+enum { SCREENED_PART = 16 }; /* estimate: a screened query costs 1 / this of scoring all words */
 
 static thr_status copy_head(void *object, const thr_devices *devices, void **copy, thr_error *err) {
     thr_head_device *device;
@@ -20,7 +20,7 @@ static void free_head(void *copy) {
 
 static const thr_device_copier HEAD = {.copy = copy_head, .free = free_head, .wake_ups = 1};
 
-/* What the CPU is expected to take for a query. */
+/* The CPU's estimated time for a query. */
 static double cpu_seconds(const thr_head *head, const thr_head_plan *plan, bool exact) {
     const thr_head_contents *c = thr_head_of(head);
     const double all = (double)c->n_words, frequent = (double)plan->n_frequent;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A query on a GPU: states and always-in words are sent, all operations told, and the answers fetched; the host waits
- * once, at the end.
+ * query.c - a query on a GPU: upload states and always-in words, enqueue all operations, download the answers. The host
+ * synchronises once, at the end.
  *
- * Groups of states go together as long as what they need fits the limit; a larger group has its hits counted and its
- * logits found some states at a time. Every word has a place in a state's logits, for how many are candidates is not
- * known here; places that are not used cost memory alone.
+ * Groups of states are processed together as long as their buffers fit the limit. A larger group is processed in parts:
+ * its hits are counted, and its logits computed, some states at a time. A state's logits have a place for every word,
+ * because the host does not have the number of candidates; unused places only cost memory.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -16,21 +16,21 @@
 
 _Static_assert((int)THR_HEAD_OP_TILE == (int)THR_HEAD_TILE, "a device's sums are the CPU's");
 
-/* A query under way. */
+/* A query in progress. */
 typedef struct asking {
     thr_head_device *d;
     const thr_head_contents *c;
     const thr_head_plan *plan;
-    bool totals, exact; /* sums of exponentials are wanted; and those of all words */
+    bool totals, exact; /* compute sums of exponentials; and over all words */
     size_t n_groups;
-    uint32_t n_rows;           /* states at once */
-    uint32_t n_marks, n_tiles; /* words of 32 bits, and tiles, of all words */
-    /* Of the device: what is sent, what lies between, what comes back. */
+    uint32_t n_rows;           /* states processed at once */
+    uint32_t n_marks, n_tiles; /* 32-bit words of marks, and tiles, that cover all words */
+    /* Device memory: inputs, intermediates, results. */
     float *states;
     uint32_t *always, *found, *codes, *counts, *marks, *words, *reached;
     float *logits;
     thr_head_op_sum *tiles;
-    thr_head_op_sum *sums; /* of states; the first of what comes back, behind each other in one piece */
+    thr_head_op_sum *sums; /* of states; first of the results, which are contiguous */
     thr_head_word *best;
     uint32_t *n_best, *n_listed;
     size_t answer_bytes;
@@ -47,7 +47,7 @@ static bool by_planes(const asking *a) {
     return a->plan->options->screen == THR_HEAD_SCREEN_PLANES;
 }
 
-/* How many states fit: places of words for logits, counts and the list, tiles, and marks. */
+/* The number of states whose logits, counts, word lists, tiles and marks fit the limit. */
 static uint32_t rows_at_once(const asking *a) {
     const size_t a_row = a->c->n_words * (2 * sizeof(uint32_t) + sizeof(float)) + a->n_marks * sizeof(uint32_t) +
                          a->n_tiles * (sizeof *a->tiles + sizeof *a->reached);
@@ -57,7 +57,7 @@ static uint32_t rows_at_once(const asking *a) {
     return n > 0 ? (uint32_t)n : 1;
 }
 
-/* What comes back: sums, the best words, how many of these, how many candidates. */
+/* Reserve the results: sums, best words, their number, the number of candidates. */
 static thr_status get_answers(asking *a, thr_error *err) {
     const size_t n = a->plan->n_states;
     size_t n_best, size;
@@ -74,7 +74,7 @@ static thr_status get_answers(asking *a, thr_error *err) {
     return thr_head_device_grow(a->d, THR_HEAD_BUFFER_HOST_ANSWERS, a->answer_bytes, &a->host_answers, err);
 }
 
-/* Bytes of what is sent: states, always-in words, words that were found. */
+/* Bytes of the inputs: states, always-in words, words found by the scan. */
 typedef struct sent_sizes {
     size_t states, always, found;
 } sent_sizes;
@@ -93,7 +93,7 @@ static thr_status get_sent(asking *a, sent_sizes *sizes, thr_error *err) {
                                 &a->host_in, err);
 }
 
-/* Memory for what lies between; one list at least, and no more than there are groups. */
+/* Reserve the intermediates. There is one word list at least, and no more than groups. */
 static thr_status get_between(asking *a, thr_error *err) {
     const size_t rows = a->n_rows, words = a->c->n_words * sizeof(uint32_t), n_tiles = rows * a->n_tiles;
     const size_t lists = a->plan->all ? 0 : a->n_groups < rows ? a->n_groups : rows;
@@ -152,12 +152,14 @@ static thr_status hash(const asking *a, thr_error *err) {
     return THR_OK;
 }
 
-/* A group's number among those that go together is no larger: of a larger group all states have list 0. */
+/*
+ * The length of a group among states processed together; if a group is processed in parts, all its states have list 0.
+ */
 static uint32_t group_at_once(const asking *a) {
     return a->plan->group < a->n_rows ? (uint32_t)a->plan->group : a->n_rows;
 }
 
-/* Hits of n states, n_rows at most, from `first` on; fresh: nothing of their group was counted before. */
+/* Count the hits of n states (n_rows at most) from `first` on. fresh: these are the first of their group. */
 static thr_status count(const asking *a, size_t first, uint32_t n, bool fresh, thr_error *err) {
     const thr_backend *backend = a->d->backend;
     const thr_cuckoo *table = &a->c->lsh.table;
@@ -184,7 +186,7 @@ static thr_status count(const asking *a, size_t first, uint32_t n, bool fresh, t
     return backend->head_hits(a->d->stream, &op, err);
 }
 
-/* What screens find for n states from `first` on. */
+/* Mark the words that the screen finds for n states from `first` on. */
 static thr_status mark(const asking *a, size_t first, uint32_t n, bool fresh, thr_error *err) {
     const thr_head_found_op found = {.words = a->found != NULL ? a->found + first * a->plan->n_shortlist : NULL,
                                      .n_found = a->plan->n_shortlist,
@@ -213,7 +215,7 @@ static thr_status score(const asking *a, const thr_head_lists *lists, size_t fir
     return a->d->backend->head_sums(a->d->stream, &sums, err);
 }
 
-/* The best words of n states from `first` on, whose lists are there, and what normalises them. */
+/* Find the best words of n states from `first` on, whose word lists are complete, and their softmax normalisers. */
 static thr_status answer(const asking *a, size_t first, size_t first_group, uint32_t n, thr_error *err) {
     thr_head_lists lists = {.n_words = a->c->n_words, .n_states = n, .group = group_at_once(a), .logits = a->logits};
     thr_head_op_sum *sums = a->totals ? a->sums + first : NULL;
@@ -251,7 +253,7 @@ static thr_status list(const asking *a, size_t first_group, uint32_t n_groups, t
     return a->d->backend->head_list(a->d->stream, &op, err);
 }
 
-/* Groups that go together; of one that is larger than that, some states at a time. */
+/* Process groups together; a group that is too large, some states at a time. */
 static thr_status ask_groups(const asking *a, size_t first_group, uint32_t n_groups, thr_error *err) {
     const size_t first = first_group * a->plan->group, left = a->plan->n_states - first;
     const size_t n = left / n_groups < a->plan->group ? left : n_groups * a->plan->group, rows = a->n_rows;
@@ -283,7 +285,7 @@ static thr_status ask_all(asking *a, const thr_head_workspace *workspace, thr_er
 
 /* ------------------------------------------------------------------------------------------------ answers */
 
-/* ln of a sum of exponentials, as score.c takes it. */
+/* ln of a sum of exponentials, computed as in score.c. */
 static double normaliser_of(const thr_head_op_sum *s) {
     return (double)s->largest + thr_logarithm(s->sum >= 1 ? s->sum : 1);
 }
@@ -322,7 +324,7 @@ static thr_status write_answers(const asking *a, thr_error *err) {
     return THR_OK;
 }
 
-/* The best words by plane codes, which the scan brings back. */
+/* Scan the plane codes, and bring the best words back to the host. */
 static thr_status scan(thr_head_device *d, thr_head_workspace *workspace, const thr_head_plan *plan, thr_error *err) {
     const thr_scan_target *target;
     THR_TRY(thr_head_device_codes(d, &target, err));
@@ -353,7 +355,7 @@ thr_status thr_head_device_query(thr_head_device *d, thr_head_workspace *workspa
     if (status == THR_OK)
         status = write_answers(&a, err);
     else
-        (void)d->backend->wait(d->stream, NULL); /* for what was told before the failure */
+        (void)d->backend->wait(d->stream, NULL); /* for operations enqueued before the failure */
     (void)pthread_mutex_unlock(&d->mutex);
     return status;
 }
