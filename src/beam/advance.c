@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * advance.c - a step of one sentence: its rows' continuations from the best on, until beam of them live.
+ * advance.c - a step of one sentence: take its rows' continuations in descending order until `beam` live rows are
+ * found.
  *
- * Each row's words come in order, so a heap of rows by their best continuation left gives them all in order. At most
- * beam endings can be met on the way, one a row: no more than beam + 1 words of a row are ever looked at, besides those
- * that are never produced.
+ * Each row's words are sorted, so a heap of rows by their best remaining continuation yields all continuations in
+ * order. Each row contributes one ending at most, so at most `beam` endings are met: no row needs more than beam + 1 of
+ * its allowed words.
  */
 #include <math.h>
 
@@ -18,7 +19,7 @@ static bool comes_before(const thr_beam_next *a, const thr_beam_next *b) {
     return a->word != b->word ? a->word < b->word : a->row < b->row;
 }
 
-/* The heap's place i may come too early: down it goes. */
+/* Restore the heap after element i got a worse key. */
 static void sift_down(thr_beam_next *heap, uint32_t n, uint32_t i) {
     const thr_beam_next moved = heap[i];
     for (uint32_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
@@ -38,7 +39,8 @@ static bool may_follow(const thr_beam *beam, uint32_t word) {
 }
 
 /*
- * Words of a row by the sum of log-probabilities, then by word: the head's order but for logits whose sums are equal.
+ * Sort a row's words by the sum of log-probabilities, then by word: the head's order except where unequal logits give
+ * equal sums.
  */
 static void order_words(const thr_beam *beam, size_t row) {
     uint32_t *words = beam->found + row * beam->k;
@@ -58,7 +60,7 @@ static void order_words(const thr_beam *beam, size_t row) {
     }
 }
 
-/* The first continuation of next->row at next->at or behind; false when there is none. */
+/* Find the first allowed continuation of next->row from next->at on. Returns false if there is none. */
 static bool find_next(const thr_beam *beam, size_t first_row, thr_beam_next *next) {
     const size_t row = first_row + next->row;
     const uint32_t *words = beam->found + row * beam->k;
@@ -91,7 +93,7 @@ static size_t add_node(thr_beam *beam, size_t row, const thr_beam_next *next) {
     return beam->n_nodes++;
 }
 
-/* Into the n_best best ones, behind those of the same score, which were finished before. */
+/* Insert into the n_best finished sequences, after those of the same score, which were finished earlier. */
 static void finish(thr_beam *beam, size_t s, const thr_beam_next *next, bool ended) {
     thr_beam_sentence *sentence = &beam->sentences[s];
     const uint32_t n_best = beam->options.n_best;
@@ -121,9 +123,9 @@ static void live_on(thr_beam *beam, size_t s, const thr_beam_next *next) {
 }
 
 /*
- * How many of the next rows, best first, can still come before the last of n_best finished ones. Log-probabilities are
- * 0 at most, so a row's sum never rises, and no score that comes of it is above the sum over the penalty of the
- * maximum length, the largest there is; of equal scores the one that was finished first is the better.
+ * The number of next rows, best first, that can still beat the last of n_best finished sequences. Log-probabilities are
+ * at most 0, so a row's sum never rises. The penalty at maximum length is the largest, so the sum divided by it bounds
+ * every later score. Of equal scores the earlier finished wins.
  */
 static uint32_t count_hopeful(const thr_beam *beam, size_t s, size_t first, uint32_t n) {
     const thr_beam_sentence *sentence = &beam->sentences[s];

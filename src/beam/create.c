@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* create.c - options of a beam search, checked and copied with what they point to. */
+/* create.c - creating a beam search: validate options and copy them with their arrays. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { USUAL_BEAM = 5, USUAL_LENGTH = 200 };
 
-static const double LARGEST_ALPHA = 10; /* penalties of all lengths are numbers */
+static const double LARGEST_ALPHA = 10; /* so that the penalties of all lengths are finite */
 
 void thr_beam_options_init(thr_beam_options *options, uint32_t start_word, uint32_t end_word) {
     *options = (thr_beam_options){.size = sizeof *options,
@@ -71,7 +71,7 @@ static thr_status check_lists(const thr_beam_options *o, const thr_head_query_op
     return THR_OK;
 }
 
-/* Words of never as bits, and the always-in ones with the end word behind: a row must be able to end. */
+/* Copy `never` as bits, and the always-in words with the end word appended: every row must be able to end. */
 static thr_status copy_lists(thr_beam *beam, thr_error *err) {
     thr_beam_options *o = &beam->options;
     thr_head_query_options *query = &beam->query;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * impl.h - a beam search's inside: rows, the tree of their words, and what is finished.
+ * impl.h - the members of a beam search: live rows, the tree of their words, and finished sequences.
  *
- * A sequence is a node, its last word, whose parents are the words before. Nodes are kept until the end, so that rows
- * share what they have in common and nothing is copied from step to step.
+ * A node is the last word of a sequence; its parents are the words before. Nodes are kept until the end, so rows share
+ * their common prefix and nothing is copied between steps.
  */
 #ifndef THR_BEAM_IMPL_H
 #define THR_BEAM_IMPL_H
@@ -20,7 +20,7 @@ typedef struct thr_beam_node {
     float log_prob;
 } thr_beam_node;
 
-/* A live sequence, at the place the decoder has it. */
+/* A live sequence, in the order of the decoder's rows. */
 typedef struct thr_beam_row {
     size_t node;
     double log_prob;
@@ -35,19 +35,19 @@ typedef struct thr_beam_finished {
 
 typedef struct thr_beam_sentence {
     size_t first_row;
-    uint32_t n_rows; /* live ones; 0: the sentence is done */
+    uint32_t n_rows; /* live rows; 0: the sentence is done */
     uint32_t max_length;
-    uint32_t n_kept; /* of the n_best best finished ones */
+    uint32_t n_kept; /* finished sequences kept, n_best at most */
     uint64_t n_finished;
 } thr_beam_sentence;
 
-/* The next continuation of a row that has not been taken: the at-th of those the head gave. */
+/* A row's next continuation to consider: the at-th of the words the head found. */
 typedef struct thr_beam_next {
     double log_prob;
     uint32_t word, row, at;
 } thr_beam_next;
 
-/* Arrays of a search with room for so many values; they grow, and stay. */
+/* Capacities of the search's arrays, which grow and are kept. */
 typedef struct thr_beam_capacities {
     size_t sentences, finished, rows, next_rows, words, from, states, found, log_probs, penalties, nodes;
     size_t first_of, offsets, result_words, word_log_probs, result_log_probs, scores, ended;
@@ -56,8 +56,8 @@ typedef struct thr_beam_capacities {
 struct thr_beam {
     thr_head *head;
     thr_context *context;
-    uint32_t n_words, n_dims; /* the head's */
-    uint32_t k;               /* words asked for a row */
+    uint32_t n_words, n_dims; /* of the head */
+    uint32_t k;               /* words found by the head for each row */
     thr_beam_options options;
     thr_head_query_options query;
     uint32_t *always;
@@ -68,19 +68,19 @@ struct thr_beam {
     thr_beam_finished *finished; /* n_best a sentence, best first */
     thr_beam_row *rows, *next_rows;
     size_t n_sentences, n_rows, n_next_rows;
-    uint32_t *words, *from; /* of the next rows: the last word, and the row before */
+    uint32_t *words, *from; /* of every next row: its last word, and the row it continues */
     float *states;
-    uint32_t *found;     /* k a row, best first */
+    uint32_t *found;     /* k words a row, best first */
     float *log_probs;    /* of found */
     double *penalties;   /* by length, from 0 */
-    thr_beam_next *heap; /* beam of them */
+    thr_beam_next *heap; /* `beam` elements */
     thr_beam_node *nodes;
     size_t n_nodes;
-    uint32_t length; /* of the rows with the words that are being chosen: the step */
+    uint32_t length; /* of the rows after the current step */
     uint64_t n_states;
     double head_seconds;
 
-    uint64_t *first_of, *offsets; /* the result */
+    uint64_t *first_of, *offsets; /* of the result */
     uint32_t *result_words;
     float *word_log_probs;
     double *result_log_probs, *scores;
@@ -91,16 +91,16 @@ static inline bool thr_beam_is_never(const thr_beam *beam, uint32_t word) {
     return (beam->never[word / 64] >> word % 64 & 1) != 0;
 }
 
-/* beam->penalties up to max_length; they never fall as the length grows. THR_ENOMEM. */
+/* Compute beam->penalties up to max_length; they never decrease with the length. THR_OK or THR_ENOMEM. */
 thr_status thr_beam_set_penalties(thr_beam *beam, uint32_t max_length, thr_error *err);
 
 /*
- * Go on with sentence s by what the head found: endings are finished, others become next rows behind those that are
- * there, with from and words. There is room for all that may come of it.
+ * Advance sentence s by the words the head found: endings are finished, other continuations are appended to next_rows,
+ * with their `from` and `words`. The caller has reserved the memory.
  */
 void thr_beam_advance(thr_beam *beam, size_t s);
 
-/* What was finished as arrays. THR_ENOMEM. */
+/* Write the finished sequences to the result's arrays. THR_OK or THR_ENOMEM. */
 thr_status thr_beam_collect(thr_beam *beam, thr_beam_result *result, thr_error *err);
 
 #endif

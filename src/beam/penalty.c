@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * penalty.c - what log-probabilities are divided by, for every length.
+ * penalty.c - the length penalty, by which log-probabilities are divided, for every length.
  *
- * Powers are made of products and sums alone: the C library's may differ in the last bit from machine to machine.
+ * Powers use only products and sums, because the C library's pow may differ in the last bit between machines.
  */
 #include <math.h>
 
@@ -10,7 +10,7 @@
 #include "beam/impl.h"
 #include "nn/logarithm.h"
 
-/* e^x for 0 <= x <= 200: 2^n e^r with |r| <= ln 2 / 2, where the first term left out is below 2^-70. */
+/* e^x for 0 <= x <= 200: 2^n e^r with |r| <= ln 2 / 2; the first omitted term is below 2^-70. */
 static double exponential(double x) {
     const double ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33; /* n x ln2_high is exact */
     const double n = rint(x / (ln2_high + ln2_low));
@@ -48,7 +48,7 @@ thr_status thr_beam_set_penalties(thr_beam *beam, uint32_t max_length, thr_error
     beam->penalties[0] = 1; /* no sequence is empty */
     for (size_t length = 1; length < beam->capacities.penalties; length++) {
         const double least = beam->penalties[length - 1], exact = penalty_of(&beam->options, (uint32_t)length);
-        beam->penalties[length] = exact > least ? exact : least; /* a power's last bit may fall */
+        beam->penalties[length] = exact > least ? exact : least; /* rounding may lower a power's last bit */
     }
     return THR_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result.c - finished sequences as arrays: from their last words back to the first. */
+/* result.c - writing finished sequences to arrays, from their last words back to the first. */
 #include "base/error.h"
 #include "beam/impl.h"
 

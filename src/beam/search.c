@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * search.c - step by step: states of the decoder, words of the head, and rows put in order for the next step.
- */
+/* search.c - the search, step by step: the decoder's states, the head's words, reordered rows for the next step. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +29,7 @@ static thr_status check(const thr_beam *beam, const thr_decoder *decoder, uint64
     return THR_OK;
 }
 
-/* Room for as many rows as there can be at any step. */
+/* Reserve memory for the most rows of any step. */
 static thr_status make_row_room(thr_beam *beam, size_t n, thr_error *err) {
     thr_context *context = beam->context;
     thr_beam_capacities *c = &beam->capacities;
@@ -53,7 +51,7 @@ static thr_status begin(thr_beam *beam, size_t n, const uint32_t *max_lengths, t
     THR_TRY(thr_grow(context, &beam->sentences, &c->sentences, n, sizeof *beam->sentences, "sentences", err));
     THR_TRY(thr_grow(context, &beam->finished, &c->finished, n_finished, sizeof *beam->finished, "finished sequences",
                      err));
-    THR_TRY(make_row_room(beam, n * beam->options.beam, err)); /* MOST_ROWS at most */
+    THR_TRY(make_row_room(beam, n * beam->options.beam, err)); /* n * beam is at most MOST_ROWS */
     for (size_t s = 0; s < n; s++) {
         const uint32_t most = max_lengths != NULL ? max_lengths[s] : beam->options.max_length;
         longest = most > longest ? most : longest;
@@ -71,7 +69,7 @@ static thr_status begin(thr_beam *beam, size_t n, const uint32_t *max_lengths, t
 
 /* ------------------------------------------------------------------------------------------------ decoder */
 
-/* A decoder's failure: its words, or which call it was where it says nothing. */
+/* Return a decoder's failure with its message, or with the call's name if it gave none. */
 static thr_status decoder_error(const thr_beam *beam, thr_status status, const char *call, const thr_error *cause,
                                 thr_error *err) {
     if (status == THR_OK)
@@ -93,7 +91,7 @@ static thr_status ask_decoder(thr_beam *beam, const thr_decoder *decoder, thr_er
                          &cause, err);
 }
 
-/* Rows stay where each goes on from its own place, and none is gone. */
+/* Whether every row continues from its own position and none is gone, so that the decoder need not reorder. */
 static bool rows_stay(const thr_beam *beam, size_t n_before) {
     if (beam->n_rows != n_before)
         return false;
@@ -113,7 +111,7 @@ static thr_status reorder(const thr_beam *beam, const thr_decoder *decoder, size
 
 /* ------------------------------------------------------------------------------------------------ head */
 
-/* What the head says of the states, with the sentence and the step where it is a state that is wrong. */
+/* Return a head's failure with the step, and for a non-finite state with the sentence and the row. */
 static thr_status add_position(const thr_beam *beam, thr_status status, const thr_error *cause, thr_error *err) {
     for (size_t s = 0; status == THR_ERANGE && s < beam->n_sentences; s++) {
         const thr_beam_sentence *sentence = &beam->sentences[s];
@@ -136,7 +134,7 @@ static thr_status ask_rows(thr_beam *beam, size_t first, size_t n, thr_error *er
     return status == THR_OK ? THR_OK : add_position(beam, status, &cause, err);
 }
 
-/* All rows at once, or those of a sentence, where they share their candidates. */
+/* Query the head for all rows at once, or sentence by sentence if rows of a sentence share candidates. */
 static thr_status ask_head(thr_beam *beam, thr_error *err) {
     size_t n;
     if (!thr_mul_size(beam->n_rows, beam->k, &n))
@@ -154,7 +152,7 @@ static thr_status ask_head(thr_beam *beam, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ steps */
 
-/* Room for the nodes a step may add: in each sentence beam rows, and an ending a row. */
+/* Reserve the nodes a step may add: for each sentence `beam` rows, and one ending a row. */
 static thr_status make_node_room(thr_beam *beam, thr_error *err) {
     size_t n_live = 0;
     for (size_t s = 0; s < beam->n_sentences; s++)

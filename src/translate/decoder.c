@@ -17,7 +17,7 @@ static thr_status reserve_states(thr_seq2seq_work *w, thr_layer_state *states, s
     return THR_OK;
 }
 
-/* Row i of to is row rows[i] of from. */
+/* Copy row rows[i] of `from` to row i of `to`. */
 static void take_rows(const thr_seq2seq *m, const thr_layer_state *from, const uint32_t *rows, size_t n,
                       thr_layer_state *to) {
     const size_t n_units = m->n_units, size = n_units * sizeof(float);
@@ -67,7 +67,7 @@ typedef struct attention {
     uint32_t *attended;   /* or NULL */
 } attention;
 
-/* Scores to shares that add up to 1, the sum in double in their order. */
+/* Softmax of scores in place; the sum is double, in their order. */
 static void soft_max(const thr_kernels *kernels, float *scores, size_t n) {
     float largest = scores[0];
     double sum = 0;
@@ -82,7 +82,7 @@ static void soft_max(const thr_kernels *kernels, float *scores, size_t n) {
         scores[j] = (float)((double)scores[j] / sum);
 }
 
-/* The row's c and s side by side. */
+/* Write the row's c and s side by side. */
 static void attend(void *arg, size_t row, uint32_t worker) {
     (void)worker;
     const attention *a = arg;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * encoder.c - sentences of many lengths through the layers at once, and what attention and the decoder begin with.
+ * encoder.c - encoding sentences of different lengths together, for attention and as the decoder's initial state.
  *
- * Layers run over the rows of all sentences by steps, the longest sentence first (lstm.h); attention wants each
- * sentence's places side by side, and gets them. Keys are A m_j, so that a step of the decoder has no product with A.
+ * Layers run over the rows of all sentences step by step, longest sentence first (lstm.h). Attention needs each
+ * sentence's places adjacent, so the outputs are transposed to that order. Keys are A m_j, computed once, so that a
+ * decoder step has no product with A.
  */
 #include <string.h>
 
@@ -71,7 +72,7 @@ static size_t length_of(const thr_seq2seq_work *w, size_t sentence) {
     return w->places[sentence + 1] - w->places[sentence];
 }
 
-/* The steps of the sentences, and the rows that their words have, in that order. */
+/* Set the steps, and copy the words' embeddings in the order of steps, then of sentences. */
 static thr_lstm_sequences lay_out(thr_seq2seq_work *w, const uint32_t *words, const size_t *starts) {
     const thr_vocabulary *source = &w->model->source;
     size_t n_rows = 0, n_left = w->n_sentences;
@@ -87,7 +88,10 @@ static thr_lstm_sequences lay_out(thr_seq2seq_work *w, const uint32_t *words, co
     return (thr_lstm_sequences){w->most_places, w->steps, false};
 }
 
-/* One direction of a layer, into its half of each row; its last h and c into its half of what rows begin with. */
+/*
+ * Run one direction of a layer. It fills its half of each output row, and its last h and c fill their half of the
+ * decoder's initial state.
+ */
 static void run_direction(thr_seq2seq_work *w, const thr_lstm *lstm, const thr_lstm_sequences *sequences,
                           size_t layer) {
     const bool backward = sequences->backward;
@@ -102,7 +106,7 @@ static void run_direction(thr_seq2seq_work *w, const thr_lstm *lstm, const thr_l
     }
 }
 
-/* From rows by steps to rows by sentences. */
+/* Transpose rows from the order of steps to the order of sentences. */
 static void put_together(thr_seq2seq_work *w) {
     const size_t n_units = w->model->n_units;
     for (size_t i = 0; i < w->n_sentences; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head.c - the head of a model: made of its output layer, or a file that was made of it before.
+ * head.c - the head of a model: made of its output layer, or opened from a file that was made of it before.
  *
- * A file of the same numbers of words and dimensions may still be another model's, and translations would be nonsense
- * without an error. So the file's head is asked for the logits that some rows of the model's layer have with each
- * other. For rows x and y, weights kept in a byte are wrong by a per cent or so of x's length times y's; another
- * model's rows, by all of a row's product with itself.
+ * A file with the right numbers of words and dimensions may still belong to another model, and translations would be
+ * nonsense without an error. So the file's head is queried with some rows of the model's output layer. For rows x and
+ * y, weights stored in a byte err by about a per cent of |x| |y|; another model's rows, by as much as the product of a
+ * row with itself.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 enum { ASKED = 16 };
 
-#define TOLERANCE 0.1 /* of the rows' lengths, or of the bias */
+#define TOLERANCE 0.1 /* relative to the rows' lengths, or to the bias */
 
 static thr_status make_head(thr_translator *t, const thr_translator_options *o, const thr_matrix *weights,
                             const float *bias, thr_error *err) {
@@ -42,7 +42,7 @@ static double product(const float *x, const float *y, size_t n) {
     return sum;
 }
 
-/* The row that differs, or UINT32_MAX. words and logits are the head's answers, n of them a row. */
+/* The first row whose logits differ, or UINT32_MAX. words and logits: the head's answers, n for each row asked. */
 static uint32_t differing(const float *rows, size_t n_dims, const float *bias, const uint32_t *asked, uint32_t n,
                           const uint32_t *words, const float *logits) {
     for (uint32_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_file.c - a model's tensors, checked one by one: names, shapes, words, and that numbers are finite. */
+/* model_file.c - reading a model's tensors and checking each: name, shape, words, and finite numbers. */
 #include "translate/model.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 static const char FORMAT[] = "thresher.seq2seq", VERSION[] = "1";
 enum { NAME_MOST = 64, LEAST_WORDS = THR_WORDS_SPECIAL + 1 };
-enum { MOST_WORDS = 1 << 24 }; /* as a head has them */
+enum { MOST_WORDS = 1 << 24 }; /* as in a head */
 
 typedef struct source {
     thr_context *context;
@@ -34,7 +34,7 @@ static thr_status fail_shape(const source *s, const thr_tensor *tensor, uint64_t
                     s->name, tensor->name, is, tensor->n_axes > 2 ? " x ..." : "", wanted);
 }
 
-/* A tensor of n_axes axes of F32, F16 or BF16, 1 to THR_MAX_DIMS numbers in the last one. */
+/* Find a tensor with n_axes axes of F32, F16 or BF16 whose last axis has 1 to THR_MAX_DIMS numbers. */
 static thr_status find(const source *s, const char *name, uint32_t n_axes, thr_tensor *out, thr_error *err) {
     const thr_tensor *tensor = thr_io_tensors_find(s->tensors, name);
     *out = (thr_tensor){.name = name};
@@ -57,14 +57,14 @@ static thr_status find(const source *s, const char *name, uint32_t n_axes, thr_t
     return THR_OK;
 }
 
-/* Rows of a tensor; the only one of a vector. */
+/* A tensor as a matrix; a vector has one row. */
 static thr_matrix rows_of(const thr_tensor *tensor) {
     const uint32_t n_columns = (uint32_t)tensor->shape[tensor->n_axes - 1];
     return (thr_matrix){tensor->data, tensor->n_axes == 2 ? tensor->shape[0] : 1, n_columns, tensor->dtype,
                         n_columns * thr_dtype_size(tensor->dtype)};
 }
 
-/* Of a row that holds NaN or infinity the sum of squares is not finite. */
+/* A row with NaN or infinity has a sum of squares that is not finite. */
 static thr_status check_row(const source *s, const char *name, const float *row, uint32_t n, uint64_t number,
                             thr_error *err) {
     if (!isfinite(s->context->kernels->sum_squares(row, n)))
@@ -73,7 +73,7 @@ static thr_status check_row(const source *s, const char *name, const float *row,
     return THR_OK;
 }
 
-/* Widened, and every number finite. */
+/* Copy a tensor widened to float32, and check that every number is finite. */
 static thr_status copy(const source *s, const thr_tensor *tensor, float **out, thr_error *err) {
     const thr_matrix rows = rows_of(tensor);
     size_t n_values;
@@ -86,7 +86,7 @@ static thr_status copy(const source *s, const thr_tensor *tensor, float **out, t
     return THR_OK;
 }
 
-/* A tensor of exactly this shape; n_columns 0: a vector. */
+/* Read a tensor of exactly this shape; n_columns 0: a vector. */
 static thr_status read_exactly(const source *s, const char *name, uint64_t n_rows, uint64_t n_columns, float **out,
                                thr_error *err) {
     thr_tensor tensor;
@@ -96,7 +96,7 @@ static thr_status read_exactly(const source *s, const char *name, uint64_t n_row
     return copy(s, &tensor, out, err);
 }
 
-/* The same, transposed: n_columns x n_rows. */
+/* The same, transposed to n_columns x n_rows. */
 static thr_status read_transposed(const source *s, const char *name, uint64_t n_rows, uint64_t n_columns, float **out,
                                   thr_error *err) {
     float *rows = NULL;
@@ -130,7 +130,7 @@ static thr_status add_word(const source *s, const char *tensor, const char *word
     return THR_OK;
 }
 
-/* A word a line; the last line's end may be missing. */
+/* Read one word a line; the last line may lack its end. */
 static thr_status read_words(const source *s, const char *name, uint64_t n_words, thr_dictionary *words,
                              thr_error *err) {
     const thr_tensor *tensor = thr_io_tensors_find(s->tensors, name);
@@ -164,7 +164,7 @@ static thr_status read_vocabulary(const source *s, const char *words, const char
 
 /* ------------------------------------------------------------------------------------------------ layers */
 
-/* Which layer; direction "" or "_reverse". */
+/* A layer's position in the model; direction is "" or "_reverse". */
 typedef struct place {
     const char *side;
     size_t layer;
@@ -197,7 +197,7 @@ out:
     return status;
 }
 
-/* As many as the decoder has; the encoder's states begin the decoder's, so it has as many. */
+/* Count the decoder's layers. The encoder must have as many: its states initialise the decoder's. */
 static thr_status count_layers(const source *s, size_t *n, thr_error *err) {
     char name[NAME_MOST];
     for (*n = 0;; ++*n) {
@@ -244,7 +244,7 @@ static thr_status check_kind(const source *s, thr_error *err) {
     return THR_OK;
 }
 
-/* The numbers h and d are those of attention and output; all else must agree with them. */
+/* Take h and d from the shapes of attention and output; all other tensors must agree. */
 static thr_status read_shape(const source *s, thr_seq2seq *m, thr_matrix *weights, thr_error *err) {
     thr_tensor attention, output;
     THR_TRY(find(s, "attention.weight", 2, &attention, err));
@@ -260,7 +260,7 @@ static thr_status read_shape(const source *s, thr_seq2seq *m, thr_matrix *weight
     return count_layers(s, &m->n_layers, err);
 }
 
-/* What the head is made of stays as it is in the file. */
+/* Check the output layer, which stays a view of the file. */
 static thr_status check_weights(const source *s, const thr_matrix *weights, thr_error *err) {
     float *row = NULL;
     thr_status status = THR_OK;

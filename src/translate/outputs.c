@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outputs.c - sequences of words to texts, unknown words replaced by what the decoder looked at.
+ * outputs.c - sequences of words to texts; an unknown word is replaced by the source word with the most attention.
  *
- * Where it looked is not kept in a search, whose rows come and go: sequences with unknown words are decoded once more,
- * their words given, all of a batch together.
+ * A search does not keep attention, because its rows are reordered. Sequences with unknown words are decoded once more
+ * with their words given, all of a batch together.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------------------------------------ unknown words */
 
-/* The sequences of a batch that have an unknown word, as rows, each with its sentence. */
+/* List the batch's sequences with an unknown word, as rows with their sentences. */
 static thr_status find_rows(thr_translator *t, const thr_beam_result *result, size_t *n, size_t *n_steps,
                             thr_error *err) {
     *n = *n_steps = 0;
@@ -34,7 +34,10 @@ static thr_status find_rows(thr_translator *t, const thr_beam_result *result, si
     return THR_OK;
 }
 
-/* attended_words[i] becomes the place that word i of the result attends to most, of words that are unknown. */
+/*
+ * For sequences with unknown words, set attended_words[i] to the source place that word i of the result attends to
+ * most.
+ */
 static thr_status find_attended(thr_translator *t, const thr_beam_result *result, thr_error *err) {
     size_t n = 0, n_steps = 0;
     THR_TRY(find_rows(t, result, &n, &n_steps, err));
@@ -69,7 +72,7 @@ static thr_status put(thr_translator *t, const char *bytes, size_t n, thr_error 
     return THR_OK;
 }
 
-/* Word i of a text as it was split. */
+/* Word i of a text's split form. */
 static const char *word_of(const thr_translator *t, const thr_text *text, size_t i, size_t *length) {
     const char *at = t->split + text->split;
     for (; i > 0; i--)
@@ -88,7 +91,7 @@ static thr_status put_word(thr_translator *t, const thr_text *text, const thr_be
     return put(t, bytes, length, err);
 }
 
-/* A zero byte behind the words from made->words on, then their text. */
+/* Terminate the words that begin at made->words, then append their text. */
 static thr_status add_made(thr_translator *t, size_t text, thr_made *made, thr_error *err) {
     const size_t n = t->n_strings - made->words;
     THR_TRY(put(t, "", 1, err));

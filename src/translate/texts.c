@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * texts.c - texts to words, the longest first, and batch by batch through encoder and search.
+ * texts.c - splitting texts into words, sorting them by length, and translating them batch by batch.
  *
- * Sentences of a batch are of much the same length, so that few places of it are idle; a batch of long ones has fewer.
+ * The sentences of a batch have similar lengths, so few places of a batch are unused; a batch of long sentences has
+ * fewer of them.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,11 +13,11 @@
 #include "base/radix.h"
 #include "translate/translator.h"
 
-enum { PLACES_MOST = 16384 }; /* of a batch with more than one sentence: what encoding it takes memory for */
+enum { PLACES_MOST = 16384 }; /* of a batch with several sentences: bounds the encoder's memory */
 
 /* ------------------------------------------------------------------------------------------------ words */
 
-/* The words of a text behind those of the texts before it, the end word last. */
+/* Append the words of a text, and the end word. */
 static thr_status split(thr_translator *t, const char *bytes, size_t length, thr_text *text, thr_error *err) {
     const size_t n = thr_words_split(bytes, length, NULL, 0);
     THR_TRY(thr_grow(&t->context, &t->split, &t->split_capacity, t->n_split + n + 1, 1, "texts", err));
@@ -46,7 +47,7 @@ static thr_status number(thr_translator *t, const thr_text *text, uint64_t *n_un
     return THR_OK;
 }
 
-/* A zero byte would end the text's words early for all who walk them as strings. */
+/* Reject a zero byte: it would end the words early for every reader of C strings. */
 static thr_status check_bytes(const char *text, size_t length, size_t i, thr_error *err) {
     const char *zero = length > 0 ? memchr(text, '\0', length) : NULL;
     if (zero != NULL)
@@ -103,7 +104,7 @@ static uint32_t longest(const thr_translator_options *o, size_t n_words) {
     return most < 1 ? 1 : most < o->max_length ? (uint32_t)most : o->max_length;
 }
 
-/* Sentences from order[first] on, as many as a batch has, in batch_words and batch_starts. */
+/* Take sentences from order[first] on until a batch is full, into batch_words and batch_starts. */
 static thr_status gather(thr_translator *t, size_t first, size_t n_left, size_t *n, thr_error *err) {
     size_t n_places = 0;
     for (*n = 0; *n < n_left && *n < t->options.batch; ++*n) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* translator.c - a model opened, its head made or found beside it, and the search over both. */
+/* translator.c - opening a model, its head and the beam search over it; options, progress, closing. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void thr_translator_options_init(thr_translator_options *options) {
                                         .batch = USUAL_BATCH};
 }
 
-/* What is not left to the search. */
+/* Check the options that the beam search does not check. */
 static thr_status check(const thr_translator_options *o, thr_error *err) {
     if (!(o->length_ratio >= 0 && o->length_ratio <= 1000))
         return thr_fail(err, THR_EINVAL, "%g words for each of the source: 0 to 1000 are possible", o->length_ratio);
@@ -44,7 +44,7 @@ static thr_status check(const thr_translator_options *o, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ progress */
 
-/* A batch's progress is some of all texts'; what else is done is told as it is. */
+/* Report a batch's progress as part of all texts'; pass on other progress unchanged. */
 static bool report_progress(void *user, const char *what, uint64_t done, uint64_t total) {
     const thr_translator *t = user;
     const thr_context *outer = t->outer;

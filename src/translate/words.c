@@ -10,7 +10,7 @@
 static const char JOINER[] = "\xEF\xBF\xAD";
 enum { JOINER_CODE = 0xFFED, JOINER_BYTES = sizeof JOINER - 1 };
 
-/* Counts all, writes what there is room for. */
+/* Counts all bytes, writes those that fit. */
 typedef struct writer {
     char *out;
     size_t size, n;
@@ -54,7 +54,7 @@ static void put_letter(writer *w, uint32_t letter) {
     put(w, bytes, thr_utf8_put(letter, bytes));
 }
 
-/* Does a run of letters begin here? */
+/* Whether the text continues with a letter. */
 static bool letter_follows(thr_letters text) {
     return text.next < text.end && thr_words_is_letter(thr_words_letters_next(&text));
 }
@@ -63,7 +63,7 @@ size_t thr_words_split(const char *text, size_t length, char *out, size_t size) 
     const unsigned char *bytes = (const unsigned char *)text;
     thr_letters letters = {bytes, bytes + length};
     writer w = {out, size, 0};
-    bool after_letter = false, after_sign = false; /* neither: after white space, or at the beginning */
+    bool after_letter = false, after_sign = false; /* both false: after white space, or at the beginning */
     while (letters.next < letters.end) {
         const uint32_t letter = thr_words_letters_next(&letters);
         const bool in_word = thr_words_is_letter(letter);
@@ -92,7 +92,7 @@ static bool has_joiner(const char *at, size_t n) {
 
 size_t thr_words_join(const char *words, size_t length, char *out, size_t size) {
     writer w = {out, size, 0};
-    bool joined = true; /* no space is wanted: the word before ends with a joiner, or there is none */
+    bool joined = true; /* put no space: the previous word ends with a joiner, or there is none */
     for (size_t i = 0; i < length;) {
         const char *const space = memchr(words + i, ' ', length - i), *word = words + i;
         size_t n = space != NULL ? (size_t)(space - word) : length - i;

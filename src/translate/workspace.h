@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace.h - sentences that a model works on together: encoded once, then decoded a step of many rows at a time.
+ * workspace.h - memory of sentences that are encoded together and then decoded in steps of many rows.
  *
- * A row is a translation in the making; several may be of one sentence. A row's state depends on its sentence and its
- * words alone, not on the rows and sentences beside it, the threads or the CPU: all sums are in a written order.
+ * A row is a partial translation; several may belong to one sentence. All sums have a fixed order, so a row's state
+ * depends only on its sentence and its words, not on the other rows and sentences, the threads or the CPU.
  *
- * Memory: scratch of the largest batch so far, kept; of batches that are no larger nothing is allocated.
+ * Memory grows to the largest batch so far; smaller batches allocate nothing.
  */
 #ifndef THR_TRANSLATE_WORKSPACE_H
 #define THR_TRANSLATE_WORKSPACE_H
@@ -22,16 +22,18 @@ typedef struct thr_layer_state {
     thr_floats h, c;
 } thr_layer_state;
 
-/* Set up by zeroing, then context and model. */
+/* Starts zeroed, except for context and model. */
 typedef struct thr_seq2seq_work {
     thr_context *context;
     const thr_seq2seq *model;
-    /* Encoded: sentence i has places places[i] to places[i + 1] - 1, an encoder's output and a key of h floats each. */
-    size_t n_sentences, most_places; /* of one sentence */
+    /*
+     * Encoded: sentence i has places places[i] to places[i + 1] - 1, each with an encoder output and a key of h floats.
+     */
+    size_t n_sentences, most_places; /* of the longest sentence */
     size_t *places, *steps;
     thr_floats memory, keys;
-    thr_layer_state first[THR_SEQ2SEQ_LAYERS]; /* what a row of each sentence begins with */
-    /* Rows: which sentence each is of, and where its decoder is; the others are where reordered ones are put. */
+    thr_layer_state first[THR_SEQ2SEQ_LAYERS]; /* the initial decoder state of each sentence */
+    /* Rows: each one's sentence and decoder state; `other` is where reordered rows are built. */
     size_t n_rows;
     uint32_t *sentences, *other_sentences;
     thr_layer_state now[THR_SEQ2SEQ_LAYERS], other[THR_SEQ2SEQ_LAYERS];
@@ -44,27 +46,27 @@ typedef struct thr_seq2seq_work {
 void thr_translate_seq2seq_work_free(thr_seq2seq_work *work);
 
 /*
- * Encode n_sentences, one at least: sentence i is words[starts[i]] to words[starts[i + 1] - 1], of which the last is
- * THR_WORD_END; none is longer than the one before it. THR_OK; THR_ENOMEM.
+ * Encode n_sentences, at least one. Sentence i is words[starts[i]] to words[starts[i + 1] - 1], the last being
+ * THR_WORD_END; lengths must not increase. THR_OK or THR_ENOMEM.
  */
 thr_status thr_translate_seq2seq_encode(thr_seq2seq_work *work, const uint32_t *words, const size_t *starts,
                                         size_t n_sentences, thr_error *err);
 
-/* Begin n rows anew, row i of sentence sentences[i], or of sentence i where that is NULL. THR_OK; THR_ENOMEM. */
+/* Start n rows; row i is of sentence sentences[i], or i if NULL. THR_OK or THR_ENOMEM. */
 thr_status thr_translate_seq2seq_begin(thr_seq2seq_work *work, const uint32_t *sentences, size_t n, thr_error *err);
 
 /*
- * Row i of all rows gets the word words[i], below the number of target words; states: n_dims floats a row. attended,
- * where not NULL: the place of each row's largest attention among its source's words, without the end; the first of
- * equal ones, 0 of a source without words. THR_OK; THR_ENOMEM.
+ * Advance all rows: row i gets the target word words[i], and its n_dims floats are written to states. attended, if not
+ * NULL: for each row the place of the largest attention among its source's words, the end word excluded; ties to the
+ * first, 0 for a source without words. THR_OK or THR_ENOMEM.
  */
 thr_status thr_translate_seq2seq_step(thr_seq2seq_work *work, const uint32_t *words, float *states, uint32_t *attended,
                                       thr_error *err);
 
-/* Row i of n will be what row from[i] was. THR_OK; THR_ENOMEM. */
+/* Reorder: row i of n becomes the former row from[i]. THR_OK or THR_ENOMEM. */
 thr_status thr_translate_seq2seq_reorder(thr_seq2seq_work *work, const uint32_t *from, size_t n, thr_error *err);
 
-/* Room for n_rows x n_columns floats; what was there is lost where it grows. THR_OK; THR_ENOMEM. */
+/* Reserve n_rows x n_columns floats; contents are lost when it grows. THR_OK or THR_ENOMEM. */
 thr_status thr_translate_floats_reserve(thr_context *context, thr_floats *floats, size_t n_rows, size_t n_columns,
                                         thr_error *err);
 
