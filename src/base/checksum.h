@@ -8,7 +8,7 @@
 
 typedef struct thr_checksum thr_checksum; /* a running sum */
 
-/* Room for a thr_checksum, 64-byte aligned. */
+/* Storage for a thr_checksum, 64-byte aligned. */
 enum { THR_CHECKSUM_SIZE = 640 };
 typedef struct thr_checksum_room {
     _Alignas(64) unsigned char bytes[THR_CHECKSUM_SIZE];
@@ -18,7 +18,7 @@ thr_checksum *thr_checksum_start(thr_checksum_room *room);
 void thr_checksum_add(thr_checksum *sum, const void *data, size_t size);
 uint64_t thr_checksum_end(const thr_checksum *sum);
 
-/* All at once. */
+/* Return the checksum of size bytes at data. */
 uint64_t thr_checksum_of(const void *data, size_t size);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dictionary.h - distinct strings, numbered as they come. */
+/* dictionary.h - distinct strings, numbered in the order of insertion. */
 #ifndef THR_BASE_DICTIONARY_H
 #define THR_BASE_DICTIONARY_H
 
 #include "base/slots.h"
 
-/* Set up by zeroing. String i is the bytes from starts[i] to starts[i + 1], the last of which is a zero byte. */
+/* Initialise with zeros. String i is the bytes from starts[i] to starts[i + 1], including its terminating zero byte. */
 typedef struct thr_dictionary {
     uint32_t n;
     uint64_t *starts; /* n + 1; NULL before the first string */
@@ -14,11 +14,14 @@ typedef struct thr_dictionary {
     size_t starts_capacity, bytes_capacity;
 } thr_dictionary;
 
-/* The number of a string without zero bytes, which is added when it is new. THR_OK; THR_ERANGE for too many; ENOMEM. */
+/*
+ * Return the number of a string without zero bytes, adding it if it is new. THR_OK; THR_ERANGE for too many;
+ * THR_ENOMEM.
+ */
 thr_status thr_dictionary_add(thr_context *context, thr_dictionary *dictionary, const char *text, size_t length,
                               uint32_t *number, bool *is_new, thr_error *err);
 
-/* The number of a string that is there; false where it is not. */
+/* Look a string up and return its number. Returns false if it is absent. */
 bool thr_dictionary_find(const thr_dictionary *dictionary, const char *text, size_t length, uint32_t *number);
 
 static inline const char *thr_dictionary_text(const thr_dictionary *dictionary, uint32_t number) {

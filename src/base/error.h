@@ -6,20 +6,21 @@
 #include <thresher/status.h>
 
 /*
- * Write a sentence into err (NULL is allowed) and return status. It goes through thr_make_printable, so an error is one
- * line, whatever bytes a file's name has.
+ * Write a message into err (NULL is allowed) and return status. thr_make_printable makes it one line, whatever bytes
+ * a file's name contains.
  */
 __attribute__((format(printf, 3, 4))) thr_status thr_fail(thr_error *err, thr_status status, const char *format, ...);
 
 /*
- * Like thr_fail, for a failed system call on path: adds strerror(errno) and picks ENOTFOUND, ENOSPACE, ENOMEM or EIO.
+ * Like thr_fail, for a failed system call on path: append strerror(error_number) and choose THR_ENOTFOUND,
+ * THR_ENOSPACE, THR_ENOMEM or THR_EIO.
  */
 thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, const char *path);
 
-/* THR_EVERSION: a file of a version beyond the newest that is read. */
+/* Return THR_EVERSION: the file's version exceeds the newest supported one. */
 thr_status thr_fail_newer(const char *path, uint64_t version, uint64_t newest, thr_error *err);
 
-/* The status, and where it is a failure the sentence of another error, to err. */
+/* Return status. On failure, copy the message of `why` to err. */
 thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err);
 
 #define THR_TRY(expr)                                                                                                  \
@@ -29,7 +30,7 @@ thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err);
             return try_status_;                                                                                        \
     } while (0)
 
-/* The same in functions with an out: label and a variable status. */
+/* The same for functions with an out: label and a variable named status. */
 #define THR_TRY_OUT(expr)                                                                                              \
     do {                                                                                                               \
         status = (expr);                                                                                               \
@@ -38,8 +39,9 @@ thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err);
     } while (0)
 
 /*
- * Options a caller gives, whose struct may have been a shorter one when the caller was compiled: the fields it has over
- * the defaults in *complete, of which at least the first `first` bytes must be given. type names the struct.
+ * Copy caller-provided options over the defaults in *complete. A caller compiled against an older library passes a
+ * shorter struct; only the fields it contains are copied. At least the first `first` bytes are required. type names
+ * the struct in messages. Returns THR_OK or THR_EINVAL.
  */
 thr_status thr_take_options(void *complete, size_t complete_size, const void *given, size_t first, const char *type,
                             thr_error *err);

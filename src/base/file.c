@@ -16,7 +16,7 @@ static int64_t time_ns(struct timespec t) {
 }
 
 thr_status thr_map_open(const char *path, thr_map *map, thr_error *err) {
-    /* Not to wait for a writer, should it be a pipe; for plain files O_NONBLOCK means nothing. */
+    /* O_NONBLOCK avoids waiting for the writer of a pipe. It has no effect on regular files. */
     *map = (thr_map){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (map->fd < 0)
         return thr_fail_errno(err, errno, "open", path);
@@ -95,7 +95,7 @@ thr_status thr_dir_sync(const char *dir, thr_error *err) {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return thr_fail_errno(err, errno, "open", dir);
-    /* Some file systems cannot flush a directory and say EINVAL: the rename is still atomic there. */
+    /* Some file systems cannot flush a directory and return EINVAL; the rename is still atomic there. */
     int rc = fsync(fd);
     int why = errno;
     (void)close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_sum.h - checksums of what files hold, read through their descriptors: a sector that cannot be read is an error
- * and no signal, as it would be through a map. Tells progress.
+ * file_sum.h - checksums of file contents, read through the descriptor and not through a map: an unreadable sector is
+ * then an error instead of SIGBUS. Reports progress.
  */
 #ifndef THR_BASE_FILE_SUM_H
 #define THR_BASE_FILE_SUM_H
@@ -11,19 +11,19 @@
 typedef struct thr_file_sum {
     thr_progress progress;
     uint64_t done, total; /* bytes */
-    uint64_t n_items;     /* progress is told in items */
+    uint64_t n_items;     /* progress is reported in items */
     uint8_t *piece;
 } thr_file_sum;
 
-/* total bytes of n_items will be read. THR_ENOMEM. */
+/* Start a pass that reads total bytes, reported as n_items items. THR_ENOMEM. */
 thr_status thr_file_sum_start(thr_context *context, uint64_t total, uint64_t n_items, thr_file_sum *sum,
                               thr_error *err);
 void thr_file_sum_end(thr_file_sum *sum);
 
-/* THR_ECANCELED where the caller wants to stop while something else than bytes is looked at. */
+/* Return THR_ECANCELED if the caller cancelled. For use between reads, while other work is done. */
 thr_status thr_file_sum_step(thr_file_sum *sum, thr_error *err);
 
-/* The checksum of n bytes. THR_EIO; THR_ECHANGED where the file ends before them; THR_ECANCELED. */
+/* Return the checksum of n bytes. THR_EIO; THR_ECHANGED if the file ends before them; THR_ECANCELED. */
 thr_status thr_file_sum_bytes(thr_file_sum *sum, const char *path, int fd, uint64_t offset, uint64_t n,
                               uint64_t *checksum, thr_error *err);
 

@@ -42,7 +42,7 @@ static inline uint16_t thr_half_from_f32(float value) {
         return (uint16_t)(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
     if (magnitude >= 0x477ff000u) /* 65520: halfway from the largest finite half to the next power of two */
         return (uint16_t)(sign | 0x7c00u);
-    if (magnitude <= 0x33000000u) /* 2^-25: halfway from 0 to the smallest subnormal, a tie that goes to 0 */
+    if (magnitude <= 0x33000000u) /* 2^-25: halfway from 0 to the smallest subnormal; the tie rounds to 0 */
         return (uint16_t)sign;
 
     /* Drop the low bits of the significand; normal halves lose 13, subnormal ones more. */
@@ -58,13 +58,13 @@ static inline uint16_t thr_half_from_f32(float value) {
     uint32_t rest = significand & ((1u << drop) - 1);
     uint32_t half = 1u << (drop - 1);
     uint32_t result = significand >> drop;
-    /* A carry out of the fraction raises the exponent, which is the right next number. */
+    /* A carry out of the fraction increments the exponent, which gives the correct next number. */
     if (rest > half || (rest == half && (result & 1u) != 0))
         result++;
     return (uint16_t)(sign | result);
 }
 
-/* bfloat16: the upper half of a float32, rounded to nearest even. Finite numbers near the largest become infinite. */
+/* Round to bfloat16, the upper half of a float32, to nearest even. Finite numbers near the largest become infinite. */
 static inline uint16_t thr_bf16_from_f32(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);

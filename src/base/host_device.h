@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_device.h - for functions in headers that kernels for GPUs call, too, and that give the same there. */
+/* host_device.h - attributes for inline functions that CPU code and GPU kernels share. Both give the same results. */
 #ifndef THR_BASE_HOST_DEVICE_H
 #define THR_BASE_HOST_DEVICE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * idle.h - scratch memory that is not in use: a search takes a piece, has one made where there is none, puts it back.
+ * idle.h - a free list of scratch objects: a search takes one, which is created if none is free, and returns it.
  *
- * Threads: pieces may be taken and put back by many threads at once.
+ * Threads: any number of threads may take and put at once.
  */
 #ifndef THR_BASE_IDLE_H
 #define THR_BASE_IDLE_H
@@ -12,22 +12,22 @@
 #include "base/memory.h"
 
 typedef struct thr_idle {
-    thr_context *context; /* NULL: not started */
+    thr_context *context; /* NULL: not initialised */
     pthread_mutex_t mutex;
     void **pieces;
-    size_t n, n_made, capacity; /* n <= n_made <= capacity, so that putting back never allocates */
+    size_t n, n_made, capacity; /* n <= n_made <= capacity, so thr_idle_put never allocates */
 } thr_idle;
 
 typedef thr_status thr_idle_make(thr_context *context, void **piece, thr_error *err);
 
-/* Set up by zeroing. THR_ENOMEM. */
+/* Initialise with zeros first. THR_ENOMEM. */
 thr_status thr_idle_start(thr_idle *idle, thr_context *context, thr_error *err);
 
-/* What make returns; THR_ENOMEM. *piece is NULL after an error. */
+/* Returns the status of make, or THR_ENOMEM. *piece is NULL after an error. */
 thr_status thr_idle_take(thr_idle *idle, thr_idle_make *make, void **piece, thr_error *err);
 void thr_idle_put(thr_idle *idle, void *piece);
 
-/* All pieces are back. */
+/* Free all pieces. Every piece must have been put back. */
 void thr_idle_end(thr_idle *idle, void (*free_piece)(void *piece));
 
 #endif

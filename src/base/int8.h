@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* int8.h - a row of floats as bytes and a scale: x[d] is about scale * out[d], within half of scale. */
+/* int8.h - quantise a row of floats to bytes and a scale: |x[d] - scale * out[d]| is at most about scale / 2. */
 #ifndef THR_BASE_INT8_H
 #define THR_BASE_INT8_H
 
@@ -8,8 +8,9 @@
 #include <string.h>
 
 /*
- * Returns the scale, the largest magnitude / 127, and x / scale rounded to nearest even, -127 to 127. 0, and zeros, of
- * zeros and of what is too small for a scale. Adding and taking off 1.5 * 2^52 rounds a small double to an integer.
+ * Set out to x / scale, rounded to nearest even, from -127 to 127, and return the scale, the largest magnitude / 127.
+ * The scale and all bytes are 0 if x is zero or too small for a scale. Adding and subtracting 1.5 * 2^52 rounds a
+ * small double to an integer.
  */
 static inline float thr_int8_from_f32(int8_t *out, const float *x, uint32_t n) {
     static const double ROUND = 6755399441055744.0, LARGEST = 127;

@@ -7,7 +7,7 @@
 
 enum { ALIGNMENT = 64 };
 
-/* The block's own start is kept in the pointer-sized slot before the aligned address. */
+/* The pointer-sized slot before the aligned address holds the address that the allocator returned. */
 thr_status thr_alloc(thr_context *context, size_t count, size_t size, void *memory_out, const char *what,
                      thr_error *err) {
     size_t bytes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.h - the context's memory: 64-byte aligned, sizes checked, through the caller's allocator.
+ * memory.h - allocation through the context's allocator: 64-byte aligned, with checked sizes.
  */
 #ifndef THR_BASE_MEMORY_H
 #define THR_BASE_MEMORY_H
@@ -13,49 +13,55 @@ struct thr_gpus;
 struct thr_context_users;
 struct thr_plans;
 
-/* How GPUs find the best of a stream: THR_SELECT (docs/kernels.md). */
+/* How GPUs select the top k of a stream. Set by THR_SELECT (docs/kernels.md). */
 typedef enum thr_selection {
-    THR_SELECTION_THRESHOLD, /* a threshold by a sample */
-    THR_SELECTION_BUCKETS,   /* the best of every bucket, then those that the certificate leaves in doubt: exact */
-    THR_SELECTION_PAPER,     /* the best of every bucket, as published: some are missed */
+    THR_SELECTION_THRESHOLD, /* threshold estimated from a sample */
+    THR_SELECTION_BUCKETS, /* the best of every bucket, then every bucket that the certificate leaves in doubt: exact */
+    THR_SELECTION_PAPER,   /* the best of every bucket, as published: misses some */
     THR_N_SELECTIONS
 } thr_selection;
 
-/* What everything is made from. The tables it points to belong to the rooms kernel, parallel and context. */
+/*
+ * The context, from which every object is made. The rooms kernel, parallel and context define the tables it points
+ * to.
+ */
 struct thr_context {
     thr_allocator allocator;
     const struct thr_kernels *kernels;
     struct thr_pool *pool;
     uint32_t n_threads;
     thr_isa isa;
-    int forced_way; /* a thr_way, or -1: the fastest */
+    int forced_way; /* a thr_way, or -1 for the fastest */
     thr_selection selection;
-    uint32_t bucket_items; /* in every bucket; 0: as a search needs them */
+    uint32_t bucket_items; /* items a bucket; 0: chosen for each search */
     thr_progress_fn progress;
     void *progress_user;
-    struct thr_gpus *gpus;           /* NULL: the CPU alone */
-    struct thr_context_users *users; /* of the context and of its copies */
+    struct thr_gpus *gpus;           /* NULL: CPU only */
+    struct thr_context_users *users; /* reference count of the context and its copies */
     struct thr_plans *plans;
 };
 
-/* a * b, or false when that is more than SIZE_MAX. */
+/* Compute a * b. Returns false on overflow. */
 static inline bool thr_mul_size(size_t a, size_t b, size_t *product) {
     return !__builtin_mul_overflow(a, b, product);
 }
 
-/* Uninitialised memory for count values of size bytes, 64-byte aligned; at least one byte. what names it in err. */
+/*
+ * Allocate uninitialised memory for count values of size bytes, 64-byte aligned, at least one byte. `what` names it
+ * in err.
+ */
 thr_status thr_alloc(thr_context *context, size_t count, size_t size, void *memory_out, const char *what,
                      thr_error *err);
 
-/* The same, zeroed. */
+/* Like thr_alloc, zeroed. */
 thr_status thr_alloc_zero(thr_context *context, size_t count, size_t size, void *memory_out, const char *what,
                           thr_error *err);
 
-/* Grow *memory to at least wanted values of size bytes, keeping all *capacity values that it has room for. */
+/* Grow *memory to at least wanted values of size bytes. The first *capacity values are kept. */
 thr_status thr_grow(thr_context *context, void *memory_inout, size_t *capacity, size_t wanted, size_t size,
                     const char *what, thr_error *err);
 
-/* Free; NULL is allowed. */
+/* Free memory; NULL is allowed. */
 void thr_release(thr_context *context, void *memory);
 
 #endif

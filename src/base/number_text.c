@@ -10,7 +10,7 @@
 size_t thr_number_text(char *out, size_t size, const char *format, double x) {
     (void)snprintf(out, size, format, x);
     size_t n = 0;
-    bool in_point = false; /* a locale's point may have several bytes */
+    bool in_point = false; /* the decimal point of a locale may have several bytes */
     for (const char *at = out; *at != '\0'; at++) {
         const bool is_part = strchr("0123456789+-e", *at) != NULL;
         if (is_part || !in_point)

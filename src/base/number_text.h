@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* number_text.h - numbers in texts that programs read, the same in every locale. */
+/* number_text.h - format and parse numbers in machine-read text, independent of the locale. */
 #ifndef THR_BASE_NUMBER_TEXT_H
 #define THR_BASE_NUMBER_TEXT_H
 
 #include <stddef.h>
 
-/* snprintf of one finite double by a format without grouping, with '.' whatever the locale has for a point. */
+/*
+ * Like snprintf of one finite double, with '.' as the decimal point in every locale. The format must not group
+ * digits.
+ */
 __attribute__((format(printf, 3, 0))) size_t thr_number_text(char *out, size_t size, const char *format, double x);
 
-/* strtof as in the C locale: with '.' for a point. */
+/* Like strtof in the C locale. */
 float thr_text_float(const char *text, char **end);
 
 #endif

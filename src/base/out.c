@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* flock; sync_file_range, where there is one */
+#define _GNU_SOURCE /* flock; sync_file_range, where the system has it */
 #include "base/out.h"
 
 #include "base/checksum.h"
@@ -18,7 +18,7 @@
 
 /* ------------------------------------------------------------------------------------------------ names */
 
-/* Behind the target's name: a point, NUMBER_DIGITS hexadecimal digits and ENDING. */
+/* Suffix of a temporary name: a point, NUMBER_DIGITS hexadecimal digits and ENDING. */
 static const char ENDING[] = ".tmp";
 enum { NUMBER_DIGITS = 16, TAIL_BYTES = 1 + NUMBER_DIGITS + (int)sizeof ENDING - 1, NAME_BYTES = 255 };
 
@@ -32,7 +32,7 @@ bool thr_out_is_temporary(const char *name, size_t *length) {
            strcmp(tail + 1 + NUMBER_DIGITS, ENDING) == 0;
 }
 
-/* How much of the target's name a temporary name has room for. */
+/* How many bytes of the target's name fit into a temporary name. */
 static size_t kept_length(const thr_out *out) {
     const long limit = fpathconf(out->dir, _PC_NAME_MAX);
     const size_t longest = limit > 2 + TAIL_BYTES && limit < NAME_BYTES ? (size_t)limit : NAME_BYTES;
@@ -40,7 +40,7 @@ static size_t kept_length(const thr_out *out) {
     return length < most ? length : most;
 }
 
-/* A name that no other writer has, very likely at the first try; that it has none, O_EXCL finds out. */
+/* Choose a name that is almost certainly unused. open with O_EXCL detects a collision. */
 static void choose_name(thr_out *out, size_t kept) {
     static atomic_uint counter;
     struct {
@@ -54,7 +54,10 @@ static void choose_name(thr_out *out, size_t kept) {
 
 /* ------------------------------------------------------------------------------------------------ leftovers */
 
-/* Nobody holds the lock on a dead writer's file. Where locks do not work, none can be taken, and all files stay. */
+/*
+ * Delete the temporary file of a dead writer: nobody holds its lock. Where locks do not work, none can be taken, and
+ * all files stay.
+ */
 static void remove_if_dead(int dir, const char *name) {
     struct stat st;
     const int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -107,7 +110,7 @@ static thr_status open_directory(thr_out *out, thr_error *err) {
         *slash = '\0';
     out->dir = open(dir, O_RDONLY | flags);
 #ifdef O_PATH
-    if (out->dir < 0 && errno == EACCES) /* files can be made in it; it cannot be read */
+    if (out->dir < 0 && errno == EACCES) /* files can be created in it, but it cannot be read */
         out->dir = open(dir, O_PATH | flags);
 #endif
     const int why = errno;
@@ -116,7 +119,7 @@ static thr_status open_directory(thr_out *out, thr_error *err) {
     return out->dir < 0 ? thr_fail_errno(err, why, "create", out->path) : THR_OK;
 }
 
-/* Lock a new file, unless another writer, between its creation and now, took it for a leftover. */
+/* Lock a new file. Returns false if another writer deleted it as a leftover between its creation and the lock. */
 static bool hold(const thr_out *out) {
     struct stat st;
     if (flock(out->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -217,7 +220,10 @@ thr_status thr_out_publish(thr_out *out, thr_error *err) {
     }
     (void)close(out->fd);
     out->fd = -1;
-    /* EINVAL: the file system flushes no directories; the rename is atomic still. EBADF: one that cannot be read. */
+    /*
+     * EINVAL: the file system cannot flush directories; the rename is still atomic. EBADF: the directory cannot be
+     * read.
+     */
     if (fsync(out->dir) != 0 && errno != EINVAL && errno != EBADF)
         status = thr_fail_errno(err, errno, "flush the directory of", out->path);
 out:

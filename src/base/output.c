@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.c - output files for those who use the library. */
+/* output.c - the public interface to output files. */
 #include <thresher/output.h>
 
 #include "base/error.h"

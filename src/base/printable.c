@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-/* Controls (C0, DEL, C1), ends of lines, and marks that turn the direction of what follows. */
+/* Control characters (C0, DEL, C1), line separators, and marks that change the direction of the text after them. */
 static bool is_unfit(uint32_t letter) {
     return letter < 0x20 || (letter >= 0x7F && letter < 0xA0) || letter == 0x061C || letter == 0x200E ||
            letter == 0x200F || (letter >= 0x2028 && letter <= 0x202E) || (letter >= 0x2066 && letter <= 0x2069);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.h - telling the caller how far long work is, five times a second at most. */
+/* progress.h - report the progress of long work to the caller, at most five times a second. */
 #ifndef THR_BASE_PROGRESS_H
 #define THR_BASE_PROGRESS_H
 
@@ -9,16 +9,16 @@ typedef struct thr_progress {
     thr_context *context;
     const char *what;
     uint64_t total;
-    double next; /* when to speak again */
+    double next; /* time of the next report */
 } thr_progress;
 
-/* total 0 when it is not known. */
+/* Start. total is 0 if unknown. */
 thr_progress thr_progress_start(thr_context *context, const char *what, uint64_t total);
 
-/* THR_ECANCELED when the caller wants to stop. Cheap: call it for every few thousand items. */
+/* Report done items. Returns THR_ECANCELED if the caller cancelled. Cheap: call it every few thousand items. */
 thr_status thr_progress_step(thr_progress *progress, uint64_t done, thr_error *err);
 
-/* The last report, done = total. */
+/* Send the last report, with total = done. */
 thr_status thr_progress_end(thr_progress *progress, uint64_t done, thr_error *err);
 
 #endif

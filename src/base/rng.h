@@ -12,7 +12,7 @@ static inline uint64_t thr_rng_next(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-/* Uniform in [0, n), n > 0; the bias of 2^-64 n is left. */
+/* Return an integer from [0, n), n > 0, uniform up to a bias of 2^-64 n. */
 static inline uint64_t thr_rng_below(uint64_t *state, uint64_t n) {
     return (uint64_t)(((unsigned __int128)thr_rng_next(state) * n) >> 64);
 }

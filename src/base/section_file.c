@@ -26,7 +26,7 @@ static thr_status check_version(const thr_section_file *file, thr_error *err) {
     return THR_OK;
 }
 
-/* The table ends the file. Compared without sums, which might wrap around. */
+/* The table ends the file. The comparison adds nothing, because a sum might overflow. */
 static thr_status check_bounds(const thr_section_file *file, thr_error *err) {
     const uint64_t size = file->n_sections * (uint64_t)sizeof(thr_section);
     if (file->n_sections <= THR_SECTIONS_MAX && file->table_offset % THR_SECTION_ALIGN == 0 &&
@@ -151,7 +151,7 @@ thr_status thr_section_file_verify(const thr_section_file *file, const thr_map *
                                    thr_error *err) {
     thr_section_file now;
     THR_TRY(thr_map_check(map, file->path, err));
-    /* A change that kept the file's size and time. */
+    /* Detects a change that kept the file's size and modification time. */
     THR_TRY(thr_section_file_read(file->kind, file->path, file->data, file->size, &now, err));
     if (now.checksum != file->checksum)
         return thr_fail(err, THR_ECHANGED, "%s: its header is not what it was when it was opened: open it again",

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-/* The disk is told to begin after so many bytes, so that it works while we encode and the last flush is short. */
+/* Start writeback after this many bytes: the disk works while the caller encodes, and the last flush is short. */
 enum { FLUSH_BYTES = 32 << 20 };
 
 uint64_t thr_sections_checksum(const void *header, const thr_section *table, uint32_t n_sections) {

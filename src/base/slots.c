@@ -7,7 +7,7 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-/* Twice the places, or the first ones. */
+/* Allocate the first places, or double their number and insert everything again. */
 static thr_status more_places(thr_context *context, thr_slots *slots, size_t n, const char *what, thr_error *err) {
     const size_t n_places = slots->places == NULL ? FIRST_SLOTS : 2 * (slots->mask + 1);
     uint32_t *places = NULL;

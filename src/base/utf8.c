@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/utf8.h"
 
-/* A sequence's first byte, by its high bits: how many follow, and the least code point that needs so many. */
+/* By the high bits of the first byte: how many bytes follow, and the smallest code point that needs so many. */
 static const struct {
     unsigned char mask, mark, n_more;
     uint32_t least;

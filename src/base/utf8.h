@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8.h - code points of bytes, and back. */
+/* utf8.h - decode and encode UTF-8. */
 #ifndef THR_BASE_UTF8_H
 #define THR_BASE_UTF8_H
 
@@ -8,15 +8,15 @@
 #include <stdint.h>
 
 /*
- * The code point at *at, before end, which moves behind it; false, and *at stays, for what is no UTF-8: a stray or
- * missing continuation, a longer form than needed, a surrogate, more than 0x10FFFF.
+ * Decode the code point at *at, before end, and advance *at. Returns false and keeps *at for invalid UTF-8: a stray
+ * or missing continuation byte, an overlong form, a surrogate, or a code point above 0x10FFFF.
  */
 bool thr_utf8_next(const char **at, const char *end, uint32_t *letter);
 
-/* Bytes of a code point, 4 at most, to out; returns how many. */
+/* Encode a code point into out. Returns the number of bytes, at most 4. */
 size_t thr_utf8_put(uint32_t letter, char out[4]);
 
-/* How many of the first bytes are UTF-8: length where all are. */
+/* Return the length of the longest valid UTF-8 prefix. */
 size_t thr_utf8_valid(const char *text, size_t length);
 
 #endif

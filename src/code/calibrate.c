@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The range is a percentile of |component| over unit vectors, and the percentile is searched (XFBQ errata 2). The
- * measure is the mean cosine between vectors and their codes: the length of a code is divided out at search time, so
- * the angle is the only error left.
+ * Choose the range as a percentile of |component| over unit vectors by searching over percentiles (XFBQ errata 2).
+ * The objective is the mean cosine between vectors and their codes: search divides by the length of a code, so the
+ * angle is the only remaining error.
  */
 #include "code/calibrate.h"
 
@@ -14,7 +14,7 @@ enum { BINS = THR_CALIBRATE_BINS, LANES = 16 };
 static const double PERCENTILES[] = {0.70, 0.80, 0.85, 0.90, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0};
 enum { N_PERCENTILES = sizeof PERCENTILES / sizeof *PERCENTILES };
 
-/* The value below which a share of all |component| lies, from a histogram over [0, 1]; never 0. */
+/* Compute each percentile of |component| from a histogram over [0, 1]; never 0. */
 static void percentiles(const float *rows, size_t n, uint32_t *histogram, float values[N_PERCENTILES]) {
     memset(histogram, 0, BINS * sizeof *histogram);
     for (size_t i = 0; i < n; i++) {
@@ -32,7 +32,10 @@ static void percentiles(const float *rows, size_t n, uint32_t *histogram, float 
         values[next++] = 1.0f;
 }
 
-/* <x, v> and |v|^2 of a row and its code in 16 partial sums each, so that compilers may put them side by side. */
+/*
+ * Return the cosine of a row and its code. <x, v> and |v|^2 have 16 partial sums each, so that compilers vectorise
+ * them.
+ */
 static double cosine(const float *x, uint32_t n_dims, float scale, float half) {
     const float top = 2 * half - 1;
     float products[LANES] = {0}, squares[LANES] = {0};
@@ -42,7 +45,7 @@ static double cosine(const float *x, uint32_t n_dims, float scale, float half) {
         const uint32_t n = n_dims - d < LANES ? n_dims - d : LANES;
         const float *at = n < LANES ? memcpy(padded, x + d, n * sizeof *x) : x + d;
         for (uint32_t l = 0; l < LANES; l++) {
-            /* Adding half first makes truncation the floor. */
+            /* Adding half before truncation makes it a floor. */
             float cell = at[l] * scale + half;
             cell = cell < 0 ? 0 : cell;
             cell = cell > top ? top : cell;

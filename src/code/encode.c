@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows into blocks. A piece of work is one block: 64 rows are widened to float32 where they are not, measured, and
- * quantised one by one into a small buffer whose bytes then go to their places, 64 bytes apart.
+ * Encode rows into blocks. A work item is one block: 64 rows are widened to float32 where necessary, measured, and
+ * quantised one by one into a small buffer, whose bytes are then scattered 64 bytes apart.
  */
 #include "code/encode.h"
 
@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double SHORTEST = 0x1p-100; /* shorter rows count as zero */
+static const double SHORTEST = 0x1p-100; /* shorter rows are treated as zero */
 
 typedef struct encoding {
     thr_context *context;
@@ -23,7 +23,7 @@ typedef struct encoding {
     uint8_t *codes;
     const thr_measures *out;
     double centre_length; /* 0 without a centre */
-    uint8_t *scratch;     /* a part for each worker */
+    uint8_t *scratch;     /* one part a worker */
     size_t scratch_size;
 } encoding;
 
@@ -31,7 +31,7 @@ static size_t row_floats(uint32_t n_dims) {
     return ((size_t)n_dims + 15) & ~(size_t)15;
 }
 
-/* One row as floats: in place where it is float32 and aligned. */
+/* Return a row as floats: in place if it is float32 and aligned, otherwise converted in `room`. */
 static const float *row_as_floats(const thr_matrix *rows, uint64_t row, float *room) {
     const char *data = (const char *)rows->data + row * rows->stride;
     if (rows->dtype == THR_DTYPE_F32 && (uintptr_t)data % sizeof(float) == 0)
@@ -40,7 +40,10 @@ static const float *row_as_floats(const thr_matrix *rows, uint64_t row, float *r
     return room;
 }
 
-/* x - centre, or x / |x| - centre (a zero row has no direction: just -centre), in room; returns its length. */
+/*
+ * Write x - centre, or x / |x| - centre (-centre for a zero row, which has no direction), to room and return its
+ * length.
+ */
 static double take_centre_off(const encoding *e, const float *x, double norm, float *room) {
     const float *centre = e->quantiser->centre;
     const float scale = !e->quantiser->unit ? 1.0f : norm < SHORTEST ? 0.0f : (float)(1 / norm);
@@ -49,7 +52,7 @@ static double take_centre_off(const encoding *e, const float *x, double norm, fl
     return sqrt(e->context->kernels->sum_squares(room, e->rows->n_dims));
 }
 
-/* The row as the code sees it, rotated where the quantiser rotates: in room, or in place when nothing changes it. */
+/* Return the row to quantise, rotated if the quantiser rotates: in room, or in place if nothing changes it. */
 static const float *rotated(const encoding *e, const float *row, float *room) {
     if (e->quantiser->rotation == NULL)
         return row;
@@ -60,8 +63,8 @@ static const float *rotated(const encoding *e, const float *row, float *room) {
 }
 
 /*
- * <r^, b> from sums of the scaled residual's products; length is what it still has before it is scaled.
- * |<r^, b>| is at least the sum of r^'s components without their signs, which is at least 1.
+ * Compute <r^, b> from sums of the scaled residual's products; length is the row's length before scaling. |<r^, b>|
+ * is at least the sum of the absolute values of r^'s components, which is at least 1.
  */
 static void measure_products(const encoding *e, const float *row, float scale, double length, uint64_t at) {
     const uint32_t bits = e->quantiser->item_bits;
@@ -74,9 +77,7 @@ static void measure_products(const encoding *e, const float *row, float scale, d
         e->out->lead_products[at] = (float)((double)products[1] * unscale);
 }
 
-/*
- * One row's code, and all that is measured of it. Rows that are refused later (check_norms) get the code of zero rows.
- */
+/* Encode one row and compute its measures. A row that check_norms rejects later gets the code of a zero row. */
 static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *code, size_t code_size) {
     const thr_kernels *kernels = e->context->kernels;
     const thr_measures *out = e->out;
@@ -87,7 +88,7 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
     const double norm = sqrt(kernels->sum_squares(row, n_dims));
     const bool fixed = e->quantiser->fixed;
     const bool fits = norm <= longest && (!fixed || thr_code_is_fixed(row, n_dims, bits));
-    /* Of what is coded; and of the residual, which is 1 where rows are scaled to that. */
+    /* length: of the coded vector; residual: of the residual, which is 1 for quantisers that normalise rows. */
     double length = norm, residual = e->quantiser->unit && norm >= SHORTEST ? 1 : norm, along = 0;
     if (e->quantiser->centre != NULL && fits) {
         float product = 0;
@@ -104,7 +105,10 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
     } else {
         memset(code, 0, code_size);
     }
-    /* NaN stays what it is; what is too long must still be too long when rounded to float32; so is what is no code. */
+    /*
+     * norms marks invalid rows: NaN stays NaN; a row that is too long, also after rounding to float32, or that is no
+     * code becomes infinite.
+     */
     out->norms[at] = !fits && !isnan(norm) ? INFINITY : norm < SHORTEST ? 0.0f : (float)norm;
     if (out->residuals != NULL)
         out->residuals[at] = residual < SHORTEST ? 0.0f : (float)residual;
@@ -142,7 +146,7 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
     }
 }
 
-/* What is wrong with row r, which was refused. */
+/* Report what is wrong with row r, which was rejected. */
 static thr_status name_bad_row(const thr_quantiser *quantiser, const thr_matrix *rows, uint64_t r, uint64_t first_row,
                                thr_error *err) {
     const unsigned long long name = first_row + r;

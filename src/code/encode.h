@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * encode.h - vectors into blocks of plane codes, in the middle of a stream.
+ * encode.h - encode vectors into blocks of plane codes, piece by piece of a stream.
  */
 #ifndef THR_CODE_ENCODE_H
 #define THR_CODE_ENCODE_H
@@ -9,29 +9,30 @@
 
 #include <thresher/codes.h>
 
-/* Bytes of one plane of one item: ceil(n_dims / 8). */
+/* Return the bytes of one plane of one item: ceil(n_dims / 8). */
 static inline uint32_t thr_code_rows(uint32_t n_dims) {
     return (n_dims + 7) / 8;
 }
 
-/* Bytes of one block of 64 codes. */
+/* Return the bytes of one block of 64 codes. */
 static inline size_t thr_block_size(uint32_t n_dims, uint32_t n_planes) {
     return (size_t)THR_BLOCK_ITEMS * n_planes * thr_code_rows(n_dims);
 }
 
 /*
- * The longest row: products and squared differences of two such rows are far inside float32. Lengths do not count for
- * unit quantisers, so those take almost all there is.
+ * Return the length of the longest accepted row: products and squared differences of two such rows are far inside
+ * float32. Unit quantisers ignore lengths and so accept nearly all of float32.
  */
 static inline double thr_longest_row(bool unit) {
     return unit ? 0x1p120 : 0x1p60;
 }
 
-/* What is measured of every row beside its code. Arrays of n_rows; all but norms may be NULL. */
+/* Measures of every row, stored beside its code. Arrays of n_rows; all but norms may be NULL. */
 typedef struct thr_measures {
     float *norms;     /* |x|; 0 for rows shorter than 2^-100 */
-    float *residuals; /* |r|, the length of what the code is the direction of (codes.h); 1 for unit without a centre */
-    float *alongs;    /* <r, c> / |c|: the residual's part along the centre; 0 without one */
+    float *residuals; /* |r|, the length of the residual, which the code approximates (codes.h); 1 if unit without a
+                         centre */
+    float *alongs;    /* <r, c> / |c|: the residual's component along the centre; 0 without a centre */
     uint32_t *code_squares; /* |b|^2, the exact squared length of the integer code */
     /*
      * <r^, b>: the product of the residual's direction r^ = r / |r| (rotated, where the quantiser rotates) with its
@@ -39,19 +40,19 @@ typedef struct thr_measures {
      * for residuals shorter than 2^-100, which have no direction.
      */
     float *products;
-    float *lead_products; /* the same for the code's leading planes alone, b = 2 (u >> (bits - lead)) + 1 - 2^lead */
-    uint32_t lead;        /* how many planes lead_products counts, 1 to item_bits; 0 where that is NULL */
+    float *lead_products; /* the same for the leading planes only, b = 2 (u >> (bits - lead)) + 1 - 2^lead */
+    uint32_t lead;        /* number of planes in lead_products, 1 to item_bits; 0 if that is NULL */
 } thr_measures;
 
-/* THR_EINVAL with a sentence for rows that are no matrix: an unknown dtype, no data, or a stride that is too short. */
+/* Return THR_EINVAL for an invalid matrix: an unknown dtype, no data, or a stride that is too short. */
 thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err);
 
 /*
- * Encode rows (any dtype) to codes, which begins at a block's start and has room for whole blocks.
- * first_row is only for messages: the number of rows before these.
+ * Encode rows (any dtype) to codes, which begins at a block boundary and has room for whole blocks. first_row is the
+ * number of rows before these, for messages.
  *
- * Returns THR_OK; THR_ERANGE on NaN, infinity or a row that is too long, THR_EMISMATCH on a row that is no code though
- * the quantiser is fixed, with the row in err; THR_ENOMEM.
+ * Returns THR_OK; THR_ERANGE on NaN, infinity or a row that is too long; THR_EMISMATCH if the quantiser is fixed and
+ * a row is no code (err names the row); THR_ENOMEM.
  */
 thr_status thr_code_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
                                   uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err);

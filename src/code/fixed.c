@@ -28,8 +28,8 @@ void thr_code_read(const uint8_t *blocks, uint32_t n_dims, uint32_t n_planes, ui
 }
 
 /*
- * A code of n planes is the odd integers v = x 2^(n - 1), of fewer than 2^n. floor(x s) is the cell of v among those of
- * query_bits >= n, too, where s = 2^(n - 2); and a query of length l is scaled by 2^(query_bits - 1) / (2 l).
+ * A code of n planes has the odd integers v = x 2^(n - 1), |v| < 2^n. With query_bits >= n, floor(x s) with s =
+ * 2^(n - 2) is still the cell of v; a query of length l is scaled by 2^(query_bits - 1) / (2 l).
  */
 double thr_code_fixed_query_length(const float *query, uint32_t n_dims, uint32_t query_bits) {
     float largest = 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    QUERIES = 4,       /* of a tile side by side */
+    QUERIES = 4,       /* of a tile, interleaved */
     DIGITS_A_ROW = 32, /* 8 dimensions of 4 queries */
     PARTS = 16         /* looked up in one call */
 };
@@ -20,7 +20,7 @@ size_t thr_code_query_group_size(uint32_t n_dims, uint32_t n_queries) {
     return digits_size(n_dims, n_queries) + n_queries * sizeof(uint32_t);
 }
 
-/* One query's cells to its places among those of the three beside it; returns the cells' sum. */
+/* Scatter one query's cells to its slots among the four interleaved queries; return the sum of its cells. */
 static uint32_t place_digits(int8_t *digits, const thr_query_code *code) {
     const int middle = 1 << (code->query_bits - 1);
     uint32_t sum = 0;
@@ -55,7 +55,7 @@ void thr_code_query_group_make(thr_query_group *group, thr_way way, const thr_qu
                                    .bases = bases};
 }
 
-/* Queries of one part: several at once. */
+/* Queries of one part: look up several at once. */
 static void look_up_queries(const thr_query_group *group, const thr_kernels *kernels, const uint8_t *blocks,
                             size_t n_blocks, uint32_t *distances, size_t stride) {
     const thr_query_part *parts[PARTS];
@@ -70,7 +70,7 @@ static void look_up_queries(const thr_query_group *group, const thr_kernels *ker
     }
 }
 
-/* A query of two parts: both at once. */
+/* Queries of two parts: look up both parts at once. */
 static void look_up_parts(const thr_query_code *code, const thr_kernels *kernels, const uint8_t *blocks,
                           size_t n_blocks, uint32_t *distances, uint32_t *scratch) {
     const thr_query_part *parts[2] = {&code->parts[0], &code->parts[1]};

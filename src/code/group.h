@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group.h - several queries against the same blocks, in whichever way is chosen.
+ * group.h - distances of several queries to the same blocks, by any of the thr_way methods.
  *
- * All ways give the same distances. A tile of blocks that the first level cache holds is read from there by every query
- * but the first.
+ * All ways give the same distances. A tile of blocks fits in the L1 cache: the first query loads it, the others reuse
+ * it.
  */
 #ifndef THR_CODE_GROUP_H
 #define THR_CODE_GROUP_H
@@ -13,8 +13,8 @@
 #include <thresher/plan.h>
 
 /*
- * Places between the distances of one query and those of the next, worth leaving: where they are a multiple of 4 KiB
- * apart, queries compete for the same few places of the first level cache.
+ * Recommended padding between the distances of consecutive queries. At strides that are multiples of 4 KiB, queries
+ * compete for the same few sets of the L1 cache.
  */
 enum { THR_GROUP_GAP = 16 };
 
@@ -25,19 +25,19 @@ typedef struct thr_query_group {
     thr_query_tile tile;                /* for THR_WAY_TILE */
 } thr_query_group;
 
-/* Bytes of memory a group of at most so many queries needs. */
+/* Return the bytes of memory of a group of at most n_queries queries. */
 size_t thr_code_query_group_size(uint32_t n_dims, uint32_t n_queries);
 
 /*
- * Make a group of n_queries >= 1 codes in memory (64-byte aligned, thr_code_query_group_size bytes), which must live as
- * long as the group. For THR_WAY_TILE the codes' cells are enough (thr_code_query_make_cells) and are not read later.
+ * Make a group of n_queries >= 1 codes in memory (64-byte aligned, thr_code_query_group_size bytes), which must
+ * outlive the group. THR_WAY_TILE needs only the codes' cells (thr_code_query_make_cells) and does not keep them.
  */
 void thr_code_query_group_make(thr_query_group *group, thr_way way, const thr_query_code *const *codes,
                                uint32_t n_queries, void *memory);
 
 /*
- * Distances of n_blocks blocks: of query q and item i, counted over all blocks, to distances[q * stride + i], with
- * stride >= n_blocks * 64. scratch has n_blocks * 64 places.
+ * Compute distances to n_blocks blocks. Query q and item i, counted over all blocks, go to distances[q * stride + i];
+ * stride >= n_blocks * 64. scratch has n_blocks * 64 entries.
  */
 void thr_code_query_group_distances(const thr_query_group *group, const thr_kernels *kernels, const uint8_t *blocks,
                                     size_t n_blocks, uint32_t *distances, size_t stride, uint32_t *scratch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a quantiser learns of a sample: the centre, whether to rotate, and the ranges of what is then coded.
+ * Train a quantiser from a sample: the centre, whether to rotate, and the ranges of the residuals.
  */
 #include "base/error.h"
 #include "code/calibrate.h"
@@ -14,18 +14,15 @@
 
 enum { SEARCH_ROWS = 1024, JUDGING_QUERIES = 48 };
 
-static const uint64_t ROTATION_SEED = 1; /* any but 0 */
+static const uint64_t ROTATION_SEED = 1; /* arbitrary, not 0 */
 static const double SHORTEST = 0x1p-100;
 static const double SHORTEST_CENTRE = 0x1p-50; /* products with it stay far above the smallest float */
 static const double WORTH_A_CENTRE =
     0.02; /* of the mean square; below it the saved noise is less than a tenth of a bit */
-/* Of the mean logarithm of neighbours' ranks; a hundredth comes by chance. */
+/* Required gain in the mean logarithm of neighbours' ranks; a hundredth occurs by chance. */
 static const double WORTH_A_ROTATION = 0.03;
 
-/*
- * Row r of the sample as the quantiser sees it before the centre: its length is 1, or, where lengths count, what it
- * was.
- */
+/* Read row r of the sample as it is before centring: scaled to length 1 if unit, otherwise unscaled. */
 static thr_status read_row(thr_context *context, const thr_matrix *sample, uint64_t row, bool unit, float *x,
                            double *norm, thr_error *err) {
     THR_TRY(thr_matrix_to_f32(sample, row, 1, x));
@@ -41,8 +38,8 @@ static thr_status read_row(thr_context *context, const thr_matrix *sample, uint6
 }
 
 /*
- * The mean of the rows, kept as the centre when it holds enough of their mean square to be worth two numbers an item.
- * On word vectors it can hold most of it: without a centre the planes would spend their bits on what all rows share.
+ * Compute the mean of the rows and keep it as the centre if it holds enough of their mean square to justify two
+ * numbers an item. On word vectors it can hold most of it: without a centre, planes would encode what all rows share.
  */
 static thr_status find_centre(thr_context *context, const thr_matrix *sample, thr_quantiser *quantiser, float *x,
                               thr_error *err) {
@@ -75,7 +72,7 @@ out:
     return status;
 }
 
-/* Unit residuals of so many rows, evenly spaced through the sample; those without direction left out. */
+/* Compute unit residuals of `wanted` rows, evenly spaced through the sample, and skip those without direction. */
 static thr_status take_rows(thr_context *context, const thr_matrix *sample, const thr_quantiser *quantiser,
                             uint64_t wanted, float *unit, size_t *n_unit, thr_error *err) {
     *n_unit = 0;
@@ -102,7 +99,7 @@ static void rotate_rows(const thr_quantiser *quantiser, float *rows, size_t n_ro
         thr_code_rotation_apply(quantiser->rotation, rows + r * quantiser->n_dims);
 }
 
-/* The ranges, and the rotation where the flags ask for it. rows has room for SEARCH_ROWS. */
+/* Find the ranges and, if flags ask for it, whether to rotate. rows has room for SEARCH_ROWS. */
 static thr_status find_ranges(thr_context *context, const thr_matrix *sample, uint32_t flags, thr_quantiser *quantiser,
                               float *rows, uint32_t *histogram, thr_error *err) {
     const uint64_t wanted = sample->n_rows < SEARCH_ROWS ? sample->n_rows : SEARCH_ROWS;

@@ -33,7 +33,7 @@ size_t thr_code_query_cells_size(uint32_t n_dims) {
     return 8 * (size_t)thr_code_rows(n_dims);
 }
 
-/* table[m] = sum over i of values[i], or of top - values[i] where bit i of m is set; one addition an entry. */
+/* table[m] = the sum over i of values[i], or of top - values[i] if bit i of m is set; one addition an entry. */
 static void fill_table(uint8_t *table, const uint8_t *values, const uint8_t *present, uint32_t n_bits, uint8_t top) {
     uint32_t base = 0;
     for (uint32_t i = 0; i < n_bits; i++)
@@ -46,7 +46,7 @@ static void fill_table(uint8_t *table, const uint8_t *values, const uint8_t *pre
     }
 }
 
-/* values: one byte a dimension, 8 a row, 0 past the last dimension. */
+/* values: one byte a dimension, 8 a row, 0 after the last dimension. */
 static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_dims, uint32_t bits, uint32_t shift,
                       uint32_t item_bits, uint8_t *memory) {
     const uint32_t n_rows = thr_code_rows(n_dims);

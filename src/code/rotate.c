@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Four rounds of random signs and a Hadamard transform. The transform takes a power of two: in turns the first and the
- * last 2^k components, 2^k the largest that fits. Where those two windows hardly overlap (255 = 128 + 127) they would
- * never exchange what they hold, so between the two pairs of rounds component i of the first half and of the second are
- * replaced by their sum and difference. Done after the first transform already, that would undo it: half of the
- * components of a rotated unit vector would be 0. Rows and columns of the whole matrix have the moments of a dense
- * random rotation's at every number of dimensions tried.
+ * Four rounds of random signs and a Hadamard transform. The transform needs a power of two, so rounds alternate
+ * between the first and the last 2^k components, with the largest 2^k <= n_dims. Where these two windows hardly
+ * overlap (255 = 128 + 127), they would never mix, so between the two pairs of rounds component i of the first half
+ * and component i of the second are replaced by their sum and difference. After the first transform this would undo
+ * it: half of the components of a rotated unit vector would be 0. Rows and columns of the whole matrix have the
+ * moments of a dense random rotation at every number of dimensions tried.
  *
- * No transform scales: its 1 / sqrt(2^k) is multiplied into the next round's signs.
+ * No transform scales: its factor 1 / sqrt(2^k) is multiplied into the next round's signs.
  */
 #include "code/rotate.h"
 
@@ -21,8 +21,8 @@ enum { ROUNDS = 4, FOLDED = 2 /* the round before which halves are mixed */ };
 struct thr_rotation {
     uint32_t n_dims;
     uint32_t window; /* 2^k */
-    uint32_t half;   /* components of a half that are mixed with the other half's; 0: one window holds all */
-    float factors[]; /* ROUNDS + 1 times n_dims: what is multiplied before each round and at last */
+    uint32_t half;   /* components of one half that are mixed with the other; 0: one window holds all */
+    float factors[]; /* (ROUNDS + 1) * n_dims: the multipliers before each round and at the end */
 };
 
 static uint32_t window_start(uint32_t n_dims, uint32_t window, uint32_t round) {
@@ -67,7 +67,7 @@ void thr_code_rotation_free(thr_context *context, const thr_rotation *rotation) 
     thr_release(context, (void *)rotation);
 }
 
-/* x[i], y[i] become their sum and their difference. */
+/* Replace x[i], y[i] by their sum and difference. */
 static inline void mix(float *x, float *y, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const float sum = x[i] + y[i], difference = x[i] - y[i];
@@ -76,7 +76,7 @@ static inline void mix(float *x, float *y, size_t n) {
     }
 }
 
-/* Two steps of the transform at once, so that values are loaded and stored half as often. */
+/* Two steps of the transform at once, which halves loads and stores. */
 static inline void mix_four(float *restrict x, float *restrict y, float *restrict z, float *restrict w, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const float a = x[i] + y[i], b = x[i] - y[i], c = z[i] + w[i], d = z[i] - w[i];
@@ -87,13 +87,13 @@ static inline void mix_four(float *restrict x, float *restrict y, float *restric
     }
 }
 
-/* The steps h and 2 h of a transform of n; a constant h is worth a copy of the loop. */
+/* Do steps h and 2 h of a transform of n. Specialised for constant h: each gets its own copy of the loop. */
 static inline __attribute__((always_inline)) void two_steps(float *x, size_t n, const size_t h) {
     for (size_t i = 0; i < n; i += 4 * h)
         mix_four(x + i, x + i + h, x + i + 2 * h, x + i + 3 * h, h);
 }
 
-/* The Hadamard transform of n (a power of two) numbers, not scaled. */
+/* The unscaled Hadamard transform of n (a power of two) numbers. */
 static void transform(float *x, size_t n) {
     size_t h = 1;
     if (n >= 4) {

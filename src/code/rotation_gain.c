@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far down the order by one-bit codes true neighbours stand. This, and not the angle between rows and codes,
- * decides on a rotation: where dimensions are uneven, all rows' codes err in the same few directions, which costs no
- * angle but many candidates (Fashion-MNIST, L2: 308 survivors for recall 0.99, rotated 77, at the same mean cosine).
+ * Measure the ranks of true neighbours in the order by one-bit codes. The decision to rotate uses this rank and not
+ * the angle between rows and codes: where dimensions are uneven, the codes of all rows err in the same few
+ * directions, which costs no angle but many candidates (Fashion-MNIST, L2: 308 survivors for recall 0.99, 77 when
+ * rotated, at the same mean cosine).
  */
 #include "code/calibrate.h"
 
@@ -13,7 +14,7 @@
 
 enum { NEIGHBOURS = 10, MOST_ROWS = 1024 };
 
-/* Half the code's length over its inner product with the row, so that estimates are unbiased: 1 / sum of |x|. */
+/* Half the code's length divided by its inner product with the row, which makes estimates unbiased: 1 / sum of |x|. */
 static float inverse_product(const float *row, uint32_t n_dims) {
     float sum = 0;
     for (uint32_t d = 0; d < n_dims; d++)

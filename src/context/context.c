@@ -16,7 +16,10 @@
 
 enum { MAX_THREADS = 1024, MAX_BUCKET_DIGITS = 9 };
 
-/* The memory of a context: the caller who made it and every object made from it are users; the last one frees it. */
+/*
+ * Reference-counted storage of a context. Its creator and every object made from it hold a reference; the last one
+ * frees it.
+ */
 typedef struct thr_context_users {
     thr_context context;
     atomic_size_t n;
@@ -44,7 +47,7 @@ static uint32_t count_cpus(void) {
     return 1;
 }
 
-/* What THR_ISA may say. */
+/* Values of THR_ISA. */
 #if THR_X86
 static const char level_names[] = "scalar, avx2 or avx512";
 #elif THR_ARM64
@@ -85,7 +88,7 @@ static thr_status choose_way(int *way, thr_error *err) {
                     forced);
 }
 
-/* THR_SELECT: a name, and behind a colon how many items a bucket has. */
+/* Parse THR_SELECT: a name, optionally a colon and the number of items in a bucket. */
 static thr_status choose_selection(thr_selection *selection, uint32_t *bucket_items, thr_error *err) {
     static const char *const names[THR_N_SELECTIONS] = {"threshold", "buckets", "paper"};
     const char *forced = getenv("THR_SELECT");

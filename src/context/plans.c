@@ -11,7 +11,7 @@ enum { KEPT_SHAPES = 64 };
 struct thr_plans {
     pthread_mutex_t lock;
     thr_plan kept[KEPT_SHAPES]; /* n_dims 0: empty */
-    size_t n;                   /* ever; the oldest is given up first */
+    size_t n;                   /* plans ever added; the oldest is replaced first */
 };
 
 thr_status thr_context_plans_create(thr_context *context, thr_plans **plans, thr_error *err) {
@@ -27,7 +27,7 @@ void thr_context_plans_free(thr_context *context, thr_plans *plans) {
     thr_release(context, plans);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static bool find(const thr_plans *plans, thr_plan *plan) {
     for (size_t i = 0; i < KEPT_SHAPES; i++) {
         const thr_plan *kept = &plans->kept[i];

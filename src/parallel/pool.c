@@ -8,15 +8,15 @@
 
 struct thr_pool {
     pthread_mutex_t busy; /* held by the caller whose loop runs */
-    pthread_mutex_t lock; /* guards all below but next */
+    pthread_mutex_t lock; /* guards the fields below, except next */
     pthread_cond_t start, done;
-    uint64_t round; /* counts loops: a worker joins each once */
+    uint64_t round; /* number of loops started: a worker joins each once */
     uint32_t n_workers, n_running;
     bool stopping;
     thr_piece_fn fn;
     void *arg;
     size_t n_pieces;
-    atomic_size_t next; /* the next piece nobody has taken */
+    atomic_size_t next; /* the next unclaimed piece */
     pthread_t threads[];
 };
 
@@ -119,13 +119,13 @@ void thr_parallel_for(thr_context *context, size_t n_pieces, thr_piece_fn fn, vo
 typedef struct attempt {
     thr_try_fn fn;
     void *arg;
-    atomic_size_t failed; /* the first piece that did; SIZE_MAX: none */
+    atomic_size_t failed; /* the first failed piece; SIZE_MAX: none */
     pthread_mutex_t lock; /* guards the rest, and changes of failed */
     thr_status status;
     thr_error *err;
 } attempt;
 
-/* Pieces are handed out in their order, so all before one that failed are run. */
+/* Pieces are handed out in order, so every piece before a failed one is run. */
 static void try_piece(void *arg, size_t piece, uint32_t worker) {
     attempt *a = arg;
     thr_error err = {.status = THR_OK};
