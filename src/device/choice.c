@@ -11,7 +11,7 @@ static thr_status refuse(const char *words, thr_error *err) {
                     words);
 }
 
-/* A number below 10,000 and what ends it. */
+/* Parse a number below 10,000 and return the text after it. */
 static const char *read_number(const char *text, uint32_t *number) {
     const char *p = text;
     for (*number = 0; *p >= '0' && *p <= '9' && p - text < 4; p++)

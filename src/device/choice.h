@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice.h - from the words of a user, "auto", "cpu", "cuda" or "cuda:0,2", to opened devices. */
+/* choice.h - parse a device choice, "auto", "cpu", "cuda" or "cuda:0,2", and open the devices it names. */
 #ifndef THR_DEVICE_CHOICE_H
 #define THR_DEVICE_CHOICE_H
 
@@ -10,17 +10,17 @@ enum { THR_MAX_DEVICES = 32, THR_DEVICES_TEXT_SIZE = 512 };
 
 typedef enum thr_device_kind {
     THR_DEVICE_CPU,
-    THR_DEVICE_AUTO, /* GPUs where there are some and a search is worth it; else the CPU */
-    THR_DEVICE_CUDA  /* those that are named, or all; or a failure */
+    THR_DEVICE_AUTO, /* use GPUs if there are some and the work is large enough to gain; else the CPU */
+    THR_DEVICE_CUDA  /* use the named GPUs, or all; fail if that is impossible */
 } thr_device_kind;
 
 typedef struct thr_device_choice {
     thr_device_kind kind;
-    uint32_t n; /* numbers; 0: all there are */
+    uint32_t n; /* number of named GPUs; 0: all */
     uint32_t numbers[THR_MAX_DEVICES];
 } thr_device_choice;
 
-/* NULL is "cpu". THR_EINVAL for other words. */
+/* Parse a choice; NULL means "cpu". THR_EINVAL for other text. */
 thr_status thr_device_choice_read(const char *words, thr_device_choice *choice, thr_error *err);
 
 /* Opened devices of one backend. */
@@ -31,11 +31,11 @@ typedef struct thr_devices {
     char text[THR_DEVICES_TEXT_SIZE]; /* "cuda:0 (NVIDIA H200)" */
 } thr_devices;
 
-/* Open what is chosen, which is not the CPU. THR_EDEVICE; THR_EINVAL for a number that there is no device of. */
+/* Open the chosen GPUs; choice must not be the CPU. THR_EDEVICE; THR_EINVAL if there is no GPU with such a number. */
 thr_status thr_devices_open(thr_context *context, const thr_device_choice *choice, thr_devices **devices,
                             thr_error *err);
 
-/* Everything made from them must have been released; NULL is allowed. */
+/* Close. Everything made from the devices must have been released. NULL is allowed. */
 void thr_devices_close(thr_context *context, thr_devices *devices);
 
 #endif

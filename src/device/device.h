@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h - what a GPU backend is: a table of functions over raw device memory, and how one is found.
+ * device.h - the interface of a GPU backend, a table of functions over raw device memory, and its loader.
  *
- * A backend is a library of its own (libthresher_cuda.so), loaded at run time, so that the core needs no CUDA. It gives
- * memory, streams and the operations of ops.h, hit_ops.h and head_ops.h, which searches are made of, and of
- * learn_ops.h and rank_ops.h, which training is; what they are put together to is decided by who calls them. Functions
- * that take a stream return before the work is done; work of one stream is done in order, and a failure may be told by
- * a later call.
+ * A backend is a separate library (libthresher_cuda.so), loaded at run time, so the core needs no CUDA. It provides
+ * memory, streams and operations: ops.h, hit_ops.h and head_ops.h for searches, learn_ops.h and rank_ops.h for
+ * training. The callers compose them. Functions that take a stream only enqueue work. Work of one stream runs in
+ * order, and a later call may return its failure.
  *
- * Threads: a device may be used from several threads at once, a stream by one at a time.
- * Errors:  THR_ENOMEM where device or pinned memory is exhausted, the device goes on; THR_EDEVICE for everything else,
- *          which after a kernel's failure comes from every later call (the device is lost to this process).
+ * Threads: a device may be used from several threads at once, a stream from one at a time.
+ * Errors:  THR_ENOMEM if device or pinned memory is exhausted; the device stays usable. THR_EDEVICE for everything
+ * else;
+ *          after a kernel's failure every later call returns it (the device is lost to this process).
  */
 #ifndef THR_DEVICE_DEVICE_H
 #define THR_DEVICE_DEVICE_H
@@ -30,7 +30,7 @@ extern "C" {
 typedef struct thr_device thr_device; /* one GPU, opened */
 typedef struct thr_stream thr_stream;
 
-enum { THR_BACKEND_VERSION = 6 }; /* changes with this struct and those of ops.h and its neighbours */
+enum { THR_BACKEND_VERSION = 6 }; /* changes with this struct and the structs of ops.h and the other *_ops.h */
 
 typedef struct thr_backend {
     uint32_t version;
@@ -40,9 +40,9 @@ typedef struct thr_backend {
     thr_status (*count)(uint32_t *n, thr_error *err);
     thr_status (*describe)(uint32_t number, thr_device_info *info, thr_error *err);
     thr_status (*open)(uint32_t number, thr_device **device, thr_error *err);
-    void (*close)(thr_device *device); /* everything made from it has been released */
+    void (*close)(thr_device *device); /* everything made from it must have been released */
 
-    /* Memory of the device, 256-byte aligned; pinned memory of the host, which copies run from and to at full speed. */
+    /* Device memory, 256-byte aligned; pinned host memory, which copies at full speed. */
     thr_status (*alloc)(thr_device *device, size_t size, void **memory, const char *what, thr_error *err);
     void (*release)(thr_device *device, void *memory);
     thr_status (*free_memory)(thr_device *device, uint64_t *free_bytes, uint64_t *all_bytes, thr_error *err);
@@ -50,16 +50,16 @@ typedef struct thr_backend {
     void (*release_pinned)(thr_device *device, void *memory);
 
     thr_status (*open_stream)(thr_device *device, thr_stream **stream, thr_error *err);
-    void (*close_stream)(thr_stream *stream); /* waits */
+    void (*close_stream)(thr_stream *stream); /* waits for its work */
     thr_status (*wait)(thr_stream *stream, thr_error *err);
-    /* What stream is told from now on is done after all that other, of the same device, has been told so far. */
+    /* Work enqueued on stream waits for work already enqueued on other, a stream of the same device. */
     thr_status (*after)(thr_stream *stream, thr_stream *other, thr_error *err);
 
     thr_status (*upload)(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err);
     thr_status (*download)(thr_stream *stream, void *to, const void *from, size_t size, thr_error *err);
-    thr_status (*clear)(thr_stream *stream, void *memory, size_t size, thr_error *err); /* to zeros */
+    thr_status (*clear)(thr_stream *stream, void *memory, size_t size, thr_error *err); /* set to zeros */
 
-    /* How many queries of so many bits a batch of such codes may have; 0: there are none. */
+    /* The largest batch of queries with query_bits bits over such codes; 0: batches are not supported. */
     uint32_t (*batch_limit)(const thr_device *device, uint32_t n_dims, uint32_t n_planes, uint32_t query_bits);
 
     thr_status (*pack)(thr_stream *stream, const thr_pack_op *op, thr_error *err);
@@ -109,15 +109,15 @@ typedef struct thr_backend {
     thr_status (*rank_sample)(thr_stream *stream, const thr_rank_sample_op *op, thr_error *err);
 } thr_backend;
 
-/* The one name a backend's library exports. */
+/* The only symbol that a backend library exports. */
 #define THR_BACKEND_SYMBOL "thr_backend_get"
 typedef const thr_backend *(*thr_backend_get_fn)(void);
 
 /*
- * The backend for CUDA: the library that the environment variable THR_CUDA_LIBRARY names, else libthresher_cuda.so
- * beside this library, else where the loader looks. It is loaded once and stays.
+ * Load the CUDA backend: the library that the environment variable THR_CUDA_LIBRARY names, else libthresher_cuda.so
+ * next to this library, else on the loader's search path. It is loaded once and never unloaded.
  *
- * Returns THR_OK; THR_EDEVICE when there is none (a build without CUDA), or it is of another version.
+ * Returns THR_OK; THR_EDEVICE if there is none (a build without CUDA) or its version differs.
  */
 thr_status thr_device_backend_load(const thr_backend **backend, thr_error *err);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head_ops.h - operations of a GPU backend that queries of heads are made of (head/screen.c, head/score.c).
- * Plain structs; pointers are to device memory.
+ * head_ops.h - GPU backend operations for head queries (head/screen.c, head/score.c). Plain structs; pointers are to
+ * device memory.
  *
- * States are asked in order, `group` of them with one list of candidates: state i of an operation has list i / group.
- * How long lists are is known to the device alone, so every operation may be told before any is done. Logits, sums and
- * orders are the CPU's, to the bit: a product is added up as kernel dot_f32 says, exponentials tile by tile.
+ * Each run of `group` consecutive states shares one list of candidates: state i of an operation uses list i / group.
+ * List lengths stay on the device, so all operations can be enqueued without waiting. Logits, sums and orders equal
+ * the CPU's bit for bit: products are summed as kernel dot_f32 does, exponentials tile by tile.
  */
 #ifndef THR_DEVICE_HEAD_OPS_H
 #define THR_DEVICE_HEAD_OPS_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { THR_HEAD_OP_TILE = 64 }; /* words whose exponentials are one sum */
+enum { THR_HEAD_OP_TILE = 64 }; /* words whose exponentials form one sum */
 
 /*
  * Winner-take-all hashes of states (lsh/wta.h): codes[i * n_bands + band]. Dimension j of
@@ -23,21 +23,22 @@ enum { THR_HEAD_OP_TILE = 64 }; /* words whose exponentials are one sum */
 typedef struct thr_head_hash_op {
     const uint32_t *places;
     uint32_t n_dims, n_places, n_bands, n_hashes, bits;
-    const float *states; /* n_dims each */
+    const float *states; /* n_dims floats each */
     uint32_t n_states;
     uint32_t *codes;
 } thr_head_hash_op;
 
 /*
- * Look-up (WTA-LSH algorithm 1): states' codes in a cuckoo table, and the words of their spans counted. State i adds
- * to the n_words counts of row i / share; a word that comes to the threshold there has its bit set in row i / group of
- * marks, n_marks words of 32 bits each: bit w % 32 of word w / 32. Counts are 0 before the first state of their row.
+ * Look-up (WTA-LSH algorithm 1): look the states' codes up in a cuckoo table and count the words of their spans.
+ * State i adds to the n_words counts of row i / share. When a word's count reaches the threshold, its bit is set in
+ * row i / group of marks, n_marks words of 32 bits each: bit w % 32 of word w / 32. All counts of a row must be 0
+ * before its first state.
  */
 typedef struct thr_head_hits_op {
-    const void *slots; /* thr_cuckoo_slot: n_slots, and behind them the stash */
+    const void *slots; /* thr_cuckoo_slot: n_slots, followed by the stash */
     uint32_t n_slots, n_stash;
     uint64_t seed;
-    const uint32_t *listed; /* what spans are of */
+    const uint32_t *listed; /* the words that spans refer to */
     uint32_t n_words, n_bands;
     const uint32_t *codes;
     uint32_t n_states, share, group, threshold; /* each at least 1 */
@@ -46,7 +47,7 @@ typedef struct thr_head_hits_op {
     uint32_t n_marks;
 } thr_head_hits_op;
 
-/* Words that were found for states, n_found each: state i sets their bits in row i / group of marks. */
+/* Words found for states, n_found each: state i sets their bits in row i / group of marks. */
 typedef struct thr_head_found_op {
     const uint32_t *words;
     uint32_t n_found, n_states, group;
@@ -55,48 +56,48 @@ typedef struct thr_head_found_op {
 } thr_head_found_op;
 
 /*
- * The candidates of every group as words in ascending order: those that are marked or always in, and, where they are
- * fewer than k, as many of the others as are missing, the most frequent ones. They stand at words[g * n_words], and
- * n_listed[g] says how many. Marks of what was missing are set.
+ * List the candidates of every group in ascending order: words that are marked or always in, and if these are fewer
+ * than k, the most frequent other words, up to k in all. The list of group g is at words[g * n_words], its length
+ * n_listed[g]. The marks of added words are set.
  */
 typedef struct thr_head_list_op {
     uint32_t n_words, n_groups, k; /* k at most n_words */
-    const uint32_t *order;         /* words by frequency; NULL: as they are numbered */
+    const uint32_t *order;         /* words by frequency; NULL: in numeric order */
     const uint32_t *always;        /* n_marks words of bits */
     uint32_t *marks;
     uint32_t n_marks;
     uint32_t *words, *n_listed;
 } thr_head_list_op;
 
-/* Which words states have logits of, and where: those of state i at logits[i * n_words], as words are listed. */
+/* The words that states have logits of. The logits of state i are at logits[i * n_words], in the order of its list. */
 typedef struct thr_head_lists {
     uint32_t n_words, n_states, group;
-    const uint32_t *words, *n_listed; /* as thr_head_list_op leaves them; both NULL: all words, whatever group is */
+    const uint32_t *words, *n_listed; /* outputs of thr_head_list_op; both NULL: all words, for any group */
     float *logits;
 } thr_head_lists;
 
-/* Logits: weights of listed words, read where they are, times states, times the words' scales, and the bias. */
+/* Logits: (weights of listed words, gathered in place) x states x (scales of the words), plus the bias. */
 typedef struct thr_head_product_op {
     thr_head_lists lists;
     const void *weights; /* n_dims values a word, dense */
-    int keep;            /* what these are, as thr_dtype: float32, float16, bfloat16 or int8 */
+    int keep;            /* type of weights as thr_dtype: float32, float16, bfloat16 or int8 */
     const float *scales; /* or NULL */
     const float *bias;   /* or NULL */
     uint32_t n_dims;
     const float *states;
 } thr_head_product_op;
 
-/* The exponentials of a tile's logits, or of all: the sum of exp(x - largest). */
+/* Softmax partial sum over the logits of a tile, or of all tiles: the sum of exp(x - largest). */
 typedef struct thr_head_op_sum {
     double sum;
     float largest;
-    uint32_t zero; /* no padding has unknown bytes */
+    uint32_t zero; /* explicit padding, so that no byte is undefined */
 } thr_head_op_sum;
 
 /*
- * The largest logit of every tile of THR_HEAD_OP_TILE listed words, and, with totals, the sums of exponentials: of
- * tiles, added in the order of words, and of a state, totals[i], added in the order of tiles. Tile t of state i is
- * tiles[i * n_tiles + t], with n_tiles of n_words.
+ * Compute the largest logit of every tile of THR_HEAD_OP_TILE listed words. With totals, also sum exponentials: of a
+ * tile in the order of words, and of a state, totals[i], in the order of tiles. Tile t of state i is tiles[i *
+ * n_tiles + t], where n_tiles is that of n_words.
  */
 typedef struct thr_head_sums_op {
     thr_head_lists lists;
@@ -105,15 +106,15 @@ typedef struct thr_head_sums_op {
     thr_head_op_sum *totals; /* or NULL */
 } thr_head_sums_op;
 
-/* A word and its logit's bits. */
+/* A word and the bits of its logit. */
 typedef struct thr_head_word {
     uint32_t word, logit;
 } thr_head_word;
 
 /*
- * The k words of the largest logits of state i, among equal ones the smaller words, to best[i * k], in no order;
- * n_best[i] says how many: fewer than k only where logits are NaN. tiles as thr_head_sums_op leaves them; reached, of
- * as many places, is scratch memory.
+ * Select the k words with the largest logits of state i, preferring smaller words among equal logits, into best[i *
+ * k], unsorted. n_best[i] is their number: below k only if logits are NaN. tiles are outputs of thr_head_sums_op;
+ * reached is scratch memory of the same length.
  */
 typedef struct thr_head_best_op {
     thr_head_lists lists;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hit_ops.h - operations of a GPU backend that searches of posting lists are made of (lists/lists.h,
- * lists/search_lists.h). Plain structs; pointers are to device memory.
+ * hit_ops.h - GPU backend operations for searches over posting lists (lists/lists.h, lists/search_lists.h). Plain
+ * structs; pointers are to device memory.
  *
- * Weights are whole multiples of a query's unit, and sums integers of 32 bits, so it does not matter in which order
- * threads add: an item's value has the same bits as on the CPU. Items stand in places, and places in windows of 65,536,
- * as in the lists; sums are added up in *tiles* of places, eight a window. The lists may hold any bytes that
- * thr_lists_check lets through: what they name stays within the sums.
+ * Weights are integer multiples of a query's unit, and sums are 32-bit integers, so the order in which threads add
+ * does not matter: an item's value has the same bits as on the CPU. Items are numbered by place, and places form
+ * windows of 65,536, as in the lists. Sums are computed in *tiles* of places, eight to a window. The lists may hold
+ * any bytes that thr_lists_check accepts: all places they name are within the sums.
  */
 #ifndef THR_DEVICE_HIT_OPS_H
 #define THR_DEVICE_HIT_OPS_H
@@ -16,39 +16,39 @@
 
 enum {
     THR_HIT_WINDOW = 65536,
-    THR_HIT_TILE = 8192,       /* places; a tile's sums fit a block's shared memory */
-    THR_HIT_SAMPLE = 1024,     /* of them in a sample */
+    THR_HIT_TILE = 8192,       /* places; the sums of a tile fit in a block's shared memory */
+    THR_HIT_SAMPLE = 1024,     /* places of a tile that a sample has */
     THR_HIT_BITMAP_WORDS = 8,  /* of 32 bits */
     THR_HIT_BITMAP_STEPS = 16, /* of 16 places */
     THR_HIT_IDS = 0,           /* the numbers of thr_lists_form */
     THR_HIT_RUNS = 1,
     THR_HIT_BITMAPS = 2,
-    THR_HIT_ONE = 3 /* of an entry that is one place alone */
+    THR_HIT_ONE = 3 /* the form of an entry that is a single place */
 };
 
-/* Posting lists as lists/lists.h has them, and where every part begins. */
+/* Posting lists in the layout of lists/lists.h, and where every part begins. */
 typedef struct thr_device_hits {
     uint32_t n_items;
     const uint8_t *part_windows;
-    const uint16_t *part_sizes;  /* elements, less one */
-    const uint32_t *part_begins; /* the first element, in its form */
+    const uint16_t *part_sizes;  /* elements less one */
+    const uint32_t *part_begins; /* the part's first element, in the array of its form */
     const uint16_t *ids;
-    const uint16_t *runs; /* two each */
+    const uint16_t *runs; /* two numbers each */
     const uint8_t *bitmap_blocks;
     const uint32_t *bitmaps; /* THR_HIT_BITMAP_WORDS each */
-    const uint32_t *rows;    /* of places; NULL: places are rows */
+    const uint32_t *rows;    /* rows of places; NULL: places are rows */
 } thr_device_hits;
 
-/* An entry of a query's feature; with THR_HIT_ONE first_part is its place, and n_parts 1. */
+/* An entry of a query's feature. For THR_HIT_ONE first_part is the place and n_parts is 1. */
 typedef struct thr_hit_entry {
-    uint64_t end; /* its last step and one: the steps of all entries of a batch follow each other (thr_hit_lists_op) */
+    uint64_t end; /* one past its last step; the steps of a batch's entries are consecutive (thr_hit_lists_op) */
     uint32_t query, form;
     uint32_t first_part, n_parts; /* at least one part */
     int32_t weight;
-    uint32_t zero; /* no padding has unknown bytes */
+    uint32_t zero; /* explicit padding, so that no byte is undefined */
 } thr_hit_entry;
 
-/* Entries [first, first + n_runs) have runs, those from there to first + n have none. */
+/* Entries [first, first + n_runs) contain runs, the others up to first + n do not. */
 typedef struct thr_hit_device_query {
     double unit;
     uint32_t first, n_runs, n;
@@ -56,34 +56,35 @@ typedef struct thr_hit_device_query {
 } thr_hit_device_query;
 
 /*
- * List by list (HitMatch algorithm 2): what the entries of a batch add to sums[query * n_sums + place], n_sums being a
- * whole number of windows. Runs add to changes instead, in the same place: what the sums from there to the end of the
- * tile are more than those before. Both are 0 before; changes may be NULL where no entry has runs.
+ * List by list (HitMatch algorithm 2): add the weights of a batch's entries to sums[query * n_sums + place], where
+ * n_sums is a multiple of the window. Runs add to changes at the same index: the difference between the sums from
+ * that place to the end of the tile and the sums before it. Both arrays must be 0 before. changes may be NULL if no
+ * entry contains runs.
  *
- * A step of an entry is the beginning of a part, an id, a run, or 16 places of a bitmap; a place alone is one.
+ * A step of an entry is the start of a part, an id, a run, or 16 places of a bitmap; a single place is one step.
  */
 typedef struct thr_hit_lists_op {
     thr_device_hits hits;
     const thr_hit_entry *entries;
     uint32_t n_entries; /* at least one */
-    uint64_t n_steps;   /* of all: the last entry's end */
+    uint64_t n_steps;   /* of all entries: the end of the last */
     uint64_t n_sums;
     int32_t *sums, *changes;
 } thr_hit_lists_op;
 
 /*
- * Tile by tile: the values of all items for all queries of a batch (lists/search_lists.h). Sums are added up here, or,
- * with sums given, they are what thr_hit_lists_op has left there.
+ * Tile by tile: compute the values of all items for all queries of a batch (lists/search_lists.h). The sums are
+ * computed here or, if sums is given, read from the output of thr_hit_lists_op.
  *
- * With samples: of n_samples tiles, evenly spaced, THR_HIT_SAMPLE values each, also evenly, of query q to
- * samples[q * THR_HIT_SAMPLE * n_samples]: the upper half of the keys, 0 for items that are not there or filtered out.
+ * With samples: of n_samples tiles, evenly spaced, write THR_HIT_SAMPLE evenly spaced values each of query q to
+ * samples[q * THR_HIT_SAMPLE * n_samples]: the upper half of the keys, 0 for missing or filtered items.
  *
- * Otherwise: of the items whose key is at least thresholds[q], every tile's `wanted` best to items[q * capacity], in no
- * order; counts[q] (0 before) says how many there are, which is never more than `wanted` a tile. Keys have the rows of
- * items. A tile that has more raises the threshold to the last of its best: fewer of those that are not among the best
- * of all are let through then.
+ * Otherwise: of the items whose key is at least thresholds[q], write the best `wanted` of every tile to items[q *
+ * capacity], unsorted. counts[q] (0 before) is their number, at most `wanted` a tile. Keys contain the rows of items.
+ * A tile with more raises the threshold to the last of its best, which lets fewer items through that are not in the
+ * overall best.
  *
- * bad_rows[q] (0 before) becomes ~row of the smallest row of an item that may be found and whose value is not finite.
+ * bad_rows[q] (0 before) becomes ~row of the smallest row that passes the filter and whose value is not finite.
  */
 typedef struct thr_hit_tiles_op {
     thr_device_hits hits;
@@ -98,15 +99,15 @@ typedef struct thr_hit_tiles_op {
     uint32_t *samples;
     uint32_t n_samples;
     uint64_t *thresholds;
-    thr_device_item *items; /* distance 0 */
+    thr_device_item *items; /* with distance 0 */
     uint32_t *counts, *bad_rows;
-    uint32_t capacity, wanted; /* wanted at least 1 */
+    uint32_t capacity, wanted; /* wanted is at least 1 */
 } thr_hit_tiles_op;
 
 /*
- * The same with a dense score: a value is made of score gain + bias, with the score of an item's code as thr_screen_op
- * finds it, plus its sum as a float. Lists and codes have the same items in the same order (tiles.hits.rows is NULL, or
- * theirs), and one query each; the scan's filter is not used, that of the tiles is.
+ * The same with a dense score: the value is score * gain + bias, plus the item's sum as a float; the score of the
+ * item's code is that of thr_screen_op. Lists and codes have the same items in the same order (tiles.hits.rows is
+ * NULL, or is also theirs) and one query each. The filter of tiles is used, not that of the scan.
  */
 typedef struct thr_hit_dense_op {
     thr_hit_tiles_op tiles;
@@ -115,9 +116,9 @@ typedef struct thr_hit_dense_op {
 } thr_hit_dense_op;
 
 /*
- * What goes on from there takes along what its value was made of. Of the items chosen[0] to chosen[*n_chosen - 1], at
- * most `wanted` of them, all of one query: the sum to sums, the distance of the code to the item. Items are told by
- * places: hits.rows is NULL.
+ * Fetch the terms of chosen items' values for later steps. For items chosen[0] to chosen[*n_chosen - 1], at most
+ * `wanted`, all of one query: write the sum to sums and the distance of the code to the item. Items are identified by
+ * place: hits.rows is NULL.
  */
 typedef struct thr_hit_terms_op {
     thr_device_hits hits;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * learn_ops.h - operations of a GPU backend that training is made of (nn/ and tower/ have them for CPUs). Plain
- * structs; pointers are to device memory, matrices row-major and dense, numbers float32.
+ * learn_ops.h - GPU backend operations for training (nn/ and the tower rooms have them for CPUs). Plain structs;
+ * pointers are to device memory; matrices are row-major, dense, float32.
  *
- * All sums but those of products and of thr_match_op are in the order that the CPU's layers state, and functions of one
- * number are the same formulas, so these give the CPU's bits. No operation adds to memory from several threads at once:
- * a training on one device is the same every time, as far as cuBLAS is.
+ * All sums except those of products and of thr_match_op use the order of the CPU layers, and element-wise functions
+ * use the same formulas, so these results equal the CPU's bit for bit. No operation adds to one address from several
+ * threads: training on one device is as reproducible as cuBLAS.
  */
 #ifndef THR_DEVICE_LEARN_OPS_H
 #define THR_DEVICE_LEARN_OPS_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* out[i] = sum of the table's rows of bag i: rows[offsets[i]] to rows[offsets[i + 1] - 1]; an empty bag is 0. */
+/* out[i] = sum of the table's rows in bag i, rows[offsets[i]] to rows[offsets[i + 1] - 1]; 0 for an empty bag. */
 typedef struct thr_gather_op {
     const float *table;
     const uint32_t *offsets, *rows; /* n_bags + 1 offsets */
@@ -21,12 +21,12 @@ typedef struct thr_gather_op {
     float *out;
 } thr_gather_op;
 
-/* One step of Adam, by the numbers of thr_adam_step (kernel/layers.h). */
+/* One step of Adam, with the parameters of thr_adam_step (kernel/layers.h). */
 typedef struct thr_device_adam {
     float scale, beta1, rest1, beta2, rest2, rate, root, epsilon, decay;
 } thr_device_adam;
 
-/* n weights that lie together. */
+/* Step n contiguous weights. */
 typedef struct thr_adam_op {
     float *weights, *m, *v;
     const float *gradient;
@@ -35,8 +35,8 @@ typedef struct thr_adam_op {
 } thr_adam_op;
 
 /*
- * Rows of a table: the gradient of row rows[i] is the sum of d_out's rows bags[offsets[i]] to bags[offsets[i + 1] - 1].
- * rows has none twice; other rows, and their moments, stay.
+ * Step rows of a table: the gradient of row rows[i] is the sum of d_out's rows bags[offsets[i]] to bags[offsets[i +
+ * 1] - 1]. rows has no duplicates; other rows and their moments do not change.
  */
 typedef struct thr_adam_rows_op {
     float *table, *m, *v;
@@ -46,13 +46,13 @@ typedef struct thr_adam_rows_op {
     thr_device_adam adam;
 } thr_adam_rows_op;
 
-/* Texts: text i is words[offsets[i]] to words[offsets[i + 1] - 1], numbers of word vectors of 3 * n_columns floats. */
+/* Texts: text i is words[offsets[i]] to words[offsets[i + 1] - 1], indices of word vectors of 3 * n_columns floats. */
 typedef struct thr_device_texts {
     const uint32_t *offsets, *words; /* offsets[0] is 0 */
     uint32_t n_texts;
 } thr_device_texts;
 
-/* pooled = tanh of the largest window in every column, where the word it is around (nn/windows.h). */
+/* pooled = tanh of the largest window in every column; where = the centre word of that window (nn/windows.h). */
 typedef struct thr_windows_op {
     thr_device_texts texts;
     const float *vectors, *bias;
@@ -62,13 +62,14 @@ typedef struct thr_windows_op {
 } thr_windows_op;
 
 /*
- * The way back: d_pooled becomes the gradient before tanh, in place; then d_vectors of every word += what that sends to
- * it. Word w stands at positions[first[w]] to positions[first[w + 1] - 1] of texts.words, ascending; text_of is the
- * text of every position. The sums of a word are in the order of its positions, into what is there.
+ * Backward pass of thr_windows_op: d_pooled becomes the gradient before tanh, in place; then d_vectors of every word
+ * += its gradient. Word w occurs at positions[first[w]] to positions[first[w + 1] - 1] of texts.words, ascending;
+ * text_of is the text of every position. The gradients of a word are added in the order of its positions to the
+ * existing value.
  */
 typedef struct thr_windows_back_op {
     thr_device_texts texts;
-    const uint32_t *first, *positions, *text_of; /* n_words + 1; all words of texts twice */
+    const uint32_t *first, *positions, *text_of; /* first: n_words + 1; positions, text_of: one a word of all texts */
     uint32_t n_words, n_columns;
     const float *pooled;
     const uint16_t *where;
@@ -76,8 +77,8 @@ typedef struct thr_windows_back_op {
 } thr_windows_back_op;
 
 /*
- * c (n_rows x n_columns) = a b, or += with add. a is n_rows x n_inner, or the transpose of what is stored; so is b.
- * By cuBLAS, which is loaded for the first one: where there is none, THR_EDEVICE says how it is found.
+ * c (n_rows x n_columns) = a b, or += with add. a is n_rows x n_inner, or the transpose of the stored matrix; so is
+ * b. Uses cuBLAS, which the first product loads; THR_EDEVICE with instructions if it is missing.
  */
 typedef struct thr_product_op {
     float *c;
@@ -86,21 +87,21 @@ typedef struct thr_product_op {
     bool a_transposed, b_transposed, add;
 } thr_product_op;
 
-/* Every row of x becomes row. */
+/* Set every row of x to row. */
 typedef struct thr_fill_rows_op {
     float *x;
     const float *row;
     uint32_t n_rows, n_columns;
 } thr_fill_rows_op;
 
-/* sum[j] += the sum of column j, rows in order. */
+/* sum[j] += the sum of column j, in the order of rows. */
 typedef struct thr_sum_rows_op {
     float *sum;
     const float *x;
     uint32_t n_rows, n_columns;
 } thr_sum_rows_op;
 
-/* out = tanh(in), or out = (last, NULL: 0) + weight sign(in); a number of `in` that is not finite sets *broken to 1. */
+/* out = tanh(in), or out = last + weight sign(in) (last NULL: 0); sets *broken to 1 if an input is not finite. */
 typedef struct thr_plane_op {
     const float *in, *last;
     float *out;
@@ -110,7 +111,7 @@ typedef struct thr_plane_op {
     uint32_t *broken;
 } thr_plane_op;
 
-/* How a gradient passes signs: enum thr_estimator's numbers, and tanh, of a side of floats. */
+/* Gradient estimator of a plane: the values of enum thr_estimator, and tanh for a float side. */
 typedef enum thr_device_estimator {
     THR_DEVICE_VARIANT,
     THR_DEVICE_STRAIGHT,
@@ -118,7 +119,7 @@ typedef enum thr_device_estimator {
     THR_DEVICE_TANH
 } thr_device_estimator;
 
-/* d_in = weight d_out, taken back through a plane; in and out as thr_plane_op had them. May be in place. */
+/* d_in = weight d_out, propagated back through a plane; in and out as in thr_plane_op. May be in place. */
 typedef struct thr_plane_back_op {
     const float *in, *out, *d_out;
     float *d_in;
@@ -127,14 +128,14 @@ typedef struct thr_plane_back_op {
     uint64_t n;
 } thr_plane_back_op;
 
-/* rebuilt becomes tanh(rebuilt), residual = pooled - rebuilt. */
+/* rebuilt = tanh(rebuilt); residual = pooled - rebuilt. */
 typedef struct thr_residual_op {
     const float *pooled;
     float *rebuilt, *residual;
     uint64_t n;
 } thr_residual_op;
 
-/* d_pooled += d_residual; d_residual becomes the gradient of rebuilt before tanh: -d_residual (1 - rebuilt^2). */
+/* d_pooled += d_residual; d_residual becomes the gradient before tanh of rebuilt: -d_residual (1 - rebuilt^2). */
 typedef struct thr_residual_back_op {
     const float *rebuilt;
     float *d_residual, *d_pooled;
@@ -142,8 +143,8 @@ typedef struct thr_residual_back_op {
 } thr_residual_back_op;
 
 /*
- * The loss of nn/match_loss.h: losses[i] of every row, and the gradients of their mean. Rows may be shorter than
- * FLT_MIN: they count as 0. scratch: n_rows * (2 * n_dims + n_negatives + 3) floats.
+ * The loss of nn/match_loss.h: losses[i] of every row, and the gradients of their mean. A row whose length is below
+ * FLT_MIN counts as 0. scratch: n_rows * (2 * n_dims + n_negatives + 3) floats.
  */
 typedef struct thr_match_op {
     const float *queries, *items;

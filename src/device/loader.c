@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding a backend's library, loading it once, and what is public of its devices. */
+/* Find and load a backend's library once; the public functions about its devices. */
 #define _GNU_SOURCE /* dladdr */
 #include "base/error.h"
 #include "device/device.h"
@@ -15,7 +15,7 @@ static const char LIBRARY[] = "libthresher_cuda.so";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const thr_backend *loaded;
 
-/* The library of this name in the directory that this one was loaded from. */
+/* Load the library of this name from the directory that contains this library. */
 static void *open_beside(void) {
     Dl_info info;
     char path[4096];
@@ -40,14 +40,14 @@ static thr_status load(const thr_backend **backend, thr_error *err) {
                         is_named ? dlerror() : "was this built where CUDA's compiler is?");
     thr_backend_get_fn get = NULL;
     void *symbol = dlsym(library, THR_BACKEND_SYMBOL);
-    memcpy(&get, &symbol, sizeof get); /* a pointer to a function, which C does not cast to */
+    memcpy(&get, &symbol, sizeof get); /* C has no cast from void * to a function pointer */
     const thr_backend *found = get == NULL ? NULL : get();
     if (found == NULL || found->version != THR_BACKEND_VERSION || found->size != sizeof *found) {
         (void)dlclose(library);
         return thr_fail(err, THR_EDEVICE, "no GPU can be used: %s is of another version than this library",
                         is_named ? named : LIBRARY);
     }
-    *backend = found; /* and stays loaded */
+    *backend = found; /* never unloaded */
     return THR_OK;
 }
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops.h - operations of a GPU backend. Plain structs, the same for C and CUDA; pointers are to device memory.
+ * ops.h - GPU backend operations for screens, rescoring and refining. Plain structs, the same for C and CUDA;
+ * pointers are to device memory.
  *
- * On a device items are numbered from 0 in 32 bits and stand in tiles of 128. A tile's codes are as many bytes as on
- * disk: with W = ceil(n_dims / 8) / 4 whole words a plane and T bytes left over, first 32 dimensions at a time
+ * On a device, items are numbered from 0 in 32 bits and stored in tiles of 128. A tile's codes take as many bytes as
+ * on disk. With W = ceil(n_dims / 8) / 4 whole words a plane and T remaining bytes, first come 32 dimensions at a
+ * time
  *   word w, plane p, item i:   32 bits at 4 * ((w * n_planes + p) * 128 + i)
- * then, behind all words, the bytes left over
+ * then, after all words, the remaining bytes
  *   byte t, plane p, item i:   8 bits at 512 * W * n_planes + (t * n_planes + p) * 128 + i
- * so that a warp whose lanes have four items each reads 512 or 128 bytes in one piece. Bit b of a word is dimension
- * 32 w + b. Items past the last one are 0, as are all arrays of numbers an item, which are padded to whole tiles.
+ * so that a warp whose lanes have four items each reads 512 or 128 contiguous bytes. Bit b of a word is dimension 32
+ * w + b. Items after the last one are 0. Arrays with one number an item are padded with 0 to whole tiles.
  *
- * Keys (keys.h) put items into the one order (candidates.h), larger keys first.
+ * Keys (keys.h) order items as answers are ordered (candidates.h), larger keys first.
  */
 #ifndef THR_DEVICE_OPS_H
 #define THR_DEVICE_OPS_H
@@ -21,15 +23,15 @@
 
 enum {
     THR_DEVICE_TILE = 128,  /* items */
-    THR_SCREEN_QUERIES = 4, /* that one pass scores, at most */
-    THR_SCREEN_WORDS = 768, /* of query codes that travel with the operation */
-    THR_COUNT_BITS = 11,    /* of a key that are counted at once */
+    THR_SCREEN_QUERIES = 4, /* maximum number of queries that one pass scores */
+    THR_SCREEN_WORDS = 768, /* capacity for query codes passed as kernel arguments */
+    THR_COUNT_BITS = 11,    /* key bits counted in one pass */
     THR_COUNT_BINS = 1 << 11
 };
 
 /*
- * Codes and what scores need beside them; one of factors, leads or block_norms is there (scan/segment.h says more).
- * They may be a run of more codes: then their items are numbered from 128 * first_tile in keys, and from 0 elsewhere.
+ * Codes and the numbers that scores need. Exactly one of factors, leads and block_norms is set (scan/segment.h). They
+ * may be a range of a larger set: keys then number items from 128 * first_tile, everything else from 0.
  */
 typedef struct thr_device_codes {
     uint64_t n_items; /* at most 2^32 less those before */
@@ -37,50 +39,52 @@ typedef struct thr_device_codes {
     uint32_t n_dims, n_planes;
     const void *tiles;
     const float *factors, *offsets; /* offsets may be NULL */
-    const uint16_t *leads;          /* bfloat16 factors, with lead_offsets pairs of factor and offset */
-    const uint32_t *block_norms;    /* of every 64 items the smallest |b|^2 */
+    const uint16_t *leads;          /* bfloat16 factors, or with lead_offsets pairs of factor and offset */
+    const uint32_t *block_norms;    /* the smallest |b|^2 of every 64 items */
     bool lead_offsets;
 } thr_device_codes;
 
-/* Blocks of 64 as they are on disk (codes.h) to tiles; where a tile is half filled, the other half is left as it is. */
+/* Convert blocks of 64 as on disk (codes.h) to tiles. The other half of a half-filled tile is not written. */
 typedef struct thr_pack_op {
     const uint8_t *blocks; /* n_blocks of them */
     void *tiles;
-    uint32_t first_block, n_blocks; /* where they belong */
+    uint32_t first_block, n_blocks; /* target position */
     uint32_t n_rows, n_planes;      /* bytes of a plane */
 } thr_pack_op;
 
-/* A row that the screen lets through. */
+/* An item that passed the screen. */
 typedef struct thr_device_item {
     uint64_t key;
-    uint32_t score;    /* the bits of a float: the key does not tell 0 from -0 */
-    uint32_t distance; /* of the planes in tiles */
+    uint32_t score;    /* the bits of a float; the key does not distinguish 0 from -0 */
+    uint32_t distance; /* by the planes in tiles */
 } thr_device_item;
 
 typedef struct thr_device_query {
     int32_t total;
-    int32_t sum; /* of e, for batches */
+    int32_t sum; /* sum of e, for batches */
     float gain, weight;
 } thr_device_query;
 
-/* Codes, a filter, and some queries. */
+/* Codes, a filter, and up to THR_SCREEN_QUERIES queries. */
 typedef struct thr_device_scan {
     thr_device_codes codes;
-    const uint64_t *filter; /* bits of these items, padded to whole tiles; NULL: all */
+    const uint64_t *filter; /* bits of these items, padded to whole tiles; NULL: no filter */
     uint32_t n_queries;     /* 1 to THR_SCREEN_QUERIES */
     uint32_t query_bits;    /* 1 to 8 */
     thr_device_query queries[THR_SCREEN_QUERIES];
-    /* Plane j of query q, dimensions 32 w to 32 w + 31: words[(q * ceil(n_dims / 32) + w) * query_bits + j]. In memory
-     * of the device, or NULL: here. */
+    /*
+     * Plane j of query q, dimensions 32 w to 32 w + 31: words[(q * ceil(n_dims / 32) + w) * query_bits + j].
+     * far_words: in device memory; NULL: use words below.
+     */
     const uint32_t *far_words;
     uint32_t words[THR_SCREEN_WORDS];
 } thr_device_scan;
 
 /*
- * With samples: the scores of n_samples tiles, evenly spaced, of query q to samples[q * 128 * n_samples]: the upper
- * half of the keys, 0 for items that are not there or filtered out. Otherwise: every item whose key is at least
- * thresholds[q] to items[q * capacity], in no order, up to capacity of them; counts[q] (0 before) says how many there
- * are.
+ * With samples: write the scores of n_samples tiles, evenly spaced, of query q to samples[q * 128 * n_samples]: the
+ * upper half of the keys, 0 for missing or filtered items. Otherwise: write every item whose key is at least
+ * thresholds[q] to items[q * capacity], unsorted, at most capacity of them; counts[q] (0 before) is the number of
+ * such items.
  */
 typedef struct thr_screen_op {
     thr_device_scan scan;
@@ -93,21 +97,21 @@ typedef struct thr_screen_op {
 } thr_screen_op;
 
 /*
- * Several queries at once on tensor cores; what comes out is what thr_screen_op without samples gives.
+ * Several queries at once on tensor cores; the output is that of thr_screen_op without samples.
  *
- * With u the number that an item's planes hold in a dimension and v a query's, w = u - 2^(n_planes - 1) and
- * e = 2 v + 1 - 2^query_bits are bytes, and the integer product of the codes is 2 sum of w e + sum of e. Queries of 8
- * bits do not fit, nor sums of 2^22 and more; thr_backend.batch_limit says what does.
+ * With u the integer in an item's planes in a dimension and v that of a query, w = u - 2^(n_planes - 1) and e = 2 v +
+ * 1 - 2^query_bits are bytes, and the integer product of the codes is 2 sum of w e + sum of e. Queries of 8 bits do
+ * not fit, nor sums of 2^22 and more; thr_backend.batch_limit returns what fits.
  *
- * The e of query q go where a lane of a warp wants them. Queries stand in columns of 8, of which there are C
- * (thr_batch_columns): with l = q % 8 * 4 + t, byte i of digits[((s * C + q / 8) * 32 + l) * 2 + h] is dimension
- * 32 s + 8 i + 4 h + t; 0 past the last dimension and past the last query.
+ * The e of query q are stored in the order of the warp lanes that load them. Queries form columns of 8, C in number
+ * (thr_batch_columns): with l = q % 8 * 4 + t, byte i of digits[((s * C + q / 8) * 32 + l) * 2 + h] is dimension 32 s
+ * + 8 i + 4 h + t; 0 after the last dimension and after the last query.
  */
 typedef struct thr_batch_op {
     thr_device_codes codes;
     const uint64_t *filter;
-    uint32_t n_queries; /* at most what the batch limit allows */
-    uint32_t n_columns; /* C: thr_batch_columns of n_queries or more */
+    uint32_t n_queries; /* at most the batch limit */
+    uint32_t n_columns; /* C: thr_batch_columns(n_queries) or more */
     const uint32_t *digits;
     const thr_device_query *queries; /* n_queries */
     const uint64_t *thresholds;
@@ -116,14 +120,14 @@ typedef struct thr_batch_op {
     uint32_t capacity;
 } thr_batch_op;
 
-/* Columns of 8 queries that a batch of so many is multiplied in: 1, 4 or 8. */
+/* Return the number of columns of 8 queries in which a batch is multiplied: 1, 4 or 8. */
 static inline uint32_t thr_batch_columns(uint32_t n_queries) {
     return n_queries <= 8 ? 1 : n_queries <= 32 ? 4 : 8;
 }
 
 /*
- * thresholds[q]: a key that a little more than `wanted` of n_all items reach, by the sample (select/sampled_threshold.h
- * has the rule); 0 where the sample is too small to tell.
+ * thresholds[q]: a key that a little more than `wanted` of n_all items are expected to reach, estimated from the
+ * sample by the rule of select/sampled_threshold.h; 0 if the sample is too small.
  */
 typedef struct thr_threshold_op {
     const uint32_t *samples; /* n_samples a query */
@@ -133,8 +137,8 @@ typedef struct thr_threshold_op {
 } thr_threshold_op;
 
 /*
- * One query: of all items whose key begins with the prefix_bits bits of prefix, how many have which next
- * THR_COUNT_BITS bits, added to bins. Fewer bits are counted where the key has no more.
+ * One query: count the items whose key begins with the prefix_bits bits of prefix, by their next THR_COUNT_BITS bits
+ * (fewer at the end of the key), and add the counts to bins.
  */
 typedef struct thr_count_op {
     thr_device_scan scan;
@@ -143,12 +147,12 @@ typedef struct thr_count_op {
     uint64_t *bins; /* THR_COUNT_BINS */
 } thr_count_op;
 
-/* A row to be scored for one of a batch's queries. */
+/* An item to score for one query of a batch. */
 typedef struct thr_device_row {
     uint32_t query, item, distance;
 } thr_device_row;
 
-/* What a query has for nested codes (scan/worker.h, code/nested.h). */
+/* A query's parameters for nested codes (scan/worker.h, code/nested.h). */
 typedef struct thr_rescore_query {
     int32_t total, digit_sum;
     float lead_gain, rest_gain, weight;
@@ -156,8 +160,8 @@ typedef struct thr_rescore_query {
 
 /*
  * scores[i]: the estimate by all planes of rows[i], from its record of record_size bytes: head bytes of numbers,
- * float32 (wide) or bfloat16, then n_planes strings of n_rows bytes. digits: digits_size bytes a query, zeros at the
- * end.
+ * float32 (wide) or bfloat16, then n_planes planes of n_rows bytes. digits: digits_size bytes a query, padded with
+ * zeros.
  */
 typedef struct thr_rescore_op {
     const uint8_t *records;
@@ -171,7 +175,7 @@ typedef struct thr_rescore_op {
     float *scores;
 } thr_rescore_op;
 
-/* What kept vectors are, and what scores of them: the same numbers as thr_dtype and thr_metric. */
+/* Exact scores from kept vectors. Type and metric have the values of thr_dtype and thr_metric. */
 typedef struct thr_refine_op {
     const void *vectors; /* n_dims values a row, dense */
     int keep, metric;
@@ -180,12 +184,15 @@ typedef struct thr_refine_op {
     const float *queries;                /* n_dims floats each */
     const thr_device_row *rows;
     uint32_t n_scored;
-    float *scores; /* scores[i]: the exact one of rows[i] */
+    float *scores; /* scores[i]: the exact score of rows[i] */
 } thr_refine_op;
 
-/* Of every query the `wanted` items of the largest keys to chosen[q * wanted], in no order; n_chosen says how many. */
+/*
+ * Select the `wanted` items with the largest keys of every query into chosen[q * wanted], unsorted; their number is
+ * n_chosen.
+ */
 typedef struct thr_select_op {
-    const thr_device_item *items; /* capacity a query, of which counts[q], at most capacity */
+    const thr_device_item *items; /* capacity a query; the first min(counts[q], capacity) are valid */
     const uint32_t *counts;
     uint32_t capacity, n_queries, wanted;
     thr_device_item *chosen;
@@ -193,22 +200,23 @@ typedef struct thr_select_op {
 } thr_select_op;
 
 /*
- * One query: items fall into n_buckets buckets, a multiple of THR_DEVICE_TILE, item i into bucket i % n_buckets. The
- * item of a bucket's largest key to winners[bucket], its second largest key to rejected[bucket], 0 where there is none.
- * A bucket in which nothing may be found has a winner whose key is ~bucket: less than any item's, and its own.
+ * One query: partition items into n_buckets buckets, a multiple of THR_DEVICE_TILE; item i is in bucket i %
+ * n_buckets. Write the item with a bucket's largest key to winners[bucket] and its second largest key to
+ * rejected[bucket], 0 if none. A bucket whose items are all filtered gets a winner with the key ~bucket, which is
+ * unique and below every item's key.
  */
 typedef struct thr_bucket_op {
     thr_device_scan scan; /* n_queries 1 */
     uint32_t n_buckets;
     thr_device_item *winners;
-    uint64_t *rejected; /* NULL: not wanted, which spares norms of cosine codes */
+    uint64_t *rejected; /* NULL: not computed, which saves reading the norms of cosine codes */
 } thr_bucket_op;
 
 /*
- * The certificate of buckets, and what it leaves in doubt. The n_winners[0] best winners of all buckets are the first
- * items. least[0] becomes the smallest of their keys, or 0 where they are fewer than `wanted`; then all items whose key
- * is larger and that are no winners stand behind them, in no order, up to capacity in all. count[0] says how many there
- * are; n_winners[0]: none, the winners are the best of all items.
+ * The certificate of buckets, and the search for items it leaves in doubt. The n_winners[0] best winners of all
+ * buckets are the first items. least[0] becomes the smallest of their keys, or 0 if they are fewer than `wanted`. All
+ * non-winners with a larger key are appended, unsorted, up to capacity in all. count[0] is the total; if it equals
+ * n_winners[0], the winners are the best of all items.
  */
 typedef struct thr_rescan_op {
     thr_device_scan scan; /* those of the buckets */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const double COPY_RATE = 5e9; /* bytes a second, from the host's memory and packed on the way */
+static const double COPY_RATE = 5e9; /* bytes a second, including reading host memory and packing */
 
 void thr_device_policy_start(thr_device_policy *policy, thr_context *context) {
     *policy = (thr_device_policy){.context = context};
@@ -36,13 +36,13 @@ bool thr_device_needs_seconds(thr_device_policy *policy) {
     return counts;
 }
 
-/* Whether the CPU takes over after a failure. */
+/* Return whether the CPU takes over after a failure. */
 static bool falls_back(const thr_device_policy *policy, thr_status status) {
     return !thr_device_gpus_required(policy->context) &&
            (status == THR_EDEVICE || status == THR_ENOMEM || status == THR_EUNSUPPORTED);
 }
 
-/* With the mutex, as the functions below. */
+/* The caller holds the mutex, as for the functions below. */
 static void give_up(thr_device_policy *policy, const thr_error *why) {
     if (!policy->gave_up)
         thr_device_gpus_report_fallback(policy->context, policy->name, why);
@@ -54,7 +54,7 @@ static bool is_worth_it(const thr_device_policy *policy, const thr_device_use *u
     return policy->seconds > use->copier->wake_ups * wake_up + use->bytes / COPY_RATE;
 }
 
-/* Without the mutex while the copy is made. */
+/* Releases the mutex while copying. */
 static thr_status make_copy(thr_device_policy *policy, const thr_device_use *use, thr_error *err) {
     thr_error why = {.status = THR_OK};
     void *copy = NULL;
@@ -72,7 +72,7 @@ static thr_status make_copy(thr_device_policy *policy, const thr_device_use *use
     policy->copying = false;
     policy->copy = status == THR_OK ? copy : NULL;
     (void)pthread_cond_broadcast(&policy->copied);
-    if (devices == NULL) /* the context tells why */
+    if (devices == NULL) /* thr_context_device has the reason */
         policy->gave_up = true;
     if (!falls_back(policy, status))
         return thr_pass_on(status, &why, err);
@@ -80,7 +80,7 @@ static thr_status make_copy(thr_device_policy *policy, const thr_device_use *use
     return THR_OK;
 }
 
-/* Whether this use makes the copy; where it must have one it waits for whoever makes it. */
+/* Return whether this use makes the copy. If a copy is mandatory, wait for the thread that is making it. */
 static bool is_to_copy(thr_device_policy *policy, const thr_device_use *use) {
     const bool must = use->forced || thr_device_gpus_required(policy->context);
     while (must && policy->copying)

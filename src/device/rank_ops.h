@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank_ops.h - operations of a GPU backend that a linear RankSVM is learned with (rank/problem.h has them for
- * CPUs). Plain structs; pointers are to device memory.
+ * rank_ops.h - GPU backend operations for training a linear RankSVM (rank/problem.h has them for CPUs). Plain
+ * structs; pointers are to device memory.
  *
- * Rows stand by query. A query's own are also numbered by label, worst first: u. Arrays of all rows have a query's
- * numbers from its first row on, by u but where it says "in the order of rows".
+ * Rows are grouped by query. The rows of a query are also numbered by label, worst first: u. In arrays with one entry
+ * a row, a query's entries begin at its first row and are in order of u, except where the comment says "in the order
+ * of rows".
  *
- * All sums are in the order of the CPU's, an operation at a time, so these give its bits, but for the sums of a sweep.
- * Scores that are not numbers make senseless sums, and nothing worse.
+ * All sums but those of a sweep use the order of the CPU's, operation by operation, and so have the same bits. Scores
+ * that are NaN give meaningless sums but no invalid access.
  */
 #ifndef THR_DEVICE_RANK_OPS_H
 #define THR_DEVICE_RANK_OPS_H
@@ -15,51 +16,54 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of a query's u: begin to middle - 1 are the worse part; middle is end: a block, begin: a level (rank/pair_tree.h). */
+/*
+ * A node over u: the worse part is begin to middle - 1. middle == end: a block; middle == begin: a level
+ * (rank/pair_tree.h).
+ */
 typedef struct thr_rank_op_node {
     uint32_t begin, middle, end;
 } thr_rank_op_node;
 
-enum { THR_RANK_OP_BLOCK = 8 }; /* rows of a block, at most */
+enum { THR_RANK_OP_BLOCK = 8 }; /* maximum rows of a block */
 static const uint32_t THR_RANK_OP_NONE = 0xffffffffu;
 
-/* Active pairs with worse and with better rows. */
+/* Numbers of active pairs of a row with worse (low) and with better (high) rows. */
 typedef struct thr_rank_op_counts {
     uint32_t low, high;
 } thr_rank_op_counts;
 
-/* Which rows there are, and which queries take part. */
+/* The rows, and the queries that take part. */
 typedef struct thr_rank_queries {
-    uint64_t n_rows, n_all;  /* n_all: queries */
+    uint64_t n_rows, n_all;  /* n_all: number of queries */
     const uint64_t *offsets; /* n_all + 1 */
-    const uint32_t *listed;  /* n_listed numbers of queries, ascending */
+    const uint32_t *listed;  /* n_listed query numbers, ascending */
     uint32_t n_listed;
     const double *costs;   /* c_q of every query */
-    const uint32_t *rows;  /* u's row, from the query's first */
+    const uint32_t *rows;  /* the row of u, relative to the query's first */
     const double *weights; /* o; NULL: 1 */
 } thr_rank_queries;
 
 /*
- * The pairs that are active, found by thr_rank_order_op. With sweep, orders are one order of all a query's rows, and
- * pairs are found as in RankSVM, algorithm 2: the reference. Else there is an order for each depth of the tree, and of
- * a row's node its number, the same for all u of it: nodes[depth * n_rows + row], THR_RANK_OP_NONE for rows that are in
- * no node with two parts.
+ * The active pairs, computed by thr_rank_order_op. With sweep, orders is one order of all rows of a query, and pairs
+ * are found by RankSVM's algorithm 2: the reference. Otherwise each depth of the tree has an order, and nodes[depth *
+ * n_rows + row] is the number of the row's node, the same for all u in it; THR_RANK_OP_NONE for rows that are in no
+ * node with two parts.
  */
 typedef struct thr_rank_pairs {
     const uint32_t *levels;
     const thr_rank_op_node *tree;
     const uint32_t *nodes;
-    const uint32_t *leaves; /* the block or level that a row is in at last; THR_RANK_OP_NONE: neither, it is alone */
+    const uint32_t *leaves; /* the block or level that ends a row's path; THR_RANK_OP_NONE: the row is alone */
     uint32_t n_depths;
     uint32_t sweep;   /* 0 or 1 */
-    uint32_t *orders; /* n_depths x n_rows: u, parts of a node each by score; with sweep n_rows */
-    uint32_t *ranks;  /* n_depths x n_rows: of the row that stands there, how many of the other part are before it */
-    uint8_t *masks;   /* of rows in blocks: bits of the block's rows */
-    uint32_t *all;    /* of a query: all pairs are active; not with sweep */
+    uint32_t *orders; /* n_depths x n_rows: u, each part of a node sorted by score; with sweep n_rows */
+    uint32_t *ranks;  /* n_depths x n_rows: the number of rows of the other part that precede this entry */
+    uint8_t *masks;   /* of rows in blocks: one bit for each row of the block */
+    uint32_t *all;    /* a query: whether all its pairs are active; unused with sweep */
     thr_rank_op_counts *counts;
 } thr_rank_pairs;
 
-/* scores: X v of listed queries' rows, less the query's mean; v NULL: zeros. by_row is scratch memory, n_rows. */
+/* scores: X v of the rows of listed queries, less the query's mean; v NULL: zeros. by_row: scratch, n_rows. */
 typedef struct thr_rank_scores_op {
     thr_rank_queries queries;
     const float *x; /* n_features a row, dense, in the order of rows */
@@ -68,7 +72,7 @@ typedef struct thr_rank_scores_op {
     double *by_row, *scores;
 } thr_rank_scores_op;
 
-/* Pairs whose better row has a score less than 1 above the other's. spare: n_rows of scratch memory, twice. */
+/* Find the pairs whose better row scores less than 1 above the worse row. spare: scratch, 2 n_rows. */
 typedef struct thr_rank_order_op {
     thr_rank_queries queries;
     thr_rank_pairs pairs;
@@ -77,8 +81,8 @@ typedef struct thr_rank_order_op {
 } thr_rank_order_op;
 
 /*
- * What pairs cost at scores, costs[i] of query listed[i]; of rows o b to counts, and r, in the order of rows, to force.
- * sums: n_rows of scratch memory, four times; scores are lost.
+ * Compute the loss of pairs at scores: costs[i] of query listed[i], o b of rows to counts, and r, in the order of
+ * rows, to force. sums: scratch, 4 n_rows. Overwrites scores.
  */
 typedef struct thr_rank_costs_op {
     thr_rank_queries queries;
@@ -86,7 +90,7 @@ typedef struct thr_rank_costs_op {
     double *scores, *sums, *counts, *force, *costs;
 } thr_rank_costs_op;
 
-/* r(t) of scores t by the pairs and counts as they are, in the order of rows, to force; the rest as above. */
+/* Compute r(t) of scores t with the current pairs and counts, in the order of rows, to force; other fields as above. */
 typedef struct thr_rank_hessian_op {
     thr_rank_queries queries;
     thr_rank_pairs pairs;
@@ -95,9 +99,9 @@ typedef struct thr_rank_hessian_op {
 } thr_rank_hessian_op;
 
 /*
- * out = v + X' force. Chunk c has the listed queries chunks[c] to chunks[c + 1] - 1: their rows are added one after the
- * other to partial, n_chunks x n_features, then chunks one after the other. With costs: values[c], the sum of costs of
- * the chunk's queries.
+ * out = v + X' force. Chunk c covers the listed queries chunks[c] to chunks[c + 1] - 1. Their rows are added in order
+ * to partial, n_chunks x n_features, then the chunks in order. With costs: values[c] is the sum of the costs of the
+ * chunk's queries.
  */
 typedef struct thr_rank_add_op {
     thr_rank_queries queries;
@@ -110,7 +114,7 @@ typedef struct thr_rank_add_op {
     double *values;
 } thr_rank_add_op;
 
-/* The Hessian's diagonal, about, to out, as thr_rank_evaluate has it. partial: n_chunks x n_features. */
+/* Write the approximate diagonal of the Hessian to out, as thr_rank_evaluate does. partial: n_chunks x n_features. */
 typedef struct thr_rank_diagonal_op {
     thr_rank_queries queries;
     const float *x;
@@ -121,17 +125,17 @@ typedef struct thr_rank_diagonal_op {
 } thr_rank_diagonal_op;
 
 /*
- * The matrix near the Hessian that preconditions (rank/precondition.h), of n_sampled queries and of these every
- * row_step-th u, whose rows begin in the panel at starts[i], starts[n_sampled] in all: the diagonal's roots to scales,
- * and the products of rows, scaled by them, to matrix, n_features x n_features, without the 1 of the diagonal. means is
- * scratch memory, n_sampled x n_features, panel as well, of as many rows as there are.
+ * Build the approximate Hessian for the preconditioner (rank/precondition.h) from n_sampled queries and every
+ * row_step-th u of these. Their rows begin in the panel at starts[i]; starts[n_sampled] is the total. Write the roots
+ * of the diagonal to scales, and the products of the scaled rows to matrix, n_features x n_features, without the 1 of
+ * the diagonal. Scratch: means, n_sampled x n_features, and panel, one line a sampled row.
  */
 typedef struct thr_rank_sample_op {
     thr_rank_queries queries;
     const float *x;
     uint32_t n_features, n_sampled;
     uint64_t row_step;
-    double share; /* of all rows to those of the sample */
+    double share; /* all rows / sampled rows */
     const uint32_t *sampled, *starts;
     const double *counts;
     double *means, *scales;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* auc.c - scores sorted once; every positive then is above the negatives before its group of equal scores. */
+/* auc.c - sort the scores once; every positive is then above the negatives before its group of equal scores. */
 #include <thresher/metric.h>
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum { LABEL_BITS = 1 };
 
-/* The order of floats as one of integers, 0 and -0 alike; the label in the last bit. */
+/* Map a score to an integer of the same order, with -0 equal to 0, and put the label into the last bit. */
 static uint64_t make_key(float score, uint8_t label) {
     uint32_t bits;
     const float value = score == 0 ? 0.0f : score;
@@ -23,7 +23,7 @@ static int compare_keys(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Keys of all, and the number of positives. */
+/* Validate the input, build the sort keys and count the positives. */
 static thr_status take(const float *scores, const uint8_t *labels, size_t n, uint64_t *keys, size_t *n_positives,
                        thr_error *err) {
     *n_positives = 0;
@@ -41,7 +41,7 @@ static thr_status take(const float *scores, const uint8_t *labels, size_t n, uin
     return THR_OK;
 }
 
-/* Pairs of a positive above a negative, twice, so that an equal pair is one. */
+/* Return twice the number of pairs with the positive above the negative; a tied pair counts 1. */
 static unsigned __int128 count_twice(const uint64_t *keys, size_t n) {
     unsigned __int128 twice = 0;
     uint64_t negatives_below = 0;

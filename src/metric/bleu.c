@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bleu.c - sentences counted one after the other, and what the counts come to. */
+/* bleu.c - BLEU: counts sentence by sentence, and the score from the counts. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ thr_status thr_bleu_signature(const thr_bleu_options *options, size_t n_referenc
 
 /* ------------------------------------------------------------------------------------------------ a score */
 
-/* exp(mean of the logarithms), times the brevity penalty; precisions that are 0 make it 0. */
+/* exp(mean of the log precisions), times the brevity penalty; 0 if a precision is 0. */
 static double combine(const thr_bleu_score *score, size_t n_orders) {
     double sum = 0;
     for (size_t i = 0; i < n_orders; i++) {
@@ -146,7 +146,7 @@ static void end(thr_bleu_room *room) {
     free(room->first_of);
 }
 
-/* The tokens of one text of sentence i. */
+/* Add the tokens of one text of sentence i. */
 static thr_status add(thr_bleu_room *room, const thr_bleu_options *o, const thr_bleu_texts *texts, uint64_t i,
                       uint32_t source, thr_error *err) {
     size_t bad = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bleu_grams.c - runs of 1 to 4 tokens that a hypothesis shares with its references, counted by sorting.
+ * bleu_grams.c - count the n-grams of 1 to 4 tokens that a hypothesis shares with its references, by sorting.
  *
- * Equal tokens get equal numbers. A run of n tokens is the number of the run of its first n - 1 and that of its last
- * token, one integer; sorted, equal runs stand together, by source, and are numbered in turn. Of equal runs as many
- * match as the hypothesis has, or as the reference that has the most.
+ * Equal tokens get equal numbers. The key of an n-gram combines the number of its first n - 1 tokens' gram with that
+ * of its last token. After sorting, equal n-grams are adjacent, grouped by source, and numbered in turn. An n-gram's
+ * matches are the smaller of its count in the hypothesis and its largest count in a reference.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,10 @@ static int by_key(const void *a, const void *b) {
     return (x->source > y->source) - (x->source < y->source);
 }
 
-/* The runs of an order, sorted; returns how many. Those of the order before are numbered in runs, but for order 1. */
+/*
+ * Collect and sort the n-grams of an order; return their number. For orders above 1, runs holds the numbers of the
+ * previous order.
+ */
 static size_t collect(thr_bleu_room *room, size_t order) {
     size_t n = 0;
     for (uint32_t source = 0; source < room->n_texts; source++)
@@ -101,7 +104,7 @@ static size_t collect(thr_bleu_room *room, size_t order) {
     return n;
 }
 
-/* Of the equal runs [i, end): how often the hypothesis has them, but no oftener than a reference. */
+/* Count the equal n-grams [i, end) in the hypothesis, clipped to the largest count in a reference. */
 static uint64_t count_matches(const thr_bleu_gram *grams, size_t i, size_t end) {
     uint64_t wanted = 0, most = 0;
     for (; i < end && grams[i].source == 0; i++)
@@ -132,7 +135,7 @@ static uint64_t length_of(const thr_bleu_room *room, size_t source) {
     return room->first_of[source + 1] - room->first_of[source];
 }
 
-/* That of the reference nearest in length; of two the shorter. */
+/* The length of the reference that is nearest in length; the shorter one on ties. */
 static uint64_t nearest_length(const thr_bleu_room *room) {
     const uint64_t wanted = length_of(room, 0);
     uint64_t nearest = length_of(room, 1);

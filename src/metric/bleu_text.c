@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bleu_text.c - what a sentence's bytes come to before they are parted at white space.
+ * bleu_text.c - normalise a sentence before it is split at white space.
  *
- * Tokeniser 13a is a chain of replacements over the whole sentence, one after the other, each of which goes on behind
- * what it replaced: in "1.,5" the second finds nothing before the comma, for the full stop before it is taken. All that
- * it looks for is ASCII, and "no digit" is true of any byte of a longer character, so bytes do.
+ * Tokeniser 13a applies a chain of replacements to the whole sentence. Each replacement continues after the text it
+ * replaced: in "1.,5" the second finds nothing before the comma, because the full stop is already consumed. All
+ * patterns are ASCII, and every byte of a multi-byte character matches "no digit", so working on bytes is correct.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void swap(thr_bleu_bytes *a, thr_bleu_bytes *b) {
 
 /* ------------------------------------------------------------------------------------------------ small letters */
 
-/* The code point before at, in text that is UTF-8. */
+/* Decode the code point before `at` in valid UTF-8 and return its start. */
 static const char *step_back(const char *start, const char *at, uint32_t *letter) {
     const char *before = at;
     do
@@ -45,7 +45,10 @@ static const char *step_back(const char *start, const char *at, uint32_t *letter
     return before;
 }
 
-/* A sigma from at to next is a final one where a cased letter comes before and none behind, what is between ignored. */
+/*
+ * A sigma at [at, next) is final if a cased letter precedes it and none follows; case-ignorable characters are
+ * skipped.
+ */
 static bool is_final(const char *start, const char *at, const char *next, const char *end) {
     uint32_t letter = 0;
     bool found = false;
@@ -63,7 +66,7 @@ static bool is_final(const char *start, const char *at, const char *next, const 
     return !found || !thr_metric_is_cased(letter);
 }
 
-/* Small letters of text to out, which a code point makes at most 3 bytes longer for each byte of it. */
+/* Write the lower case of text to out. A byte of input becomes at most 3 bytes. */
 static bool make_small(const char *text, size_t length, thr_bleu_bytes *out) {
     const char *end = text + length;
     out->n = 0;
@@ -87,7 +90,7 @@ static bool make_small(const char *text, size_t length, thr_bleu_bytes *out) {
 
 /* ------------------------------------------------------------------------------------------------ 13a */
 
-/* All that stands there of from becomes to, which is not longer. */
+/* Replace all occurrences of from by to, which is not longer. */
 static void replace(thr_bleu_bytes *b, const char *from, const char *to) {
     const size_t n_from = strlen(from), n_to = strlen(to);
     size_t n = 0;
@@ -103,7 +106,7 @@ static void replace(thr_bleu_bytes *b, const char *from, const char *to) {
     b->n = n;
 }
 
-/* ASCII but letters, digits, apostrophe, comma, minus, full stop and controls. */
+/* ASCII except letters, digits, apostrophe, comma, minus, full stop and control characters. */
 static bool is_mark(char c) {
     return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
            (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
@@ -129,7 +132,7 @@ static bool minus_behind_digit(char a, char b) {
     return is_digit(a) && b == '-';
 }
 
-/* Blanks around marks, and around all of it. */
+/* Put blanks around marks, and at both ends. */
 static void part_marks(const thr_bleu_bytes *in, thr_bleu_bytes *out) {
     size_t n = 0;
     out->bytes[n++] = ' ';
@@ -145,7 +148,7 @@ static void part_marks(const thr_bleu_bytes *in, thr_bleu_bytes *out) {
     out->n = n;
 }
 
-/* Two bytes that belong apart: "ab" becomes "a b ", or " a b" where it is the first that is cut off. */
+/* Separate two bytes: "ab" becomes "a b ", or " a b" if `before` is set. */
 static void part_pairs(const thr_bleu_bytes *in, bool (*apart)(char a, char b), bool before, thr_bleu_bytes *out) {
     size_t n = 0, i = 0;
     while (i < in->n) {
@@ -172,7 +175,7 @@ static bool tokenise_13a(thr_bleu_bytes *text, thr_bleu_bytes *spare) {
     replace(text, "&amp;", "&");
     replace(text, "&lt;", "<");
     replace(text, "&gt;", ">");
-    /* Marks take 3 bytes, and pairs at most twice as many as they had, in each of three passes. */
+    /* Marks take 3 bytes, and each of three passes over pairs at most doubles the length. */
     if (text->n > SIZE_MAX / 32 || !thr_metric_bleu_reserve(text, 24 * (text->n + 1)) ||
         !thr_metric_bleu_reserve(spare, 24 * (text->n + 1)))
         return false;
@@ -192,7 +195,7 @@ bool thr_metric_is_blank(uint32_t letter) {
            letter == 0x2028 || letter == 0x2029 || letter == 0x202F || letter == 0x205F || letter == 0x3000;
 }
 
-/* Without white space at the end. */
+/* Return the length without trailing white space. */
 static size_t trim(const char *text, size_t length) {
     const char *end = text + length;
     while (end > text) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bucket_miss.c - what the best of every bucket leaves out: RBE, appendix B.
+ * bucket_miss.c - the probability that the best of every bucket misses wanted items (RBE, appendix B).
  *
- * Equation (16) there counts, for every number M of buckets that hold any of the wanted, the ways to spread them over
- * so many, and is intractable for more than a few missed, L = n_wanted - M. The same distribution is found by dealing
- * the wanted out one after the other. When n of them lie in m of the T buckets, all items of the others are free, so
- * that the next one comes
+ * Equation (16) there sums, for every number M of buckets that contain wanted items, over the ways to spread them
+ * over M buckets; it is intractable for more than a few misses, L = n_wanted - M. The same distribution follows from
+ * placing the wanted items one at a time. When n of them occupy m of the T buckets, all other places are equally
+ * likely, so the next one falls
  *
- *     into a new bucket     with probability  I (T - m) / (C - n),  and nothing more is missed,
+ *     into a new bucket     with probability  I (T - m) / (C - n),  and no further item is missed,
  *     into one of the m     with probability  (I m - n) / (C - n),  and one more is missed.
  *
- * That is one probability for every number missed so far, and there is nothing but sums of positive products.
+ * The state is one probability for every number of misses so far, and only sums of positive products occur.
  */
 #include <thresher/metric.h>
 
@@ -21,12 +21,15 @@
 
 typedef struct buckets {
     uint64_t n_candidates;
-    uint64_t items; /* of a full bucket */
+    uint64_t items; /* in a full bucket */
     uint64_t n_full;
-    uint64_t rest; /* items of the last bucket, 0: there is no such bucket */
+    uint64_t rest; /* items of the last, smaller bucket; 0: all buckets are full */
 } buckets;
 
-/* Probabilities by numbers missed: the last, smaller bucket has none of the wanted yet, or has some. */
+/*
+ * Probabilities by number of misses, with none (free) or some (taken) of the wanted items in the last, smaller
+ * bucket.
+ */
 typedef struct missed {
     double *free, *taken;
 } missed;
@@ -45,12 +48,12 @@ static thr_status check(uint64_t n_candidates, uint64_t n_wanted, uint64_t bucke
     return THR_OK;
 }
 
-/* Deal one more of the wanted, after n, where at most `most` may be missed: more of them never become fewer. */
+/* Place one more wanted item after n, tracking at most `most` misses: the number of misses never decreases. */
 static void deal(const buckets *b, uint64_t n, uint64_t most, missed *p) {
     const double left = (double)(b->n_candidates - n);
-    for (uint64_t l = n < most ? n : most;; l--) { /* downwards: what goes to l + 1 is not dealt twice */
+    for (uint64_t l = n < most ? n : most;; l--) { /* downwards, so that the share moved to l + 1 is not moved again */
         const double free = p->free[l], taken = p->taken[l];
-        const uint64_t m = n - l; /* buckets taken */
+        const uint64_t m = n - l; /* occupied buckets */
         p->free[l] = p->taken[l] = 0;
         if (free > 0) {
             p->free[l] += free * ((double)((b->n_full - m) * b->items) / left);
@@ -72,7 +75,7 @@ thr_status thr_bucket_miss(uint64_t n_candidates, uint64_t n_wanted, uint64_t bu
                            double *probability, thr_error *err) {
     buckets b = {0};
     THR_TRY(check(n_candidates, n_wanted, bucket_items, &b, err));
-    if (at_most >= n_wanted - 1) { /* the best of all is never missed */
+    if (at_most >= n_wanted - 1) { /* the best item of all is never missed */
         *probability = 1;
         return THR_OK;
     }
@@ -85,16 +88,16 @@ thr_status thr_bucket_miss(uint64_t n_candidates, uint64_t n_wanted, uint64_t bu
     for (uint64_t n = 0; n < n_wanted; n++)
         deal(&b, n, at_most, &p);
     double sum = 0;
-    for (uint64_t l = at_most + 1; l-- > 0;) /* smallest first, mostly */
+    for (uint64_t l = at_most + 1; l-- > 0;) /* usually the smallest first */
         sum += p.free[l] + p.taken[l];
     *probability = sum < 1 ? sum : 1;
     free(memory);
     return THR_OK;
 }
 
-/* The probability that a bucket of so many items has any of the wanted: 1 - binom(C - I, N) / binom(C, N). */
+/* The probability that a bucket of `items` items contains a wanted one: 1 - binom(C - I, N) / binom(C, N). */
 static double any_in(uint64_t n_candidates, uint64_t n_wanted, uint64_t items) {
-    /* Which of both is dealt out makes no difference but in the number of factors. */
+    /* The formula is symmetric in n_wanted and items; the smaller one gives fewer factors. */
     const uint64_t n = n_wanted < items ? n_wanted : items, others = n_wanted < items ? items : n_wanted;
     if (others > n_candidates - n)
         return n != 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gauc.c - requests one by one: every best ad is compared with the others of its request. */
+/* gauc.c - request by request, compare every best ad with the other ads of its request. */
 #include <thresher/metric.h>
 
 #include <math.h>
 
 #include "base/error.h"
 
-/* One request's ads. */
+/* The ads of one request. */
 typedef struct ranked_ads {
     const float *scores, *values;
     size_t n, n_best;
@@ -43,7 +43,7 @@ static thr_status check_judged(size_t n_judged, const thr_ranked *ranked, thr_er
     return thr_fail(err, THR_EINVAL, "none of %zu requests has a best ad and others", ranked->n_requests);
 }
 
-/* Of the ads from `first` to `end`, how many are above a score, and how many equal. */
+/* Count the ads from first to end that score above `score`, and those that score the same. */
 static void count(const ranked_ads *ads, size_t first, size_t end, float score, size_t *n_above, size_t *n_equal) {
     *n_above = *n_equal = 0;
     for (size_t i = first; i < end; i++) {
@@ -52,7 +52,7 @@ static void count(const ranked_ads *ads, size_t first, size_t end, float score, 
     }
 }
 
-/* Pairs in order, twice, so that an equal one is one; over all pairs, twice. */
+/* The share of correctly ordered pairs; a tied pair counts one half (both counts are doubled). */
 static double find_auc(const ranked_ads *ads) {
     const size_t n_others = ads->n - ads->n_best;
     size_t twice = 0;
@@ -80,7 +80,7 @@ thr_status thr_gauc(const thr_ranked *ranked, double *gauc, thr_error *err) {
     return THR_OK;
 }
 
-/* The chance that ad i is among the first g, if ads of equal scores come in any order. */
+/* The probability that ad i is among the first g if ads of equal scores are in random order. */
 static double find_chance(const ranked_ads *ads, size_t i, size_t g) {
     size_t n_above = 0, n_equal = 0;
     count(ads, 0, ads->n, ads->scores[i], &n_above, &n_equal);

@@ -67,7 +67,7 @@ static thr_status check_offsets(const thr_judged *judged, thr_error *err) {
     return THR_OK;
 }
 
-/* Of all queries' offsets being right. */
+/* Check a query's labels and scores. The offsets have been checked. */
 static thr_status check_query(const thr_judged *judged, size_t q, const thr_gain *gain, double *largest,
                               thr_error *err) {
     const uint64_t first = judged->offsets[q], end = judged->offsets[q + 1];

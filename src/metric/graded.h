@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graded.h - judged rankings query by query: checked, and in the order of their scores. */
+/* graded.h - validate graded rankings and sort each query by score. */
 #ifndef THR_METRIC_GRADED_H
 #define THR_METRIC_GRADED_H
 
@@ -8,37 +8,37 @@
 /* A row to be sorted. */
 typedef struct thr_judged_row {
     double score, label;
-    size_t row; /* of the query */
+    size_t row; /* number within the query */
 } thr_judged_row;
 
-/* A query's rows; in the order given, or sorted. */
+/* The rows of a query, in the given order or sorted. */
 typedef struct thr_judged_query {
-    thr_judged_row *rows, *other; /* room for as many rows as the largest query has, each; of memory */
+    thr_judged_row *rows, *other; /* two buffers, each for as many rows as the largest query has; owned by memory */
     thr_judged_row *memory;
-    size_t n, most; /* rows of this query, and of the largest one; 1 at least */
+    size_t n, most; /* rows of this query; rows of the largest query, at least 1 */
 } thr_judged_query;
 
 /*
- * Check offsets, scores and labels, and make room for the largest query. gain: labels are 0 or more, and what the gain
- * can take; NULL: any finite numbers. *largest_label is 0 at least.
- * THR_EINVAL; THR_ERANGE; THR_ENOMEM.
+ * Check offsets, scores and labels, and allocate buffers for the largest query. gain: labels must be at least 0 and
+ * within the range of the gain; NULL: any finite labels. *largest_label is at least 0. THR_EINVAL; THR_ERANGE;
+ * THR_ENOMEM.
  */
 thr_status thr_metric_graded_start(const thr_judged *judged, const thr_gain *gain, thr_judged_query *query,
                                    double *largest_label, thr_error *err);
 
-/* The rows of query q, the best score first, of equal scores the first row. */
+/* Sort the rows of query q by descending score; ties keep the order of rows. */
 void thr_metric_graded_rank(const thr_judged *judged, size_t q, thr_judged_query *query);
 
 void thr_metric_graded_stop(thr_judged_query *query);
 
-/* Options over the defaults, in range. THR_EINVAL. */
+/* Copy options over the defaults and validate them. THR_EINVAL. */
 thr_status thr_metric_quality_take_options(const thr_quality_options *given, thr_quality_options *options,
                                            thr_error *err);
 
-/* What pairs of one query there are, added up: the rows may then stand in any order. */
+/* Count the pairs of one query and add them to quality. Changes the order of the rows. */
 void thr_metric_graded_count_pairs(thr_judged_query *query, thr_pair_quality *quality);
 
-/* Accuracies of what was counted. */
+/* Compute the accuracies from the counts. */
 void thr_metric_graded_end_pairs(thr_pair_quality *quality);
 
 double thr_metric_gain(thr_gain gain, double label);

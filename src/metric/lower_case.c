@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lower_case.c - small letters of all capitals, as Unicode 14 has them, and which letters have a case: runs of code
- * points, found by bisection.
+ * lower_case.c - tables of Unicode 14: lower-case mappings and cased letters, as ranges of code points for binary
+ * search.
  */
 #include <stdlib.h>
 
@@ -12,14 +12,14 @@ typedef struct letters {
     uint32_t first, last;
 } letters;
 
-/* Every stride-th code point of a run is a capital whose small letter stands add further on. */
+/* Every stride-th code point of a run is a capital; its lower case is the code point plus `add`. */
 typedef struct capitals {
-    letters run; /* first, so that what finds runs finds capitals */
+    letters run; /* first member, so that the search for ranges also finds capitals */
     int32_t add;
     uint32_t stride;
 } capitals;
 
-/* Ascending, apart from each other, all three. */
+/* All three tables are ascending and their ranges are disjoint. */
 static const capitals with_small[] = {
     {{0x41, 0x5A}, 32, 1},         {{0xC0, 0xD6}, 32, 1},         {{0xD8, 0xDE}, 32, 1},
     {{0x100, 0x12E}, 1, 2},        {{0x132, 0x136}, 1, 2},        {{0x139, 0x147}, 1, 2},
@@ -206,7 +206,7 @@ static const letters ignorable[] = {
     {0xE0020, 0xE007F}, {0xE0100, 0xE01EF},
 };
 
-/* bsearch's order of a letter and of a run, or of what begins with one. */
+/* bsearch comparison of a code point with a range, or with a struct that begins with one. */
 static int compare(const void *letter, const void *run) {
     const uint32_t *at = letter;
     const letters *ends = run;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pair_accuracy.c - pairs in order, counted while merging: O(n log n) a query, where all pairs would be O(n^2).
+ * pair_accuracy.c - count correctly ordered pairs by merging: O(n log n) a query instead of O(n^2).
  *
- * Rows sorted by ascending score, those of equal scores by descending label: then a pair is right just where the larger
- * label stands behind the smaller one. A merge sort by label counts these as it goes.
+ * Rows are sorted by ascending score, and equal scores by descending label: a pair is then correct exactly if the
+ * larger label follows the smaller one. A merge sort by label counts these pairs.
  */
 #include "metric/graded.h"
 
@@ -23,9 +23,9 @@ static uint64_t n_pairs_of(uint64_t n) {
     return n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
 }
 
-/* Pairs of equal scores and different labels, of rows sorted by both. */
+/* Count pairs of equal score and different label in rows sorted by both. */
 static uint64_t count_tied(const thr_judged_row *rows, size_t n) {
-    uint64_t n_tied = 0, n_score = 0, n_label = 0; /* rows like the one before */
+    uint64_t n_tied = 0, n_score = 0, n_label = 0; /* n_score, n_label: rows equal to the one before */
     for (size_t i = 0; i < n; i++) {
         const bool same_score = i != 0 && rows[i].score == rows[i - 1].score;
         const bool same_label = same_score && rows[i].label == rows[i - 1].label;
@@ -36,7 +36,7 @@ static uint64_t count_tied(const thr_judged_row *rows, size_t n) {
     return n_tied;
 }
 
-/* Pairs of equal labels, of rows sorted by label. */
+/* Count pairs of equal label in rows sorted by label. */
 static uint64_t count_alike(const thr_judged_row *rows, size_t n) {
     uint64_t n_alike = 0, n_label = 0;
     for (size_t i = 0; i < n; i++) {
@@ -46,13 +46,16 @@ static uint64_t count_alike(const thr_judged_row *rows, size_t n) {
     return n_alike;
 }
 
-/* Merge [first, middle) and [middle, end), both by ascending label, into out; pairs of a smaller one on the left. */
+/*
+ * Merge [first, middle) and [middle, end), both by ascending label, into out. Count pairs whose smaller label is on
+ * the left.
+ */
 static uint64_t merge(const thr_judged_row *rows, size_t first, size_t middle, size_t end, thr_judged_row *out) {
     uint64_t n_right = 0;
     size_t i = first, j = middle;
     for (size_t k = first; k < end; k++) {
         if (j == end || (i < middle && rows[i].label < rows[j].label)) {
-            n_right += end - j; /* all that are left there are larger */
+            n_right += end - j; /* the rest of the right side is larger */
             out[k] = rows[i++];
         } else
             out[k] = rows[j++];

@@ -6,17 +6,17 @@
 #include "base/error.h"
 #include "metric/graded.h"
 
-/* Sums over queries; a mean is over those that were not left out. */
+/* Sums over queries. A mean is over the queries that were not left out. */
 typedef struct judging {
     thr_quality_options options;
     thr_judged_query query;
-    double *ideal; /* labels of a query, the best first */
+    double *ideal; /* sorted labels of a query, the best first */
     double largest_gain;
     double ndcg, map, mrr, err, precision;
-    uint64_t n_gained, n_relevant, n_queries; /* queries that count for NDCG; for MAP and MRR; for all others */
+    uint64_t n_gained, n_relevant, n_queries; /* queries counted for NDCG; for MAP and MRR; for the others */
 } judging;
 
-/* With labels[0..n) the best first or in any order. */
+/* DCG of labels[0..n), in the given order or, for the ideal DCG, best first. */
 static double find_dcg(const thr_quality_options *options, const double *labels, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -35,14 +35,14 @@ static int compare_down(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* What a query without anything good counts as; NaN: nothing. */
+/* The value of a query without any gain; NaN: leave it out. */
 static double value_of_nothing(const thr_quality_options *options) {
     if (options->no_gain == THR_NO_GAIN_LEFT_OUT)
         return (double)NAN;
     return options->no_gain == THR_NO_GAIN_ONE ? 1 : 0;
 }
 
-/* Of a ranked query; *without_gain says whether no row has one. */
+/* NDCG of a ranked query. *without_gain is set if no row has a gain. */
 static double find_ndcg(judging *j, bool *without_gain) {
     const thr_judged_query *query = &j->query;
     const size_t n = query->n, k = j->options.k == 0 || j->options.k > n ? n : j->options.k;
@@ -156,7 +156,7 @@ thr_status thr_rank_quality(const thr_judged *judged, const thr_quality_options 
         j.err += find_err(&j);
         quality->n_without_gain += without_gain;
         quality->n_rows += j.query.n;
-        thr_metric_graded_count_pairs(&j.query, &quality->pairs); /* changes the order of rows */
+        thr_metric_graded_count_pairs(&j.query, &quality->pairs); /* reorders the rows */
     }
     if (status == THR_OK) {
         quality->ndcg = mean(j.ndcg, j.n_gained);

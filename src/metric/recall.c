@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recall.c - sorted copies of both rows, merged: O(k log k) a query. */
+/* recall.c - merge sorted copies of both rows: O(k log k) a query. */
 #include <thresher/metric.h>
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static int compare_ids(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sort ids and drop THR_NO_ID and what stands twice; the number left. */
+/* Sort ids and drop THR_NO_ID and duplicates; return the number left. */
 static size_t sort_unique(uint64_t *ids, size_t n) {
     qsort(ids, n, sizeof *ids, compare_ids);
     size_t kept = 0;
@@ -32,7 +32,7 @@ static size_t count_common(const uint64_t *a, size_t n_a, const uint64_t *b, siz
     return common;
 }
 
-/* The first k true ids, then those that tie with the k-th and so might have stood in its place; their number. */
+/* Copy the first k true ids and those that tie with the k-th, which are equally correct; return their number. */
 static size_t copy_truth(const uint64_t *truth, const float *scores, size_t n_columns, size_t k, uint64_t *out) {
     size_t n = 0;
     for (; n < k; n++)
@@ -61,7 +61,7 @@ thr_status thr_recall(const thr_recall_rows *truth, const thr_recall_rows *resul
     }
 
     double sum = 0;
-    size_t judged = 0; /* a query with no true id at all says nothing */
+    size_t judged = 0; /* queries without any true id are not counted */
     for (size_t q = 0; q < n_queries; q++) {
         const uint64_t *truth_row = truth->ids + q * n_columns;
         const float *scores_row = truth->scores != NULL ? truth->scores + q * n_columns : NULL;

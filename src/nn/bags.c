@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Bags a piece of the forward pass, touched rows one of the backward; columns stepped at once; floats of a line. */
+/* Bags in a forward work item; touched rows in a backward one; columns stepped at once; floats of a cache line. */
 enum { PIECE_BAGS = 64, PIECE_ROWS = 32, STEP_COLUMNS = 64, LINE = 16 };
 
 typedef struct sums {
@@ -18,7 +18,7 @@ typedef struct sums {
     float *out;
 } sums;
 
-/* The sum of bag i; the rows of those up to end may be fetched. */
+/* Sum bag i. The rows of bags up to end may be prefetched. */
 static void sum_bag(const thr_kernels *kernels, const thr_bags *bags, size_t i, size_t end, const float *table,
                     size_t n_columns, float *out) {
     const size_t first = bags->offsets[i], n_rows = bags->offsets[i + 1] - first;
@@ -62,8 +62,8 @@ static thr_status make_room(thr_context *context, const thr_bags *bags, size_t n
 }
 
 /*
- * Counting sort. A row's count becomes its place among the touched rows. offsets[place + 1] is where the row's
- * next bag goes: its list's start at first, and its end, which is the next one's start, when all are there.
+ * Counting sort. A row's count is replaced by its index among the touched rows. offsets[index + 1] is where the row's
+ * next bag goes: initially the start of its list, and after all bags its end, which is the start of the next list.
  */
 thr_status thr_nn_bags_transpose(thr_context *context, const thr_bags *bags, size_t n_table_rows,
                                  thr_bags_transposed *transposed, thr_error *err) {
@@ -109,7 +109,7 @@ void thr_nn_bags_transposed_free(thr_context *context, thr_bags_transposed *tran
 
 typedef struct steps {
     thr_optimiser_pass pass;
-    thr_bags rows; /* the touched ones */
+    thr_bags rows; /* the touched rows */
     const uint32_t *numbers;
     const float *d_out;
     size_t n_columns;
@@ -118,7 +118,7 @@ typedef struct steps {
     float *gradients; /* n_columns a worker */
 } steps;
 
-/* To the second level cache, as the first has no room for them beside the gradient's rows. */
+/* Prefetch to the L2 cache: the L1 cache has no room beside the rows of the gradient. */
 static void fetch(const steps *s, size_t at, size_t n) {
     enum { TO_SECOND_LEVEL = 2 };
     for (size_t c = at; c < at + n; c += LINE) {
@@ -129,8 +129,8 @@ static void fetch(const steps *s, size_t at, size_t n) {
 }
 
 /*
- * Steps the row at `at`, while the next one's weights and state, which no cache holds, are fetched: a few lines after
- * every few, since a processor waits when it has too many on their way.
+ * Step the row at `at` and prefetch the next one's weights and state, which no cache holds: a few lines after every
+ * few columns, because a processor stalls when too many are outstanding.
  */
 static void step_row(const steps *s, size_t at, size_t next, const float *gradient) {
     for (size_t c = 0; c < s->n_columns; c += STEP_COLUMNS) {

@@ -30,7 +30,9 @@ size_t thr_nn_dense_scratch(size_t n_in, size_t n_out) {
     return n_in * n_out;
 }
 
-/* d_x += d_y W^T: the kernel reads rows of its right side, so W is transposed; it is small beside the batch. */
+/*
+ * d_x += d_y W^T. The kernel reads rows of its right operand, so W is transposed first; it is small beside the batch.
+ */
 static void add_d_x(thr_context *context, const thr_dense *layer, const float *d_y, size_t n_rows, float *d_x,
                     float *transposed) {
     const size_t n_in = layer->n_in, n_out = layer->n_out;
@@ -47,7 +49,7 @@ static void add_d_x(thr_context *context, const thr_dense *layer, const float *d
                                           .n_inner = n_out});
 }
 
-/* d_weights += x^T d_y: the left side's strides transpose it. */
+/* d_weights += x^T d_y. The strides of the left operand transpose it. */
 static void add_d_weights(thr_context *context, const thr_dense *layer, const float *x, const float *d_y, size_t n_rows,
                           float *d_weights) {
     const size_t n_in = layer->n_in, n_out = layer->n_out;
@@ -78,7 +80,7 @@ void thr_nn_dense_backward(thr_context *context, const thr_dense *layer, const f
 
 /* -------------------------------------------------------------------------------------------- element by element */
 
-/* Loops over n elements in pieces that stay in the first level cache. */
+/* Loops over n elements run in pieces that stay in the L1 cache. */
 enum { PIECE = 4096 };
 
 typedef struct elements elements;
@@ -87,7 +89,7 @@ typedef void (*elements_fn)(const elements *all, size_t first, size_t n);
 struct elements {
     const thr_kernels *kernels;
     elements_fn fn;
-    const float *in, *d_out; /* d_out: backward */
+    const float *in, *d_out; /* d_out: in the backward pass */
     float *out;
     size_t n;
     thr_estimator estimator;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logarithm.h - ln x, the same bits everywhere: the C library's may differ in the last one from machine to machine. */
+/* logarithm.h - ln x with the same bits everywhere. The C library's log may differ in the last bit between machines. */
 #ifndef THR_NN_LOGARITHM_H
 #define THR_NN_LOGARITHM_H
 
@@ -14,7 +14,7 @@ static inline double thr_logarithm(double x) {
         m *= 2;
         exponent--;
     }
-    /* ln m = 2 artanh s, |s| <= 0.172: the first term left out is below 2^-60. */
+    /* ln m = 2 artanh s, |s| <= 0.172: the first omitted term is below 2^-60. */
     const double s = (m - 1) / (m + 1), square = s * s;
     double sum = 0;
     for (int k = 21; k >= 1; k -= 2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lstm.c - what goes in is multiplied for all steps at once; a step then is one product, and its cells. */
+/* lstm.c - inputs are multiplied for all steps at once; a step is then one product and its cell update. */
 #include "nn/lstm.h"
 
 #include <string.h>
@@ -76,8 +76,8 @@ void thr_nn_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, 
 }
 
 /*
- * The rows of a step are the first of those before it, or the other way round: so what a row had stands at the same
- * place, and rows without anything before them, whose h and c are zeros, are the last.
+ * Row i of each step belongs to sequence i, and a step's rows are a prefix of those of the longer step beside it. The
+ * state of row i thus stays at index i. Rows that start at this step, with h and c zero, are the last ones.
  */
 void thr_nn_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_sequences *sequences, float *gates,
                      float *out, size_t out_row, float *c) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows are brought to length 1 first, so a cosine is a product and its gradient a projection: with u = x / |x| and G
- * the gradient by u, d_x = (G - (G u) u) / |x|.
+ * Rows are normalised to length 1 first, so a cosine is a product and its gradient a projection: with u = x / |x| and
+ * G the gradient by u, d_x = (G - (G u) u) / |x|.
  *
- * The cosines of row i with its negatives are a band along the diagonal of the matrix of all cosines. It is stored as
- * one line of n_negatives numbers a row, so an entry one row down and in the same column stands one place further left:
- * the band is a matrix whose rows are stride - 1 apart. A block of rows times the columns that any of them wants is
- * therefore one product, straight into the band, and the gradients are products of the band, plain and transposed.
- * What a product has outside of the band falls on both ends of the lines, which are longer by `pad` there, and zeros
- * for reading.
+ * The cosines of row i with its negatives are a band along the diagonal of the matrix of all cosines. The band is
+ * stored as one line of n_negatives numbers a row, so the entry one row down in the same column is one place to the
+ * left: the band is a matrix with row stride `stride - 1`. A block of rows times the union of their columns is
+ * therefore one product, written directly into the band, and the gradients are products of the band, plain and
+ * transposed. The entries of a product outside the band fall into the padding of `pad` floats at both ends of the
+ * lines, which is zeroed before it is read.
  */
 #include "nn/match_loss.h"
 
@@ -28,18 +28,18 @@ typedef struct run {
     const thr_kernels *kernels;
     const thr_match_loss *loss;
     size_t n, n_dims, n_negatives;
-    size_t block, pad, stride;         /* rows of a product; of the band's lines */
-    float *queries, *items;            /* of length 1 */
-    float *items_across;               /* transposed */
-    float *band;                       /* cosines, then the loss's gradient by them; from the first line's padding */
-    float *pairs;                      /* the same of the pairs themselves */
+    size_t block, pad, stride; /* block: rows of a product; stride: of the band's lines */
+    float *queries, *items;    /* normalised to length 1 */
+    float *items_across;       /* transposed */
+    float *band;               /* cosines, then the gradient of the loss by them; starts at the first line's padding */
+    float *pairs;              /* the same for the matching pairs */
     float *query_scales, *item_scales; /* 1 / |x|, 0 for zero vectors */
     float *losses;                     /* a double each */
     const float *raw_queries, *raw_items;
     float *cosines, *d_queries, *d_items;
 } run;
 
-/* Rows a product has: a band of few negatives is used up less by blocks of many. */
+/* Rows of a product: with few negatives, large blocks would compute mostly entries outside the band. */
 static size_t block_rows(size_t n_negatives) {
     return n_negatives < 24 ? 6 : n_negatives < 96 ? 12 : n_negatives < 256 ? 24 : 48;
 }
@@ -53,7 +53,7 @@ size_t thr_nn_match_loss_scratch(const thr_match_loss *loss, size_t n_rows, size
     return n_rows * (3 * n_dims + band_stride(loss->n_negatives) + NUMBERS);
 }
 
-/* Line i of the band: its negative j is at [j]. */
+/* Return line i of the band: negative j is at [j]. */
 static float *line(const run *r, size_t i) {
     return r->band + i * r->stride + r->pad;
 }
@@ -75,7 +75,7 @@ static float largest(const float *x, size_t n, float most) {
     return most;
 }
 
-/* 16 partial sums, then halves: the order of dot_f32. */
+/* Sum 16 partial sums by halving: the order of dot_f32. */
 static float sum_of(const float *x, size_t n) {
     float lanes[LANES] = {0};
     size_t i = 0;
@@ -91,8 +91,8 @@ static float sum_of(const float *x, size_t n) {
 }
 
 /*
- * From the cosines of a row to its loss, and from there to the gradient by them, in their place: gamma / n p_j for the
- * negatives, and for the pair what makes them add up to 0. Padding, which other rows have written to, becomes 0.
+ * Turn a row's cosines into its loss, and then, in place, into the gradient by them: gamma / n p_j for the negatives,
+ * and for the pair the value that makes the sum 0. The padding, which other rows have overwritten, becomes 0.
  */
 static void soft_max(const run *r, size_t i) {
     float *c = line(r, i);
@@ -115,7 +115,7 @@ static void soft_max(const run *r, size_t i) {
     memset(c + n, 0, (r->stride - r->pad - n) * sizeof *c);
 }
 
-/* g becomes the gradient by x from that by u = x * scale. */
+/* Convert the gradient g by u = x * scale to that by x. */
 static void project(const run *r, float *g, const float *u, float scale) {
     float along = 0;
     r->kernels->dot_f32(&along, g, u, r->n_dims * sizeof *u, 1, r->n_dims);
@@ -125,7 +125,7 @@ static void project(const run *r, float *g, const float *u, float scale) {
 
 /* ------------------------------------------------------------------------------------------------ blocks of rows */
 
-/* Lengths below FLT_MIN count as 0: what is divided by them would not be finite. */
+/* Lengths below FLT_MIN count as 0, because dividing by them could overflow. */
 static float to_unit(const run *r, const float *x, float *unit) {
     const double length = sqrt(r->kernels->sum_squares(x, r->n_dims));
     const float scale = length < (double)FLT_MIN ? 0.0f : (float)(1.0 / length);
@@ -139,7 +139,7 @@ static size_t rows_of(const run *r, size_t block) {
     return left < r->block ? left : r->block;
 }
 
-/* Rows in blocks of a cache line's floats, which the transposition fills. */
+/* Normalise and transpose in blocks of one cache line of floats. */
 static void normalise_block(void *arg, size_t piece, uint32_t worker) {
     (void)worker;
     const run *r = arg;
@@ -157,7 +157,7 @@ static void normalise_block(void *arg, size_t piece, uint32_t worker) {
             r->items_across[d * r->n + i] = r->items[i * n_dims + d];
 }
 
-/* Runs of rows of the other side that a block's columns are: they go around the end to row 0. */
+/* A contiguous run of the other side's rows that a block's columns refer to; columns wrap around to row 0. */
 typedef struct run_of_rows {
     size_t column, row, n;
 } run_of_rows;
@@ -172,7 +172,7 @@ static bool next_rows(const run *r, size_t from, size_t width, run_of_rows *rows
     return true;
 }
 
-/* Up to a whole number of vectors, which is less work than a part of one. */
+/* Compute the cosines, rounded up to whole vectors: cheaper than a partial vector. */
 static void find_cosines(const run *r, size_t first, size_t n_rows) {
     const size_t width = (r->n_negatives + n_rows - 1 + LANES - 1) / LANES * LANES;
     memset(r->band + first * r->stride, 0, n_rows * r->stride * sizeof *r->band);
@@ -189,7 +189,7 @@ static void find_cosines(const run *r, size_t first, size_t n_rows) {
                                           .n_inner = r->n_dims});
 }
 
-/* A block of gradients begins with what the pairs send. */
+/* Initialise a block of gradients with the contribution of the pairs. */
 static void begin_gradients(const run *r, size_t first, size_t n_rows, const float *others, float *gradients) {
     for (size_t i = first; i < first + n_rows; i++)
         for (size_t d = 0; d < r->n_dims; d++)
@@ -222,8 +222,8 @@ static void query_block(void *arg, size_t piece, uint32_t worker) {
 }
 
 /*
- * Item first + k is negative j of query i = first + k - shift - j: the queries of a block begin with the last negative
- * of its first item. Queries in ascending order from there.
+ * Item first + k is negative j of query i = first + k - shift - j. The queries of a block therefore start with that
+ * of its first item's last negative, and ascend.
  */
 static void item_block(void *arg, size_t piece, uint32_t worker) {
     (void)worker;

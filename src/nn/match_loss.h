@@ -13,7 +13,7 @@
 
 typedef struct thr_match_loss {
     float gamma;
-    uint32_t shift;       /* 1 at least */
+    uint32_t shift;       /* at least 1 */
     uint32_t n_negatives; /* shift + n_negatives - 1 < n_rows */
 } thr_match_loss;
 
@@ -21,8 +21,8 @@ typedef struct thr_match_loss {
 typedef struct thr_match_batch {
     const float *queries, *items; /* n_rows x n_dims each */
     size_t n_rows, n_dims;
-    float *cosines;             /* n_rows, of the pairs themselves; NULL: not wanted */
-    float *d_queries, *d_items; /* the gradient of the mean loss; NULL both: not wanted */
+    float *cosines;             /* n_rows, cosines of the matching pairs; NULL: not computed */
+    float *d_queries, *d_items; /* the gradient of the mean loss; both NULL: not computed */
 } thr_match_batch;
 
 /* Returns the mean loss over rows, summed in double in order of rows. scratch: thr_nn_match_loss_scratch floats. */

@@ -19,7 +19,7 @@ uint32_t thr_nn_optimiser_n_slots(thr_optimiser_kind kind) {
     return kind == THR_OPTIMISER_SGD ? 0 : 2;
 }
 
-/* x^n by squaring: the C library's pow may differ in the last bit from machine to machine. */
+/* x^n by squaring. The C library's pow may differ in the last bit between machines. */
 static double power(double x, uint64_t n) {
     double result = 1.0;
     for (; n > 0; n /= 2) {
@@ -30,7 +30,7 @@ static double power(double x, uint64_t n) {
     return result;
 }
 
-/* The corrections of Adam's bias: m / (1 - beta1^t) goes into the rate, v / (1 - beta2^t) into a factor of its root. */
+/* Bias correction of Adam: 1 / (1 - beta1^t) is folded into the rate, 1 / (1 - beta2^t) into a factor of the root. */
 static thr_adam_step adam_step(const thr_optimiser *o) {
     const double beta1 = (double)o->beta1, beta2 = (double)o->beta2, rate = (double)o->rate;
     return (thr_adam_step){.scale = o->gradient_scale,

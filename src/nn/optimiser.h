@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optimiser.h - the step from a gradient to new weights: SGD, Adam (Kingma and Ba 2015), FTRL-Proximal (McMahan et al.
- * 2013).
+ * optimiser.h - update weights from a gradient: SGD, Adam (Kingma and Ba 2015), FTRL-Proximal (McMahan et al. 2013).
  *
- * State is one or two numbers a weight, in arrays beside the weights, so that a row of a table and its state can be
- * stepped alone: sparse rows are those that have a gradient, the others stay as they are (Adam's moments included).
+ * The state is one or two numbers a weight, in arrays parallel to the weights, so that one row of a table can be
+ * stepped on its own. Only rows with a gradient are stepped; other rows and their state, including Adam's moments, do
+ * not change.
  */
 #ifndef THR_NN_OPTIMISER_H
 #define THR_NN_OPTIMISER_H
@@ -15,25 +15,25 @@ typedef enum thr_optimiser_kind { THR_OPTIMISER_SGD, THR_OPTIMISER_ADAM, THR_OPT
 
 typedef struct thr_optimiser {
     thr_optimiser_kind kind;
-    float rate;           /* SGD and Adam: of learning. FTRL: alpha */
-    float beta1, beta2;   /* Adam: of the moments. FTRL: beta1 is beta */
+    float rate;           /* SGD and Adam: learning rate. FTRL: alpha */
+    float beta1, beta2;   /* Adam: decay of the moments. FTRL: beta1 is beta */
     float epsilon;        /* Adam */
-    float l1, l2;         /* FTRL; SGD and Adam: l2 is a decay of the weights by rate * l2, decoupled (AdamW) */
-    uint64_t step;        /* this step's number, from 1: Adam's correction of the bias */
-    float gradient_scale; /* gradients are multiplied by this first; 1 usually */
+    float l1, l2;         /* FTRL; for SGD and Adam l2 is decoupled weight decay, rate * l2 (AdamW) */
+    uint64_t step;        /* number of this step, from 1, for Adam's bias correction */
+    float gradient_scale; /* multiplies gradients first; usually 1 */
 } thr_optimiser;
 
 /* Adam 0.001, 0.9, 0.999, 1e-8; FTRL 0.1, 1, 0, 0; SGD 0.1. step 0, gradient_scale 1. */
 void thr_nn_optimiser_init(thr_optimiser *optimiser, thr_optimiser_kind kind);
 
-/* Arrays of state a weight takes: SGD 0, Adam 2 (moments), FTRL 2 (z, n). They start as 0. */
+/* Return the number of state arrays: SGD 0, Adam 2 (moments), FTRL 2 (z, n). They start as 0. */
 uint32_t thr_nn_optimiser_n_slots(thr_optimiser_kind kind);
 
-/* One step of n weights. slots[i] has n places; those beyond n_slots are not looked at. */
+/* One step of n weights. slots[i] has n entries; slots after n_slots are not read. */
 void thr_nn_optimiser_step(const thr_kernels *kernels, const thr_optimiser *optimiser, float *weights,
                            const float *gradient, float *const slots[2], size_t n);
 
-/* The same for many calls in one step: what depends on the step alone is computed once. */
+/* For many calls in one step: the values that depend only on the step are computed once. */
 typedef struct thr_optimiser_pass {
     const thr_kernels *kernels;
     thr_optimiser optimiser;

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "parallel/pool.h"
 
-/* Rows a piece of a product: a multiple of what every level's tile has, and enough to be worth a copy of B each. */
+/* Rows in a work item of a product: a multiple of every level's tile height, and enough to pay for a copy of B each. */
 enum { ROW_UNIT = 24, ROWS_MOST = 192, TRANSPOSE_BLOCK = 16 };
 
 size_t thr_nn_piece_size(const thr_context *context, size_t n, size_t unit, size_t most) {
@@ -19,7 +19,7 @@ size_t thr_nn_piece_size(const thr_context *context, size_t n, size_t unit, size
 typedef struct rows_of_product {
     const thr_kernels *kernels;
     const thr_product *product;
-    size_t n_rows; /* a piece */
+    size_t n_rows; /* in a work item */
 } rows_of_product;
 
 static void multiply_rows(void *arg, size_t piece, uint32_t worker) {
@@ -41,7 +41,7 @@ void thr_nn_matmul(thr_context *context, const thr_product *product) {
         thr_parallel_for(context, (product->n_rows + all.n_rows - 1) / all.n_rows, multiply_rows, &all);
 }
 
-/* In squares of a cache line a side, so that lines are used up while they are there. */
+/* Transpose in squares of one cache line a side, so that each line is used up while it is cached. */
 void thr_nn_transpose(const float *in, size_t n_rows, size_t n_columns, float *out) {
     for (size_t i0 = 0; i0 < n_rows; i0 += TRANSPOSE_BLOCK)
         for (size_t j0 = 0; j0 < n_columns; j0 += TRANSPOSE_BLOCK) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All is quadratic in the number of ads, which is small: 30 a request in the paper. Weights are computed as they are
- * needed, from three numbers an ad, in double: of ads near the end of a list small differences are left of large
- * numbers. What a pair loses is a float, and summed in double.
+ * All loops are quadratic in the number of ads, which is small: 30 a request in the paper. Weights are recomputed
+ * from three doubles an ad when needed; double because near the end of a list small differences of large numbers
+ * remain. The loss of a pair is a float, and the sum a double.
  */
 #include "nn/rank_loss.h"
 
@@ -16,10 +16,10 @@ void thr_nn_rank_discounts(double *out, size_t n) {
         out[r] = ln2 / thr_logarithm((double)r + 2);
 }
 
-/* What a weight is made of: of every ad its gain / maxDCG, its value's share, its discount; and its gradient. */
+/* Terms of the weights, one of each an ad: gain / maxDCG, the value's share, the discount; and the gradient. */
 typedef struct ads {
     double *gains, *values, *discounts, *gradients;
-    /* Of the pairs of one ad with those behind it. */
+    /* Of the pairs of one ad with later ads. */
     float *weights, *losses, *slopes;
 } ads;
 
@@ -40,21 +40,21 @@ static double half_to(size_t n) {
 }
 
 /*
- * Of a list with n_worse ads below the best ones, the gain of an ad with `worse` below it. Both powers are divided by
- * the larger one, so that none overflows.
+ * The gain of an ad with `worse` ads below it, in a list with n_worse ads below the best ones. Both powers are
+ * divided by the larger one, so that none overflows.
  */
 static double find_gain(size_t worse, size_t n_worse, double none) {
     return (half_to(n_worse - worse) - none) / (1.0 - none);
 }
 
-/* Gains, divided by the DCG of the best order, which is the list's own. There are two levels at least. */
+/* Compute gains divided by the DCG of the best order, which is that of the list. The list has at least two levels. */
 static void find_gains(const thr_rank_list *list, const double *discounts, double *gains) {
     size_t n_worse = 0, end = list->n;
     double most = 0;
     for (size_t i = list->n; i-- > 0;) {
         if (i + 1 < list->n && list->levels[i] != list->levels[i + 1])
             end = i + 1;
-        gains[i] = (double)(list->n - end); /* for now the number of worse ones */
+        gains[i] = (double)(list->n - end); /* temporarily the number of worse ads */
     }
     n_worse = (size_t)gains[0];
     const double none = half_to(n_worse);
@@ -87,7 +87,7 @@ static void find_discounts(const thr_rank_list *list, const float *scores, const
     }
 }
 
-/* Of the pairs of ad i with those from `first` on. */
+/* Compute the weights of the pairs of ad i with the ads from `first` on. */
 static void find_weights(const thr_rank_loss *loss, const ads *a, size_t i, size_t first, size_t n) {
     const double gain = a->gains[i], value = a->values[i], discount = a->discounts[i];
     const bool swap = loss->value == THR_DUAL_VALUE_SWAP, product = loss->loss == THR_DUAL_LOSS_PRODUCT;
@@ -103,7 +103,7 @@ static void find_weights(const thr_rank_loss *loss, const ads *a, size_t i, size
     }
 }
 
-/* The ads that are worse than one stand behind all that are as good as it. */
+/* The ads worse than ad i start after all ads of its level. */
 static double sum_pairs(const thr_kernels *kernels, const thr_rank_loss *loss, const thr_rank_list *list,
                         const float *scores, const ads *a) {
     double sum = 0;

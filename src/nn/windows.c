@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Texts a piece of the forward pass, and columns one of the backward pass are multiples of. */
+/* Texts in a forward work item; a backward work item has a multiple of COLUMN_UNIT columns. */
 enum { TEXTS = 32, COLUMN_UNIT = 16 };
 
 typedef struct windows {
@@ -51,7 +51,7 @@ void thr_nn_windows_forward(thr_context *context, const thr_texts *texts, const 
     thr_parallel_for(context, (texts->n_texts + TEXTS - 1) / TEXTS, pool_texts, &w);
 }
 
-/* Columns first to first + n of one text: each goes to the three words of the window it came from. */
+/* Backpropagate columns first to first + n of one text: each goes to the three words of the window that won. */
 static void spread_text(const windows *w, size_t text, size_t first, size_t n) {
     const uint32_t *words = w->texts->words + w->texts->offsets[text];
     const size_t n_words = w->texts->offsets[text + 1] - w->texts->offsets[text];
@@ -66,8 +66,9 @@ static void spread_text(const windows *w, size_t text, size_t first, size_t n) {
 }
 
 /*
- * The same, column by column. A column adds to each of three numbers once, so either way gives the same sums. Going
- * over the words takes time by their number, but whole registers; beyond some words most of them would add nothing.
+ * The same, column by column. A column adds to each of its three targets once, so both functions give the same sums.
+ * spread_text takes time proportional to the number of words but uses whole vector registers; for long texts most
+ * lanes would add nothing.
  */
 static void spread_long_text(const windows *w, size_t text, size_t first, size_t n) {
     const uint32_t *words = w->texts->words + w->texts->offsets[text];

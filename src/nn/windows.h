@@ -3,16 +3,16 @@
  * windows.h - CDSSM's convolution over windows of three words and its max-pooling, as sums of word vectors.
  *
  * The convolution is linear in the three words of a window, so each distinct word of a batch is multiplied once, into
- * three parts of n_columns: what it adds as the left, the middle and the right word. The window at word t is
+ * three parts of n_columns: its contributions as the left, the middle and the right word. The window at word t is
  *   ((left of word t - 1 + middle of word t) + right of word t + 1) + bias
- * with nothing for words that are not there. tanh grows with its argument, so the maximum is taken before it.
+ * where missing words contribute nothing. tanh is monotonic, so the maximum is taken before it.
  */
 #ifndef THR_NN_WINDOWS_H
 #define THR_NN_WINDOWS_H
 
 #include "kernel/kernel.h"
 
-/* A view of texts: text i is words[offsets[i]] to words[offsets[i + 1] - 1], numbers of word vectors. */
+/* A view of texts: text i is words[offsets[i]] to words[offsets[i + 1] - 1], indices of word vectors. */
 typedef struct thr_texts {
     size_t n_texts;
     const size_t *offsets; /* n_texts + 1; the first need not be 0 */
@@ -22,15 +22,16 @@ typedef struct thr_texts {
 enum { THR_WINDOW_WORDS = 3, THR_TEXT_WORDS_MAX = 65535 };
 
 /*
- * pooled[i * n_columns + c] = the largest of text i's windows in column c, where[...] the window it came from (the
- * first of equal ones). A text without words has one window of nothing: the bias. vectors: 3 * n_columns floats a word.
+ * pooled[i * n_columns + c] = the largest of text i's windows in column c; where[...] = the centre of that window
+ * (the first on ties). A text without words has one empty window: the bias. vectors: 3 * n_columns floats a word.
  */
 void thr_nn_windows_forward(thr_context *context, const thr_texts *texts, const float *vectors, const float *bias,
                             size_t n_columns, float *pooled, uint16_t *where);
 
 /*
- * d_vectors (3 * n_columns a word, set up by the caller, usually zeros) += what d_pooled sends back to each word, texts
- * in order; d_bias += sum of d_pooled over texts. Threads take columns, so the bits are the same for any number.
+ * d_vectors (3 * n_columns a word, initialised by the caller, usually to zeros) += the gradient of each word, in the
+ * order of texts; d_bias += the sum of d_pooled over texts. Threads split columns, so the bits do not depend on their
+ * number.
  */
 void thr_nn_windows_backward(thr_context *context, const thr_texts *texts, const uint16_t *where, const float *d_pooled,
                              size_t n_columns, float *d_vectors, float *d_bias);

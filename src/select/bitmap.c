@@ -7,22 +7,20 @@
 #include <string.h>
 
 enum {
-    COUNT_GROUP = 31, /* words whose counts, at most 8 a byte, fit in bytes when they are added up */
-    SKIP_GROUP = 8,   /* words looked at at once where most are zero */
+    COUNT_GROUP = 31, /* words whose byte counts, at most 8 each, can be added without overflowing a byte */
+    SKIP_GROUP = 8,   /* words tested at once where most are zero */
 };
 
 static const uint64_t ALL = ~UINT64_C(0);
 
-/*
- * Counts of the bits of each byte. Plain arithmetic, so that the compiler can count several words at once on any CPU.
- */
+/* Population count of each byte. Plain arithmetic, which compilers can vectorise on any CPU. */
 static uint64_t count_bytes(uint64_t x) {
     x -= x >> 1 & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
     return (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
 }
 
-/* The sum of eight bytes. */
+/* Horizontal sum of eight bytes. */
 static uint64_t add_bytes(uint64_t x) {
     x = (x & 0x00ff00ff00ff00ffu) + (x >> 8 & 0x00ff00ff00ff00ffu);
     return x * 0x0001000100010001u >> 48;

@@ -63,7 +63,7 @@ static size_t partition(thr_candidate *items, size_t n) {
     }
 }
 
-/* Rounds of partitioning before giving up on luck: 2 log2 n. */
+/* Partitioning rounds before falling back to the worst-case method: 2 log2 n. */
 static unsigned patience(size_t n) {
     unsigned rounds = 2;
     for (; n > 1; n /= 2)
@@ -89,7 +89,7 @@ void thr_select_candidates_sort(thr_candidate *items, size_t n) {
     sort_some(items, n, patience(n));
 }
 
-/* Quickselect; the end of it, or all of it for few items. */
+/* Quickselect. Sorts when few items or no rounds are left. */
 static void split_some(thr_candidate *items, size_t n, size_t first) {
     unsigned rounds = patience(n);
     while (first > 0 && first < n) {
@@ -108,7 +108,7 @@ static void split_some(thr_candidate *items, size_t n, size_t first) {
     }
 }
 
-/* Scores in BINS bins from the largest to the smallest; infinite spreads end up in the outer ones. */
+/* BINS bins of scores, descending from the largest; scores outside the range go to the first or last bin. */
 typedef struct bins {
     float top, scale;
 } bins;
@@ -118,7 +118,7 @@ static inline uint32_t bin_of(bins b, float score) {
     return bin < BINS - 1 ? (uint32_t)bin : BINS - 1;
 }
 
-/* Items of bins up to last to the front, over the others, without a branch that could be guessed wrong. */
+/* Compact the items of bins 0 to last to the front, without unpredictable branches. */
 static size_t drop_later_bins(thr_candidate *items, size_t n, bins b, uint32_t last) {
     size_t m = 0;
     for (size_t i = 0; i < n; i++) {
@@ -129,7 +129,7 @@ static size_t drop_later_bins(thr_candidate *items, size_t n, bins b, uint32_t l
     return m;
 }
 
-/* Items of bin last, which are few, behind those of the bins before it. */
+/* Move the items of bin `last`, which are few, after those of earlier bins. */
 static void last_bin_behind(thr_candidate *items, size_t n, bins b, uint32_t last) {
     for (size_t i = n; i-- > 0;)
         if (bin_of(b, items[i].score) == last)
@@ -157,7 +157,7 @@ size_t thr_select_candidates_keep(thr_candidate *items, size_t n, size_t first) 
     uint32_t histogram[BINS] = {0}, last = 0;
     for (size_t i = 0; i < n; i++)
         histogram[bin_of(b, items[i].score)]++;
-    size_t before = 0; /* items in bins before the one that the border falls into */
+    size_t before = 0; /* items in bins before the one that contains the border */
     for (; before + histogram[last] < first; last++)
         before += histogram[last];
     const size_t m = drop_later_bins(items, n, b, last);
@@ -183,12 +183,12 @@ thr_status thr_select_collector_start(thr_collector *collector, thr_context *con
     if (collector->capacity / 2 >= wanted && collector->capacity >= 4 * BLOCK)
         return THR_OK;
     if (wanted > SIZE_MAX / 4)
-        wanted = SIZE_MAX / 4; /* thr_grow refuses it */
+        wanted = SIZE_MAX / 4; /* thr_grow rejects this size */
     return thr_grow(context, &collector->items, &collector->capacity, 2 * wanted + 4 * BLOCK, sizeof *collector->items,
                     "candidates", err);
 }
 
-/* Drop what cannot be in the answer any more, and raise the threshold. */
+/* Drop items that cannot be in the answer, and raise the threshold. */
 static void tighten(thr_collector *collector) {
     if (collector->n <= collector->wanted)
         return;
@@ -216,12 +216,12 @@ void thr_select_collector_reserve(thr_collector *collector) {
     if (collector->n + BLOCK <= collector->capacity)
         return;
     tighten(collector);
-    /* With a margin most may stay: keep room for as much again, so that the work stays in proportion. */
+    /* With a margin, most items may stay. Double the capacity then, so that the amortised cost stays linear. */
     if (collector->margin > 0 && collector->n > collector->capacity / 2 && collector->status == THR_OK)
         collector->status = thr_grow(collector->context, &collector->items, &collector->capacity,
                                      2 * collector->n + 4 * BLOCK, sizeof *collector->items, "candidates", NULL);
     if (collector->n + BLOCK > collector->capacity)
-        collector->n = 0; /* no memory: the answer is lost, status says so */
+        collector->n = 0; /* out of memory: the answer is lost, and status reports it */
 }
 
 void thr_select_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores,

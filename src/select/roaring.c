@@ -8,11 +8,11 @@
 #include <string.h>
 
 enum {
-    COOKIE_PLAIN = 12346, /* of a bitmap without runs; a count of containers follows */
-    COOKIE_RUNS = 12347,  /* in the low half; the high half is the count less one, flags follow */
-    OFFSETS_FROM = 4,     /* containers from which a bitmap with runs has offsets too */
-    LIST_MOST = 4096,     /* values of a list; more are a bitmap */
-    WIDE_HEAD = 8,        /* bytes before the first bucket of a wide bitmap; high bits and a cookie follow */
+    COOKIE_PLAIN = 12346, /* bitmap without runs; a count of containers follows */
+    COOKIE_RUNS = 12347,  /* low half: bitmap with runs; the high half is the count less one, flags follow */
+    OFFSETS_FROM = 4,     /* a bitmap with runs has offsets from this many containers on */
+    LIST_MOST = 4096,     /* maximum values of a list; more are stored as a bitmap */
+    WIDE_HEAD = 8, /* bytes before the first bucket of a wide bitmap; then each bucket has high bits and a cookie */
     CONTAINERS_MOST = 1 << 16,
 };
 
@@ -33,7 +33,7 @@ static void load_words(uint64_t *words, const uint8_t *bytes, uint32_t n) {
         words[i] = load_u64(bytes + 8 * (size_t)i);
 }
 
-/* The next n bytes, NULL with a sentence when there are less. */
+/* Return the next n bytes and advance; NULL with an error if fewer remain. */
 static const uint8_t *take(thr_roaring *r, size_t n, const char *what, thr_error *err) {
     if (r->size - r->at < n) {
         (void)thr_fail(err, THR_ECORRUPT,
@@ -51,7 +51,7 @@ static bool is_cookie(uint32_t cookie) {
     return cookie == COOKIE_PLAIN || (cookie & 0xffff) == COOKIE_RUNS;
 }
 
-/* The header of 32 bits: cookie, which containers are runs, keys with counts, offsets. */
+/* Read the header of a 32-bit bucket: cookie, run flags, keys with counts, offsets. */
 static thr_status begin_bucket(thr_roaring *r, thr_error *err) {
     r->start = r->at;
     r->i = 0;
@@ -85,7 +85,7 @@ static thr_status begin_bucket(thr_roaring *r, thr_error *err) {
     return THR_OK;
 }
 
-/* High bits before a bucket of a wide bitmap. */
+/* Read the high bits before a bucket of a wide bitmap. */
 static thr_status begin_wide_bucket(thr_roaring *r, thr_error *err) {
     const uint8_t *head = take(r, 4, "high bits", err);
     if (head == NULL)
@@ -102,11 +102,12 @@ static thr_status begin_wide_bucket(thr_roaring *r, thr_error *err) {
 
 thr_status thr_select_roaring_open(thr_roaring *r, const void *bytes, size_t size, thr_error *err) {
     *r = (thr_roaring){.bytes = bytes, .size = size, .is_first = true};
-    if (size < 8) /* the size of an empty one, of 32 bits and of 64 */
+    if (size < 8) /* the size of an empty bitmap, 32-bit or 64-bit */
         return thr_fail(err, THR_ECORRUPT, "a Roaring bitmap has at least 8 bytes, not %zu: it is cut short", size);
     /*
-     * A wide bitmap begins with its number of buckets, whose high bits increase. One that looked like a cookie would
-     * have 12,346 of them, whose last begins at row 12,345 * 2^32: no bitmap of 6 TiB is meant.
+     * A wide bitmap begins with its number of buckets, whose high bits increase. If that number equalled a cookie,
+     * the bitmap would have 12,346 buckets, and the last would begin at row 12,345 * 2^32 or later: such a filter
+     * would need 6 TiB, so the bytes are read as a 32-bit bitmap.
      */
     if (is_cookie(load_u32(r->bytes)))
         return begin_bucket(r, err);

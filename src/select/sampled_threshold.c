@@ -30,7 +30,7 @@ float thr_select_sampled_threshold(const float *sample, size_t n_sample, uint64_
     for (size_t bin = BINS + 1; bin-- > 0;) {
         seen += histogram[bin];
         if ((double)seen >= rank)
-            /* One bin lower: rounding may have put a score a bin too high. */
+            /* One bin lower, because rounding may have put a score one bin too high. */
             return low + (float)(bin == 0 ? 0 : bin - 1) * width;
     }
     return low;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampled_threshold.h - a first threshold from a sample of scores (XFBQ section 4, errata 5).
+ * sampled_threshold.h - estimate an initial threshold from a sample of scores (XFBQ section 4, errata 5).
  */
 #ifndef THR_SELECT_SAMPLED_THRESHOLD_H
 #define THR_SELECT_SAMPLED_THRESHOLD_H
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /*
- * The rank in a sample of n_sample of n_all scores that stands for the wanted-th of all, raised by four standard
- * deviations of its count and by four, so that too few survivors are rare.
+ * Return the rank in a sample of n_sample of n_all scores that corresponds to the wanted-th of all, plus four
+ * standard deviations of its count and plus four, which makes too few survivors rare.
  */
 THR_ANYWHERE double thr_select_sample_rank(double n_sample, uint64_t n_all, uint64_t wanted) {
     const double expected = (double)wanted * n_sample / (double)n_all;
@@ -21,17 +21,17 @@ THR_ANYWHERE double thr_select_sample_rank(double n_sample, uint64_t n_all, uint
 }
 
 /*
- * Which of n things in a row, blocks or tiles, is the i-th of n_sampled that are evenly spaced: in the middle of its
- * part, as a sample from the first thing on has too many of the best where things are in order of frequency.
+ * Return the index, among n blocks or tiles, of the i-th of n_sampled evenly spaced ones: the middle of its part. If
+ * items are sorted by frequency, a sample that starts at index 0 has too many of the best.
  */
 THR_ANYWHERE uint64_t thr_select_sample_place(uint64_t i, uint64_t n_sampled, uint64_t n) {
     return (2 * i + 1) * n / (2 * n_sampled);
 }
 
 /*
- * A threshold that about `wanted` of n_all scores reach, judged by a sample of n_sample of them taken anywhere: the
- * lower edge of the histogram bin below that of the score of thr_select_sample_rank. Where too few survive, the caller
- * starts again without a threshold. -INFINITY when the sample is too small to tell.
+ * Return a threshold that about `wanted` of n_all scores are expected to reach, estimated from n_sample scores taken
+ * anywhere: the lower edge of the histogram bin below that of the score with rank thr_select_sample_rank. If too few
+ * items survive, the caller repeats without a threshold. -INFINITY if the sample is too small.
  */
 float thr_select_sampled_threshold(const float *sample, size_t n_sample, uint64_t n_all, uint64_t wanted);
 
