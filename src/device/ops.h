@@ -34,7 +34,7 @@ enum {
  * may be a range of a larger set: keys then number items from 128 * first_tile, everything else from 0.
  */
 typedef struct thr_device_codes {
-    uint64_t n_items; /* at most 2^32 less those before */
+    uint64_t n_items; /* at most 2^32 less those before first_tile */
     uint32_t first_tile;
     uint32_t n_dims, n_planes;
     const void *tiles;

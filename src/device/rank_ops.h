@@ -4,7 +4,7 @@
  * structs; pointers are to device memory.
  *
  * Rows are grouped by query. The rows of a query are also numbered by label, worst first: u. In arrays with one entry
- * a row, a query's entries begin at its first row and are in order of u, except where the comment says "in the order
+ * a row, a query's entries begin at its first row and are in order of u, except where the comment states "in the order
  * of rows".
  *
  * All sums but those of a sweep use the order of the CPU's, operation by operation, and so have the same bits. Scores

@@ -2,8 +2,8 @@
 /*
  * bin.c - fbin, f16bin, u8bin, i8bin, ibin: uint32 rows, uint32 dimensions, then the rows (the big-ann benchmarks).
  *
- * A big-ann ground truth has the ending .ibin too, or is given it: uint32 queries, uint32 k, the ids, then as many
- * float32 distances. Its size tells it from plain ibin; where the size is not known, the end of the stream does.
+ * A big-ann ground truth may also end in .ibin: uint32 queries, uint32 k, the ids, then as many float32 distances.
+ * The file size distinguishes it from plain ibin; where the size is unknown, the end of the stream does.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { HEADER_BYTES = 8 };
 
-/* The stream is moved to the distances; without them there is nothing to read. */
+/* Skip to the distances. THR_ENOTFOUND if the file has none. */
 static thr_status to_distances(thr_reader *reader, uint64_t ids_bytes, thr_error *err) {
     thr_stream *stream = &reader->stream;
     if (ids_bytes != 0 && stream->size == HEADER_BYTES + ids_bytes)
@@ -52,7 +52,7 @@ thr_status thr_io_bin_open(thr_reader *reader, const thr_source *source, thr_err
                         reader->name, (unsigned long long)reader->shape.n_rows, reader->shape.n_dims, THR_MAX_DIMS,
                         source->ending);
 
-    /* At most 2^32 x 2^15 x 4 bytes: no overflow. */
+    /* At most 2^32 x 2^15 x 4 bytes, which cannot overflow. */
     uint64_t half = reader->shape.n_rows * reader->shape.n_dims * thr_dtype_size(source->dtype);
     thr_rows_layout layout = {.offset = HEADER_BYTES};
     if (source->part != NULL) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * column.c - one column of a table, or some of them with tabs between, as lines of a text.
+ * column.c - one or several columns of a table as lines of a text; several are joined by tabs.
  *
- * Lines stand for items, one each, so a row that cannot be given ends the work: left out, it would shift all that
- * follow.
+ * A line corresponds to an item. A row without the column is an error: skipping it would shift the numbers of all
+ * later items.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 
 typedef struct column_state {
     thr_fields fields;
-    size_t *columns; /* from 0, each once */
+    size_t *columns; /* column numbers from 0, without duplicates */
     size_t n_columns, columns_capacity;
-    char *joined; /* a line of more than one */
+    char *joined; /* buffer for the line if several columns are joined */
     size_t joined_capacity;
 } column_state;
 
@@ -45,7 +45,7 @@ static thr_status fail_short(const thr_reader *reader, size_t column, thr_error 
                     s->fields.n_fields, column + 1);
 }
 
-/* No longer than the row, since no column stands twice. */
+/* Join the columns. The line is no longer than the row, because no column occurs twice. */
 static thr_status join(thr_reader *reader, size_t *length, thr_error *err) {
     column_state *s = reader->state;
     size_t n = s->n_columns;
@@ -138,7 +138,7 @@ static thr_status add_name(thr_reader *reader, const char *name, size_t length, 
         reader->name, (int)(length < 200 ? length : 200), name, known, shown < s->fields.n_fields ? " ..." : "");
 }
 
-/* Between commas; but a name may have commas itself, and then stands alone. */
+/* Add the columns in a comma-separated list. A name that contains commas is allowed as the only column. */
 static thr_status add_part(thr_reader *reader, const char *part, thr_error *err) {
     const column_state *s = reader->state;
     const bool numbers = part[strspn(part, "0123456789,")] == '\0';
@@ -147,7 +147,7 @@ static thr_status add_part(thr_reader *reader, const char *part, thr_error *err)
     if (part[0] == '\0')
         return thr_fail(err, THR_EINVAL, "%s: no column is named behind the colon: give its number or its name",
                         reader->name);
-    if (!numbers) /* the first row names the columns */
+    if (!numbers) /* the first row is a header */
         THR_TRY(next_row(reader, &kind, err));
     if (!numbers && find_name(&s->fields, part, strlen(part), &column))
         return add(reader, column, err);

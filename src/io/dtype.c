@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dtype.c - kinds of numbers, and widening them to float32. */
+/* dtype.c - element types, and conversion to float32. */
 #include <thresher/matrix.h>
 
 #include <string.h>
@@ -38,7 +38,7 @@ thr_matrix thr_matrix_f32(const float *data, uint64_t n_rows, uint32_t n_dims) {
         .data = data, .n_rows = n_rows, .n_dims = n_dims, .dtype = THR_DTYPE_F32, .stride = n_dims * sizeof(float)};
 }
 
-/* memcpy, because rows may be unaligned; compilers make plain loads of it. */
+/* memcpy, because rows may be unaligned; compilers turn it into plain loads. */
 #define WIDEN(type, widened)                                                                                           \
     for (uint32_t d = 0; d < n_dims; d++) {                                                                            \
         type value;                                                                                                    \

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* The one table: a new format is one line here and one file beside this one. */
+/* All formats: a new format is one line here and one source file. */
 static const thr_ending endings[] = {
     {".npy", thr_io_npy_open, THR_DTYPE_NONE, false, false},
     {".fvecs", thr_io_vecs_open, THR_DTYPE_F32, false, false},
@@ -53,7 +53,7 @@ static const thr_ending *match(const char *path, size_t length, bool with_part, 
     return NULL;
 }
 
-/* Levenshtein's distance between a (n bytes, at most GUESS_MAX) and b (shorter than GUESS_MAX). */
+/* Levenshtein distance of a (n bytes, at most GUESS_MAX) and b (shorter than GUESS_MAX). */
 static size_t distance(const char *a, size_t n, const char *b) {
     size_t m = strlen(b);
     size_t row[GUESS_MAX + 1];
@@ -80,7 +80,7 @@ static bool serves(const thr_ending *ending, thr_ending_uses uses) {
     return (uses & use) != 0;
 }
 
-/* A known ending at most two edits away from the name's own, NULL when there is none. */
+/* Return the known ending with an edit distance of at most two from the name's ending, or NULL. */
 static const char *guess(const char *path, thr_ending_uses uses) {
     size_t length = strcspn(path, ":");
     (void)thr_io_packing_cut(path, &length);
@@ -107,7 +107,7 @@ static const char *guess(const char *path, thr_ending_uses uses) {
     return nearest;
 }
 
-/* The name's ending where it is that of a format that renaming does not make one of ours, else NULL. */
+/* Return the name's ending if it is that of a format that this library does not read, else NULL. */
 static const char *find_foreign(const char *name) {
     static const char *const foreign[] = {".parquet", ".arrow",  ".feather",     ".json", ".jsonl",
                                           ".pkl",     ".pt",     ".mat",         ".xlsx", ".zip",
@@ -120,11 +120,11 @@ static const char *find_foreign(const char *name) {
     return NULL;
 }
 
-/* The name's ending or NULL; *length becomes that of the file's name without its part. */
+/* Return the name's ending or NULL, and set *length to that of the file name without its part. */
 static const thr_ending *find(const char *name, size_t *length, thr_source *source) {
     *length = strlen(name);
     const thr_ending *ending = match(name, *length, false, &source->packing);
-    /* The first colon that stands behind an ending with parts: data sets may have colons in their names. */
+    /* Find the first colon after an ending that allows parts: data set names may contain colons. */
     for (const char *colon = strchr(name, ':'); ending == NULL && colon != NULL; colon = strchr(colon + 1, ':')) {
         ending = match(name, (size_t)(colon - name), true, &source->packing);
         if (ending != NULL) {
@@ -150,7 +150,7 @@ thr_status thr_io_ending_check_file(const char *name, thr_error *err) {
                    ? thr_fail(err, THR_EFORMAT, "%s: is a directory (an index?), not a file: name a file", name)
                    : THR_OK;
     const bool missing = errno == ENOENT || errno == ENOTDIR;
-    const size_t length = strcspn(name, ":"); /* behind a colon there may be a part, which another ending would have */
+    const size_t length = strcspn(name, ":"); /* the part after a colon may have another ending */
     char file[PATH_MAX];
     if (missing && name[length] != '\0') {
         (void)snprintf(file, sizeof file, "%.*s", (int)length, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* endings.h - from a file's name to its format, and help when no format fits. */
+/* endings.h - choose a format by the ending of a file name, and suggest one if it is unknown. */
 #ifndef THR_IO_ENDINGS_H
 #define THR_IO_ENDINGS_H
 
@@ -10,10 +10,10 @@ typedef struct thr_ending {
     thr_format_open open;
     thr_dtype dtype;
     bool has_parts; /* "name.ending:part" */
-    bool by_name;   /* the format opens the file by itself: no pipes, no packing */
+    bool by_name;   /* the format opens the file itself: no pipes, no compression */
 } thr_ending;
 
-/* What a caller reads, for messages: a set. */
+/* The kinds of files that a caller reads, for messages. A bit set. */
 typedef enum thr_ending_uses {
     THR_ENDINGS_NUMBERS = 1,
     THR_ENDINGS_LINES = 2,
@@ -22,27 +22,27 @@ typedef enum thr_ending_uses {
 } thr_ending_uses;
 
 /*
- * Take name apart. path gets the file's name without a part and needs strlen(name) + 1 bytes; source points into it and
- * into name. Standard input is a dash and an ending, nothing more: "./-.npy" is a file.
+ * Parse name. path receives the file name without its part and has room for strlen(name) + 1 bytes; source points
+ * into path and name. Standard input is a dash plus an ending, nothing more: "./-.npy" is a file.
  *
  * Returns THR_OK; THR_EINVAL with the known endings, and the nearest one, in err.
  */
 thr_status thr_io_ending_find(const char *name, char *path, thr_source *source, const thr_ending **ending,
                               thr_error *err);
 
-/* Whether thr_io_ending_find finds one. */
+/* Return whether thr_io_ending_find succeeds. */
 bool thr_io_ending_is_known(const char *name);
 
 /*
- * Before thr_io_ending_find where a file is to be opened: of a name without a known ending, THR_ENOTFOUND where nothing
- * has it and THR_EFORMAT where a directory has, since no other ending helps then; else THR_OK.
+ * Call before thr_io_ending_find when a file is opened. For a name without a known ending, return THR_ENOTFOUND if
+ * nothing has that name and THR_EFORMAT if it is a directory, because no ending would help; otherwise THR_OK.
  */
 thr_status thr_io_ending_check_file(const char *name, thr_error *err);
 
-/* THR_EINVAL of a name without a known ending; err lists more (" .gguf"), which the caller reads, and those of uses. */
+/* Return THR_EINVAL for an unknown ending. err lists the endings of uses and those in more (" .gguf"). */
 thr_status thr_io_ending_refuse(const char *name, thr_ending_uses uses, const char *more, thr_error *err);
 
-/* What .gz or .xz at the end of path says; *length, of path, becomes that without it. */
+/* Return the compression that .gz or .xz at the end of path indicates; reduce *length of path to exclude it. */
 thr_packing thr_io_packing_cut(const char *path, size_t *length);
 
 #endif

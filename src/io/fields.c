@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fields.c - the end of a row is found first, by searches for single bytes, which the C library does at the speed of
- * memory; then the row is taken apart in place. Every byte is looked at a bounded number of times, whatever it is.
+ * fields.c - find the end of a row by searches for single bytes, which run at memory speed in the C library, then
+ * split the row in place. Each byte is visited a bounded number of times, whatever the input.
  */
 #include "io/fields.h"
 
@@ -42,7 +42,7 @@ void thr_io_fields_stop(thr_fields *fields) {
 
 /* ------------------------------------------------------------------------------------------------ bytes */
 
-/* Read what there is behind end, having made room: what lies before start is dropped, or the buffer grows. */
+/* Read more bytes after end. Makes room first: drops the bytes before start, or grows the buffer. */
 static thr_status fill(thr_fields *f, thr_error *err) {
     if (f->end + 1 == f->capacity && f->start == 0)
         THR_TRY(thr_grow(f->context, &f->buffer, &f->capacity, 2 * f->capacity, 1, "a long row", err));
@@ -71,7 +71,7 @@ static thr_status skip_mark(thr_fields *f, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ rows */
 
-/* A quote that opens a field, in buffer[scanned, stop), which is not within quotes; NULL when there is none. */
+/* Find a quote that opens a field in buffer[scanned, stop), which begins outside quotes; NULL if none. */
 static const char *find_opening(const thr_fields *f, size_t stop) {
     const char *at = f->buffer + f->scanned, *end = f->buffer + stop;
     while ((at = memchr(at, '"', (size_t)(end - at))) != NULL) {
@@ -82,7 +82,7 @@ static const char *find_opening(const thr_fields *f, size_t stop) {
     return NULL;
 }
 
-/* From within quotes to behind the next one. False when more must be read to know. */
+/* From inside quotes, advance past the closing quote. Returns false if more input is needed. */
 static bool leave_quotes(thr_fields *f) {
     const char *quote = memchr(f->buffer + f->scanned, '"', f->end - f->scanned);
     if (quote == NULL) {
@@ -91,13 +91,13 @@ static bool leave_quotes(thr_fields *f) {
     }
     f->scanned = (size_t)(quote - f->buffer);
     if (f->scanned + 1 == f->end && !f->ended)
-        return false; /* the next byte says whether it is doubled */
+        return false; /* the next byte decides whether the quote is doubled */
     f->within = f->scanned + 1 < f->end && quote[1] == '"';
     f->scanned += f->within ? 2 : 1;
     return true;
 }
 
-/* Whether the row ends in what has been read; scanned is its newline then. */
+/* Return whether the row's end is in the buffer; scanned is then its newline. */
 static bool find_end(thr_fields *f) {
     for (;;) {
         if (f->within) {
@@ -119,13 +119,13 @@ static bool find_end(thr_fields *f) {
     }
 }
 
-/* Read until the row's end is known; *ends says that it has a newline, and is not ended by the stream. */
+/* Read until the row's end is found. *ends: it ends with a newline, not with the stream. */
 static thr_status read_row(thr_fields *f, bool *ends, thr_error *err) {
     while (!(*ends = find_end(f)) && !f->ended) {
-        /* One byte more than the longest row may be its \r. */
+        /* The longest row may be followed by one more byte, \r. */
         if (f->end - f->start > THR_TABLE_ROW_MAX + 1)
             f->too_long = true;
-        if (f->too_long) { /* the byte before scanned says whether a quote opens a field */
+        if (f->too_long) { /* the byte before scanned decides whether a quote opens a field */
             f->start = f->scanned - 1;
             f->newline = f->newline < f->scanned ? f->scanned : f->newline;
         }
@@ -144,11 +144,14 @@ static thr_status add(thr_fields *f, const char *text, size_t length, thr_error 
     return THR_OK;
 }
 
-/* A field from its opening quote on, moved over it and without doubled quotes; *out is its end, the rest is at. */
+/*
+ * Unquote a field in place, from its opening quote at `at`. *out is the field's end; returns the text after the
+ * quotes.
+ */
 static char *take_quoted(char *at, const char *end, char **out) {
     char *to = at++;
     for (;;) {
-        /* There is a closing quote: the row would not end here without. */
+        /* A closing quote exists, otherwise the row would not end here. */
         const char *quote = memchr(at, '"', (size_t)(end - at));
         size_t n = (size_t)(quote - at);
         memmove(to, at, n);
@@ -163,7 +166,7 @@ static char *take_quoted(char *at, const char *end, char **out) {
     return at;
 }
 
-/* The row in [at, end), where *end may be overwritten. */
+/* Split the row in [at, end). *end may be overwritten. */
 static thr_status split(thr_fields *f, char *at, char *end, thr_error *err) {
     f->n_fields = 0;
     for (;;) {

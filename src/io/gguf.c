@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gguf.c - the reader: one pass over metadata and tensors, in bounds by the cursor that takes them. */
+/* gguf.c - the reader: one pass over metadata and tensor descriptions with a bounds-checked cursor. */
 #include "io/gguf.h"
 
 #include <inttypes.h>
@@ -13,13 +13,13 @@ enum {
     OLDEST = 2,
     NEWEST = 3,
     USUAL_ALIGNMENT = 32,
-    ALIGNMENT_STEP = 8,      /* alignments are multiples of it */
-    LEAST_TENSOR_BYTES = 24, /* of a tensor's description, with no name and no axes */
+    ALIGNMENT_STEP = 8,      /* alignments are multiples of this */
+    LEAST_TENSOR_BYTES = 24, /* minimum size of a tensor description, with no name and no axes */
     NAME_MOST = 65535,
-    DEPTH_MOST = 4 /* arrays in arrays */
+    DEPTH_MOST = 4 /* maximum nesting of arrays */
 };
 
-/* Types of metadata's values. */
+/* Types of metadata values. */
 enum { VALUE_STRING = 8, VALUE_ARRAY = 9, N_VALUES = 13 };
 static const uint8_t value_sizes[N_VALUES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 enum { VALUE_U16 = 2, VALUE_U32 = 4 };
@@ -71,9 +71,10 @@ static void widen_q8_0(const uint8_t *in, float *out) {
 enum { Q6_VALUES = 256, Q6_LOW = 0, Q6_HIGH = 128, Q6_SCALES = 192, Q6_FACTOR = 208, Q6_BYTES = 210 };
 
 /*
- * Value v of a half of 128 is number v % 32 of its quarter q = v / 32: its low 4 bits stand in byte 32 (q % 2) + v % 32
- * of the half's 64, the lower ones of it where q < 2; its high 2 bits in byte v % 32 of 32, from bit 2 q on. Together
- * they are the value and 32; sixteen values have an int8 scale, and all 256 a factor.
+ * A half of 128 values has 64 bytes of low bits and 32 bytes of high bits. Value v of it is number v % 32 of quarter
+ * q = v / 32. Its low 4 bits are in byte 32 (q % 2) + v % 32, in the lower half of the byte if q < 2; its high 2 bits
+ * are in byte v % 32, from bit 2 q on. Together they are the value plus 32. Sixteen values share an int8 scale, and
+ * all 256 a factor.
  */
 static void widen_q6_k(const uint8_t *in, float *out) {
     const float factor = half_at(in + Q6_FACTOR);
@@ -85,11 +86,11 @@ static void widen_q6_k(const uint8_t *in, float *out) {
     }
 }
 
-/* How values of a type stand: in blocks of so many and so many bytes. */
+/* How a type is stored: in blocks of n_values values and n_bytes bytes. */
 typedef struct layout {
     thr_gguf_type type;
     uint32_t n_values, n_bytes;
-    thr_dtype dtype; /* that it widens to without loss */
+    thr_dtype dtype; /* the smallest type that holds all values exactly */
     void (*widen)(const uint8_t *in, float *out);
 } layout;
 
@@ -101,7 +102,7 @@ static const layout layouts[] = {
     {THR_GGUF_Q6_K, Q6_VALUES, Q6_BYTES, THR_DTYPE_F32, widen_q6_k},
 };
 
-/* NULL of a type that is not read. */
+/* Return the layout of a type; NULL if it is not supported. */
 static const layout *layout_of(uint32_t type) {
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (layouts[i].type == type)
@@ -109,7 +110,7 @@ static const layout *layout_of(uint32_t type) {
     return NULL;
 }
 
-/* Bytes of a row; false where it is not of whole blocks or too long. */
+/* Compute the bytes of a row; false if it is not a whole number of blocks, or overflows. */
 static bool row_bytes(const layout *l, uint64_t n_dims, uint64_t *n) {
     return n_dims % l->n_values == 0 && !__builtin_mul_overflow(n_dims / l->n_values, (uint64_t)l->n_bytes, n);
 }
@@ -117,8 +118,8 @@ static bool row_bytes(const layout *l, uint64_t n_dims, uint64_t *n) {
 /* ------------------------------------------------------------------------------------------------ taking bytes */
 
 /*
- * What stands before the tensors' numbers is some MiB, of models with large vocabularies. A sparse file costs nobody
- * anything and can claim as much as it is long; all of it would be gone over.
+ * Upper limit for everything before the tensors' data, which is some MiB in models with large vocabularies. A sparse
+ * file takes no disk space and may claim any length; without a limit all of it would be scanned.
  */
 #define HEADER_MOST (UINT64_C(256) << 20)
 
@@ -127,7 +128,7 @@ typedef struct cursor {
     uint64_t at, end; /* at most HEADER_MOST */
 } cursor;
 
-/* Both return what thr_fail would, which their callers can see here. */
+/* Both return the status that they pass to thr_fail; returning it directly lets the compiler and analysers see it. */
 static thr_status cut(const cursor *c, const char *what, thr_error *err) {
     (void)thr_fail(err, THR_ECORRUPT,
                    "%s: offset %" PRIu64 ": the file ends within %s: it is cut short, fetch it again", c->file->name,
@@ -189,7 +190,7 @@ static thr_status skip_array(cursor *c, int depth, thr_error *err) {
     return skip_values(c, type, n, depth + 1, err);
 }
 
-/* n values of a type. Those without a size of their own are longer than a byte, so the loop ends with the file. */
+/* Skip n values of a type. Types of variable size take more than a byte a value, so the loop ends with the file. */
 static thr_status skip_values(cursor *c, uint32_t type, uint64_t n, int depth, thr_error *err) {
     static const char what[] = "metadata";
     const uint8_t *bytes = NULL;
@@ -244,7 +245,7 @@ static thr_status take_metadata(thr_gguf *file, cursor *c, uint64_t n, thr_error
 
 /* ------------------------------------------------------------------------------------------------ tensors */
 
-/* offset is of the data, which begin later than is known yet: place_all adds that. */
+/* Read a tensor description. *offset is relative to the data, whose start is not yet known: place_all adds it. */
 static thr_status take_tensor(cursor *c, thr_gguf_tensor *t, uint64_t *offset, thr_error *err) {
     static const char what[] = "the description of a tensor";
     *t = (thr_gguf_tensor){.n_dims = 1, .n_rows = 1};
@@ -284,7 +285,7 @@ static thr_status place(const thr_gguf *file, const cursor *c, uint64_t start, u
     return THR_OK;
 }
 
-/* Descriptions first; data begin at the next multiple of the alignment behind the last. */
+/* Read the descriptions. The data begin at the next multiple of the alignment after the last one. */
 static thr_status take_tensors(thr_gguf *file, cursor *c, uint64_t n, thr_error *err) {
     uint64_t *offsets = NULL;
     thr_status status = THR_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gz.c - reading through gzip (RFC 1952), members behind each other included. */
+/* gz.c - read gzip (RFC 1952), including several concatenated members. */
 #include "io/stream.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ enum { INPUT_BYTES = 256 * 1024, OUTPUT_MAX = 1 << 30, GZIP_WINDOW = 15 + 16 };
 
 typedef struct gz_state {
     z_stream z;
-    bool member_open; /* between members the end of the file is the end of the data */
+    bool member_open; /* false between members, where the file may end */
     bool any_member;
     uint8_t *input;
 } gz_state;
@@ -55,7 +55,7 @@ out:
     return status;
 }
 
-/* Where in the file the decoder stands. */
+/* File offset of the decoder. */
 static unsigned long long gz_offset(const thr_stream *stream) {
     const gz_state *gz = stream->decoder_state;
     return stream->raw_position - gz->z.avail_in;
@@ -72,7 +72,7 @@ static thr_status gz_fill(thr_stream *stream, thr_error *err) {
     return THR_OK;
 }
 
-/* Between members. Zeros, which tapes and block devices append, are passed over, as gzip does. */
+/* Between members: skip zeros, which tapes and block devices append, as gzip does. */
 static thr_status gz_next_member(thr_stream *stream, bool *more, thr_error *err) {
     gz_state *gz = stream->decoder_state;
     for (;;) {

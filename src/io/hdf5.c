@@ -2,8 +2,8 @@
 /*
  * hdf5.c - a data set of an HDF5 file (the ann-benchmarks): one or two axes of integers or floats.
  *
- * The HDF5 library is not safe for threads as it is commonly built, and prints its errors: every call stands between
- * hdf5_enter and hdf5_leave, one at a time in the whole process, with the printing off.
+ * As commonly built, the HDF5 library is not thread-safe and prints its errors. Every call is made between hdf5_enter
+ * and hdf5_leave, which admit one thread of the process at a time and switch printing off.
  */
 #include "base/error.h"
 #include "io/reader.h"
@@ -22,9 +22,9 @@
 
 enum {
     BUFFER_BYTES = 4 << 20,
-    CHUNK_CACHE_BYTES = 32 << 20, /* several chunks of compressed rows, so that none is unpacked twice */
-    CHUNK_CACHE_SLOTS = 12289,    /* a prime about 100 times the chunks of usual size, as the manual advises */
-    LIST_BYTES = 400,             /* of an error's text, for the names of data sets */
+    CHUNK_CACHE_BYTES = 32 << 20, /* several chunks of compressed rows, so that none is decompressed twice */
+    CHUNK_CACHE_SLOTS = 12289,    /* a prime about 100 times the usual number of chunks, as the manual advises */
+    LIST_BYTES = 400,             /* maximum length of the data set names in a message */
 };
 
 typedef struct hdf5_state {
@@ -110,7 +110,7 @@ static void hdf5_seek(thr_reader *reader, uint64_t row) {
 
 static const thr_reader_ops hdf5_ops = {.next = hdf5_next, .seek = hdf5_seek, .close = hdf5_close};
 
-/* The names of data sets behind each other, cut off where there is no more room. */
+/* The names of data sets, concatenated and truncated to the buffer. */
 typedef struct hdf5_list {
     char text[LIST_BYTES];
     size_t length;
@@ -169,7 +169,7 @@ static thr_status open_data(thr_reader *reader, const thr_source *source, thr_er
                     source->ending, names);
 }
 
-/* The dtype that holds every number of an HDF5 type, NONE when there is none. HDF5 converts while reading. */
+/* Return the dtype that holds every number of an HDF5 type, or NONE. HDF5 converts while reading. */
 static thr_dtype dtype_of(hid_t type) {
     size_t size = H5Tget_size(type);
     H5T_class_t class = H5Tget_class(type);
@@ -222,8 +222,8 @@ static H5D_layout_t layout_of(hid_t data) {
 }
 
 /*
- * Of a data set that is not in chunks HDF5 reads what the shape asks for, however few bytes the file says it has, and
- * runs over the end of its own buffers. One that was never written has no place and is read as zeros.
+ * For a data set that is not chunked, HDF5 reads as many bytes as the shape requires, even if the file has fewer, and
+ * overruns its own buffers. A data set that was never written has no storage and reads as zeros.
  */
 static thr_status check_bytes(const thr_reader *reader, size_t value_bytes, thr_error *err) {
     const hdf5_state *s = reader->state;
@@ -268,7 +268,7 @@ static thr_status check_data(thr_reader *reader, thr_error *err) {
 }
 
 thr_status thr_io_hdf5_open(thr_reader *reader, const thr_source *source, thr_error *err) {
-    /* The ordinary stream finds files that are missing, not readable, directories or empty, and says so well. */
+    /* The ordinary stream reports missing, unreadable and empty files and directories with our messages. */
     thr_status status =
         thr_io_stream_open(reader->context, source->path, reader->name, THR_PACKING_NONE, &reader->stream, err);
     if (status != THR_OK)

@@ -36,7 +36,7 @@ bool thr_io_json_at_end(thr_json *json) {
 
 /* ------------------------------------------------------------------------------------------------ strings */
 
-/* Four digits behind \u. */
+/* Parse four hexadecimal digits after \u. */
 static bool take_hex(thr_json *json, uint32_t *code) {
     *code = 0;
     if (json->end - json->at < 4)
@@ -54,7 +54,7 @@ static bool take_hex(thr_json *json, uint32_t *code) {
     return true;
 }
 
-/* A character behind \u; one beyond 16 bits is two halves. */
+/* Parse a character after \u; beyond 16 bits it is a surrogate pair. */
 static bool take_code(thr_json *json, uint32_t *code) {
     uint32_t second = 0;
     if (!take_hex(json, code) || *code == 0 || (*code >= 0xdc00 && *code <= 0xdfff))
@@ -70,7 +70,7 @@ static bool take_code(thr_json *json, uint32_t *code) {
     return true;
 }
 
-/* What stands behind a backslash. */
+/* Parse the escape after a backslash. */
 static bool take_escape(thr_json *json, char **out) {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     if (json->at == json->end)

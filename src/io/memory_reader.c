@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_reader.c - readers over rows that are in memory, or that a function makes. */
+/* memory_reader.c - readers over rows in memory, or over rows that a callback produces. */
 #include "base/error.h"
 #include "io/reader.h"
 
@@ -18,7 +18,7 @@ typedef struct function_state {
 
 enum { BUFFER_BYTES = 1 << 20 };
 
-/* A reader whose state is size bytes of zeros. */
+/* Create a reader with a zeroed state of size bytes. */
 static thr_status make(thr_context *context, const char *name, const thr_reader_ops *ops, thr_reader_shape shape,
                        size_t size, thr_reader **reader, thr_error *err) {
     THR_TRY(thr_io_reader_make(context, name, reader, err));
@@ -83,7 +83,7 @@ thr_status thr_reader_from_matrix(thr_context *context, const thr_matrix *rows, 
 
 static thr_status function_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     function_state *s = reader->state;
-    uint64_t left = reader->shape.n_rows - s->cursor; /* THR_ROWS_UNKNOWN is more than any stream has */
+    uint64_t left = reader->shape.n_rows - s->cursor; /* THR_ROWS_UNKNOWN exceeds the length of every stream */
     uint64_t want = max_rows < s->capacity ? max_rows : s->capacity;
     want = want < left ? want : left;
     uint64_t n = want != 0 ? s->fn(s->user, s->cursor, want, s->buffer) : 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * npy.c - NumPy's .npy, versions 1 to 3: a magic string, a version, the header's length, and a header that is a Python
- * dictionary of exactly three keys:
+ * npy.c - NumPy's .npy, versions 1 to 3: a magic string, a version, the header's length, and a header that is a
+ * Python dictionary of exactly three keys:
  *
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
  *
- * The parser takes the dictionaries numpy writes, in any order of keys, and nothing else of Python.
+ * The parser accepts the dictionaries that numpy writes, with keys in any order, and no other Python.
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "io/rows.h"
 
 enum {
-    LEAD_BYTES = 10,          /* magic 6, version 2, length 2; versions 2 and 3 have two bytes more of length */
-    HEADER_MAX_BYTES = 65536, /* a version 1 header is no longer, and longer ones describe records */
+    LEAD_BYTES = 10,          /* magic 6, version 2, length 2; versions 2 and 3 have two more bytes of length */
+    HEADER_MAX_BYTES = 65536, /* limit of version 1; longer headers describe records */
     DESCR_MAX_BYTES = 64,
     AXES_MAX = 2,
 };
@@ -23,7 +23,7 @@ typedef struct npy_header {
     char descr[DESCR_MAX_BYTES];
     bool fortran_order;
     uint64_t shape[AXES_MAX];
-    size_t n_axes; /* may be more than AXES_MAX: not stored then */
+    size_t n_axes; /* may exceed AXES_MAX; the axes are then not stored */
 } npy_header;
 
 typedef struct npy_text {
@@ -51,7 +51,7 @@ static bool take(npy_text *text, const char *word) {
     return true;
 }
 
-/* A quoted string without escapes. */
+/* Parse a quoted string without escapes. */
 static bool take_string(npy_text *text, char out[DESCR_MAX_BYTES]) {
     skip_space(text);
     if (text->at == text->end || (*text->at != '\'' && *text->at != '"'))
@@ -66,7 +66,7 @@ static bool take_string(npy_text *text, char out[DESCR_MAX_BYTES]) {
     return true;
 }
 
-/* A decimal number below 2^63, with the L of Python 2 or without. */
+/* Parse a decimal number below 2^63, with or without the suffix L of Python 2. */
 static bool take_number(npy_text *text, uint64_t *number) {
     skip_space(text);
     const char *from = text->at;
@@ -81,7 +81,7 @@ static bool take_number(npy_text *text, uint64_t *number) {
     return any;
 }
 
-/* () or (3,) or (3, 4) or (3, 4,): one number alone needs its comma, as in Python. */
+/* Parse () or (3,) or (3, 4) or (3, 4,). As in Python, a single number needs its comma. */
 static thr_status parse_shape(npy_text *text, npy_header *header, thr_error *err) {
     if (!take(text, "("))
         return fail_at(text, "the shape is not a tuple", err);
@@ -181,7 +181,7 @@ static thr_status parse_descr(const thr_reader *reader, const char *descr, thr_d
                     reader->name, descr);
 }
 
-/* Into header_text, which has room for HEADER_MAX_BYTES. */
+/* Read the header into header_text, which has room for HEADER_MAX_BYTES. */
 static thr_status read_header(thr_reader *reader, char *header_text, npy_text *text, thr_error *err) {
     uint8_t lead[LEAD_BYTES + 2];
     size_t got = 0;

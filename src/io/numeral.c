@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 enum {
-    FAR = 100000000, /* an exponent's digits are not counted beyond it */
-    DECISIVE = 800,  /* digits that may decide where a double rounds to: 768 and fewer; a non-zero rest is one more */
+    FAR = 100000000,    /* exponents saturate here */
+    DECISIVE = 800,     /* digits that can affect the rounding to a double: at most 768; a non-zero rest is one more
+                       digit */
     EXPONENT_ROOM = 16, /* "e-2147483648" and a NUL */
 };
 
@@ -29,7 +30,7 @@ const char *thr_io_numeral_exponent(const char *p, const char *end, thr_numeral 
     return p;
 }
 
-/* The number as its first decisive digits, without zeros before them, "e", and an exponent. */
+/* A number as its first decisive digits without leading zeros, "e", and an exponent. */
 typedef struct plain {
     char text[DECISIVE + 1 + EXPONENT_ROOM];
 } plain;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of a stream's file or memory, before any decoder. */
+/* Read the bytes of a stream's file or memory, before any decoder. */
 #include "io/stream.h"
 
 #include <errno.h>
@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 
-/* Linux reads at most 2^31 - 4096 bytes at once anyway. */
+/* Linux limits one read to 2^31 - 4096 bytes. */
 enum { READ_MAX = 1 << 30 };
 
-/* A descriptor somebody set to O_NONBLOCK is waited for. */
+/* Wait for input if the descriptor is in non-blocking mode. */
 static void wait_for_input(int fd) {
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     (void)poll(&wait, 1, -1);

@@ -7,7 +7,7 @@
 #include "io/endings.h"
 
 enum {
-    BUFFER_BYTES = 4 << 20, /* large enough that system calls cost nothing beside the copy */
+    BUFFER_BYTES = 4 << 20, /* large enough that system calls cost nothing compared with the copy */
     LINE_BYTES = 1 << 20
 };
 
@@ -30,7 +30,7 @@ thr_status thr_io_reader_make(thr_context *context, const char *name, thr_reader
     return THR_OK;
 }
 
-/* image NULL: open the file or standard input. */
+/* Open image, or if it is NULL a file or standard input. */
 static thr_status open_any(thr_context *context, const char *name, const thr_image *image, thr_reader **reader,
                            thr_error *err) {
     *reader = NULL;
@@ -78,7 +78,7 @@ thr_status thr_io_reader_open_memory(thr_context *context, const char *name, con
     return open_any(context, name, image, reader, err);
 }
 
-/* A file whose name has no known ending, or standard input where path is NULL. */
+/* Open a file without a known ending as lines, or standard input if path is NULL. */
 static thr_status open_plain_lines(thr_context *context, const char *path, thr_reader **reader, thr_error *err) {
     const char *name = path != NULL ? path : "standard input";
     size_t length = strlen(name);

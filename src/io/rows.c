@@ -6,8 +6,8 @@
 #include "base/error.h"
 
 /*
- * After a seek the buffer is filled for what is asked only, then FILL_GROWTH times more with every fill, so that rows
- * read here and there do not cost whole buffers.
+ * After a seek, the first fill reads only the requested rows, and each further fill FILL_GROWTH times more, so that
+ * scattered reads do not cost whole buffers.
  */
 enum { FILL_GROWTH = 8 };
 
@@ -15,11 +15,11 @@ typedef struct rows_state {
     thr_rows_layout layout;
     size_t record; /* prefix and values */
     uint8_t *buffer;
-    uint64_t capacity; /* rows the buffer holds */
-    uint64_t fill;     /* rows the next fill reads, at least what is asked */
-    uint64_t first;    /* the row the buffer starts with */
+    uint64_t capacity; /* capacity of the buffer */
+    uint64_t fill;     /* rows to read in the next fill, at least as many as requested */
+    uint64_t first;    /* number of the first row in the buffer */
     uint64_t count;    /* rows in the buffer */
-    uint64_t cursor;   /* of those, given out */
+    uint64_t cursor;   /* rows of the buffer already returned */
 } rows_state;
 
 static unsigned long long offset_of(const rows_state *s, uint64_t row) {
@@ -46,7 +46,7 @@ static thr_status check_prefixes(const thr_reader *reader, const rows_state *s, 
     return THR_OK;
 }
 
-/* Nothing may follow the last row but what the layout allows. A plain file's size was checked when it was opened. */
+/* Check that nothing follows the last row but what the layout allows. For a plain file, opening checked its size. */
 static thr_status check_end(thr_reader *reader, thr_error *err) {
     const rows_state *s = reader->state;
     if (reader->stream.size != THR_SIZE_UNKNOWN)
@@ -126,7 +126,7 @@ static void rows_close(thr_reader *reader) {
 
 static const thr_reader_ops rows_ops = {.next = rows_next, .seek = rows_seek, .close = rows_close};
 
-/* The size of a plain file against its header; the number of rows from the size where there is no header. */
+/* Compare the size of a plain file with its header, or compute the number of rows from it if there is no header. */
 static thr_status check_size(thr_reader *reader, const rows_state *s, thr_error *err) {
     uint64_t size = reader->stream.size, n_rows = reader->shape.n_rows, expected = 0;
     const char *mistake = s->layout.mistake != NULL ? s->layout.mistake : "";

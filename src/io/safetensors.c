@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors.c - the reader: one pass over the header, then the whole is judged. */
+/* safetensors.c - the reader: parse the header in one pass, then validate it as a whole. */
 #include "io/safetensors.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 enum {
     LEAD_BYTES = 8,               /* the header's length */
-    HEADER_MAX_BYTES = 100000000, /* as the public library has it */
-    FIRST_CAPACITY = 64,          /* tensors, or pairs of metadata */
+    HEADER_MAX_BYTES = 100000000, /* the limit of the reference implementation */
+    FIRST_CAPACITY = 64,          /* initial number of tensors, or of metadata pairs */
     SHAPE_TEXT_BYTES = 21 * THR_TENSOR_AXES + 32
 };
 
@@ -28,16 +28,16 @@ struct thr_tensors {
     thr_context *context;
     char *name;
     thr_map map;         /* fd -1: the bytes are in memory */
-    const uint8_t *data; /* behind the header */
+    const uint8_t *data; /* after the header */
     uint64_t n_data, n_file;
     char *strings; /* all names, keys and values, decoded */
     size_t n_strings;
     thr_tensor *tensors;
     size_t n_tensors, tensors_capacity;
-    const void **by_name; /* n_tensors; while the header is read, by place */
+    const void **by_name; /* n_tensors, sorted by name; during parsing sorted by offset */
     tensor_pair *pairs;
     size_t n_pairs, pairs_capacity;
-    const void **by_key; /* n_pairs */
+    const void **by_key; /* n_pairs, sorted by key */
 };
 
 /* ------------------------------------------------------------------------------------------------ the header */
@@ -66,7 +66,7 @@ static thr_status take_metadata(thr_tensors *t, thr_json *json, thr_error *err) 
     return thr_io_json_expect(json, '}', "the metadata has no end", err);
 }
 
-/* [] or [2, 3]; *n_values is the product. */
+/* Parse [] or [2, 3]; *n_values is the product. */
 static thr_status take_shape(thr_json *json, thr_tensor *tensor, uint64_t *n_values, thr_error *err) {
     *n_values = 1;
     THR_TRY(thr_io_json_expect(json, '[', "the shape is no list", err));
@@ -105,7 +105,7 @@ static thr_status take_kind(thr_tensors *t, thr_json *json, thr_tensor_kind *kin
     return THR_OK;
 }
 
-/* What the header says of a tensor, in any order. */
+/* The fields of a tensor's header entry, which may come in any order. */
 typedef struct tensor_entry {
     thr_tensor_kind kind;
     uint64_t n_values;
@@ -142,7 +142,7 @@ static thr_status take_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor,
     return thr_io_json_expect(json, '}', "a tensor has no end", err);
 }
 
-/* Place and size of a tensor, against its kind and the data. */
+/* Set the address and size of a tensor after checking its offsets against its type and the data. */
 static thr_status place(const thr_tensors *t, const tensor_entry *entry, thr_tensor *tensor, thr_error *err) {
     const unsigned long long from = entry->offsets[0], to = entry->offsets[1];
     uint64_t n_bytes = 0;
@@ -199,7 +199,7 @@ static thr_status take_header(thr_tensors *t, thr_json *json, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ the whole */
 
-/* Where a tensor begins; of those that begin together the empty ones come first, which then are no overlap. */
+/* Order by offset; at equal offsets empty tensors first, so that they do not count as overlaps. */
 static int compare_places(const void *a, const void *b) {
     const thr_tensor *x = a, *y = b;
     const uintptr_t from_x = (uintptr_t)x->data, from_y = (uintptr_t)y->data;
@@ -216,7 +216,7 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(((const tensor_pair *)a)->key, ((const tensor_pair *)b)->key);
 }
 
-/* The tensors behind each other are the data. */
+/* Check that the tensors cover the data without holes and overlaps. */
 static thr_status check_places(const thr_tensors *t, thr_error *err) {
     uint64_t at = 0;
     for (size_t i = 0; i < t->n_tensors; i++) {
@@ -366,7 +366,7 @@ const char *thr_io_tensors_metadata(const thr_tensors *tensors, const char *key)
     return pair != NULL ? pair->value : NULL;
 }
 
-/* "f32 [2, 3]". */
+/* Format a type and shape: "f32 [2, 3]". */
 static void show(const char *kind, uint32_t n_axes, const uint64_t *shape, char out[SHAPE_TEXT_BYTES]) {
     size_t n = (size_t)snprintf(out, SHAPE_TEXT_BYTES, "%s [", kind);
     for (uint32_t i = 0; i < n_axes && i < THR_TENSOR_AXES; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * safetensors_order.h - pointers in order: heapsort, which asks for no memory as qsort may, and binary search.
+ * safetensors_order.h - sort and search arrays of pointers: heapsort, which unlike qsort never allocates, and binary
+ * search.
  */
 #ifndef THR_IO_SAFETENSORS_ORDER_H
 #define THR_IO_SAFETENSORS_ORDER_H
@@ -9,15 +10,15 @@
 
 typedef int (*thr_compare_fn)(const void *a, const void *b);
 
-/* Smallest first. Equal ones stand in any order. */
+/* Sort ascending. Not stable. */
 static inline void thr_order(const void **items, size_t n, thr_compare_fn compare) {
     size_t start = n / 2, end = n;
     while (end > 1) {
         const void *sifted = NULL;
         if (start > 0) {
-            sifted = items[--start]; /* items[start, n) becomes a heap */
+            sifted = items[--start]; /* extends the heap to items[start, n) */
         } else {
-            sifted = items[--end]; /* the largest goes behind the heap */
+            sifted = items[--end]; /* moves the largest item after the heap */
             items[end] = items[0];
         }
         size_t at = start;
@@ -31,7 +32,7 @@ static inline void thr_order(const void **items, size_t n, thr_compare_fn compar
     }
 }
 
-/* The item equal to wanted, or NULL. */
+/* Return the item that compares equal to wanted, or NULL. */
 static inline const void *thr_order_find(const void *const *items, size_t n, const void *wanted,
                                          thr_compare_fn compare) {
     size_t from = 0, to = n;

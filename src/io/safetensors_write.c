@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * safetensors_write.c - the writer: the header is made in memory, padded with spaces so that the data begins at a
- * multiple of 64; then tensors by the size of their values, largest first, which aligns each to its own.
+ * safetensors_write.c - the writer. Builds the header in memory and pads it with spaces so that the data begins at a
+ * multiple of 64. Tensors follow in descending order of value size, which aligns each for its type.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 enum {
     LEAD_BYTES = 8,
     ALIGN = 64,
-    QUOTED_FACTOR = 6, /* bytes a byte of a name can become */
-    ENTRY_BYTES = 256  /* what stands around a name: dtype, 4 numbers of a shape and 2 of offsets, of 20 digits */
+    QUOTED_FACTOR = 6, /* a byte of a name becomes at most this many bytes */
+    ENTRY_BYTES = 256  /* the rest of an entry: dtype, 4 numbers of a shape and 2 offsets, of 20 digits each */
 };
 
 static const char metadata_name[] = "__metadata__";
@@ -48,7 +48,7 @@ static int compare_texts(const void *a, const void *b) {
     return strcmp(a, b);
 }
 
-/* Room for n texts in order is the caller's. */
+/* Check for duplicates. texts is scratch memory for n pointers. */
 static thr_status check_twice(const char *path, const char *what, const void **texts, size_t n, thr_error *err) {
     thr_order(texts, n, compare_texts);
     for (size_t i = 0; i < n; i++) {
@@ -87,7 +87,10 @@ out:
 
 /* ------------------------------------------------------------------------------------------------ the header */
 
-/* Before a tensor: all that have larger values, and those of its own size listed before it. */
+/*
+ * Compute the offset of each tensor: after all tensors with larger values, and after those of the same size listed
+ * before it.
+ */
 static size_t find_places(const thr_tensors_image *image, uint64_t *places, const thr_tensor **in_order) {
     uint64_t at = 0;
     size_t n = 0;
@@ -135,7 +138,7 @@ static char *put_tensor(const thr_tensor *tensor, uint64_t place, char *to) {
     return to;
 }
 
-/* The length and the JSON, a multiple of 64 bytes. */
+/* Write the length and the JSON, padded to a multiple of 64 bytes. */
 static size_t make_header(const thr_tensors_image *image, const uint64_t *places, char *header) {
     char *to = header + LEAD_BYTES;
     bool first = true;

@@ -45,7 +45,7 @@ thr_status thr_io_stream_open(thr_context *context, const char *path, const char
         thr_io_stream_close(stream);
         return thr_fail(err, THR_EFORMAT, "%s: is a directory, not a file: name a file in it", name);
     }
-    /* Standard input may stand anywhere in its file, so it is read as a pipe. */
+    /* Standard input may start in the middle of its file, so it is read as a pipe. */
     if (path != NULL && S_ISREG(st.st_mode)) {
         stream->size = (uint64_t)st.st_size;
         stream->seekable = true;
@@ -97,7 +97,7 @@ thr_status thr_io_stream_peek(thr_stream *stream, void *out, size_t size, size_t
     const uint64_t position = stream->position;
     const size_t n = stream->n_peeked;
     size = size < THR_STREAM_PEEK_MAX ? size : THR_STREAM_PEEK_MAX;
-    if (n < size) { /* read on behind what was peeked at before */
+    if (n < size) { /* continue after the peeked bytes */
         stream->n_peeked = 0;
         THR_TRY(thr_io_stream_read(stream, stream->peeked + n, size - n, got, err));
         stream->position = position;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.h - bytes in, from a plain file, standard input, a pipe or memory, and through gzip or xz.
+ * stream.h - read bytes from a regular file, standard input, a pipe or memory, optionally through gzip or xz.
  *
- * A stream counts two offsets: position, in the bytes it gives, and raw_position, in the file. They differ only behind
- * a decoder. Plain regular files know their size and can be sought in; nothing else can.
+ * A stream counts two offsets: position in the decoded bytes, and raw_position in the file. They differ only with a
+ * decoder. Only uncompressed regular files have a size and can be sought in.
  */
 #ifndef THR_IO_STREAM_H
 #define THR_IO_STREAM_H
@@ -20,24 +20,24 @@ struct thr_decoder;
 
 typedef struct thr_stream {
     thr_context *context;
-    const char *name;      /* for messages; belongs to whoever opened the stream */
-    int fd;                /* -1: none */
-    bool owns_fd;          /* standard input stays open */
+    const char *name;      /* for messages; borrowed */
+    int fd;                /* -1: no descriptor */
+    bool owns_fd;          /* false for standard input, which stays open */
     bool seekable;         /* a plain regular file, or sized memory */
-    const uint8_t *memory; /* where fd is -1 */
+    const uint8_t *memory; /* used if fd is -1 */
     uint64_t memory_size;
-    uint64_t size;         /* bytes the stream will give, or THR_SIZE_UNKNOWN */
-    uint64_t position;     /* of the next byte given */
+    uint64_t size;         /* total decoded bytes, or THR_SIZE_UNKNOWN */
+    uint64_t position;     /* of the next byte returned */
     uint64_t raw_position; /* of the next byte of the file */
     uint8_t peeked[THR_STREAM_PEEK_MAX];
-    size_t n_peeked; /* bytes of peeked that come before all others; position does not count them */
+    size_t n_peeked; /* bytes of peeked that are returned first; position does not count them */
     const struct thr_decoder *decoder;
     void *decoder_state;
 } thr_stream;
 
 /*
- * What a decoder does: start sets decoder_state; read gives at least one byte unless size is 0 or the data ends, which
- * it may only say after every checksum has been compared; end frees a started decoder.
+ * A decoder. start sets decoder_state. read returns at least one byte unless size is 0 or the data ends; it may
+ * report the end only after comparing every checksum. end frees a started decoder.
  */
 typedef struct thr_decoder {
     thr_status (*start)(thr_stream *stream, thr_error *err);
@@ -49,45 +49,47 @@ extern const thr_decoder thr_decoder_gz;
 extern const thr_decoder thr_decoder_xz;
 
 /*
- * Open path, or standard input where path is NULL. On failure the stream is closed.
+ * Open path, or standard input if path is NULL. On failure the stream is closed.
  *
- * Returns THR_OK; THR_ENOTFOUND; THR_EIO; THR_EFORMAT for a directory; THR_EUNSUPPORTED for a packing that this build
- * cannot read; THR_ENOMEM.
+ * Returns THR_OK; THR_ENOTFOUND; THR_EIO; THR_EFORMAT for a directory; THR_EUNSUPPORTED for a compression that this
+ * build cannot read; THR_ENOMEM.
  */
 thr_status thr_io_stream_open(thr_context *context, const char *path, const char *name, thr_packing packing,
                               thr_stream *stream, thr_error *err);
 
-/* A file's bytes in memory, which must live as long as the reader. */
+/* A file's bytes in memory, which must outlive the reader. */
 typedef struct thr_image {
     const void *data;
     size_t size;
-    bool sized;          /* read as a plain file; otherwise as a pipe */
-    size_t buffer_bytes; /* 0: the usual; less, so that small files fill the buffer several times */
+    bool sized;          /* read as a regular file; otherwise as a pipe */
+    size_t buffer_bytes; /* 0: the default; smaller in tests, so that small files fill the buffer several times */
 } thr_image;
 
-/* The same over memory. */
+/* The same for memory. */
 thr_status thr_io_stream_open_memory(thr_context *context, const thr_image *image, const char *name,
                                      thr_packing packing, thr_stream *stream, thr_error *err);
 
-/* Fill out; *got is less than size only at the end. */
+/* Fill out. *got is less than size only at the end. */
 thr_status thr_io_stream_read(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
-/* What is there without waiting for more: *got is 0 only at the end. */
+/* Read what is available without waiting for more. *got is 0 only at the end. */
 thr_status thr_io_stream_read_some(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
-/* Like thr_io_stream_read of at most THR_STREAM_PEEK_MAX bytes, which the next read gives again. At the start. */
+/*
+ * Like thr_io_stream_read of at most THR_STREAM_PEEK_MAX bytes, which the next read returns again. Only at the start.
+ */
 thr_status thr_io_stream_peek(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
-/* Read and drop count bytes; *skipped is less only at the end. */
+/* Read and discard count bytes. *skipped is less only at the end. */
 thr_status thr_io_stream_skip(thr_stream *stream, uint64_t count, uint64_t *skipped, thr_error *err);
 
-/* Go to a position of a seekable stream. Nothing is checked before the next read. */
+/* Seek in a seekable stream. Errors appear at the next read. */
 void thr_io_stream_seek(thr_stream *stream, uint64_t position);
 
-/* Free everything; a zeroed or closed stream is allowed. */
+/* Close and free; a zeroed or closed stream is allowed. */
 void thr_io_stream_close(thr_stream *stream);
 
-/* For decoders: bytes of the file itself. *got is 0 only at its end. */
+/* For decoders: read bytes of the file itself. *got is 0 only at its end. */
 thr_status thr_io_stream_read_raw(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svmlight.c - two passes over ranges of whole lines: what there is, then where it goes. */
+/* svmlight.c - two passes over ranges of whole lines: count, then parse into arrays of the exact size. */
 #include "io/svmlight.h"
 
 #include <inttypes.h>
@@ -14,18 +14,18 @@
 
 enum {
     PIECE_BYTES = 1 << 20,
-    CHUNK_PIECES = 16, /* of a chunk, at least */
-    THREAD_PIECES = 4  /* of a chunk, a thread, so that none waits long for the last one */
+    CHUNK_PIECES = 16, /* minimum pieces of a chunk */
+    THREAD_PIECES = 4  /* pieces of a chunk for each thread, so that threads finish at about the same time */
 };
 
-/* A range of whole lines: what is in it, and what stood before it. */
+/* A range of whole lines: its counts, and the totals of the ranges before it. */
 typedef struct range {
     thr_svmlight_counts counts;
     size_t first_row;
     uint64_t first_line, first_value, first_comment;
 } range;
 
-/* The part of a chunk that one piece of work is. */
+/* The part of a chunk that one work item parses. */
 typedef struct part {
     const char *text;
     size_t size;
@@ -39,10 +39,10 @@ typedef struct reading {
     thr_whole_lines lines;
     range *ranges;
     size_t n_ranges, ranges_capacity;
-    size_t first_range; /* of the chunk at hand */
+    size_t first_range; /* of the current chunk */
     part *parts;
     size_t n_parts, parts_capacity;
-    range total; /* first_* are sums over all ranges; of counts n_queries, n_rows and largest */
+    range total; /* first_* are totals over all ranges; of counts only n_queries, n_rows and largest are totals */
     thr_svmlight_places places;
     uint64_t *comment_starts;
     char *comments;
@@ -78,7 +78,7 @@ static void take_part(void *arg, size_t piece, uint32_t worker) {
     thr_io_svmlight_take(p->text, p->size, &g->counts, &places, &p->fault);
 }
 
-/* The chunk's parts, cut where lines end. */
+/* Split the chunk into parts at line ends. */
 static thr_status cut(reading *r, const char *chunk, size_t size, thr_error *err) {
     r->n_parts = 0;
     while (size != 0) {
@@ -139,7 +139,7 @@ static thr_status take_chunk(reading *r, thr_error *err) {
     return THR_OK;
 }
 
-/* One pass over all chunks; done bytes were read before it. */
+/* Make one pass over all chunks. done: bytes read in earlier passes, for progress. */
 static thr_status pass(reading *r, thr_status (*do_chunk)(reading *r, thr_error *err), uint64_t done, thr_error *err) {
     r->first_range = 0;
     for (;;) {
@@ -169,7 +169,10 @@ static thr_status check_totals(const reading *r, thr_error *err) {
     return THR_OK;
 }
 
-/* Whether dense rows take no more memory. n_features and n_rows are below 2^32, and 8 x n_values below 8 x memory. */
+/*
+ * Return whether dense rows take no more memory than CSR. n_features and n_rows are below 2^32; 8 x n_values does not
+ * overflow.
+ */
 static bool is_dense(const range *total) {
     const uint64_t n_cells = (uint64_t)total->first_row * total->counts.largest;
     return (n_cells + 1) / 2 <= total->first_value + total->first_row;
@@ -209,7 +212,7 @@ static void drop_arrays(reading *r) {
         thr_release(r->context, arrays[i]);
 }
 
-/* FILE.query, where lines have no queries; and what is to be said where nobody knows. */
+/* Read FILE.query if no line has a query. Fails if queries are required and neither source has them. */
 static thr_status take_side(reading *r, const char *path, thr_error *err) {
     char *side = NULL;
     thr_status status = THR_OK;
@@ -234,7 +237,7 @@ out:
     return status;
 }
 
-/* Reads all of an open text and closes it, also after an error. path is NULL if there is no FILE.query to look for. */
+/* Read all of an open text and close it, also after an error. path NULL: do not look for FILE.query. */
 static thr_status read_lines(reading *r, const char *path, thr_svmlight *out, thr_error *err) {
     thr_status status = THR_OK;
     const uint64_t raw = r->lines.raw_size == THR_SIZE_UNKNOWN ? 0 : r->lines.raw_size;
@@ -308,10 +311,10 @@ thr_status thr_io_svmlight_read(thr_context *context, const char *path, const th
     thr_io_svmlight_free(out);
     THR_TRY(thr_io_whole_lines_open(context, path, chunk_bytes, &r.lines, err));
     THR_TRY(read_lines(&r, file, out, err));
-    /* A cache knows all that its file says; without queries it would not. */
+    /* A cache stores everything in its file; without queries it would be incomplete. */
     if (file == NULL || !r.options.write_cache || r.options.ignore_queries)
         return THR_OK;
-    /* Nothing needs the cache: one that cannot be written is no reason to fail. */
+    /* The cache is optional: failure to write it is not an error. */
     (void)thr_io_svmlight_cache_write(context, path, &source, with_comments, out, &out->cache);
     return THR_OK;
 }

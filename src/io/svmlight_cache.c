@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svmlight_cache.c - FILE.thr-cache: the arrays of a read file as sections, mapped instead of reading it again. */
+/*
+ * svmlight_cache.c - FILE.thr-cache: the parsed arrays of a file as sections, which are mapped instead of parsing
+ * again.
+ */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -26,7 +29,7 @@ typedef enum cache_section {
     CACHE_LAST = CACHE_COMMENTS
 } cache_section;
 
-/* Whatever is wrong with a cache, the file is read in its place: nobody sees a message. */
+/* These messages are never shown: an unusable cache is ignored and the file is read. */
 static const thr_file_kind cache_kind = {.magic = {'T', 'H', 'R', 'S', 'V', 'M', 0, 1},
                                          .oldest = CACHE_FORMAT,
                                          .newest = CACHE_FORMAT,
@@ -35,8 +38,8 @@ static const thr_file_kind cache_kind = {.magic = {'T', 'H', 'R', 'S', 'V', 'M',
                                          .foreign_text = "is no cache",
                                          .remedy = "it is written anew"};
 
-/* Bits of has. */
-enum { HAS_QUERIES = 1, HAS_DENSE = 2, HAS_COMMENTS = 4, WITH_COMMENTS = 8 /* they were kept, should there be any */ };
+/* Bits of the header field `has`. */
+enum { HAS_QUERIES = 1, HAS_DENSE = 2, HAS_COMMENTS = 4, WITH_COMMENTS = 8 /* comments were kept, if any */ };
 
 typedef struct cache_header {
     uint8_t magic[8];
@@ -123,7 +126,7 @@ static thr_section_rule cache_rule(const void *shape, uint32_t kind, uint64_t *s
     return there ? THR_SECTION_EXACT : THR_SECTION_ABSENT;
 }
 
-/* Numbers whose products are below 2^55, so that nothing that follows overflows. */
+/* Check that numbers are small enough that products below stay under 2^55 and cannot overflow. */
 static bool has_sane_numbers(const cache_header *h, uint64_t file_size) {
     const uint64_t most = UINT64_C(1) << 50;
     uint64_t n_cells;
@@ -133,7 +136,7 @@ static bool has_sane_numbers(const cache_header *h, uint64_t file_size) {
            ((h->has & HAS_DENSE) == 0 || n_cells <= most) && (h->has & ~15u) == 0;
 }
 
-/* Every finite number has an exponent that is not all ones; written so that the compiler makes vectors of it. */
+/* Finite numbers have an exponent that is not all ones. Written so that compilers vectorise it. */
 static bool are_finite_floats(const float *values, size_t n) {
     bool finite = true;
     for (size_t i = 0; i < n; i++)
@@ -148,7 +151,7 @@ static bool are_finite_doubles(const double *values, size_t n) {
     return finite;
 }
 
-/* From 0 to last, not descending. */
+/* Return whether starts go from 0 to last without descending. */
 static bool are_starts(const uint64_t *starts, size_t n, uint64_t last) {
     bool ascend = starts[0] == 0 && starts[n] == last;
     for (size_t i = 0; i < n; i++)
@@ -223,7 +226,7 @@ thr_status thr_io_svmlight_cache_open(thr_context *context, const char *path, co
     THR_TRY(cache_name(context, path, &name, err));
     const thr_status status = thr_map_open(name, &map, NULL);
     thr_release(context, name);
-    if (status != THR_OK) /* none, or none that can be read */
+    if (status != THR_OK) /* missing or unreadable */
         return THR_OK;
     *found = thr_io_svmlight_cache_take(&map, source, with_comments, out);
     if (!*found) {

@@ -24,17 +24,17 @@ static inline const char *skip_blanks(const char *p, const char *end) {
     return p;
 }
 
-/* A number ends with its line, before a blank or a comment. */
+/* A number ends at the line's end, before a blank or before a comment. */
 static inline bool ends_word(const char *p, const char *end) {
     return p == end || is_blank(*p) || *p == '#';
 }
 
-/* A line taken apart: [begin, data_end) before '#'; the comment without blanks around it. */
+/* A split line: [begin, data_end) before '#', and the trimmed comment. */
 typedef struct svm_line {
     const char *begin, *data_end, *comment, *comment_end;
 } svm_line;
 
-/* The line at p, and where the next one begins. It is a row unless begin == data_end. */
+/* Split the line at p and return the start of the next one. It is a row unless begin == data_end. */
 static const char *split_line(const char *p, const char *text_end, svm_line *line) {
     const char *end = memchr(p, '\n', (size_t)(text_end - p));
     const char *const next = end == NULL ? text_end : end + 1;
@@ -56,7 +56,7 @@ static inline bool has_query(const char *p, const char *end) {
 
 /* ------------------------------------------------------------------------------------------------ count */
 
-/* In bytes of 255 and fewer, which the compiler makes vectors of. */
+/* Count in pieces of 255 bytes, so that byte counters suffice and compilers vectorise the loop. */
 static size_t count_colons(const char *p, const char *end) {
     enum { PIECE = 255 };
     size_t n = 0;
@@ -77,7 +77,7 @@ static const char *find_word_end(const char *p, const char *end) {
     return p;
 }
 
-/* The digits before the last colon; 0 where they are none, or more than an index may have. */
+/* Parse the digits before the last colon; 0 if they are malformed or exceed the largest index. */
 static uint32_t find_last_index(const char *begin, const char *end) {
     const char *colon = end;
     while (colon > begin && *--colon != ':')
@@ -86,7 +86,7 @@ static uint32_t find_last_index(const char *begin, const char *end) {
     const char *p = colon;
     for (; p > begin && is_digit(p[-1]) && colon - p < 10; p--, power *= 10)
         index += power * (uint64_t)(p[-1] - '0');
-    while (p > begin && p[-1] == '0') /* in front of them */
+    while (p > begin && p[-1] == '0') /* skip leading zeros */
         p--;
     return index <= THR_SVMLIGHT_MAX_INDEX && !(p > begin && is_digit(p[-1])) ? (uint32_t)index : 0;
 }
@@ -101,7 +101,7 @@ void thr_io_svmlight_count(const char *text, size_t size, thr_svmlight_counts *c
             continue;
         const char *values = skip_blanks(find_word_end(line.begin, line.data_end), line.data_end);
         const bool query = has_query(values, line.data_end);
-        if (query) /* its colon is no value's */
+        if (query) /* the colon of qid is no value's */
             values = find_word_end(values, line.data_end);
         counts->n_rows++;
         counts->n_queries += query;
@@ -114,7 +114,7 @@ void thr_io_svmlight_count(const char *text, size_t size, thr_svmlight_counts *c
 
 /* ------------------------------------------------------------------------------------------------ take */
 
-/* What is taken so far; row, value and comment count from the range's first. */
+/* Parsing state; row, value and comment count from the start of the range. */
 typedef struct taking {
     const thr_svmlight_counts *counts;
     const thr_svmlight_places *places;
@@ -128,7 +128,7 @@ static bool refuse(taking *t, thr_svmlight_fault_kind kind, const char *at) {
     return false;
 }
 
-/* Whether what stands at p, with or without a sign, is a number that C would print but that is none. */
+/* Return whether the word at p is nan, inf or infinity, with or without a sign. */
 static bool is_not_finite(const char *p, const char *end) {
     p += p < end && (*p == '-' || *p == '+');
     return end - p >= 3 && (strncasecmp(p, "nan", 3) == 0 || strncasecmp(p, "inf", 3) == 0);
@@ -164,7 +164,7 @@ static bool take_query(taking *t, const char **at, const char *end) {
     return true;
 }
 
-/* An index and its colon: *index is 1 at least. */
+/* Parse an index and its colon; *index is at least 1. */
 static inline bool take_index(taking *t, const char **at, const char *end, uint64_t before, uint64_t *index) {
     const char *p = *at;
     uint64_t i = 0;
@@ -205,8 +205,8 @@ static inline bool take_value(taking *t, const char **at, const char *end, float
 }
 
 /*
- * All pairs of a row. An index beyond n_features, the largest of all last ones, is followed by a smaller one or by no
- * pair, which is refused when it is reached; until then nothing of it is written.
+ * Parse all pairs of a row. n_features is the largest last index of all rows. An index above it must be followed by a
+ * smaller one or by a malformed pair, which is rejected when reached; nothing is written until then.
  */
 static bool take_pairs(taking *t, const char *p, const char *end) {
     const thr_svmlight_places *places = t->places;
@@ -289,12 +289,12 @@ thr_status thr_io_svmlight_report_fault(const char *name, uint64_t first_line, c
     if (fault->kind == THR_SVMLIGHT_CHANGED)
         return thr_fail(err, THR_ECHANGED, "%s: changed while it was read: read it again when it is complete", name);
     enum { SHOWN = 40 };
-    int length = 0; /* of the word at fault */
+    int length = 0; /* length of the faulty word */
     while (length < SHOWN && fault->at + length < fault->end && fault->at[length] != '\n' &&
            !is_blank(fault->at[length]))
         length++;
     const char *word = fault->at;
-    thr_error place; /* a sentence without its end */
+    thr_error place; /* the beginning of the message */
     (void)thr_fail(&place, THR_OK, "%s: line %" PRIu64 ", column %zu", name, first_line + fault->line,
                    (size_t)(fault->at - fault->line_begin) + 1);
     switch (fault->kind) {

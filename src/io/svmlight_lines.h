@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svmlight_lines.h - a range of whole lines of an SVMlight file: what is in it, counted quickly, then taken.
+ * svmlight_lines.h - count and parse a range of whole lines of an SVMlight file.
  *
- * Counting trusts the text: it looks for line ends, colons and '#' and reads the last index of each line, nothing else.
- * Taking trusts nothing, not the counts either: it stays within the places that these gave, whatever the text is.
+ * Counting assumes a well-formed text: it looks only for line ends, colons, '#' and the last index of each line.
+ * Parsing assumes nothing, not even correct counts: it stays within the array sizes that these gave, whatever the
+ * text is.
  */
 #ifndef THR_IO_SVMLIGHT_LINES_H
 #define THR_IO_SVMLIGHT_LINES_H
@@ -12,20 +13,20 @@
 
 typedef struct thr_svmlight_counts {
     size_t n_lines, n_rows, n_values, n_queries /* rows with a qid */, comment_bytes;
-    uint32_t largest; /* of the last indices of rows; all of them where lines are right */
+    uint32_t largest; /* the largest of the rows' last indices; in well-formed lines the largest index */
 } thr_svmlight_counts;
 
-/* Count text[0, size), which ends behind a newline or with the file. */
+/* Count text[0, size), which ends after a newline or at the end of the file. */
 void thr_io_svmlight_count(const char *text, size_t size, thr_svmlight_counts *counts);
 
-/* Where the rows of a range go: every array at its own first element; NULL: not wanted. */
+/* Output arrays of a range, each at the range's first element; NULL: not wanted. */
 typedef struct thr_svmlight_places {
     double *labels;
     uint64_t *queries;
-    uint64_t *starts;         /* of values; gets first_value + ... */
-    uint32_t *columns;        /* with values */
-    float *values, *dense;    /* one of both */
-    uint64_t *comment_starts; /* gets first_comment + ... */
+    uint64_t *starts;         /* receives first_value + ... */
+    uint32_t *columns;        /* NULL if dense */
+    float *values, *dense;    /* exactly one of them is set */
+    uint64_t *comment_starts; /* receives first_comment + ... */
     char *comments;
     uint64_t first_value, first_comment;
     uint32_t n_features;
@@ -45,22 +46,22 @@ typedef enum thr_svmlight_fault_kind {
     THR_SVMLIGHT_INDEX_DESCENDS,
     THR_SVMLIGHT_NO_VALUE,
     THR_SVMLIGHT_VALUE_RANGE,
-    THR_SVMLIGHT_CHANGED /* the text is not what was counted */
+    THR_SVMLIGHT_CHANGED /* the text differs from what was counted */
 } thr_svmlight_fault_kind;
 
-/* The first thing that is wrong. at and line_begin point into the text. */
+/* The first fault. at and line_begin point into the text. */
 typedef struct thr_svmlight_fault {
     thr_svmlight_fault_kind kind;
     size_t line; /* of the range, from 0 */
     const char *line_begin, *at, *end /* of the text */;
-    uint64_t index, before; /* of indices */
+    uint64_t index, before; /* the index and the one before it */
 } thr_svmlight_fault;
 
-/* Take the rows of text[0, size), of which counts were made. fault->kind is THR_SVMLIGHT_FINE where all is well. */
+/* Parse the rows of text[0, size), for which counts were made. fault->kind is THR_SVMLIGHT_FINE on success. */
 void thr_io_svmlight_take(const char *text, size_t size, const thr_svmlight_counts *counts,
                           const thr_svmlight_places *places, thr_svmlight_fault *fault);
 
-/* A fault in words; first_line is the number of the range's first line, from 1. */
+/* Return the status and message of a fault; first_line is the number of the range's first line, from 1. */
 thr_status thr_io_svmlight_report_fault(const char *name, uint64_t first_line, const thr_svmlight_fault *fault,
                                         thr_error *err);
 

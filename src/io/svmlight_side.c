@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svmlight_side.c - FILE.query: how many rows in a row each query has. */
+/* svmlight_side.c - FILE.query: the number of consecutive rows of each query. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ thr_status thr_io_svmlight_find_side(thr_context *context, const char *path, cha
     return THR_OK;
 }
 
-/* What was given out so far. */
+/* Rows assigned to queries so far. */
 typedef struct giving {
     const char *path, *side;
     uint64_t *queries;
@@ -39,7 +39,7 @@ typedef struct giving {
     uint64_t n_queries, n_lines;
 } giving;
 
-/* A line without its end and blanks: one query's number of rows, or nothing. */
+/* Process a trimmed line: one query's number of rows, or nothing. */
 static thr_status give(giving *g, const char *line, size_t length, thr_error *err) {
     g->n_lines++;
     while (length != 0 && (line[length - 1] == '\r' || line[length - 1] == ' ' || line[length - 1] == '\t'))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table_rows.c - a file as rows of fields. */
+/* table_rows.c - read a file as rows of fields. */
 #include "io/table.h"
 
 #include <inttypes.h>
@@ -14,12 +14,12 @@ struct thr_table {
     char *name;
     thr_stream stream;
     thr_fields fields;
-    uint64_t n_refused, first_refused; /* the number of the first of them */
+    uint64_t n_refused, first_refused; /* first_refused: number of the first skipped row */
     thr_row_kind refused_as;
-    thr_status broken; /* the failure after which no more rows are given */
+    thr_status broken; /* a failure after which no more rows are returned */
 };
 
-/* image NULL: a file. */
+/* image NULL: open a file. */
 static thr_status start(thr_table *table, const thr_source *source, const thr_image *image, thr_error *err) {
     const bool limited = image != NULL && image->buffer_bytes != 0;
     if (image != NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - a text line by line. */
+/* text.c - read a text line by line. */
 #include <string.h>
 
 #include "base/error.h"
@@ -8,8 +8,8 @@
 enum { BUFFER_BYTES = 256 << 10 };
 
 /*
- * buffer[start, end) has been read and not given out yet; before scanned it has no newline. The buffer's last byte is
- * kept for the NUL behind a last line without an end.
+ * buffer[start, end) has been read and not yet returned; it has no newline before scanned. The buffer's last byte is
+ * reserved for the NUL after a last line without a line end.
  */
 typedef struct text_state {
     char *buffer;
@@ -37,7 +37,7 @@ static thr_status fill(thr_reader *reader, thr_error *err) {
     return THR_OK;
 }
 
-/* A byte order mark is no part of the first line: its length, if the file begins with one. */
+/* Length of the byte order mark if the file begins with one; it is not part of the first line. */
 static size_t mark_length(const text_state *s) {
     static const char mark[] = "\xef\xbb\xbf";
     const size_t length = sizeof mark - 1;
@@ -46,7 +46,7 @@ static size_t mark_length(const text_state *s) {
                : 0;
 }
 
-/* The line's bytes without its end, from start on. */
+/* Return the line of length bytes at start, without its line end. */
 static thr_status give(thr_reader *reader, size_t size, size_t length, const char **line, size_t *length_out,
                        thr_error *err) {
     text_state *s = reader->state;
@@ -74,7 +74,7 @@ static thr_status text_next_line(thr_reader *reader, const char **line, size_t *
     for (;;) {
         end = memchr(s->buffer + s->scanned, '\n', s->end - s->scanned);
         s->scanned = s->end;
-        /* One byte more than the longest line may be its \r. */
+        /* The longest line may be followed by one more byte, \r. */
         if (end != NULL || s->ended || s->end - s->start > reader->longest_line + mark_length(s) + 1)
             break;
         THR_TRY(fill(reader, err));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vecs.c - fvecs, bvecs, ivecs: int32 dimension before every row (the TEXMEX corpora). There is no header. */
+/* vecs.c - fvecs, bvecs, ivecs: an int32 dimension before every row (the TEXMEX corpora). There is no header. */
 #include "base/error.h"
 #include "io/rows.h"
 

@@ -8,8 +8,8 @@
 #include "io/endings.h"
 
 enum {
-    KEEP_BYTES = 1 << 20, /* what is asked of a pipe at once */
-    KEPT_CHUNKS = 16      /* of a packed file, at most */
+    KEEP_BYTES = 1 << 20, /* bytes of one read from a pipe */
+    KEPT_CHUNKS = 16      /* maximum size of a compressed file that is kept */
 };
 
 static const char byte_order_mark[] = "\xef\xbb\xbf";
@@ -30,7 +30,7 @@ bool thr_io_whole_lines_is_input(const char *name) {
     return name[0] == '-' && (name[1] == '\0' || (name[1] == '.' && strchr(name, '/') == NULL));
 }
 
-/* All that a stream gives, unless that is more than `most`: then what came is let go. */
+/* Read the whole stream and keep it, unless it has more than `most` bytes: then discard it. */
 static thr_status keep(thr_whole_lines *lines, size_t most, thr_error *err) {
     size_t capacity = 0;
     for (size_t got = 1; got != 0; lines->size += got) {
@@ -99,7 +99,7 @@ void thr_io_whole_lines_open_memory(thr_context *context, const char *name, cons
                                .raw_size = size};
 }
 
-/* Read until the buffer holds a chunk that ends behind a newline, or all that is left. */
+/* Read until the buffer holds a chunk that ends after a newline, or the rest of the text. */
 static thr_status next_unpacked(thr_whole_lines *lines, const char **chunk, size_t *size, thr_error *err) {
     if (lines->cut != 0)
         memmove(lines->buffer, lines->buffer + lines->cut, lines->end - lines->cut);
@@ -113,7 +113,7 @@ static thr_status next_unpacked(thr_whole_lines *lines, const char **chunk, size
             THR_TRY(thr_io_stream_read(&lines->stream, lines->buffer + lines->end, wanted - lines->end, &got, err));
         lines->end += got;
         lines->cut = lines->end;
-        if (lines->end < wanted) /* the text's end */
+        if (lines->end < wanted) /* end of the text */
             break;
         while (lines->cut != 0 && lines->buffer[lines->cut - 1] != '\n')
             lines->cut--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* xz.c - reading through xz, streams behind each other included. */
+/* xz.c - read xz, including several concatenated streams. */
 #include "io/stream.h"
 
 #include "base/error.h"
@@ -13,8 +13,8 @@
 #include <lzma.h>
 
 /*
- * A header of a few bytes can ask for a dictionary of 4 GiB; xz -9 needs 65 MiB. What needs more than the limit is
- * refused, with the way round it.
+ * A header of a few bytes can request a dictionary of 4 GiB; xz -9 needs 65 MiB. Input that needs more than the limit
+ * is rejected, with a workaround in the message.
  */
 enum { INPUT_BYTES = 256 * 1024, MEMORY_LIMIT = 512 << 20 };
 
