@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert.h - float16 by the context's kernels, for rooms that copy vectors. */
+/* convert.h - float16 conversion with the context's kernels, for rooms that copy vectors. */
 #ifndef THR_KERNEL_CONVERT_H
 #define THR_KERNEL_CONVERT_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elementwise.h - the formulas of kernels that treat every element alike, one element at a time.
+ * elementwise.h - the formulas of element-wise kernels, for one element.
  *
- * The specification calls them as they are; other levels compile the same loops for their own instructions. Nothing is
- * contracted and no branch decides, so that a loop over them vectorises, and every level rounds the same operations.
- * Kernels for GPUs call them, too (cuda/).
+ * The specification calls them directly; other levels compile the same loops for their instruction sets, and GPU
+ * kernels (cuda/) call them, too. Nothing is contracted and there are no branches, so loops over them vectorise and
+ * every level rounds the same operations.
  */
 #ifndef THR_KERNEL_ELEMENTWISE_H
 #define THR_KERNEL_ELEMENTWISE_H
@@ -28,9 +28,9 @@ THR_ANYWHERE float thr_bits_float(uint32_t bits) {
 }
 
 /*
- * 2^n exp(r) with n = round(x / ln 2), for x in [-87, 88]. Adding 1.5 * 2^23 rounds to an integer, which then stands in
- * the low bits; ln 2 is taken off in two parts, of which the first has so few bits that its product with n is exact.
- * The polynomial is that of Cephes' expf.
+ * 2^n exp(r) with n = round(x / ln 2), for x in [-87, 88]. Adding 1.5 * 2^23 rounds to an integer and leaves it in
+ * the low bits. ln 2 is subtracted in two parts; the first has so few bits that its product with n is exact. The
+ * polynomial is that of Cephes' expf.
  */
 THR_ANYWHERE float thr_exp_held(float x) {
     const float rounder = 0x1.8p23f;
@@ -55,7 +55,7 @@ THR_ANYWHERE float thr_exp_one(float x) {
 }
 
 /*
- * 1 - 2 / (exp(2 |x|) + 1) with the sign of x; below 5/8, where that loses digits, Cephes' odd polynomial. Both are
+ * 1 - 2 / (exp(2 |x|) + 1) with the sign of x. Below 5/8, where that loses digits, Cephes' odd polynomial. Both are
  * computed for every x.
  */
 THR_ANYWHERE float thr_tanh_one(float x) {
@@ -76,8 +76,8 @@ THR_ANYWHERE float thr_tanh_one(float x) {
 }
 
 /*
- * ln(1 + exp(-x)) and minus its derivative. With e = exp(-|x|) nothing overflows, and ln(1 + e) is 2 artanh s, s =
- * e / (2 + e) <= 1/3: the first term left out is below 2e-9 of the sum.
+ * ln(1 + exp(-x)) and the negative of its derivative. With e = exp(-|x|) nothing overflows, and ln(1 + e) is 2 artanh
+ * s, s = e / (2 + e) <= 1/3: the first omitted term is below 2e-9 of the sum.
  */
 THR_ANYWHERE float thr_logistic_one(float x, float *slope) {
     const float size = thr_bits_float(thr_float_bits(x) & 0x7fffffffu);

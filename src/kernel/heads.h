@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heads.h - the slots that output layers are asked with: rows of weights against several states at once. */
+/* heads.h - kernel slots for output layers: rows of weights times several states at once. */
 #ifndef THR_KERNEL_HEADS_H
 #define THR_KERNEL_HEADS_H
 
@@ -8,13 +8,13 @@
 #define THR_HEAD_KERNEL_LIST(X) X(dots_f32, thr_dots_kernel)
 
 enum {
-    THR_DOT_SUMS = 16,    /* partial sums of a product, of which number d mod 16 has dimension d */
-    THR_DOTS_COLUMNS = 16 /* queries come in so many columns; no query has zeros there */
+    THR_DOT_SUMS = 16,    /* partial sums of a product: dimension d goes to number d mod 16 */
+    THR_DOTS_COLUMNS = 16 /* queries are padded with zeros to a multiple of this many columns */
 };
 
 /*
- * Queries packed for dots_f32: a partial sum's dimensions follow each other, of each of them all queries. Query q has
- * dimension d at columns[((d % 16) * n_steps + d / 16) * width + q], with the following numbers of steps and columns.
+ * Queries packed for dots_f32: dimensions are grouped by partial sum, and queries are interleaved. Dimension d of
+ * query q is at columns[((d % 16) * n_steps + d / 16) * width + q], with n_steps and width as computed below.
  */
 static inline size_t thr_dots_steps(size_t n_dims) {
     return (n_dims + THR_DOT_SUMS - 1) / THR_DOT_SUMS;
@@ -28,17 +28,17 @@ static inline size_t thr_dots_packed(size_t n_queries, size_t n_dims) {
     return THR_DOT_SUMS * thr_dots_steps(n_dims) * thr_dots_width(n_queries);
 }
 
-/* Pack n_queries of n_dims floats, one behind the other; columns has thr_dots_packed places. */
+/* Pack n_queries contiguous queries of n_dims floats; columns has room for thr_dots_packed floats. */
 void thr_dots_pack(float *columns, const float *queries, size_t n_queries, size_t n_dims);
 
-/* n_rows rows of n_dims floats, which may lie anywhere, unaligned. */
+/* n_rows rows of n_dims floats at arbitrary, possibly unaligned addresses. */
 typedef struct thr_dots {
     const float *columns;
     const float *const *rows;
     size_t n_queries, n_rows, n_dims;
 } thr_dots;
 
-/* out[q * stride + i] = what dot_f32 gives of query q and row i. */
+/* out[q * stride + i] = dot_f32 of query q and row i. */
 typedef void (*thr_dots_kernel)(float *out, size_t stride, const thr_dots *dots);
 
 #endif

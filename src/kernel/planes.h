@@ -3,7 +3,7 @@
 #ifndef THR_KERNEL_PLANES_H
 #define THR_KERNEL_PLANES_H
 
-/* CASE for every number of planes, in a switch: each is compiled with its own constant. */
+/* Expand CASE for every number of planes, inside a switch, so that each is compiled with its own constant. */
 #define THR_EACH_PLANES(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
 
 #endif

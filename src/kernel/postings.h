@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* postings.h - the slots that posting lists are added up with: whole numbers, so that no order matters. */
+/* postings.h - kernel slots for adding up posting lists: integers, so any order gives the same sums. */
 #ifndef THR_KERNEL_POSTINGS_H
 #define THR_KERNEL_POSTINGS_H
 
@@ -11,7 +11,7 @@
     X(screen_sums, thr_screen_sums_kernel)                                                                             \
     X(screen_values, thr_screen_values_kernel)
 
-/* Sums wrap around, as vectors' do: those of sound lists stay within 32 bits, those of damaged ones may not. */
+/* Sums wrap around as in vector instructions. Those of valid lists fit 32 bits; those of damaged ones may not. */
 static inline int32_t thr_add_wrapping(int32_t sum, int32_t weight) {
     return (int32_t)((uint32_t)sum + (uint32_t)weight);
 }
@@ -25,15 +25,15 @@ typedef void (*thr_add_run_kernel)(int32_t *sums, size_t n, int32_t weight);
 /* Bit i: sums[i] >= least, for i < 64. */
 typedef uint64_t (*thr_screen_sums_kernel)(const int32_t *sums, int32_t least);
 
-/* What the scores of vectors become: (score * gain + bias) + sum * unit. */
+/* Parameters of an item's value: (score * gain + bias) + sum * unit. */
 typedef struct thr_value_line {
     float gain, bias, unit;
 } thr_value_line;
 
 /*
- * scores[i] = value, and bit i: it is at least threshold, for i < 64, where value is what line makes of scores[i] and
- * sums[i], times multipliers[i], plus offsets[i], which may both be NULL. Every operation is rounded by itself, in this
- * order; a sum becomes a float first. No result is NaN.
+ * scores[i] = value, and bit i: value >= threshold, for i < 64. value is the result of line for scores[i] and
+ * sums[i], times multipliers[i], plus offsets[i]; both arrays may be NULL. Each operation is rounded, in this order;
+ * a sum is converted to float first. No result is NaN.
  */
 typedef uint64_t (*thr_screen_values_kernel)(float *scores, const int32_t *sums, const thr_value_line *line,
                                              const float *multipliers, const float *offsets, float threshold);

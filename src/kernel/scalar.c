@@ -152,7 +152,7 @@ static void distance_tile(uint32_t *distances, size_t stride, const uint8_t *blo
     for (size_t q = 0; q < tile->n_queries; q++)
         for (size_t i = 0; i < n_blocks * ITEMS; i++) {
             const uint8_t *item = blocks + i / ITEMS * ITEMS * planes * tile->n_rows + i % ITEMS;
-            uint32_t sum = 0; /* of u_d e_d, modulo 2^32 */
+            uint32_t sum = 0; /* sum of u_d e_d, modulo 2^32 */
             for (size_t d = 0; d < (size_t)8 * tile->n_rows; d++) {
                 uint32_t u = 0;
                 for (size_t p = 0; p < planes; p++) {
@@ -185,14 +185,14 @@ static void code_squares(uint32_t *squares, const uint8_t *blocks, size_t n_bloc
 
 /* --------------------------------------------------------------------------------------------- screening */
 
-/* total - 2 D without overflow on the way: the result fits, 2 D may not. */
+/* total - 2 D in unsigned arithmetic: the result fits 32 bits, 2 D may not. */
 static int32_t product_of(int32_t total, uint32_t distance) {
     return (int32_t)((uint32_t)total - 2 * distance);
 }
 
 /*
- * The needed s = total - 2 D is lowered by 2^-19 of itself, more than all roundings here and in screen_cosine, and by
- * 1.
+ * The required s = total - 2 D is reduced by 2^-19 of itself, more than all rounding errors here and in
+ * screen_cosine, and by 1.
  */
 static void block_bounds(int32_t *bounds, const uint32_t *floors, size_t n_blocks, float threshold, int32_t total) {
     for (size_t b = 0; b < n_blocks; b++) {
@@ -223,7 +223,7 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
 
 static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
                                const thr_score_line *line) {
-    const thr_score_line l = *line; /* which stores of scores cannot change */
+    const thr_score_line l = *line; /* a copy, which stores to scores cannot alias */
     uint64_t mask = 0;
     for (size_t i = 0; i < ITEMS; i++) {
         scores[i] = ((float)product_of(l.total, distances[i]) * factors[i]) * l.gain;

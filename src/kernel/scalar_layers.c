@@ -56,7 +56,7 @@ static void logistic_pairs(float *losses, float *slopes, const float *scores, co
 
 static void window_max(float *best, uint16_t *where, const float *vectors, const uint32_t *words, size_t n_words,
                        const float *bias, size_t n_columns) {
-    const size_t n = n_columns, left = 0, middle = n, right = 2 * n; /* the parts of a word's 3 n numbers */
+    const size_t n = n_columns, left = 0, middle = n, right = 2 * n; /* the three parts of a word's 3 n numbers */
     for (size_t t = 0; t < n_words; t++)
         for (size_t c = 0; c < n; c++) {
             float z = vectors[words[t] * 3 * n + middle + c];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of all levels, filled once, and the CPU's answer to which of them it can run. */
+/* Fill the tables of all levels once, and detect which levels the CPU supports. */
 #include "kernel/kernel.h"
 
 #include <thresher/plan.h>
@@ -11,7 +11,7 @@
 #include <sys/auxv.h>
 #endif
 
-/* The levels of this architecture, from the lowest up. */
+/* The levels of this architecture, in ascending order. */
 static const struct {
     thr_isa isa;
     void (*fill)(thr_kernels *kernels);
@@ -30,7 +30,7 @@ enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 static thr_kernels tables[N_LEVELS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* What fills a level's table is compiled for that level, too: it must not even run where the CPU lacks it. */
+/* The function that fills a level's table is compiled for that level, too: it must not run where the CPU lacks it. */
 static void fill(void) {
     for (size_t l = 0; l < N_LEVELS; l++) {
         if (l > 0)
@@ -40,7 +40,7 @@ static void fill(void) {
     }
 }
 
-/* Where a level stands in the list; N_LEVELS where it does not. */
+/* Return the index of a level in the list; N_LEVELS if it is not there. */
 static size_t position(thr_isa isa) {
     size_t l = 0;
     while (l < N_LEVELS && levels[l].isa != isa)
@@ -62,7 +62,7 @@ const thr_kernels *thr_kernels_get(thr_isa isa) {
 }
 
 #if THR_X86
-/* F16C, which not all compilers' own tests know and virtual machines can hide. */
+/* Detect F16C with CPUID: not all compilers' builtins support it, and virtual machines can hide it. */
 static bool has_f16c(void) {
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;

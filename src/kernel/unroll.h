@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unroll.h - registers have no index: loops over arrays that stand for registers are unrolled. */
+/* unroll.h - unroll loops over arrays that must live in registers, which cannot be indexed. */
 #ifndef THR_KERNEL_UNROLL_H
 #define THR_KERNEL_UNROLL_H
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vector_heads.h - the kernels of heads.h in the compiler's vectors, compiled by the _heads.c file of each level, which
- * says how many floats a register has (THR_LANES: 4, 8 or 16), and how many rows and vectors of queries meet in
- * registers (THR_DOT_ROWS up to 8, THR_DOT_VECTORS up to 4).
+ * vector_heads.h - the kernels of heads.h with the compiler's vector types, compiled by the _heads.c file of each
+ * level. That file defines the floats of a register (THR_LANES: 4, 8 or 16) and the rows and vectors of queries of a
+ * register tile (THR_DOT_ROWS up to 8, THR_DOT_VECTORS up to 4).
  *
- * Lanes are queries, so they never meet: one partial sum of a block of products is added up at a time, dimension by
- * dimension, a row's number going to all lanes; at last the 16 are added in halves. A block's rows stay in the first
- * level cache for PANEL_STEPS steps of every partial sum, which are put aside in between.
+ * Lanes are queries, so sums never cross lanes. The products of a block are computed one partial sum at a time,
+ * dimension by dimension, with a row's number broadcast to all lanes; at the end the 16 partial sums are added in
+ * halves. The rows of a block stay in the L1 cache for PANEL_STEPS steps of every partial sum, which are stored in
+ * between.
  */
 #ifndef THR_KERNEL_VECTOR_HEADS_H
 #define THR_KERNEL_VECTOR_HEADS_H
@@ -40,18 +41,18 @@ THR_ALWAYS thr_lanes thr_load(const float *from) {
     return x;
 }
 
-/* One partial sum of every product of a block. */
+/* One of the 16 partial sums, for all products of a block. */
 typedef thr_lanes thr_block_sum[DOT_ROWS][DOT_VECTORS];
 
-/* What is added to one: n_steps dimensions from first on, 16 apart in rows. */
+/* The input of one partial sum: n_steps dimensions from first on, 16 apart in rows. */
 typedef struct thr_dot_strip {
     const float *columns;
     const float *const *rows;
     size_t width, first, n_steps;
-    bool begins; /* sums, which hold nothing yet */
+    bool begins; /* start from zero instead of the stored sums */
 } thr_dot_strip;
 
-/* rows and vectors are constants where it is called. */
+/* rows and vectors are constants at every call. */
 THR_ALWAYS void thr_dot_tile(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
     const float *row[DOT_ROWS], *column = p->columns;
     thr_block_sum s;
@@ -109,7 +110,7 @@ static inline void thr_dot_tile_any(const thr_dot_strip *p, thr_block_sum sum, s
 #undef CASE
 }
 
-/* Halves of 16 partial sums, 8, 4, 2, 1: to the first. */
+/* Add 16 partial sums in halves, 8, 4, 2, 1, into the first. */
 static inline void thr_dot_add_halves(thr_block_sum *sums, size_t rows, size_t vectors) {
     for (size_t half = THR_DOT_SUMS / 2; half > 0; half /= 2)
         for (size_t s = 0; s < half; s++)
@@ -118,7 +119,7 @@ static inline void thr_dot_add_halves(thr_block_sum *sums, size_t rows, size_t v
                     sums[s][r][v] += sums[s + half][r][v];
 }
 
-/* DOT_ROWS rows at most, and DOT_QUERIES of the queries. */
+/* At most DOT_ROWS rows and DOT_QUERIES queries. */
 static inline void thr_dots_block(float *out, size_t stride, const thr_dots *d, size_t n_rows, size_t n_queries) {
     const size_t n_steps = thr_dots_steps(d->n_dims), vectors = (n_queries + LANES - 1) / LANES;
     thr_dot_strip strip = {.rows = d->rows, .width = thr_dots_width(d->n_queries)};

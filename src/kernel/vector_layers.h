@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vector_layers.h - the kernels of layers.h but for matmul, in the compiler's vectors, compiled by the _layers.c file
- * of each level: loops over elementwise.h, which the compiler vectorises, and by hand what it does not vectorise well.
+ * vector_layers.h - the kernels of layers.h except matmul with the compiler's vector types, compiled by the _layers.c
+ * file of each level: loops over elementwise.h that compilers vectorise, and explicit vectors where they do not.
  */
 #ifndef THR_KERNEL_VECTOR_LAYERS_H
 #define THR_KERNEL_VECTOR_LAYERS_H
@@ -13,7 +13,7 @@
 typedef int32_t thr_lanes_int __attribute__((vector_size(4 * THR_LANES)));
 typedef uint16_t thr_lanes_half __attribute__((vector_size(2 * THR_LANES)));
 
-/* By way of blocks of its own: in and out may be the same, which a loop over both could not know. */
+/* Copies blocks into a local buffer, because in and out may be equal, which would prevent vectorisation. */
 #define THR_MAP(name, one)                                                                                             \
     static inline void name(float *out, const float *in, size_t n) {                                                   \
         enum { BLOCK = 4 * LANES };                                                                                    \
@@ -52,9 +52,10 @@ static inline void thr_ftrl_step_rows(float *restrict w, float *restrict z, floa
 /* ------------------------------------------------------------------------------------------- sums of rows */
 
 /*
- * Columns in chunks of registers: a sum is written once, and what is read of a row at a time is long enough for
- * memory. While a row is added, the same columns of the row FETCH_ROWS further on, maybe one of the next sum, are
- * fetched to the second level cache. Nine registers hold tables of words well, twelve those of vectors.
+ * Process columns in chunks of registers, so that a sum is written once, and the piece read of a row is long enough
+ * for efficient memory access. While adding a row, prefetch the same columns of the row FETCH_ROWS later, possibly of
+ * the next sum, into the L2 cache. Nine registers suit tables of words,
+ * twelve those of vectors.
  */
 enum { SUM_VECTORS = 9, SCALED_VECTORS = 12, MOST_VECTORS = 12, FETCH_ROWS = 12, CACHE_LINE_FLOATS = 16 };
 
@@ -62,11 +63,11 @@ typedef struct thr_gather {
     const float *table;
     size_t n_columns;
     const uint32_t *rows;
-    const float *weights; /* NULL: rows count as they are */
+    const float *weights; /* NULL: all 1 */
     size_t n_rows, n_known;
 } thr_gather;
 
-/* vectors and scaled: constants where it is called. n_rows: 1 at least. */
+/* vectors and scaled are constants at every call. n_rows is at least 1. */
 THR_ALWAYS void thr_sum_chunk(float *out, const thr_gather *g, size_t c, size_t vectors, bool scaled) {
     enum { TO_SECOND_LEVEL = 2 };
     thr_lanes sums[MOST_VECTORS];
@@ -82,7 +83,10 @@ THR_ALWAYS void thr_sum_chunk(float *out, const thr_gather *g, size_t c, size_t 
             break;
         row = table + g->rows[r] * g->n_columns;
         const float weight = scaled ? g->weights[r] : 1.0f;
-        /* Short enough to be unrolled untold; gcc takes being told to for the loop over rows, too: sixteen of it. */
+        /*
+         * Without a pragma: compilers unroll this loop anyway, but gcc would also apply the pragma to the loop over
+         * rows, sixteenfold.
+         */
         for (size_t v = 0; v < vectors; v++)
             sums[v] += scaled ? weight * thr_load(row + v * LANES) : thr_load(row + v * LANES);
     }
@@ -91,7 +95,7 @@ THR_ALWAYS void thr_sum_chunk(float *out, const thr_gather *g, size_t c, size_t 
         thr_store(out + c + v * LANES, sums[v]);
 }
 
-/* From column c on, one by one. */
+/* Columns from c on, one by one. */
 THR_ALWAYS void thr_sum_rest(float *out, const thr_gather *g, size_t c, bool scaled) {
     for (; c < g->n_columns; c++) {
         float sum = g->table[g->rows[0] * g->n_columns + c];
@@ -149,7 +153,7 @@ THR_ALWAYS thr_lanes thr_choose(thr_lanes_int mask, thr_lanes yes, thr_lanes no)
     return (thr_lanes)((mask & (thr_lanes_int)yes) | (~mask & (thr_lanes_int)no));
 }
 
-/* A text's words around word t: NULL where there is none. */
+/* The words at t - 1, t and t + 1 of a text; NULL where there is none. */
 typedef struct thr_neighbours {
     const float *left, *middle, *right;
 } thr_neighbours;
@@ -160,7 +164,7 @@ THR_ALWAYS thr_neighbours thr_words_at(const float *vectors, const uint32_t *wor
                             t + 1 == n_words ? NULL : vectors + words[t + 1] * 3 * n + 2 * n};
 }
 
-/* Columns that fill no two vectors, few where there are any: compiled for size, as vectors would not pay. */
+/* The columns after the last whole pair of vectors: few or none, so this is compiled for size. */
 __attribute__((cold)) static void thr_window_max_rest(float *best, uint16_t *where, const float *vectors,
                                                       const uint32_t *words, size_t n_words, const float *bias,
                                                       size_t first, size_t n_columns) {
@@ -189,7 +193,7 @@ THR_ALWAYS thr_lanes thr_window(thr_neighbours at, const float *bias, size_t c) 
     return z + thr_load(bias + c);
 }
 
-/* Two vectors of columns stay in registers while all words pass. */
+/* Two vectors of columns stay in registers over all words. */
 static inline void thr_window_max(float *best, uint16_t *where, const float *vectors, const uint32_t *words,
                                   size_t n_words, const float *bias, size_t n_columns) {
     enum { VECTORS = 2 };

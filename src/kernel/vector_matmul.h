@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vector_matmul.h - kernel matmul in the compiler's vectors, compiled by the _layers.c file of each level.
+ * vector_matmul.h - kernel matmul with the compiler's vector types, compiled by the _layers.c file of each level.
  *
- * Vectors lie along a row of C, so lanes never meet and every element is its own sum in ascending order: how wide a
- * vector is and where blocks end cannot be seen in the result. The including file says how many floats a vector has
- * (THR_LANES), and how many rows and vectors of C stay in registers (THR_TILE_ROWS and THR_TILE_VECTORS, both up to 6).
+ * Vectors lie along a row of C, so sums never cross lanes and every element is its own sum in ascending order:
+ * neither the vector width nor the blocking changes the result. The including file defines the floats of a vector
+ * (THR_LANES) and the rows and vectors of C that stay in registers (THR_TILE_ROWS and THR_TILE_VECTORS, both up to
+ * 6).
  *
- * B goes through a panel of THR_TILE_VECTORS vectors and PANEL_STEPS steps, copied side by side so that reading it does
- * not depend on B's stride; the columns past the last are zeros there, and of C there a copy is worked on.
+ * B is copied to a contiguous panel of THR_TILE_VECTORS vectors and PANEL_STEPS steps, so that reading it does not
+ * depend on B's stride. Columns after the last are zero in the panel, and a tile at the edge works on a copy of C.
  */
 #ifndef THR_KERNEL_VECTOR_MATMUL_H
 #define THR_KERNEL_VECTOR_MATMUL_H
@@ -29,7 +30,7 @@ enum {
     TILE_VECTORS = THR_TILE_VECTORS,
     PANEL_COLUMNS = LANES * TILE_VECTORS,
     PANEL_STEPS = 128,
-    COPY_ROWS = 24 /* fewer rows do not pay for the copy of B */
+    COPY_ROWS = 24 /* below this many rows, copying B costs more than it saves */
 };
 
 typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));
@@ -46,7 +47,7 @@ THR_ALWAYS void thr_store(float *to, thr_lanes x) {
     memcpy(to, &x, sizeof x);
 }
 
-/* rows x vectors of C, for n_steps of the sum; rows and vectors are constants where it is called. */
+/* Compute rows x vectors of C, for n_steps of the sum. rows and vectors are constants at every call. */
 THR_ALWAYS void thr_tile(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
     thr_lanes sums[TILE_ROWS][TILE_VECTORS];
     const float *a = p->a, *b = p->b;
@@ -102,7 +103,7 @@ static inline void thr_tile_any(const thr_product *p, size_t n_steps, size_t row
 #undef CASE
 }
 
-/* A tile whose last vector is cut by the edge of C. */
+/* A tile whose last vector crosses the edge of C. */
 static inline void thr_tile_edge(const thr_product *p, size_t n_steps, size_t rows, size_t columns) {
     float copy[TILE_ROWS * PANEL_COLUMNS] = {0};
     thr_product inner = *p;
@@ -115,7 +116,7 @@ static inline void thr_tile_edge(const thr_product *p, size_t n_steps, size_t ro
         memcpy(p->c + r * p->c_row, copy + r * PANEL_COLUMNS, columns * sizeof(float));
 }
 
-/* Side by side in copy: n_steps rows of B, columns wide, then zeros up to whole vectors. */
+/* Copy n_steps rows of B, `columns` wide and padded with zeros to whole vectors, to contiguous memory. */
 static inline void thr_copy_panel(const thr_product *p, size_t n_steps, size_t columns, float *copy) {
     const size_t vectors = (columns + LANES - 1) / LANES, whole = columns / LANES;
     for (size_t k = 0; k < n_steps; k++) {
@@ -128,7 +129,7 @@ static inline void thr_copy_panel(const thr_product *p, size_t n_steps, size_t c
     }
 }
 
-/* All rows of C, columns (at most PANEL_COLUMNS) wide, for n_steps (at most PANEL_STEPS). */
+/* Compute all rows of C for at most PANEL_COLUMNS columns and PANEL_STEPS steps. */
 static inline void thr_panel(const thr_product *p, size_t n_steps, size_t columns) {
     float copy[PANEL_STEPS * PANEL_COLUMNS] __attribute__((aligned(64)));
     const size_t vectors = (columns + LANES - 1) / LANES;
@@ -150,7 +151,7 @@ static inline void thr_panel(const thr_product *p, size_t n_steps, size_t column
     }
 }
 
-/* Steps in the outer loop: what stands in C between two of its rounds is what the specification has there. */
+/* The steps are the outer loop: the intermediate sums in C equal those of the specification. */
 static inline void thr_nn_matmul(const thr_product *p) {
     for (size_t k = 0; k < p->n_inner; k += PANEL_STEPS)
         for (size_t j = 0; j < p->n_columns; j += PANEL_COLUMNS) {

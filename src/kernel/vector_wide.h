@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vector_wide.h - the kernels of wide.h in the compiler's vectors, compiled by the _wide.c file of each level, which
- * says how many doubles a register has (THR_WIDE_LANES: 2, 4 or 8).
+ * vector_wide.h - the kernels of wide.h with the compiler's vector types, compiled by the _wide.c file of each level,
+ * which defines the doubles of a register (THR_WIDE_LANES: 2, 4 or 8).
  *
- * Several rows pass at a time: they share what is read of v and of sums, and a row's additions, which wait for each
- * other, wait side by side. The 8 partial sums of a row are its registers' lanes. Past the last dimension v is filled
- * up with zeros, and a row goes on with the next one's numbers: a finite number times 0 changes no sum, as none is -0.
+ * Several rows are processed together: they share the loads of v and of sums, and their dependent additions overlap.
+ * The 8 partial sums of a row are the lanes of its registers. v is padded with zeros after the last dimension, where
+ * a row's loads run into the next row: a finite number times 0 changes no sum, because no sum is -0.
  */
 #ifndef THR_KERNEL_VECTOR_WIDE_H
 #define THR_KERNEL_VECTOR_WIDE_H
@@ -20,8 +20,8 @@
 #endif
 
 /*
- * AHEAD: rows are fetched so many bytes before their turn. Several rows pass side by side, which processors do not see
- * as one stream: from memory that is more than twice as fast as without.
+ * AHEAD: prefetch distance in bytes. Processors do not recognise several interleaved rows as one stream: from memory,
+ * prefetching more than doubles the speed.
  */
 enum { SUMS = 8, WIDE = THR_WIDE_LANES, PARTS = SUMS / WIDE, TOGETHER = 4, AHEAD = 4096, LINE = 64 };
 
@@ -42,14 +42,14 @@ THR_ALWAYS thr_wide thr_widen(const float *from) {
     return __builtin_convertvector(x, thr_wide);
 }
 
-/* Halves of 8 partial sums: 4, 2, 1. */
+/* Add 8 partial sums in halves 4, 2, 1. */
 THR_ALWAYS double thr_add_halves(const thr_wide *sums) {
     double l[SUMS];
     memcpy(l, sums, sizeof l);
     return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
 }
 
-/* The next 8 dimensions of some rows, stride floats apart. rows is a constant where this is called. */
+/* Add the next 8 dimensions of some rows, stride floats apart. rows is a constant at every call. */
 THR_ALWAYS void thr_times_eight(thr_wide sums[TOGETHER][PARTS], const double *v, const float *row, size_t stride,
                                 size_t rows) {
     THR_UNROLL
@@ -61,7 +61,7 @@ THR_ALWAYS void thr_times_eight(thr_wide sums[TOGETHER][PARTS], const double *v,
     }
 }
 
-/* end: of all rows. v_rest: the factors past the last whole 8, then zeros. */
+/* end: the end of all rows. v_rest: the factors after the last whole 8, padded with zeros. */
 THR_ALWAYS void thr_times_rows(double *out, const double *v, const double *v_rest, const float *row, const float *end,
                                size_t rows, size_t n_dims) {
     const size_t rest = n_dims % SUMS, whole = n_dims - rest;
@@ -73,7 +73,7 @@ THR_ALWAYS void thr_times_rows(double *out, const double *v, const double *v_res
     for (size_t p = 0; p < PARTS; p++)
         sums[r][p] = (thr_wide){0};
     for (size_t d = 0; d < whole; d += SUMS) {
-        const char *ahead = (const char *)(row + rows * d) + AHEAD; /* may be past the end: nothing is read */
+        const char *ahead = (const char *)(row + rows * d) + AHEAD; /* may be past the end: it is only a prefetch */
         __builtin_prefetch(ahead);
         if (rows * SUMS * sizeof *row > LINE)
             __builtin_prefetch(ahead + LINE);
@@ -81,7 +81,7 @@ THR_ALWAYS void thr_times_rows(double *out, const double *v, const double *v_res
     }
     if (rest != 0 && end - last >= SUMS) {
         thr_times_eight(sums, v_rest, row + whole, n_dims, rows);
-    } else if (rest != 0) { /* nothing stands behind these */
+    } else if (rest != 0) { /* no readable floats follow these */
         float copies[TOGETHER * SUMS] = {0};
         for (size_t r = 0; r < rows; r++)
             memcpy(copies + r * SUMS, row + r * n_dims + whole, rest * sizeof *row);
@@ -103,7 +103,7 @@ static inline void thr_times_wide(double *out, const double *v, const float *row
         thr_times_rows(out + i, v, v_rest, rows + i * n_dims, end, 1, n_dims);
 }
 
-/* Sums are read and written once for all of these rows. */
+/* Reads and writes sums once for all of these rows. */
 THR_ALWAYS void thr_add_rows(double *sums, const double *s, const float *row, size_t rows, size_t n_dims) {
     size_t d = 0;
     for (; d + WIDE <= n_dims; d += WIDE) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide.h - the slots that ranking models are learned with: products of rows of floats, added up in double.
+ * wide.h - kernel slots for training ranking models: products of float rows, accumulated in double.
  *
- * A float becomes a double, which is exact; a multiplication and the addition behind it are two operations. Rows lie
- * densely, n_dims finite floats each.
+ * A float is converted to double exactly; a multiplication followed by an addition is two operations. Rows are
+ * contiguous, n_dims finite floats each.
  */
 #ifndef THR_KERNEL_WIDE_H
 #define THR_KERNEL_WIDE_H

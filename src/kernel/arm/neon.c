@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NEON kernels over floats: four registers are the specification's sixteen partial sums. 64-bit ARM only, where the
- * vector unit rounds as IEEE 754 says, keeps subnormals, and divides and takes roots in full.
+ * NEON kernels over floats: four registers hold the specification's sixteen partial sums. 64-bit ARM only: its vector
+ * unit rounds as IEEE 754 requires, keeps subnormals, and has exact division and square root.
  */
 #include "kernel/arm/neon.h"
 
@@ -56,7 +56,7 @@ static inline float add_lanes(lanes16 v) {
     return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));
 }
 
-/* Rows' last, incomplete sixteen values are copied beside zeros first: +0 added to a sum that is never -0. */
+/* The last, incomplete sixteen values of a row are copied into zeros first: they add +0 to a sum that is never -0. */
 #define ROWS_KERNEL(name, load, step, size)                                                                            \
     static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
         const unsigned char *row = rows, *query_bytes = (const unsigned char *)query;                                  \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* neon.h - what the files of this level, neon_*.c, give to neon.c, which fills the table. */
+/* neon.h - functions of the files neon_*.c that neon.c puts into the table. */
 #ifndef THR_KERNEL_ARM_NEON_H
 #define THR_KERNEL_ARM_NEON_H
 

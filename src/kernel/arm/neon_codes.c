@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plane code kernels with NEON: 32 items at a time, two registers of a byte row, so that all sums stay in registers. A
- * block is walked twice; the second half of its cache lines is in the first level cache by then.
+ * Plane code kernels with NEON: 32 items at a time, two registers of a byte row, so that all sums stay in registers.
+ * A block is traversed twice; the second half of its cache lines is in the L1 cache by then.
  *
- * CNT counts the bits of sixteen bytes. As with AVX-512, pairs of planes of equal weight share an 8-bit accumulator, a
- * "level" (level l has weight 2^l), emptied into 32-bit sums before it can overflow.
+ * CNT counts the bits of sixteen bytes. As with AVX-512, pairs of planes of equal weight share an 8-bit accumulator,
+ * a "level" (level l has weight 2^l), which is emptied into 32-bit sums before it can overflow.
  *
- * TBL with one register looks up four dimensions, as PSHUFB does. A table of 64 bytes fits four registers, but that TBL
- * needs its index masked, and is said to be three times the work of the small one.
+ * TBL with one register looks up four dimensions, as PSHUFB does. A table of 64 bytes would fit in four registers,
+ * but that form of TBL needs its index masked and is reported to be about three times as slow.
  */
 #include "kernel/arm/neon.h"
 #include "kernel/planes.h"
@@ -18,9 +18,9 @@ enum { ITEMS = 64, HALF = 32, MAX_PLANES = 8, MAX_LEVELS = 14, ROWS_A_ROUND = 54
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* sums[0..7] = words, or += words. */
+/* Set sums[0..7] to words, or add words to them. */
 INLINE void store_words(uint32_t *sums, uint16x8_t low, uint16x8_t high, int first) {
-    /* low + 256 high: 16 bits each */
+    /* low + 256 high, 16 bits each */
     uint32x4_t a = vaddw_u16(vshll_n_u16(vget_low_u16(high), 8), vget_low_u16(low));
     uint32x4_t b = vaddw_high_u16(vshll_high_n_u16(high, 8), low);
     vst1q_u32(sums, first ? a : vaddq_u32(a, vld1q_u32(sums)));
@@ -28,13 +28,12 @@ INLINE void store_words(uint32_t *sums, uint16x8_t low, uint16x8_t high, int fir
 }
 
 /*
- * Put into sums, or add to them, the levels of 32 items by their weights, and empty them. Eight levels of bytes fit 16
- * bits: 255 (2^8 - 1) < 2^16.
+ * Set sums to the weighted levels of 32 items, or add them, and clear the levels. Eight levels of bytes fit 16 bits:
+ * 255 (2^8 - 1) < 2^16.
  */
 INLINE void empty_levels(uint32_t *sums, uint8x16_t levels[][2], const uint32_t n_levels, int first) {
     for (int v = 0; v < 2; v++) {
-        uint16x8_t words[2]
-                        [2]; /* of levels 8 and up, and of those below; of the first eight items, and of the others */
+        uint16x8_t words[2][2]; /* [levels 8 and up, levels below][first eight items, other eight] */
         for (int group = 0; group < 2; group++) {
             words[group][0] = words[group][1] = vdupq_n_u16(0);
             const uint32_t from = group == 0 ? 8 : 0, to = n_levels < from + 8 ? n_levels : from + 8;
@@ -56,7 +55,7 @@ INLINE uint8x16_t count(uint8x16_t sum, uint8x16_t x, uint8x16_t y) {
 
 INLINE void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part,
                          const uint32_t item_bits, const uint32_t query_bits) {
-    const uint32_t pairs = item_bits < query_bits ? item_bits : query_bits; /* most pairs in one level */
+    const uint32_t pairs = item_bits < query_bits ? item_bits : query_bits; /* maximum number of pairs in one level */
     const uint32_t rows_a_round = 255 / (8 * pairs), n_levels = item_bits + query_bits - 1;
     const size_t row_size = (size_t)ITEMS * item_bits;
     for (size_t b = 0; b < n_blocks; b++, blocks += row_size * part->n_rows, distances += ITEMS)
@@ -103,7 +102,7 @@ INLINE void code_squares(uint32_t *squares, const uint8_t *blocks, size_t n_bloc
                          const uint32_t bits) {
     const uint32_t n_rows = (n_dims + 7) / 8, top = (1u << bits) - 1;
     const uint32_t rows_a_round = 255 / (8 * (bits / 2 + (bits < 2)));
-    const uint32_t n_levels = 2 * bits - 2; /* level 0 stays empty: two different planes weigh 2 at least */
+    const uint32_t n_levels = 2 * bits - 2; /* level 0 stays empty: two different planes weigh at least 2 */
     const size_t row_size = (size_t)ITEMS * bits;
     for (size_t b = 0; b < n_blocks; b++, blocks += row_size * n_rows, squares += ITEMS) {
         for (int half = 0; half < 2; half++) {
@@ -156,7 +155,7 @@ INLINE void add_bytes(uint16x8_t sums[2], uint8x16_t bytes) {
     sums[1] = vaddw_high_u8(sums[1], bytes);
 }
 
-/* One or two rows of all planes: a look-up is at most 120, two are added as bytes. */
+/* One or two rows of all planes: a look-up is at most 120, and two are added as bytes. */
 INLINE void look_up_rows(uint16x8_t sums[][2][2], const uint8_t *row, const uint8_t *nibbles, const uint32_t planes,
                          const uint32_t rows) {
     const size_t row_size = (size_t)ITEMS * planes;
@@ -173,7 +172,7 @@ INLINE void look_up_rows(uint16x8_t sums[][2][2], const uint8_t *row, const uint
         }
 }
 
-/* Put into distances, or add to them, the planes' sums by their weights. */
+/* Set distances to the weighted sums of the planes, or add them. */
 INLINE void store_planes(uint32_t *distances, uint16x8_t sums[][2][2], const uint32_t planes, int first) {
     for (int v = 0; v < 2; v++)
         for (int eight = 0; eight < 2; eight++) {
@@ -223,7 +222,7 @@ void thr_distance_table_neon(uint32_t *distances, const uint8_t *blocks, size_t 
     }
 }
 
-/* One after the other: the sums of two parts would not fit the registers. */
+/* Parts run one after the other: the sums of two would not fit the registers. */
 void thr_distance_tables_neon(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
                               const thr_query_part *const *parts, size_t n_parts) {
     for (size_t i = 0; i < n_parts; i++)

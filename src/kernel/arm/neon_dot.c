@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NEON with dot products: SDOT adds four products of bytes to each 32-bit lane. */
+/* NEON with dot products: SDOT adds four byte products to each 32-bit lane. */
 #include "kernel/arm/neon_tile.h"
 
 /*
- * 64 plane bits become bytes of -1 or 0, whose products with the digits are what the plane picks, negated. One plane
- * after the other: the digits are few and stay in the first level cache.
+ * 64 plane bits become bytes of -1 or 0. Their products with the digits are the negated digits that the plane
+ * selects. Planes are processed one by one: the digits are few and stay in the L1 cache.
  */
 static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
                             int32_t digit_sum) {
     const uint8x16_t places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
-    const uint8x16_t spread = vcombine_u8(vdup_n_u8(0), vdup_n_u8(1)); /* byte 0 for 8 dimensions, byte 1 for 8 */
+    /* byte 0 for 8 dimensions, byte 1 for the next 8 */
+    const uint8x16_t spread = vcombine_u8(vdup_n_u8(0), vdup_n_u8(1));
     int32_t sum = 0;
     for (uint32_t j = 0; j < n_planes; j++, planes += n_rows) {
         int32x4_t picked[4];
@@ -30,7 +31,7 @@ static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_r
     return 2 * sum - ((1 << n_planes) - 1) * digit_sum;
 }
 
-/* Adds the products of four dimensions of four queries and sixteen items. */
+/* Add the products of four dimensions of four queries and sixteen items. */
 TILE_INLINE void add_products(tile_sums *sums, const int8_t *bytes, int8x16_t digits) {
     for (int k = 0; k < 4; k++) {
         const int8x16_t u = vld1q_s8(bytes + 16 * k);

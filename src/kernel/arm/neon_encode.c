@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NEON kernels that make codes: the planes of a vector, and its products with its own code. */
+/* NEON kernels for encoding: the planes of a vector, and its products with its own code. */
 #include "kernel/arm/neon.h"
 
 #include <arm_neon.h>
@@ -15,7 +15,7 @@ static cells cells_for(float scale, uint32_t bits) {
     return (cells){vdupq_n_f32(scale), vdupq_n_f32((float)-half), vdupq_n_f32((float)(half - 1)), vdupq_n_s32(half)};
 }
 
-/* Cells, from 0 up, of four scaled numbers. */
+/* Non-negative cells of four scaled numbers. */
 static inline int32x4_t cells_of(float32x4_t y, const cells *to) {
     float32x4_t cell = vminq_f32(vmaxq_f32(vrndmq_f32(y), to->low), to->high);
     return vaddq_s32(vcvtq_s32_f32(cell), to->half);
@@ -25,7 +25,7 @@ static inline uint16x4_t cells_of_4(const float *x, const cells *to) {
     return vreinterpret_u16_s16(vmovn_s32(cells_of(vmulq_f32(vld1q_f32(x), to->scale), to)));
 }
 
-/* Bit i of byte j to bit j of byte i, in both halves: blocks of 1, 2 and 4 bits change places across the diagonal. */
+/* Transpose the 8 x 8 bits of both halves: swap blocks of 1, 2 and 4 bits across the diagonal. */
 static inline uint64x2_t transpose_bits(uint64x2_t x) {
     uint64x2_t swap = vandq_u64(veorq_u64(x, vshrq_n_u64(x, 7)), vdupq_n_u64(0x00aa00aa00aa00aa));
     x = veorq_u64(x, veorq_u64(swap, vshlq_n_u64(swap, 7)));
@@ -35,10 +35,12 @@ static inline uint64x2_t transpose_bits(uint64x2_t x) {
     return veorq_u64(x, veorq_u64(swap, vshlq_n_u64(swap, 28)));
 }
 
-/* Two rows of eight dimensions at a time: a row's cells are a matrix of 8 x 8 bits, its planes are the columns. */
+/*
+ * Two rows of eight dimensions at a time: the cells of a row are a matrix of 8 x 8 bits whose columns are the planes.
+ */
 static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32_t bits) {
     const cells to = cells_for(scale, bits);
-    /* A shift to the left by less than none, past the planes that a cell has not. */
+    /* A negative left shift, which is a right shift past the planes that a cell does not have. */
     const int64x2_t to_first = vdupq_n_s64(8 * ((int64_t)bits - 8));
     for (size_t d = 0; d < n; d += 16) {
         float rest[16] = {0};
@@ -49,7 +51,7 @@ static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32
         uint16x8_t low = vcombine_u16(cells_of_4(at, &to), cells_of_4(at + 4, &to));
         uint16x8_t high = vcombine_u16(cells_of_4(at + 8, &to), cells_of_4(at + 12, &to));
         uint8x16_t u = vmovn_high_u16(vmovn_u16(low), high);
-        /* Byte k of a half has bit k of its cells; the most significant plane comes first. */
+        /* Byte k of a half holds bit k of its cells; the most significant plane must come first. */
         uint8x16_t planes = vrev64q_u8(vreinterpretq_u8_u64(transpose_bits(vreinterpretq_u64_u8(u))));
         uint64x2_t rows = vshlq_u64(vreinterpretq_u64_u8(planes), to_first);
         for (size_t row = 0; row < 2 && 8 * row < left; row++) {

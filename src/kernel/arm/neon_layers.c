@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of layers.h for NEON: 24 of the 32 registers are sums of matmul. */
+/* The kernels of layers.h for NEON: 24 of the 32 registers hold sums of matmul. */
 #define THR_LANES        4
 #define THR_TILE_ROWS    6
 #define THR_TILE_VECTORS 4

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A quarter of a block's sums stays in 16 registers while all bitmaps go by; a byte's bits are told apart by lanes. */
+/* A quarter of a block's sums stays in 16 registers for all bitmaps; lane masks separate the bits of a byte. */
 #include "kernel/kernel.h"
 #include "kernel/unroll.h"
 
@@ -42,7 +42,7 @@ static void add_run(int32_t *sums, size_t n, int32_t weight) {
         sums[i] = thr_add_wrapping(sums[i], weight);
 }
 
-/* Four lanes of ones and zeros become four bits. */
+/* Convert four lanes of all ones or zeros to four bits. */
 static uint64_t screen_sums(const int32_t *sums, int32_t least) {
     static const uint32_t powers[] = {1, 2, 4, 8};
     const int32x4_t bound = vdupq_n_s32(least);

@@ -8,9 +8,9 @@
 enum { ITEMS = 64 };
 
 /*
- * There is no instruction that gathers signs. Lanes of all ones or zeros are narrowed to bytes, sixteen a register,
- * each keeps the bit of its place among eight, and three rounds of adding neighbours leave the mask's eight bytes in
- * order.
+ * NEON has no instruction that gathers sign bits. Instead, lanes of all ones or zeros are narrowed to bytes, sixteen
+ * a register, each is masked to the bit of its position modulo 8, and three rounds of pairwise addition leave the
+ * mask's eight bytes in order.
  */
 static inline uint8x16_t bytes_of(const uint32x4_t lanes[4]) {
     uint16x8_t low = vmovn_high_u32(vmovn_u32(lanes[0]), lanes[1]);
@@ -26,7 +26,7 @@ static inline uint64_t mask_of(const uint8x16_t bytes[4]) {
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(both, both)), 0);
 }
 
-/* scalar.c's block_bounds, operation by operation, four blocks at a time. */
+/* block_bounds of scalar.c, operation by operation, four blocks at a time. */
 static inline int32x4_t bounds_of_4(uint32x4_t floors, float threshold, int32_t total) {
     float32x4_t needed = vmulq_n_f32(vsqrtq_f32(vcvtq_f32_u32(floors)), threshold);
     needed = vmulq_n_f32(needed, 1.0f - 0x1p-19f);
@@ -88,7 +88,7 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
 
 static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
                                const thr_score_line *line) {
-    const thr_score_line own = *line; /* which stores of scores cannot change */
+    const thr_score_line own = *line; /* a copy, which stores to scores cannot alias */
     uint8x16_t bytes[4];
     for (int i = 0; i < 4; i++) {
         uint32x4_t lanes[4];
@@ -110,7 +110,7 @@ static inline float32x4_t widen_bf16(uint16x4_t values) {
     return vreinterpretq_f32_u32(vshll_n_u16(values, 16));
 }
 
-/* Four scores; numbers are factors, or pairs of a factor and an offset. */
+/* Four scores; numbers holds factors, or pairs of a factor and an offset. */
 static inline float32x4_t lead_scores(const uint32_t *distances, const uint16_t *numbers, bool offsets,
                                       thr_score_line line) {
     const float32x4_t product = products(distances, line.total);
@@ -123,7 +123,7 @@ static inline float32x4_t lead_scores(const uint32_t *distances, const uint16_t 
 
 static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
                              const thr_score_line *line) {
-    const thr_score_line own = *line; /* which stores of scores cannot change */
+    const thr_score_line own = *line; /* a copy, which stores to scores cannot alias */
     const size_t step = offsets ? 8 : 4;
     uint8x16_t bytes[4];
     for (int i = 0; i < 4; i++) {

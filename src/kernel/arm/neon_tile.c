@@ -13,7 +13,7 @@ static inline int8x16_t digits_of(const int8_t *digits) {
     return vreinterpretq_s8_s32(vdupq_n_s32(four));
 }
 
-/* One query: words[2 k] of the items 4 k and 4 k + 1, words[2 k + 1] of the next two, each two pairs of dimensions. */
+/* One query. words[2 k] holds items 4 k and 4 k + 1, words[2 k + 1] the next two, two pairs of dimensions each. */
 static inline void multiply_one(int32x4_t sums[4], const int8_t *bytes, const int8_t *digits, uint32_t n_rows,
                                 uint32_t most) {
     const uint32_t n_halves = 2 * n_rows, halves_a_round = 32767 / most;

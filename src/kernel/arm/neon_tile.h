@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * neon_tile.h - distance_tile of the ARM levels, up to the products, in which they differ.
+ * neon_tile.h - distance_tile of the ARM levels, except for the multiplication, in which they differ.
  *
- * Sixteen items' numbers u_d are unpacked from their planes for some rows, then multiplied with all queries, four at a
- * time. Products are of signed bytes: of items of 8 planes u_d - 128 is multiplied, and 128 times the digits' sum
- * added.
+ * The integers u_d of sixteen items are unpacked from their planes for some rows, then multiplied with all queries,
+ * four at a time. Products are of signed bytes: with 8 planes u_d - 128 is multiplied, and 128 times the digits' sum
+ * is added.
  */
 #ifndef THR_KERNEL_ARM_NEON_TILE_H
 #define THR_KERNEL_ARM_NEON_TILE_H
@@ -18,33 +18,33 @@
 enum {
     TILE_BLOCK = 64,
     TILE_ITEMS = 16,        /* unpacked at a time: a register of plane bytes */
-    TILE_QUERIES = 4,       /* multiplied at a time: as many as have their digits side by side */
+    TILE_QUERIES = 4,       /* multiplied at a time; their digits are interleaved */
     TILE_ROW_DIGITS = 32,   /* 8 dimensions of 4 queries */
-    TILE_ROW_BYTES = 128,   /* 16 items' dimensions 0 to 3, then their dimensions 4 to 7 */
-    TILE_ROWS_A_ROUND = 64, /* 8 KiB of bytes */
+    TILE_ROW_BYTES = 128,   /* dimensions 0 to 3 of 16 items, then dimensions 4 to 7 */
+    TILE_ROWS_A_ROUND = 64, /* 8 KiB of unpacked bytes */
 };
 
 #define TILE_INLINE static inline __attribute__((always_inline))
 
-/* Sums of products of four queries with sixteen items: of query q, four items a register. */
+/* Sums of products of four queries with sixteen items, four items a register. */
 typedef struct tile_sums {
     int32x4_t of[TILE_QUERIES][4];
 } tile_sums;
 
-/* The sums for n_rows rows; most is the largest product there can be, without its sign. */
+/* Compute the sums for n_rows rows. most: the largest absolute value of a product. */
 typedef void (*tile_multiply)(tile_sums *sums, const int8_t *bytes, const int8_t *digits, uint32_t n_rows,
                               uint32_t most);
 
 /*
- * Nibbles of sixteen items in up to four planes, the first the most significant. words[k]: items 4 k to 4 k + 3, four
- * bytes each, byte i with dimension i in the lower nibble and dimension i + 4 in the upper one.
+ * Unpack up to four planes of sixteen items, the most significant first, to nibbles. words[k]: items 4 k to 4 k + 3,
+ * four bytes each; byte i has dimension i in its lower nibble and dimension i + 4 in its upper one.
  */
 TILE_INLINE void tile_nibbles(uint8x16_t words[4], const uint8_t *planes, const uint32_t n_planes) {
     const uint8x16_t alternate = vdupq_n_u8(0xaa), pairs = vdupq_n_u8(0xcc);
     uint8x16_t x[4] = {vdupq_n_u8(0), vdupq_n_u8(0), vdupq_n_u8(0), vdupq_n_u8(0)};
     for (uint32_t p = 0; p < n_planes; p++)
         x[4 - n_planes + p] = vld1q_u8(planes + TILE_BLOCK * p);
-    /* Bits of two planes side by side, of the even dimensions and of the odd ones; then of four planes. */
+    /* First combine bits of two planes, even and odd dimensions separately; then of four planes. */
     const uint8x16_t even = vbslq_u8(alternate, vaddq_u8(x[2], x[2]), x[3]);
     const uint8x16_t odd = vbslq_u8(alternate, x[2], vshrq_n_u8(x[3], 1));
     const uint8x16_t upper_even = vbslq_u8(alternate, vaddq_u8(x[0], x[0]), x[1]);
@@ -80,7 +80,7 @@ TILE_INLINE void tile_unpack(int8_t *bytes, const uint8_t *codes, uint32_t n_row
     }
 }
 
-/* Sums of four queries' digits. */
+/* Sum the digits of each of four queries. */
 TILE_INLINE int32x4_t tile_digit_sums(const int8_t *digits, uint32_t n_rows) {
     int32x4_t sums = vdupq_n_s32(0);
     for (uint32_t h = 0; h < 2 * n_rows; h++)
@@ -88,7 +88,7 @@ TILE_INLINE int32x4_t tile_digit_sums(const int8_t *digits, uint32_t n_rows) {
     return sums;
 }
 
-/* Adds 128 times the digits' sums to the products of items of 8 planes. */
+/* Add 128 times the digits' sums to the products of items of 8 planes. */
 TILE_INLINE void tile_add_halves(tile_sums *sums, const int8_t *digits, uint32_t n_rows) {
     const int32x4_t more = vshlq_n_s32(tile_digit_sums(digits, n_rows), 7);
     for (int k = 0; k < 4; k++) {
@@ -99,7 +99,7 @@ TILE_INLINE void tile_add_halves(tile_sums *sums, const int8_t *digits, uint32_t
     }
 }
 
-/* Some rows of sixteen items, unpacked. */
+/* Some unpacked rows of sixteen items. */
 typedef struct tile_rows {
     const int8_t *bytes;
     uint32_t n_rows, planes, most;
@@ -111,7 +111,7 @@ TILE_INLINE void tile_products(tile_sums *sums, const tile_rows *rows, const int
         tile_add_halves(sums, digits, rows->n_rows);
 }
 
-/* Sums of u_d: the products with ones. */
+/* Sum u_d of each item by multiplying with ones. */
 TILE_INLINE void tile_item_sums(int32x4_t item_sums[4], const tile_rows *rows, tile_multiply multiply) {
     int8_t ones[TILE_ROWS_A_ROUND * TILE_ROW_DIGITS];
     tile_sums sums;
@@ -121,12 +121,12 @@ TILE_INLINE void tile_item_sums(int32x4_t item_sums[4], const tile_rows *rows, t
         item_sums[k] = sums.of[0][k];
 }
 
-/* Sixteen distances of a query: base less the products, or what is there less the products. */
+/* Store sixteen distances of a query: base minus products, or the previous distances minus products. */
 TILE_INLINE void tile_store(uint32_t *distances, const int32x4_t sums[4], const int32x4_t *item_sums, uint32_t base,
                             int first) {
     for (int k = 0; k < 4; k++) {
         int32x4_t sum = sums[k];
-        if (item_sums != NULL) /* digits of 8 bits are half of e_d - 1 */
+        if (item_sums != NULL) /* 8-bit digits are (e_d - 1) / 2 */
             sum = vaddq_s32(vaddq_s32(sum, sum), item_sums[k]);
         const uint32x4_t from = first ? vdupq_n_u32(base) : vld1q_u32(distances + 4 * k);
         vst1q_u32(distances + 4 * k, vsubq_u32(from, vreinterpretq_u32_s32(sum)));
@@ -156,7 +156,7 @@ TILE_INLINE void tile_distances(uint32_t *distances, size_t stride, const uint8_
         }
 }
 
-/* distance_tile of a level with its own products. */
+/* distance_tile with the level's own multiplication. */
 TILE_INLINE void tile_any_planes(uint32_t *distances, size_t stride, const uint8_t *blocks, size_t n_blocks,
                                  const thr_query_tile *tile, tile_multiply multiply) {
     switch (tile->item_bits) {

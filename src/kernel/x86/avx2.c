@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AVX2 kernels over floats and scores: two registers are the specification's sixteen partial sums.
+ * AVX2 kernels over floats and scores: two registers hold the specification's sixteen partial sums.
  */
 #include "kernel/kernel.h"
 #include "kernel/x86/avx2_codes.h"
@@ -22,7 +22,7 @@ static inline lanes16 load_f16(const void *row) {
     return (lanes16){_mm256_cvtph_ps(_mm_loadu_si128(row)), _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)row + 1))};
 }
 
-/* The upper half of a float32. */
+/* Widen bfloat16, the upper half of a float32. */
 static inline __m256 widen_bf16(__m128i halves) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
 }
@@ -53,7 +53,7 @@ static inline float add_lanes(lanes16 v) {
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
-/* Rows' last, incomplete sixteen values are copied beside zeros first: +0 added to a sum that is never -0. */
+/* The last, incomplete sixteen values of a row are copied into zeros first: they add +0 to a sum that is never -0. */
 #define ROWS_KERNEL(name, load, step, size)                                                                            \
     static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
         const char *row = rows;                                                                                        \
@@ -128,7 +128,7 @@ static void f16_to_f32(float *out, const uint16_t *in, size_t n) {
     }
 }
 
-/* A plane's bit is shifted to the sign of its lane and gathered by MOVMSKPS: one row of eight dimensions at a time. */
+/* Shift a plane's bit to the sign of its lane and gather signs with MOVMSKPS: one row of eight dimensions at a time. */
 static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32_t bits) {
     const int32_t half = 1 << (bits - 1);
     const __m256 low = _mm256_set1_ps((float)-half), high = _mm256_set1_ps((float)(half - 1));
@@ -153,7 +153,7 @@ typedef struct product_sums {
     __m256 full, lead;
 } product_sums;
 
-/* Eight dimensions' terms of both sums. */
+/* Add eight dimensions' terms to both sums. */
 static inline product_sums add_products(product_sums sums, const float *x, float scale, uint32_t bits, uint32_t lead) {
     const int32_t half = 1 << (bits - 1);
     const __m256 low = _mm256_set1_ps((float)-half), high = _mm256_set1_ps((float)(half - 1));
@@ -220,7 +220,7 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
 
 static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
                                const thr_score_line *line) {
-    const thr_score_line l = *line; /* which stores of scores cannot change */
+    const thr_score_line l = *line; /* a copy, which stores to scores cannot alias */
     uint64_t mask = 0;
     for (int i = 0; i < ITEMS; i += 8) {
         __m256 score = _mm256_mul_ps(products(distances + i, l.total), _mm256_loadu_ps(factors + i));
@@ -251,7 +251,7 @@ static inline __m256 lead_scores(const uint32_t *distances, const uint16_t *numb
 
 static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
                              const thr_score_line *line) {
-    const thr_score_line l = *line; /* which stores of scores cannot change */
+    const thr_score_line l = *line; /* a copy, which stores to scores cannot alias */
     const size_t step = offsets ? 16 : 8;
     uint64_t mask = 0;
     for (size_t i = 0; i < ITEMS / 8; i++) {
@@ -262,7 +262,7 @@ static uint64_t screen_leads(float *scores, const uint32_t *distances, const uin
     return mask;
 }
 
-/* 32 plane bits become 32 bytes of all ones or zeros, which pick digits; pairs of those are added to 16 bits. */
+/* 32 plane bits become 32 byte masks that select digits; pairs of these are added to 16 bits. */
 static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
                             int32_t digit_sum) {
     const __m256i spread = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plane code kernels with AVX2: half a byte row (32 items) a register, PSHUFB for look-ups and for counting bits.
+ * Plane code kernels with AVX2: half a byte row (32 items) a register, PSHUFB for look-ups and popcounts.
  *
- * A block is walked once, in memory order, with the sums of both halves in registers.
+ * A block is traversed once, in memory order, with the sums of both halves in registers.
  */
 #include "kernel/x86/avx2_words.h"
 
@@ -12,7 +12,7 @@ INLINE __m256i popcount_bytes(__m256i x) {
     return look_up(x, counts, counts);
 }
 
-/* Adds to distances the sum over planes of 2^(planes - 1 - p) times the plane's sums. */
+/* Add to distances the sum over planes of 2^(planes - 1 - p) times the plane's sums. */
 INLINE void store_planes(uint32_t *distances, word_sums sums[][2], uint32_t planes, int add) {
     uint32_t total[ITEMS];
     for (uint32_t p = 0; p < planes; p++)
@@ -22,7 +22,7 @@ INLINE void store_planes(uint32_t *distances, word_sums sums[][2], uint32_t plan
         distances[i] = total[i] + (add ? distances[i] : 0);
 }
 
-/* Two rows' sums, at most 240, fit a byte and are widened together. */
+/* The sums of two rows, at most 240, fit a byte and are widened together. */
 INLINE void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part,
                            const uint32_t planes) {
     const size_t row = (size_t)ITEMS * planes;
@@ -55,7 +55,7 @@ INLINE void distance_table(uint32_t *distances, const uint8_t *blocks, size_t n_
         }
 }
 
-/* A plane's XORs with all query planes, weighted: at most 8 * 15 a row, so it is summed like a look-up. */
+/* The weighted XORs of a plane with all query planes are at most 8 * 15 a row, so they are summed like look-ups. */
 INLINE void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part,
                          const uint32_t planes) {
     for (size_t b = 0; b < n_blocks; b++, distances += ITEMS)
@@ -110,8 +110,10 @@ void thr_distance_xor_avx2(uint32_t *distances, const uint8_t *blocks, size_t n_
 #undef CALL
 }
 
-/* Pair by pair of planes: the weights reach 2^13 and would not fit 16-bit words. This kernel only sees blocks that hold
- * a possible survivor, so it need not be the fastest. */
+/*
+ * Plane pair by plane pair: the weights reach 2^13 and would not fit 16-bit words. This kernel only processes blocks
+ * with a possible survivor, so its speed matters less.
+ */
 void thr_code_squares_avx2(uint32_t *squares, const uint8_t *blocks, size_t n_blocks, uint32_t n_dims, uint32_t bits) {
     const uint32_t n_rows = (n_dims + 7) / 8, top = (1u << bits) - 1;
     for (size_t b = 0; b < n_blocks; b++, squares += ITEMS, blocks += (size_t)ITEMS * bits * n_rows) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of heads.h for AVX2: 12 of the 16 registers are sums of dots_f32. */
+/* The kernels of heads.h for AVX2: 12 of the 16 registers hold sums of dots_f32. */
 #define THR_LANES       8
 #define THR_DOT_ROWS    6
 #define THR_DOT_VECTORS 2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of layers.h for AVX2: 12 of the 16 registers are sums of matmul. */
+/* The kernels of layers.h for AVX2: 12 of the 16 registers hold sums of matmul. */
 #define THR_LANES        8
 #define THR_TILE_ROWS    6
 #define THR_TILE_VECTORS 2

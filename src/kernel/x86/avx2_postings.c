@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A quarter of a block's sums stays in 8 registers while all bitmaps go by; a byte's bits are told apart by lanes. */
+/* A quarter of a block's sums stays in 8 registers for all bitmaps; lane masks separate the bits of a byte. */
 #include "kernel/kernel.h"
 #include "kernel/unroll.h"
 
@@ -42,7 +42,7 @@ static void add_run(int32_t *sums, size_t n, int32_t weight) {
         sums[i] = thr_add_wrapping(sums[i], weight);
 }
 
-/* Where least is not larger, which is not where it is larger. */
+/* sums >= least is the complement of least > sums, the comparison that AVX2 has. */
 static uint64_t screen_sums(const int32_t *sums, int32_t least) {
     const __m256i bound = _mm256_set1_epi32(least);
     uint64_t below = 0;

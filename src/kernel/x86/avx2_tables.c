@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Look-ups for several query parts with AVX2: four meet a plane's nibbles, which are taken apart once for all of them.
+ * Look-ups for several query parts with AVX2: four parts share the nibbles extracted from a plane.
  *
- * A plane of half a block is walked at a time, so that the sums of four parts are eight registers; the tables are
- * operands of broadcasts, of which two are done a cycle beside the arithmetic.
+ * A plane of half a block is processed at a time, so that the sums of four parts take eight registers. The tables are
+ * operands of broadcasts, of which two a cycle run beside the arithmetic.
  */
 #include "kernel/x86/avx2_words.h"
 
@@ -16,13 +16,13 @@ INLINE __m256i look_up_row(const uint8_t *nibbles, __m256i low, __m256i high) {
     return _mm256_add_epi8(_mm256_shuffle_epi8(table(nibbles), low), _mm256_shuffle_epi8(table(nibbles + 16), high));
 }
 
-/* Sums of n_rows rows of a plane, 32 items each, `stride` bytes apart, by the tables of n parts. */
+/* Sum n_rows rows of a plane, 32 items each, `stride` bytes apart, with the tables of n parts. */
 INLINE void look_up_rows(word_sums *sums, const uint8_t *codes, size_t stride, uint32_t n_rows,
                          const table_pointer *nibbles, const int n) {
     for (int i = 0; i < n; i++)
         sums[i] = no_words();
     uint32_t r = 0;
-    for (; r + 2 <= n_rows; r += 2, codes += 2 * stride) { /* two rows' sums, at most 240, fit a byte */
+    for (; r + 2 <= n_rows; r += 2, codes += 2 * stride) { /* the sums of two rows, at most 240, fit a byte */
         const __m256i x = load(codes), y = load(codes + stride);
         const __m256i x_low = low_nibbles(x), x_high = high_nibbles(x);
         const __m256i y_low = low_nibbles(y), y_high = high_nibbles(y);
@@ -40,7 +40,7 @@ INLINE void look_up_rows(word_sums *sums, const uint8_t *codes, size_t stride, u
     }
 }
 
-/* A block's distances by rows [first, end), added to what there is where first > 0. */
+/* A block's distances over rows [first, end), added to the previous ones if first > 0. */
 INLINE void look_up_block(uint32_t *const *distances, const uint8_t *block, uint32_t planes, uint32_t first,
                           uint32_t end, const thr_query_part *const *parts, const int n) {
     uint32_t totals[AT_ONCE][ITEMS];
@@ -72,7 +72,7 @@ INLINE void look_up_blocks(uint32_t *const *distances, const uint8_t *blocks, si
     }
 }
 
-/* One alone goes by distance_table, which reads memory in its order. */
+/* A single part uses distance_table, which reads memory in order. */
 void thr_distance_tables_avx2(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
                               const thr_query_part *const *parts, size_t n_parts) {
     for (; n_parts >= AT_ONCE; n_parts -= AT_ONCE, distances += AT_ONCE, parts += AT_ONCE)

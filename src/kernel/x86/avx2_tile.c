@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many queries with AVX2: VPMADDUBSW multiplies unpacked codes with digits and adds pairs of products to 16-bit words,
- * which is exact as long as twice the largest product fits; with few bits many pairs are added before words are
- * widened.
+ * Many queries with AVX2: VPMADDUBSW multiplies unpacked codes with digits and adds pairs of products to 16-bit
+ * words, which is exact as long as twice the largest product fits. With few bits, many pairs are added before words
+ * are widened.
  *
- * Codes are unpacked without bit transposition instructions: masked shifts gather the planes' bits of dimensions i and
- * i + 4 to the nibbles of a byte, four such bytes are put side by side, and the nibbles are taken apart.
+ * Codes are unpacked without bit transposition instructions: masked shifts gather the planes' bits of dimensions i
+ * and i + 4 into the nibbles of a byte, four such bytes are interleaved, and the nibbles are separated.
  */
 #include "kernel/x86/avx2_codes.h"
 
@@ -15,10 +15,10 @@
 enum {
     ITEMS = 64,
     HALF = 32,         /* items a register of plane bytes */
-    QUERIES = 4,       /* a pass */
+    QUERIES = 4,       /* in a pass */
     DIGITS_A_ROW = 32, /* 8 dimensions of 4 queries */
-    BYTES_A_ROW = 512, /* 64 items' dimensions 0 to 3, then their dimensions 4 to 7 */
-    ROWS_A_ROUND = 32  /* 16 KiB of bytes */
+    BYTES_A_ROW = 512, /* dimensions 0 to 3 of 64 items, then dimensions 4 to 7 */
+    ROWS_A_ROUND = 32  /* 16 KiB of unpacked bytes */
 };
 
 #define INLINE static inline __attribute__((always_inline))
@@ -31,12 +31,15 @@ INLINE __m256i mask(__m256i x, int byte) {
     return _mm256_and_si256(x, _mm256_set1_epi8((char)byte));
 }
 
-/* The bits of byte from x, the others from y. */
+/* Select the bits in `byte` from x, the others from y. */
 INLINE __m256i pick(int byte, __m256i x, __m256i y) {
     return _mm256_or_si256(mask(x, byte), mask(y, ~byte));
 }
 
-/* Of up to four planes x, the first the most significant: bytes i hold dimension i below and i + 4 above. */
+/*
+ * Gather up to four planes x, the most significant first: byte i gets dimension i in its lower nibble and i + 4 in
+ * its upper.
+ */
 INLINE void gather_nibbles(__m256i bytes[4], const __m256i *x, const int planes) {
     if (planes == 1) {
         for (int i = 0; i < 4; i++)
@@ -59,9 +62,9 @@ INLINE void gather_nibbles(__m256i bytes[4], const __m256i *x, const int planes)
     bytes[3] = pick(0xcc, upper_odd, _mm256_srli_epi16(odd, 2));
 }
 
-/* Nibbles of up to four planes of 32 items: words[k] holds those of items 8 k to 8 k + 7, four bytes each. */
+/* Unpack up to four planes of 32 items to nibbles: words[k] holds those of items 8 k to 8 k + 7, four bytes each. */
 INLINE void nibbles_of_items(__m256i words[4], const uint8_t *planes, const int n_planes) {
-    /* So that interleaving, which works on halves of a register, leaves the items in order. */
+    /* Pre-permuted, because interleaving works within halves of a register and would reorder items. */
     const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
     __m256i x[4], bytes[4];
     for (int p = 0; p < n_planes; p++)
@@ -106,7 +109,7 @@ INLINE __m256i widen(__m256i words) {
 }
 
 /*
- * One query's sums of 16 items, and those of four queries. Named, not arrays: gcc 12 keeps arrays of registers in
+ * Sums of 16 items for one query, and for four. Named fields instead of arrays: gcc 12 keeps arrays of registers in
  * memory.
  */
 typedef struct query_sums {
@@ -122,7 +125,7 @@ INLINE four_sums no_sums(void) {
     return (four_sums){none, none, none, none};
 }
 
-/* Adds 16-bit sums of two products each. */
+/* Add 16-bit sums of two products each. */
 INLINE void add_pairs(query_sums *words, __m256i items0, __m256i items8, __m256i digits) {
     words->items0 = _mm256_add_epi16(words->items0, _mm256_maddubs_epi16(items0, digits));
     words->items8 = _mm256_add_epi16(words->items8, _mm256_maddubs_epi16(items8, digits));
@@ -133,7 +136,7 @@ INLINE void add_widened(query_sums *sums, const query_sums *words) {
     sums->items8 = _mm256_add_epi32(sums->items8, widen(words->items8));
 }
 
-/* Adds products each widened by itself, those of even dimensions apart from those of odd ones. */
+/* Add products that are widened individually, even and odd dimensions separately. */
 INLINE void add_apart(query_sums *sums, __m256i items0, __m256i items8, __m256i digits) {
     const __m256i even = _mm256_set1_epi16(255);
     query_sums words = {_mm256_setzero_si256(), _mm256_setzero_si256()};
@@ -144,7 +147,7 @@ INLINE void add_apart(query_sums *sums, __m256i items0, __m256i items8, __m256i 
     add_widened(sums, &words);
 }
 
-/* Sums of u_d times digit of 16 items and four queries, of which rows_a_round rows' pairs of products fit 16 bits. */
+/* Sums of u_d times digit for 16 items and four queries. Pairs of products of rows_a_round rows fit 16 bits. */
 INLINE four_sums multiply(const uint8_t *bytes, const int8_t *digits, uint32_t n_rows, uint32_t rows_a_round) {
     four_sums sums = no_sums();
     for (uint32_t r = 0; r < n_rows;) {
@@ -166,7 +169,7 @@ INLINE four_sums multiply(const uint8_t *bytes, const int8_t *digits, uint32_t n
     return sums;
 }
 
-/* The same where not even two products fit 16 bits. */
+/* The same for products so large that not even two fit 16 bits. */
 INLINE four_sums multiply_apart(const uint8_t *bytes, const int8_t *digits, uint32_t n_rows) {
     four_sums sums = no_sums();
     for (uint32_t r = 0; r < n_rows; r++, bytes += BYTES_A_ROW, digits += DIGITS_A_ROW)
@@ -180,19 +183,19 @@ INLINE four_sums multiply_apart(const uint8_t *bytes, const int8_t *digits, uint
     return sums;
 }
 
-/* How many rows' pairs of products, two a word and row, fit 16 bits. */
+/* Return how many rows' pairs of products, two a word and row, fit 16 bits. */
 static uint32_t rows_that_fit(const thr_query_tile *tile) {
     const uint32_t largest_digit = tile->bits == 8 ? 128 : (1u << tile->bits) - 1;
     return INT16_MAX / (2 * 2 * ((1u << tile->item_bits) - 1) * largest_digit);
 }
 
-/* What a pass writes: distances are bases less products, or go on from what they are. */
+/* Output of a pass: distances are bases minus products, or the previous distances minus products. */
 typedef struct tile_output {
     uint32_t *distances;
     size_t stride;
     const uint32_t *bases;
     bool go_on;
-    const uint32_t *item_sums; /* of queries of 8 bits: sum of u_d for every item; else NULL */
+    const uint32_t *item_sums; /* for queries of 8 bits the sum of u_d of every item; else NULL */
 } tile_output;
 
 INLINE void finish_eight(const tile_output *to, uint32_t base, uint32_t *distances, size_t item, __m256i sum) {

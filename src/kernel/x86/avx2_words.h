@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * avx2_words.h - how sums of bytes become 16-bit words and then distances, for the kernels of byte rows.
+ * avx2_words.h - widen sums of bytes to 16-bit words and then to distances, for kernels over byte rows.
  *
- * Sums of even and odd items are 16-bit words: `both` adds whole words, `odd` their high bytes; even = both - 256 odd.
+ * Sums of even and odd items are 16-bit words: `both` adds whole words, `odd` their high bytes; even = both - 256
+ * odd.
  */
 #ifndef THR_KERNEL_X86_AVX2_WORDS_H
 #define THR_KERNEL_X86_AVX2_WORDS_H
@@ -44,12 +45,12 @@ INLINE __m256i look_up(__m256i x, __m256i low, __m256i high) {
     return _mm256_add_epi8(_mm256_shuffle_epi8(low, low_nibbles(x)), _mm256_shuffle_epi8(high, high_nibbles(x)));
 }
 
-/* The table of four dimensions, in both halves of a register. */
+/* Load the table of four dimensions into both halves of a register. */
 INLINE __m256i table(const uint8_t *nibbles) {
     return _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)nibbles));
 }
 
-/* out[0..31] = 2 out + the words of even and odd items in order, or just the words where first. */
+/* out[0..31] = 2 out + the words of even and odd items in order, or the words alone if first. */
 INLINE void fold_words(uint32_t *out, const word_sums *sum, int first) {
     __m256i even = _mm256_sub_epi16(sum->both, _mm256_slli_epi16(sum->odd, 8));
     __m256i words[2] = {_mm256_unpacklo_epi16(even, sum->odd), _mm256_unpackhi_epi16(even, sum->odd)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AVX-512 kernels over floats and scores: sixteen lanes are the specification's sixteen partial sums, so one register
- * is one row's accumulator.
+ * AVX-512 kernels over floats and scores: a register's sixteen lanes are the specification's sixteen partial sums, so
+ * one register is the accumulator of a row.
  */
 #include "kernel/kernel.h"
 #include "kernel/planes.h"
@@ -34,7 +34,7 @@ static inline __m512 step_l2(__m512 sum, __m512 q, __m512 x) {
     return _mm512_add_ps(sum, _mm512_mul_ps(d, d));
 }
 
-/* Halves 8 and 4. */
+/* Add in halves 8 and 4. */
 static inline __m128 add_to_four(__m512 v) {
     __m256 a = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
     return _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -46,7 +46,7 @@ static inline float add_lanes(__m512 v) {
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
-/* The same for four registers at once: halves 2 and 1 of two, then four of them share a register. */
+/* The same for four registers: halves 2 and 1 in pairs, so that four rows share a register. */
 static inline __m128 add_lanes_of_four(const __m512 *v) {
     __m128 a = add_to_four(v[0]), b = add_to_four(v[1]), c = add_to_four(v[2]), d = add_to_four(v[3]);
     __m128 ab = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a));
@@ -55,9 +55,9 @@ static inline __m128 add_lanes_of_four(const __m512 *v) {
 }
 
 /*
- * Rows are read one after the other, in the order of memory: four rows side by side would hide the adder's latency
- * better, but the prefetcher follows one stream at twice the speed of four. Four rows share the last steps of their
- * sums. Lanes past a row's end add +0 to a sum that is never -0: no change.
+ * Rows are read one by one, in memory order: four interleaved rows would hide the adder's latency better, but the
+ * prefetcher follows one stream at twice the speed of four. Four rows share the last steps of their sums. Lanes after
+ * a row's end add +0 to a sum that is never -0, which does not change it.
  */
 #define ROWS_KERNEL(name, load, step)                                                                                  \
     static inline __m512 name##_row(const float *query, const char *row, size_t n_dims) {                              \
@@ -137,7 +137,7 @@ static void quantise(uint8_t *out, const float *x, size_t n, float scale, uint32
     }
 }
 
-/* Lanes past the end are 0 there, too: their code is not, but their y is. */
+/* Lanes after the end contribute 0: their code is not 0, but their y is. */
 static void code_products(float *products, const float *x, size_t n, float scale, uint32_t bits, uint32_t lead) {
     const int32_t half = 1 << (bits - 1);
     const __m512 low = _mm512_set1_ps((float)-half), high = _mm512_set1_ps((float)(half - 1));
@@ -209,7 +209,7 @@ static uint64_t screen_cosine(float *scores, const uint32_t *distances, const ui
 
 static uint64_t screen_factors(float *scores, const uint32_t *distances, const float *factors, const float *offsets,
                                const thr_score_line *line) {
-    const thr_score_line l = *line; /* which stores of scores cannot change */
+    const thr_score_line l = *line; /* a copy, which stores to scores cannot alias */
     uint64_t mask = 0;
     for (int i = 0; i < ITEMS; i += 16) {
         __m512 score = _mm512_mul_ps(products(distances + i, l.total), _mm512_loadu_ps(factors + i));
@@ -239,7 +239,7 @@ static inline __m512 lead_scores(const uint32_t *distances, const uint16_t *numb
 
 static uint64_t screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers, bool offsets,
                              const thr_score_line *line) {
-    const thr_score_line l = *line; /* which stores of scores cannot change */
+    const thr_score_line l = *line; /* a copy, which stores to scores cannot alias */
     const __m512i totals = _mm512_set1_epi32(l.total);
     const __m512 gains = _mm512_set1_ps(l.gain), weights = _mm512_set1_ps(l.weight),
                  least = _mm512_set1_ps(l.threshold);
@@ -253,7 +253,7 @@ static uint64_t screen_leads(float *scores, const uint32_t *distances, const uin
     return mask;
 }
 
-/* A mask of 64 plane bits picks the digits; one instruction multiplies them by the plane's weight and adds them up. */
+/* A mask of 64 plane bits selects the digits; one instruction multiplies them by the plane's weight and adds them. */
 static int32_t rest_product(const uint8_t *planes, uint32_t n_planes, size_t n_rows, const int8_t *digits,
                             int32_t digit_sum) {
     __m512i sum = _mm512_setzero_si512();

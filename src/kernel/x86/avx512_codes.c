@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * XOR and popcount over byte rows: one register is 64 items' byte of one plane, VPOPCNTB counts all 64 at once.
+ * XOR and popcount over byte rows: one register holds 64 items' byte of one plane, and VPOPCNTB counts all 64.
  *
- * Pairs of planes of equal weight share an 8-bit accumulator, a "level" (level l has weight 2^l): that leaves one XOR,
- * one popcount and one add a pair. A level grows by at most 8 a pair and row, so after some rows the levels are emptied
- * into 32-bit sums, from the heaviest down: sum = 2 sum + level.
+ * Pairs of planes of equal weight share an 8-bit accumulator, a "level" (level l has weight 2^l), which leaves one
+ * XOR, one popcount and one add a pair. A level grows by at most 8 a pair and row, so after some rows the levels are
+ * emptied into 32-bit sums, from the heaviest down: sum = 2 sum + level.
  */
 #include "kernel/planes.h"
 #include "kernel/x86/avx512_codes.h"
@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void empty_levels(__m512i sums[4], 
 static inline __attribute__((always_inline)) void distance_xor(uint32_t *distances, const uint8_t *blocks,
                                                                size_t n_blocks, const thr_query_part *part,
                                                                const uint32_t item_bits, const uint32_t query_bits) {
-    const uint32_t pairs = item_bits < query_bits ? item_bits : query_bits; /* most pairs in one level */
+    const uint32_t pairs = item_bits < query_bits ? item_bits : query_bits; /* maximum number of pairs in one level */
     const uint32_t rows_a_round = 255 / (8 * pairs);
     const uint32_t n_levels = item_bits + query_bits - 1;
     for (size_t b = 0; b < n_blocks; b++, distances += ITEMS) {
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) void code_squares(uint32_t *squares
                                                                size_t n_blocks, uint32_t n_dims, const uint32_t bits) {
     const uint32_t n_rows = (n_dims + 7) / 8, top = (1u << bits) - 1;
     const uint32_t rows_a_round = 255 / (8 * (bits / 2 + (bits < 2)));
-    const uint32_t n_levels = 2 * bits - 2; /* level 0 stays empty: two different planes weigh 2 at least */
+    const uint32_t n_levels = 2 * bits - 2; /* level 0 stays empty: two different planes weigh at least 2 */
     for (size_t b = 0; b < n_blocks; b++, squares += ITEMS) {
         __m512i levels[MAX_LEVELS], sums[4];
         for (int i = 0; i < 4; i++)

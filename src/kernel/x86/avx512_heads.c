@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of heads.h for AVX-512: 24 of the 32 registers are sums of dots_f32. */
+/* The kernels of heads.h for AVX-512: 24 of the 32 registers hold sums of dots_f32. */
 #define THR_LANES       16
 #define THR_DOT_ROWS    8
 #define THR_DOT_VECTORS 3

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernels of layers.h for AVX-512: 24 of the 32 registers are sums of matmul. Four rows times six vectors rather
- * than six times four, as a number that goes to all lanes costs more than a vector that is loaded.
+ * The kernels of layers.h for AVX-512: 24 of the 32 registers hold sums of matmul. Tiles are four rows by six vectors
+ * instead of six by four, because a broadcast costs more than a vector load.
  */
 #define THR_LANES        16
 #define THR_TILE_ROWS    4
@@ -10,7 +10,7 @@
 
 #include <immintrin.h>
 
-/* A mask in place of choosing between two vectors. */
+/* With a mask instead of a blend of two vectors. */
 static void add_where(float *out, const float *in, const uint16_t *where, uint16_t at, size_t n) {
     const __m256i wanted = _mm256_set1_epi16((short)at);
     for (size_t i = 0; i < n; i += 16) {

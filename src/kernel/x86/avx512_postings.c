@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A block's 256 sums stay in 16 registers while all bitmaps go by; 16 bits of a bitmap are a mask as they are. */
+/* A block's 256 sums stay in 16 registers for all bitmaps; 16 bits of a bitmap are directly a mask. */
 #include "kernel/kernel.h"
 #include "kernel/unroll.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * XOR distances by look-up in registers. VPERMB reads a table of 64 bytes with the low six bits of each index and
- * ignores the other two, so the byte of a row is its own index into the sums over dimensions 0 to 5; the two bits left
- * over in each of three rows make a fourth index. Per 24 dimensions and plane that is 4 look-ups and 5 operations to
- * build the fourth index, against 12 XORs, popcounts and adds times the query's bits.
+ * ignores the other two. So the byte of a row is its own index into the sums over dimensions 0 to 5, and the two
+ * remaining bits of each of three rows form a fourth index. Per 24 dimensions and plane that is 4 look-ups and 5
+ * operations to build the fourth index, against 12 XORs, popcounts and adds times the query's bits.
  *
- * The bytes looked up are at most 90, added in pairs. Pairs of items are then 16-bit words: `both` sums whole words and
- * `odd` the words' high bytes; the even items' sum is both - 256 odd, exact modulo 2^16 as long as a sum fits 16 bits.
+ * The looked-up bytes are at most 90 and are added in pairs. Pairs of items are then 16-bit words: `both` sums whole
+ * words and `odd` the words' high bytes; the even items' sum is both - 256 odd, exact modulo 2^16 as long as a sum
+ * fits 16 bits.
  */
 #include "kernel/planes.h"
 #include "kernel/x86/avx512_codes.h"
@@ -21,7 +22,7 @@ typedef struct word_sums {
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* gcc 12 would read a value again for every use, and loads are what the kernel has none to spare of. */
+/* Forces one load: gcc 12 would load a value again for every use, and this kernel is limited by loads. */
 INLINE __m512i load_once(const uint8_t *at) {
     __m512i x = _mm512_loadu_si512(at);
     __asm__("" : "+v"(x));
@@ -33,12 +34,12 @@ INLINE void add_bytes(word_sums *sum, __m512i bytes) {
     sum->odd = _mm512_add_epi16(sum->odd, _mm512_srli_epi16(bytes, 8));
 }
 
-/* Up to three byte rows of one plane, and the two bits of each that the rows' tables leave over. */
+/* Up to three byte rows of one plane, and the two bits of each that the rows' tables ignore. */
 typedef struct row_triple {
     __m512i rows[3], rest;
 } row_triple;
 
-/* Of all planes, in the order of memory, in which a scan is half again as fast. */
+/* Load all planes in memory order, which makes a scan 1.5 times as fast. */
 INLINE void load_rows(row_triple *x, const uint8_t *blocks, const uint32_t planes, const uint32_t rows) {
     for (uint32_t p = 0; p < planes; p++)
         x[p].rows[0] = load_once(blocks + (size_t)ITEMS * p);
@@ -49,8 +50,9 @@ INLINE void load_rows(row_triple *x, const uint8_t *blocks, const uint32_t plane
 }
 
 /*
- * Bits 6-7 of the rows to bits 0-1, 2-3, 4-5; 0xca picks by the first operand's bits. Word shifts bring bits of
- * neighbouring bytes in above the bits wanted; a table gives the same whatever the bits of rows that are not there.
+ * Move bits 6-7 of the rows to bits 0-1, 2-3, 4-5; ternary function 0xca selects by the first operand's bits. Word
+ * shifts bring bits of neighbouring bytes into the ignored positions. For missing rows, the table gives the same
+ * result for all bits.
  */
 INLINE __m512i rest_of(const row_triple *x, const uint32_t rows) {
     __m512i rest = _mm512_srli_epi16(x->rows[0], 6);
@@ -76,13 +78,13 @@ INLINE void look_up_rows(word_sums *sum, const row_triple *x, const table_four *
     if (rows > 1)
         found = _mm512_add_epi8(found, _mm512_permutexvar_epi8(x->rows[1], table->rows[1]));
     if (rows > 2) {
-        add_bytes(sum, found); /* three rows and the rest could be 360 */
+        add_bytes(sum, found); /* three rows and the rest could be 360, so they are added in two steps */
         found = _mm512_permutexvar_epi8(x->rows[2], table->rows[2]);
     }
     add_bytes(sum, _mm512_add_epi8(found, _mm512_permutexvar_epi8(x->rest, table->rest)));
 }
 
-/* One triple of rows, or what is left of it, for all planes and one part or two. */
+/* One triple of rows, or the rest of one, for all planes and one part or two. */
 INLINE void look_up_triple(word_sums *a, word_sums *b, const uint8_t *blocks, const uint8_t *a_sextets,
                            const uint8_t *b_sextets, const uint32_t planes, const uint32_t rows) {
     row_triple x[MAX_PLANES];
@@ -96,7 +98,7 @@ INLINE void look_up_triple(word_sums *a, word_sums *b, const uint8_t *blocks, co
     }
 }
 
-/* Of 32 words of even items and 32 of odd ones those of the items first to first + 15, as 32-bit numbers. */
+/* From 32 words of even items and 32 of odd ones, select items first to first + 15 as 32-bit numbers. */
 INLINE __m512i sixteen_items(__m512i even, __m512i odd, int first) {
     const __m512i order = _mm512_setr_epi32(0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39);
     return _mm512_maskz_permutex2var_epi16(0x55555555, even, _mm512_add_epi16(order, _mm512_set1_epi32(first / 2)),
@@ -107,7 +109,7 @@ INLINE __m512i even_words(__m512i both, __m512i odd) {
     return _mm512_sub_epi16(both, _mm512_slli_epi16(odd, 8));
 }
 
-/* The planes' weighted sum, which fits 16 bits. */
+/* Store the planes' weighted sum, which fits 16 bits. */
 INLINE void store_narrow(uint32_t *distances, const word_sums *sums, const uint32_t planes) {
     __m512i both = _mm512_setzero_si512(), odd = both;
     for (uint32_t p = 0; p < planes; p++) {
@@ -119,7 +121,7 @@ INLINE void store_narrow(uint32_t *distances, const word_sums *sums, const uint3
         _mm512_storeu_si512(distances + i, sixteen_items(even, odd, i));
 }
 
-/* The same in 32 bits, added to what is there or not. */
+/* The same in 32 bits; add to the previous distances or not. */
 INLINE void store_wide(uint32_t *distances, const word_sums *sums, const uint32_t planes, int add) {
     for (int i = 0; i < ITEMS; i += 16) {
         __m512i total = _mm512_setzero_si512();
@@ -137,7 +139,7 @@ INLINE void clear(word_sums *sums, const uint32_t planes) {
         sums[p] = (word_sums){_mm512_setzero_si512(), _mm512_setzero_si512()};
 }
 
-/* All planes' weighted sum fits 16 bits when 8 n_rows (2^bits - 1)(2^planes - 1) does. */
+/* The weighted sum of all planes fits 16 bits if 8 n_rows (2^bits - 1)(2^planes - 1) does. */
 INLINE int is_narrow(const thr_query_part *part, const uint32_t planes) {
     return part->n_rows * 8 * ((1u << part->bits) - 1) * ((1u << planes) - 1) < 65536 && part->n_rows <= ROWS_A_ROUND;
 }
@@ -150,7 +152,7 @@ INLINE void store_some(uint32_t *distances, const word_sums *sums, const thr_que
         store_wide(distances, sums, planes, add);
 }
 
-/* One part, or two (b not NULL), of which each plane's rows are loaded and taken apart once. */
+/* One part, or two (b not NULL), which share the loading and splitting of each plane's rows. */
 INLINE void distance_table(uint32_t *a_distances, uint32_t *b_distances, const uint8_t *blocks, size_t n_blocks,
                            const thr_query_part *a, const thr_query_part *b, const uint32_t planes) {
     const size_t row_size = (size_t)ITEMS * planes;
@@ -193,7 +195,7 @@ void thr_distance_table_avx512(uint32_t *distances, const uint8_t *blocks, size_
     }
 }
 
-/* Two parts of up to four planes: their sums and tables are 24 registers. */
+/* Two parts of up to four planes: their sums and tables take 24 registers. */
 static void distance_two(uint32_t *const *distances, const uint8_t *blocks, size_t n_blocks,
                          const thr_query_part *const *parts) {
     switch (parts[0]->item_bits) {

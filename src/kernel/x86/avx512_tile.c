@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many queries with VPDPBUSD: a lane of 32 bits is four dimensions of one item, the accumulators of four queries times
- * a block's 64 items are 16 registers, and the planes' number matters only while codes are unpacked to bytes.
+ * Many queries with VPDPBUSD: a 32-bit lane holds four dimensions of one item, the accumulators of four queries times
+ * a block's 64 items take 16 registers, and the number of planes matters only while codes are unpacked to bytes.
  *
- * Unpacking is a transposition of bits, which VGF2P8AFFINEQB does: as a matrix of 8 x 8 bits, the bytes of a 64-bit
- * lane are transposed when multiplied by the identity. A lane gets four planes of item a in the bits 0 to 3 of the
- * result and four of item b in the bits 4 to 7; of the result's bytes the lower four are wanted for a and the upper
- * four for b. With four planes or less the rest is masked off, and b's sums are 16 times too large; with more, a second
- * matrix holds the other planes. Bytes go to a buffer that the first level cache holds: the first four queries' pass
- * unpacks a row ahead of the one it multiplies, with the half of the processor that products leave idle.
+ * Unpacking transposes bits with VGF2P8AFFINEQB: multiplying by the identity transposes each 64-bit lane as a matrix
+ * of 8 x 8 bits. A lane receives four planes of item a in bits 0 to 3 of the result and four of item b in bits 4 to
+ * 7. The lower four bytes of the result are used for a, the upper four for b. With at most four planes the rest is
+ * masked off, and b's sums are 16 times too large; with more, a second matrix holds the other planes. Bytes go to a
+ * buffer that fits in the L1 cache. The pass of the first four queries unpacks one row ahead of the multiplication,
+ * on execution ports that the products leave idle.
  */
 #include "kernel/planes.h"
 #include "kernel/x86/avx512_codes.h"
@@ -18,13 +18,13 @@
 
 enum {
     ITEMS = 64,
-    QUERIES = 4,       /* a pass */
+    QUERIES = 4,       /* in a pass */
     DIGITS_A_ROW = 32, /* 8 dimensions of 4 queries */
     BYTES_A_ROW = 512, /* 8 dimensions of 64 items: 4 registers of dimensions 0 to 3, then 4 of 4 to 7 */
-    ROWS_A_ROUND = 32  /* 16 KiB of bytes */
+    ROWS_A_ROUND = 32  /* 16 KiB of unpacked bytes */
 };
 
-/* Four planes of 32 items, missing ones in front as zeros: slots 0 and 1, slots 2 and 3. */
+/* Four planes of 32 items, preceded by zeros for missing planes: slots 0 and 1, slots 2 and 3. */
 typedef struct plane_slots {
     __m512i low, high;
 } plane_slots;
@@ -45,7 +45,7 @@ INLINE plane_slots load_planes(const uint8_t *planes, const int n_planes) {
     return (plane_slots){load_slots(planes, n_planes - 4), load_slots(planes, n_planes - 2)};
 }
 
-/* Matrices of items 2 l (in bytes 4 to 7) and 2 l + 1 (in bytes 0 to 3) or the other way round in lane l. */
+/* Matrices of items 2 l (bytes 4 to 7) and 2 l + 1 (bytes 0 to 3) in lane l, or the other way round if swapped. */
 INLINE __m512i matrices(plane_slots x, const int first_item, const int swapped) {
     const __m512i lanes =
         _mm512_setr_epi64(0, 0x0202020202020202, 0x0404040404040404, 0x0606060606060606, 0x0808080808080808,
@@ -55,7 +55,7 @@ INLINE __m512i matrices(plane_slots x, const int first_item, const int swapped) 
     return _mm512_permutex2var_epi8(x.low, index, x.high);
 }
 
-/* What 16 items' bytes are made of: with four planes or less from the first matrices alone. */
+/* The matrices from which 16 items' bytes are computed; with at most four planes only the first is used. */
 typedef struct item_matrices {
     __m512i first, second;
 } item_matrices;
@@ -67,7 +67,7 @@ INLINE item_matrices load_matrices(const uint8_t *row, const int first_item, con
     item_matrices of = {matrices(low, item, 0), _mm512_setzero_si512()};
     if (planes > 4) {
         const plane_slots high = load_planes(half, planes - 4);
-        const __mmask64 upper = 0x0f0f0f0f0f0f0f0f; /* bytes 0 to 3 make the bits 4 to 7 */
+        const __mmask64 upper = 0x0f0f0f0f0f0f0f0f; /* bytes 0 to 3 produce bits 4 to 7 */
         of.first = _mm512_mask_mov_epi8(of.first, upper, matrices(high, item, 0));
         of.second = _mm512_mask_mov_epi8(matrices(low, item, 1), upper, matrices(high, item, 1));
     }
@@ -75,7 +75,8 @@ INLINE item_matrices load_matrices(const uint8_t *row, const int first_item, con
 }
 
 /*
- * Four dimensions of 16 items, the lower four or the upper; odd items' are 16 times too large with four planes or less.
+ * Unpack four dimensions of 16 items, the lower or the upper four. Odd items are 16 times too large with at most four
+ * planes.
  */
 INLINE __m512i unpack(const item_matrices *of, const int upper_dims, const int planes) {
     const __m512i dims = _mm512_set1_epi64((int64_t)(upper_dims ? 0x8040201080402010 : 0x0804020108040201));
@@ -83,7 +84,7 @@ INLINE __m512i unpack(const item_matrices *of, const int upper_dims, const int p
     const __m512i u = _mm512_gf2p8affine_epi64_epi8(dims, of->first, 0);
     if (planes <= 4)
         return _mm512_and_si512(u, wanted);
-    /* A bit of wanted picks the first. */
+    /* Bits set in `wanted` select the first matrix. */
     return _mm512_ternarylogic_epi64(wanted, u, _mm512_gf2p8affine_epi64_epi8(dims, of->second, 0), 0xca);
 }
 
@@ -93,19 +94,19 @@ INLINE void unpack_row(uint8_t *bytes, const uint8_t *codes, const int planes) {
         _mm512_store_si512(bytes + 64 * k, unpack(&of, 0, planes));
         _mm512_store_si512(bytes + 256 + 64 * k, unpack(&of, 1, planes));
     }
-    /* Whoever wants the bytes loads them: with the accumulators they are more than there are registers. */
+    /* Forces later uses to load the bytes: together with the accumulators they would exceed the registers. */
     __asm__ volatile("" : : : "memory");
 }
 
 /* Some rows of one block. */
 typedef struct tile_rows {
     const uint8_t *codes;
-    uint8_t *bytes; /* n_rows * BYTES_A_ROW, once unpacked */
+    uint8_t *bytes; /* n_rows * BYTES_A_ROW; valid once unpacked */
     uint32_t n_rows;
-    uint32_t odd_shift; /* what odd items' sums are to be shifted right by */
+    uint32_t odd_shift; /* right shift of odd items' sums */
 } tile_rows;
 
-/* Distances are bases less products, or go on from what they are. */
+/* Output of a pass: distances are bases minus products, or the previous distances minus products. */
 typedef struct tile_output {
     uint32_t *distances;
     size_t stride;
@@ -113,24 +114,24 @@ typedef struct tile_output {
     int go_on;
 } tile_output;
 
-/* One query's sums of 64 items. Named, not an array: gcc 12 keeps arrays of registers in memory. */
+/* Sums of 64 items for one query. Named fields instead of an array: gcc 12 keeps arrays of registers in memory. */
 typedef struct query_sums {
     __m512i items0, items16, items32, items48;
 } query_sums;
 
-/* Adds the products of four dimensions, u[k] those of the items 16 k to 16 k + 15. */
+/* Add the products of four dimensions; u[k] holds items 16 k to 16 k + 15. */
 INLINE void add_products(query_sums *sums, const __m512i *u, const int8_t *digits) {
     int32_t four;
     memcpy(&four, digits, sizeof four);
     __m512i digit = _mm512_set1_epi32(four);
-    __asm__("" : "+v"(digit)); /* or it is read again for every use */
+    __asm__("" : "+v"(digit)); /* otherwise it is loaded again for every use */
     sums->items0 = _mm512_dpbusd_epi32(sums->items0, u[0], digit);
     sums->items16 = _mm512_dpbusd_epi32(sums->items16, u[1], digit);
     sums->items32 = _mm512_dpbusd_epi32(sums->items32, u[2], digit);
     sums->items48 = _mm512_dpbusd_epi32(sums->items48, u[3], digit);
 }
 
-/* Sixteen distances from sums of products. item_sums: NULL but for queries of 8 bits. */
+/* Store sixteen distances computed from sums of products. item_sums: NULL except for queries of 8 bits. */
 INLINE void store_sixteen(uint32_t *distances, __m512i sum, const tile_rows *rows, __m512i base, __mmask16 go_on,
                           const uint32_t *item_sums) {
     sum = _mm512_srav_epi32(sum, _mm512_set1_epi64((int64_t)rows->odd_shift << 32));
@@ -150,7 +151,7 @@ INLINE void finish(const tile_output *to, size_t query, const query_sums *sums, 
     store_sixteen(distances + 48, sums->items48, rows, base, go_on, item_sums == NULL ? NULL : item_sums + 48);
 }
 
-/* One or four queries against rows that are unpacked on the way (planes > 0) or are so already. */
+/* One or four queries against rows that are unpacked in the same pass (planes > 0) or already are. */
 INLINE void pass(const tile_output *to, const tile_rows *rows, const int8_t *digits, const int n_queries,
                  const int planes, const uint32_t *item_sums) {
     const uint8_t *codes = rows->codes;
@@ -183,7 +184,7 @@ INLINE void pass(const tile_output *to, const tile_rows *rows, const int8_t *dig
     }
 }
 
-/* Queries against unpacked bytes; their number is a constant where it is wanted most. */
+/* Queries against unpacked bytes. The common number of queries is a compile-time constant. */
 static void pass_bytes(const tile_output *to, const tile_rows *rows, const int8_t *digits, size_t n_queries,
                        const uint32_t *item_sums) {
     if (n_queries == QUERIES && item_sums == NULL)
@@ -199,7 +200,7 @@ static void pass_bytes(const tile_output *to, const tile_rows *rows, const int8_
         }
 }
 
-/* Sums of u_d: the dot products with minus one. */
+/* Sum u_d of each item: dot products with minus one, subtracted from 0. */
 static void sum_items(uint32_t item_sums[ITEMS], const tile_rows *rows) {
     static const uint32_t base = 0;
     int8_t digits[ROWS_A_ROUND * DIGITS_A_ROW];
